@@ -1,0 +1,53 @@
+# Helpers every module's CMakeLists.txt uses.
+include_guard()
+
+# Warnings and sanitizers, in one interface target. Host C++ only: nvcc's host pass sees -Wall alone.
+add_library(ridgeline_options INTERFACE)
+add_library(ridgeline::options ALIAS ridgeline_options)
+target_compile_options(ridgeline_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Wno-missing-field-initializers>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall --expt-relaxed-constexpr -lineinfo>)
+if(RIDGELINE_SANITIZE)
+  target_compile_options(ridgeline_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${RIDGELINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  target_link_options(ridgeline_options INTERFACE -fsanitize=${RIDGELINE_SANITIZE})
+endif()
+if(RIDGELINE_PORTABLE)
+  target_link_options(ridgeline_options INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+
+# ridgeline_add_library(<module> SOURCES ... [LINK ...] [PRIVATE_LINK ...])
+# Makes static library ridgeline_<module> with alias ridgeline::<module>; public headers live in
+# <dir>/include/ridgeline/<module>/.
+function(ridgeline_add_library module)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(ridgeline_${module} STATIC ${ARG_SOURCES})
+  add_library(ridgeline::${module} ALIAS ridgeline_${module})
+  target_include_directories(ridgeline_${module} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  target_link_libraries(ridgeline_${module} PUBLIC ${ARG_LINK} PRIVATE ridgeline::options ${ARG_PRIVATE_LINK})
+endfunction()
+
+# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds])
+# One GoogleTest program, one ctest entry for each of its cases. Label cpu unless told.
+function(ridgeline_add_test name)
+  cmake_parse_arguments(ARG "" "LABELS;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS cpu)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(test_${name} ${ARG_SOURCES})
+  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(test_${name} PRIVATE ridgeline::options ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(test_${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(ARG_LABELS STREQUAL gpu)
+    # Not discovered case by case: listing cases must not need a GPU, and one process a file keeps start-up cheap.
+    add_test(NAME ${name} COMMAND test_${name})
+    set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${ARG_TIMEOUT})
+  else()
+    include(GoogleTest)
+    gtest_discover_tests(test_${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+  endif()
+endfunction()
