@@ -1,0 +1,143 @@
+// matmul.h: the matrix products of the trainer's linear layers, through cuBLASLt, with a measured choice of
+// algorithm for every problem.
+//
+// All tensors are row-major and dense. A linear layer has inp (N, C), weight (OC, C), bias (OC), out (N, OC):
+//   forward          out     (N, OC) = inp (N, C) x weight (OC, C)^T + bias      [then GELU]
+//   backward_input   dinp    (N, C)  = dout (N, OC) x weight (OC, C)             [then x GELU'(pre)]
+//   backward_weight  dweight (OC, C) = dout (N, OC)^T x inp (N, C)               [and column sums of dout]
+//   flops 2*N*C*OC each; bytes: see matmul_*_bytes below (every operand touched once: the algorithmic minimum)
+//
+// Lifecycle of a Matmul:
+//   1. construct: reads the cache file, if one is named
+//   2. the first call of each problem looks its algorithm up, in this order: the cache file, the search (into
+//      buffers of its own, so the caller's data is never touched by a trial), cuBLASLt's first answer. Not during
+//      stream capture: a problem that is first met there is an Error. Run one step before capturing
+//   3. later calls reuse the plan
+//   4. save_cache, or the destructor, writes the cache file if anything was found
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace ridgeline::gpt2 {
+
+// How the algorithm of a new problem is found.
+//   off   cuBLASLt's first heuristic answer, unmeasured
+//   fast  every heuristic answer under several workspace limits, timed
+//   full  fast, then the best of them varied by tile, stages, cluster, split-K and rasterisation; the finalists
+//         decided in a run long enough for the power limit to act
+enum class MatmulSearch { off, fast, full };
+
+// How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
+enum class Fp32Math { fp32, tf32 };
+
+enum class MatmulEpilogue { none, gelu };
+
+struct MatmulOptions {
+  MatmulSearch search = MatmulSearch::fast;
+  Fp32Math fp32_math = Fp32Math::fp32;
+  std::size_t workspace_bytes = std::size_t{64} << 20;
+  std::string cache_path;  // empty: nothing is kept between runs
+};
+
+// "off", "fast" or "full"; anything else throws Error naming the three.
+MatmulSearch matmul_search_from_name(const std::string& name);
+
+// One problem and what was chosen for it, for the choice report.
+struct MatmulChoice {
+  std::string op;         // forward, backward_input, backward_weight
+  std::string epilogue;   // none, bias, gelu, bias+gelu, dgelu, bias_gradient
+  std::string precision;  // bf16, fp32, tf32
+  std::int64_t n = 0;     // rows: B*T
+  std::int64_t c = 0;
+  std::int64_t oc = 0;
+  bool accumulate = false;
+  std::string algorithm;           // id, tile, stages, cluster, split-K, swizzle, by cuBLASLt's own numbers
+  std::string source;              // search, cache, heuristic
+  int candidates = 0;              // algorithms timed
+  double time_ns = 0.0;            // the choice, median; 0 when nothing was timed
+  double default_time_ns = 0.0;    // cuBLASLt's first answer, timed in the same rounds; 0 when nothing was timed
+  double flops_per_s = 0.0;        // 2*n*c*oc / time; 0 when nothing was timed
+};
+
+// Work and traffic of one product; T is the type of activations and parameters.
+constexpr std::int64_t matmul_flops(std::int64_t n, std::int64_t c, std::int64_t oc) { return 2 * n * c * oc; }
+
+template <class T>
+constexpr std::int64_t matmul_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias,
+                                            bool gelu_aux) {
+  return static_cast<std::int64_t>(sizeof(T)) * (n * c + oc * c + n * oc * (gelu_aux ? 2 : 1) + (bias ? oc : 0));
+}
+
+template <class T>
+constexpr std::int64_t matmul_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool dgelu,
+                                                   bool accumulate) {
+  return static_cast<std::int64_t>(sizeof(T)) * (n * oc + oc * c + n * c * (1 + (dgelu ? 1 : 0) + (accumulate ? 1 : 0)));
+}
+
+template <class T>
+constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
+                                                    bool bias_gradient, bool accumulate) {
+  return static_cast<std::int64_t>(sizeof(T)) * (n * oc + n * c) +
+         static_cast<std::int64_t>(sizeof(float)) * (oc * c + (bias_gradient ? oc : 0)) * (accumulate ? 2 : 1);
+}
+
+// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream (they
+// share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory, aligned to
+// 16 bytes at least. Every call throws Error (what, shapes, what to do) when cuBLASLt has no algorithm.
+class Matmul {
+ public:
+  explicit Matmul(MatmulOptions options = {});
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+  Matmul(Matmul&&) noexcept;
+  Matmul& operator=(Matmul&&) noexcept;
+
+  // out (N, OC) = epilogue(inp (N, C) x weight (OC, C)^T + bias (OC)); bias may be null.
+  // With MatmulEpilogue::gelu (the tanh form), pre_gelu (N, OC) receives the argument of the GELU, for
+  // backward_input; null: not stored. A stored one needs OC to be a multiple of 8 (bf16) or 4 (float).
+  template <class T>
+  void forward(T* out, const T* inp, const T* weight, const T* bias, std::int64_t n, std::int64_t c,
+               std::int64_t oc, cudaStream_t stream, MatmulEpilogue epilogue = MatmulEpilogue::none,
+               T* pre_gelu = nullptr);
+
+  // dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward stored,
+  // each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu (C a multiple
+  // of 8 for bf16, 4 for float). accumulate adds to what dinp holds; not together with pre_gelu.
+  template <class T>
+  void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
+                      cudaStream_t stream, const T* pre_gelu = nullptr, bool accumulate = false);
+
+  // dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C). With dbias (OC) FP32, dbias = or += the column sums of
+  // dout, computed by the same product; ask bias_gradient_fused first.
+  template <class T>
+  void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c, std::int64_t oc,
+                       cudaStream_t stream, bool accumulate, float* dbias = nullptr);
+
+  // Whether backward_weight can produce dbias for this problem (cuBLASLt offers an algorithm). No: use the bias
+  // gradient kernel.
+  template <class T>
+  bool bias_gradient_fused(std::int64_t n, std::int64_t c, std::int64_t oc, bool accumulate);
+
+  // One entry a problem met so far, in the order of first use.
+  std::vector<MatmulChoice> choices() const;
+
+  // Writes the cache file now (atomically: a new file renamed over the old). No cache_path: does nothing.
+  void save_cache();
+
+  std::size_t workspace_bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ridgeline::gpt2
