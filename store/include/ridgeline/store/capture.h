@@ -1,0 +1,62 @@
+// capture.h: reads a capture. The file is opened read-only and never modified; one of an older schema is
+// migrated in a private in-memory copy. Tables load whole, as vectors ordered by id unless said otherwise.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ridgeline/store/database.h"
+#include "ridgeline/store/error.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::store {
+
+class Capture {
+ public:
+  // Failures: io (missing, unreadable), not_a_capture, newer_capture, corrupt (also: truncated).
+  [[nodiscard]] static Result<Capture> open(const std::string& path);
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  [[nodiscard]] Run run() const;  // throws Error(no_data) if the recording never began
+  [[nodiscard]] std::map<std::string, std::string> versions() const;
+  [[nodiscard]] std::map<std::string, std::string> environment() const;
+  [[nodiscard]] std::vector<Process> processes() const;
+  [[nodiscard]] std::vector<Device> devices() const;
+  [[nodiscard]] std::vector<DevicePeak> device_peaks() const;
+  [[nodiscard]] std::vector<ClockSample> clock_samples() const;  // by device, time
+  [[nodiscard]] std::vector<Kernel> kernels() const;
+  [[nodiscard]] std::vector<CounterConfiguration> counter_configurations() const;
+  [[nodiscard]] std::vector<Step> steps() const;                 // by process, step_index
+  [[nodiscard]] std::vector<NvtxRange> nvtx_ranges() const;      // by process, start_ns
+  [[nodiscard]] std::vector<Launch> launches() const;            // by process, start_ns
+  [[nodiscard]] std::vector<Launch> launches_of_step(Id step_id) const;  // by ordinal
+  [[nodiscard]] std::vector<Memcpy> memcpys() const;             // by process, start_ns
+  [[nodiscard]] std::vector<Memset> memsets() const;             // by process, start_ns
+  [[nodiscard]] std::vector<Metric> metrics() const;
+  [[nodiscard]] std::vector<LaunchMetric> launch_metrics() const;  // by launch, metric
+  [[nodiscard]] std::vector<Completeness> completeness() const;
+  [[nodiscard]] std::vector<TierStatus> tier_statuses() const;
+  [[nodiscard]] std::vector<Message> messages() const;
+  [[nodiscard]] std::vector<Annotation> annotations() const;
+  [[nodiscard]] std::map<Id, std::string> strings() const;
+
+  // Rows in each table, by table name; for `info`.
+  [[nodiscard]] std::map<std::string, std::int64_t> row_counts() const;
+
+  struct Table {
+    std::vector<std::string> columns;
+    std::vector<std::vector<Value>> rows;
+  };
+  // Runs one SELECT of the user's. Failures: usage (bad SQL, or a statement that would write).
+  [[nodiscard]] Result<Table> query(std::string_view sql, std::size_t max_rows = SIZE_MAX) const;
+
+ private:
+  Capture(std::string path, Database database) : path_(std::move(path)), database_(std::move(database)) {}
+  std::string path_;
+  Database database_;
+};
+
+}  // namespace ridgeline::store

@@ -1,0 +1,65 @@
+// capture_writer.h: makes a capture file.
+//
+// Lifecycle: 1. create()  2. set_run(), then add_* in any order that respects references
+// 3. checkpoint() now and then: what was added until then is safe  4. finish().
+// A writer that is destroyed without finish() leaves a valid capture of what was checkpointed.
+// One thread. Failed writes throw Error(io) and leave the last checkpoint intact.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ridgeline/store/error.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::store {
+
+class CaptureWriter {
+ public:
+  // The file must not exist; its directory must. Failure: io.
+  [[nodiscard]] static Result<CaptureWriter> create(const std::string& path);
+  ~CaptureWriter();
+  CaptureWriter(CaptureWriter&&) noexcept;
+  CaptureWriter& operator=(CaptureWriter&&) = delete;
+
+  void set_run(const Run& run);  // inserts, or replaces what an earlier call said
+  void add_environment(std::string_view name, std::string_view value);
+  void add_version(std::string_view component, std::string_view version);
+
+  // Interned: the same text always gives the same id.
+  [[nodiscard]] Id string_id(std::string_view text);
+  // The kernel of that mangled name; made with demangled, normalised name and class on first sight.
+  [[nodiscard]] Id kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash = {});
+  // The metric of that verbatim name; on first sight described by metric_catalog.h, else by what is given.
+  [[nodiscard]] Id metric_id(std::string_view name, std::string_view unit = {}, std::string_view meaning = {});
+
+  Id add(const Process&);
+  Id add(const Device&);
+  void add(const DevicePeak&);     // the same (device, quantity, source) again replaces
+  void add(const ClockSample&);    // the same instant again is ignored
+  Id add(const CounterConfiguration&);
+  Id add(const Step&);
+  Id add(const NvtxRange&);
+  Id add(const Launch&);
+  Id add(const Memcpy&);
+  Id add(const Memset&);
+  void add(const LaunchMetric&);   // the same (launch, metric, tier) again replaces
+  void add(const Completeness&);
+  void add(const TierStatus&);     // replaces
+  Id add(const Message&);
+  Id add(const Annotation&);
+
+  // Sets a process's end, once known.
+  void set_process_end(Id process_id, std::int64_t end_ns);
+
+  void checkpoint();
+  void finish();  // checkpoint, statistics for the query planner, one file (no -wal beside it)
+
+ private:
+  struct State;
+  explicit CaptureWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ridgeline::store

@@ -1,0 +1,125 @@
+// database.h: RAII over SQLite's C API, the part of it that a capture needs.
+//
+// Lifecycle: 1. open a Database (read-only unless told)  2. prepare Statements  3. step or query
+// 4. Statements are destroyed before their Database. One thread at a time per Database.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ridgeline/store/error.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace ridgeline::store {
+
+// A value of a row as SQLite holds it; monostate is NULL.
+using Value = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+// One prepared statement. Parameters and columns count from 1 and 0, as in SQLite.
+class Statement {
+ public:
+  Statement(sqlite3* database, std::string_view sql);
+  ~Statement();
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&&) = delete;
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // Binds parameters 1..n in order and returns *this. Strings are copied. nullopt binds NULL.
+  template <typename... Args>
+  Statement& bind_all(const Args&... args) {
+    int index = 0;
+    (bind(++index, args), ...);
+    return *this;
+  }
+  void bind(int index, std::int64_t value);
+  void bind(int index, int value) { bind(index, static_cast<std::int64_t>(value)); }
+  void bind(int index, unsigned value) { bind(index, static_cast<std::int64_t>(value)); }
+  void bind(int index, bool value) { bind(index, static_cast<std::int64_t>(value)); }
+  void bind(int index, double value);  // NaN binds NULL: SQLite has no NaN
+  void bind(int index, std::string_view value);
+  void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
+  void bind(int index, const char* value) { bind(index, std::string_view(value)); }
+  void bind(int index, std::nullopt_t);
+  template <typename T>
+  void bind(int index, const std::optional<T>& value) {
+    if (value) {
+      bind(index, *value);
+    } else {
+      bind(index, std::nullopt);
+    }
+  }
+
+  // Advances to the next row; false at the end. Throws Error on failure.
+  bool step();
+  // Runs a statement that returns no rows, then resets it for the next bind_all.
+  void run();
+  void reset();
+
+  [[nodiscard]] int column_count() const;
+  [[nodiscard]] std::string column_name(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] std::int64_t int64(int column) const;  // 0 for NULL
+  [[nodiscard]] double real(int column) const;         // 0.0 for NULL
+  [[nodiscard]] std::string text(int column) const;    // "" for NULL
+  [[nodiscard]] Value value(int column) const;
+  [[nodiscard]] std::optional<std::int64_t> optional_int64(int column) const;
+  [[nodiscard]] std::optional<double> optional_real(int column) const;
+  [[nodiscard]] std::optional<std::string> optional_text(int column) const;
+
+ private:
+  sqlite3* database_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+enum class OpenMode {
+  read_only,   // the file is never modified, not even a journal beside it
+  read_write,  // must exist
+  create,      // must not exist
+};
+
+class Database {
+ public:
+  // Throws Error(io) if the file cannot be opened in that mode.
+  Database(const std::string& path, OpenMode mode);
+  ~Database();
+  Database(Database&& other) noexcept;
+  Database& operator=(Database&&) = delete;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  void execute(const std::string& sql);  // one or more statements, no rows
+  [[nodiscard]] Statement prepare(std::string_view sql) const;
+  [[nodiscard]] std::int64_t last_insert_id() const;
+  [[nodiscard]] std::int64_t scalar_int64(std::string_view sql) const;  // 0 if there is no row
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
+
+ private:
+  std::string path_;
+  sqlite3* handle_ = nullptr;
+};
+
+// Rolls back in its destructor unless committed.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& database_;
+  bool open_ = true;
+};
+
+}  // namespace ridgeline::store

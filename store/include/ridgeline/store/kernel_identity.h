@@ -1,0 +1,19 @@
+// kernel_identity.h: from a mangled kernel name to what people and comparisons use.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ridgeline::store {
+
+struct KernelIdentity {
+  std::string demangled_name;   // the mangled one if it cannot be demangled
+  std::string normalised_name;  // family: without template arguments, literals, hashes, tile and stage tokens
+  std::string kernel_class;     // gemm, attention, normalisation, elementwise, reduction, copy, communication,
+                                // optimiser, embedding, classifier, other
+};
+
+// Pure; any text is accepted.
+[[nodiscard]] KernelIdentity identify_kernel(std::string_view mangled_name);
+
+}  // namespace ridgeline::store

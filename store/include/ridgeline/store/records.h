@@ -1,0 +1,232 @@
+// records.h: rows of a capture as plain structs; the columns' meaning and units are in the schema's DDL.
+// Ids are the database's. Writers ignore the `id` of a row they insert and return the new one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ridgeline::store {
+
+using Id = std::int64_t;
+
+struct Run {
+  std::string command_line;
+  std::optional<std::string> working_directory;
+  std::optional<std::string> git_commit;
+  std::optional<bool> git_dirty;
+  std::optional<std::string> host_name;
+  std::optional<std::string> os;
+  std::string ridgeline_version;
+  std::string clock;
+  std::optional<std::int64_t> start_ns;
+  std::optional<std::int64_t> end_ns;
+  std::optional<int> exit_status;
+  std::optional<int> exit_signal;
+  std::optional<std::string> schedule;
+  std::optional<std::string> step_range;
+};
+
+struct Process {
+  Id id = 0;
+  std::int64_t pid = 0;
+  std::optional<std::int64_t> parent_pid;
+  std::optional<std::string> command;
+  std::optional<int> rank;
+  std::optional<std::int64_t> start_ns;
+  std::optional<std::int64_t> end_ns;
+};
+
+struct Device {
+  Id id = 0;
+  int device_index = 0;
+  std::string name;
+  std::optional<std::string> uuid;
+  std::optional<std::string> chip;
+  std::optional<std::string> compute_capability;
+  std::optional<int> sm_count;
+  std::optional<std::int64_t> max_sm_clock_hz;
+  std::optional<std::int64_t> max_memory_clock_hz;
+  std::optional<int> memory_bus_bits;
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<std::int64_t> l2_bytes;
+};
+
+struct DevicePeak {
+  Id device_id = 0;
+  std::string quantity;  // dram_bytes_per_s, bf16_flops_per_s, ...
+  std::string source;    // spec, clock, measured, counter
+  double value = 0;
+  std::optional<std::string> detail;
+};
+
+struct ClockSample {
+  Id device_id = 0;
+  std::int64_t time_ns = 0;
+  std::optional<std::int64_t> sm_clock_hz;
+  std::optional<std::int64_t> memory_clock_hz;
+  std::optional<std::int64_t> power_mw;
+  std::optional<int> temperature_c;
+  std::optional<std::int64_t> throttle_reasons;
+};
+
+struct Kernel {
+  Id id = 0;
+  std::string mangled_name;
+  std::string demangled_name;
+  std::string normalised_name;
+  std::string kernel_class;
+  std::optional<std::string> code_hash;
+};
+
+struct CounterConfiguration {
+  Id id = 0;
+  std::string name;
+  int pass_count = 1;
+};
+
+struct Step {
+  Id id = 0;
+  Id process_id = 0;
+  std::int64_t step_index = 0;
+  std::string phase;  // warmup, timeline, sample, replay, after
+  std::optional<std::int64_t> host_start_ns;
+  std::optional<std::int64_t> host_end_ns;
+  std::optional<std::int64_t> gpu_start_ns;
+  std::optional<std::int64_t> gpu_end_ns;
+  std::optional<Id> configuration_id;
+  std::string status = "ok";  // ok, mismatch, failed, interrupted
+  std::optional<std::string> reason;
+};
+
+struct NvtxRange {
+  Id id = 0;
+  Id process_id = 0;
+  std::int64_t thread_id = 0;
+  std::optional<Id> parent_id;
+  int depth = 0;
+  Id name_id = 0;
+  Id path_id = 0;
+  std::optional<Id> domain_id;
+  std::optional<Id> step_id;
+  std::int64_t start_ns = 0;
+  std::optional<std::int64_t> end_ns;
+};
+
+struct Dim3 {
+  std::int64_t x = 1, y = 1, z = 1;
+  friend bool operator==(const Dim3&, const Dim3&) = default;
+  friend auto operator<=>(const Dim3&, const Dim3&) = default;
+};
+
+struct Launch {
+  Id id = 0;
+  Id process_id = 0;
+  Id device_id = 0;
+  std::int64_t context_id = 0;
+  std::int64_t stream_id = 0;
+  std::int64_t correlation_id = 0;
+  std::optional<std::int64_t> graph_id;
+  std::optional<std::int64_t> graph_node_id;
+  Id kernel_id = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<std::int64_t> host_start_ns;
+  std::optional<std::int64_t> host_end_ns;
+  std::optional<std::int64_t> thread_id;
+  Dim3 grid;
+  Dim3 block;
+  std::optional<Dim3> cluster;
+  std::int64_t registers_per_thread = 0;
+  std::int64_t static_smem_bytes = 0;
+  std::int64_t dynamic_smem_bytes = 0;
+  std::optional<Id> step_id;
+  std::optional<std::int64_t> ordinal_in_step;
+  std::optional<Id> nvtx_path_id;
+};
+
+struct Memcpy {
+  Id id = 0;
+  Id process_id = 0;
+  Id device_id = 0;
+  std::int64_t context_id = 0;
+  std::int64_t stream_id = 0;
+  std::int64_t correlation_id = 0;
+  std::string kind;  // HtoD, DtoH, DtoD, PtoP, HtoH, unknown
+  std::int64_t bytes = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<Id> step_id;
+  std::optional<Id> nvtx_path_id;
+};
+
+struct Memset {
+  Id id = 0;
+  Id process_id = 0;
+  Id device_id = 0;
+  std::int64_t context_id = 0;
+  std::int64_t stream_id = 0;
+  std::int64_t correlation_id = 0;
+  std::int64_t bytes = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<Id> step_id;
+  std::optional<Id> nvtx_path_id;
+};
+
+struct Metric {
+  Id id = 0;
+  std::string name;
+  std::string label;
+  std::string unit;
+  std::string meaning;
+};
+
+struct LaunchMetric {
+  Id launch_id = 0;
+  Id metric_id = 0;
+  std::string tier;  // T0..T3
+  double value = 0;
+  std::optional<double> error;
+  std::optional<std::int64_t> sample_count;
+};
+
+struct Completeness {
+  Id process_id = 0;
+  std::int64_t launches_seen = 0;
+  std::int64_t kernel_records = 0;
+  std::int64_t graph_launches = 0;
+  std::int64_t graph_kernel_records = 0;
+  std::int64_t profiler_records = 0;
+  std::int64_t dropped_records = 0;
+  std::int64_t lost_spool_records = 0;
+  std::int64_t zero_timestamps = 0;
+  std::int64_t truncated_bytes = 0;
+};
+
+struct TierStatus {
+  Id process_id = 0;
+  std::string tier;    // T0..T3
+  std::string status;  // ok, partial, refused, failed, not_requested
+  std::optional<std::string> reason;
+};
+
+struct Message {
+  Id id = 0;
+  std::optional<Id> process_id;
+  std::optional<std::int64_t> time_ns;
+  std::string severity;  // info, warning, error
+  std::string text;
+};
+
+struct Annotation {
+  Id id = 0;
+  Id nvtx_range_id = 0;
+  std::string name;
+  std::optional<double> bytes;
+  std::optional<double> flops;
+};
+
+}  // namespace ridgeline::store

@@ -1,0 +1,37 @@
+// schema.h: the capture's schema, its version and its migrations.
+//
+// A capture is an SQLite file with application_id kApplicationId and user_version kSchemaVersion.
+// Every migration raises user_version by one; a file of an older version is brought up by the missing
+// ones in order. Tables may change between versions; the views (v_*) are the public interface and keep
+// their columns, new ones are appended.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ridgeline/store/database.h"
+
+namespace ridgeline::store {
+
+inline constexpr std::int32_t kApplicationId = 0x52494447;  // "RIDG"
+
+struct Migration {
+  int to_version;        // user_version after this step; consecutive from 1
+  std::string_view sql;  // one or more statements
+};
+
+// The migrations from an empty database to the current schema.
+[[nodiscard]] std::span<const Migration> migrations();
+
+// The version this build writes: the last migration's.
+[[nodiscard]] int schema_version();
+
+// The views, made anew after the last migration, so that an old capture gets today's views.
+[[nodiscard]] std::string_view views_sql();
+
+// Applies the migrations whose version the database has not reached, then makes the views, in one
+// transaction: on failure nothing has changed. Throws Error(newer_capture) if the file is ahead.
+void migrate(Database& database, std::span<const Migration> steps, std::string_view views);
+
+}  // namespace ridgeline::store

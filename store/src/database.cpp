@@ -1,0 +1,187 @@
+#include "ridgeline/store/database.h"
+
+#include <sqlite3.h>
+
+#include <cmath>
+#include <filesystem>
+
+namespace ridgeline::store {
+
+namespace {
+
+// SQLite's result code decides the kind: a damaged file is not our bug, and neither is a full disk.
+ErrorKind kind_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_FORMAT: return ErrorKind::corrupt;
+    case SQLITE_NOTADB: return ErrorKind::not_a_capture;
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return ErrorKind::io;
+    case SQLITE_ERROR: return ErrorKind::usage;
+    default: return ErrorKind::internal;
+  }
+}
+
+[[noreturn]] void fail(sqlite3* database, int code, const std::string& doing,
+                       std::source_location where = std::source_location::current()) {
+  const char* text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  throw Error(kind_of(code), doing + ": " + (text != nullptr ? text : "unknown SQLite error"), where);
+}
+
+// A file name in a URI: everything that has a meaning there is escaped.
+std::string uri_of(const std::string& path, const char* query) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '?' || c == '#' || c == '%' || byte < 0x21 || byte > 0x7e) {
+      uri += '%';
+      uri += kHex[byte >> 4];
+      uri += kHex[byte & 15];
+    } else {
+      uri += c;
+    }
+  }
+  return uri + query;
+}
+
+}  // namespace
+
+Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {
+  const int code =
+      sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
+  if (code != SQLITE_OK) fail(database, code, "cannot prepare SQL");
+  if (statement_ == nullptr) throw Error(ErrorKind::usage, "the SQL text holds no statement");
+}
+Statement::~Statement() { sqlite3_finalize(statement_); }
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
+
+void Statement::bind(int index, std::int64_t value) {
+  if (int code = sqlite3_bind_int64(statement_, index, value); code != SQLITE_OK)
+    fail(database_, code, "cannot bind an integer");
+}
+void Statement::bind(int index, double value) {
+  const int code = std::isnan(value) ? sqlite3_bind_null(statement_, index)
+                                     : sqlite3_bind_double(statement_, index, value);
+  if (code != SQLITE_OK) fail(database_, code, "cannot bind a number");
+}
+void Statement::bind(int index, std::string_view value) {
+  const int code = sqlite3_bind_text64(statement_, index, value.data() != nullptr ? value.data() : "", value.size(),
+                                       SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (code != SQLITE_OK) fail(database_, code, "cannot bind a text");
+}
+void Statement::bind(int index, std::nullopt_t) {
+  if (int code = sqlite3_bind_null(statement_, index); code != SQLITE_OK)
+    fail(database_, code, "cannot bind NULL");
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  const std::string text = sqlite3_errmsg(database_);
+  sqlite3_reset(statement_);
+  throw Error(kind_of(code), "SQLite: " + text);
+}
+void Statement::run() {
+  while (step()) {
+  }
+  reset();
+}
+void Statement::reset() {
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+int Statement::column_count() const { return sqlite3_column_count(statement_); }
+std::string Statement::column_name(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name != nullptr ? name : "";
+}
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+std::int64_t Statement::int64(int column) const { return sqlite3_column_int64(statement_, column); }
+double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+std::string Statement::text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return text != nullptr ? std::string(text, sqlite3_column_bytes(statement_, column)) : std::string();
+}
+Value Statement::value(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER: return int64(column);
+    case SQLITE_FLOAT: return real(column);
+    case SQLITE_NULL: return std::monostate{};
+    default: return text(column);
+  }
+}
+std::optional<std::int64_t> Statement::optional_int64(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(int64(column));
+}
+std::optional<double> Statement::optional_real(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(real(column));
+}
+std::optional<std::string> Statement::optional_text(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(text(column));
+}
+
+Database::Database(const std::string& path, OpenMode mode) : path_(path) {
+  int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  std::string uri = uri_of(path, "");
+  switch (mode) {
+    case OpenMode::read_only: flags |= SQLITE_OPEN_READONLY; break;
+    case OpenMode::read_write: flags |= SQLITE_OPEN_READWRITE; break;
+    case OpenMode::create:
+      if (std::filesystem::exists(path)) throw Error(ErrorKind::io, path + " exists already");
+      flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      break;
+  }
+  const int code = sqlite3_open_v2(uri.c_str(), &handle_, flags, nullptr);
+  if (code != SQLITE_OK) {
+    const std::string text = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+    sqlite3_close(handle_);
+    throw Error(ErrorKind::io, "cannot open " + path + ": " + text);
+  }
+  sqlite3_extended_result_codes(handle_, 1);
+  sqlite3_busy_timeout(handle_, 5000);
+}
+Database::~Database() { sqlite3_close(handle_); }
+Database::Database(Database&& other) noexcept
+    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+void Database::execute(const std::string& sql) {
+  char* message = nullptr;
+  const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, &message);
+  if (code == SQLITE_OK) return;
+  const std::string text = message != nullptr ? message : sqlite3_errstr(code);
+  sqlite3_free(message);
+  throw Error(kind_of(code), path_ + ": " + text);
+}
+Statement Database::prepare(std::string_view sql) const { return Statement(handle_, sql); }
+std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
+std::int64_t Database::scalar_int64(std::string_view sql) const {
+  Statement statement = prepare(sql);
+  return statement.step() ? statement.int64(0) : 0;
+}
+
+Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+Transaction::~Transaction() {
+  if (!open_) return;
+  try {
+    database_.execute("ROLLBACK");
+  } catch (const Error&) {
+    // SQLite has rolled back by itself (full disk, damaged file); nothing is left to undo.
+  }
+}
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace ridgeline::store
