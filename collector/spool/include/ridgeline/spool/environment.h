@@ -1,0 +1,45 @@
+// What the launcher tells the agent, by environment variables. Shared by both; nothing else passes between
+// them but the spool.
+#pragma once
+
+namespace ridgeline::spool::environment {
+
+/// Directory that exists and takes the spools, one a process: `<pid>-<start_ns>.spool`. Unset: the agent
+/// sleeps.
+inline constexpr char kSpoolDirectory[] = "RIDGELINE_SPOOL_DIR";
+
+/// Phases and their steps, in order: `warmup=5,timeline=10,replay=4,timeline=2`. Names: warmup, timeline,
+/// sample, replay. After the last phase the timeline goes on to the end of the program. Default
+/// kDefaultSchedule.
+inline constexpr char kSchedule[] = "RIDGELINE_SCHEDULE";
+inline constexpr char kDefaultSchedule[] = "warmup=5,timeline=10,replay=4";
+
+/// Name of the NVTX push/pop range that makes a step. A range is a step if its name equals this, or starts
+/// with it and goes on with a character that is no letter, digit or underscore ("step 12", "step:12").
+/// Default "step".
+inline constexpr char kStepRange[] = "RIDGELINE_STEP_RANGE";
+inline constexpr char kDefaultStepRange[] = "step";
+
+/// Tiers that may be used, comma separated: `T0,T2`. Default: both. T0 cannot be left out while T2 is on.
+inline constexpr char kTiers[] = "RIDGELINE_TIERS";
+
+/// Counter configurations that replace the built-in ones: RIDGELINE_METRICS_R1, _R2, … (up to 8), each a
+/// comma separated list of verbatim metric names. Configuration k is measured in the k-th replay step, then
+/// they repeat.
+inline constexpr char kMetricsPrefix[] = "RIDGELINE_METRICS_R";
+inline constexpr int kMaxConfigs = 8;
+
+/// Path of libcupti. Unset: by soname (libcupti.so.13, then .12) as the dynamic linker finds it.
+inline constexpr char kCuptiLibrary[] = "RIDGELINE_CUPTI_LIBRARY";
+
+/// CUPTI's activity buffers: size of one, and how many at most. Defaults 4 MiB and 64.
+inline constexpr char kBufferBytes[] = "RIDGELINE_BUFFER_BYTES";
+inline constexpr char kBufferCount[] = "RIDGELINE_BUFFER_COUNT";
+
+/// Milliseconds between two flushes of the timeline into the spool. Default 200.
+inline constexpr char kFlushPeriodMs[] = "RIDGELINE_FLUSH_MS";
+
+/// Milliseconds between two samples of clocks and power; 0 turns them off. Default 100.
+inline constexpr char kClockPeriodMs[] = "RIDGELINE_CLOCK_MS";
+
+}  // namespace ridgeline::spool::environment

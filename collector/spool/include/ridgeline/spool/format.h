@@ -1,0 +1,577 @@
+// The spool: what the agent writes while a program runs and the launcher imports afterwards.
+//
+// Layout. A file is one 4096-byte block holding FileHeader, then chunks of kChunkBytes. A chunk is a
+// ChunkHeader and `used_bytes` of records back to back; each record starts with RecordHeader and is a
+// multiple of 8 bytes long. The writer stores a record first and raises `used_bytes` after it (release
+// order), and the file is a shared mapping: whatever the last `used_bytes` covers survives the death of the
+// process, and nothing torn is ever covered. Chunks are independent, so damage in one costs only the rest of
+// that chunk.
+//
+// Order. Records of one chunk are in the order of writing; chunks of several threads interleave. A record may
+// refer to a string, kernel, NVTX path or metric that is defined later in the file: read definitions first.
+//
+// Everything is little-endian with fixed-size fields. A reader accepts records longer than it knows (fields
+// are appended, never moved) and skips types it does not know.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace ridgeline::spool {
+
+static_assert(std::endian::native == std::endian::little, "the spool is defined little-endian");
+
+inline constexpr char kMagic[8] = {'R', 'D', 'G', 'S', 'P', 'O', 'O', 'L'};
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kFileHeaderBytes = 4096;
+inline constexpr std::uint32_t kChunkBytes = 64 * 1024;
+inline constexpr std::uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"
+inline constexpr std::uint32_t kMaxStringBytes =
+    32 * 1024;  // longer strings are cut, StringRecord.flags says so
+
+/// The one clock of every `_ns` field: what CUPTI stamps on activity records, nanoseconds since the Unix
+/// epoch. ClockPairRecord relates it to the system's clocks.
+inline constexpr char kClockCupti[] = "cupti";
+/// The clock when CUPTI could not be loaded: CLOCK_REALTIME, nanoseconds since the Unix epoch.
+inline constexpr char kClockRealtime[] = "clock_realtime";
+
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t header_bytes;  // kFileHeaderBytes
+  std::uint32_t chunk_bytes;   // kChunkBytes
+  std::uint32_t pid;
+  std::int64_t start_ns;       // when the agent started
+  char clock[32];              // kClock…, zero-terminated
+  char agent_version[32];      // zero-terminated
+  std::uint64_t records_lost;  // no room (disk full, size limit); 0 = everything handed over was stored
+  std::uint64_t bytes_lost;
+};
+static_assert(sizeof(FileHeader) == 112 && std::is_trivially_copyable_v<FileHeader>);
+
+struct ChunkHeader {
+  std::uint32_t magic;       // kChunkMagic; 0 = preallocated, never used
+  std::uint32_t used_bytes;  // record bytes after this header
+};
+static_assert(sizeof(ChunkHeader) == 8);
+
+enum class RecordType : std::uint16_t {
+  kNone = 0,
+  kString = 1,
+  kProcess = 2,
+  kVersion = 3,
+  kDevice = 4,
+  kContext = 5,
+  kThread = 6,
+  kClockPair = 7,
+  kKernelFunction = 8,
+  kKernel = 9,
+  kLaunch = 10,
+  kMemcpy = 11,
+  kMemset = 12,
+  kNvtxPath = 13,
+  kNvtxRange = 14,
+  kNvtxPayload = 15,
+  kStepBegin = 16,
+  kStepEnd = 17,
+  kMetric = 18,
+  kCounterConfig = 19,
+  kCounterConfigMetric = 20,
+  kCounterValue = 21,
+  kCounterStep = 22,
+  kClockSample = 23,
+  kOverhead = 24,
+  kCompleteness = 25,
+  kMessage = 26,
+  kEnd = 27,
+};
+
+struct RecordHeader {
+  RecordType type;
+  std::uint16_t flags;       // meaning by type; 0 unless a type says otherwise
+  std::uint32_t size_bytes;  // this header included, multiple of 8
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+// String ids are per file; 0 is "none".
+using StringId = std::uint32_t;
+
+inline constexpr std::uint16_t kStringCut = 1;
+
+/// Followed by length_bytes bytes (any bytes, not zero-terminated) and padding to a multiple of 8.
+struct StringRecord {
+  RecordHeader header;
+  StringId id;
+  std::uint32_t length_bytes;
+};
+static_assert(sizeof(StringRecord) == 16);
+
+struct ProcessRecord {
+  RecordHeader header;
+  std::uint32_t pid;
+  std::uint32_t parent_pid;
+  std::int64_t start_ns;          // agent start
+  std::int64_t process_start_ns;  // start of the process by /proc/self/stat, 0 if unknown
+  StringId arguments;             // argv joined by zero bytes
+  StringId executable;
+  StringId working_directory;
+  StringId host_name;
+  StringId schedule;    // as understood, in the syntax of RIDGELINE_SCHEDULE
+  StringId step_range;  // NVTX range name that makes a step
+};
+static_assert(sizeof(ProcessRecord) == 56);
+
+enum class Component : std::uint32_t {
+  kAgent = 1,
+  kCupti = 2,         // number: cuptiGetVersion (130001 = 13.0.1); text: path of the library
+  kCudaDriver = 3,    // number: cuDriverGetVersion (13000 = 13.0)
+  kKernelDriver = 4,  // text: "580.159.03", from NVML
+  kCudaRuntime = 5,   // number: cudaRuntimeGetVersion of the program's runtime if it is a shared library
+};
+struct VersionRecord {
+  RecordHeader header;
+  Component component;
+  StringId text;        // 0 if only a number is known
+  std::int64_t number;  // 0 if only a text is known
+};
+static_assert(sizeof(VersionRecord) == 24);
+
+struct DeviceRecord {
+  RecordHeader header;
+  std::uint32_t device_id;  // CUDA ordinal in this process
+  StringId name;
+  StringId chip_name;  // CUPTI's, e.g. GH100
+  StringId pci_bus_id;
+  std::uint8_t uuid[16];
+  std::uint32_t compute_capability_major;
+  std::uint32_t compute_capability_minor;
+  std::uint32_t sm_count;
+  std::uint32_t memory_bus_width_bits;
+  std::int64_t memory_bytes;
+  std::int64_t l2_bytes;
+  std::int64_t max_sm_hz;      // 0 if unknown
+  std::int64_t max_memory_hz;  // 0 if unknown
+  std::uint32_t max_threads_per_sm;
+  std::uint32_t max_shared_memory_per_sm_bytes;
+  std::uint32_t max_registers_per_sm;
+  std::uint32_t max_shared_memory_per_block_bytes;
+};
+static_assert(sizeof(DeviceRecord) == 104);
+
+struct ContextRecord {
+  RecordHeader header;
+  std::uint32_t context_id;  // CUPTI's
+  std::uint32_t device_id;
+  std::int64_t created_ns;
+};
+static_assert(sizeof(ContextRecord) == 24);
+
+struct ThreadRecord {
+  RecordHeader header;
+  std::uint32_t thread_id;  // gettid()
+  StringId name;
+};
+static_assert(sizeof(ThreadRecord) == 16);
+
+/// One instant on three clocks. Several over a run; interpolate.
+struct ClockPairRecord {
+  RecordHeader header;
+  std::int64_t cupti_ns;
+  std::int64_t realtime_ns;
+  std::int64_t monotonic_ns;
+};
+static_assert(sizeof(ClockPairRecord) == 32);
+
+struct KernelFunctionRecord {
+  RecordHeader header;
+  std::uint32_t kernel_id;  // per file, from 1
+  StringId name;            // mangled
+  std::uint64_t code_hash;  // 0: not taken
+};
+static_assert(sizeof(KernelFunctionRecord) == 24);
+
+inline constexpr std::uint16_t kZeroTimestamp = 1;  // start or end was 0: the times are unusable
+inline constexpr std::uint16_t kGraphNode = 2;      // executed as a node of a CUDA graph
+
+/// A kernel that ran on a device (T0). correlation_id joins it to its LaunchRecord; kernels of one graph
+/// launch share the correlation id of that launch.
+struct KernelRecord {
+  RecordHeader header;
+  std::uint32_t correlation_id;
+  std::uint32_t kernel_id;
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::uint32_t device_id;
+  std::uint32_t context_id;
+  std::uint32_t stream_id;
+  std::uint32_t graph_id;
+  std::uint64_t graph_node_id;
+  std::uint32_t grid_x, grid_y, grid_z;
+  std::uint32_t block_x, block_y, block_z;
+  std::uint32_t cluster_x, cluster_y, cluster_z;  // 0 or 1: none
+  std::uint32_t registers_per_thread;
+  std::uint32_t static_smem_bytes;
+  std::uint32_t dynamic_smem_bytes;
+  std::uint32_t local_memory_per_thread_bytes;
+  std::uint32_t channel_id;
+};
+static_assert(sizeof(KernelRecord) == 112);
+
+inline constexpr std::uint32_t kNoStep = 0xffffffff;
+inline constexpr std::uint16_t kLaunchIsGraph = 1;  // cuGraphLaunch: zero or more kernels
+inline constexpr std::uint16_t kLaunchFailed = 2;  // the driver returned an error: no kernel record to expect
+inline constexpr std::uint16_t kLaunchCaptured = 4;  // stream capture was active: no kernel record to expect
+
+/// A launch call seen on the host: who launched, inside which NVTX ranges, in which step.
+struct LaunchRecord {
+  RecordHeader header;
+  std::uint32_t correlation_id;
+  std::uint32_t thread_id;
+  std::int64_t enter_ns;
+  std::int64_t exit_ns;
+  std::uint32_t nvtx_path_id;   // 0: outside every range
+  std::uint32_t step_index;     // kNoStep: outside every step
+  std::uint32_t step_ordinal;   // position among the launches of the step, from 0
+  std::uint32_t callback_id;    // CUPTI driver callback id
+  std::uint64_t nvtx_range_id;  // innermost open range, 0: none
+  std::uint32_t context_id;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(LaunchRecord) == 64);
+
+enum class MemoryKind : std::uint8_t {
+  kUnknown = 0,
+  kPageable = 1,
+  kPinned = 2,
+  kDevice = 3,
+  kArray = 4,
+  kManaged = 5,
+  kDeviceStatic = 6,
+  kManagedStatic = 7
+};  // CUpti_ActivityMemoryKind
+enum class CopyKind : std::uint8_t {
+  kUnknown = 0,
+  kHostToDevice = 1,
+  kDeviceToHost = 2,
+  kHostToArray = 3,
+  kArrayToHost = 4,
+  kArrayToArray = 5,
+  kArrayToDevice = 6,
+  kDeviceToArray = 7,
+  kDeviceToDevice = 8,
+  kHostToHost = 9,
+  kPeerToPeer = 10
+};  // CUpti_ActivityMemcpyKind
+
+struct MemcpyRecord {
+  RecordHeader header;  // flags: kZeroTimestamp, kGraphNode
+  std::uint32_t correlation_id;
+  CopyKind kind;
+  MemoryKind source;
+  MemoryKind destination;
+  std::uint8_t asynchronous;
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::int64_t bytes;
+  std::uint32_t device_id;
+  std::uint32_t context_id;
+  std::uint32_t stream_id;
+  std::uint32_t graph_id;
+  std::uint64_t graph_node_id;
+  std::uint32_t source_device_id;  // equal to device_id unless peer to peer
+  std::uint32_t destination_device_id;
+};
+static_assert(sizeof(MemcpyRecord) == 72);
+
+struct MemsetRecord {
+  RecordHeader header;  // flags: kZeroTimestamp, kGraphNode
+  std::uint32_t correlation_id;
+  std::uint32_t value;
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::int64_t bytes;
+  std::uint32_t device_id;
+  std::uint32_t context_id;
+  std::uint32_t stream_id;
+  std::uint32_t graph_id;
+  std::uint64_t graph_node_id;
+  MemoryKind memory;
+  std::uint8_t asynchronous;
+  std::uint8_t reserved[6];
+};
+static_assert(sizeof(MemsetRecord) == 72);
+
+/// A node of the tree of NVTX push/pop nesting. Launches name the node they were made under.
+struct NvtxPathRecord {
+  RecordHeader header;
+  std::uint32_t path_id;    // per file, from 1
+  std::uint32_t parent_id;  // 0: a root
+  StringId name;
+  StringId domain;  // 0: the default domain
+};
+static_assert(sizeof(NvtxPathRecord) == 24);
+
+enum class NvtxKind : std::uint8_t { kPushPop = 1, kStartEnd = 2, kMark = 3 };
+/// Type of `payload`, as NVTX numbers them (nvtxPayloadType_t); kBinary: see NvtxPayloadRecord.
+enum class NvtxPayloadType : std::uint8_t {
+  kNone = 0,
+  kUint64 = 1,
+  kInt64 = 2,
+  kDouble = 3,
+  kUint32 = 4,
+  kInt32 = 5,
+  kFloat = 6,
+  kBinary = 255
+};
+
+inline constexpr std::uint16_t kRangeUnclosed = 1;  // still open when recording ended; end_ns is that moment
+inline constexpr std::uint16_t kRangeHasColor = 2;
+
+/// Written when the range ends.
+struct NvtxRangeRecord {
+  RecordHeader header;
+  std::uint64_t range_id;         // per file, from 1
+  std::uint64_t parent_range_id;  // 0: none; only push/pop ranges nest
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::uint32_t thread_id;
+  std::uint32_t path_id;     // for kStartEnd and kMark: a root node with their name
+  std::uint32_t depth;       // from 0
+  std::uint32_t step_index;  // step it began in, or kNoStep
+  std::uint32_t color_argb;
+  std::uint32_t category;
+  NvtxKind kind;
+  NvtxPayloadType payload_type;
+  std::uint8_t reserved[6];
+  std::uint64_t payload;  // bits of the value
+};
+static_assert(sizeof(NvtxRangeRecord) == 80);
+
+/// One binary payload (NVTX payload extension) of a range. Followed by length_bytes bytes and padding to 8.
+struct NvtxPayloadRecord {
+  RecordHeader header;
+  std::uint64_t range_id;
+  std::uint64_t schema_id;
+  std::uint32_t position;  // payloads of one range are numbered from 0
+  std::uint32_t length_bytes;
+};
+static_assert(sizeof(NvtxPayloadRecord) == 32);
+
+enum class Phase : std::uint32_t { kWarmup = 1, kTimeline = 2, kSample = 3, kReplay = 4 };
+
+struct StepBeginRecord {
+  RecordHeader header;
+  std::uint32_t step_index;  // from 0, counts every step, warm-up included
+  Phase phase;
+  std::int64_t begin_ns;
+  std::uint32_t thread_id;
+  std::uint32_t config_id;  // replay steps: the counter configuration meant for this step; else 0
+};
+static_assert(sizeof(StepBeginRecord) == 32);
+
+struct StepEndRecord {
+  RecordHeader header;
+  std::uint32_t step_index;
+  std::uint32_t launches_seen;
+  std::int64_t end_ns;
+};
+static_assert(sizeof(StepEndRecord) == 24);
+
+struct MetricRecord {
+  RecordHeader header;
+  std::uint32_t metric_id;  // per file, from 1
+  StringId name;            // verbatim
+  StringId unit;            // CUPTI's, e.g. "bytes"; 0: none given
+  StringId description;
+};
+static_assert(sizeof(MetricRecord) == 24);
+
+struct CounterConfigRecord {
+  RecordHeader header;
+  std::uint32_t config_id;  // per file, from 1
+  StringId name;            // "R1"
+  std::uint32_t passes;     // of the configuration as resolved
+  std::uint32_t metric_count;
+};
+static_assert(sizeof(CounterConfigRecord) == 24);
+
+struct CounterConfigMetricRecord {
+  RecordHeader header;
+  std::uint32_t config_id;
+  std::uint32_t metric_id;
+};
+static_assert(sizeof(CounterConfigMetricRecord) == 16);
+
+/// One counter of one launch of a replay step. Joins the timeline on (step_ordinal, kernel_id, grid).
+struct CounterValueRecord {
+  RecordHeader header;
+  std::uint32_t config_id;
+  std::uint32_t step_index;
+  std::uint32_t step_ordinal;
+  std::uint32_t kernel_id;
+  std::uint32_t grid_x, grid_y, grid_z;
+  std::uint32_t metric_id;
+  double value;  // NaN: CUPTI could not evaluate it
+};
+static_assert(sizeof(CounterValueRecord) == 48);
+
+enum class CounterStatus : std::uint32_t {
+  kOk = 1,
+  kMismatch = 2,      // launches differ from the timeline steps; the step's values were discarded
+  kFailed = 3,        // CUPTI refused or lost ranges; no values
+  kNotAvailable = 4,  // the step contains what this tier cannot measure (graph launches, several contexts)
+};
+struct CounterStepRecord {
+  RecordHeader header;
+  std::uint32_t config_id;
+  std::uint32_t step_index;
+  CounterStatus status;
+  StringId reason;  // 0 when ok
+  std::uint32_t launches_expected;
+  std::uint32_t ranges_received;
+};
+static_assert(sizeof(CounterStepRecord) == 32);
+
+struct ClockSampleRecord {
+  RecordHeader header;
+  std::int64_t time_ns;
+  std::uint32_t device_id;
+  std::uint32_t temperature_celsius;
+  std::int64_t sm_hz;
+  std::int64_t memory_hz;
+  std::uint64_t power_mw;
+  std::uint64_t throttle_reasons;  // NVML's bit mask (nvmlClocksEventReasons)
+};
+static_assert(sizeof(ClockSampleRecord) == 56);
+
+/// Time CUPTI says it cost.
+struct OverheadRecord {
+  RecordHeader header;
+  std::uint32_t kind;       // CUpti_ActivityOverheadKind
+  std::uint32_t thread_id;  // 0 if not tied to a thread
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+};
+static_assert(sizeof(OverheadRecord) == 32);
+
+/// Running totals; the last one of a file holds.
+struct CompletenessRecord {
+  RecordHeader header;
+  std::int64_t time_ns;
+  std::uint64_t
+      launches_seen;  // kernel launches that returned success, graph launches and captures not counted
+  std::uint64_t graph_launches_seen;
+  std::uint64_t launches_failed;
+  std::uint64_t launches_captured;
+  std::uint64_t kernel_records;  // of launches seen; graph nodes and own kernels not counted
+  std::uint64_t graph_kernel_records;
+  std::uint64_t own_kernel_records;  // CUPTI's helper kernels, filtered out
+  std::uint64_t memcpy_records;
+  std::uint64_t memset_records;
+  std::uint64_t dropped_records;  // CUPTI's own count
+  std::uint64_t zero_timestamp_records;
+  std::uint64_t buffers_completed;
+  std::uint64_t buffers_refused;  // CUPTI asked for a buffer and the pool was empty
+  std::uint64_t unknown_records;
+  std::uint64_t spool_records_lost;  // no room in the spool
+  std::uint64_t strings_lost;        // string table full
+  std::uint64_t nvtx_unbalanced;     // pops without push, ranges deeper than the stack
+  std::uint64_t callback_errors;     // exceptions caught in callbacks
+};
+static_assert(sizeof(CompletenessRecord) == 160);
+
+enum class Severity : std::uint32_t { kInfo = 1, kWarning = 2, kError = 3 };
+enum class Topic : std::uint32_t {
+  kGeneral = 0,
+  kCuptiMissing = 1,       // library not found or too old: nothing recorded
+  kSubscriberTaken = 2,    // another tool holds CUPTI: nothing recorded
+  kTimelineRefused = 3,    // an activity kind could not be enabled: T0 partial or absent
+  kCountersRefused = 4,    // no permission for counters: T2 absent
+  kMetricUnavailable = 5,  // a metric left out on this chip
+  kReplay = 6,             // a replay step that failed
+  kNvtxMissing = 7,        // no NVTX callbacks: no steps, no ranges
+  kClocksMissing = 8,      // NVML absent: no clock samples
+  kForked = 9,             // a forked child used CUDA: that child is not recorded
+  kConfiguration = 10,     // a RIDGELINE_ variable could not be understood
+};
+struct MessageRecord {
+  RecordHeader header;
+  std::int64_t time_ns;
+  Severity severity;
+  Topic topic;
+  StringId text;  // one line: what, where, what to do
+  std::uint32_t reserved;
+};
+static_assert(sizeof(MessageRecord) == 32);
+
+enum class EndReason : std::uint32_t { kExit = 1, kContextDestroyed = 2 };
+/// The agent saw the process end in order and flushed everything. Absent after SIGKILL, _exit or a crash.
+struct EndRecord {
+  RecordHeader header;
+  std::int64_t time_ns;
+  EndReason reason;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(EndRecord) == 24);
+
+/// Record type of each struct: `kTypeOf<KernelRecord> == RecordType::kKernel`.
+template <typename T>
+inline constexpr RecordType kTypeOf = RecordType::kNone;
+template <>
+inline constexpr RecordType kTypeOf<StringRecord> = RecordType::kString;
+template <>
+inline constexpr RecordType kTypeOf<ProcessRecord> = RecordType::kProcess;
+template <>
+inline constexpr RecordType kTypeOf<VersionRecord> = RecordType::kVersion;
+template <>
+inline constexpr RecordType kTypeOf<DeviceRecord> = RecordType::kDevice;
+template <>
+inline constexpr RecordType kTypeOf<ContextRecord> = RecordType::kContext;
+template <>
+inline constexpr RecordType kTypeOf<ThreadRecord> = RecordType::kThread;
+template <>
+inline constexpr RecordType kTypeOf<ClockPairRecord> = RecordType::kClockPair;
+template <>
+inline constexpr RecordType kTypeOf<KernelFunctionRecord> = RecordType::kKernelFunction;
+template <>
+inline constexpr RecordType kTypeOf<KernelRecord> = RecordType::kKernel;
+template <>
+inline constexpr RecordType kTypeOf<LaunchRecord> = RecordType::kLaunch;
+template <>
+inline constexpr RecordType kTypeOf<MemcpyRecord> = RecordType::kMemcpy;
+template <>
+inline constexpr RecordType kTypeOf<MemsetRecord> = RecordType::kMemset;
+template <>
+inline constexpr RecordType kTypeOf<NvtxPathRecord> = RecordType::kNvtxPath;
+template <>
+inline constexpr RecordType kTypeOf<NvtxRangeRecord> = RecordType::kNvtxRange;
+template <>
+inline constexpr RecordType kTypeOf<NvtxPayloadRecord> = RecordType::kNvtxPayload;
+template <>
+inline constexpr RecordType kTypeOf<StepBeginRecord> = RecordType::kStepBegin;
+template <>
+inline constexpr RecordType kTypeOf<StepEndRecord> = RecordType::kStepEnd;
+template <>
+inline constexpr RecordType kTypeOf<MetricRecord> = RecordType::kMetric;
+template <>
+inline constexpr RecordType kTypeOf<CounterConfigRecord> = RecordType::kCounterConfig;
+template <>
+inline constexpr RecordType kTypeOf<CounterConfigMetricRecord> = RecordType::kCounterConfigMetric;
+template <>
+inline constexpr RecordType kTypeOf<CounterValueRecord> = RecordType::kCounterValue;
+template <>
+inline constexpr RecordType kTypeOf<CounterStepRecord> = RecordType::kCounterStep;
+template <>
+inline constexpr RecordType kTypeOf<ClockSampleRecord> = RecordType::kClockSample;
+template <>
+inline constexpr RecordType kTypeOf<OverheadRecord> = RecordType::kOverhead;
+template <>
+inline constexpr RecordType kTypeOf<CompletenessRecord> = RecordType::kCompleteness;
+template <>
+inline constexpr RecordType kTypeOf<MessageRecord> = RecordType::kMessage;
+template <>
+inline constexpr RecordType kTypeOf<EndRecord> = RecordType::kEnd;
+
+}  // namespace ridgeline::spool
