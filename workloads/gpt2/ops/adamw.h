@@ -1,0 +1,54 @@
+// adamw.h: AdamW over all parameters of the model in one launch.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+
+#include "gpt2/ops/global_norm.h"
+
+namespace ridgeline::gpt2 {
+
+// Elements [begin, end) of the parameter buffer decay with this weight; elements in no range do not decay.
+struct WeightDecayRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  float weight_decay = 0.0F;
+};
+inline constexpr int kMaxWeightDecayRanges = 32;
+
+struct AdamwConfig {
+  float learning_rate = 3e-4F;
+  float beta1 = 0.9F;
+  float beta2 = 0.95F;
+  float epsilon = 1e-8F;
+  std::int64_t step = 1;  // 1 at the first update; drives the bias correction
+};
+
+// m = b1 m + (1-b1) g s;  v = b2 v + (1-b2) (g s)^2;
+// p -= lr (m/(1-b1^step) / (sqrt(v/(1-b2^step)) + eps) + decay p).  Real is float or double.
+template <typename Real>
+void adamw_cpu(Real* params, Real* m, Real* v, const Real* grads, Real clip_scale, std::int64_t n,
+               std::span<const WeightDecayRange> ranges, const AdamwConfig& config);
+
+// FP32 gradient, m, v and master read; m, v, master and (when T is narrower) the copy in T written.
+template <typename T>
+constexpr std::int64_t adamw_bytes(std::int64_t n) {
+  return n * (7 * std::int64_t{sizeof(float)} + (sizeof(T) == sizeof(float) ? 0 : std::int64_t{sizeof(T)}));
+}
+constexpr std::int64_t adamw_flops(std::int64_t n) {
+  return 15 * n;
+}
+
+// T = bf16: `master` (n) FP32 is updated and its rounded copy written to `params`.
+// T = float: `params` are the master weights; `master` must be null or equal params.
+// norm: device pointer from launch_global_norm (its clip_scale multiplies the gradients; if it is not finite
+// nothing is changed), or null for scale 1. At most kMaxWeightDecayRanges ranges, disjoint, within [0, n);
+// throws std::invalid_argument otherwise.
+template <typename T>
+void launch_adamw(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
+                  std::int64_t n, std::span<const WeightDecayRange> ranges, const AdamwConfig& config,
+                  cudaStream_t stream);
+
+}  // namespace ridgeline::gpt2
