@@ -1,0 +1,69 @@
+// recorder.h: runs a program with the agent injected and makes a capture of it.
+//
+// Lifecycle of record(): 1. checks everything that can be checked before the program starts  2. makes a spool
+// directory with a launch manifest  3. starts the program, its stdin, stdout and stderr untouched, and passes
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT on to it  4. waits  5. imports the spools and removes their directory.
+// If the launcher dies on the way, import_spools() makes the capture from the directory later.
+// Several recordings may run at once. record() blocks; it changes no signal handler for good.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/record/importer.h"
+#include "ridgeline/record/schedule.h"
+#include "ridgeline/store/error.h"
+
+namespace ridgeline::record {
+
+enum class RecordStage { starting, running, importing, done };
+
+struct RecordProgress {
+  RecordStage stage = RecordStage::starting;
+  std::chrono::milliseconds elapsed{0};  // since record() began
+  std::uint64_t spool_bytes = 0;         // running: on disk so far
+  ImportProgress import;                 // importing
+};
+
+struct RecordOptions {
+  std::vector<std::string> program;               // argv; [0] is looked up in PATH if it has no slash
+  std::optional<std::string> output;              // default: default_output_name() in the current directory
+  bool overwrite = false;                         // replace an existing output
+  Schedule schedule = Schedule::defaults();
+  std::string step_range = "step";                // NVTX range that makes a step
+  std::vector<std::string> tiers = {"T0", "T2"};  // T0 must be among them
+  std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
+  std::optional<std::string> working_directory;   // the program's; default: the current one
+  std::optional<std::string> spool_parent;        // default: the output's directory, else TMPDIR
+  bool keep_spool = false;
+  std::optional<std::string> agent_library;       // default: find_agent_library()
+  std::optional<std::string> cupti_library;       // default: find_cupti_library()
+  std::function<void(const RecordProgress&)> progress;  // may be empty; from the calling thread
+};
+
+struct RecordSummary {
+  std::string capture_path;
+  ImportSummary import;
+  std::optional<int> exit_status;              // of the program
+  std::optional<int> exit_signal;              // if a signal ended it
+  std::chrono::milliseconds duration{0};       // of the program
+  std::optional<std::string> spool_directory;  // if it was kept
+  std::vector<std::string> warnings;           // one line each, those of the import included
+};
+
+// Failures: usage (program cannot be started, output exists, options contradict each other), environment (no
+// agent library, another tool is injected), io (output or spool cannot be written), no_data (the program used
+// no CUDA: what to check). A program that fails is no failure: its exit status is in the summary.
+[[nodiscard]] Result<RecordSummary> record(const RecordOptions& options);
+
+// "<program>-YYYYmmdd-HHMMSS.ridge" (local time), free in the current directory.
+[[nodiscard]] std::string default_output_name(const std::vector<std::string>& program);
+
+// "exit status 3", "killed by signal 9 (Killed)".
+[[nodiscard]] std::string describe_exit(std::optional<int> exit_status, std::optional<int> exit_signal);
+
+}  // namespace ridgeline::record
