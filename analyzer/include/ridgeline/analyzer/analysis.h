@@ -1,0 +1,38 @@
+// analysis.h: everything at once, for a report.
+#pragma once
+
+#include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/declared_work.h"
+#include "ridgeline/analyzer/model.h"
+#include "ridgeline/analyzer/quality.h"
+#include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/targets.h"
+#include "ridgeline/analyzer/utilisation.h"
+
+namespace ridgeline::analyzer {
+
+struct AnalysisOptions {
+  StepOptions steps;
+  UtilisationOptions utilisation;
+  RankOptions rank;
+  TargetOptions targets;
+  AccountingOptions accounting;
+  QualityOptions quality;
+};
+
+struct Analysis {
+  StepAnalysis steps;
+  UtilisationAnalysis utilisation;
+  Ranking ranking;     // by AnalysisOptions::rank
+  TargetCheck check;   // per kernel, whatever the ranking's key; its rows are those of check_ranking
+  Ranking check_ranking;
+  Accounting accounting;
+  std::vector<DeclaredWork> declared_work;
+  Quality quality;
+};
+
+// Failures: no_data (no launch with a timestamp), usage (options).
+[[nodiscard]] Result<Analysis> analyze(const Model& model, const AnalysisOptions& options = {});
+
+}  // namespace ridgeline::analyzer

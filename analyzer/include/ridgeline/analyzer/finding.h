@@ -1,0 +1,23 @@
+// finding.h: one sentence about a capture that its reader must know.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridgeline::analyzer {
+
+enum class Severity { info, warning, error };
+
+// "info", "warning", "error".
+[[nodiscard]] std::string_view to_string(Severity severity);
+
+struct Finding {
+  Severity severity = Severity::info;
+  std::string code;  // stable, for machines: "steps.outlier", "t2.disagreement", "peak.fallback", …
+  std::string text;  // one line: what, how much, what follows
+};
+
+using Findings = std::vector<Finding>;
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,100 @@
+// model.h: a capture in memory, joined once, for everything the analyzer computes.
+//
+// The model owns plain values and is immutable after load_model(): any number of threads may read it.
+// Indices (LaunchIndex, StepIndex …) are positions in the model's vectors; ids are the capture's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ridgeline/store/capture.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::analyzer {
+
+using LaunchIndex = std::size_t;
+using StepIndex = std::size_t;
+
+// A step and what ran in it.
+struct ModelStep {
+  store::Step step;
+  std::vector<LaunchIndex> launches;  // by ordinal_in_step
+  std::vector<std::size_t> memcpys;   // into Model::memcpys, by start_ns
+  std::vector<std::size_t> memsets;   // into Model::memsets, by start_ns
+};
+
+// One stored value of a launch, with its metric's name resolved.
+struct MetricValue {
+  std::string_view name;  // verbatim; lives in Model::metrics
+  std::string_view unit;
+  std::string_view tier;  // T0..T3; lives in the model
+  double value = 0;
+  std::optional<double> error;
+  std::optional<std::int64_t> sample_count;
+};
+
+struct Model {
+  std::string path;
+  std::optional<store::Run> run;  // empty: the recording never began
+  std::map<std::string, std::string> versions;
+  std::map<std::string, std::string> environment;
+  std::vector<store::Process> processes;
+  std::vector<store::Device> devices;
+  std::vector<store::DevicePeak> device_peaks;
+  std::vector<store::ClockSample> clock_samples;  // by device, time
+  std::map<store::Id, store::Kernel> kernels;
+  std::map<store::Id, store::CounterConfiguration> configurations;
+  std::vector<store::Launch> launches;  // by process, start_ns
+  std::vector<store::Memcpy> memcpys;   // by process, start_ns
+  std::vector<store::Memset> memsets;   // by process, start_ns
+  std::vector<ModelStep> steps;         // by process, step_index
+  std::map<store::Id, store::Metric> metrics;
+  std::vector<store::LaunchMetric> launch_metrics;  // by launch, metric
+  std::vector<store::Completeness> completeness;
+  std::vector<store::TierStatus> tier_statuses;
+  std::vector<store::Message> messages;
+  std::vector<store::NvtxRange> nvtx_ranges;  // by process, start_ns
+  std::vector<store::Annotation> annotations;
+  std::map<store::Id, std::string> strings;
+
+  // Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it once.
+  void index();
+
+  [[nodiscard]] const store::Kernel* kernel(store::Id id) const;  // nullptr: no such kernel
+  [[nodiscard]] const store::Device* device(store::Id id) const;
+  [[nodiscard]] std::string_view string(std::optional<store::Id> id) const;  // "" if absent
+  [[nodiscard]] std::string_view kernel_name(const store::Launch&) const;    // demangled; "?" if unknown
+  [[nodiscard]] std::string_view kernel_class(const store::Launch&) const;   // "other" if unknown
+  // The values stored for one launch.
+  [[nodiscard]] std::vector<MetricValue> metrics_of(store::Id launch_id) const;
+  // The value of one metric of one launch at a tier; empty if it was not collected.
+  [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name, std::string_view tier) const;
+  [[nodiscard]] const store::TierStatus* tier_status(store::Id process_id, std::string_view tier) const;
+
+ private:
+  std::unordered_map<store::Id, std::pair<std::size_t, std::size_t>> metric_rows_;  // launch → [first, last)
+  std::map<std::string, store::Id, std::less<>> metric_ids_;
+};
+
+// Reads the whole capture. Missing parts (no steps, no counters, no peaks, no run) leave their vectors empty.
+// Throws Error(corrupt) if the tables contradict each other beyond use.
+[[nodiscard]] Model load_model(const store::Capture& capture);
+
+// True if the driver gave the launch both timestamps.
+[[nodiscard]] inline bool has_time(const store::Launch& launch) {
+  return launch.start_ns > 0 && launch.end_ns >= launch.start_ns;
+}
+
+// Duration on the GPU; 0 without timestamps.
+[[nodiscard]] inline std::int64_t duration_ns(const store::Launch& launch) {
+  return has_time(launch) ? launch.end_ns - launch.start_ns : 0;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,43 @@
+// peaks.h: the roof a utilisation is measured against, always with its source.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ridgeline/analyzer/model.h"
+#include "ridgeline/store/error.h"
+
+namespace ridgeline::analyzer {
+
+enum class PeakSource {
+  spec,      // datasheet
+  clock,     // per-cycle peak × clock
+  measured,  // micro-benchmark
+  counter,   // the counter's own peak_sustained
+};
+
+[[nodiscard]] std::string_view to_string(PeakSource source);
+// Failure: usage (lists the valid names).
+[[nodiscard]] Result<PeakSource> parse_peak_source(std::string_view text);
+
+struct PeakPolicy {
+  PeakSource dram = PeakSource::spec;
+  // clock: pipe-active cycles over elapsed cycles, no operation count needed. spec and measured: tensor
+  // operations ÷ time ÷ the operation peak of their data type.
+  PeakSource compute = PeakSource::clock;
+};
+
+struct Peak {
+  std::string quantity;  // dram_bytes_per_s, bf16_flops_per_s, …
+  double value = 0;      // in the quantity's unit
+  PeakSource source = PeakSource::spec;
+  bool fallback = false;  // the policy's source was not there
+  std::string text;       // for people: "4.80 TB/s, spec (NVIDIA H200 datasheet)"
+};
+
+// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec, measured,
+// clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2 of the device.
+[[nodiscard]] Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
+                                       PeakSource source);
+
+}  // namespace ridgeline::analyzer

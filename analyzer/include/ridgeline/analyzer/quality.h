@@ -1,0 +1,71 @@
+// quality.h: how far the figures of a capture can be trusted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/ranking.h"
+
+namespace ridgeline::analyzer {
+
+struct QualityOptions {
+  double disagreement_ratio = 0.10;          // replay against timeline duration, of a kernel …
+  std::int64_t disagreement_floor_ns = 20000;  // … whose launches last at least this on average
+  double coverage_warning = 0.90;            // T2 coverage of kernel time below this is a warning
+  double clock_spread_warning = 0.05;        // (max − min) ÷ median SM clock in the timeline steps
+};
+
+// Clock samples that fall into the timeline steps (all samples if none do).
+struct ClockSummary {
+  store::Id device_id = 0;
+  std::int64_t samples = 0;
+  std::optional<double> sm_clock_min_hz, sm_clock_median_hz, sm_clock_max_hz;
+  std::optional<double> memory_clock_median_hz;
+  std::optional<double> power_median_w, power_max_w;
+  std::optional<int> temperature_max_c;
+  std::vector<std::string> throttle_reasons;  // seen in at least one sample, in words; idle is not one
+  double throttled_share = 0;                 // of samples with a reason
+};
+
+struct TierSummary {
+  store::Id process_id = 0;
+  std::string tier;
+  std::string status;
+  std::string reason;
+};
+
+struct Disagreement {
+  std::string kernel;
+  std::int64_t calls = 0;
+  double timeline_ns = 0;  // mean of a launch, T0
+  double replay_ns = 0;    // mean of a launch, T2
+  double ratio = 0;        // replay ÷ timeline − 1
+};
+
+struct Quality {
+  std::int64_t launches_seen = 0;  // over all processes; graphs aside
+  std::int64_t kernel_records = 0;
+  std::int64_t graph_kernel_records = 0;
+  std::int64_t dropped_records = 0;  // by the driver and the spool
+  std::int64_t zero_timestamps = 0;
+  bool complete = false;  // seen = records, nothing dropped, truncated or without time; false if unknown
+  bool completeness_known = false;
+  std::vector<TierSummary> tiers;
+  double dram_coverage = 0;     // share of the step's kernel time with DRAM bytes
+  double compute_coverage = 0;  // … with a pipe utilisation
+  double coverage = 0;          // … with both
+  double explained_share = 0;   // share of launches with both or a stated reason; 1 by construction
+  std::int64_t mismatched_steps = 0;
+  std::vector<Disagreement> disagreements;  // flagged ones
+  std::vector<ClockSummary> clocks;
+  // Everything above that a reader must know, with what steps and utilisation found; errors first.
+  Findings findings;
+};
+
+[[nodiscard]] Quality assess_quality(const Model& model, const StepAnalysis& steps,
+                                     const UtilisationAnalysis& utilisation, const QualityOptions& options = {});
+
+}  // namespace ridgeline::analyzer

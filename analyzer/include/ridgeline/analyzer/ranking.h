@@ -1,0 +1,102 @@
+// ranking.h: the kernels of one step, worst weighted impact first.
+//
+// Impact at target X: over the measured launches, Σ t · (1 − u / X) where u < X. Launch-bound, roofless and
+// unmeasured launches add nothing to it; their time is reported in columns of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/utilisation.h"
+
+namespace ridgeline::analyzer {
+
+enum class RankKey {
+  kernel,           // demangled name
+  kernel_and_grid,  // demangled name and grid
+  family,           // normalised name
+  kernel_class,     // gemm, attention, …
+  nvtx_path,        // open ranges at launch
+  launch,           // each launch on its own
+};
+[[nodiscard]] std::string_view to_string(RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "launch"
+// Failure: usage (lists the valid names).
+[[nodiscard]] Result<RankKey> parse_rank_key(std::string_view text);
+
+struct RankOptions {
+  RankKey key = RankKey::kernel;
+  double target = 0.70;
+  double stretch = 0.85;
+};
+
+struct RankRow {
+  std::string key;              // what RankOptions::key groups by, for people
+  std::string kernel;           // demangled name; of the longest launch if the row mixes kernels
+  std::string normalised_name;  // likewise
+  std::string kernel_class;     // likewise
+  std::int64_t calls = 0;
+  std::int64_t time_ns = 0;     // plain sum of T0 durations
+  double step_share = 0;        // time_ns ÷ step time
+  std::optional<Measured> dram;     // time-weighted mean over launches that have it
+  std::optional<Measured> compute;  // likewise
+  std::optional<double> limiter;    // time-weighted mean of limiter_utilisation over measured launches
+  LimiterKind limiter_kind = LimiterKind::none;  // of the larger share of that time
+  std::string compute_pipe;                      // of the larger share of the time
+  double saved_target_ns = 0;       // impact at RankOptions::target
+  double saved_stretch_ns = 0;
+  double saved_target_share = 0;    // ÷ step time
+  double saved_stretch_share = 0;
+  std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
+  std::optional<double> dram_bytes;             // of all calls with a value
+  std::optional<double> tensor_ops;
+  std::int64_t measured_time_ns = 0;  // these four add up to time_ns
+  std::int64_t launch_bound_time_ns = 0;
+  std::int64_t no_roof_time_ns = 0;
+  std::int64_t unmeasured_time_ns = 0;
+  std::int64_t measured_calls = 0;  // these four add up to calls
+  std::int64_t launch_bound_calls = 0;
+  std::int64_t no_roof_calls = 0;
+  std::int64_t unmeasured_calls = 0;
+  MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
+  std::string reason;
+  std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
+  std::string tier;  // best tier behind the utilisations: "T2"; "T0" if there is only time
+  std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
+};
+
+struct RankTotals {
+  std::int64_t step_ns = 0;
+  std::int64_t calls = 0;
+  std::int64_t time_ns = 0;  // Σ rows; with overlapping streams above the busy time
+  double saved_target_ns = 0;
+  double saved_stretch_ns = 0;
+  double saved_target_share = 0;   // "up to N % of the step"; at most 1
+  double saved_stretch_share = 0;
+  // The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what is
+  // left when streams overlap. Equal to the above without overlap.
+  double saved_target_exposed_ns = 0;
+  double saved_stretch_exposed_ns = 0;
+  std::int64_t measured_time_ns = 0;
+  std::int64_t launch_bound_time_ns = 0;
+  std::int64_t no_roof_time_ns = 0;
+  std::int64_t unmeasured_time_ns = 0;
+  std::int64_t measured_calls = 0;
+  std::int64_t launch_bound_calls = 0;
+  std::int64_t no_roof_calls = 0;
+  std::int64_t unmeasured_calls = 0;
+  double time_share_at_target = 0;   // share of kernel time in measured launches with u ≥ target
+  double time_share_at_stretch = 0;
+};
+
+struct Ranking {
+  RankOptions options;
+  std::vector<RankRow> rows;  // by saved_target_ns, then time_ns, descending, then key
+  RankTotals totals;
+};
+
+[[nodiscard]] Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
+                                   const RankOptions& options = {});
+
+}  // namespace ridgeline::analyzer

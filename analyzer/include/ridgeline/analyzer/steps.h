@@ -1,0 +1,87 @@
+// steps.h: what each step cost, and which one stands for all.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/finding.h"
+#include "ridgeline/analyzer/model.h"
+#include "ridgeline/store/error.h"
+
+namespace ridgeline::analyzer {
+
+struct StepSummary {
+  StepIndex index = 0;  // into Model::steps
+  store::Id step_id = 0;
+  store::Id process_id = 0;
+  std::int64_t step_index = 0;
+  std::string phase;   // warmup, timeline, sample, replay, after
+  std::string status;  // ok, mismatch, failed, interrupted
+  std::string reason;  // why not ok; "" if ok
+  std::string configuration;  // counters of a replay step; "" otherwise
+  // From the begin of this step's GPU work to the begin of the next step's. If the next step is missing or of
+  // another phase (a change of phase costs the collector time that is not the program's), to the end of its own
+  // work, and `closed` is false. 0: no GPU work with timestamps.
+  std::int64_t gpu_duration_ns = 0;
+  bool closed = false;
+  std::int64_t gpu_start_ns = 0;  // 0: none
+  std::int64_t gpu_end_ns = 0;    // end of its own work; not the end of gpu_duration_ns
+  std::optional<std::int64_t> host_duration_ns;  // of the range on the host
+  std::int64_t kernel_time_ns = 0;               // plain sum over launches
+  std::int64_t launches = 0;
+  std::int64_t launches_without_time = 0;
+  std::uint64_t sequence_hash = 0;  // of (kernel, grid, block) in order of launch
+  bool majority_sequence = false;   // same sequence as most steps of the process
+};
+
+// Over the steps that the representative was chosen from.
+struct StepSpread {
+  std::int64_t count = 0;
+  double median_ns = 0;
+  double p10_ns = 0;  // linear interpolation between order statistics
+  double p90_ns = 0;
+  double mad_ns = 0;  // median absolute deviation, unscaled
+  double min_ns = 0;
+  double max_ns = 0;
+};
+
+struct RepresentativeStep {
+  // The capture has no steps: all launches of the process are taken as one step. `summary.index` is then
+  // meaningless and `launches` holds every launch of the process.
+  bool whole_recording = false;
+  StepSummary summary;
+  std::vector<LaunchIndex> launches;  // in order of launch
+  std::vector<std::size_t> memcpys;
+  std::vector<std::size_t> memsets;
+  std::int64_t window_start_ns = 0;  // the step's time: [window_start_ns, window_end_ns)
+  std::int64_t window_end_ns = 0;
+  std::vector<StepIndex> peers;  // steps it was chosen from, itself included
+};
+
+struct StepOptions {
+  std::optional<store::Id> process_id;     // empty: the process with the most kernel time
+  std::optional<std::int64_t> step_index;  // empty: choose; else this very step stands for all
+  double outlier_mads = 5.0;               // a step farther from the median than this many (scaled) MADs …
+  double outlier_ratio = 0.05;             // … and than this share of the median is an outlier
+};
+
+struct StepAnalysis {
+  store::Id process_id = 0;
+  std::vector<StepSummary> steps;  // of every process, in the model's order
+  RepresentativeStep representative;
+  StepSpread spread;
+  Findings findings;
+};
+
+// Summaries of all steps; never fails, empty for a capture without steps.
+[[nodiscard]] std::vector<StepSummary> summarise_steps(const Model& model);
+
+// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status ok
+// and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
+// sample, after, warm-up and at last replay steps, and says so.
+// Failures: no_data (no launch with a timestamp), usage (no such process or step).
+[[nodiscard]] Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options = {});
+
+}  // namespace ridgeline::analyzer
