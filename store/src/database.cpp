@@ -34,10 +34,15 @@ ErrorKind kind_of(int code) {
 }
 
 // A file name in a URI: everything that has a meaning there is escaped.
-std::string uri_of(const std::string& path, const char* query) {
+std::string uri_of(const std::string& path) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   std::string uri = "file:";
-  for (char c : path) {
+  // "file://" would start an authority: of several leading slashes one is kept.
+  const auto first = path.find_first_not_of('/');
+  const std::string_view rest = first == std::string::npos || first < 2
+                                    ? std::string_view(path)
+                                    : std::string_view(path).substr(first - 1);
+  for (char c : rest) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '?' || c == '#' || c == '%' || byte < 0x21 || byte > 0x7e) {
       uri += '%';
@@ -47,7 +52,7 @@ std::string uri_of(const std::string& path, const char* query) {
       uri += c;
     }
   }
-  return uri + query;
+  return uri;
 }
 
 }  // namespace
@@ -133,7 +138,7 @@ std::optional<std::string> Statement::optional_text(int column) const {
 
 Database::Database(const std::string& path, OpenMode mode) : path_(path) {
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-  std::string uri = uri_of(path, "");
+  const std::string uri = uri_of(path);
   switch (mode) {
     case OpenMode::read_only: flags |= SQLITE_OPEN_READONLY; break;
     case OpenMode::read_write: flags |= SQLITE_OPEN_READWRITE; break;

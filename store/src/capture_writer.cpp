@@ -1,0 +1,232 @@
+#include "ridgeline/store/capture_writer.h"
+
+#include <filesystem>
+#include <unordered_map>
+
+#include "ridgeline/store/database.h"
+#include "ridgeline/store/kernel_identity.h"
+#include "ridgeline/store/metric_catalog.h"
+#include "ridgeline/store/schema.h"
+
+namespace ridgeline::store {
+
+namespace {
+
+struct TransparentHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+using IdByText = std::unordered_map<std::string, Id, TransparentHash, std::equal_to<>>;
+
+}  // namespace
+
+// Every statement is prepared once: a recording inserts hundreds of thousands of rows.
+struct CaptureWriter::State {
+  explicit State(const std::string& path) : database(path, OpenMode::create) {
+    // A half-written import is repeated from its spool, so fsync at every commit buys nothing.
+    database.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;"
+                     "PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON");
+    migrate(database, migrations(), views_sql());
+  }
+
+  Database database;
+  std::optional<Transaction> transaction;
+  IdByText strings;
+  IdByText kernels;
+  IdByText metrics;
+
+  Statement insert_string = database.prepare("INSERT INTO string(value) VALUES (?)");
+  Statement insert_kernel = database.prepare(
+      "INSERT INTO kernel(mangled_name, demangled_name, normalised_name, class, code_hash) VALUES (?,?,?,?,?)");
+  Statement insert_metric = database.prepare("INSERT INTO metric(name, label, unit, meaning) VALUES (?,?,?,?)");
+  Statement insert_clock = database.prepare("INSERT OR IGNORE INTO clock_sample VALUES (?,?,?,?,?,?,?)");
+  Statement insert_step = database.prepare(
+      "INSERT INTO step(process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
+      " configuration_id, status, reason) VALUES (?,?,?,?,?,?,?,?,?,?)");
+  Statement insert_range = database.prepare(
+      "INSERT INTO nvtx_range(process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id,"
+      " start_ns, end_ns) VALUES (?,?,?,?,?,?,?,?,?,?)");
+  Statement insert_launch = database.prepare(
+      "INSERT INTO launch(process_id, device_id, context_id, stream_id, correlation_id, graph_id,"
+      " graph_node_id, kernel_id, start_ns, end_ns, host_start_ns, host_end_ns, thread_id,"
+      " grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,"
+      " registers_per_thread, static_smem_bytes, dynamic_smem_bytes, step_id, ordinal_in_step, nvtx_path_id)"
+      " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert_memcpy = database.prepare(
+      "INSERT INTO memcpy(process_id, device_id, context_id, stream_id, correlation_id, kind, bytes,"
+      " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert_memset = database.prepare(
+      "INSERT INTO memset(process_id, device_id, context_id, stream_id, correlation_id, bytes,"
+      " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?)");
+  Statement insert_launch_metric =
+      database.prepare("INSERT OR REPLACE INTO launch_metric VALUES (?,?,?,?,?,?)");
+
+  Id inserted(Statement& statement) {
+    statement.run();
+    return database.last_insert_id();
+  }
+  // For tables that get a handful of rows.
+  template <typename... Args>
+  Id insert_once(std::string_view sql, const Args&... args) {
+    Statement statement = database.prepare(sql);
+    statement.bind_all(args...);
+    return inserted(statement);
+  }
+};
+
+CaptureWriter::CaptureWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CaptureWriter::CaptureWriter(CaptureWriter&&) noexcept = default;
+CaptureWriter::~CaptureWriter() = default;
+
+Result<CaptureWriter> CaptureWriter::create(const std::string& path) {
+  try {
+    auto state = std::make_unique<State>(path);
+    state->transaction.emplace(state->database);
+    return CaptureWriter(std::move(state));
+  } catch (const Error& error) {
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+void CaptureWriter::set_run(const Run& run) {
+  state_->insert_once(
+      "INSERT OR REPLACE INTO run(id, command_line, working_directory, git_commit, git_dirty, host_name, os,"
+      " ridgeline_version, clock, start_ns, end_ns, exit_status, exit_signal, schedule, step_range)"
+      " VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      run.command_line, run.working_directory, run.git_commit, run.git_dirty, run.host_name, run.os,
+      run.ridgeline_version, run.clock, run.start_ns, run.end_ns, run.exit_status, run.exit_signal, run.schedule,
+      run.step_range);
+}
+void CaptureWriter::add_environment(std::string_view name, std::string_view value) {
+  state_->insert_once("INSERT OR REPLACE INTO environment_variable VALUES (?,?)", name, value);
+}
+void CaptureWriter::add_version(std::string_view component, std::string_view version) {
+  state_->insert_once("INSERT OR REPLACE INTO version VALUES (?,?)", component, version);
+}
+
+Id CaptureWriter::string_id(std::string_view text) {
+  if (auto found = state_->strings.find(text); found != state_->strings.end()) return found->second;
+  state_->insert_string.bind_all(text);
+  const Id id = state_->inserted(state_->insert_string);
+  state_->strings.emplace(text, id);
+  return id;
+}
+Id CaptureWriter::kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash) {
+  if (auto found = state_->kernels.find(mangled_name); found != state_->kernels.end()) return found->second;
+  const KernelIdentity identity = identify_kernel(mangled_name);
+  state_->insert_kernel.bind_all(mangled_name, identity.demangled_name, identity.normalised_name,
+                                 identity.kernel_class, code_hash);
+  const Id id = state_->inserted(state_->insert_kernel);
+  state_->kernels.emplace(mangled_name, id);
+  return id;
+}
+Id CaptureWriter::metric_id(std::string_view name, std::string_view unit, std::string_view meaning) {
+  if (auto found = state_->metrics.find(name); found != state_->metrics.end()) return found->second;
+  if (const auto known = describe_metric(name)) {
+    state_->insert_metric.bind_all(name, known->label, known->unit, known->meaning);
+  } else {
+    state_->insert_metric.bind_all(name, name, unit, meaning);
+  }
+  const Id id = state_->inserted(state_->insert_metric);
+  state_->metrics.emplace(name, id);
+  return id;
+}
+
+Id CaptureWriter::add(const Process& row) {
+  return state_->insert_once(
+      "INSERT INTO process(pid, parent_pid, command, rank, start_ns, end_ns) VALUES (?,?,?,?,?,?)", row.pid,
+      row.parent_pid, row.command, row.rank, row.start_ns, row.end_ns);
+}
+Id CaptureWriter::add(const Device& row) {
+  return state_->insert_once(
+      "INSERT INTO device(device_index, name, uuid, chip, compute_capability, sm_count, max_sm_clock_hz,"
+      " max_memory_clock_hz, memory_bus_bits, memory_bytes, l2_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+      row.device_index, row.name, row.uuid, row.chip, row.compute_capability, row.sm_count, row.max_sm_clock_hz,
+      row.max_memory_clock_hz, row.memory_bus_bits, row.memory_bytes, row.l2_bytes);
+}
+void CaptureWriter::add(const DevicePeak& row) {
+  state_->insert_once("INSERT OR REPLACE INTO device_peak(device_id, quantity, source, value, detail) VALUES (?,?,?,?,?)",
+                      row.device_id, row.quantity, row.source, row.value, row.detail);
+}
+void CaptureWriter::add(const ClockSample& row) {
+  state_->insert_clock.bind_all(row.device_id, row.time_ns, row.sm_clock_hz, row.memory_clock_hz, row.power_mw,
+                                row.temperature_c, row.throttle_reasons);
+  state_->insert_clock.run();
+}
+Id CaptureWriter::add(const CounterConfiguration& row) {
+  return state_->insert_once("INSERT INTO counter_configuration(name, pass_count) VALUES (?,?)", row.name,
+                             row.pass_count);
+}
+Id CaptureWriter::add(const Step& row) {
+  state_->insert_step.bind_all(row.process_id, row.step_index, row.phase, row.host_start_ns, row.host_end_ns,
+                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status, row.reason);
+  return state_->inserted(state_->insert_step);
+}
+Id CaptureWriter::add(const NvtxRange& row) {
+  state_->insert_range.bind_all(row.process_id, row.thread_id, row.parent_id, row.depth, row.name_id, row.path_id,
+                                row.domain_id, row.step_id, row.start_ns, row.end_ns);
+  return state_->inserted(state_->insert_range);
+}
+Id CaptureWriter::add(const Launch& row) {
+  const auto cluster = [&](std::int64_t Dim3::*member) {
+    return row.cluster ? std::optional((*row.cluster).*member) : std::nullopt;
+  };
+  state_->insert_launch.bind_all(
+      row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id, row.graph_id,
+      row.graph_node_id, row.kernel_id, row.start_ns, row.end_ns, row.host_start_ns, row.host_end_ns, row.thread_id,
+      row.grid.x, row.grid.y, row.grid.z, row.block.x, row.block.y, row.block.z, cluster(&Dim3::x),
+      cluster(&Dim3::y), cluster(&Dim3::z), row.registers_per_thread, row.static_smem_bytes, row.dynamic_smem_bytes,
+      row.step_id, row.ordinal_in_step, row.nvtx_path_id);
+  return state_->inserted(state_->insert_launch);
+}
+Id CaptureWriter::add(const Memcpy& row) {
+  state_->insert_memcpy.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id,
+                                 row.kind, row.bytes, row.start_ns, row.end_ns, row.step_id, row.nvtx_path_id);
+  return state_->inserted(state_->insert_memcpy);
+}
+Id CaptureWriter::add(const Memset& row) {
+  state_->insert_memset.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id,
+                                 row.bytes, row.start_ns, row.end_ns, row.step_id, row.nvtx_path_id);
+  return state_->inserted(state_->insert_memset);
+}
+void CaptureWriter::add(const LaunchMetric& row) {
+  state_->insert_launch_metric.bind_all(row.launch_id, row.metric_id, row.tier, row.value, row.error,
+                                        row.sample_count);
+  state_->insert_launch_metric.run();
+}
+void CaptureWriter::add(const Completeness& row) {
+  state_->insert_once("INSERT OR REPLACE INTO completeness VALUES (?,?,?,?,?,?,?,?,?,?)", row.process_id,
+                      row.launches_seen, row.kernel_records, row.graph_launches, row.graph_kernel_records,
+                      row.profiler_records, row.dropped_records, row.lost_spool_records, row.zero_timestamps,
+                      row.truncated_bytes);
+}
+void CaptureWriter::add(const TierStatus& row) {
+  state_->insert_once("INSERT OR REPLACE INTO tier_status VALUES (?,?,?,?)", row.process_id, row.tier, row.status,
+                      row.reason);
+}
+Id CaptureWriter::add(const Message& row) {
+  return state_->insert_once("INSERT INTO message(process_id, time_ns, severity, text) VALUES (?,?,?,?)",
+                             row.process_id, row.time_ns, row.severity, row.text);
+}
+Id CaptureWriter::add(const Annotation& row) {
+  return state_->insert_once("INSERT INTO annotation(nvtx_range_id, name, bytes, flops) VALUES (?,?,?,?)",
+                             row.nvtx_range_id, row.name, row.bytes, row.flops);
+}
+
+void CaptureWriter::set_process_end(Id process_id, std::int64_t end_ns) {
+  state_->insert_once("UPDATE process SET end_ns = ? WHERE id = ?", end_ns, process_id);
+}
+
+void CaptureWriter::checkpoint() {
+  state_->transaction->commit();
+  state_->transaction.reset();
+  state_->transaction.emplace(state_->database);
+}
+void CaptureWriter::finish() {
+  state_->transaction->commit();
+  state_->transaction.reset();
+  state_->database.execute("ANALYZE");
+  state_->transaction.emplace(state_->database);
+}
+
+}  // namespace ridgeline::store
