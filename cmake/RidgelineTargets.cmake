@@ -47,7 +47,7 @@ function(ridgeline_add_test name)
     set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${ARG_TIMEOUT})
   else()
     include(GoogleTest)
-    gtest_discover_tests(test_${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST
+    gtest_discover_tests(test_${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
       PROPERTIES LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
   endif()
 endfunction()

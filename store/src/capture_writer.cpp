@@ -18,16 +18,21 @@ struct TransparentHash {
 };
 using IdByText = std::unordered_map<std::string, Id, TransparentHash, std::equal_to<>>;
 
+Database create_database(const std::string& path) {
+  Database database(path, OpenMode::create);
+  // A half-written import is repeated from its spool, so fsync at every commit buys nothing.
+  database.execute(
+      "PRAGMA page_size = 8192; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;"
+      "PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON");
+  migrate(database, migrations(), views_sql());
+  return database;
+}
+
 }  // namespace
 
 // Every statement is prepared once: a recording inserts hundreds of thousands of rows.
 struct CaptureWriter::State {
-  explicit State(const std::string& path) : database(path, OpenMode::create) {
-    // A half-written import is repeated from its spool, so fsync at every commit buys nothing.
-    database.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;"
-                     "PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON");
-    migrate(database, migrations(), views_sql());
-  }
+  explicit State(const std::string& path) : database(create_database(path)) {}
 
   Database database;
   std::optional<Transaction> transaction;

@@ -1,0 +1,343 @@
+#include "ridgeline/store/capture.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <set>
+
+#include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/metric_catalog.h"
+#include "ridgeline/store/schema.h"
+#include "temporary_directory.h"
+
+namespace ridgeline::store {
+namespace {
+
+using ridgeline::testing::TemporaryDirectory;
+
+Run some_run() {
+  Run run;
+  run.command_line = "./gpt2_train --model tiny";
+  run.ridgeline_version = "0.1.0";
+  run.clock = "cupti";
+  run.start_ns = 100;
+  run.git_dirty = true;
+  return run;
+}
+
+// A capture with one of everything.
+struct Written {
+  Id process, device, step, kernel, launch, metric;
+};
+Written write_sample(CaptureWriter& writer) {
+  Written ids{};
+  writer.set_run(some_run());
+  writer.add_version("driver", "580.1");
+  writer.add_environment("CUDA_VISIBLE_DEVICES", "0");
+  Process process;
+  process.pid = 42;
+  ids.process = writer.add(process);
+  Device device;
+  device.name = "NVIDIA H200";
+  device.sm_count = 132;
+  ids.device = writer.add(device);
+  writer.add(DevicePeak{ids.device, "dram_bytes_per_s", "spec", 4.8e12, "datasheet"});
+  writer.add(ClockSample{ids.device, 150, 1'980'000'000, std::nullopt, 650'000, 55, 0});
+  Step step;
+  step.process_id = ids.process;
+  step.phase = "timeline";
+  step.gpu_start_ns = 200;
+  step.gpu_end_ns = 900;
+  ids.step = writer.add(step);
+  ids.kernel = writer.kernel_id("_Z5triadPfS_S_fi");
+  Launch launch;
+  launch.process_id = ids.process;
+  launch.device_id = ids.device;
+  launch.kernel_id = ids.kernel;
+  launch.start_ns = 200;
+  launch.end_ns = 300;
+  launch.grid = {7, 2, 3};
+  launch.cluster = Dim3{2, 1, 1};
+  launch.step_id = ids.step;
+  launch.ordinal_in_step = 0;
+  launch.nvtx_path_id = writer.string_id("step / forward");
+  ids.launch = writer.add(launch);
+  ids.metric = writer.metric_id("dram__bytes_read.sum");
+  writer.add(LaunchMetric{ids.launch, ids.metric, "T2", 12345.0, std::nullopt, std::nullopt});
+  writer.add(Completeness{ids.process, 1, 1, 0, 0, 0, 0, 0, 0, 0});
+  writer.add(TierStatus{ids.process, "T2", "refused", "no permission"});
+  writer.add(Message{0, ids.process, 120, "warning", "hello"});
+  return ids;
+}
+
+std::string write_file(const TemporaryDirectory& directory, const std::string& name = "a.ridge") {
+  auto writer = CaptureWriter::create(directory.file(name));
+  EXPECT_TRUE(writer.ok()) << writer.failure().message;
+  write_sample(writer.value());
+  writer.value().finish();
+  return directory.file(name);
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(Capture, EverythingWrittenIsReadBack) {
+  TemporaryDirectory directory;
+  const auto opened = Capture::open(write_file(directory));
+  ASSERT_TRUE(opened.ok()) << opened.failure().message;
+  const Capture& capture = opened.value();
+  EXPECT_EQ(capture.run().command_line, "./gpt2_train --model tiny");
+  EXPECT_EQ(capture.run().git_dirty, true);
+  EXPECT_EQ(capture.run().git_commit, std::nullopt);
+  EXPECT_EQ(capture.versions().at("driver"), "580.1");
+  EXPECT_EQ(capture.environment().at("CUDA_VISIBLE_DEVICES"), "0");
+  EXPECT_EQ(capture.processes().at(0).pid, 42);
+  EXPECT_EQ(capture.devices().at(0).sm_count, 132);
+  EXPECT_EQ(capture.device_peaks().at(0).value, 4.8e12);
+  EXPECT_EQ(capture.clock_samples().at(0).power_mw, 650'000);
+  EXPECT_EQ(capture.steps().at(0).gpu_end_ns, 900);
+  EXPECT_EQ(capture.kernels().at(0).demangled_name, "triad(float*, float*, float*, float, int)");
+  const auto launches = capture.launches();
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].grid, (Dim3{7, 2, 3}));
+  EXPECT_EQ(launches[0].cluster, (Dim3{2, 1, 1}));
+  EXPECT_EQ(capture.strings().at(*launches[0].nvtx_path_id), "step / forward");
+  EXPECT_EQ(capture.launches_of_step(*launches[0].step_id).size(), 1u);
+  EXPECT_EQ(capture.launch_metrics().at(0).value, 12345.0);
+  EXPECT_EQ(capture.metrics().at(0).unit, "bytes");
+  EXPECT_EQ(capture.completeness().at(0).kernel_records, 1);
+  EXPECT_EQ(capture.tier_statuses().at(0).reason, "no permission");
+  EXPECT_EQ(capture.messages().at(0).text, "hello");
+  EXPECT_EQ(capture.row_counts().at("launch"), 1);
+}
+
+TEST(Capture, ReadingLeavesTheFileAndItsDirectoryAlone) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  const std::string before = bytes_of(path);
+  chmod(path.c_str(), 0444);
+  {
+    auto capture = Capture::open(path);
+    ASSERT_TRUE(capture.ok());
+    (void)capture.value().launches();
+    (void)capture.value().query("SELECT * FROM v_rank");
+  }
+  EXPECT_EQ(bytes_of(path), before);
+  std::size_t entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) entries += entry.exists();
+  EXPECT_EQ(entries, 1u);
+}
+
+TEST(Capture, ViewsResolveNames) {
+  TemporaryDirectory directory;
+  const auto capture = Capture::open(write_file(directory));
+  ASSERT_TRUE(capture.ok());
+  const auto table = capture.value().query("SELECT kernel, duration_ns, nvtx_path FROM v_launch");
+  ASSERT_TRUE(table.ok()) << table.failure().message;
+  ASSERT_EQ(table.value().rows.size(), 1u);
+  EXPECT_EQ(std::get<std::int64_t>(table.value().rows[0][1]), 100);
+  EXPECT_EQ(std::get<std::string>(table.value().rows[0][2]), "step / forward");
+  const auto rank = capture.value().query("SELECT launches_per_step, mean_ns_per_step, dram_read_bytes_per_launch FROM v_rank");
+  ASSERT_TRUE(rank.ok());
+  EXPECT_EQ(std::get<double>(rank.value().rows.at(0)[1]), 100.0);
+  EXPECT_EQ(std::get<double>(rank.value().rows.at(0)[2]), 12345.0);
+}
+
+struct BadQuery {
+  const char* name;
+  const char* sql;
+};
+class CaptureQuery : public ::testing::TestWithParam<BadQuery> {};
+TEST_P(CaptureQuery, IsRefusedAsUsageAndChangesNothing) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  const std::string before = bytes_of(path);
+  const auto capture = Capture::open(path);
+  ASSERT_TRUE(capture.ok());
+  const auto result = capture.value().query(GetParam().sql);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.failure().kind, ErrorKind::usage) << result.failure().message;
+  EXPECT_EQ(bytes_of(path), before);
+  EXPECT_TRUE(capture.value().query("SELECT 1").ok()) << "the capture stays usable";
+}
+INSTANTIATE_TEST_SUITE_P(Misuse, CaptureQuery,
+                         ::testing::Values(BadQuery{"syntax", "SELEKT 1"}, BadQuery{"empty", " ; "},
+                                           BadQuery{"missing_table", "SELECT * FROM nowhere"},
+                                           BadQuery{"insert", "INSERT INTO string VALUES (9,'x')"},
+                                           BadQuery{"drop", "DROP TABLE launch"},
+                                           BadQuery{"attach", "ATTACH 'evil.db' AS evil"},
+                                           BadQuery{"pragma", "PRAGMA user_version = 7"},
+                                           BadQuery{"two_statements", "SELECT 1; SELECT 2"}),
+                         [](const auto& query) { return query.param.name; });
+
+TEST(Capture, QueryStopsAtTheRowLimit) {
+  TemporaryDirectory directory;
+  const auto capture = Capture::open(write_file(directory));
+  ASSERT_TRUE(capture.ok());
+  const auto table = capture.value().query(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", 10);
+  ASSERT_TRUE(table.ok()) << table.failure().message;
+  EXPECT_EQ(table.value().rows.size(), 10u);
+}
+
+TEST(Capture, WhatIsNoCaptureIsNamed) {
+  TemporaryDirectory directory;
+  write_bytes(directory.file("empty"), "");
+  write_bytes(directory.file("text"), "this is not a database, it only wants to be one");
+  write_bytes(directory.file("short"), std::string("SQLite format 3\0", 16));
+  { Database(directory.file("other"), OpenMode::create).execute("CREATE TABLE t(i)"); }
+  const auto kind_of = [&](const std::string& path) {
+    const auto opened = Capture::open(path);
+    EXPECT_FALSE(opened.ok()) << path;
+    if (opened.ok()) return ErrorKind::internal;
+    EXPECT_NE(opened.failure().message.find(path), std::string::npos) << opened.failure().message;
+    EXPECT_EQ(opened.failure().message.find('\n'), std::string::npos);
+    return opened.failure().kind;
+  };
+  EXPECT_EQ(kind_of(directory.file("absent")), ErrorKind::io);
+  EXPECT_EQ(kind_of(directory.path().string()), ErrorKind::not_a_capture);
+  EXPECT_EQ(kind_of(directory.file("empty")), ErrorKind::not_a_capture);
+  EXPECT_EQ(kind_of(directory.file("text")), ErrorKind::not_a_capture);
+  EXPECT_EQ(kind_of(directory.file("short")), ErrorKind::corrupt);
+  EXPECT_EQ(kind_of(directory.file("other")), ErrorKind::not_a_capture);
+}
+
+TEST(Capture, ANewerFileIsNamed) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  { Database(path, OpenMode::read_write).execute("PRAGMA user_version = 1000"); }
+  const auto opened = Capture::open(path);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.failure().kind, ErrorKind::newer_capture);
+}
+
+TEST(Capture, ATruncatedFileIsNamedAtEveryLength) {
+  TemporaryDirectory directory;
+  const std::string whole = bytes_of(write_file(directory));
+  for (std::size_t length = 16; length < whole.size(); length += 4099) {
+    write_bytes(directory.file("cut"), whole.substr(0, length));
+    const auto opened = Capture::open(directory.file("cut"));
+    ASSERT_FALSE(opened.ok()) << length;
+    EXPECT_EQ(opened.failure().kind, ErrorKind::corrupt) << opened.failure().message;
+  }
+}
+
+// Whatever a page holds, reading ends in a Failure or an Error, never in a crash or a hang.
+TEST(Capture, DamageAnywhereIsAnErrorOrHarmless) {
+  TemporaryDirectory directory;
+  const std::string whole = bytes_of(write_file(directory));
+  std::size_t noticed = 0;
+  for (std::size_t page = 0; page * 8192 < whole.size(); ++page) {
+    std::string damaged = whole;
+    for (std::size_t i = page * 8192 + 100; i < std::min(whole.size(), (page + 1) * 8192); ++i)
+      damaged[i] = static_cast<char>(i * 131 + page);
+    write_bytes(directory.file("damaged"), damaged);
+    try {
+      const auto opened = Capture::open(directory.file("damaged"));
+      if (!opened.ok()) {
+        EXPECT_EQ(opened.failure().kind, ErrorKind::corrupt) << opened.failure().message;
+        ++noticed;
+        continue;
+      }
+      (void)opened.value().run();
+      (void)opened.value().launches();
+      (void)opened.value().strings();
+      (void)opened.value().kernels();
+    } catch (const Error& error) {
+      EXPECT_NE(error.kind(), ErrorKind::internal) << error.what();
+      ++noticed;
+    }
+  }
+  EXPECT_GT(noticed, 0u);
+}
+
+TEST(CaptureWriter, RefusesAnExistingFileAndAMissingDirectory) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  const auto again = CaptureWriter::create(path);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.failure().kind, ErrorKind::io);
+  EXPECT_TRUE(Capture::open(path).ok()) << "the first capture is untouched";
+  EXPECT_FALSE(CaptureWriter::create(directory.file("no/such/place.ridge")).ok());
+}
+
+TEST(CaptureWriter, InternsTextsKernelsAndMetrics) {
+  TemporaryDirectory directory;
+  auto writer = CaptureWriter::create(directory.file("a"));
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ(writer.value().string_id("x"), writer.value().string_id("x"));
+  EXPECT_NE(writer.value().string_id("x"), writer.value().string_id("y"));
+  EXPECT_EQ(writer.value().kernel_id("k"), writer.value().kernel_id("k"));
+  EXPECT_EQ(writer.value().metric_id("own__metric", "bytes", "m"), writer.value().metric_id("own__metric"));
+}
+
+TEST(CaptureWriter, WithoutFinishTheLastCheckpointIsAValidCapture) {
+  TemporaryDirectory directory;
+  {
+    auto writer = CaptureWriter::create(directory.file("a"));
+    ASSERT_TRUE(writer.ok());
+    write_sample(writer.value());
+    writer.value().checkpoint();
+    (void)writer.value().string_id("after the checkpoint");
+  }
+  const auto opened = Capture::open(directory.file("a"));
+  ASSERT_TRUE(opened.ok()) << opened.failure().message;
+  EXPECT_EQ(opened.value().launches().size(), 1u);
+  for (const auto& [id, text] : opened.value().strings()) EXPECT_NE(text, "after the checkpoint");
+}
+
+// A killed import leaves a journal beside the file; SQLite would roll it back by writing to the file.
+TEST(Capture, AKilledImportIsReadFromACopy) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  {
+    Database writer(path, OpenMode::read_write);
+    writer.execute("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; DELETE FROM launch_metric; DELETE FROM launch;"
+                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+                   "INSERT INTO string(value) SELECT 'filler ' || i FROM n");
+    // What a killed process leaves: the half-written file and its journal, with no lock on them.
+    std::filesystem::copy_file(path, directory.file("killed.ridge"));
+    std::filesystem::copy_file(path + "-journal", directory.file("killed.ridge-journal"));
+  }
+  const std::string before = bytes_of(directory.file("killed.ridge"));
+  const auto opened = Capture::open(directory.file("killed.ridge"));
+  ASSERT_TRUE(opened.ok()) << opened.failure().message;
+  EXPECT_EQ(opened.value().launches().size(), 1u);
+  EXPECT_EQ(bytes_of(directory.file("killed.ridge")), before);
+}
+
+TEST(Capture, ARunThatNeverBeganIsNoData) {
+  TemporaryDirectory directory;
+  {
+    auto writer = CaptureWriter::create(directory.file("a"));
+    ASSERT_TRUE(writer.ok());
+    writer.value().finish();
+  }
+  const auto opened = Capture::open(directory.file("a"));
+  ASSERT_TRUE(opened.ok());
+  EXPECT_TRUE(opened.value().launches().empty());
+  try {
+    (void)opened.value().run();
+    FAIL() << "a run was made up";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::no_data);
+  }
+}
+
+TEST(MetricCatalog, NamesAreUniqueAndDescribed) {
+  std::set<std::string_view> names;
+  for (const auto& metric : metric_catalog()) {
+    EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
+    EXPECT_FALSE(metric.label.empty() || metric.unit.empty() || metric.meaning.empty()) << metric.name;
+  }
+  EXPECT_FALSE(describe_metric("no__such.metric").has_value());
+}
+
+}  // namespace
+}  // namespace ridgeline::store

@@ -1,0 +1,88 @@
+#include "ridgeline/store/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <regex>
+
+#include "temporary_directory.h"
+
+namespace ridgeline::store {
+namespace {
+
+using ridgeline::testing::TemporaryDirectory;
+
+constexpr std::string_view kNoViews = "SELECT 1";
+
+TEST(Migrate, AnEmptyFileReachesTheCurrentVersion) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  migrate(database, migrations(), views_sql());
+  EXPECT_EQ(database.scalar_int64("PRAGMA user_version"), schema_version());
+  EXPECT_EQ(database.scalar_int64("PRAGMA application_id"), kApplicationId);
+  EXPECT_GT(database.scalar_int64("SELECT count(*) FROM sqlite_master WHERE type = 'view'"), 4);
+}
+
+TEST(Migrate, OnlyTheMissingStepsRun) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  const std::array first = {Migration{1, "CREATE TABLE t(i INTEGER); INSERT INTO t VALUES (1)"}};
+  const std::array both = {first[0], Migration{2, "ALTER TABLE t ADD COLUMN j INTEGER DEFAULT 7"}};
+  migrate(database, first, kNoViews);
+  migrate(database, both, kNoViews);
+  migrate(database, both, kNoViews);  // again: nothing to do
+  EXPECT_EQ(database.scalar_int64("SELECT count(*) FROM t"), 1);
+  EXPECT_EQ(database.scalar_int64("SELECT j FROM t"), 7);
+  EXPECT_EQ(database.scalar_int64("PRAGMA user_version"), 2);
+}
+
+TEST(Migrate, AFailingStepChangesNothing) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  const std::array first = {Migration{1, "CREATE TABLE t(i INTEGER)"}};
+  migrate(database, first, kNoViews);
+  const std::array broken = {first[0], Migration{2, "CREATE TABLE u(i INTEGER); NO SUCH STATEMENT"}};
+  EXPECT_THROW(migrate(database, broken, kNoViews), Error);
+  EXPECT_EQ(database.scalar_int64("PRAGMA user_version"), 1);
+  EXPECT_EQ(database.scalar_int64("SELECT count(*) FROM sqlite_master WHERE name = 'u'"), 0);
+}
+
+TEST(Migrate, ANewerFileIsRefused) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  database.execute("PRAGMA user_version = 999");
+  try {
+    migrate(database, migrations(), views_sql());
+    FAIL() << "a newer file was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::newer_capture);
+  }
+}
+
+TEST(Schema, VersionsAreConsecutiveFromOne) {
+  int expected = 1;
+  for (const Migration& step : migrations()) EXPECT_EQ(step.to_version, expected++);
+}
+
+// Views are for people without Ridgeline: each must be readable and none may be forgotten when they are remade.
+TEST(Schema, EveryViewCanBeSelectedFrom) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  migrate(database, migrations(), views_sql());
+  migrate(database, migrations(), views_sql());
+  Statement views = database.prepare("SELECT name FROM sqlite_master WHERE type = 'view'");
+  int count = 0;
+  while (views.step()) {
+    Statement select = database.prepare("SELECT * FROM " + views.text(0));
+    while (select.step()) {
+    }
+    EXPECT_EQ(views.text(0).substr(0, 2), "v_");
+    ++count;
+  }
+  const std::string text(views_sql());
+  const std::regex create("CREATE VIEW (\\w+) AS +--");  // each view says what a row is
+  EXPECT_EQ(count, std::distance(std::sregex_iterator(text.begin(), text.end(), create), std::sregex_iterator()));
+}
+
+}  // namespace
+}  // namespace ridgeline::store
