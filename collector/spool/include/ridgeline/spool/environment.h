@@ -32,7 +32,8 @@ inline constexpr int kMaxConfigs = 8;
 /// Path of libcupti. Unset: by soname (libcupti.so.13, then .12) as the dynamic linker finds it.
 inline constexpr char kCuptiLibrary[] = "RIDGELINE_CUPTI_LIBRARY";
 
-/// CUPTI's activity buffers: size of one, and how many at most. Defaults 4 MiB and 64.
+/// CUPTI's activity buffers: size of one, and how many at most. Defaults 512 KiB and 256: a buffer is handed
+/// over when it is full or idle, so small ones lose less when the process is killed.
 inline constexpr char kBufferBytes[] = "RIDGELINE_BUFFER_BYTES";
 inline constexpr char kBufferCount[] = "RIDGELINE_BUFFER_COUNT";
 
@@ -41,5 +42,8 @@ inline constexpr char kFlushPeriodMs[] = "RIDGELINE_FLUSH_MS";
 
 /// Milliseconds between two samples of clocks and power; 0 turns them off. Default 100.
 inline constexpr char kClockPeriodMs[] = "RIDGELINE_CLOCK_MS";
+
+/// Size in bytes a spool may reach; beyond it records are counted as lost. Default 16 GiB.
+inline constexpr char kSpoolLimitBytes[] = "RIDGELINE_SPOOL_LIMIT_BYTES";
 
 }  // namespace ridgeline::spool::environment

@@ -24,7 +24,7 @@ namespace ridgeline::spool {
 static_assert(std::endian::native == std::endian::little, "the spool is defined little-endian");
 
 inline constexpr char kMagic[8] = {'R', 'D', 'G', 'S', 'P', 'O', 'O', 'L'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::uint32_t kFileHeaderBytes = 4096;
 inline constexpr std::uint32_t kChunkBytes = 64 * 1024;
 inline constexpr std::uint32_t kChunkMagic = 0x4b4e4843;  // "CHNK"

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "ridgeline/spool/format.h"
 
@@ -15,11 +16,11 @@ inline constexpr std::uint32_t kMaxScheduleSteps = 1'000'000'000;
 
 enum class ScheduleError {
   kNone,
-  kEmpty,           // no phase at all
-  kSyntax,          // not `name=count`
-  kUnknownPhase,    // a name that is none of warmup, timeline, sample, replay
-  kBadCount,        // not a whole number from 1 to kMaxScheduleSteps
-  kTooManyPhases,   // more than kMaxSchedulePhases
+  kEmpty,          // no phase at all
+  kSyntax,         // not `name=count`
+  kUnknownPhase,   // a name that is none of warmup, timeline, sample, replay
+  kBadCount,       // not a whole number from 1 to kMaxScheduleSteps
+  kTooManyPhases,  // more than kMaxSchedulePhases
 };
 
 struct SchedulePhase {
@@ -65,16 +66,22 @@ struct StepSchedule {
 
 inline constexpr const char* phase_name(Phase phase) {
   switch (phase) {
-    case Phase::kWarmup: return "warmup";
-    case Phase::kTimeline: return "timeline";
-    case Phase::kSample: return "sample";
-    case Phase::kReplay: return "replay";
+    case Phase::kWarmup:
+      return "warmup";
+    case Phase::kTimeline:
+      return "timeline";
+    case Phase::kSample:
+      return "sample";
+    case Phase::kReplay:
+      return "replay";
   }
   return "unknown";
 }
 
 namespace detail {
-inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 inline bool equals(const char* text, std::size_t length, const char* name) {
   std::size_t i = 0;
   for (; i < length && name[i] != '\0'; ++i) {
@@ -84,8 +91,8 @@ inline bool equals(const char* text, std::size_t length, const char* name) {
 }
 }  // namespace detail
 
-// Parses `length` bytes of text into *out. Blanks round names, counts and commas are allowed. On an error *out
-// holds the phases before it and *error_at (if given) the offset of the phase that is wrong.
+// Parses `length` bytes of text into *out. Blanks round names, counts and commas are allowed. On an error
+// *out holds the phases before it and *error_at (if given) the offset of the phase that is wrong.
 inline ScheduleError parse_schedule(const char* text, std::size_t length, StepSchedule* out,
                                     std::size_t* error_at = nullptr) {
   *out = StepSchedule{};
@@ -98,8 +105,8 @@ inline ScheduleError parse_schedule(const char* text, std::size_t length, StepSc
     std::size_t last = end;
     while (first < last && detail::is_blank(text[first])) ++first;
     while (last > first && detail::is_blank(text[last - 1])) --last;
-    if (first == last) return length == 0 || (at == 0 && end == length) ? ScheduleError::kEmpty
-                                                                         : ScheduleError::kSyntax;
+    if (first == last)
+      return length == 0 || (at == 0 && end == length) ? ScheduleError::kEmpty : ScheduleError::kSyntax;
     std::size_t equal = first;
     while (equal < last && text[equal] != '=') ++equal;
     if (equal == last) return ScheduleError::kSyntax;

@@ -1,0 +1,254 @@
+// Writing and reading back: values, threads, kills, forks, no room.
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <set>
+#include <thread>
+
+#include "spool_testing.h"
+
+namespace ridgeline::spool {
+namespace {
+
+using testing::kernel;
+using testing::make_writer;
+using testing::TemporaryDirectory;
+
+std::vector<KernelRecord> kernels_of(const std::string& path, Diagnosis* diagnosis = nullptr) {
+  std::string error;
+  auto reader = Reader::open(path, &error);
+  EXPECT_TRUE(reader) << error;
+  std::vector<KernelRecord> list;
+  if (!reader) return list;
+  EXPECT_TRUE(reader->for_each([&](const RecordView& r) {
+    if (auto* k = r.as<KernelRecord>()) list.push_back(*k);
+  }));
+  if (diagnosis != nullptr) *diagnosis = reader->diagnosis();
+  return list;
+}
+
+TEST(Spool, ReturnsWhatWasWritten) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  const StringId name = writer->intern("_Z6kernelPf");
+  EXPECT_EQ(writer->intern("_Z6kernelPf"), name);
+  EXPECT_NE(writer->intern("_Z6kernelPd"), name);
+  EXPECT_EQ(writer->intern(""), 0u);
+  KernelRecord k = kernel(42);
+  k.header.flags = kGraphNode;
+  ASSERT_TRUE(writer->put(k));
+  const char payload[] = {1, 2, 3, 0, 5};
+  NvtxPayloadRecord p{};
+  p.range_id = 9;
+  p.length_bytes = sizeof payload;
+  ASSERT_TRUE(writer->put(p, payload, sizeof payload));
+  CompletenessRecord c{};
+  c.launches_seen = 17;
+  writer->put_completeness(c);
+  c.launches_seen = 18;
+  writer->put_completeness(c);
+
+  std::string error;
+  auto reader = Reader::open(writer->path(), &error);
+  ASSERT_TRUE(reader) << error;
+  EXPECT_TRUE(reader->diagnosis().intact());
+  EXPECT_STREQ(reader->file_header().clock, kClockCupti);
+  EXPECT_EQ(reader->file_header().pid, static_cast<std::uint32_t>(getpid()));
+  EXPECT_EQ(reader->string(name), "_Z6kernelPf");
+  EXPECT_EQ(reader->string(0), std::nullopt);
+  EXPECT_EQ(reader->string(999), std::nullopt);
+  int kernels = 0, payloads = 0, totals = 0;
+  reader->for_each([&](const RecordView& r) {
+    if (auto* got = r.as<KernelRecord>()) {
+      ++kernels;
+      EXPECT_EQ(got->correlation_id, 42u);
+      EXPECT_EQ(got->header.flags, kGraphNode);
+      EXPECT_EQ(got->end_ns - got->start_ns, 500);
+      EXPECT_EQ(r.as<LaunchRecord>(), nullptr);
+    }
+    if (r.as<NvtxPayloadRecord>() != nullptr) {
+      ++payloads;
+      EXPECT_EQ(r.trailing_bytes(), std::string_view(payload, sizeof payload));
+    }
+    if (auto* t = r.as<CompletenessRecord>()) {
+      ++totals;
+      EXPECT_EQ(t->launches_seen, 18u);
+    }
+  });
+  EXPECT_EQ(kernels, 1);
+  EXPECT_EQ(payloads, 1);
+  EXPECT_EQ(totals, 1) << "totals are overwritten in place, not appended";
+}
+
+TEST(Spool, CutsAStringThatIsTooLong) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  const StringId id = writer->intern(std::string(3 * kMaxStringBytes, 'x'));
+  auto reader = Reader::open(writer->path(), nullptr);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->string(id)->size(), kMaxStringBytes);
+  bool cut = false;
+  reader->for_each([&](const RecordView& r) {
+    if (r.as<StringRecord>() != nullptr) cut = (r.header().flags & kStringCut) != 0;
+  });
+  EXPECT_TRUE(cut);
+}
+
+TEST(Spool, KeepsEveryRecordOfManyThreads) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  constexpr std::uint32_t kThreads = 24, kEach = 8000;  // about 21 MB: several segments
+  std::atomic<bool> stop{false};
+  std::thread maintenance([&] {
+    while (!stop) {
+      writer->maintain();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint32_t i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(writer->put(kernel(t * kEach + i)));
+        writer->intern("string " + std::to_string(i % 500));
+      }
+    });
+  for (auto& t : threads) t.join();
+  stop = true;
+  maintenance.join();
+  EXPECT_EQ(writer->statistics().records_lost, 0u);
+
+  Diagnosis diagnosis;
+  const auto list = kernels_of(writer->path(), &diagnosis);
+  EXPECT_TRUE(diagnosis.intact());
+  std::set<std::uint32_t> ids;
+  for (const auto& k : list) {
+    ids.insert(k.correlation_id);
+    EXPECT_EQ(k.grid_x, k.correlation_id + 3);
+  }
+  EXPECT_EQ(list.size(), std::size_t{kThreads} * kEach);
+  EXPECT_EQ(ids.size(), list.size());
+  auto reader = Reader::open(writer->path(), nullptr);
+  ASSERT_TRUE(reader);
+  for (StringId id = 1; id <= 500; ++id) EXPECT_TRUE(reader->string(id)) << id;
+}
+
+TEST(Spool, KeepsWhatAKilledProcessWrote) {
+  TemporaryDirectory dir;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Writer* writer = make_writer(dir.path());
+    for (std::uint32_t i = 0; i < 5000; ++i) writer->put(kernel(i));
+    if (write(ready[1], "x", 1) != 1) _exit(2);
+    for (std::uint32_t i = 5000;; ++i) writer->put(kernel(i));
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto spools = list_spools(dir.path());
+  ASSERT_EQ(spools.size(), 1u);
+  Diagnosis diagnosis;
+  const auto list = kernels_of(spools[0], &diagnosis);
+  EXPECT_TRUE(diagnosis.intact()) << diagnosis.findings[0];
+  ASSERT_GE(list.size(), 5000u);
+  for (std::uint32_t i = 0; i < list.size(); ++i) ASSERT_EQ(list[i].correlation_id, i);
+}
+
+TEST(Spool, IgnoresADetachedChild) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  writer->put(kernel(1));
+  const pid_t child = fork();
+  if (child == 0) {
+    writer->detach();
+    const bool stored = writer->put(kernel(2)) || writer->intern("child") != 0;
+    _exit(stored ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  writer->put(kernel(3));
+  const auto list = kernels_of(writer->path());
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[1].correlation_id, 3u);
+}
+
+// Writes until told that there is no room; how many were stored, how many lost.
+void fill(Writer* writer, std::uint64_t records) {
+  std::uint64_t stored = 0;
+  for (std::uint64_t i = 0; i < records; ++i) {
+    if (writer->put(kernel(static_cast<std::uint32_t>(i)))) ++stored;
+    if (i % 1000 == 0) writer->maintain();
+  }
+  const auto statistics = writer->statistics();
+  EXPECT_GT(statistics.records_lost, 0u);
+  EXPECT_EQ(stored + statistics.records_lost, records);
+  MessageRecord m{};
+  m.text = writer->intern_reserved("no room");
+  EXPECT_TRUE(writer->put_reserved(m)) << "messages have room of their own";
+  auto reader = Reader::open(writer->path(), nullptr);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->file_header().records_lost, statistics.records_lost);
+  EXPECT_EQ(reader->string(m.text), "no room");
+  EXPECT_TRUE(reader->diagnosis().intact());
+  EXPECT_EQ(kernels_of(writer->path()).size(), stored);
+}
+
+TEST(Spool, CountsWhatItsOwnLimitRefuses) {
+  TemporaryDirectory dir;
+  fill(make_writer(dir.path(), 9 << 20), 150000);
+}
+
+TEST(Spool, SurvivesTheFileSizeLimitOfTheProcess) {
+  TemporaryDirectory dir;
+  const pid_t child = fork();  // the limit cannot be raised again
+  if (child == 0) {
+    rlimit limit{9 << 20, 9 << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(9);
+    fill(make_writer(dir.path()), 150000);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Spool, SurvivesAFullDisk) {
+  TemporaryDirectory dir;
+  if (mount("none", dir.path().c_str(), "tmpfs", 0, "size=9m") != 0)
+    GTEST_SKIP() << "mounting a small tmpfs needs root with CAP_SYS_ADMIN";
+  fill(make_writer(dir.path()), 150000);
+  EXPECT_EQ(umount2(dir.path().c_str(), MNT_DETACH), 0);
+}
+
+TEST(Spool, SaysWhyItCannotBeCreated) {
+  Writer::Options options;
+  options.directory = "/nonexistent/ridgeline";
+  std::string error;
+  EXPECT_EQ(Writer::create(options, &error), nullptr);
+  EXPECT_NE(error.find("/nonexistent/ridgeline"), std::string::npos) << error;
+  EXPECT_NE(error.find("No such file"), std::string::npos) << error;
+}
+
+TEST(Spool, NeverOverwritesAnotherSpool) {
+  TemporaryDirectory dir;
+  ASSERT_NE(make_writer(dir.path()), nullptr);
+  Writer::Options options;
+  options.directory = dir.path();
+  options.pid = static_cast<std::uint32_t>(getpid());
+  options.start_ns = 1234567890;
+  std::string error;
+  EXPECT_EQ(Writer::create(options, &error), nullptr);
+  EXPECT_FALSE(error.empty());
+}
+
+}  // namespace
+}  // namespace ridgeline::spool

@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ridgeline/spool/environment.h"
+#include "ridgeline/spool/schedule.h"
+
+namespace ridgeline::spool {
+namespace {
+
+StepSchedule parsed(const std::string& text) {
+  StepSchedule s;
+  EXPECT_EQ(parse_schedule(text.data(), text.size(), &s), ScheduleError::kNone) << text;
+  return s;
+}
+
+TEST(Schedule, PutsEachStepIntoItsPhase) {
+  const StepSchedule s = parsed("warmup=2,timeline=3,replay=2,timeline=1,replay=1");
+  const Phase expected[] = {Phase::kWarmup,   Phase::kWarmup, Phase::kTimeline, Phase::kTimeline, Phase::kTimeline,
+                            Phase::kReplay,   Phase::kReplay, Phase::kTimeline, Phase::kReplay,   Phase::kTimeline,
+                            Phase::kTimeline};
+  for (std::uint32_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(s.phase_of(i), expected[i]) << i;
+  EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 5), 0u);
+  EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 6), 1u);
+  EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 8), 2u) << "replay steps are numbered through";
+  EXPECT_EQ(s.total_steps(), 9u);
+  EXPECT_TRUE(s.has(Phase::kReplay));
+  EXPECT_FALSE(s.has(Phase::kSample));
+}
+
+TEST(Schedule, AcceptsBlanksAndTheDefault) {
+  EXPECT_EQ(parsed(" warmup = 1 , timeline=2 ").phase_count, 2u);
+  EXPECT_TRUE(parsed(environment::kDefaultSchedule).has(Phase::kReplay));
+}
+
+TEST(Schedule, RefusesWhatItCannotMean) {
+  for (const char* text : {"", "warmup", "warmup=", "warmup=x", "warmup=-1", "warmup=1.5", "nap=3", "warmup=1,", ",",
+                           "warmup=1 2", "timeline=4294967296", "warmup=0"}) {
+    StepSchedule s;
+    EXPECT_NE(parse_schedule(text, std::char_traits<char>::length(text), &s), ScheduleError::kNone) << text;
+  }
+}
+
+TEST(Schedule, RefusesMorePhasesThanItHolds) {
+  std::string text = "warmup=1";
+  for (std::size_t i = 0; i < kMaxSchedulePhases; ++i) text += ",timeline=1";
+  StepSchedule s;
+  std::size_t at = 0;
+  EXPECT_EQ(parse_schedule(text.data(), text.size(), &s, &at), ScheduleError::kTooManyPhases);
+  EXPECT_EQ(at, text.rfind("timeline"));
+}
+
+}  // namespace
+}  // namespace ridgeline::spool
