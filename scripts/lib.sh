@@ -1,0 +1,123 @@
+# lib.sh: what the scripts share. Source it; it runs nothing by itself.
+# shellcheck shell=bash
+
+repo_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*"; }
+step() { printf '\n== %s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$1" >&2
+  exit "${2:-2}"
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# as_root COMMAND...: runs it as root, through sudo if need be; fails without asking for a password in a pipe.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif have sudo; then
+    if [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
+  else
+    return 1
+  fi
+}
+
+# Debian and Ubuntu packages a build needs, and what shows that each is there.
+build_packages=(g++ cmake ninja-build git libsqlite3-dev libfmt-dev libcli11-dev nlohmann-json3-dev)
+test_packages=(libgtest-dev sqlite3 python3)
+
+package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# A compiler, CMake or Ninja that did not come as a package serves as well.
+requirement_met() {
+  case "$1" in
+    g++) have g++ && g++ -x c++ -std=c++20 -fsyntax-only /dev/null 2>/dev/null ;;
+    cmake) have cmake ;;
+    ninja-build) have ninja ;;
+    git) have git ;;
+    sqlite3) have sqlite3 ;;
+    python3) have python3 ;;
+    *) package_installed "$1" ;;
+  esac
+}
+
+# install_missing PACKAGE...: installs what is not there; where that is not possible, lists it and exits 4.
+install_missing() {
+  local missing=() package
+  for package in "$@"; do requirement_met "$package" || missing+=("$package"); done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  step "Installing ${missing[*]}"
+  if have apt-get && as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+    return 0
+  fi
+  say "These packages are missing and could not be installed from here. As root:" >&2
+  say "  apt-get install ${missing[*]}" >&2
+  exit 4
+}
+
+# CUDA's compiler: on the PATH, in CUDA_HOME, or in the usual place. Prints its path, or nothing.
+find_nvcc() {
+  local candidate
+  for candidate in "$(command -v nvcc || true)" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" /usr/local/cuda/bin/nvcc; do
+    if [ -n "$candidate" ] && [ -x "$candidate" ]; then
+      printf '%s\n' "$candidate"
+      return 0
+    fi
+  done
+}
+
+# True if the driver answers and shows a device. The driver's tool, not CUDA: no toolkit is needed to ask.
+have_gpu() {
+  local smi
+  smi=$(command -v nvidia-smi || { [ -x /usr/local/nvidia/bin/nvidia-smi ] && echo /usr/local/nvidia/bin/nvidia-smi; })
+  [ -n "$smi" ] && "$smi" -L 2>/dev/null | grep -q '^GPU '
+}
+
+# Where cuDNN, cuBLAS and CUPTI may live when they came with Python packages or the toolkit. Appended, so that
+# what the user has set comes first.
+add_cuda_library_paths() {
+  local directory paths=()
+  for directory in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64; do
+    [ -d "$directory" ] && paths+=("$directory")
+  done
+  if have python3; then
+    while IFS= read -r directory; do paths+=("$directory"); done < <(python3 - <<'PY' 2>/dev/null
+import glob, sys
+for root in sys.path:
+    for directory in sorted(glob.glob(root + "/nvidia/*/lib")):
+        print(directory)
+PY
+    )
+  fi
+  for directory in "${paths[@]}"; do
+    case ":${LD_LIBRARY_PATH:-}:" in
+      *":$directory:"*) ;;
+      *) LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$directory" ;;
+    esac
+  done
+  export LD_LIBRARY_PATH
+}
+
+# configure_and_build BUILD_DIR [cmake arguments...]: Release build with Ninja, quiet unless it fails.
+configure_and_build() {
+  local build=$1 log
+  shift
+  log=$(mktemp)
+  step "Configuring $build"
+  if ! cmake -S "$repo_root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    die "the configuration failed: the message above names what is missing" 4
+  fi
+  grep -E '^--   ' "$log" || true
+  step "Building"
+  if [ -t 1 ]; then
+    ninja -C "$build" || die "the build failed" 5
+  elif ! ninja -C "$build" >"$log" 2>&1; then
+    tail -n 60 "$log" >&2
+    rm -f "$log"
+    die "the build failed" 5
+  fi
+  rm -f "$log"
+}

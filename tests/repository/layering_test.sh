@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Plants one forbidden include at a time in an empty tree and expects check-layering to find it.
+set -euo pipefail
+check=$(cd "$(dirname "$0")/../.." && pwd)/scripts/check-layering
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failed=0
+
+expect() {  # expect found|clean FILE INCLUDE
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree/$(dirname "$2")"
+  printf '#include %s\n' "$3" >"$tree/$2"
+  if "$check" "$tree" >/dev/null; then result=clean; else result=found; fi
+  if [ "$result" != "$1" ]; then
+    echo "FAILED: $2 with #include $3: expected $1, got $result"
+    failed=1
+  fi
+}
+
+expect clean store/src/a.cpp '<sqlite3.h>'
+expect found analyzer/src/a.cpp '<sqlite3.h>'
+expect found cli/src/a.cpp '<cupti.h>'
+expect clean collector/agent/a.cpp '<cupti.h>'
+expect found collector/record/a.cpp '<cuda.h>'
+expect found reports/src/a.h '<cuda_runtime.h>'
+expect clean workloads/gpt2/a.cu '<cuda_runtime.h>'
+expect found analyzer/a.cpp '<QString>'
+expect clean gui/a.cpp '<QString>'
+expect found store/a.cpp '"ridgeline/analyzer/model.h"'
+expect found workloads/gpt2/a.cpp '"ridgeline/store/error.h"'
+expect found collector/agent/a.cpp '"ridgeline/store/error.h"'
+expect found collector/record/a.cpp '"ridgeline/analyzer/model.h"'
+expect found analyzer/a.cpp '  "ridgeline/reports/table.h"'
+expect clean cli/a.cpp '"ridgeline/record/recorder.h"'
+expect found gui/a.cpp '"ridgeline/spool/reader.h"'
+[ "$failed" -eq 0 ] && echo "every planted include was judged right"
+exit "$failed"
