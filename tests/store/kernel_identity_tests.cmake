@@ -1,0 +1,1 @@
+ridgeline_add_test(store.kernel_identity SOURCES kernel_identity_test.cpp LINK ridgeline::store)
