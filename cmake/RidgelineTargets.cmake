@@ -44,6 +44,7 @@ function(ridgeline_add_test name)
   if(ARG_LABELS STREQUAL gpu)
     # Not discovered case by case: listing cases must not need a GPU, and one process a file keeps start-up cheap.
     add_test(NAME ${name} COMMAND test_${name})
+    set_property(GLOBAL APPEND PROPERTY RIDGELINE_GPU_TESTS test_${name})
     set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${ARG_TIMEOUT})
   else()
     include(GoogleTest)
