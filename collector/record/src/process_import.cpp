@@ -1,0 +1,535 @@
+#include "process_import.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include "text.h"
+#include "tier_verdict.h"
+
+namespace ridgeline::record {
+
+using namespace spool;  // NOLINT: record names all over this file
+
+namespace {
+
+// NVTX payload schema of a program's declared work: two little-endian int64, algorithmic bytes and FLOPs.
+constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
+constexpr std::int64_t kRowsBetweenCheckpoints = 200'000;
+constexpr int kMaxPathDepth = 256;
+
+template <typename T>
+std::optional<T> present(T value, T absent) {
+  return value == absent ? std::nullopt : std::optional<T>(value);
+}
+
+const char* copy_kind(CopyKind kind) {
+  switch (kind) {
+    case CopyKind::kHostToDevice:
+    case CopyKind::kHostToArray: return "HtoD";
+    case CopyKind::kDeviceToHost:
+    case CopyKind::kArrayToHost: return "DtoH";
+    case CopyKind::kArrayToArray:
+    case CopyKind::kArrayToDevice:
+    case CopyKind::kDeviceToArray:
+    case CopyKind::kDeviceToDevice: return "DtoD";
+    case CopyKind::kHostToHost: return "HtoH";
+    case CopyKind::kPeerToPeer: return "PtoP";
+    case CopyKind::kUnknown: break;
+  }
+  return "unknown";
+}
+
+std::string version_text(const Reader& reader, const VersionRecord& record) {
+  const std::string text = one_line(reader.string_or(record.text, ""));
+  const std::int64_t n = record.number;
+  switch (record.component) {
+    case Component::kAgent:
+    case Component::kKernelDriver: return text;
+    case Component::kCupti: {
+      const std::string path = text.empty() ? "" : " (" + text + ")";
+      return n > 0 ? fmt::format("{}{}", n, path) : text;
+    }
+    case Component::kCudaDriver:
+    case Component::kCudaRuntime:
+      return n > 0 ? fmt::format("{}.{}", n / 1000, n % 1000 / 10) : text;
+  }
+  return text;
+}
+
+const char* component_name(Component component) {
+  switch (component) {
+    case Component::kAgent: return "agent";
+    case Component::kCupti: return "cupti";
+    case Component::kCudaDriver: return "cuda_driver";
+    case Component::kKernelDriver: return "driver";
+    case Component::kCudaRuntime: return "cuda_runtime";
+  }
+  return nullptr;
+}
+
+// One import of one process; the members are its caches from spool ids to capture ids.
+class Rows {
+ public:
+  Rows(ProcessImport& import, ImportSummary& summary)
+      : in_(import), writer_(import.writer), reader_(import.reader), spool_(import.spool), summary_(summary) {}
+
+  void write() {
+    plan_ = recording_plan(reader_, spool_, in_.manifest);
+    write_process();
+    write_versions();
+    for (const auto& [ordinal, device] : spool_.devices) device_ids_[ordinal] = in_.devices.add(reader_, device);
+    for (const auto& [id, config] : spool_.configs) {
+      config_ids_[id] = writer_.add(store::CounterConfiguration{
+          .name = one_line(reader_.string_or(config.name, fmt::format("R{}", id))),
+          .pass_count = static_cast<int>(config.passes)});
+    }
+    write_steps();
+    write_messages();
+    write_activity();
+    write_counters();
+    write_verdicts();
+    writer_.checkpoint();
+    ++summary_.processes;
+  }
+
+ private:
+  void row_written() {
+    if (++rows_ % kRowsBetweenCheckpoints == 0) writer_.checkpoint();
+  }
+  void say(const char* severity, std::string text) {
+    writer_.add(store::Message{
+        .process_id = process_id_, .time_ns = std::nullopt, .severity = severity, .text = text});
+    if (std::string_view(severity) != "info") summary_.warnings.push_back(std::move(text));
+  }
+
+  void write_process() {
+    store::Process row;
+    row.pid = reader_.file_header().pid;
+    if (const auto& process = spool_.process) {
+      row.pid = process->pid;
+      row.parent_pid = process->parent_pid;
+      std::string arguments(reader_.string_or(process->arguments, ""));
+      std::vector<std::string> words;
+      for (std::size_t at = 0; at < arguments.size();) {
+        const std::size_t end = std::min(arguments.find('\0', at), arguments.size());
+        words.push_back(arguments.substr(at, end - at));
+        at = end + 1;
+      }
+      row.command = words.empty() ? one_line(reader_.string_or(process->executable, "")) : shell_quoted(words);
+      row.start_ns = process->process_start_ns > 0 ? process->process_start_ns : process->start_ns;
+    } else {
+      row.start_ns = reader_.file_header().start_ns;
+    }
+    if (in_.manifest) {
+      if (auto rank = in_.manifest->ranks.find(row.pid); rank != in_.manifest->ranks.end()) row.rank = rank->second;
+    }
+    if (spool_.end) row.end_ns = spool_.end->time_ns;
+    process_id_ = writer_.add(row);
+    pid_ = row.pid;
+  }
+
+  void write_versions() {
+    for (const VersionRecord& version : spool_.versions) {
+      const char* component = component_name(version.component);
+      if (component == nullptr) continue;
+      const std::string text = version_text(reader_, version);
+      if (!text.empty()) writer_.add_version(component, text);
+    }
+  }
+
+  void write_steps() {
+    for (auto& [index, step] : spool_.steps) {
+      store::Step row;
+      row.process_id = process_id_;
+      row.step_index = index;
+      row.phase = phase_of(step, plan_);
+      row.host_start_ns = step.begin_ns;
+      row.host_end_ns = step.end_ns;
+      row.gpu_start_ns = step.gpu_start_ns;
+      row.gpu_end_ns = step.gpu_end_ns;
+      const std::uint32_t config = step.counters ? step.counters->config_id : step.config_id;
+      if (auto id = config_ids_.find(config); id != config_ids_.end()) row.configuration_id = id->second;
+      judge_step(reader_, spool_, step, plan_, row);
+      step.id = writer_.add(row);
+      ++summary_.steps;
+      if (row.status == "ok" && row.phase == "timeline") ++summary_.timeline_steps;
+      if (row.status == "ok" && step.is_replay()) {
+        ++summary_.replay_steps;
+        ++replay_steps_ok_;
+      }
+    }
+  }
+
+  void write_messages() {
+    for (const MessageText& message : spool_.messages) {
+      const char* severity = message.severity == Severity::kError     ? "error"
+                             : message.severity == Severity::kWarning ? "warning"
+                                                                      : "info";
+      writer_.add(store::Message{.process_id = process_id_,
+                                 .time_ns = present<std::int64_t>(message.time_ns, 0),
+                                 .severity = severity,
+                                 .text = message.text});
+      if (message.severity != Severity::kInfo) summary_.warnings.push_back(message.text);
+    }
+  }
+
+  store::Id device_id(std::uint32_t ordinal) {
+    const auto [found, fresh] = device_ids_.try_emplace(ordinal, 0);
+    if (fresh) found->second = in_.devices.add_unknown(ordinal);
+    return found->second;
+  }
+
+  store::Id kernel_id(std::uint32_t id) {
+    const auto [found, fresh] = kernel_ids_.try_emplace(id, 0);
+    if (!fresh) return found->second;
+    const auto function = spool_.kernels.find(id);
+    std::string name = fmt::format("unknown kernel {}", id);
+    std::optional<std::string> code_hash;
+    if (function != spool_.kernels.end()) {
+      name = clean_text(reader_.string_or(function->second.name, name));
+      if (function->second.code_hash != 0) code_hash = fmt::format("{:016x}", function->second.code_hash);
+    }
+    found->second = writer_.kernel_id(name, code_hash);
+    return found->second;
+  }
+
+  // The text of an NVTX path is made when it is first used; only ids are kept.
+  std::optional<store::Id> path_id(std::uint32_t id) {
+    if (id == 0) return std::nullopt;
+    if (auto known = path_ids_.find(id); known != path_ids_.end()) return known->second;
+    std::string text;
+    std::uint32_t at = id;
+    for (int depth = 0; at != 0 && depth < kMaxPathDepth; ++depth) {
+      const auto node = spool_.paths.find(at);
+      if (node == spool_.paths.end()) break;
+      const std::string name = one_line(reader_.string_or(node->second.name, "?"));
+      text = text.empty() ? name : name + " / " + text;
+      at = node->second.parent_id;
+    }
+    const auto row = text.empty() ? std::nullopt : std::optional(writer_.string_id(text));
+    path_ids_[id] = row;
+    return row;
+  }
+
+  std::optional<store::Id> step_id(std::uint32_t index) const {
+    const auto step = spool_.steps.find(index);
+    return step == spool_.steps.end() ? std::nullopt : std::optional(step->second.id);
+  }
+
+  void write_launch(const KernelRecord& kernel, const LaunchRecord* call) {
+    store::Launch row;
+    row.process_id = process_id_;
+    row.device_id = device_id(kernel.device_id);
+    row.context_id = kernel.context_id;
+    row.stream_id = kernel.stream_id;
+    row.correlation_id = kernel.correlation_id;
+    const bool node = (kernel.header.flags & kGraphNode) != 0;
+    if (node) {
+      row.graph_id = kernel.graph_id;
+      row.graph_node_id = static_cast<std::int64_t>(kernel.graph_node_id);
+    }
+    row.kernel_id = kernel_id(kernel.kernel_id);
+    const bool timed = has_time(kernel.start_ns, kernel.end_ns);
+    row.start_ns = timed ? kernel.start_ns : 0;
+    row.end_ns = timed ? kernel.end_ns : 0;
+    row.grid = {kernel.grid_x, kernel.grid_y, kernel.grid_z};
+    row.block = {kernel.block_x, kernel.block_y, kernel.block_z};
+    if (kernel.cluster_x > 1 || kernel.cluster_y > 1 || kernel.cluster_z > 1) {
+      row.cluster = store::Dim3{kernel.cluster_x, kernel.cluster_y, kernel.cluster_z};
+    }
+    row.registers_per_thread = kernel.registers_per_thread;
+    row.static_smem_bytes = kernel.static_smem_bytes;
+    row.dynamic_smem_bytes = kernel.dynamic_smem_bytes;
+    ScannedStep* step = nullptr;
+    if (call != nullptr) {
+      row.host_start_ns = call->enter_ns;
+      row.host_end_ns = call->exit_ns;
+      row.thread_id = call->thread_id;
+      row.nvtx_path_id = path_id(call->nvtx_path_id);
+      if (auto found = spool_.steps.find(call->step_index); found != spool_.steps.end()) {
+        step = &found->second;
+        row.step_id = step->id;
+        row.ordinal_in_step =
+            ScannedSpool::ordinal_in_step(*step, call->step_ordinal, node ? rank_in_graph(kernel) : 0);
+      }
+    }
+    const store::Id id = writer_.add(row);
+    ++summary_.launches;
+    row_written();
+    if (step != nullptr && !node) {
+      if (auto replayed = step->replay.find(call->step_ordinal); replayed != step->replay.end()) {
+        replayed->second.launch_id = id;
+      }
+    }
+  }
+
+  // Nodes of one graph launch are told apart by node id; a node that ran several times, by order of arrival.
+  std::int64_t rank_in_graph(const KernelRecord& kernel) {
+    const auto graph = spool_.graphs.find(kernel.correlation_id);
+    if (graph == spool_.graphs.end()) return 0;
+    const auto& nodes = graph->second.nodes;
+    const auto [first, last] = std::equal_range(nodes.begin(), nodes.end(), kernel.graph_node_id);
+    std::int64_t rank = first - nodes.begin();
+    if (last - first > 1) rank += repeated_nodes_[{kernel.correlation_id, kernel.graph_node_id}]++;
+    return rank;
+  }
+
+  template <typename Row, typename Record>
+  Row copy_row(const Record& record, bool device_to_host) {
+    const bool node = (record.header.flags & kGraphNode) != 0;
+    Row row;
+    row.process_id = process_id_;
+    row.device_id = device_id(record.device_id);
+    row.context_id = record.context_id;
+    row.stream_id = record.stream_id;
+    row.correlation_id = record.correlation_id;
+    row.bytes = record.bytes;
+    const bool timed = has_time(record.start_ns, record.end_ns);
+    row.start_ns = timed ? record.start_ns : 0;
+    row.end_ns = timed ? record.end_ns : 0;
+    if (const ScannedStep* step = spool_.step_of_copy(record.correlation_id, record.start_ns, device_to_host, node)) {
+      row.step_id = step->id;
+    }
+    if (node) {
+      if (auto graph = spool_.graphs.find(record.correlation_id); graph != spool_.graphs.end()) {
+        row.nvtx_path_id = path_id(graph->second.call.nvtx_path_id);
+      }
+    }
+    return row;
+  }
+
+  // A range is written when it ends, so children come before their parent: they wait for its row.
+  void take_range(const NvtxRangeRecord& range) {
+    if (range.kind == NvtxKind::kMark) return;
+    if (range.parent_range_id != 0 && !range_ids_.contains(range.parent_range_id)) {
+      waiting_ranges_[range.parent_range_id].push_back(range);
+      return;
+    }
+    write_range(range);
+  }
+
+  void write_range(const NvtxRangeRecord& outer) {
+    std::vector<NvtxRangeRecord> ready{outer};
+    while (!ready.empty()) {
+      const NvtxRangeRecord range = ready.back();
+      ready.pop_back();
+      if (range_ids_.contains(range.range_id)) continue;
+      store::NvtxRange row;
+      row.process_id = process_id_;
+      row.thread_id = range.thread_id;
+      if (auto parent = range_ids_.find(range.parent_range_id); parent != range_ids_.end()) {
+        row.parent_id = parent->second;
+      }
+      row.depth = static_cast<int>(range.depth);
+      const auto path = path_id(range.path_id);
+      const auto node = spool_.paths.find(range.path_id);
+      if (path && node != spool_.paths.end()) {
+        row.path_id = *path;
+        row.name_id = writer_.string_id(one_line(reader_.string_or(node->second.name, "?")));
+        if (const auto domain = reader_.string(node->second.domain)) {
+          row.domain_id = writer_.string_id(one_line(*domain));
+        }
+      } else {
+        row.path_id = row.name_id = writer_.string_id("?");
+      }
+      row.step_id = step_id(range.step_index);
+      row.start_ns = range.start_ns;
+      if ((range.header.flags & kRangeUnclosed) == 0) row.end_ns = range.end_ns;
+      range_ids_[range.range_id] = writer_.add(row);
+      row_written();
+      if (auto children = waiting_ranges_.find(range.range_id); children != waiting_ranges_.end()) {
+        ready.insert(ready.end(), children->second.begin(), children->second.end());
+        waiting_ranges_.erase(children);
+      }
+    }
+  }
+
+  void finish_ranges() {
+    // Their parents never ended: a killed process. The path still names them.
+    auto orphans = std::move(waiting_ranges_);
+    waiting_ranges_.clear();
+    for (const auto& [parent, ranges] : orphans) {
+      for (const NvtxRangeRecord& range : ranges) write_range(range);
+    }
+  }
+
+  void take_payload(const NvtxPayloadRecord& payload, std::string_view bytes) {
+    std::int64_t work[2];
+    if (payload.schema_id != kOpCostSchemaId || bytes.size() < sizeof work) return;
+    std::memcpy(work, bytes.data(), sizeof work);
+    declared_.push_back({payload.range_id, work[0], work[1]});
+  }
+
+  void write_activity() {
+    LaunchJoin join;
+    const auto emit = [this](const KernelRecord& kernel, const LaunchRecord* call) { write_launch(kernel, call); };
+    visit_records(reader_, in_.progress_rows, [&](const RecordView& view) {
+      if (const auto* kernel = view.as<KernelRecord>()) {
+        join.add(*kernel, emit);
+      } else if (const auto* call = view.as<LaunchRecord>()) {
+        join.add(*call, emit);
+      } else if (const auto* copy = view.as<MemcpyRecord>()) {
+        auto row = copy_row<store::Memcpy>(*copy, copy->kind == CopyKind::kDeviceToHost);
+        row.kind = copy_kind(copy->kind);
+        writer_.add(row);
+        row_written();
+      } else if (const auto* set = view.as<MemsetRecord>()) {
+        writer_.add(copy_row<store::Memset>(*set, false));
+        row_written();
+      } else if (const auto* range = view.as<NvtxRangeRecord>()) {
+        take_range(*range);
+      } else if (const auto* payload = view.as<NvtxPayloadRecord>()) {
+        take_payload(*payload, view.trailing_bytes());
+      } else if (const auto* clock = view.as<ClockSampleRecord>()) {
+        write_clock(*clock);
+      }
+    });
+    join.finish(emit);
+    finish_ranges();
+    for (const Declared& work : declared_) {
+      const auto range = range_ids_.find(work.range_id);
+      if (range == range_ids_.end()) continue;
+      writer_.add(store::Annotation{.nvtx_range_id = range->second,
+                                    .name = "op_cost",
+                                    .bytes = static_cast<double>(work.bytes),
+                                    .flops = static_cast<double>(work.flops)});
+      row_written();
+    }
+  }
+
+  void write_clock(const ClockSampleRecord& clock) {
+    const store::Id device = device_id(clock.device_id);
+    writer_.add(store::ClockSample{
+        .device_id = device,
+        .time_ns = clock.time_ns,
+        .sm_clock_hz = present<std::int64_t>(clock.sm_hz, 0),
+        .memory_clock_hz = present<std::int64_t>(clock.memory_hz, 0),
+        .power_mw = present<std::int64_t>(static_cast<std::int64_t>(clock.power_mw), 0),
+        .temperature_c = present(static_cast<int>(clock.temperature_celsius), 0),
+        .throttle_reasons = static_cast<std::int64_t>(clock.throttle_reasons)});
+    // The clock that matters is the one while steps ran; without steps, any.
+    const bool in_steps = spool_.steps.empty() || (clock.time_ns >= spool_.steps.begin()->second.begin_ns &&
+                                                   clock.time_ns <= spool_.steps.rbegin()->second.end_ns.value_or(
+                                                                        INT64_MAX));
+    if (in_steps && clock.sm_hz > 0) in_.devices.add_clock(device, clock.sm_hz);
+  }
+
+  void write_counters() {
+    std::unordered_map<std::uint32_t, store::Id> metric_ids;
+    std::uint32_t dram_peak_metric = 0;
+    std::int64_t undefined = 0;
+    std::int64_t not_evaluated = 0;
+    for (const auto& [id, metric] : spool_.metrics) {
+      const std::string name = one_line(reader_.string_or(metric.name, ""));
+      if (name.empty()) continue;
+      metric_ids[id] = writer_.metric_id(name, one_line(reader_.string_or(metric.unit, "")),
+                                         one_line(reader_.string_or(metric.description, "")));
+      if (name == "dram__bytes.sum.peak_sustained_elapsed.per_second") dram_peak_metric = id;
+    }
+    visit_records(reader_, in_.progress_counters, [&](const RecordView& view) {
+      const auto* value = view.as<CounterValueRecord>();
+      if (value == nullptr) return;
+      const auto step = spool_.steps.find(value->step_index);
+      if (step == spool_.steps.end() || !step->second.counters_usable()) return;
+      const auto launch = step->second.replay.find(value->step_ordinal);
+      if (launch == step->second.replay.end() || launch->second.launch_id == 0) return;
+      const auto metric = metric_ids.find(value->metric_id);
+      if (metric == metric_ids.end()) {
+        ++undefined;
+        return;
+      }
+      if (!std::isfinite(value->value)) {
+        ++not_evaluated;
+        return;
+      }
+      writer_.add(store::LaunchMetric{
+          .launch_id = launch->second.launch_id, .metric_id = metric->second, .tier = "T2", .value = value->value});
+      ++summary_.counter_values;
+      row_written();
+      if (value->metric_id == dram_peak_metric) {
+        in_.devices.add_counter_dram_peak(device_id(launch->second.device_id), value->value);
+      }
+    });
+    if (undefined > 0) say("warning", fmt::format("{} counter values name no metric and were left out", undefined));
+    if (not_evaluated > 0) {
+      say("warning", fmt::format("{} counter values could not be evaluated by CUPTI and were left out", not_evaluated));
+    }
+  }
+
+  void write_verdicts() {
+    store::Completeness completeness = completeness_of(reader_, spool_);
+    completeness.process_id = process_id_;
+    writer_.add(completeness);
+    summary_.launches_seen += completeness.launches_seen;
+    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, replay_steps_ok_)) {
+      verdict.process_id = process_id_;
+      const bool noteworthy = verdict.status != "ok" && verdict.status != "not_requested";
+      // What the agent said itself is among the warnings already.
+      const bool said = std::any_of(spool_.messages.begin(), spool_.messages.end(),
+                                    [&](const MessageText& m) { return verdict.reason && m.text == *verdict.reason; });
+      if (noteworthy && !said && !(verdict.tier == "T2" && spool_.steps.empty())) {
+        summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status,
+                                                verdict.reason.value_or("no reason given")));
+      }
+      writer_.add(verdict);
+    }
+    const std::int64_t kernels = spool_.kernel_records + spool_.graph_kernel_records;
+    if (spool_.steps.empty() && kernels > 0) say("warning", no_steps_text(reader_, spool_, plan_));
+    std::int64_t unjoined = 0;
+    for (const auto& [index, step] : spool_.steps) unjoined += step.counters_usable() ? step.unjoined_values : 0;
+    if (unjoined > 0) {
+      say("warning", fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                                 unjoined));
+    }
+    const auto& findings = reader_.diagnosis().findings;
+    if (!reader_.diagnosis().intact()) {
+      say("warning", fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", pid_,
+                                 completeness.truncated_bytes, findings.empty() ? "no detail" : findings.front(),
+                                 findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
+    }
+    if (!spool_.end) {
+      say("warning", fmt::format("process {} did not end in order (killed, crashed or still running): the last "
+                                 "moments of it may be missing",
+                                 pid_));
+    }
+  }
+
+  struct Declared {
+    std::uint64_t range_id;
+    std::int64_t bytes;
+    std::int64_t flops;
+  };
+  struct NodeKeyHash {
+    std::size_t operator()(const std::pair<std::uint32_t, std::uint64_t>& key) const {
+      return std::hash<std::uint64_t>{}(key.second * 0x9e3779b97f4a7c15ull + key.first);
+    }
+  };
+
+  ProcessImport& in_;
+  store::CaptureWriter& writer_;
+  const Reader& reader_;
+  ScannedSpool& spool_;
+  ImportSummary& summary_;
+  RecordingPlan plan_;
+  store::Id process_id_ = 0;
+  std::int64_t pid_ = 0;
+  std::int64_t rows_ = 0;
+  std::int64_t replay_steps_ok_ = 0;
+  std::unordered_map<std::uint32_t, store::Id> device_ids_;
+  std::unordered_map<std::uint32_t, store::Id> config_ids_;
+  std::unordered_map<std::uint32_t, store::Id> kernel_ids_;
+  std::unordered_map<std::uint32_t, std::optional<store::Id>> path_ids_;
+  std::unordered_map<std::uint64_t, store::Id> range_ids_;
+  std::unordered_map<std::uint64_t, std::vector<NvtxRangeRecord>> waiting_ranges_;  // by parent
+  std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t, NodeKeyHash> repeated_nodes_;
+  std::vector<Declared> declared_;
+};
+
+}  // namespace
+
+void import_process(ProcessImport& import, ImportSummary& summary) { Rows(import, summary).write(); }
+
+}  // namespace ridgeline::record

@@ -1,0 +1,235 @@
+#include "spool_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ridgeline/store/error.h"
+#include "text.h"
+
+namespace ridgeline::record {
+
+using namespace spool;  // NOLINT: record names all over this file
+
+void visit_records(const Reader& reader, const OffsetProgress& progress,
+                   const std::function<void(const RecordView&)>& visit) {
+  std::uint64_t count = 0;
+  std::string error;
+  const bool whole = reader.for_each(
+      [&](const RecordView& record) {
+        if (progress && (++count & 0xfff) == 0) progress(record.offset());
+        visit(record);
+      },
+      &error);
+  if (!whole) throw Error(ErrorKind::io, error);
+}
+
+ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progress) {
+  ScannedSpool spool;
+  // A step's end and counters may come before its begin: other threads write them.
+  std::map<std::uint32_t, StepEndRecord> ends;
+  std::map<std::uint32_t, CounterStepRecord> counter_steps;
+  visit_records(reader, progress, [&](const RecordView& view) {
+    if (const auto* process = view.as<ProcessRecord>()) {
+      spool.process = *process;
+    } else if (const auto* version = view.as<VersionRecord>()) {
+      spool.versions.push_back(*version);
+    } else if (const auto* device = view.as<DeviceRecord>()) {
+      spool.devices[device->device_id] = *device;
+    } else if (const auto* function = view.as<KernelFunctionRecord>()) {
+      spool.kernels[function->kernel_id] = *function;
+    } else if (const auto* path = view.as<NvtxPathRecord>()) {
+      spool.paths[path->path_id] = *path;
+    } else if (const auto* range = view.as<NvtxRangeRecord>()) {
+      if (range->kind == NvtxKind::kPushPop && range->depth == 0) ++spool.ranges_by_path[range->path_id];
+    } else if (const auto* metric = view.as<MetricRecord>()) {
+      spool.metrics[metric->metric_id] = *metric;
+    } else if (const auto* config = view.as<CounterConfigRecord>()) {
+      spool.configs[config->config_id] = *config;
+    } else if (const auto* begin = view.as<StepBeginRecord>()) {
+      if (begin->step_index == kNoStep) return;
+      ScannedStep& step = spool.steps[begin->step_index];
+      step.index = begin->step_index;
+      step.phase = begin->phase;
+      step.begin_ns = begin->begin_ns;
+      step.config_id = begin->config_id;
+    } else if (const auto* end = view.as<StepEndRecord>()) {
+      ends[end->step_index] = *end;
+    } else if (const auto* counters = view.as<CounterStepRecord>()) {
+      counter_steps[counters->step_index] = *counters;
+    } else if (const auto* completeness = view.as<CompletenessRecord>()) {
+      spool.completeness = *completeness;
+    } else if (const auto* message = view.as<MessageRecord>()) {
+      spool.messages.push_back({message->time_ns, message->severity, message->topic,
+                                one_line(reader.string_or(message->text, "(text lost)"))});
+    } else if (const auto* last = view.as<EndRecord>()) {
+      spool.end = *last;
+    } else if (const auto* clock = view.as<ClockSampleRecord>()) {
+      spool.clocks[clock->device_id].push_back({clock->time_ns, clock->sm_hz});
+    } else if (view.as<MemcpyRecord>() != nullptr || view.as<MemsetRecord>() != nullptr) {
+      ++spool.copies;
+    }
+  });
+  for (const auto& [index, end] : ends) {
+    if (auto step = spool.steps.find(index); step != spool.steps.end()) step->second.end_ns = end.end_ns;
+  }
+  for (const auto& [index, counters] : counter_steps) {
+    if (auto step = spool.steps.find(index); step != spool.steps.end()) step->second.counters = counters;
+  }
+  return spool;
+}
+
+void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {
+  LaunchJoin join;
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> graph_calls;  // position, id
+  const auto step_of = [&](const LaunchRecord& call) -> ScannedStep* {
+    const auto found = spool.steps.find(call.step_index);
+    return found == spool.steps.end() ? nullptr : &found->second;
+  };
+  const auto kernel_of_call = [&](const KernelRecord& kernel, const LaunchRecord* call) {
+    ScannedStep* step = call == nullptr ? nullptr : step_of(*call);
+    if (step == nullptr) return;
+    ++step->launches;
+    if (has_time(kernel.start_ns, kernel.end_ns)) {
+      step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(kernel.start_ns), kernel.start_ns);
+      step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(kernel.end_ns), kernel.end_ns);
+      step->kernel_end_ns = std::max(step->kernel_end_ns, kernel.end_ns);
+    }
+    if (step->is_replay() && (call->header.flags & kLaunchIsGraph) == 0) {
+      step->replay[call->step_ordinal] = {kernel.kernel_id, kernel.grid_x,    kernel.grid_y,
+                                          kernel.grid_z,    kernel.device_id, 0};
+    }
+  };
+  visit_records(reader, progress, [&](const RecordView& view) {
+    if (const auto* kernel = view.as<KernelRecord>()) {
+      const bool node = (kernel->header.flags & kGraphNode) != 0;
+      ++(node ? spool.graph_kernel_records : spool.kernel_records);
+      if (!has_time(kernel->start_ns, kernel->end_ns)) ++spool.zero_timestamps;
+      join.add(*kernel, kernel_of_call);
+    } else if (const auto* call = view.as<LaunchRecord>()) {
+      const std::uint16_t flags = call->header.flags;
+      if ((flags & (kLaunchFailed | kLaunchCaptured)) == 0) {
+        ++((flags & kLaunchIsGraph) != 0 ? spool.graph_launches : spool.launches_seen);
+        if (ScannedStep* step = step_of(*call)) {
+          step->first_correlation_id = std::min(step->first_correlation_id, call->correlation_id);
+          step->last_correlation_id = std::max(step->last_correlation_id, call->correlation_id);
+          if ((flags & kLaunchIsGraph) != 0) {
+            graph_calls[step->index].emplace_back(call->step_ordinal, call->correlation_id);
+          }
+        }
+      }
+      join.add(*call, kernel_of_call);
+    }
+  });
+  join.finish(kernel_of_call);
+  spool.graphs = join.take_graphs();
+  for (auto& [correlation_id, graph] : spool.graphs) std::sort(graph.nodes.begin(), graph.nodes.end());
+  for (auto& [step_index, calls] : graph_calls) {
+    std::sort(calls.begin(), calls.end());
+    std::int64_t shift = 0;
+    ScannedStep& step = spool.steps.at(step_index);
+    for (const auto& [position, correlation_id] : calls) {
+      shift += static_cast<std::int64_t>(spool.graphs[correlation_id].nodes.size()) - 1;
+      step.graph_shifts.emplace_back(position, shift);
+    }
+  }
+  spool.steps_by_correlation_.clear();
+  for (const auto& [index, step] : spool.steps) {
+    if (step.first_correlation_id <= step.last_correlation_id) {
+      spool.steps_by_correlation_.emplace_back(step.first_correlation_id, index);
+    }
+  }
+  std::sort(spool.steps_by_correlation_.begin(), spool.steps_by_correlation_.end());
+}
+
+void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {
+  const auto extend = [](ScannedStep* step, std::int64_t start_ns, std::int64_t end_ns) {
+    if (step == nullptr || !has_time(start_ns, end_ns)) return;
+    step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(start_ns), start_ns);
+    step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(end_ns), end_ns);
+  };
+  visit_records(reader, progress, [&](const RecordView& view) {
+    if (const auto* copy = view.as<MemcpyRecord>()) {
+      extend(spool.step_of_copy(copy->correlation_id, copy->start_ns, copy->kind == CopyKind::kDeviceToHost,
+                                (copy->header.flags & kGraphNode) != 0),
+             copy->start_ns, copy->end_ns);
+    } else if (const auto* set = view.as<MemsetRecord>()) {
+      extend(spool.step_of_copy(set->correlation_id, set->start_ns, false, (set->header.flags & kGraphNode) != 0),
+             set->start_ns, set->end_ns);
+    } else if (const auto* value = view.as<CounterValueRecord>()) {
+      const auto found = spool.steps.find(value->step_index);
+      if (found == spool.steps.end()) return;
+      ScannedStep& step = found->second;
+      const auto launch = step.replay.find(value->step_ordinal);
+      if (launch == step.replay.end()) {
+        ++step.unjoined_values;
+        return;
+      }
+      const ReplayLaunch& ran = launch->second;
+      const bool same = ran.kernel_id == value->kernel_id && ran.grid_x == value->grid_x &&
+                        ran.grid_y == value->grid_y && ran.grid_z == value->grid_z;
+      if (same) {
+        ++step.counter_values;
+      } else if (step.mismatch.empty()) {
+        const auto name = [&](std::uint32_t kernel_id) {
+          const auto kernel = spool.kernels.find(kernel_id);
+          return one_line(kernel == spool.kernels.end() ? "(unknown)"
+                                                        : reader.string_or(kernel->second.name, "(unknown)"));
+        };
+        step.mismatch = fmt::format(
+            "launch {}: the counters are of {} with grid {}x{}x{}, the timeline has {} with grid {}x{}x{}",
+            value->step_ordinal, name(value->kernel_id), value->grid_x, value->grid_y, value->grid_z,
+            name(ran.kernel_id), ran.grid_x, ran.grid_y, ran.grid_z);
+      }
+    }
+  });
+}
+
+const MessageText* ScannedSpool::message_about(Topic topic) const {
+  for (const MessageText& message : messages) {
+    if (message.topic == topic && message.severity != Severity::kInfo) return &message;
+  }
+  return nullptr;
+}
+
+bool ScannedSpool::is_empty() const {
+  const bool complaint = std::any_of(messages.begin(), messages.end(), [](const MessageText& message) {
+    return message.severity != Severity::kInfo;
+  });
+  return !complaint && kernel_records + graph_kernel_records + launches_seen + graph_launches + copies == 0;
+}
+
+std::int64_t ScannedSpool::ordinal_in_step(const ScannedStep& step, std::uint32_t position,
+                                           std::int64_t rank_in_graph) {
+  const auto after = std::lower_bound(step.graph_shifts.begin(), step.graph_shifts.end(),
+                                      std::pair<std::uint32_t, std::int64_t>(position, INT64_MIN));
+  const std::int64_t shift = after == step.graph_shifts.begin() ? 0 : std::prev(after)->second;
+  return position + shift + rank_in_graph;
+}
+
+ScannedStep* ScannedSpool::step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns, bool device_to_host,
+                                        bool graph_node) {
+  const auto step_at = [&](std::uint32_t index) -> ScannedStep* {
+    const auto found = steps.find(index);
+    return found == steps.end() ? nullptr : &found->second;
+  };
+  if (graph_node) {
+    const auto graph = graphs.find(correlation_id);
+    return graph == graphs.end() ? nullptr : step_at(graph->second.call.step_index);
+  }
+  const auto next = std::upper_bound(steps_by_correlation_.begin(), steps_by_correlation_.end(),
+                                     std::pair<std::uint32_t, std::uint32_t>(correlation_id, UINT32_MAX));
+  ScannedStep* const following = next == steps_by_correlation_.end() ? nullptr : step_at(next->second);
+  const bool begun = following != nullptr && start_ns >= following->begin_ns;
+  if (next == steps_by_correlation_.begin()) return begun ? following : nullptr;
+  ScannedStep* const step = step_at(std::prev(next)->second);
+  if (correlation_id <= step->last_correlation_id) return step;
+  // Behind the step's last launch and before the next step's first. A result read back belongs to what made it.
+  if (begun) return device_to_host ? step : following;
+  // Of this step while the host was in its range, or if it was queued behind its kernels.
+  constexpr std::int64_t kQueueGapNs = 100'000;
+  const std::int64_t end_ns = std::max(step->end_ns.value_or(INT64_MAX), step->kernel_end_ns + kQueueGapNs);
+  return start_ns <= end_ns ? step : nullptr;
+}
+
+}  // namespace ridgeline::record

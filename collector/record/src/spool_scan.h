@@ -1,0 +1,127 @@
+// spool_scan.h: what must be known of one process's spool before rows can be written: definitions, steps with
+// their extent on the GPU, and which replay steps measured what the timeline ran.
+//
+// Order: 1. scan_definitions()  2. scan_launches()  3. scan_copies_and_counters(). Each is one pass.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "launch_join.h"
+#include "ridgeline/record/schedule.h"
+#include "ridgeline/spool/reader.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::record {
+
+// A launch of a replay step, found by its position; the values of the counters join it.
+struct ReplayLaunch {
+  std::uint32_t kernel_id = 0;  // the spool's
+  std::uint32_t grid_x = 0, grid_y = 0, grid_z = 0;
+  std::uint32_t device_id = 0;
+  store::Id launch_id = 0;  // the capture's, once written
+};
+
+struct ScannedStep {
+  std::uint32_t index = 0;
+  spool::Phase phase = spool::Phase::kTimeline;
+  std::int64_t begin_ns = 0;
+  std::optional<std::int64_t> end_ns;
+  std::uint32_t config_id = 0;
+  std::optional<spool::CounterStepRecord> counters;
+
+  std::int64_t launches = 0;  // kernels on the device
+  std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // kernels, then copies too
+  std::int64_t kernel_end_ns = 0;                        // kernels only
+  std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
+  // A graph launch takes one position on the host and one a kernel in the capture: (position, kernels − 1,
+  // summed up over the graph launches of the step until this one), by position.
+  std::vector<std::pair<std::uint32_t, std::int64_t>> graph_shifts;
+
+  std::unordered_map<std::uint32_t, ReplayLaunch> replay;  // by position; replay steps only
+  std::int64_t counter_values = 0;                          // joined
+  std::int64_t unjoined_values = 0;                         // no kernel record at that position
+  std::string mismatch;                                     // "" or the first contradiction
+
+  store::Id id = 0;  // the capture's, once written
+
+  [[nodiscard]] bool is_replay() const { return phase == spool::Phase::kReplay || counters.has_value(); }
+  [[nodiscard]] bool counters_usable() const {
+    return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::kOk);
+  }
+};
+
+struct MessageText {
+  std::int64_t time_ns = 0;
+  spool::Severity severity = spool::Severity::kInfo;
+  spool::Topic topic = spool::Topic::kGeneral;
+  std::string text;
+};
+
+struct ClockPoint {
+  std::int64_t time_ns = 0;
+  std::int64_t sm_hz = 0;
+};
+
+struct ScannedSpool {
+  std::optional<spool::ProcessRecord> process;
+  std::vector<spool::VersionRecord> versions;
+  std::map<std::uint32_t, spool::DeviceRecord> devices;  // by CUDA ordinal
+  std::unordered_map<std::uint32_t, spool::KernelFunctionRecord> kernels;
+  std::unordered_map<std::uint32_t, spool::NvtxPathRecord> paths;
+  std::unordered_map<std::uint32_t, spool::MetricRecord> metrics;
+  std::map<std::uint32_t, spool::CounterConfigRecord> configs;
+  std::map<std::uint32_t, ScannedStep> steps;  // by index
+  std::optional<spool::CompletenessRecord> completeness;
+  std::vector<MessageText> messages;
+  std::optional<spool::EndRecord> end;
+  std::map<std::uint32_t, std::vector<ClockPoint>> clocks;  // by device
+  std::map<std::uint32_t, std::int64_t> ranges_by_path;     // outermost ranges, how many of each
+
+  // Counted in the spool itself.
+  std::int64_t launches_seen = 0;  // calls that expect one kernel
+  std::int64_t kernel_records = 0;
+  std::int64_t graph_launches = 0;
+  std::int64_t graph_kernel_records = 0;
+  std::int64_t copies = 0;  // memcpy and memset
+  std::int64_t zero_timestamps = 0;
+  GraphLaunches graphs;
+
+  [[nodiscard]] const MessageText* message_about(spool::Topic topic) const;
+  // Nothing of interest happened: no GPU activity and no complaint.
+  [[nodiscard]] bool is_empty() const;
+  // Position of a kernel among the kernels of its step; a graph node's needs its rank in the graph launch.
+  [[nodiscard]] static std::int64_t ordinal_in_step(const ScannedStep& step, std::uint32_t position,
+                                                    std::int64_t rank_in_graph);
+  // The step whose host range a copy or memset was issued in, as far as it can be told: from the correlation
+  // ids of the launches round it and, between the launches of two steps, from its time and direction.
+  [[nodiscard]] ScannedStep* step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns,
+                                          bool device_to_host, bool graph_node);
+
+ private:
+  friend void scan_launches(const spool::Reader&, ScannedSpool&, const std::function<void(std::uint64_t)>&);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_by_correlation_;  // (first id, step index)
+};
+
+// Called with the offset in the file, now and then.
+using OffsetProgress = std::function<void(std::uint64_t)>;
+
+// All throw Error(io) if the spool can no longer be read.
+[[nodiscard]] ScannedSpool scan_definitions(const spool::Reader& reader, const OffsetProgress& progress);
+void scan_launches(const spool::Reader& reader, ScannedSpool& spool, const OffsetProgress& progress);
+void scan_copies_and_counters(const spool::Reader& reader, ScannedSpool& spool, const OffsetProgress& progress);
+
+// Visits every record; reports progress and turns a failed read into Error(io).
+void visit_records(const spool::Reader& reader, const OffsetProgress& progress,
+                   const std::function<void(const spool::RecordView&)>& visit);
+
+[[nodiscard]] inline bool has_time(std::int64_t start_ns, std::int64_t end_ns) {
+  return start_ns > 0 && end_ns >= start_ns;
+}
+
+}  // namespace ridgeline::record

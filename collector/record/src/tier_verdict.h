@@ -1,0 +1,43 @@
+// tier_verdict.h: which tiers a process got, and in one line why not more.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "manifest.h"
+#include "ridgeline/store/records.h"
+#include "spool_scan.h"
+
+namespace ridgeline::record {
+
+// What the recording was asked to do, by the launch manifest, else by what the agent understood.
+struct RecordingPlan {
+  std::string schedule;
+  std::string step_range;
+  bool replay_requested = true;
+  std::uint64_t total_steps = 0;         // of the schedule; 0: it could not be understood
+  std::uint64_t first_replay_step = 0;
+};
+[[nodiscard]] RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& spool,
+                                           const std::optional<LaunchManifest>& manifest);
+
+// Counts as the capture states them: what the agent counted where that is more than the spool holds.
+[[nodiscard]] store::Completeness completeness_of(const spool::Reader& reader, const ScannedSpool& spool);
+
+// "timeline", "after" (behind the schedule), ...
+[[nodiscard]] std::string phase_of(const ScannedStep& step, const RecordingPlan& plan);
+// Sets status and reason of a step.
+void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
+                const RecordingPlan& plan, store::Step& row);
+
+// T0 to T3, without process id.
+[[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
+                                                           const store::Completeness& completeness,
+                                                           std::int64_t replay_steps_ok);
+
+// What to say when the program launched kernels but marked no steps.
+[[nodiscard]] std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool,
+                                        const RecordingPlan& plan);
+
+}  // namespace ridgeline::record
