@@ -1,0 +1,15 @@
+// errors.h: failures the user can act on, told apart from broken invariants.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace ridgeline::gpt2 {
+
+// A bad argument or a bad input file. The message is one line: what, where, what to do. Exit code 2.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace ridgeline::gpt2

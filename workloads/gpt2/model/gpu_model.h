@@ -1,0 +1,106 @@
+// gpu_model.h: GPT-2 on one GPU: forward, backward with gradient accumulation, optimizer step.
+//
+// Lifecycle: create (allocates everything) -> load -> { micro_step x K -> optimizer_step }* ->
+// download_parameters. Everything after load only enqueues work on stream(): no allocation and no host
+// synchronisation, except that the first micro_step lets the libraries build their plans (seconds). One
+// thread.
+//
+// Activations and parameters are T (float or bf16); gradients, master weights and both moments are FP32.
+// NVTX: the caller opens "step"; here are "forward", "backward", "optimizer", "layer <k>", and below them the
+// ops.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpt2/libs/matmul.h"
+#include "gpt2/model/config.h"
+#include "gpt2/ops/adamw.h"
+#include "gpt2/ops/encoder.h"
+#include "gpt2/ops/global_norm.h"
+
+namespace ridgeline::gpt2 {
+
+enum class Precision { kBf16, kTf32, kFp32 };
+enum class AttentionKind { cudnn, own };
+enum class GeluKind { fused, separate };  // into the fc product's epilogue, or a kernel of its own
+enum class BiasGradientKind {
+  fused,
+  separate
+};  // of qkvb and fcb: into the weight product, or a kernel of its own
+
+struct GpuModelOptions {
+  ModelConfig config;
+  int batch = 1;     // B: sequences of one micro-batch
+  int sequence = 1;  // T <= config.max_t
+  int grad_accum = 1;
+  Precision precision = Precision::kBf16;
+  AttentionKind attention = AttentionKind::cudnn;
+  GeluKind gelu = GeluKind::fused;
+  BiasGradientKind bias_gradient = BiasGradientKind::fused;
+  EncoderBackward encoder_backward = EncoderBackward::kAtomic;
+  MatmulOptions matmul;  // fp32_math is set from precision
+};
+
+struct OptimizerOptions {
+  AdamwConfig adamw{.beta2 = 0.95F};  // its step counts from 1
+  float weight_decay = 0.1F;          // of the matrices; biases and layernorms have none
+  float clip = 1.0F;                  // largest global norm of the gradient; 0: no clipping
+};
+
+// What one optimizer step measured, on the device.
+struct StepResult {
+  float loss = 0;         // mean over all tokens of the step, nats
+  GradientNorm gradient;  // norm is the one before clipping
+};
+
+// Device memory of a run, by what it holds.
+struct MemoryPlan {
+  std::int64_t parameters_bytes = 0;   // parameters, master weights
+  std::int64_t optimizer_bytes = 0;    // gradients, both moments
+  std::int64_t activations_bytes = 0;  // grows with B*T
+  std::int64_t workspace_bytes = 0;    // scratch of the ops and the libraries
+  std::int64_t total_bytes() const {
+    return parameters_bytes + optimizer_bytes + activations_bytes + workspace_bytes;
+  }
+};
+
+class GpuModel {
+ public:
+  virtual ~GpuModel() = default;
+
+  // Throws InputError for sizes the kernels do not support, CudaError or Error when allocation or a library
+  // fails.
+  static std::unique_ptr<GpuModel> create(const GpuModelOptions& options);
+  static MemoryPlan memory_plan(const GpuModelOptions& options);
+
+  virtual cudaStream_t stream() const = 0;
+
+  // Sets the parameters from host FP32 values in ParameterLayout's order, zeroes both moments. Synchronises.
+  virtual void load(const std::vector<float>& parameters) = 0;
+
+  // Forward and backward of one micro-batch, `micro` counting from 0 to grad_accum - 1 within a step: micro 0
+  // starts new gradients and a new loss. inputs and targets are device (B, T).
+  virtual void micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) = 0;
+
+  // Global norm, clipping, AdamW. A gradient that is not finite changes nothing.
+  virtual void optimizer_step(const OptimizerOptions& options) = 0;
+
+  // Forward only; the mean loss replaces the loss of result(). Leaves parameters and gradients alone.
+  virtual void evaluate(const std::int32_t* inputs, const std::int32_t* targets) = 0;
+
+  // Device address of the latest StepResult: copy it in stream order.
+  virtual const StepResult* device_result() const = 0;
+
+  // Synchronise, then copy. Master weights; gradients of the last step as accumulated (before clipping).
+  virtual std::vector<float> download_parameters() const = 0;
+  virtual std::vector<float> download_gradients() const = 0;
+
+  virtual Matmul& matmul() = 0;
+};
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,48 @@
+// progress.h: what a run tells: the lines on stdout, the JSON log, the summary.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gpt2/train/gpu_peak.h"
+#include "gpt2/train/options.h"
+
+namespace ridgeline::gpt2 {
+
+struct StepReport {
+  int step = 0;  // from 0
+  float loss = 0;
+  float norm = 0;
+  double learning_rate = 0;
+  double time_ms = 0;
+};
+
+class Progress {
+ public:
+  // Opens the log; throws InputError when that fails.
+  Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak);
+
+  void header(const MemoryPlan& memory);
+  void step(const StepReport& report);
+  void validation(int step, float loss);
+  void summary();
+
+ private:
+  double tokens_per_s(double time_ms) const { return static_cast<double>(tokens_per_step_) / time_ms * 1e3; }
+  double mfu(double time_ms) const;  // 0..1; NaN without a known peak
+  std::string mfu_text(double time_ms) const;
+
+  const Options& options_;
+  ModelConfig config_;
+  GpuPeak peak_;
+  std::int64_t tokens_per_step_;
+  double flops_per_token_;
+  std::ofstream log_;
+  std::vector<double> times_ms_;  // of the steps past the warmup
+  StepReport last_;
+  float last_validation_;
+};
+
+}  // namespace ridgeline::gpt2
