@@ -2,13 +2,12 @@
 //
 // shapes  qkv, dqkv (B, T, 3, NH, HS) bf16; out, dout (B, T, NH, HS) bf16; lse (B, NH, T) FP32
 //         lse[b,h,t] = log(sum over s <= t of exp(scale * q_t . k_s)), natural logarithm; scale = 1 / sqrt(HS)
-// flops   forward 2 products, backward 5, each 2*B*NH*HS * (pairs s <= t); see attention_*_flops
-// bytes   attention_*_bytes: every operand touched once
+// bytes, flops: as those of the own kernels, attention_*_bytes and attention_*_flops in ops/attention.h
 // bound   compute (tensor and exponential units)
 #pragma once
 
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,26 +15,6 @@
 #include <string>
 
 namespace ridgeline::gpt2 {
-
-// Pairs (t, s) with s <= t: what a causal attention has to look at.
-constexpr std::int64_t causal_pairs(std::int64_t t) { return t * (t + 1) / 2; }
-
-constexpr std::int64_t attention_cudnn_forward_flops(std::int64_t b, std::int64_t t, std::int64_t nh, std::int64_t hs) {
-  return 2 * 2 * b * nh * hs * causal_pairs(t);
-}
-constexpr std::int64_t attention_cudnn_backward_flops(std::int64_t b, std::int64_t t, std::int64_t nh,
-                                                      std::int64_t hs) {
-  return 5 * 2 * b * nh * hs * causal_pairs(t);
-}
-// forward: qkv read, out and lse written
-constexpr std::int64_t attention_cudnn_forward_bytes(std::int64_t b, std::int64_t t, std::int64_t nh, std::int64_t hs) {
-  return b * t * nh * (hs * 4 * 2 + 4);
-}
-// backward: qkv, out, dout, lse read, dqkv written
-constexpr std::int64_t attention_cudnn_backward_bytes(std::int64_t b, std::int64_t t, std::int64_t nh,
-                                                      std::int64_t hs) {
-  return b * t * nh * (hs * 8 * 2 + 4);
-}
 
 // True when the program was built with cuDNN. Whether this GPU's cuDNN accepts the graphs is known at the first call.
 bool cudnn_attention_available() noexcept;
@@ -45,11 +24,13 @@ std::string cudnn_version();
 
 // Owns a cuDNN handle, a workspace and one pair of plans a shape. Calls of one object must be ordered on one stream;
 // one thread at a time. The first call of a shape builds its plans (about a second: kernels are compiled) and
-// allocates: not during stream capture. HS a multiple of 8, at most 128. A refusal by cuDNN throws Error, which names
+// allocates: not during stream capture. HS a multiple of 8, at most 128. A refusal by cuDNN throws LibraryError, which names
 // the call and says to use the trainer's own attention.
 class CudnnAttention {
  public:
-  CudnnAttention();
+  // deterministic: the backward pass keeps its score gradients in 2*B*NH*T*T bytes of workspace instead of adding
+  // dq with atomics, whose order differs from run to run. Slower.
+  explicit CudnnAttention(bool deterministic = false);
   ~CudnnAttention();
   CudnnAttention(const CudnnAttention&) = delete;
   CudnnAttention& operator=(const CudnnAttention&) = delete;

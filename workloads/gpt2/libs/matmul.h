@@ -1,7 +1,7 @@
 // matmul.h: the matrix products of the trainer's linear layers, through cuBLASLt, with a measured choice of
 // algorithm for every problem.
 //
-// All tensors are row-major and dense. A linear layer has inp (N, C), weight (OC, C), bias (OC), out (N, OC):
+// All tensors are row-major and dense; parameter gradients are FP32. A linear layer has inp (N, C), weight (OC, C), bias (OC), out (N, OC):
 //   forward          out     (N, OC) = inp (N, C) x weight (OC, C)^T + bias      [then GELU]
 //   backward_input   dinp    (N, C)  = dout (N, OC) x weight (OC, C)             [then x GELU'(pre)]
 //   backward_weight  dweight (OC, C) = dout (N, OC)^T x inp (N, C)               [and column sums of dout]
@@ -11,19 +11,20 @@
 //   1. construct: reads the cache file, if one is named
 //   2. the first call of each problem looks its algorithm up, in this order: the cache file, the search (into
 //      buffers of its own, so the caller's data is never touched by a trial), cuBLASLt's first answer. Not during
-//      stream capture: a problem that is first met there is an Error. Run one step before capturing
+//      stream capture: a problem that is first met there is a LibraryError. Run one step before capturing
 //   3. later calls reuse the plan
 //   4. save_cache, or the destructor, writes the cache file if anything was found
+// A cache file that is missing, of another version, of another cuBLASLt or GPU, or damaged is ignored with one line
+// on stderr (no line when it is missing).
 #pragma once
 
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace ridgeline::gpt2 {
@@ -47,7 +48,7 @@ struct MatmulOptions {
   std::string cache_path;  // empty: nothing is kept between runs
 };
 
-// "off", "fast" or "full"; anything else throws Error naming the three.
+// "off", "fast" or "full"; anything else throws std::invalid_argument naming the three.
 MatmulSearch matmul_search_from_name(const std::string& name);
 
 // One problem and what was chosen for it, for the choice report.
@@ -91,7 +92,7 @@ constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t
 
 // Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream (they
 // share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory, aligned to
-// 16 bytes at least. Every call throws Error (what, shapes, what to do) when cuBLASLt has no algorithm.
+// 16 bytes at least. Every call throws LibraryError (what, shapes, what to do) when cuBLASLt has no algorithm.
 class Matmul {
  public:
   explicit Matmul(MatmulOptions options = {});

@@ -1,0 +1,109 @@
+// matmul_problem.h: one matrix product as cuBLASLt sees it. cuBLASLt counts in columns, so a row-major (R, S) tensor
+// is its (S, R) matrix with leading dimension S; D (m, n) = op(A) (m, k) x op(B) (k, n):
+//   forward          A = weight^T, B = inp,    D = out      m = OC, n = N,  k = C
+//   backward_input   A = weight,   B = dout,   D = dinp     m = C,  n = N,  k = OC
+//   backward_weight  A = inp,      B = dout^T, D = dweight  m = C,  n = OC, k = N
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace ridgeline::gpt2 {
+
+enum class MatmulOp { forward, backward_input, backward_weight };
+enum class MatmulPrecision { bfloat16, float32, tf32 };
+// What happens to D on its way to memory. aux: the GELU's argument, stored or read.
+enum class LtEpilogue { none, bias, gelu, bias_gelu, gelu_aux, bias_gelu_aux, dgelu, bias_gradient };
+
+const char* name_of(MatmulOp op);
+const char* name_of(MatmulPrecision precision);
+const char* name_of(LtEpilogue epilogue);
+
+struct MatmulProblem {
+  MatmulOp op = MatmulOp::forward;
+  MatmulPrecision precision = MatmulPrecision::bfloat16;
+  LtEpilogue epilogue = LtEpilogue::none;
+  bool accumulate = false;
+  std::int64_t rows = 0;          // N
+  std::int64_t channels = 0;      // C
+  std::int64_t out_channels = 0;  // OC
+  std::uint32_t a_alignment_bytes = 256;
+  std::uint32_t b_alignment_bytes = 256;
+  std::uint32_t d_alignment_bytes = 256;
+  std::uint64_t workspace_bytes = 0;
+
+  bool operator==(const MatmulProblem&) const = default;
+
+  std::int64_t m() const { return op == MatmulOp::forward ? out_channels : channels; }
+  std::int64_t n() const { return op == MatmulOp::backward_weight ? out_channels : rows; }
+  std::int64_t k() const;
+  std::size_t input_element_bytes() const { return precision == MatmulPrecision::bfloat16 ? 2 : 4; }
+  std::size_t output_element_bytes() const { return op == MatmulOp::backward_weight ? 4 : input_element_bytes(); }
+  bool has_bias() const;
+  bool has_aux() const;
+  // Every field, as text: the name of the problem in the cache file.
+  std::string key() const;
+  // For people: op, shapes, epilogue, precision.
+  std::string description() const;
+};
+
+struct MatmulProblemHash {
+  std::size_t operator()(const MatmulProblem& problem) const { return std::hash<std::string>{}(problem.key()); }
+};
+
+// Throws LibraryError unless status is success.
+void cublas_check(cublasStatus_t status, const std::string& call, const char* file, int line);
+
+// cuBLASLt's descriptors of a problem.
+class LtOperation {
+ public:
+  explicit LtOperation(const MatmulProblem& problem);
+
+  // Pointers of the epilogue: bias or its gradient; the GELU's argument.
+  void set_bias(const void* bias);
+  void set_aux(const void* aux);
+
+  [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
+                                   const void* b, void* d, bool accumulate, void* workspace,
+                                   std::size_t workspace_bytes, cudaStream_t stream) const;
+  // Bytes of workspace that algo needs here; an unsupported algo gives its status.
+  [[nodiscard]] cublasStatus_t check(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo,
+                                     std::size_t* workspace_bytes) const;
+
+  cublasLtMatmulDesc_t operation() const { return operation_.get(); }
+  cublasLtMatrixLayout_t a() const { return a_.get(); }
+  cublasLtMatrixLayout_t b() const { return b_.get(); }
+  cublasLtMatrixLayout_t d() const { return d_.get(); }
+  cublasComputeType_t compute_type() const { return compute_type_; }
+  cudaDataType_t input_type() const { return input_type_; }
+  cudaDataType_t output_type() const { return output_type_; }
+
+ private:
+  struct OperationDeleter {
+    using pointer = cublasLtMatmulDesc_t;
+    void operator()(cublasLtMatmulDesc_t desc) const noexcept { cublasLtMatmulDescDestroy(desc); }
+  };
+  struct LayoutDeleter {
+    using pointer = cublasLtMatrixLayout_t;
+    void operator()(cublasLtMatrixLayout_t layout) const noexcept { cublasLtMatrixLayoutDestroy(layout); }
+  };
+  using Layout = std::unique_ptr<cublasLtMatrixLayout_t, LayoutDeleter>;
+  static Layout make_layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns);
+
+  cublasComputeType_t compute_type_ = CUBLAS_COMPUTE_32F;
+  cudaDataType_t input_type_ = CUDA_R_16BF;
+  cudaDataType_t output_type_ = CUDA_R_16BF;
+  std::unique_ptr<cublasLtMatmulDesc_t, OperationDeleter> operation_;
+  Layout a_;
+  Layout b_;
+  Layout d_;
+};
+
+}  // namespace ridgeline::gpt2
+
+#define RIDGELINE_CUBLAS_CHECK(call) ::ridgeline::gpt2::cublas_check((call), #call, __FILE__, __LINE__)

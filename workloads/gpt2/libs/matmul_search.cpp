@@ -1,0 +1,452 @@
+#include "gpt2/libs/matmul_search.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include "gpt2/common/cuda_check.h"
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/dtype.h"
+#include "gpt2/libs/device_fill.h"
+#include "gpt2/libs/library_error.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kVariationBudget_s = 4.0;
+
+struct Candidate {
+  cublasLtMatmulAlgo_t algo{};
+  std::size_t workspace_bytes = 0;
+  double time_ns = kNever;
+  std::vector<double> rounds_ns;
+};
+
+using AlgoBytes = std::array<std::uint64_t, 8>;
+
+AlgoBytes bytes_of(const cublasLtMatmulAlgo_t& algo) {
+  AlgoBytes bytes{};
+  static_assert(sizeof(algo.data) == sizeof(bytes));
+  std::memcpy(bytes.data(), algo.data, sizeof(bytes));
+  return bytes;
+}
+
+// Operands of trial runs, with the alignments of the problem.
+class TrialBuffers {
+ public:
+  TrialBuffers(const MatmulProblem& p, cudaStream_t stream) : problem_(p) {
+    a_ = allocate(p.m() * p.k(), p.input_element_bytes(), p.a_alignment_bytes, 11, stream);
+    b_ = allocate(p.k() * p.n(), p.input_element_bytes(), p.b_alignment_bytes, 12, stream);
+    d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
+    if (p.has_bias()) {
+      bias_ = allocate(std::max(p.m(), p.n()), p.output_element_bytes(), 256, 14, stream);
+    }
+    if (p.has_aux()) aux_ = allocate(p.m() * p.n(), p.input_element_bytes(), 256, 15, stream);
+  }
+
+  const void* a() const { return a_; }
+  const void* b() const { return b_; }
+  void* d() const { return d_; }
+  void* bias() const { return bias_; }
+  void* aux() const { return aux_; }
+
+ private:
+  void* allocate(std::int64_t elements, std::size_t element_bytes, std::uint32_t alignment_bytes,
+                 std::uint64_t seed, cudaStream_t stream) {
+    // cudaMalloc aligns to 256 bytes and more; a lower alignment is made by an offset.
+    const std::int64_t offset = alignment_bytes >= 256 ? 0 : alignment_bytes;
+    storage_.emplace_back(elements * static_cast<std::int64_t>(element_bytes) + offset);
+    void* data = storage_.back().data() + offset;
+    if (element_bytes == 2) {
+      launch_fill_normal(static_cast<bf16*>(data), elements, 1.0F, seed, stream);
+    } else {
+      launch_fill_normal(static_cast<float*>(data), elements, 1.0F, seed, stream);
+    }
+    return data;
+  }
+
+  MatmulProblem problem_;
+  std::vector<DeviceBuffer<unsigned char>> storage_;
+  void* a_ = nullptr;
+  void* b_ = nullptr;
+  void* d_ = nullptr;
+  void* bias_ = nullptr;
+  void* aux_ = nullptr;
+};
+
+class Trial {
+ public:
+  Trial(cublasLtHandle_t handle, const MatmulProblem& problem, LtOperation& operation, void* workspace,
+        cudaStream_t stream)
+      : handle_(handle),
+        problem_(problem),
+        operation_(operation),
+        buffers_(problem, stream),
+        workspace_(workspace),
+        stream_(stream) {
+    if (problem.has_bias()) operation_.set_bias(buffers_.bias());
+    if (problem.has_aux()) operation_.set_aux(buffers_.aux());
+  }
+
+  // Time of one run in ns, the mean of count; infinite when the algorithm does not run.
+  double time(const Candidate& candidate, int count) {
+    start_.record(stream_);
+    for (int i = 0; i < count; ++i) {
+      if (run(candidate, problem_.accumulate) != CUBLAS_STATUS_SUCCESS) {
+        RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_));
+        return kNever;
+      }
+    }
+    stop_.record(stream_);
+    stop_.synchronize();
+    return static_cast<double>(stop_.elapsed_ms_since(start_)) * 1e6 / count;
+  }
+
+  // Whether both algorithms compute the same, on the first and last 32 MiB of D.
+  bool same_result(const Candidate& x, const Candidate& reference) {
+    const std::int64_t elements = problem_.m() * problem_.n();
+    const auto element_bytes = static_cast<std::int64_t>(problem_.output_element_bytes());
+    const std::int64_t part = std::min<std::int64_t>(elements, (std::int64_t{32} << 20) / element_bytes);
+    DeviceBuffer<unsigned char> kept(2 * part * element_bytes);
+    DeviceBuffer<float> result(2);
+    auto* d = static_cast<unsigned char*>(buffers_.d());
+    const std::array<std::int64_t, 2> offsets = {0, (elements - part) * element_bytes};
+    // Outputs that a run leaves unwritten must not pass for equal.
+    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(d, 0xFF, static_cast<std::size_t>(elements * element_bytes), stream_));
+    if (run(reference, false) != CUBLAS_STATUS_SUCCESS) return false;
+    for (std::size_t i = 0; i < 2; ++i) {
+      RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(kept.data() + static_cast<std::int64_t>(i) * part * element_bytes,
+                                           d + offsets[i], static_cast<std::size_t>(part * element_bytes),
+                                           cudaMemcpyDeviceToDevice, stream_));
+    }
+    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(d, 0xFF, static_cast<std::size_t>(elements * element_bytes), stream_));
+    if (run(x, false) != CUBLAS_STATUS_SUCCESS) return false;
+    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(result.data(), 0, 2 * sizeof(float), stream_));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const unsigned char* expected = kept.data() + static_cast<std::int64_t>(i) * part * element_bytes;
+      if (element_bytes == 2) {
+        launch_compare(result.data(), reinterpret_cast<const bf16*>(expected),
+                       reinterpret_cast<const bf16*>(d + offsets[i]), part, stream_);
+      } else {
+        launch_compare(result.data(), reinterpret_cast<const float*>(expected),
+                       reinterpret_cast<const float*>(d + offsets[i]), part, stream_);
+      }
+    }
+    RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_));
+    const std::vector<float> values = result.download();
+    const float tolerance = element_bytes == 2 ? 0x1p-6F
+                            : problem_.precision == MatmulPrecision::tf32 ? 1e-2F
+                                                                          : 1e-3F;
+    return values[1] <= tolerance * std::max(values[0], 1.0F);
+  }
+
+ private:
+  cublasStatus_t run(const Candidate& candidate, bool accumulate) {
+    return operation_.run(handle_, candidate.algo, buffers_.a(), buffers_.b(), buffers_.d(), accumulate, workspace_,
+                          candidate.workspace_bytes, stream_);
+  }
+
+  cublasLtHandle_t handle_;
+  const MatmulProblem& problem_;
+  LtOperation& operation_;
+  TrialBuffers buffers_;
+  void* workspace_;
+  cudaStream_t stream_;
+  Event start_;
+  Event stop_;
+};
+
+template <class T>
+bool set_config(cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute, T value) {
+  return cublasLtMatmulAlgoConfigSetAttribute(&algo, attribute, &value, sizeof(value)) == CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T>
+T get_config(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  T value{};
+  std::size_t written = 0;
+  if (cublasLtMatmulAlgoConfigGetAttribute(&algo, attribute, &value, sizeof(value), &written) !=
+      CUBLAS_STATUS_SUCCESS) {
+    return T{};
+  }
+  return value;
+}
+
+template <class T>
+std::vector<T> list_capability(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t attribute) {
+  std::size_t bytes = 0;
+  if (cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, nullptr, 0, &bytes) != CUBLAS_STATUS_SUCCESS) return {};
+  std::vector<T> values(bytes / sizeof(T));
+  if (values.empty() || cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, values.data(), bytes, &bytes) !=
+                            CUBLAS_STATUS_SUCCESS) {
+    return {};
+  }
+  return values;
+}
+
+template <class T>
+T capability(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t attribute) {
+  T value{};
+  std::size_t written = 0;
+  cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, &value, sizeof(value), &written);
+  return value;
+}
+
+// algo with one setting changed, for every setting and every value that the algorithm claims.
+std::vector<cublasLtMatmulAlgo_t> variations(const cublasLtMatmulAlgo_t& algo) {
+  std::vector<cublasLtMatmulAlgo_t> result;
+  const auto add = [&](auto change) {
+    cublasLtMatmulAlgo_t changed = algo;
+    if (change(changed)) result.push_back(changed);
+  };
+  for (const std::uint32_t tile : list_capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_TILE_IDS)) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_TILE_ID, tile); });
+  }
+  for (const std::uint32_t stages : list_capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_STAGES_IDS)) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_STAGES_ID, stages); });
+  }
+  for (std::uint16_t cluster = CUBLASLT_CLUSTER_SHAPE_AUTO; cluster < CUBLASLT_CLUSTER_SHAPE_END; ++cluster) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, cluster); });
+  }
+  const auto swizzle_count = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT);
+  for (std::uint32_t swizzle = 0; swizzle <= std::min(swizzle_count, 8U); ++swizzle) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, swizzle); });
+  }
+  const auto custom_max = capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX);
+  for (std::uint32_t custom = 0; custom <= static_cast<std::uint32_t>(std::clamp(custom_max, 0, 31)); ++custom) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, custom); });
+  }
+  if (capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT) != 0) {
+    const auto schemes = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK);
+    add([&](auto& x) {
+      return set_config(x, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{1}) &&
+             set_config(x, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+    });
+    for (const std::int32_t split : {2, 3, 4, 5, 6, 8, 10, 11, 12, 16, 22}) {
+      // Only reductions in the compute type: sums stay FP32.
+      for (const std::uint32_t scheme : {std::uint32_t{CUBLASLT_REDUCTION_SCHEME_INPLACE},
+                                         std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}}) {
+        if ((schemes & scheme) == 0) continue;
+        add([&](auto& x) {
+          return set_config(x, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, split) &&
+                 set_config(x, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, scheme);
+        });
+      }
+    }
+  }
+  return result;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return kNever;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void sort_by_time(std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& x, const Candidate& y) { return x.time_ns < y.time_ns; });
+}
+
+std::vector<Candidate> heuristic_candidates(cublasLtHandle_t handle, const MatmulProblem& problem,
+                                            const LtOperation& operation) {
+  std::vector<Candidate> candidates;
+  std::set<AlgoBytes> seen;
+  const std::size_t full = problem.workspace_bytes;
+  for (const std::size_t limit : {full, full / 2, full / 8, std::size_t{0}}) {
+    for (const auto& answer : matmul_heuristics(handle, problem, operation, limit, 32)) {
+      if (!seen.insert(bytes_of(answer.algo)).second) continue;
+      candidates.push_back({answer.algo, answer.workspaceSize, kNever, {}});
+    }
+  }
+  return candidates;
+}
+
+// One quick measurement: slow ones are given up after a single run.
+double quick_time(Trial& trial, const Candidate& candidate, int repeats, double best_ns) {
+  const double first_ns = trial.time(candidate, 1);
+  if (first_ns > 3.0 * best_ns) return first_ns;
+  const double second_ns = trial.time(candidate, repeats);
+  if (second_ns > 1.3 * best_ns) return second_ns;
+  return std::min(second_ns, trial.time(candidate, repeats));
+}
+
+void vary(cublasLtHandle_t handle, const MatmulProblem& problem, const LtOperation& operation, Trial& trial,
+          int repeats, std::vector<Candidate>& candidates) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::set<AlgoBytes> seen;
+  std::set<AlgoBytes> varied;
+  for (const Candidate& candidate : candidates) seen.insert(bytes_of(candidate.algo));
+  for (int round = 0; round < 4; ++round) {
+    sort_by_time(candidates);
+    std::vector<cublasLtMatmulAlgo_t> seeds;
+    for (const Candidate& candidate : candidates) {
+      if (seeds.size() == 3) break;
+      if (candidate.time_ns < kNever && varied.insert(bytes_of(candidate.algo)).second) seeds.push_back(candidate.algo);
+    }
+    if (seeds.empty()) return;
+    double best_ns = candidates.front().time_ns;
+    for (const cublasLtMatmulAlgo_t& seed : seeds) {
+      for (const cublasLtMatmulAlgo_t& algo : variations(seed)) {
+        if (!seen.insert(bytes_of(algo)).second) continue;
+        Candidate candidate{algo, 0, kNever, {}};
+        if (operation.check(handle, algo, &candidate.workspace_bytes) != CUBLAS_STATUS_SUCCESS ||
+            candidate.workspace_bytes > problem.workspace_bytes) {
+          continue;
+        }
+        candidate.time_ns = quick_time(trial, candidate, repeats, best_ns);
+        best_ns = std::min(best_ns, candidate.time_ns);
+        candidates.push_back(std::move(candidate));
+        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > kVariationBudget_s) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t handle, const MatmulProblem& problem,
+                                                               const LtOperation& operation,
+                                                               std::size_t workspace_limit_bytes, int requested) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  RIDGELINE_CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
+  struct Deleter {
+    cublasLtMatmulPreference_t preference;
+    ~Deleter() { cublasLtMatmulPreferenceDestroy(preference); }
+  } const deleter{preference};
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    RIDGELINE_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)));
+  };
+  const auto limit = static_cast<std::uint64_t>(workspace_limit_bytes);
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, limit);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, problem.a_alignment_bytes);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, problem.b_alignment_bytes);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, problem.d_alignment_bytes);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, problem.d_alignment_bytes);
+  // Partial sums never leave FP32.
+  const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
+
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(requested));
+  int found = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, operation.operation(), operation.a(), operation.b(), operation.d(),
+                                     operation.d(), preference, requested, results.data(), &found);
+  if (status != CUBLAS_STATUS_SUCCESS) found = 0;  // NOT_SUPPORTED and INVALID_VALUE: no algorithm for this problem
+  results.resize(static_cast<std::size_t>(found));
+  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return results;
+}
+
+MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& problem, LtOperation& operation,
+                              MatmulSearch mode, void* workspace, cudaStream_t stream) {
+  std::vector<Candidate> candidates = heuristic_candidates(handle, problem, operation);
+  if (candidates.empty()) {
+    throw LibraryError(problem.description(), "cuBLASLt has no algorithm for it", __FILE__, __LINE__);
+  }
+  MatmulSelection selection;
+  selection.algo = candidates.front().algo;
+  selection.workspace_bytes = candidates.front().workspace_bytes;
+  const AlgoBytes default_bytes = bytes_of(selection.algo);
+
+  RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream));
+  std::unique_ptr<Trial> trial;
+  try {
+    trial = std::make_unique<Trial>(handle, problem, operation, workspace, stream);
+  } catch (const CudaError& error) {
+    if (error.code() != cudaErrorMemoryAllocation) throw;
+    cudaGetLastError();  // the failed allocation must not surface at the next launch check
+    std::fprintf(stderr, "%s: no device memory for trial buffers, cuBLASLt's first answer is used\n",
+                 problem.description().c_str());
+    return selection;
+  }
+
+  const Candidate default_choice = candidates.front();
+  trial->time(default_choice, 2);
+  const double guess_ns = trial->time(default_choice, 3);
+  if (guess_ns == kNever) {
+    throw LibraryError(problem.description(), "cuBLASLt's first answer does not run", __FILE__, __LINE__);
+  }
+  const int repeats = static_cast<int>(std::clamp(1e6 / guess_ns, 1.0, 20.0));
+  double best_ns = guess_ns;
+  for (Candidate& candidate : candidates) {
+    candidate.time_ns = quick_time(*trial, candidate, repeats, best_ns);
+    best_ns = std::min(best_ns, candidate.time_ns);
+  }
+  if (mode == MatmulSearch::full) vary(handle, problem, operation, *trial, repeats, candidates);
+  selection.candidates = static_cast<int>(candidates.size());
+
+  // Rounds of the best ones, with the default always among them.
+  sort_by_time(candidates);
+  std::vector<Candidate> finalists;
+  bool has_default = false;
+  for (const Candidate& candidate : candidates) {
+    const bool is_default = bytes_of(candidate.algo) == default_bytes;
+    if (candidate.time_ns == kNever || (finalists.size() >= 8 && !is_default)) continue;
+    has_default = has_default || is_default;
+    finalists.push_back(candidate);
+  }
+  if (!has_default) finalists.push_back(default_choice);
+  for (int round = 0; round < 9; ++round) {
+    for (Candidate& candidate : finalists) candidate.rounds_ns.push_back(trial->time(candidate, repeats));
+  }
+  for (Candidate& candidate : finalists) candidate.time_ns = median(candidate.rounds_ns);
+  sort_by_time(finalists);
+
+  if (mode == MatmulSearch::full) {
+    std::vector<Candidate> last;
+    for (const Candidate& candidate : finalists) {
+      if (last.size() < 4 || bytes_of(candidate.algo) == default_bytes) last.push_back(candidate);
+    }
+    const int block = static_cast<int>(std::clamp(50e6 / guess_ns, 4.0, 2000.0));
+    for (Candidate& candidate : last) candidate.rounds_ns.clear();
+    for (int round = 0; round < 3; ++round) {
+      for (Candidate& candidate : last) candidate.rounds_ns.push_back(trial->time(candidate, block));
+    }
+    for (Candidate& candidate : last) candidate.time_ns = median(candidate.rounds_ns);
+    finalists = std::move(last);
+    sort_by_time(finalists);
+  }
+
+  selection.mode = mode;
+  for (const Candidate& candidate : finalists) {
+    if (bytes_of(candidate.algo) == default_bytes) selection.default_time_ns = candidate.time_ns;
+  }
+  for (const Candidate& candidate : finalists) {
+    const bool is_default = bytes_of(candidate.algo) == default_bytes;
+    if (!is_default && !trial->same_result(candidate, default_choice)) {
+      std::fprintf(stderr, "%s: algorithm %s differs from cuBLASLt's first answer, dropped\n",
+                   problem.description().c_str(), describe_algorithm(candidate.algo).c_str());
+      continue;
+    }
+    selection.algo = candidate.algo;
+    selection.workspace_bytes = candidate.workspace_bytes;
+    selection.time_ns = candidate.time_ns;
+    break;
+  }
+  return selection;
+}
+
+std::string describe_algorithm(const cublasLtMatmulAlgo_t& algo) {
+  std::ostringstream text;
+  text << "id " << get_config<std::int32_t>(algo, CUBLASLT_ALGO_CONFIG_ID) << " tile "
+       << get_config<std::uint32_t>(algo, CUBLASLT_ALGO_CONFIG_TILE_ID) << " stages "
+       << get_config<std::uint32_t>(algo, CUBLASLT_ALGO_CONFIG_STAGES_ID) << " cluster "
+       << get_config<std::uint16_t>(algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID) << " splitk "
+       << get_config<std::int32_t>(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) << " reduction "
+       << get_config<std::uint32_t>(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) << " swizzle "
+       << get_config<std::uint32_t>(algo, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING) << " custom "
+       << get_config<std::uint32_t>(algo, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION);
+  return text.str();
+}
+
+}  // namespace ridgeline::gpt2
