@@ -1,0 +1,208 @@
+// adamw.cu: one AdamW update of every parameter, one launch
+// shapes  params [n] T; master,m,v,grads [n] FP32; any n (tail guarded)
+// bytes   n*(7*4 + 2) for bf16, n*7*4 for float: grad, m, v, master read; m, v, master, T copy written
+// flops   15*n
+// check   |gpu-ref| <= 1e-5*(|ref| + lr); a non-finite mismatch fails
+// bound   DRAM
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "gpt2/common/dtype.h"
+#include "gpt2/common/launch.h"
+#include "gpt2/common/nvtx.h"
+#include "gpt2/common/packed.cuh"
+#include "gpt2/ops/adamw.h"
+
+namespace ridgeline::gpt2 {
+
+template <typename Real>
+void adamw_cpu(Real* params, Real* m, Real* v, const Real* grads, Real clip_scale, std::int64_t n,
+               std::span<const WeightDecayRange> ranges, const AdamwConfig& config) {
+  const Real beta1 = config.beta1;
+  const Real beta2 = config.beta2;
+  const Real correction1 = Real(1) - std::pow(beta1, static_cast<Real>(config.step));
+  const Real correction2 = Real(1) - std::pow(beta2, static_cast<Real>(config.step));
+  for (std::int64_t i = 0; i < n; ++i) {
+    Real decay{0};
+    for (const WeightDecayRange& range : ranges) {
+      if (i >= range.begin && i < range.end) decay = range.weight_decay;
+    }
+    const Real g = grads[i] * clip_scale;
+    m[i] = beta1 * m[i] + (Real(1) - beta1) * g;
+    v[i] = beta2 * v[i] + (Real(1) - beta2) * g * g;
+    const Real update = (m[i] / correction1) / (std::sqrt(v[i] / correction2) + Real(config.epsilon));
+    params[i] -= Real(config.learning_rate) * (update + decay * params[i]);
+  }
+}
+
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kWidth = 4;  // elements a thread updates: 16-byte accesses of the FP32 arrays
+
+struct DecayTable {
+  std::int64_t begin[kMaxWeightDecayRanges];
+  std::int64_t end[kMaxWeightDecayRanges];
+  float decay[kMaxWeightDecayRanges];
+  int count;
+};
+
+struct UpdateFactors {
+  float learning_rate;
+  float beta1;
+  float one_minus_beta1;
+  float beta2;
+  float one_minus_beta2;
+  float inverse_correction1;
+  float inverse_correction2;
+  float epsilon;
+};
+
+__device__ inline float decay_of(const DecayTable& table, std::int64_t i) {
+  float decay = 0.0F;
+  for (int r = 0; r < table.count; ++r) {
+    if (i >= table.begin[r] && i < table.end[r]) decay = table.decay[r];
+  }
+  return decay;
+}
+
+__device__ inline void update_one(float& p, float& m, float& v, float g, float decay,
+                                  const UpdateFactors& f) {
+  m = f.beta1 * m + f.one_minus_beta1 * g;
+  v = f.beta2 * v + f.one_minus_beta2 * g * g;
+  const float update = m * f.inverse_correction1 / (sqrtf(v * f.inverse_correction2) + f.epsilon);
+  p -= f.learning_rate * (update + decay * p);
+}
+
+__device__ inline void store_copy(float*, std::int64_t, const float (&)[kWidth]) {}
+__device__ inline void store_copy(bf16* params, std::int64_t i, const float (&p)[kWidth]) {
+  struct alignas(8) Four {
+    bf16 values[kWidth];
+  } four;
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) four.values[k] = from_float<bf16>(p[k]);
+  *reinterpret_cast<Four*>(params + i) = four;
+}
+
+// kWide: pointers are 16-byte aligned and range borders multiples of kWidth, so one table look-up serves
+// four elements. The last n % kWidth elements go one by one.
+template <typename T, bool kWide>
+__global__ void __launch_bounds__(kBlock)
+    adamw_kernel(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
+                 std::int64_t n, const __grid_constant__ DecayTable table,
+                 const __grid_constant__ UpdateFactors factors) {
+  float clip_scale = 1.0F;
+  if (norm != nullptr) {
+    if (norm->finite == 0) return;
+    clip_scale = norm->clip_scale;
+  }
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  const std::int64_t first = kWide ? thread * kWidth : thread;
+  if (first >= n) return;
+  if (kWide && first + kWidth <= n) {
+    const float4 g4 = __ldcs(reinterpret_cast<const float4*>(grads + first));
+    const float4 m4 = __ldcs(reinterpret_cast<const float4*>(m + first));
+    const float4 v4 = __ldcs(reinterpret_cast<const float4*>(v + first));
+    const float4 p4 = __ldcs(reinterpret_cast<const float4*>(master + first));
+    const float decay = decay_of(table, first);
+    const float g[kWidth] = {g4.x, g4.y, g4.z, g4.w};
+    float mm[kWidth] = {m4.x, m4.y, m4.z, m4.w};
+    float vv[kWidth] = {v4.x, v4.y, v4.z, v4.w};
+    float p[kWidth] = {p4.x, p4.y, p4.z, p4.w};
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) update_one(p[k], mm[k], vv[k], g[k] * clip_scale, decay, factors);
+    __stcs(reinterpret_cast<float4*>(m + first), make_float4(mm[0], mm[1], mm[2], mm[3]));
+    __stcs(reinterpret_cast<float4*>(v + first), make_float4(vv[0], vv[1], vv[2], vv[3]));
+    __stcs(reinterpret_cast<float4*>(master + first), make_float4(p[0], p[1], p[2], p[3]));
+    store_copy(params, first, p);
+    return;
+  }
+  const std::int64_t last = kWide ? n : first + 1;
+  for (std::int64_t i = first; i < last; ++i) {
+    float p = master[i];
+    float mi = m[i];
+    float vi = v[i];
+    update_one(p, mi, vi, grads[i] * clip_scale, decay_of(table, i), factors);
+    m[i] = mi;
+    v[i] = vi;
+    master[i] = p;
+    if constexpr (!std::is_same_v<T, float>) params[i] = from_float<T>(p);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void launch_adamw(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
+                  std::int64_t n, std::span<const WeightDecayRange> ranges, const AdamwConfig& config,
+                  cudaStream_t stream) {
+  const NvtxRange nvtx("adamw", {adamw_bytes<T>(n), adamw_flops(n)});
+  if (ranges.size() > kMaxWeightDecayRanges) {
+    throw std::invalid_argument("launch_adamw: " + std::to_string(ranges.size()) +
+                                " weight decay ranges; at most " + std::to_string(kMaxWeightDecayRanges) +
+                                ", merge neighbours");
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (master != nullptr && master != params) {
+      throw std::invalid_argument("launch_adamw: FP32 parameters are their own master; pass null or params");
+    }
+    master = params;
+  } else if (master == nullptr) {
+    throw std::invalid_argument("launch_adamw: bf16 parameters need an FP32 master copy");
+  }
+  if (config.step < 1) throw std::invalid_argument("launch_adamw: step counts from 1");
+
+  bool wide = is_aligned_16(params) && is_aligned_16(master) && is_aligned_16(m) && is_aligned_16(v) &&
+              is_aligned_16(grads);
+  DecayTable table{};
+  for (const WeightDecayRange& range : ranges) {
+    if (range.begin < 0 || range.end < range.begin || range.end > n) {
+      throw std::invalid_argument("launch_adamw: weight decay range [" + std::to_string(range.begin) + ", " +
+                                  std::to_string(range.end) + ") is not within [0, " + std::to_string(n) +
+                                  ")");
+    }
+    table.begin[table.count] = range.begin;
+    table.end[table.count] = range.end;
+    table.decay[table.count] = range.weight_decay;
+    ++table.count;
+    if (range.begin % kWidth != 0 || (range.end % kWidth != 0 && range.end != n)) wide = false;
+  }
+  if (n <= 0) return;
+
+  // FP64 on the host: 1 - beta^step loses digits in FP32 for the first steps.
+  const double correction1 =
+      1.0 - std::pow(static_cast<double>(config.beta1), static_cast<double>(config.step));
+  const double correction2 =
+      1.0 - std::pow(static_cast<double>(config.beta2), static_cast<double>(config.step));
+  const UpdateFactors factors{config.learning_rate,
+                              config.beta1,
+                              1.0F - config.beta1,
+                              config.beta2,
+                              1.0F - config.beta2,
+                              static_cast<float>(1.0 / correction1),
+                              static_cast<float>(1.0 / correction2),
+                              config.epsilon};
+  const auto blocks = static_cast<unsigned>(ceil_div(wide ? ceil_div(n, kWidth) : n, kBlock));
+  if (wide) {
+    adamw_kernel<T, true>
+        <<<blocks, kBlock, 0, stream>>>(params, master, m, v, grads, norm, n, table, factors);
+  } else {
+    adamw_kernel<T, false>
+        <<<blocks, kBlock, 0, stream>>>(params, master, m, v, grads, norm, n, table, factors);
+  }
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+template void adamw_cpu(float*, float*, float*, const float*, float, std::int64_t,
+                        std::span<const WeightDecayRange>, const AdamwConfig&);
+template void adamw_cpu(double*, double*, double*, const double*, double, std::int64_t,
+                        std::span<const WeightDecayRange>, const AdamwConfig&);
+template void launch_adamw<float>(float*, float*, float*, float*, const float*, const GradientNorm*,
+                                  std::int64_t, std::span<const WeightDecayRange>, const AdamwConfig&,
+                                  cudaStream_t);
+template void launch_adamw<bf16>(bf16*, float*, float*, float*, const float*, const GradientNorm*,
+                                 std::int64_t, std::span<const WeightDecayRange>, const AdamwConfig&,
+                                 cudaStream_t);
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,334 @@
+// layernorm_backward.cu: gradients of layer normalisation, with the residual branch's gradient added
+// shapes  dinp_out,dresidual_in,dout,inp (N,C) T; weight (C) T; mean,rstd (N), dweight,dbias,dinp_colsum (C)
+// FP32 bytes   4*N*C*sizeof(T) (3*N*C*sizeof(T) without dresidual_in) + 8*N flops   14*N*C check   dinp
+// |gpu-ref| <= 4*eps(T)*(|ref|+1); dweight, dbias 1e-5 of the sum of magnitudes bound   DRAM
+//
+// A group of threads owns a row at a time, 16 bytes of it each, so that a thread's share of dweight and dbias
+// is 16 to 24 registers for the whole launch. Groups of a block advance independently (named barriers).
+// Each block leaves one row of partial sums; a second kernel adds those in a fixed order.
+#include <algorithm>
+#include <cmath>
+
+#include "gpt2/common/dtype.h"
+#include "gpt2/common/launch.h"
+#include "gpt2/common/nvtx.h"
+#include "gpt2/common/packed.cuh"
+#include "gpt2/common/reduce.cuh"
+#include "gpt2/ops/layernorm.h"
+
+namespace ridgeline::gpt2 {
+
+template <typename Real>
+void layernorm_backward_cpu(Real* dinp_out, const Real* dresidual_in, Real* dweight, Real* dbias,
+                            Real* dinp_colsum, const Real* dout, const Real* inp, const Real* weight,
+                            const Real* mean, const Real* rstd, std::int64_t rows, int channels) {
+  for (std::int64_t n = 0; n < rows; ++n) {
+    const std::int64_t offset = n * channels;
+    Real mean_g{0};
+    Real mean_gx{0};
+    for (int c = 0; c < channels; ++c) {
+      const Real xhat = (inp[offset + c] - mean[n]) * rstd[n];
+      const Real g = dout[offset + c] * weight[c];
+      mean_g += g;
+      mean_gx += g * xhat;
+    }
+    mean_g /= static_cast<Real>(channels);
+    mean_gx /= static_cast<Real>(channels);
+    for (int c = 0; c < channels; ++c) {
+      const Real xhat = (inp[offset + c] - mean[n]) * rstd[n];
+      const Real d = dout[offset + c];
+      dweight[c] += d * xhat;
+      dbias[c] += d;
+      const Real dinp = (d * weight[c] - mean_g - xhat * mean_gx) * rstd[n];
+      const Real value = dinp + (dresidual_in != nullptr ? dresidual_in[offset + c] : Real{0});
+      dinp_out[offset + c] = value;
+      if (dinp_colsum != nullptr) dinp_colsum[c] += value;
+    }
+  }
+}
+
+namespace {
+
+constexpr int kMaxGroups = 8;  // named barriers 1..8
+// A block is at most this wide, and a group at most a block: C <= 2304 for bf16, 2048 for FP32.
+template <typename T>
+constexpr int kMaxThreads = sizeof(T) == 2 ? 288 : 512;
+template <typename T>
+constexpr int kBlocksPerMultiprocessor = sizeof(T) == 2 ? 2 : 1;  // that the registers must allow
+constexpr int kMaxGroupWarps = 16;
+constexpr int kMaxBlocks = 1024;  // bounds the scratch
+
+// Waits for the `threads` threads of this group alone.
+__device__ inline void group_barrier(int group, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(threads) : "memory");
+}
+
+// kRows rows are in flight per group. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
+template <typename T, int kRows, bool kResidual, bool kColumnSum>
+__global__ void __launch_bounds__(kMaxThreads<T>, kBlocksPerMultiprocessor<T>)
+    layernorm_backward_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
+                              const T* inp, const T* weight, const float* mean, const float* rstd,
+                              std::int64_t rows, int channels, int group_threads) {
+  constexpr int kVector = kPackedSize<T>;
+  // [group][buffer][warp][row][2]; two buffers make one barrier an iteration enough
+  __shared__ float2 shared[kMaxGroups][2][kMaxGroupWarps][kRows];
+  extern __shared__ float block_sums[];  // (groups, C) once per reduced array
+  const int group = static_cast<int>(threadIdx.x) / group_threads;
+  const int groups = static_cast<int>(blockDim.x) / group_threads;
+  const int member = static_cast<int>(threadIdx.x) % group_threads;
+  const int warp = member / kWarpSize;
+  const int warps = group_threads / kWarpSize;
+  const int lane = member % kWarpSize;
+  const int c = member * kVector;
+  const bool active = c < channels;
+  const float inverse_channels = 1.0F / static_cast<float>(channels);
+
+  Packed<T> w{};
+  if (active) w = load128(weight + c);
+  float sum_dweight[kVector] = {};
+  float sum_dbias[kVector] = {};
+  float sum_dinp[kColumnSum ? kVector : 1] = {};
+
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * groups * kRows;
+  int buffer = 0;
+  for (std::int64_t row0 = (static_cast<std::int64_t>(blockIdx.x) * groups + group) * kRows; row0 < rows;
+       row0 += stride) {
+    Packed<T> d[kRows];
+    Packed<T> x[kRows];
+    Packed<T> r[kResidual ? kRows : 1];
+    float m[kRows];
+    float s[kRows];
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const bool live = active && row0 + i < rows;
+      const std::int64_t offset = (row0 + i) * channels + c;
+      d[i] = live ? load128(dout + offset) : Packed<T>{};
+      x[i] = live ? load128_streaming(inp + offset) : Packed<T>{};
+      if constexpr (kResidual) r[i] = live ? load128(dresidual_in + offset) : Packed<T>{};
+      m[i] = row0 + i < rows ? mean[row0 + i] : 0.0F;
+      s[i] = row0 + i < rows ? rstd[row0 + i] : 0.0F;
+    }
+    float2 part[kRows];
+    float weights[kVector];
+    unpack(w, weights);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      float dv[kVector];
+      float xv[kVector];
+      unpack(d[i], dv);
+      unpack(x[i], xv);
+      part[i] = make_float2(0.0F, 0.0F);
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        const float xhat = (xv[k] - m[i]) * s[i];
+        const float g = dv[k] * weights[k];
+        part[i].x += g;
+        part[i].y += g * xhat;
+        sum_dweight[k] += dv[k] * xhat;
+        sum_dbias[k] += dv[k];
+      }
+      part[i].x = warp_sum(part[i].x);
+      part[i].y = warp_sum(part[i].y);
+      if (lane == 0) shared[group][buffer][warp][i] = part[i];
+      forget_conversions(d[i]);
+      forget_conversions(x[i]);
+    }
+    forget_conversions(w);
+    group_barrier(group, group_threads);
+    unpack(w, weights);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      float mean_g = 0.0F;
+      float mean_gx = 0.0F;
+      for (int j = 0; j < warps; ++j) {
+        const float2 other = shared[group][buffer][j][i];
+        mean_g += other.x;
+        mean_gx += other.y;
+      }
+      mean_g *= inverse_channels;
+      mean_gx *= inverse_channels;
+      if (active && row0 + i < rows) {
+        float dv[kVector];
+        float xv[kVector];
+        float rv[kVector] = {};
+        unpack(d[i], dv);
+        unpack(x[i], xv);
+        if constexpr (kResidual) unpack(r[i], rv);
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) {
+          const float xhat = (xv[k] - m[i]) * s[i];
+          const float value = (dv[k] * weights[k] - mean_g - xhat * mean_gx) * s[i] + rv[k];
+          if constexpr (kColumnSum) sum_dinp[k] += value;
+          dv[k] = value;
+        }
+        store128(dinp_out + (row0 + i) * channels + c, pack<T>(dv));
+      }
+    }
+    buffer ^= 1;
+  }
+
+  // Add the groups of this block, one array after the other, through shared memory.
+  const auto emit = [&](const float(&sums)[kVector], int which) {
+    __syncthreads();
+    if (active) {
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) block_sums[group * channels + c + k] = sums[k];
+    }
+    __syncthreads();
+    float* target = partials + (static_cast<std::int64_t>(blockIdx.x) * 3 + which) * channels;
+    for (int col = static_cast<int>(threadIdx.x); col < channels; col += static_cast<int>(blockDim.x)) {
+      float total = 0.0F;
+      for (int g = 0; g < groups; ++g) total += block_sums[g * channels + col];
+      target[col] = total;
+    }
+  };
+  emit(sum_dweight, 0);
+  emit(sum_dbias, 1);
+  if constexpr (kColumnSum) emit(sum_dinp, 2);
+}
+
+// Any C, any alignment: a block owns a row at a time and keeps its partial sums in global scratch, where each
+// thread touches only its own columns.
+constexpr int kAnyBlock = 256;
+template <typename T>
+__global__ void __launch_bounds__(kAnyBlock)
+    layernorm_backward_any_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
+                                  const T* inp, const T* weight, const float* mean, const float* rstd,
+                                  std::int64_t rows, int channels) {
+  __shared__ float shared[2][2][kAnyBlock / kWarpSize];
+  float* sums = partials + static_cast<std::int64_t>(blockIdx.x) * 3 * channels;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int c = thread; c < channels; c += kAnyBlock) {
+    sums[c] = 0.0F;
+    sums[channels + c] = 0.0F;
+    sums[2 * channels + c] = 0.0F;
+  }
+  int buffer = 0;
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    const std::int64_t offset = row * channels;
+    const float m = mean[row];
+    const float s = rstd[row];
+    float sum_g = 0.0F;
+    float sum_gx = 0.0F;
+    for (int c = thread; c < channels; c += kAnyBlock) {
+      const float g = to_float(dout[offset + c]) * to_float(weight[c]);
+      sum_g += g;
+      sum_gx += g * (to_float(inp[offset + c]) - m) * s;
+    }
+    const float mean_g = block_sum(sum_g, shared[buffer][0]) / static_cast<float>(channels);
+    const float mean_gx = block_sum(sum_gx, shared[buffer][1]) / static_cast<float>(channels);
+    buffer ^= 1;
+    for (int c = thread; c < channels; c += kAnyBlock) {
+      const float xhat = (to_float(inp[offset + c]) - m) * s;
+      const float d = to_float(dout[offset + c]);
+      float value = (d * to_float(weight[c]) - mean_g - xhat * mean_gx) * s;
+      if (dresidual_in != nullptr) value += to_float(dresidual_in[offset + c]);
+      sums[c] += d * xhat;
+      sums[channels + c] += d;
+      sums[2 * channels + c] += value;
+      dinp_out[offset + c] = from_float<T>(value);
+    }
+  }
+}
+
+// Columns of a (blocks, 3, C) array of partials, added in row order within each of 32 slices, then over the
+// slices.
+constexpr int kReduceColumns = 32;
+constexpr int kReduceSlices = 32;
+__global__ void __launch_bounds__(kReduceColumns* kReduceSlices)
+    add_partials_kernel(float* dweight, float* dbias, float* dinp_colsum, const float* partials, int blocks,
+                        int channels) {
+  __shared__ float shared[kReduceSlices][kReduceColumns + 1];
+  const int x = static_cast<int>(threadIdx.x);
+  const int y = static_cast<int>(threadIdx.y);
+  const int which = static_cast<int>(blockIdx.y);
+  const int column = static_cast<int>(blockIdx.x) * kReduceColumns + x;
+  float sum = 0.0F;
+  if (column < channels) {
+    const float* base = partials + static_cast<std::int64_t>(which) * channels + column;
+#pragma unroll 8
+    for (int b = y; b < blocks; b += kReduceSlices) sum += base[static_cast<std::int64_t>(b) * 3 * channels];
+  }
+  shared[y][x] = sum;
+  __syncthreads();
+  if (y != 0 || column >= channels) return;
+  float total = 0.0F;
+#pragma unroll
+  for (int slice = 0; slice < kReduceSlices; ++slice) total += shared[slice][x];
+  float* target = which == 0 ? dweight : which == 1 ? dbias : dinp_colsum;
+  target[column] += total;
+}
+
+}  // namespace
+
+std::int64_t layernorm_backward_scratch_bytes(int channels) {
+  return std::int64_t{kMaxBlocks} * 3 * channels * std::int64_t{sizeof(float)};
+}
+
+template <typename T>
+void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
+                               float* dinp_colsum, const T* dout, const T* inp, const T* weight,
+                               const float* mean, const float* rstd, std::int64_t rows, int channels,
+                               void* scratch, cudaStream_t stream) {
+  const NvtxRange range("layernorm_backward",
+                        {layernorm_backward_bytes<T>(rows, channels, dresidual_in != nullptr),
+                         layernorm_backward_flops(rows, channels)});
+  if (rows <= 0) return;
+  auto* partials = static_cast<float*>(scratch);
+  constexpr int kVector = kPackedSize<T>;
+  constexpr int kRows = 2;
+  const int group_threads = static_cast<int>(ceil_div(ceil_div(channels, kVector), kWarpSize)) * kWarpSize;
+  const bool aligned = is_aligned_16(dinp_out) && is_aligned_16(dresidual_in) && is_aligned_16(dout) &&
+                       is_aligned_16(inp) && is_aligned_16(weight);
+  int blocks = 0;
+  if (channels % kVector == 0 && aligned && group_threads <= kMaxThreads<T>) {
+    const int groups = std::clamp(kMaxThreads<T> / group_threads, 1, kMaxGroups);
+    const int threads = groups * group_threads;
+    const std::size_t shared_bytes = static_cast<std::size_t>(groups) * channels * sizeof(float);
+    const std::int64_t useful = ceil_div(rows, std::int64_t{groups} * kRows);
+    const int resident_threads = kMaxThreads<T> * kBlocksPerMultiprocessor<T>;
+    const std::int64_t resident = std::int64_t{multiprocessor_count()} * (resident_threads / threads);
+    blocks = static_cast<int>(std::min<std::int64_t>({useful, resident, kMaxBlocks}));
+    const auto run = [&]<bool kResidual, bool kColumnSum>() {
+      layernorm_backward_kernel<T, kRows, kResidual, kColumnSum><<<blocks, threads, shared_bytes, stream>>>(
+          dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd, rows, channels, group_threads);
+    };
+    if (dresidual_in != nullptr) {
+      if (dinp_colsum != nullptr) {
+        run.template operator()<true, true>();
+      } else {
+        run.template operator()<true, false>();
+      }
+    } else if (dinp_colsum != nullptr) {
+      run.template operator()<false, true>();
+    } else {
+      run.template operator()<false, false>();
+    }
+  } else {
+    blocks = static_cast<int>(std::min<std::int64_t>({rows, 4LL * multiprocessor_count(), kMaxBlocks}));
+    layernorm_backward_any_kernel<T><<<blocks, kAnyBlock, 0, stream>>>(
+        dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd, rows, channels);
+  }
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  const dim3 grid(static_cast<unsigned>(ceil_div(channels, kReduceColumns)), dinp_colsum != nullptr ? 3 : 2);
+  add_partials_kernel<<<grid, dim3(kReduceColumns, kReduceSlices), 0, stream>>>(dweight, dbias, dinp_colsum,
+                                                                                partials, blocks, channels);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+#define RIDGELINE_INSTANTIATE(Real)                                                                       \
+  template void layernorm_backward_cpu(Real*, const Real*, Real*, Real*, Real*, const Real*, const Real*, \
+                                       const Real*, const Real*, const Real*, std::int64_t, int);
+RIDGELINE_INSTANTIATE(float)
+RIDGELINE_INSTANTIATE(double)
+#undef RIDGELINE_INSTANTIATE
+
+#define RIDGELINE_INSTANTIATE(T)                                                                             \
+  template void launch_layernorm_backward<T>(T*, const T*, float*, float*, float*, const T*, const T*,       \
+                                             const T*, const float*, const float*, std::int64_t, int, void*, \
+                                             cudaStream_t);
+RIDGELINE_INSTANTIATE(float)
+RIDGELINE_INSTANTIATE(bf16)
+#undef RIDGELINE_INSTANTIATE
+
+}  // namespace ridgeline::gpt2
