@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""gpt2_train without a GPU: help, usage errors and bad files end with one line and the right exit code."""
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+
+
+def run(*arguments):
+    environment = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, env=environment, timeout=60)
+
+
+class CommandLine(unittest.TestCase):
+    def refused(self, code, says, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, code, result)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertIn(says, result.stderr)
+        self.assertTrue(result.stderr.startswith("gpt2_train: "))
+
+    def test_help_lists_the_groups(self):
+        result = run("--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for group in ("Model", "Batch", "Computation", "Optimizer", "Data", "Output"):
+            self.assertIn(group + ":", result.stdout)
+        self.assertLess(max(map(len, result.stdout.splitlines())), 160)
+
+    def test_impossible_arguments(self):
+        self.refused(2, "--precision", "--precision", "fp64")
+        self.refused(2, "unknown model '125M'", "--model", "125M")
+        self.refused(2, "--batch", "-B", "0")
+        self.refused(2, "--attention own", "--precision", "fp32", "--attention", "cudnn")
+        self.refused(2, "--min-lr", "--lr", "1e-5", "--min-lr", "1e-4")
+        self.refused(2, "--warmup 100", "--steps", "10", "--warmup", "100")
+        self.refused(2, "--lr", "--lr", "nan")
+        self.refused(2, "T=2048", "-T", "2048", "--attention", "own")
+        self.refused(2, "--profile-steps", "--profile-steps", "9:5")
+        self.refused(2, "ends at step 50", "--profile-steps", "9:50")
+        self.refused(2, "--no-such-option", "--no-such-option")
+
+    def test_bad_files(self):
+        own = ("--model", "tiny", "--attention", "own")
+        self.refused(2, "No such file", *own, "--data", "/nonexistent/tokens.bin")
+        self.refused(2, "No such file", *own, "--init", "/nonexistent/model.bin")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tokens.bin")
+            with open(path, "wb") as f:
+                f.write(struct.pack("<256i", 20240520, 1, 10, *[0] * 253) + struct.pack("<10H", *range(10)))
+            self.refused(2, "one batch of B*T needs 33", *own, "-B", "2", "-T", "16", "--data", path)
+            self.refused(2, "magic is 20240520", *own, "--init", path)
+            self.refused(2, "either 'synthetic' or token files", *own, "--data", path, "synthetic")
+
+    def test_without_a_gpu(self):
+        self.refused(4, "no usable GPU", "--model", "tiny", "--attention", "own", "--steps", "1")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

@@ -1,0 +1,327 @@
+// The GPU model against the CPU reference model in double: loss, every gradient, several optimizer steps,
+// gradient accumulation, and every switch against its alternative.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/dtype.h"
+#include "gpt2/model/errors.h"
+#include "gpt2/model/gpu_model.h"
+#include "gpt2/model/parameters.h"
+#include "gpt2/model/reference_model.h"
+#include "gpt2/train/batch_pipeline.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+struct Batch {
+  std::vector<std::int32_t> inputs, targets;
+};
+
+Batch random_batch(int count, int vocab, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Batch batch;
+  for (int i = 0; i < count; ++i) {
+    batch.inputs.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(vocab)));
+    batch.targets.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(vocab)));
+  }
+  return batch;
+}
+
+// Every tensor non-trivial; rounded to bf16, so that all precisions start from the same numbers.
+std::vector<float> lively_parameters(const ModelConfig& config, std::uint64_t seed) {
+  const ParameterLayout layout(config);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> p(static_cast<std::size_t>(layout.total()));
+  for (float& value : p) value = 0.08F * normal(random);
+  for (Tensor tensor : {Tensor::ln1w, Tensor::ln2w, Tensor::lnfw}) {
+    for (std::int64_t i = 0; i < layout.count(tensor); ++i)
+      p[static_cast<std::size_t>(layout.offset(tensor) + i)] += 1.0F;
+  }
+  for (float& value : p) value = to_float(from_float<bf16>(value));
+  return p;
+}
+
+struct Run {
+  StepResult result;
+  std::vector<float> gradients;
+  std::vector<float> parameters;
+};
+
+class Device {
+ public:
+  explicit Device(const GpuModelOptions& options, const std::vector<float>& parameters)
+      : options_(options), model_(GpuModel::create(options)) {
+    model_->load(parameters);
+  }
+
+  GpuModel& model() { return *model_; }
+
+  // One step; the batch holds grad_accum micro-batches one after the other.
+  StepResult step(const Batch& batch, const OptimizerOptions* optimizer) {
+    const std::int64_t tokens = static_cast<std::int64_t>(options_.batch) * options_.sequence;
+    DeviceBuffer<std::int32_t> inputs(tokens * options_.grad_accum), targets(tokens * options_.grad_accum);
+    inputs.upload(batch.inputs);
+    targets.upload(batch.targets);
+    for (int micro = 0; micro < options_.grad_accum; ++micro) {
+      model_->micro_step(inputs.data() + micro * tokens, targets.data() + micro * tokens, micro);
+    }
+    if (optimizer != nullptr) model_->optimizer_step(*optimizer);
+    return result();
+  }
+
+  StepResult result() {
+    RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(model_->stream()));
+    StepResult result;
+    RIDGELINE_CUDA_CHECK(
+        cudaMemcpy(&result, model_->device_result(), sizeof(result), cudaMemcpyDeviceToHost));
+    return result;
+  }
+
+ private:
+  GpuModelOptions options_;
+  std::unique_ptr<GpuModel> model_;
+};
+
+GpuModelOptions tiny_options(Precision precision, AttentionKind attention, int batch = 4, int sequence = 64) {
+  GpuModelOptions options;
+  options.config = model_config("tiny");
+  options.batch = batch;
+  options.sequence = sequence;
+  options.precision = precision;
+  options.attention = attention;
+  options.matmul.search = MatmulSearch::off;
+  return options;
+}
+
+// ||a - b|| / ||b|| of one tensor; NaN never passes a bound.
+double relative_error(const std::vector<float>& a, const std::vector<double>& b, std::int64_t begin,
+                      std::int64_t count) {
+  double difference = 0, norm = 0;
+  for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(begin + count); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+void expect_gradients(const std::vector<float>& got, const std::vector<double>& want,
+                      const ModelConfig& config, double bound) {
+  const ParameterLayout layout(config);
+  for (int t = 0; t < kTensorCount; ++t) {
+    const auto tensor = static_cast<Tensor>(t);
+    const double error = relative_error(got, want, layout.offset(tensor), layout.count(tensor));
+    EXPECT_TRUE(error <= bound) << tensor_name(tensor) << ": relative error " << error << " > " << bound;
+  }
+}
+
+std::vector<double> widen(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+struct Case {
+  const char* name;
+  Precision precision;
+  AttentionKind attention;
+  double loss_bound;      // relative
+  double gradient_bound;  // relative L2 error of each tensor
+};
+
+// FP32 sums of up to 256 x 512 terms: 1e-5. TF32 keeps 10 bits and bf16 7 bits of every operand: an error of
+// 2^-11 or 2^-9 an operand, a few dozen operands deep.
+const Case kCases[] = {
+    {"fp32 own", Precision::kFp32, AttentionKind::own, 1e-6, 1e-5},
+    {"tf32 own", Precision::kTf32, AttentionKind::own, 5e-4, 1e-2},
+    {"bf16 own", Precision::kBf16, AttentionKind::own, 5e-3, 5e-2},
+    {"bf16 cudnn", Precision::kBf16, AttentionKind::cudnn, 5e-3, 5e-2},
+};
+
+TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
+  const ModelConfig config = model_config("tiny");
+  const std::vector<float> start = lively_parameters(config, 1);
+  for (const auto& [batch_size, sequence] : {std::pair(4, 64), std::pair(3, 61)}) {
+    const Batch batch = random_batch(batch_size * sequence, config.vocab, 2);
+    ReferenceModel<double> reference(config, batch_size, sequence, widen(start));
+    const double loss = reference.forward(batch.inputs, batch.targets);
+    reference.backward();
+    for (const Case& c : kCases) {
+      SCOPED_TRACE(std::string(c.name) + " T=" + std::to_string(sequence));
+      for (GeluKind gelu : {GeluKind::fused, GeluKind::separate}) {
+        for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
+          GpuModelOptions options = tiny_options(c.precision, c.attention, batch_size, sequence);
+          options.gelu = gelu;
+          options.bias_gradient = bias;
+          options.encoder_backward =
+              gelu == GeluKind::fused ? EncoderBackward::kAtomic : EncoderBackward::kDeterministic;
+          Device device(options, start);
+          const StepResult result = device.step(batch, nullptr);
+          EXPECT_TRUE(std::abs(result.loss - loss) <= c.loss_bound * loss) << result.loss << " vs " << loss;
+          expect_gradients(device.model().download_gradients(), reference.gradients(), config,
+                           c.gradient_bound);
+        }
+      }
+    }
+  }
+}
+
+TEST(GpuModel, SeveralOptimizerStepsFollowTheReference) {
+  const ModelConfig config = model_config("tiny");
+  const std::vector<float> start = lively_parameters(config, 4);
+  constexpr int kSteps = 5;
+  constexpr float kRate = 1e-3F;
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    ReferenceModel<double> reference(config, 2, 32, widen(start));
+    Device device(tiny_options(c.precision, c.attention, 2, 32), start);
+    for (int step = 1; step <= kSteps; ++step) {
+      const Batch batch = random_batch(64, config.vocab, static_cast<std::uint64_t>(step % 2));
+      OptimizerOptions optimizer;
+      optimizer.adamw.learning_rate = kRate;
+      optimizer.adamw.step = step;
+      const StepResult result = device.step(batch, &optimizer);
+      reference.zero_gradients();
+      const double loss = reference.forward(batch.inputs, batch.targets);
+      reference.backward();
+      const double norm = reference.optimizer_step(optimizer.adamw, optimizer.weight_decay, 1.0);
+      EXPECT_TRUE(std::abs(result.loss - loss) <= 4 * c.loss_bound * loss)
+          << "step " << step << ": " << result.loss << " vs " << loss;
+      EXPECT_TRUE(std::abs(result.gradient.norm - norm) <= 2 * c.gradient_bound * norm)
+          << "step " << step << ": " << result.gradient.norm << " vs " << norm;
+      EXPECT_EQ(result.gradient.finite, 1);
+    }
+    // AdamW turns a gradient near zero (the key biases have none at all) into a step of unknown sign, so that
+    // single elements may differ by a whole step; the mean must not.
+    const std::vector<float> got = device.model().download_parameters();
+    double sum = 0, largest = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double difference = std::abs(got[i] - reference.parameters()[i]);
+      sum += difference;
+      largest = std::max(largest, difference);
+    }
+    const double mean = sum / static_cast<double>(got.size());
+    const double mean_bound = c.precision == Precision::kFp32   ? 1e-3
+                              : c.precision == Precision::kTf32 ? 0.1
+                                                                : 0.25;
+    EXPECT_TRUE(mean <= mean_bound * kRate * kSteps) << mean;
+    EXPECT_TRUE(largest <= 2.2 * kRate * kSteps) << largest;
+  }
+}
+
+TEST(GpuModel, FourMicroBatchesEqualOneBatch) {
+  const ModelConfig config = model_config("tiny");
+  const std::vector<float> start = lively_parameters(config, 5);
+  const Batch batch = random_batch(8 * 32, config.vocab, 6);
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
+      GpuModelOptions whole_options = tiny_options(c.precision, c.attention, 8, 32);
+      whole_options.bias_gradient = bias;
+      GpuModelOptions parts_options = whole_options;
+      parts_options.batch = 2;
+      parts_options.grad_accum = 4;
+      Device whole(whole_options, start);
+      Device parts(parts_options, start);
+      // Twice: the second step must not see the gradients of the first.
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const StepResult a = whole.step(batch, nullptr);
+        const StepResult b = parts.step(batch, nullptr);
+        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
+        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
+                         config, c.precision == Precision::kFp32 ? 1e-5 : 2e-2);
+      }
+    }
+  }
+}
+
+TEST(GpuModel, EvaluationIsTheTrainingLossAndChangesNothing) {
+  const ModelConfig config = model_config("tiny");
+  const std::vector<float> start = lively_parameters(config, 7);
+  const Batch batch = random_batch(4 * 64, config.vocab, 8);
+  Device device(tiny_options(Precision::kBf16, AttentionKind::own), start);
+  const StepResult trained = device.step(batch, nullptr);
+  const std::vector<float> gradients = device.model().download_gradients();
+  DeviceBuffer<std::int32_t> inputs(4 * 64), targets(4 * 64);
+  inputs.upload(batch.inputs);
+  targets.upload(batch.targets);
+  device.model().evaluate(inputs.data(), targets.data());
+  EXPECT_FLOAT_EQ(device.result().loss, trained.loss);
+  EXPECT_EQ(device.model().download_gradients(), gradients);
+  EXPECT_EQ(device.model().download_parameters(), start);
+}
+
+TEST(GpuModel, AGradientThatIsNotFiniteChangesNoParameter) {
+  const ModelConfig config = model_config("tiny");
+  std::vector<float> start = lively_parameters(config, 7);
+  start[static_cast<std::size_t>(ParameterLayout(config).offset(Tensor::lnfb))] =
+      std::numeric_limits<float>::infinity();
+  Device device(tiny_options(Precision::kBf16, AttentionKind::own), start);
+  OptimizerOptions optimizer;
+  const StepResult result = device.step(random_batch(4 * 64, config.vocab, 8), &optimizer);
+  EXPECT_EQ(result.gradient.finite, 0);
+  EXPECT_FALSE(std::isfinite(result.loss));
+  EXPECT_EQ(device.model().download_parameters(), start);
+}
+
+TEST(GpuModel, ImpossibleOptionsAreRefusedWithOneLine) {
+  const auto refusal = [](const GpuModelOptions& options) {
+    try {
+      GpuModel::create(options);
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      return std::string(error.what());
+    }
+    return std::string("created");
+  };
+  EXPECT_NE(refusal(tiny_options(Precision::kFp32, AttentionKind::cudnn)).find("--attention own"),
+            std::string::npos);
+  EXPECT_NE(refusal(tiny_options(Precision::kBf16, AttentionKind::own, 1, 257)).find("T=257"),
+            std::string::npos);
+}
+
+TEST(BatchPipeline, DeliversTheSourceInOrder) {
+  constexpr int kTokens = 1000;
+  BatchPipeline pipeline(synthetic_source(97, 5, 0), kTokens);
+  const auto source = synthetic_source(97, 5, 0);
+  const Stream stream;
+  std::vector<std::int32_t> x(kTokens), y(kTokens), got(kTokens);
+  for (int i = 0; i < 3 * BatchPipeline::kSlots; ++i) {
+    source->next(x, y);
+    const DeviceBatch batch = pipeline.acquire(stream.get());
+    for (const auto& [device, want] : {std::pair(batch.inputs, &x), std::pair(batch.targets, &y)}) {
+      RIDGELINE_CUDA_CHECK(
+          cudaMemcpyAsync(got.data(), device, kTokens * 4, cudaMemcpyDeviceToHost, stream.get()));
+      stream.synchronize();
+      ASSERT_EQ(got, *want) << "batch " << i;
+    }
+    pipeline.release(stream.get());
+  }
+}
+
+TEST(BatchPipeline, ThrowsWhatTheSourceThrew) {
+  class Failing : public TokenSource {
+   public:
+    void next(std::span<std::int32_t>, std::span<std::int32_t>) override {
+      if (++calls_ > 2) throw InputError("shard gone");
+    }
+    void rewind() override {}
+
+   private:
+    int calls_ = 0;
+  };
+  BatchPipeline pipeline(std::make_unique<Failing>(), 16);
+  const Stream stream;
+  pipeline.acquire(stream.get());
+  pipeline.release(stream.get());
+  pipeline.acquire(stream.get());
+  pipeline.release(stream.get());
+  EXPECT_THROW(pipeline.acquire(stream.get()), InputError);
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gpt2/model/config.h"
+#include "gpt2/model/errors.h"
+#include "gpt2/model/parameters.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+TEST(Configuration, ParameterCountsAreGpt2s) {
+  // Published sizes (124,439,808 and so on) plus the padding of the vocabulary by 47 rows.
+  const auto total = [](const char* name) { return ParameterLayout(model_config(name)).total(); };
+  EXPECT_EQ(total("124M"), 124439808 + 47 * 768);
+  EXPECT_EQ(total("355M"), 354823168 + 47 * 1024);
+  EXPECT_EQ(total("774M"), 774030080 + 47 * 1280);
+  EXPECT_EQ(total("1558M"), 1557611200 + 47 * 1600);
+}
+
+TEST(Configuration, EveryNamedModelIsValid) {
+  for (const std::string& name : model_names()) {
+    const ModelConfig config = model_config(name);
+    EXPECT_NO_THROW(validate(config)) << name;
+    EXPECT_EQ(config.padded_vocab, pad_vocab(config.vocab)) << name;
+  }
+}
+
+TEST(Configuration, AnUnknownModelNamesTheKnownOnes) {
+  try {
+    model_config("125M");
+    FAIL() << "no error";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("124M"), std::string::npos);
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
+}
+
+TEST(Configuration, ContradictorySizesAreRefused) {
+  const ModelConfig good = model_config("tiny");
+  ModelConfig bad = good;
+  bad.heads = 3;
+  EXPECT_THROW(validate(bad), InputError);
+  bad = good;
+  bad.padded_vocab = bad.vocab - 1;
+  EXPECT_THROW(validate(bad), InputError);
+  bad = good;
+  bad.vocab = 65537;
+  bad.padded_vocab = pad_vocab(65537);
+  EXPECT_THROW(validate(bad), InputError);
+  bad = good;
+  bad.layers = 0;
+  EXPECT_THROW(validate(bad), InputError);
+}
+
+TEST(Flops, OneTokenOf124M) {
+  // 6 * 124,475,904 + 6 * 12 * 768 * 1024
+  EXPECT_DOUBLE_EQ(flops_per_token(model_config("124M"), 1024), 803478528.0);
+}
+
+TEST(Layout, TensorsFillTheBufferInOrderAndLayersFollowEachOther) {
+  const ModelConfig config = model_config("1558M");
+  const ParameterLayout layout(config);
+  std::int64_t at = 0;
+  for (int t = 0; t < kTensorCount; ++t) {
+    const auto tensor = static_cast<Tensor>(t);
+    EXPECT_EQ(layout.offset(tensor), at) << tensor_name(tensor);
+    EXPECT_EQ(layout.offset(tensor) % 8, 0) << tensor_name(tensor);
+    at += layout.count(tensor);
+  }
+  EXPECT_EQ(at, layout.total());
+  const std::int64_t c = config.channels;
+  EXPECT_EQ(layout.offset(Tensor::fcw, 47), layout.offset(Tensor::fcw) + 47 * 4 * c * c);
+  EXPECT_EQ(layout.offset(Tensor::fcw, 47) + 4 * c * c, layout.offset(Tensor::fcb));
+}
+
+TEST(Initialisation, FollowsGpt2) {
+  ModelConfig config = model_config("tiny");
+  config.layers = 8;
+  const ParameterLayout layout(config);
+  const std::vector<float> p = random_parameters(config, 7);
+  const auto moments = [&](std::int64_t begin, std::int64_t count) {
+    double sum = 0, square = 0;
+    for (std::int64_t i = begin; i < begin + count; ++i) {
+      sum += p[static_cast<std::size_t>(i)];
+      square += static_cast<double>(p[static_cast<std::size_t>(i)]) * p[static_cast<std::size_t>(i)];
+    }
+    const double n = static_cast<double>(count);
+    return std::pair(sum / n, std::sqrt(square / n));
+  };
+  for (Tensor tensor : {Tensor::wpe, Tensor::qkvw, Tensor::fcw}) {
+    const auto [mean, deviation] = moments(layout.offset(tensor), layout.count(tensor));
+    EXPECT_NEAR(mean, 0.0, 4e-4) << tensor_name(tensor);
+    EXPECT_NEAR(deviation, 0.02, 4e-4) << tensor_name(tensor);
+  }
+  for (Tensor tensor : {Tensor::attprojw, Tensor::fcprojw}) {
+    EXPECT_NEAR(moments(layout.offset(tensor), layout.count(tensor)).second, 0.02 / 4, 1e-4)
+        << tensor_name(tensor);
+  }
+  const std::int64_t words = static_cast<std::int64_t>(config.vocab) * config.channels;
+  EXPECT_NEAR(moments(0, words).second, 0.02, 4e-4);
+  for (std::int64_t i = words; i < layout.count(Tensor::wte); ++i)
+    ASSERT_EQ(p[static_cast<std::size_t>(i)], 0.0f);
+  for (Tensor tensor : {Tensor::qkvb, Tensor::ln1b, Tensor::lnfb}) {
+    EXPECT_EQ(moments(layout.offset(tensor), layout.count(tensor)).second, 0.0) << tensor_name(tensor);
+  }
+  EXPECT_EQ(moments(layout.offset(Tensor::lnfw), layout.count(Tensor::lnfw)), std::pair(1.0, 1.0));
+  EXPECT_EQ(p, random_parameters(config, 7));
+  EXPECT_NE(p, random_parameters(config, 8));
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,13 @@
+# Model, data and trainer: included by CMakeLists.txt of this folder.
+ridgeline_add_test(gpt2.model_layout SOURCES model_layout_test.cpp LINK ridgeline::gpt2_model)
+ridgeline_add_test(gpt2.model_file SOURCES model_file_test.cpp LINK ridgeline::gpt2_model)
+ridgeline_add_test(gpt2.model_reference SOURCES model_reference_test.cpp LINK ridgeline::gpt2_model TIMEOUT 300)
+ridgeline_add_test(gpt2.model_data SOURCES model_data_test.cpp LINK ridgeline::gpt2_data)
+ridgeline_add_test(gpt2.model_gpu SOURCES model_gpu_test.cpp LINK ridgeline::gpt2_gpu_model ridgeline::gpt2_data
+  LABELS gpu TIMEOUT 600)
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(Python3_FOUND)
+  add_test(NAME gpt2.model_command_line
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/model_command_line_test.py $<TARGET_FILE:gpt2_train>)
+  set_tests_properties(gpt2.model_command_line PROPERTIES LABELS cpu TIMEOUT 120)
+endif()
