@@ -68,7 +68,8 @@ struct Accounting {
 };
 
 // Accounts for the device that did the most kernel time of the step; others: by device_id.
-[[nodiscard]] Accounting account_step(const Model& model, const StepAnalysis& steps, const AccountingOptions& options = {},
+[[nodiscard]] Accounting account_step(const Model& model, const StepAnalysis& steps,
+                                      const AccountingOptions& options = {},
                                       std::optional<store::Id> device_id = {});
 
 }  // namespace ridgeline::analyzer

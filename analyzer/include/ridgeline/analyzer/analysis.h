@@ -24,8 +24,8 @@ struct AnalysisOptions {
 struct Analysis {
   StepAnalysis steps;
   UtilisationAnalysis utilisation;
-  Ranking ranking;     // by AnalysisOptions::rank
-  TargetCheck check;   // per kernel, whatever the ranking's key; its rows are those of check_ranking
+  Ranking ranking;    // by AnalysisOptions::rank
+  TargetCheck check;  // per kernel, whatever the ranking's key; its rows are those of check_ranking
   Ranking check_ranking;
   Accounting accounting;
   std::vector<DeclaredWork> declared_work;

@@ -64,7 +64,8 @@ struct Model {
   std::vector<store::Annotation> annotations;
   std::map<store::Id, std::string> strings;
 
-  // Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it once.
+  // Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it
+  // once.
   void index();
 
   [[nodiscard]] const store::Kernel* kernel(store::Id id) const;  // nullptr: no such kernel
@@ -75,7 +76,8 @@ struct Model {
   // The values stored for one launch.
   [[nodiscard]] std::vector<MetricValue> metrics_of(store::Id launch_id) const;
   // The value of one metric of one launch at a tier; empty if it was not collected.
-  [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name, std::string_view tier) const;
+  [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name,
+                                             std::string_view tier) const;
   [[nodiscard]] const store::TierStatus* tier_status(store::Id process_id, std::string_view tier) const;
 
  private:

@@ -35,8 +35,9 @@ struct Peak {
   std::string text;       // for people: "4.80 TB/s, spec (NVIDIA H200 datasheet)"
 };
 
-// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec, measured,
-// clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2 of the device.
+// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec,
+// measured, clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2
+// of the device.
 [[nodiscard]] Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
                                        PeakSource source);
 

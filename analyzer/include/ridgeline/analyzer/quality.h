@@ -12,10 +12,10 @@
 namespace ridgeline::analyzer {
 
 struct QualityOptions {
-  double disagreement_ratio = 0.10;          // replay against timeline duration, of a kernel …
+  double disagreement_ratio = 0.10;            // replay against timeline duration, of a kernel …
   std::int64_t disagreement_floor_ns = 20000;  // … whose launches last at least this on average
-  double coverage_warning = 0.90;            // T2 coverage of kernel time below this is a warning
-  double clock_spread_warning = 0.05;        // (max − min) ÷ median SM clock in the timeline steps
+  double coverage_warning = 0.90;              // T2 coverage of kernel time below this is a warning
+  double clock_spread_warning = 0.05;          // (max − min) ÷ median SM clock in the timeline steps
 };
 
 // Clock samples that fall into the timeline steps (all samples if none do).
@@ -66,6 +66,7 @@ struct Quality {
 };
 
 [[nodiscard]] Quality assess_quality(const Model& model, const StepAnalysis& steps,
-                                     const UtilisationAnalysis& utilisation, const QualityOptions& options = {});
+                                     const UtilisationAnalysis& utilisation,
+                                     const QualityOptions& options = {});
 
 }  // namespace ridgeline::analyzer

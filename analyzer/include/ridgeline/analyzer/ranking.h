@@ -21,7 +21,8 @@ enum class RankKey {
   nvtx_path,        // open ranges at launch
   launch,           // each launch on its own
 };
-[[nodiscard]] std::string_view to_string(RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "launch"
+[[nodiscard]] std::string_view to_string(
+    RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "launch"
 // Failure: usage (lists the valid names).
 [[nodiscard]] Result<RankKey> parse_rank_key(std::string_view text);
 
@@ -37,16 +38,16 @@ struct RankRow {
   std::string normalised_name;  // likewise
   std::string kernel_class;     // likewise
   std::int64_t calls = 0;
-  std::int64_t time_ns = 0;     // plain sum of T0 durations
-  double step_share = 0;        // time_ns ÷ step time
+  std::int64_t time_ns = 0;         // plain sum of T0 durations
+  double step_share = 0;            // time_ns ÷ step time
   std::optional<Measured> dram;     // time-weighted mean over launches that have it
   std::optional<Measured> compute;  // likewise
   std::optional<double> limiter;    // time-weighted mean of limiter_utilisation over measured launches
   LimiterKind limiter_kind = LimiterKind::none;  // of the larger share of that time
   std::string compute_pipe;                      // of the larger share of the time
-  double saved_target_ns = 0;       // impact at RankOptions::target
+  double saved_target_ns = 0;                    // impact at RankOptions::target
   double saved_stretch_ns = 0;
-  double saved_target_share = 0;    // ÷ step time
+  double saved_target_share = 0;  // ÷ step time
   double saved_stretch_share = 0;
   std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
   std::optional<double> dram_bytes;             // of all calls with a value
@@ -62,7 +63,7 @@ struct RankRow {
   MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
   std::string reason;
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
-  std::string tier;  // best tier behind the utilisations: "T2"; "T0" if there is only time
+  std::string tier;                   // best tier behind the utilisations: "T2"; "T0" if there is only time
   std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
 };
 
@@ -72,10 +73,10 @@ struct RankTotals {
   std::int64_t time_ns = 0;  // Σ rows; with overlapping streams above the busy time
   double saved_target_ns = 0;
   double saved_stretch_ns = 0;
-  double saved_target_share = 0;   // "up to N % of the step"; at most 1
+  double saved_target_share = 0;  // "up to N % of the step"; at most 1
   double saved_stretch_share = 0;
-  // The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what is
-  // left when streams overlap. Equal to the above without overlap.
+  // The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what
+  // is left when streams overlap. Equal to the above without overlap.
   double saved_target_exposed_ns = 0;
   double saved_stretch_exposed_ns = 0;
   std::int64_t measured_time_ns = 0;
@@ -86,7 +87,7 @@ struct RankTotals {
   std::int64_t launch_bound_calls = 0;
   std::int64_t no_roof_calls = 0;
   std::int64_t unmeasured_calls = 0;
-  double time_share_at_target = 0;   // share of kernel time in measured launches with u ≥ target
+  double time_share_at_target = 0;  // share of kernel time in measured launches with u ≥ target
   double time_share_at_stretch = 0;
 };
 
@@ -96,7 +97,7 @@ struct Ranking {
   RankTotals totals;
 };
 
-[[nodiscard]] Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
-                                   const RankOptions& options = {});
+[[nodiscard]] Ranking rank_kernels(const Model& model, const StepAnalysis& steps,
+                                   const UtilisationAnalysis& utilisation, const RankOptions& options = {});
 
 }  // namespace ridgeline::analyzer

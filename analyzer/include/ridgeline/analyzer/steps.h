@@ -17,17 +17,17 @@ struct StepSummary {
   store::Id step_id = 0;
   store::Id process_id = 0;
   std::int64_t step_index = 0;
-  std::string phase;   // warmup, timeline, sample, replay, after
-  std::string status;  // ok, mismatch, failed, interrupted
-  std::string reason;  // why not ok; "" if ok
+  std::string phase;          // warmup, timeline, sample, replay, after
+  std::string status;         // ok, mismatch, failed, interrupted
+  std::string reason;         // why not ok; "" if ok
   std::string configuration;  // counters of a replay step; "" otherwise
   // From the begin of this step's GPU work to the begin of the next step's. If the next step is missing or of
-  // another phase (a change of phase costs the collector time that is not the program's), to the end of its own
-  // work, and `closed` is false. 0: no GPU work with timestamps.
+  // another phase (a change of phase costs the collector time that is not the program's), to the end of its
+  // own work, and `closed` is false. 0: no GPU work with timestamps.
   std::int64_t gpu_duration_ns = 0;
   bool closed = false;
-  std::int64_t gpu_start_ns = 0;  // 0: none
-  std::int64_t gpu_end_ns = 0;    // end of its own work; not the end of gpu_duration_ns
+  std::int64_t gpu_start_ns = 0;                 // 0: none
+  std::int64_t gpu_end_ns = 0;                   // end of its own work; not the end of gpu_duration_ns
   std::optional<std::int64_t> host_duration_ns;  // of the range on the host
   std::int64_t kernel_time_ns = 0;               // plain sum over launches
   std::int64_t launches = 0;
@@ -78,8 +78,8 @@ struct StepAnalysis {
 // Summaries of all steps; never fails, empty for a capture without steps.
 [[nodiscard]] std::vector<StepSummary> summarise_steps(const Model& model);
 
-// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status ok
-// and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
+// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
+// ok and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
 // sample, after, warm-up and at last replay steps, and says so.
 // Failures: no_data (no launch with a timestamp), usage (no such process or step).
 [[nodiscard]] Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options = {});

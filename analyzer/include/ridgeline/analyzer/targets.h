@@ -47,7 +47,7 @@ struct TargetOptions {
 struct KernelCheck {
   std::size_t row = 0;  // into Ranking::rows
   KernelVerdict verdict = KernelVerdict::not_measured;
-  std::optional<double> required;  // the utilisation asked for
+  std::optional<double> required;     // the utilisation asked for
   std::optional<std::size_t> budget;  // into TargetOptions::budgets
   std::string text;                   // one line: figures behind the verdict
 };
@@ -55,18 +55,18 @@ struct KernelCheck {
 struct TargetCheck {
   TargetOptions options;
   OverallVerdict overall = OverallVerdict::not_enough_data;
-  std::string text;  // one line: why
+  std::string text;                  // one line: why
   std::vector<KernelCheck> kernels;  // one for each row, same order
   std::int64_t stretch_count = 0, met_count = 0, missed_count = 0, below_min_share_count = 0;
   std::int64_t launch_bound_count = 0, no_roof_count = 0, not_measured_count = 0;
-  double time_share_at_target = 0;   // share of kernel time in launches with u ≥ target
+  double time_share_at_target = 0;  // share of kernel time in launches with u ≥ target
   double time_share_at_stretch = 0;
   std::vector<std::size_t> unmatched_budgets;  // budgets that no row matches: a renamed kernel passes unseen
 };
 
 // Judges a ranking (of any key; per kernel is usual). The ranking's own target does not matter.
 // Failure: usage (target or share outside 0..1, stretch below target, an empty budget).
-[[nodiscard]] Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const Ranking& ranking,
-                                                const TargetOptions& options = {});
+[[nodiscard]] Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation,
+                                                const Ranking& ranking, const TargetOptions& options = {});
 
 }  // namespace ridgeline::analyzer

@@ -1,0 +1,181 @@
+#include "ridgeline/analyzer/accounting.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "intervals.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+store::Id busiest_device(const Model& model, const RepresentativeStep& step) {
+  std::map<store::Id, std::int64_t> time;
+  for (const LaunchIndex index : step.launches) {
+    time[model.launches[index].device_id] += duration_ns(model.launches[index]);
+  }
+  const auto most = std::max_element(time.begin(), time.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == time.end() ? 0 : most->first;
+}
+
+struct Work {
+  std::vector<Interval> kernels, communication, computation, copies, memsets, foreign;
+  std::unordered_map<std::int64_t, LaunchIndex> launch_starting_at;
+  std::unordered_map<std::int64_t, LaunchIndex> launch_ending_at;
+};
+
+GapKind classify(const Model& model, const std::optional<LaunchIndex>& after, std::int64_t gap_start_ns,
+                 std::int64_t gap_ns, const AccountingOptions& options) {
+  if (!after) return GapKind::unknown;
+  const store::Launch& next = model.launches[*after];
+  if (!next.host_start_ns) return GapKind::unknown;
+  if (*next.host_start_ns > gap_start_ns) return GapKind::host_bound;
+  if (next.host_end_ns && *next.host_end_ns > gap_start_ns) return GapKind::launch_bound;
+  return gap_ns <= options.launch_latency_ns ? GapKind::launch_bound : GapKind::queued;
+}
+
+void add_gap(const Gap& gap, Accounting& accounting) {
+  const std::int64_t length = gap.end_ns - gap.start_ns;
+  switch (gap.kind) {
+    case GapKind::launch_bound:
+      accounting.gap_launch_bound_ns += length;
+      break;
+    case GapKind::host_bound:
+      accounting.gap_host_bound_ns += length;
+      break;
+    case GapKind::queued:
+      accounting.gap_queued_ns += length;
+      break;
+    case GapKind::unknown:
+      accounting.gap_unknown_ns += length;
+      break;
+    case GapKind::tail:
+      accounting.gap_tail_ns += length;
+      break;
+  }
+  accounting.gap_total_ns += length;
+  accounting.gaps.push_back(gap);
+}
+
+}  // namespace
+
+std::string_view to_string(GapKind kind) {
+  switch (kind) {
+    case GapKind::launch_bound:
+      return "launch_bound";
+    case GapKind::host_bound:
+      return "host_bound";
+    case GapKind::queued:
+      return "queued";
+    case GapKind::unknown:
+      return "unknown";
+    case GapKind::tail:
+      return "tail";
+  }
+  return "unknown";
+}
+
+Accounting account_step(const Model& model, const StepAnalysis& steps, const AccountingOptions& options,
+                        std::optional<store::Id> device_id) {
+  const RepresentativeStep& step = steps.representative;
+  Accounting accounting;
+  accounting.process_id = steps.process_id;
+  accounting.device_id = device_id.value_or(busiest_device(model, step));
+  const Interval window{step.window_start_ns, step.window_end_ns};
+  if (window.end_ns <= window.start_ns) return accounting;
+  accounting.step_ns = window.end_ns - window.start_ns;
+
+  for (const LaunchIndex index : step.launches) {
+    const store::Launch& launch = model.launches[index];
+    if (launch.device_id != accounting.device_id) continue;
+    ++accounting.launches;
+    if (!has_time(launch)) ++accounting.launches_without_time;
+  }
+
+  // What the device did in the step's time, whichever step launched it: the end of the step before may reach
+  // in.
+  Work work;
+  std::set<std::int64_t> streams;
+  const auto clip = [&](const auto& row) -> Interval {
+    return {std::max(row.start_ns, window.start_ns), std::min(row.end_ns, window.end_ns)};
+  };
+  const auto here = [&](const auto& row) {
+    return row.process_id == accounting.process_id && row.device_id == accounting.device_id &&
+           row.start_ns > 0 && row.end_ns > window.start_ns && row.start_ns < window.end_ns &&
+           row.end_ns > row.start_ns;
+  };
+  const auto note = [&](const auto& row, const Interval& part) {
+    streams.insert(row.stream_id);
+    if (!step.whole_recording && row.step_id != step.summary.step_id) work.foreign.push_back(part);
+  };
+  for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
+    const store::Launch& launch = model.launches[i];
+    if (!here(launch)) continue;
+    const Interval part = clip(launch);
+    const bool communicates = model.kernel_class(launch) == "communication";
+    note(launch, part);
+    work.kernels.push_back(part);
+    (communicates ? work.communication : work.computation).push_back(part);
+    accounting.kernel_sum_ns += part.end_ns - part.start_ns;
+    if (communicates) accounting.communication_sum_ns += part.end_ns - part.start_ns;
+    // Of launches that begin together, one whose call is known explains the gap best.
+    const auto [place, fresh] = work.launch_starting_at.emplace(part.start_ns, i);
+    if (!fresh && !model.launches[place->second].host_start_ns) place->second = i;
+    work.launch_ending_at[part.end_ns] = i;
+  }
+  for (const store::Memcpy& copy : model.memcpys) {
+    if (!here(copy)) continue;
+    const Interval part = clip(copy);
+    note(copy, part);
+    work.copies.push_back(part);
+    accounting.copy_sum_ns += part.end_ns - part.start_ns;
+    accounting.copy_bytes += copy.bytes;
+  }
+  for (const store::Memset& set : model.memsets) {
+    if (!here(set)) continue;
+    const Interval part = clip(set);
+    note(set, part);
+    work.memsets.push_back(part);
+    accounting.memset_sum_ns += part.end_ns - part.start_ns;
+    accounting.memset_bytes += set.bytes;
+  }
+  accounting.stream_count = static_cast<std::int64_t>(streams.size());
+
+  const IntervalSet kernels = make_union(work.kernels);
+  const IntervalSet copies = make_union(work.copies);
+  const IntervalSet kernels_copies = unite(kernels, copies);
+  const IntervalSet memsets = make_union(work.memsets);
+  const IntervalSet busy = unite(kernels_copies, memsets);
+  accounting.kernel_busy_ns = total_ns(kernels);
+  accounting.kernel_overlap_ns = accounting.kernel_sum_ns - accounting.kernel_busy_ns;
+  accounting.copy_exposed_ns = total_ns(subtract(copies, kernels));
+  accounting.copy_hidden_ns = total_ns(copies) - accounting.copy_exposed_ns;
+  accounting.memset_exposed_ns = total_ns(subtract(memsets, kernels_copies));
+  const IntervalSet communication = make_union(work.communication);
+  accounting.communication_exposed_ns = total_ns(subtract(communication, make_union(work.computation)));
+  accounting.communication_hidden_ns = total_ns(communication) - accounting.communication_exposed_ns;
+  accounting.foreign_busy_ns = total_ns(make_union(work.foreign));
+
+  for (const Interval& idle : subtract({window}, busy)) {
+    Gap gap{.start_ns = idle.start_ns, .end_ns = idle.end_ns};
+    if (const auto found = work.launch_ending_at.find(idle.start_ns); found != work.launch_ending_at.end()) {
+      gap.before = found->second;
+    }
+    if (const auto found = work.launch_starting_at.find(idle.end_ns);
+        found != work.launch_starting_at.end()) {
+      gap.after = found->second;
+    }
+    gap.kind = idle.end_ns == window.end_ns
+                   ? GapKind::tail
+                   : classify(model, gap.after, idle.start_ns, idle.end_ns - idle.start_ns, options);
+    add_gap(gap, accounting);
+  }
+  accounting.remainder_ns = accounting.step_ns - accounting.kernel_busy_ns - accounting.copy_exposed_ns -
+                            accounting.memset_exposed_ns - accounting.gap_total_ns;
+  return accounting;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,154 @@
+#include "ridgeline/analyzer/model.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace ridgeline::analyzer {
+
+Model load_model(const store::Capture& capture) {
+  Model model;
+  model.path = capture.path();
+  if (capture.row_counts().at("run") > 0) model.run = capture.run();
+  model.versions = capture.versions();
+  model.environment = capture.environment();
+  model.processes = capture.processes();
+  model.devices = capture.devices();
+  model.device_peaks = capture.device_peaks();
+  model.clock_samples = capture.clock_samples();
+  for (auto& kernel : capture.kernels()) model.kernels.emplace(kernel.id, std::move(kernel));
+  for (auto& set : capture.counter_configurations()) model.configurations.emplace(set.id, std::move(set));
+  model.launches = capture.launches();
+  model.memcpys = capture.memcpys();
+  model.memsets = capture.memsets();
+  for (auto& step : capture.steps()) {
+    ModelStep item;
+    item.step = std::move(step);
+    model.steps.push_back(std::move(item));
+  }
+  for (auto& metric : capture.metrics()) model.metrics.emplace(metric.id, std::move(metric));
+  model.launch_metrics = capture.launch_metrics();
+  model.completeness = capture.completeness();
+  model.tier_statuses = capture.tier_statuses();
+  model.messages = capture.messages();
+  model.nvtx_ranges = capture.nvtx_ranges();
+  model.annotations = capture.annotations();
+  model.strings = capture.strings();
+  model.index();
+  return model;
+}
+
+void Model::index() {
+  const auto by_time = [](const auto& a, const auto& b) {
+    return std::tie(a.process_id, a.start_ns, a.id) < std::tie(b.process_id, b.start_ns, b.id);
+  };
+  std::sort(launches.begin(), launches.end(), by_time);
+  std::sort(memcpys.begin(), memcpys.end(), by_time);
+  std::sort(memsets.begin(), memsets.end(), by_time);
+  std::sort(steps.begin(), steps.end(), [](const ModelStep& a, const ModelStep& b) {
+    return std::tie(a.step.process_id, a.step.step_index) < std::tie(b.step.process_id, b.step.step_index);
+  });
+  std::unordered_map<store::Id, StepIndex> step_of;
+  for (StepIndex i = 0; i < steps.size(); ++i) {
+    steps[i].launches.clear();
+    steps[i].memcpys.clear();
+    steps[i].memsets.clear();
+    step_of[steps[i].step.id] = i;
+  }
+  const auto step_for = [&](const auto& row) -> ModelStep* {
+    if (!row.step_id) return nullptr;
+    const auto found = step_of.find(*row.step_id);
+    return found == step_of.end() ? nullptr : &steps[found->second];
+  };
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    if (ModelStep* step = step_for(launches[i])) step->launches.push_back(i);
+  }
+  for (std::size_t i = 0; i < memcpys.size(); ++i) {
+    if (ModelStep* step = step_for(memcpys[i])) step->memcpys.push_back(i);
+  }
+  for (std::size_t i = 0; i < memsets.size(); ++i) {
+    if (ModelStep* step = step_for(memsets[i])) step->memsets.push_back(i);
+  }
+  for (ModelStep& step : steps) {
+    std::stable_sort(step.launches.begin(), step.launches.end(), [&](LaunchIndex a, LaunchIndex b) {
+      constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
+      return launches[a].ordinal_in_step.value_or(kLast) < launches[b].ordinal_in_step.value_or(kLast);
+    });
+  }
+
+  metric_ids_.clear();
+  for (const auto& [id, metric] : metrics) metric_ids_.emplace(metric.name, id);
+  std::sort(launch_metrics.begin(), launch_metrics.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.launch_id, a.metric_id, a.tier) < std::tie(b.launch_id, b.metric_id, b.tier);
+  });
+  metric_rows_.clear();
+  for (std::size_t first = 0; first < launch_metrics.size();) {
+    std::size_t last = first;
+    while (last < launch_metrics.size() && launch_metrics[last].launch_id == launch_metrics[first].launch_id)
+      ++last;
+    metric_rows_[launch_metrics[first].launch_id] = {first, last};
+    first = last;
+  }
+}
+
+const store::Kernel* Model::kernel(store::Id id) const {
+  const auto found = kernels.find(id);
+  return found == kernels.end() ? nullptr : &found->second;
+}
+
+const store::Device* Model::device(store::Id id) const {
+  const auto found =
+      std::find_if(devices.begin(), devices.end(), [&](const auto& device) { return device.id == id; });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+std::string_view Model::string(std::optional<store::Id> id) const {
+  if (!id) return {};
+  const auto found = strings.find(*id);
+  return found == strings.end() ? std::string_view{} : std::string_view(found->second);
+}
+
+std::string_view Model::kernel_name(const store::Launch& launch) const {
+  const store::Kernel* found = kernel(launch.kernel_id);
+  return found == nullptr ? std::string_view("?") : std::string_view(found->demangled_name);
+}
+
+std::string_view Model::kernel_class(const store::Launch& launch) const {
+  const store::Kernel* found = kernel(launch.kernel_id);
+  return found == nullptr ? std::string_view("other") : std::string_view(found->kernel_class);
+}
+
+std::vector<MetricValue> Model::metrics_of(store::Id launch_id) const {
+  std::vector<MetricValue> values;
+  const auto rows = metric_rows_.find(launch_id);
+  if (rows == metric_rows_.end()) return values;
+  for (std::size_t i = rows->second.first; i < rows->second.second; ++i) {
+    const store::LaunchMetric& row = launch_metrics[i];
+    const auto metric = metrics.find(row.metric_id);
+    if (metric == metrics.end()) continue;
+    values.push_back(
+        {metric->second.name, metric->second.unit, row.tier, row.value, row.error, row.sample_count});
+  }
+  return values;
+}
+
+std::optional<double> Model::metric(store::Id launch_id, std::string_view name, std::string_view tier) const {
+  const auto id = metric_ids_.find(name);
+  const auto rows = metric_rows_.find(launch_id);
+  if (id == metric_ids_.end() || rows == metric_rows_.end()) return std::nullopt;
+  for (std::size_t i = rows->second.first; i < rows->second.second; ++i) {
+    const store::LaunchMetric& row = launch_metrics[i];
+    if (row.metric_id == id->second && row.tier == tier) return row.value;
+  }
+  return std::nullopt;
+}
+
+const store::TierStatus* Model::tier_status(store::Id process_id, std::string_view tier) const {
+  const auto found =
+      std::find_if(tier_statuses.begin(), tier_statuses.end(), [&](const store::TierStatus& status) {
+        return status.process_id == process_id && status.tier == tier;
+      });
+  return found == tier_statuses.end() ? nullptr : &*found;
+}
+
+}  // namespace ridgeline::analyzer

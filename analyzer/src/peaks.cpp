@@ -1,0 +1,110 @@
+#include "ridgeline/analyzer/peaks.h"
+
+#include <algorithm>
+#include <array>
+
+#include "statistics.h"
+#include "text.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+constexpr std::string_view kDramBytesPerS = "dram_bytes_per_s";
+constexpr std::string_view kDramPeakMetric = "dram__bytes.sum.peak_sustained_elapsed.per_second";
+
+std::string value_text(std::string_view quantity, double value) {
+  if (quantity.ends_with("bytes_per_s")) return number(value / 1e12, 2) + " TB/s";
+  if (quantity.ends_with("flops_per_s")) return number(value / 1e12, 1) + " TFLOP/s";
+  return number(value, 0);
+}
+
+Peak make_peak(std::string_view quantity, double value, PeakSource source, std::string_view detail) {
+  Peak peak;
+  peak.quantity = quantity;
+  peak.value = value;
+  peak.source = source;
+  peak.text = value_text(quantity, value) + ", " + std::string(to_string(source));
+  if (!detail.empty()) peak.text += " (" + std::string(detail) + ")";
+  return peak;
+}
+
+std::optional<Peak> stored_peak(const Model& model, store::Id device_id, std::string_view quantity,
+                                PeakSource source) {
+  for (const store::DevicePeak& row : model.device_peaks) {
+    if (row.device_id == device_id && row.quantity == quantity && row.source == to_string(source) &&
+        row.value > 0) {
+      return make_peak(quantity, row.value, source, row.detail.value_or(""));
+    }
+  }
+  if (quantity != kDramBytesPerS) return std::nullopt;
+  if (source == PeakSource::counter) {
+    std::vector<double> values;
+    for (const store::Launch& launch : model.launches) {
+      if (launch.device_id != device_id) continue;
+      if (const auto value = model.metric(launch.id, kDramPeakMetric, "T2"); value && *value > 0) {
+        values.push_back(*value);
+      }
+    }
+    if (!values.empty()) return make_peak(quantity, median(values), source, kDramPeakMetric);
+  }
+  if (source == PeakSource::clock) {
+    const store::Device* device = model.device(device_id);
+    if (device != nullptr && device->memory_bus_bits && device->max_memory_clock_hz &&
+        *device->memory_bus_bits > 0 && *device->max_memory_clock_hz > 0) {
+      // Double data rate: two transfers a clock on each of the bus's wires.
+      const double value =
+          2.0 * static_cast<double>(*device->max_memory_clock_hz) * *device->memory_bus_bits / 8.0;
+      return make_peak(quantity, value, source,
+                       std::to_string(*device->memory_bus_bits) + " bit x 2 x " +
+                           number(static_cast<double>(*device->max_memory_clock_hz) / 1e6, 0) + " MHz / 8");
+    }
+  }
+  return std::nullopt;
+}
+
+constexpr std::array kSources = {PeakSource::spec, PeakSource::measured, PeakSource::clock,
+                                 PeakSource::counter};
+
+}  // namespace
+
+std::string_view to_string(PeakSource source) {
+  switch (source) {
+    case PeakSource::spec:
+      return "spec";
+    case PeakSource::clock:
+      return "clock";
+    case PeakSource::measured:
+      return "measured";
+    case PeakSource::counter:
+      return "counter";
+  }
+  return "spec";
+}
+
+Result<PeakSource> parse_peak_source(std::string_view text) {
+  for (const PeakSource source : kSources) {
+    if (text == to_string(source)) return source;
+  }
+  return Failure{ErrorKind::usage,
+                 "'" + std::string(text) + "' is no source of a peak: use spec, clock, measured or counter"};
+}
+
+Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
+                         PeakSource source) {
+  if (auto peak = stored_peak(model, device_id, quantity, source)) return *peak;
+  for (const PeakSource other : kSources) {
+    if (other == source) continue;
+    if (auto peak = stored_peak(model, device_id, quantity, other)) {
+      peak->fallback = true;
+      return *peak;
+    }
+  }
+  const store::Device* device = model.device(device_id);
+  return Failure{ErrorKind::no_data,
+                 "the capture holds no peak '" + std::string(quantity) + "' of device " +
+                     (device == nullptr ? std::to_string(device_id) : device->name) +
+                     ": record it again with a driver that reports memory clock and bus width"};
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,319 @@
+#include "ridgeline/analyzer/ranking.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "text.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+constexpr std::array kKeys = {RankKey::kernel,       RankKey::kernel_and_grid, RankKey::family,
+                              RankKey::kernel_class, RankKey::nvtx_path,       RankKey::launch};
+
+std::string grid_text(const store::Dim3& grid) {
+  return "[" + std::to_string(grid.x) + "," + std::to_string(grid.y) + "," + std::to_string(grid.z) + "]";
+}
+
+std::string key_of(const Model& model, const LaunchUtilisation& item, RankKey key) {
+  const store::Launch& launch = model.launches[item.launch];
+  const store::Kernel* kernel = model.kernel(launch.kernel_id);
+  const std::string name(model.kernel_name(launch));
+  switch (key) {
+    case RankKey::kernel:
+      return name;
+    case RankKey::kernel_and_grid:
+      return name + " " + grid_text(launch.grid);
+    case RankKey::family:
+      return kernel == nullptr ? name : kernel->normalised_name;
+    case RankKey::kernel_class:
+      return std::string(model.kernel_class(launch));
+    case RankKey::nvtx_path: {
+      const std::string_view path = model.string(launch.nvtx_path_id);
+      return path.empty() ? "(no range)" : std::string(path);
+    }
+    case RankKey::launch:
+      return "#" + std::to_string(item.ordinal) + " " + name;
+  }
+  return name;
+}
+
+// Time saved if a launch that runs at `ratio` of its roof ran at `target`.
+double saving(double time_ns, double ratio, double target) {
+  return ratio < target ? time_ns * (1.0 - ratio / target) : 0.0;
+}
+
+// Σ t·u ÷ Σ t with the errors taken as independent; an unknown error makes the whole unknown.
+class WeightedMean {
+ public:
+  void add(const Measured& value, double weight) {
+    weight_ += weight;
+    sum_ += weight * value.value;
+    samples_ = samples_ == 0 ? value.sample_count : std::min(samples_, value.sample_count);
+    tier_ = value.tier;
+    if (value.error) {
+      variance_ += weight * *value.error * weight * *value.error;
+    } else {
+      known_error_ = false;
+    }
+  }
+  [[nodiscard]] std::optional<Measured> result() const {
+    if (weight_ <= 0) return std::nullopt;
+    Measured mean;
+    mean.value = sum_ / weight_;
+    mean.sample_count = samples_;
+    mean.tier = tier_;
+    if (known_error_) mean.error = std::sqrt(variance_) / weight_;
+    return mean;
+  }
+
+ private:
+  double weight_ = 0;
+  double sum_ = 0;
+  double variance_ = 0;
+  bool known_error_ = true;
+  std::int64_t samples_ = 0;
+  std::string tier_;
+};
+
+template <typename Key>
+Key key_of_most_time(const std::map<Key, std::int64_t>& time, Key none) {
+  const auto most = std::max_element(time.begin(), time.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == time.end() ? none : most->first;
+}
+
+// For each launch the time it would have if concurrent launches shared theirs equally.
+std::vector<double> exposed_times(const Model& model, const std::vector<LaunchUtilisation>& launches) {
+  std::vector<double> exposed(launches.size(), 0.0);
+  struct Edge {
+    store::Id device_id;
+    std::int64_t time_ns;
+    bool begins;
+    std::size_t launch;
+  };
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const store::Launch& launch = model.launches[launches[i].launch];
+    if (duration_ns(launch) <= 0) continue;
+    edges.push_back({launch.device_id, launch.start_ns, true, i});
+    edges.push_back({launch.device_id, launch.end_ns, false, i});
+  }
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+    return std::tie(a.device_id, a.time_ns, a.begins, a.launch) <
+           std::tie(b.device_id, b.time_ns, b.begins, b.launch);
+  });
+  std::vector<std::size_t> running;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    if (!running.empty() && i > 0) {
+      const double share =
+          static_cast<double>(edges[i].time_ns - edges[i - 1].time_ns) / static_cast<double>(running.size());
+      for (const std::size_t launch : running) exposed[launch] += share;
+    }
+    if (edges[i].begins) {
+      running.push_back(edges[i].launch);
+    } else {
+      std::erase(running, edges[i].launch);
+    }
+  }
+  return exposed;
+}
+
+void count_status(const LaunchUtilisation& item, RankRow& row) {
+  switch (item.status) {
+    case LaunchStatus::measured:
+      row.measured_time_ns += item.duration_ns;
+      ++row.measured_calls;
+      break;
+    case LaunchStatus::launch_bound:
+      row.launch_bound_time_ns += item.duration_ns;
+      ++row.launch_bound_calls;
+      break;
+    case LaunchStatus::no_roof:
+      row.no_roof_time_ns += item.duration_ns;
+      ++row.no_roof_calls;
+      break;
+    case LaunchStatus::unmeasured:
+      row.unmeasured_time_ns += item.duration_ns;
+      ++row.unmeasured_calls;
+      break;
+  }
+}
+
+RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
+                 std::vector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns) {
+  RankRow row;
+  row.key = key;
+  row.launches = std::move(launches);
+  row.tier = "T0";
+  WeightedMean dram, compute;
+  double limiter_sum = 0;
+  double error_squares = 0;
+  bool error_known = true;
+  double replay_ns = 0;
+  double replayed_timeline_ns = 0;
+  std::map<LimiterKind, std::int64_t> limiters;
+  std::map<std::string, std::int64_t> pipes;
+  std::map<MissingReason, std::int64_t> missing;
+  std::map<std::string, std::int64_t> reasons;
+  std::int64_t longest = -1;
+  for (const std::size_t index : row.launches) {
+    const LaunchUtilisation& item = utilisation.launches[index];
+    const store::Launch& launch = model.launches[item.launch];
+    const auto time = static_cast<double>(item.duration_ns);
+    ++row.calls;
+    row.time_ns += item.duration_ns;
+    count_status(item, row);
+    if (item.duration_ns > longest) {
+      longest = item.duration_ns;
+      row.kernel = model.kernel_name(launch);
+      row.kernel_class = model.kernel_class(launch);
+      const store::Kernel* kernel = model.kernel(launch.kernel_id);
+      row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
+    }
+    if (item.dram_bytes) row.dram_bytes = row.dram_bytes.value_or(0) + item.dram_bytes->value;
+    if (item.tensor_ops) row.tensor_ops = row.tensor_ops.value_or(0) + item.tensor_ops->value;
+    if (item.dram_utilisation) dram.add(*item.dram_utilisation, time);
+    if (item.compute_utilisation) {
+      compute.add(*item.compute_utilisation, time);
+      pipes[item.compute_pipe] += item.duration_ns;
+    }
+    if (item.dram_utilisation || item.compute_utilisation) row.tier = "T2";
+    if (item.replay_duration && item.duration_ns > 0) {
+      replay_ns += item.replay_duration->value;
+      replayed_timeline_ns += time;
+    }
+    if (item.status == LaunchStatus::measured) {
+      const double ratio = *item.limiter_utilisation;
+      limiter_sum += time * ratio;
+      limiters[item.limiter] += item.duration_ns;
+      row.saved_target_ns += saving(time, ratio, options.target);
+      row.saved_stretch_ns += saving(time, ratio, options.stretch);
+      if (ratio < options.target) {
+        const auto& error = item.limiter == LimiterKind::compute ? item.compute_utilisation->error
+                                                                 : item.dram_utilisation->error;
+        if (error) {
+          error_squares += std::pow(time * *error / options.target, 2);
+        } else {
+          error_known = false;
+        }
+      }
+    }
+    if (item.status == LaunchStatus::unmeasured) {
+      missing[item.missing] += item.duration_ns;
+      reasons[item.reason] += item.duration_ns;
+    }
+  }
+  row.dram = dram.result();
+  row.compute = compute.result();
+  if (row.measured_time_ns > 0) row.limiter = limiter_sum / static_cast<double>(row.measured_time_ns);
+  row.limiter_kind = key_of_most_time(limiters, LimiterKind::none);
+  row.compute_pipe = key_of_most_time(pipes, std::string());
+  row.missing = key_of_most_time(missing, MissingReason::none);
+  row.reason = key_of_most_time(reasons, std::string());
+  if (row.measured_calls > 0 && error_known) row.saved_target_error_ns = std::sqrt(error_squares);
+  if (replayed_timeline_ns > 0) row.replay_disagreement = replay_ns / replayed_timeline_ns - 1.0;
+  if (step_ns > 0) {
+    const auto step = static_cast<double>(step_ns);
+    row.step_share = static_cast<double>(row.time_ns) / step;
+    row.saved_target_share = row.saved_target_ns / step;
+    row.saved_stretch_share = row.saved_stretch_ns / step;
+  }
+  return row;
+}
+
+RankTotals add_up(const Model& model, const UtilisationAnalysis& utilisation, const Ranking& ranking,
+                  std::int64_t step_ns) {
+  RankTotals totals;
+  totals.step_ns = step_ns;
+  for (const RankRow& row : ranking.rows) {
+    totals.calls += row.calls;
+    totals.time_ns += row.time_ns;
+    totals.saved_target_ns += row.saved_target_ns;
+    totals.saved_stretch_ns += row.saved_stretch_ns;
+    totals.measured_time_ns += row.measured_time_ns;
+    totals.launch_bound_time_ns += row.launch_bound_time_ns;
+    totals.no_roof_time_ns += row.no_roof_time_ns;
+    totals.unmeasured_time_ns += row.unmeasured_time_ns;
+    totals.measured_calls += row.measured_calls;
+    totals.launch_bound_calls += row.launch_bound_calls;
+    totals.no_roof_calls += row.no_roof_calls;
+    totals.unmeasured_calls += row.unmeasured_calls;
+  }
+  const std::vector<double> exposed = exposed_times(model, utilisation.launches);
+  double at_target = 0;
+  double at_stretch = 0;
+  for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
+    const LaunchUtilisation& item = utilisation.launches[i];
+    if (item.status != LaunchStatus::measured) continue;
+    const double ratio = *item.limiter_utilisation;
+    totals.saved_target_exposed_ns += saving(exposed[i], ratio, ranking.options.target);
+    totals.saved_stretch_exposed_ns += saving(exposed[i], ratio, ranking.options.stretch);
+    if (ratio >= ranking.options.target) at_target += static_cast<double>(item.duration_ns);
+    if (ratio >= ranking.options.stretch) at_stretch += static_cast<double>(item.duration_ns);
+  }
+  if (totals.time_ns > 0) {
+    totals.time_share_at_target = at_target / static_cast<double>(totals.time_ns);
+    totals.time_share_at_stretch = at_stretch / static_cast<double>(totals.time_ns);
+  }
+  if (step_ns > 0) {
+    totals.saved_target_share = std::min(1.0, totals.saved_target_ns / static_cast<double>(step_ns));
+    totals.saved_stretch_share = std::min(1.0, totals.saved_stretch_ns / static_cast<double>(step_ns));
+  }
+  return totals;
+}
+
+}  // namespace
+
+std::string_view to_string(RankKey key) {
+  switch (key) {
+    case RankKey::kernel:
+      return "kernel";
+    case RankKey::kernel_and_grid:
+      return "kernel-grid";
+    case RankKey::family:
+      return "family";
+    case RankKey::kernel_class:
+      return "class";
+    case RankKey::nvtx_path:
+      return "nvtx";
+    case RankKey::launch:
+      return "launch";
+  }
+  return "kernel";
+}
+
+Result<RankKey> parse_rank_key(std::string_view text) {
+  std::string names;
+  for (const RankKey key : kKeys) {
+    if (text == to_string(key)) return key;
+    names += (names.empty() ? "" : ", ") + std::string(to_string(key));
+  }
+  return Failure{ErrorKind::usage, "'" + std::string(text) + "' is nothing to rank by: use one of " + names};
+}
+
+Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
+                     const RankOptions& options) {
+  Ranking ranking;
+  ranking.options = options;
+  const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
+    groups[key_of(model, utilisation.launches[i], options.key)].push_back(i);
+  }
+  for (auto& [key, launches] : groups) {
+    ranking.rows.push_back(make_row(model, utilisation, key, std::move(launches), options, step_ns));
+  }
+  std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankRow& a, const RankRow& b) {
+    if (a.saved_target_ns != b.saved_target_ns) return a.saved_target_ns > b.saved_target_ns;
+    if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
+    return a.key < b.key;
+  });
+  ranking.totals = add_up(model, utilisation, ranking, step_ns);
+  return ranking;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,349 @@
+#include "ridgeline/analyzer/steps.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "statistics.h"
+#include "text.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+struct Extent {
+  std::int64_t start_ns = kNever;
+  std::int64_t end_ns = 0;
+  void include(std::int64_t start, std::int64_t end) {
+    if (start <= 0 || end < start) return;
+    start_ns = std::min(start_ns, start);
+    end_ns = std::max(end_ns, end);
+  }
+  [[nodiscard]] bool empty() const { return start_ns == kNever; }
+};
+
+void mix(std::uint64_t& hash, std::int64_t value) {
+  // FNV-1a over the value's bytes.
+  for (int byte = 0; byte < 8; ++byte) {
+    hash ^= static_cast<std::uint64_t>(value >> (8 * byte)) & 0xffU;
+    hash *= 1099511628211ULL;
+  }
+}
+
+std::uint64_t sequence_hash(const Model& model, const std::vector<LaunchIndex>& launches) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const LaunchIndex index : launches) {
+    const store::Launch& launch = model.launches[index];
+    for (const std::int64_t value : {launch.kernel_id, launch.grid.x, launch.grid.y, launch.grid.z,
+                                     launch.block.x, launch.block.y, launch.block.z}) {
+      mix(hash, value);
+    }
+  }
+  return hash;
+}
+
+StepSummary summarise(const Model& model, StepIndex index) {
+  const ModelStep& item = model.steps[index];
+  StepSummary summary;
+  summary.index = index;
+  summary.step_id = item.step.id;
+  summary.process_id = item.step.process_id;
+  summary.step_index = item.step.step_index;
+  summary.phase = item.step.phase;
+  summary.status = item.step.status;
+  summary.reason = item.step.reason.value_or("");
+  if (item.step.configuration_id) {
+    const auto found = model.configurations.find(*item.step.configuration_id);
+    if (found != model.configurations.end()) summary.configuration = found->second.name;
+  }
+  Extent extent;
+  for (const LaunchIndex i : item.launches) {
+    const store::Launch& launch = model.launches[i];
+    extent.include(launch.start_ns, launch.end_ns);
+    summary.kernel_time_ns += duration_ns(launch);
+    if (!has_time(launch)) ++summary.launches_without_time;
+  }
+  for (const std::size_t i : item.memcpys) extent.include(model.memcpys[i].start_ns, model.memcpys[i].end_ns);
+  for (const std::size_t i : item.memsets) extent.include(model.memsets[i].start_ns, model.memsets[i].end_ns);
+  if (!extent.empty()) {
+    summary.gpu_start_ns = extent.start_ns;
+    summary.gpu_end_ns = extent.end_ns;
+  }
+  if (item.step.host_start_ns && item.step.host_end_ns) {
+    summary.host_duration_ns = *item.step.host_end_ns - *item.step.host_start_ns;
+  }
+  summary.launches = static_cast<std::int64_t>(item.launches.size());
+  summary.sequence_hash = sequence_hash(model, item.launches);
+  return summary;
+}
+
+using Pool = std::vector<const StepSummary*>;
+
+// The sequence most steps of the pool share; the earliest of equals.
+std::uint64_t majority(const Pool& pool) {
+  std::map<std::uint64_t, int> votes;
+  for (const StepSummary* step : pool) ++votes[step->sequence_hash];
+  std::uint64_t best = 0;
+  int most = 0;
+  for (const StepSummary* step : pool) {
+    if (votes[step->sequence_hash] > most) {
+      most = votes[step->sequence_hash];
+      best = step->sequence_hash;
+    }
+  }
+  return best;
+}
+
+Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, std::string_view phase) {
+  Pool pool;
+  for (const StepSummary& step : steps) {
+    if (step.process_id == process_id && (phase.empty() || step.phase == phase) && step.status == "ok" &&
+        step.launches > 0 && step.gpu_duration_ns > 0) {
+      pool.push_back(&step);
+    }
+  }
+  return pool;
+}
+
+std::optional<store::Id> busiest_process(const Model& model) {
+  std::map<store::Id, std::int64_t> time;
+  for (const store::Launch& launch : model.launches) {
+    if (has_time(launch)) time[launch.process_id] += duration_ns(launch);
+  }
+  if (time.empty()) return std::nullopt;
+  return std::max_element(time.begin(), time.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+RepresentativeStep represent(const Model& model, const StepSummary& summary) {
+  RepresentativeStep representative;
+  const ModelStep& item = model.steps[summary.index];
+  representative.summary = summary;
+  representative.launches = item.launches;
+  representative.memcpys = item.memcpys;
+  representative.memsets = item.memsets;
+  representative.window_start_ns = summary.gpu_start_ns;
+  representative.window_end_ns = summary.gpu_start_ns + summary.gpu_duration_ns;
+  return representative;
+}
+
+RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
+  RepresentativeStep all;
+  all.whole_recording = true;
+  Extent extent;
+  StepSummary& summary = all.summary;
+  for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
+    const store::Launch& launch = model.launches[i];
+    if (launch.process_id != process_id) continue;
+    all.launches.push_back(i);
+    extent.include(launch.start_ns, launch.end_ns);
+    summary.kernel_time_ns += duration_ns(launch);
+    if (!has_time(launch)) ++summary.launches_without_time;
+  }
+  for (std::size_t i = 0; i < model.memcpys.size(); ++i) {
+    if (model.memcpys[i].process_id != process_id) continue;
+    all.memcpys.push_back(i);
+    extent.include(model.memcpys[i].start_ns, model.memcpys[i].end_ns);
+  }
+  for (std::size_t i = 0; i < model.memsets.size(); ++i) {
+    if (model.memsets[i].process_id != process_id) continue;
+    all.memsets.push_back(i);
+    extent.include(model.memsets[i].start_ns, model.memsets[i].end_ns);
+  }
+  summary.process_id = process_id;
+  summary.phase = "recording";
+  summary.status = "ok";
+  summary.gpu_start_ns = extent.start_ns;
+  summary.gpu_end_ns = extent.end_ns;
+  summary.gpu_duration_ns = extent.end_ns - extent.start_ns;
+  summary.launches = static_cast<std::int64_t>(all.launches.size());
+  summary.sequence_hash = sequence_hash(model, all.launches);
+  summary.majority_sequence = true;
+  all.window_start_ns = extent.start_ns;
+  all.window_end_ns = extent.end_ns;
+  return all;
+}
+
+StepSpread spread_of(const Pool& pool) {
+  std::vector<double> durations;
+  for (const StepSummary* step : pool) durations.push_back(static_cast<double>(step->gpu_duration_ns));
+  StepSpread spread;
+  spread.count = static_cast<std::int64_t>(durations.size());
+  if (durations.empty()) return spread;
+  spread.median_ns = median(durations);
+  spread.p10_ns = quantile(durations, 0.1);
+  spread.p90_ns = quantile(durations, 0.9);
+  spread.mad_ns = median_absolute_deviation(durations);
+  spread.min_ns = *std::min_element(durations.begin(), durations.end());
+  spread.max_ns = *std::max_element(durations.begin(), durations.end());
+  return spread;
+}
+
+void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions& options,
+                   Findings& findings) {
+  if (pool.size() < 4) return;  // the spread of three says nothing about the fourth
+  // 1.4826 × MAD estimates the standard deviation of a normal sample.
+  const double limit =
+      std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);
+  for (const StepSummary* step : pool) {
+    const double distance = static_cast<double>(step->gpu_duration_ns) - spread.median_ns;
+    if (std::fabs(distance) <= limit) continue;
+    findings.push_back({Severity::warning, "steps.outlier",
+                        "step " + std::to_string(step->step_index) + " took " +
+                            time_text(static_cast<double>(step->gpu_duration_ns)) + " against a median of " +
+                            time_text(spread.median_ns) + ": something disturbed it"});
+  }
+}
+
+void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, std::uint64_t sequence,
+                  Findings& findings) {
+  std::int64_t timeline = 0;
+  std::string changed;
+  std::int64_t changes = 0;
+  for (const StepSummary& step : steps) {
+    if (step.process_id != process_id) continue;
+    if (step.status != "ok") {
+      findings.push_back({Severity::warning, "steps.not_ok",
+                          step.phase + " step " + std::to_string(step.step_index) + " is " + step.status +
+                              (step.reason.empty() ? "" : ": " + step.reason)});
+      continue;
+    }
+    if (step.phase != "timeline") continue;
+    ++timeline;
+    if (step.sequence_hash == sequence) continue;
+    ++changes;
+    if (changes <= 5) changed += (changed.empty() ? "" : ", ") + std::to_string(step.step_index);
+  }
+  if (changes == 0) return;
+  if (changes > 5) changed += ", ...";
+  findings.push_back({Severity::warning, "steps.sequence_changed",
+                      std::to_string(changes) + " of " + std::to_string(timeline) +
+                          " timeline steps launched another sequence of kernels than the rest (" + changed +
+                          "): they do not count towards the median"});
+}
+
+}  // namespace
+
+std::vector<StepSummary> summarise_steps(const Model& model) {
+  std::vector<StepSummary> steps;
+  steps.reserve(model.steps.size());
+  for (StepIndex i = 0; i < model.steps.size(); ++i) steps.push_back(summarise(model, i));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    StepSummary& step = steps[i];
+    if (step.gpu_start_ns == 0) continue;
+    const StepSummary* next = i + 1 < steps.size() ? &steps[i + 1] : nullptr;
+    step.closed = next != nullptr && next->process_id == step.process_id &&
+                  next->step_index == step.step_index + 1 && next->phase == step.phase &&
+                  next->gpu_start_ns > step.gpu_start_ns;
+    step.gpu_duration_ns = (step.closed ? next->gpu_start_ns : step.gpu_end_ns) - step.gpu_start_ns;
+  }
+  std::set<store::Id> processes;
+  for (const StepSummary& step : steps) processes.insert(step.process_id);
+  for (const store::Id process : processes) {
+    Pool pool = usable_steps(steps, process, "timeline");
+    if (pool.empty()) pool = usable_steps(steps, process, "");
+    if (pool.empty()) continue;
+    const std::uint64_t sequence = majority(pool);
+    for (StepSummary& step : steps) {
+      if (step.process_id == process) step.majority_sequence = step.sequence_hash == sequence;
+    }
+  }
+  return steps;
+}
+
+Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options) {
+  const std::optional<store::Id> busiest = busiest_process(model);
+  if (!busiest) {
+    return Failure{
+        ErrorKind::no_data,
+        model.launches.empty()
+            ? "the capture holds no kernel launch: was the program's GPU work recorded? see `ridgeline info`"
+            : "no launch of the capture has a timestamp: record it again, see `ridgeline doctor`"};
+  }
+  StepAnalysis analysis;
+  analysis.process_id = options.process_id.value_or(*busiest);
+  if (std::none_of(model.launches.begin(), model.launches.end(), [&](const store::Launch& launch) {
+        return launch.process_id == analysis.process_id && has_time(launch);
+      })) {
+    return Failure{ErrorKind::usage, "the capture holds no GPU work of process " +
+                                         std::to_string(analysis.process_id) +
+                                         ": `ridgeline info` lists its processes"};
+  }
+  analysis.steps = summarise_steps(model);
+
+  static constexpr std::array<std::string_view, 5> kPhases = {"timeline", "sample", "after", "warmup",
+                                                              "replay"};
+  Pool pool;
+  std::string_view phase;
+  for (const std::string_view candidate : kPhases) {
+    pool = usable_steps(analysis.steps, analysis.process_id, candidate);
+    phase = candidate;
+    if (!pool.empty()) break;
+  }
+  std::uint64_t sequence = 0;
+  if (!pool.empty()) {
+    sequence = majority(pool);
+    std::erase_if(pool, [&](const StepSummary* step) { return step->sequence_hash != sequence; });
+    if (std::any_of(pool.begin(), pool.end(), [](const StepSummary* step) { return step->closed; })) {
+      std::erase_if(pool, [](const StepSummary* step) { return !step->closed; });
+    }
+    analysis.spread = spread_of(pool);
+  }
+
+  if (options.step_index) {
+    const auto asked =
+        std::find_if(analysis.steps.begin(), analysis.steps.end(), [&](const StepSummary& step) {
+          return step.process_id == analysis.process_id && step.step_index == *options.step_index;
+        });
+    if (asked == analysis.steps.end() || asked->gpu_duration_ns <= 0 || asked->launches == 0) {
+      return Failure{ErrorKind::usage, "the capture holds no GPU work of step " +
+                                           std::to_string(*options.step_index) +
+                                           ": `ridgeline steps` lists what there is"};
+    }
+    analysis.representative = represent(model, *asked);
+  } else if (pool.empty()) {
+    analysis.representative = whole_recording(model, analysis.process_id);
+    analysis.findings.push_back({Severity::warning, "steps.none",
+                                 std::string(analysis.steps.empty() ? "the capture has no steps"
+                                                                    : "no step of the capture is usable") +
+                                     ": the whole recording is taken as one; mark steps with an NVTX range "
+                                     "(record --step-range NAME)"});
+  } else {
+    Pool sorted = pool;
+    std::sort(sorted.begin(), sorted.end(), [](const StepSummary* a, const StepSummary* b) {
+      return std::pair(a->gpu_duration_ns, a->step_index) < std::pair(b->gpu_duration_ns, b->step_index);
+    });
+    analysis.representative = represent(model, *sorted[(sorted.size() - 1) / 2]);
+  }
+  for (const StepSummary* step : pool) analysis.representative.peers.push_back(step->index);
+
+  if (!pool.empty() && phase != "timeline") {
+    analysis.findings.push_back(
+        {Severity::warning, "steps.no_timeline",
+         "no timeline step is usable: " + std::string(phase) + " steps stand in" +
+             (phase == "replay" ? ", whose gaps are the profiler's, not the program's" : "")});
+  }
+  if (!pool.empty() && pool.size() < 3) {
+    analysis.findings.push_back({Severity::info, "steps.few",
+                                 "the median is of " +
+                                     count(static_cast<std::int64_t>(pool.size()), "step", "steps") +
+                                     ": record more (record --schedule timeline=10)"});
+  }
+  if (!pool.empty() && !analysis.representative.whole_recording && !analysis.representative.summary.closed) {
+    analysis.findings.push_back(
+        {Severity::info, "steps.open",
+         "the step's time ends with its own last work: no step of its kind follows it, so "
+         "the pause between steps is not in it"});
+  }
+  find_outliers(pool, analysis.spread, options, analysis.findings);
+  if (!pool.empty()) find_changes(analysis.steps, analysis.process_id, sequence, analysis.findings);
+  return analysis;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,297 @@
+#include "ridgeline/analyzer/targets.h"
+
+#include <algorithm>
+
+#include "text.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+// `*` stands for any text, everything else for itself. Linear in practice: backtracks to the last star only.
+bool matches(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool matches(const KernelBudget& budget, const RankRow& row) {
+  return matches(budget.kernel, row.key) || matches(budget.kernel, row.kernel) ||
+         matches(budget.kernel, row.normalised_name);
+}
+
+std::optional<Failure> check_options(const TargetOptions& options) {
+  const auto outside = [](double ratio) { return !(ratio >= 0.0 && ratio <= 1.0); };
+  if (!(options.target > 0.0 && options.target <= 1.0)) {
+    return Failure{ErrorKind::usage, "target " + number(options.target, 3) + " is not above 0 and at most 1"};
+  }
+  if (outside(options.stretch) || options.stretch < options.target) {
+    return Failure{ErrorKind::usage, "stretch " + number(options.stretch, 3) + " is not between the target " +
+                                         number(options.target, 3) + " and 1"};
+  }
+  if (outside(options.min_share)) {
+    return Failure{ErrorKind::usage, "min-share " + number(options.min_share, 4) + " is not between 0 and 1"};
+  }
+  if (outside(options.max_unmeasured_share)) {
+    return Failure{ErrorKind::usage, "max-unmeasured-share " + number(options.max_unmeasured_share, 3) +
+                                         " is not between 0 and 1"};
+  }
+  for (const KernelBudget& budget : options.budgets) {
+    const auto bad = [](const std::optional<double>& value) { return value && !(*value >= 0.0); };
+    if (budget.kernel.empty()) return Failure{ErrorKind::usage, "a budget names no kernel"};
+    if (!budget.min_utilisation_ratio && !budget.max_time_ns && !budget.max_dram_bytes) {
+      return Failure{ErrorKind::usage, "the budget of '" + budget.kernel + "' limits nothing"};
+    }
+    if (bad(budget.max_time_ns) || bad(budget.max_dram_bytes) ||
+        (budget.min_utilisation_ratio && outside(*budget.min_utilisation_ratio))) {
+      return Failure{ErrorKind::usage, "the budget of '" + budget.kernel + "' has a limit out of range"};
+    }
+  }
+  return std::nullopt;
+}
+
+// The kind of launches a row spends most of its time in; measured ones before the others.
+LaunchStatus main_status(const RankRow& row) {
+  const std::pair<std::int64_t, LaunchStatus> parts[] = {
+      {row.measured_time_ns, LaunchStatus::measured},
+      {row.unmeasured_time_ns, LaunchStatus::unmeasured},
+      {row.launch_bound_time_ns, LaunchStatus::launch_bound},
+      {row.no_roof_time_ns, LaunchStatus::no_roof},
+  };
+  auto most = parts[0];
+  for (const auto& part : parts) {
+    if (part.first > most.first) most = part;
+  }
+  return row.time_ns == 0 ? LaunchStatus::unmeasured : most.second;
+}
+
+// The verdict of the utilisation alone.
+KernelVerdict judge_utilisation(const RankRow& row, double required, double stretch, std::string& text) {
+  switch (main_status(row)) {
+    case LaunchStatus::launch_bound:
+      text = count(row.launch_bound_calls, "call", "calls") + " shorter than the launch floor";
+      return KernelVerdict::launch_bound;
+    case LaunchStatus::no_roof:
+      text = "no meaningful roof";
+      return KernelVerdict::no_roof;
+    case LaunchStatus::unmeasured:
+      text = row.reason.empty() ? "not measured" : row.reason;
+      return KernelVerdict::not_measured;
+    case LaunchStatus::measured:
+      break;
+  }
+  const double limiter = row.limiter.value_or(0);
+  text = percent(limiter) + " of " + std::string(to_string(row.limiter_kind)) + " peak, " +
+         percent(required) + " asked";
+  if (limiter >= std::max(stretch, required)) return KernelVerdict::stretch;
+  return limiter >= required ? KernelVerdict::met : KernelVerdict::missed;
+}
+
+KernelVerdict judge_budget(const RankRow& row, const KernelBudget& budget, double stretch,
+                           KernelCheck& check) {
+  KernelVerdict verdict = KernelVerdict::met;
+  const auto append = [&](const std::string& part) { check.text += (check.text.empty() ? "" : "; ") + part; };
+  if (budget.min_utilisation_ratio) {
+    check.required = budget.min_utilisation_ratio;
+    std::string text;
+    verdict = judge_utilisation(row, *budget.min_utilisation_ratio, stretch, text);
+    append(text);
+  }
+  bool unknown = false;
+  bool over = false;
+  if (budget.max_time_ns) {
+    over = over || static_cast<double>(row.time_ns) > *budget.max_time_ns;
+    append(time_text(static_cast<double>(row.time_ns)) + " of " + time_text(*budget.max_time_ns) +
+           " allowed");
+  }
+  if (budget.max_dram_bytes) {
+    if (row.dram_bytes && row.unmeasured_calls == 0) {
+      over = over || *row.dram_bytes > *budget.max_dram_bytes;
+      append(number(*row.dram_bytes / 1e6, 2) + " MB of " + number(*budget.max_dram_bytes / 1e6, 2) +
+             " MB allowed");
+    } else {
+      unknown = true;
+      append("DRAM bytes not measured");
+    }
+  }
+  if (!budget.reason.empty()) append(budget.reason);
+  if (over || verdict == KernelVerdict::missed) return KernelVerdict::missed;
+  return unknown ? KernelVerdict::not_measured : verdict;
+}
+
+void tally(KernelVerdict verdict, TargetCheck& check) {
+  switch (verdict) {
+    case KernelVerdict::stretch:
+      ++check.stretch_count;
+      break;
+    case KernelVerdict::met:
+      ++check.met_count;
+      break;
+    case KernelVerdict::missed:
+      ++check.missed_count;
+      break;
+    case KernelVerdict::below_min_share:
+      ++check.below_min_share_count;
+      break;
+    case KernelVerdict::launch_bound:
+      ++check.launch_bound_count;
+      break;
+    case KernelVerdict::no_roof:
+      ++check.no_roof_count;
+      break;
+    case KernelVerdict::not_measured:
+      ++check.not_measured_count;
+      break;
+  }
+}
+
+void decide(const Ranking& ranking, bool budget_unmeasured, TargetCheck& check) {
+  const std::int64_t judged = check.stretch_count + check.met_count + check.missed_count;
+  const double unmeasured = ranking.totals.time_ns == 0
+                                ? 1.0
+                                : static_cast<double>(ranking.totals.unmeasured_time_ns) /
+                                      static_cast<double>(ranking.totals.time_ns);
+  if (check.missed_count > 0) {
+    check.overall = OverallVerdict::missed;
+    check.text = std::to_string(check.missed_count) + " of " +
+                 count(judged, "judged kernel", "judged kernels") +
+                 (check.missed_count == 1 ? " misses" : " miss") + " its target";
+    if (check.missed_count != 1) check.text.replace(check.text.rfind("its"), 3, "their");
+    return;
+  }
+  check.overall = OverallVerdict::not_enough_data;
+  if (judged == 0) {
+    check.text = "no kernel could be judged";
+    for (const RankRow& row : ranking.rows) {
+      if (row.reason.empty()) continue;
+      check.text += ": " + row.reason;
+      break;
+    }
+  } else if (unmeasured > check.options.max_unmeasured_share) {
+    check.text = percent(unmeasured) + " of the kernel time is not measured, at most " +
+                 percent(check.options.max_unmeasured_share) + " may be";
+  } else if (budget_unmeasured) {
+    check.text = "a kernel with a budget is not measured";
+  } else if (!check.unmatched_budgets.empty()) {
+    check.text = "no kernel matches the budget of '" +
+                 check.options.budgets[check.unmatched_budgets.front()].kernel +
+                 "': rename it or drop the budget";
+  } else {
+    check.overall = OverallVerdict::met;
+    check.text = count(judged, "judged kernel meets its target", "judged kernels meet their target");
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(KernelVerdict verdict) {
+  switch (verdict) {
+    case KernelVerdict::stretch:
+      return "stretch";
+    case KernelVerdict::met:
+      return "met";
+    case KernelVerdict::missed:
+      return "missed";
+    case KernelVerdict::below_min_share:
+      return "below_min_share";
+    case KernelVerdict::launch_bound:
+      return "launch_bound";
+    case KernelVerdict::no_roof:
+      return "no_roof";
+    case KernelVerdict::not_measured:
+      return "not_measured";
+  }
+  return "not_measured";
+}
+
+std::string_view to_string(OverallVerdict verdict) {
+  switch (verdict) {
+    case OverallVerdict::met:
+      return "met";
+    case OverallVerdict::missed:
+      return "missed";
+    case OverallVerdict::not_enough_data:
+      return "not_enough_data";
+  }
+  return "not_enough_data";
+}
+
+int exit_code(OverallVerdict verdict) {
+  switch (verdict) {
+    case OverallVerdict::met:
+      return 0;
+    case OverallVerdict::missed:
+      return 1;
+    case OverallVerdict::not_enough_data:
+      return 3;
+  }
+  return 3;
+}
+
+Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const Ranking& ranking,
+                                  const TargetOptions& options) {
+  if (auto failure = check_options(options)) return *failure;
+  TargetCheck check;
+  check.options = options;
+  std::vector<bool> used(options.budgets.size(), false);
+  bool budget_unmeasured = false;
+  for (std::size_t i = 0; i < ranking.rows.size(); ++i) {
+    const RankRow& row = ranking.rows[i];
+    KernelCheck kernel;
+    kernel.row = i;
+    for (std::size_t b = 0; b < options.budgets.size(); ++b) {
+      if (!matches(options.budgets[b], row)) continue;
+      used[b] = true;
+      if (!kernel.budget) kernel.budget = b;  // the first entry decides
+    }
+    if (kernel.budget) {
+      kernel.verdict = judge_budget(row, options.budgets[*kernel.budget], options.stretch, kernel);
+      budget_unmeasured = budget_unmeasured || kernel.verdict == KernelVerdict::not_measured;
+    } else if (row.step_share < options.min_share) {
+      kernel.verdict = KernelVerdict::below_min_share;
+      kernel.text = percent(row.step_share, 2) + " of the step, below " + percent(options.min_share, 2);
+    } else {
+      kernel.required = options.target;
+      kernel.verdict = judge_utilisation(row, options.target, options.stretch, kernel.text);
+    }
+    tally(kernel.verdict, check);
+    check.kernels.push_back(std::move(kernel));
+  }
+  for (std::size_t b = 0; b < used.size(); ++b) {
+    if (!used[b]) check.unmatched_budgets.push_back(b);
+  }
+  std::int64_t total = 0;
+  std::int64_t at_target = 0;
+  std::int64_t at_stretch = 0;
+  for (const LaunchUtilisation& launch : utilisation.launches) {
+    total += launch.duration_ns;
+    if (launch.status != LaunchStatus::measured) continue;
+    if (*launch.limiter_utilisation >= options.target) at_target += launch.duration_ns;
+    if (*launch.limiter_utilisation >= options.stretch) at_stretch += launch.duration_ns;
+  }
+  if (total > 0) {
+    check.time_share_at_target = static_cast<double>(at_target) / static_cast<double>(total);
+    check.time_share_at_stretch = static_cast<double>(at_stretch) / static_cast<double>(total);
+  }
+  decide(ranking, budget_unmeasured, check);
+  return check;
+}
+
+}  // namespace ridgeline::analyzer
