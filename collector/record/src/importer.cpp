@@ -11,6 +11,7 @@
 
 #include "manifest.h"
 #include "process_import.h"
+#include "ridgeline/record/recorder.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
 #include "spool_scan.h"
@@ -133,16 +134,21 @@ Failure nothing_recorded(const std::string& directory, const std::optional<Launc
     }
   }
   if (spools.empty() && !unreadable.empty()) return {ErrorKind::corrupt, unreadable};
-  const std::string name = manifest && !manifest->program.empty() ? one_line(base_name(manifest->program.front()))
-                                                                  : directory;
+  std::string name = manifest && !manifest->program.empty() ? one_line(base_name(manifest->program.front()))
+                                                            : directory;
+  std::string end;
+  if (manifest && (manifest->exit_signal || manifest->exit_status.value_or(0) != 0)) {
+    end = fmt::format(" ({})", describe_exit(manifest->exit_status, manifest->exit_signal));
+  }
   if (!spools.empty()) {
     return {ErrorKind::no_data,
-            fmt::format("{} loaded CUDA but no kernel ran: check that it uses the GPU and runs long enough", name)};
+            fmt::format("{} loaded CUDA but ran no kernel{}: check that it works on the GPU and runs long enough", name,
+                        end)};
   }
   return {ErrorKind::no_data,
-          fmt::format("{} never used CUDA, so there is nothing to record: check that it finds a GPU (ridgeline doctor), "
-                      "that it is no static or setuid program, and that it does not clear CUDA_INJECTION64_PATH",
-                      name)};
+          fmt::format("{} never used CUDA{}, so there is nothing to record: check that it finds a GPU (ridgeline "
+                      "doctor), that it is not a setuid program, and that it keeps CUDA_INJECTION64_PATH",
+                      name, end)};
 }
 
 Result<ImportSummary> import_checked(const std::string& directory, const std::string& output,

@@ -1,0 +1,377 @@
+#include "ridgeline/record/recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "child_process.h"
+#include "manifest.h"
+#include "mapped_libraries.h"
+#include "program_environment.h"
+#include "ridgeline/record/libraries.h"
+#include "ridgeline/spool/environment.h"
+#include "spool_directory.h"
+#include "text.h"
+
+namespace ridgeline::record {
+
+namespace fs = std::filesystem;
+namespace variables = spool::environment;
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
+constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
+// How long processes that the program left behind may take to end once it has ended.
+constexpr auto kStragglerGrace = std::chrono::seconds(3);
+
+Failure usage(std::string message) { return {ErrorKind::usage, std::move(message)}; }
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+Result<void> check_options(const RecordOptions& options) {
+  if (options.program.empty() || options.program.front().empty()) {
+    return usage("no program to record: put it behind --, as in: ridgeline record -- ./train --steps 100");
+  }
+  for (const std::string& tier : options.tiers) {
+    if (tier == "T1" || tier == "T3") return usage(fmt::format("tier {} is not in this version", tier));
+    if (tier != "T0" && tier != "T2") return usage(fmt::format("no such tier: {} (there are T0 and T2)", one_line(tier)));
+  }
+  if (std::find(options.tiers.begin(), options.tiers.end(), "T0") == options.tiers.end()) {
+    return usage("tier T0, the timeline, cannot be left out: the counters of T2 join it");
+  }
+  if (options.schedule.phases.empty()) return usage("the schedule is empty");
+  if (options.step_range.empty()) return usage("the name of the step range is empty");
+  if (options.counter_configurations.size() > variables::kMaxConfigs) {
+    return usage(fmt::format("{} counter configurations, at most {} are possible", options.counter_configurations.size(),
+                             variables::kMaxConfigs));
+  }
+  for (const auto& metrics : options.counter_configurations) {
+    if (metrics.empty()) return usage("a counter configuration names no metric");
+    for (const std::string& metric : metrics) {
+      if (metric.empty() || metric.find(',') != std::string::npos) {
+        return usage(fmt::format("\"{}\" is no metric name", one_line(metric)));
+      }
+    }
+  }
+  std::error_code code;
+  if (options.working_directory && !fs::is_directory(*options.working_directory, code)) {
+    return usage(fmt::format("working directory {} does not exist", *options.working_directory));
+  }
+  if (options.spool_parent && !fs::is_directory(*options.spool_parent, code)) {
+    return usage(fmt::format("spool directory {} does not exist", *options.spool_parent));
+  }
+  return {};
+}
+
+// The output can be made there: found out before the program has run for an hour.
+Result<void> check_output(const std::string& output, bool overwrite) {
+  std::error_code code;
+  const fs::path path(output);
+  const fs::path parent = path.parent_path();
+  if (fs::is_directory(path, code)) return usage(fmt::format("{} is a directory: name a file", output));
+  if (!overwrite && fs::exists(fs::symlink_status(path, code))) {
+    return usage(fmt::format("{} exists: give another name, or --force to replace it", output));
+  }
+  if (!fs::is_directory(parent, code)) {
+    return usage(fmt::format("{} is no directory: make it, or write the capture elsewhere", parent.string()));
+  }
+  const std::string probe = fmt::format("{}.{}.probe", output, getpid());
+  const int file = open(probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (file < 0) {
+    return Failure{ErrorKind::io, fmt::format("cannot write in {}: {}", parent.string(), std::strerror(errno))};
+  }
+  close(file);
+  unlink(probe.c_str());
+  return {};
+}
+
+Result<void> check_other_tools() {
+  for (const char* name : {kCudaInjection, kNvtxInjection}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    return Failure{ErrorKind::environment,
+                   fmt::format("{} is set to {}: another profiler is at work, and CUDA takes one at a time; unset it",
+                               name, one_line(value))};
+  }
+  return {};
+}
+
+std::vector<std::string> program_environment(const RecordOptions& options, const std::string& spool,
+                                             const std::string& agent, const std::optional<std::string>& cupti) {
+  // What is set for the program takes the place of what was there; the agent's tuning variables pass through.
+  const auto replaced = [](const std::string& entry) {
+    const std::string name = entry.substr(0, entry.find('='));
+    return name == kCudaInjection || name == kNvtxInjection || name == variables::kSpoolDirectory ||
+           name == variables::kSchedule || name == variables::kStepRange || name == variables::kTiers ||
+           name == variables::kCuptiLibrary || name.rfind(variables::kMetricsPrefix, 0) == 0;
+  };
+  std::vector<std::string> environment = current_environment();
+  std::erase_if(environment, replaced);
+  const auto set = [&](const std::string& name, const std::string& value) {
+    environment.push_back(name + "=" + value);
+  };
+  set(kCudaInjection, agent);
+  set(kNvtxInjection, agent);
+  set(variables::kSpoolDirectory, spool);
+  set(variables::kSchedule, options.schedule.text());
+  set(variables::kStepRange, options.step_range);
+  set(variables::kTiers, joined(options.tiers));
+  if (cupti) set(variables::kCuptiLibrary, *cupti);
+  for (std::size_t i = 0; i < options.counter_configurations.size(); ++i) {
+    set(fmt::format("{}{}", variables::kMetricsPrefix, i + 1), joined(options.counter_configurations[i]));
+  }
+  return environment;
+}
+
+// "train.ridge" to "train-2.ridge" and so on: the first that is free.
+std::string free_name(const std::string& name) {
+  std::error_code code;
+  if (!fs::exists(fs::symlink_status(name, code))) return name;
+  const fs::path path(name);
+  for (int number = 2;; ++number) {
+    const fs::path candidate =
+        path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
+    if (!fs::exists(fs::symlink_status(candidate, code))) return candidate.string();
+  }
+}
+
+class Recording {
+ public:
+  Recording(const RecordOptions& options, std::string output, SpoolDirectory spool, LaunchManifest manifest)
+      : options_(options), output_(std::move(output)), spool_(std::move(spool)), manifest_(std::move(manifest)) {}
+
+  Result<RecordSummary> run(const std::string& agent, const std::optional<std::string>& cupti) {
+    if (Result<void> written = write_manifest(spool_.path(), manifest_); !written.ok()) {
+      spool_.remove();
+      return written.failure();
+    }
+    tell(RecordStage::starting);
+    const auto begin = Steady::now();
+    {
+      Result<RunningProgram> started =
+          RunningProgram::start(options_.program, program_environment(options_, spool_.path(), agent, cupti),
+                                options_.working_directory.value_or(""));
+      if (!started.ok()) {
+        spool_.remove();
+        return started.failure();
+      }
+      RunningProgram program = std::move(started).value();
+      watch(program);
+    }
+    summary_.duration = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - begin);
+    wait_for_stragglers();
+    manifest_.versions = libraries_.versions();
+    if (Result<void> written = write_manifest(spool_.path(), manifest_); !written.ok()) {
+      warn(written.failure().message);
+    }
+    return import();
+  }
+
+ private:
+  void tell(RecordStage stage, const ImportProgress& import = {}, bool with_spool = false) {
+    if (!options_.progress) return;
+    RecordProgress progress;
+    progress.stage = stage;
+    progress.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - begin_);
+    if (with_spool) progress.spool_bytes = spool_.disk_bytes();
+    progress.import = import;
+    options_.progress(progress);
+  }
+  void warn(std::string text) { manifest_.warnings.push_back(std::move(text)); }
+
+  // Libraries come and processes appear as the program goes on: looked at often in the beginning, then seldom.
+  void look_at_processes(pid_t program) {
+    std::vector<pid_t> pids = spool_.pids();
+    pids.push_back(program);
+    for (const pid_t pid : pids) {
+      libraries_.look_at(pid);
+      if (const auto rank = rank_of(pid)) manifest_.ranks[pid] = *rank;
+    }
+  }
+
+  void watch(RunningProgram& program) {
+    auto next_look = Steady::now() + std::chrono::milliseconds(200);
+    auto interval = std::chrono::milliseconds(500);
+    std::optional<ProgramEnd> end;
+    while (!(end = program.wait(std::chrono::milliseconds(100)))) {
+      if (Steady::now() >= next_look) {
+        look_at_processes(program.pid());
+        next_look = Steady::now() + interval;
+        interval = std::min<std::chrono::milliseconds>(interval * 2, std::chrono::seconds(30));
+      }
+      const auto now = Steady::now();
+      if (now - last_told_ >= std::chrono::milliseconds(500)) {
+        last_told_ = now;
+        tell(RecordStage::running, {}, true);
+      }
+    }
+    manifest_.end_ns = now_ns();
+    manifest_.exit_status = summary_.exit_status = end->exit_status;
+    manifest_.exit_signal = summary_.exit_signal = end->exit_signal;
+  }
+
+  void wait_for_stragglers() {
+    const auto deadline = Steady::now() + kStragglerGrace;
+    std::vector<pid_t> running = spool_.running_pids();
+    while (!running.empty() && Steady::now() < deadline) {
+      for (const pid_t pid : running) libraries_.look_at(pid);
+      usleep(50'000);
+      running = spool_.running_pids();
+    }
+    for (const pid_t pid : running) {
+      warn(fmt::format("process {} still ran when the program had ended: what it did after that is not recorded", pid));
+    }
+  }
+
+  Result<RecordSummary> import() {
+    ImportOptions import_options;
+    import_options.overwrite = options_.overwrite;
+    import_options.progress = [this](const ImportProgress& progress) { tell(RecordStage::importing, progress); };
+    tell(RecordStage::importing);
+    std::string name = output_;
+    std::string taken;
+    for (int attempt = 0;; ++attempt) {
+      // Somebody may have made that file while the program ran; the recording is worth another name.
+      if (!options_.overwrite) name = free_name(output_);
+      if (name != output_) taken = fmt::format("{} was made by somebody else meanwhile: this capture is {}", output_, name);
+      Result<ImportSummary> imported = import_spools(spool_.path(), name, import_options);
+      if (imported.ok()) {
+        summary_.import = std::move(imported).value();
+        break;
+      }
+      const Failure& failure = imported.failure();
+      if (failure.kind == ErrorKind::usage && !options_.overwrite && attempt < 10) continue;
+      return give_up(failure);
+    }
+    summary_.capture_path = name;
+    summary_.warnings = summary_.import.warnings;
+    if (!taken.empty()) summary_.warnings.push_back(taken);
+    if (options_.keep_spool) {
+      summary_.spool_directory = spool_.path();
+    } else {
+      spool_.remove();
+    }
+    tell(RecordStage::done);
+    return summary_;
+  }
+
+  // Where a second import cannot help there is nothing to keep.
+  Failure give_up(Failure failure) {
+    const bool hopeless = failure.kind == ErrorKind::no_data || failure.kind == ErrorKind::environment;
+    if (hopeless && !options_.keep_spool) {
+      spool_.remove();
+    } else {
+      failure.message += fmt::format("; the spool is kept, try: ridgeline import {}", shell_quoted({spool_.path()}));
+    }
+    return failure;
+  }
+
+  const RecordOptions& options_;
+  std::string output_;
+  SpoolDirectory spool_;
+  LaunchManifest manifest_;
+  RecordSummary summary_;
+  MappedLibraries libraries_;
+  Steady::time_point begin_ = Steady::now();
+  Steady::time_point last_told_{};
+};
+
+}  // namespace
+
+Result<RecordSummary> record(const RecordOptions& options) {
+  if (Result<void> checked = check_options(options); !checked.ok()) return checked.failure();
+  std::error_code code;
+  const std::string output =
+      fs::absolute(options.output.value_or(default_output_name(options.program)), code).lexically_normal().string();
+  if (Result<void> checked = check_output(output, options.overwrite); !checked.ok()) return checked.failure();
+  if (Result<void> checked = check_other_tools(); !checked.ok()) return checked.failure();
+
+  const std::optional<std::string> agent = options.agent_library ? options.agent_library : find_agent_library();
+  if (!agent || access(agent->c_str(), R_OK) != 0) {
+    return Failure{ErrorKind::environment,
+                   fmt::format("the agent library {} is not there: build Ridgeline where the CUDA toolkit with CUPTI "
+                               "is installed (see ridgeline doctor)",
+                               agent.value_or("libridgeline_agent.so"))};
+  }
+  const std::string agent_path = fs::absolute(*agent, code).string();
+  const std::optional<std::string> cupti =
+      options.cupti_library ? options.cupti_library : find_cupti_library(options.program);
+
+  const fs::path directory = fs::absolute(options.working_directory.value_or("."), code).lexically_normal();
+  const WorkingTree tree = working_tree(directory.string());
+  LaunchManifest manifest;
+  manifest.program = options.program;
+  manifest.working_directory = directory.string();
+  manifest.output = output;
+  manifest.git_commit = tree.commit;
+  manifest.git_dirty = tree.dirty;
+  manifest.host_name = host_name();
+  manifest.os = operating_system();
+  manifest.ridgeline_version = RIDGELINE_VERSION;
+  manifest.schedule = options.schedule.text();
+  manifest.step_range = options.step_range;
+  manifest.tiers = options.tiers;
+  manifest.environment = relevant_environment(current_environment());
+  manifest.launcher_pid = getpid();
+  manifest.start_ns = now_ns();
+
+  const fs::path output_path(output);
+  Result<SpoolDirectory> spool =
+      SpoolDirectory::create(options.spool_parent.value_or(output_path.parent_path().string()),
+                             output_path.stem().string(), !options.spool_parent.has_value());
+  if (!spool.ok()) return spool.failure();
+  return Recording(options, output, std::move(spool).value(), std::move(manifest)).run(agent_path, cupti);
+}
+
+std::string default_output_name(const std::vector<std::string>& program) {
+  std::string stem = program.empty() ? "" : one_line(base_name(program.front()));
+  // "python3 train.py" is a recording of train.
+  if (stem.rfind("python", 0) == 0) {
+    for (std::size_t i = 1; i < program.size(); ++i) {
+      const std::string_view word = base_name(program[i]);
+      if (word.size() > 3 && word.substr(word.size() - 3) == ".py") {
+        stem = one_line(word.substr(0, word.size() - 3));
+        break;
+      }
+    }
+  }
+  if (stem.empty() || stem.front() == '-') stem = "recording";
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  return free_name(fmt::format("{}-{}.ridge", stem, stamp));
+}
+
+std::string describe_exit(std::optional<int> exit_status, std::optional<int> exit_signal) {
+  if (exit_signal) {
+    const char* name = sigdescr_np(*exit_signal);
+    return fmt::format("killed by signal {} ({})", *exit_signal, name == nullptr ? "unknown" : name);
+  }
+  if (exit_status) return fmt::format("exit status {}", *exit_status);
+  return "unknown end";
+}
+
+}  // namespace ridgeline::record
