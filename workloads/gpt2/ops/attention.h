@@ -42,7 +42,7 @@ constexpr std::int64_t attention_backward_flops(std::int64_t batch, std::int64_t
   return 5 * batch * heads * seq * (seq + 1) * head_size;
 }
 
-// 1 <= head_size <= 128. bf16 with head_size a multiple of 16 runs on tensor cores (FP32 accumulation);
+// 1 <= head_size <= 128. bf16 with head_size 32, 64, 80 or 128 runs on tensor cores (FP32 accumulation);
 // everything else on the FP32 pipe. lse may be null when there is no backward pass.
 // Throws std::invalid_argument for a head size outside that range.
 template <typename T>
