@@ -112,13 +112,22 @@ class MatmulGpu : public GpuTest {
                    with_aux ? d_aux.data() : nullptr);
     stream.synchronize();
     std::vector<double> expected = reference_forward(widened(inp), widened(weight), widened(bias), s);
+    // Product and bias may be rounded one after the other.
+    std::vector<double> magnitude(expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double part = with_bias ? std::abs(static_cast<double>(to_float(bias[i % bias.size()]))) : 0.0;
+      magnitude[i] = std::abs(expected[i]) + 2.0 * part;
+    }
     const double absolute = tolerance.absolute(s.c, 1.0 / std::sqrt(static_cast<double>(s.c)));
-    if (with_aux) expect_close(d_aux.download(), expected, tolerance.relative, absolute, what + " (argument)");
+    if (with_aux) {
+      expect_close(d_aux.download(), expected, tolerance.relative, absolute, what + " (argument)", magnitude);
+    }
     if (with_gelu) {
       for (double& value : expected) value = gelu(value);
     }
     // The epilogue's tanh is an approximation of about 2^-11.
-    expect_close(d_out.download(), expected, tolerance.relative, absolute + (with_gelu ? 2e-3 : 0.0), what);
+    expect_close(d_out.download(), expected, tolerance.relative, absolute + (with_gelu ? 2e-3 : 0.0), what,
+                 magnitude);
   }
 
   template <class T>
@@ -141,12 +150,19 @@ class MatmulGpu : public GpuTest {
     }
     stream.synchronize();
     std::vector<double> expected = reference_input(widened(dout), widened(weight), s);
+    // The product may be rounded before it is scaled or added.
+    std::vector<double> magnitude(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (dgelu) expected[i] *= gelu_derivative(static_cast<double>(to_float(aux[i])));
-      if (accumulate) expected[i] += static_cast<double>(to_float(before[i]));
+      magnitude[i] = std::abs(expected[i]) * (dgelu ? 2.0 : 1.0);
+      if (!accumulate) continue;
+      const double old = static_cast<double>(to_float(before[i]));
+      expected[i] += old;
+      magnitude[i] += std::abs(old);
     }
     const double absolute = tolerance.absolute(s.oc, 1.0 / std::sqrt(static_cast<double>(s.oc)));
-    expect_close(d_dinp.download(), expected, tolerance.relative, absolute + (dgelu ? 6e-3 : 0.0), what);
+    expect_close(d_dinp.download(), expected, tolerance.relative, absolute + (dgelu ? 6e-3 : 0.0), what,
+                 magnitude);
   }
 
   template <class T>

@@ -65,17 +65,19 @@ DeviceBuffer<T> poisoned(std::int64_t n) {
   return on_device(std::vector<T>(static_cast<std::size_t>(n), from_float<T>(std::numeric_limits<float>::quiet_NaN())));
 }
 
-// Every |got - expected| <= relative * |expected| + absolute; anything not finite fails.
+// Every |got - expected| <= relative * magnitude + absolute; anything not finite fails. magnitude: |expected|, unless
+// given, for results whose parts may cancel and are rounded before they are added.
 template <class T>
 void expect_close(const std::vector<T>& got, const std::vector<double>& expected, double relative, double absolute,
-                  const std::string& what) {
+                  const std::string& what, const std::vector<double>& magnitude = {}) {
   ASSERT_EQ(got.size(), expected.size()) << what;
   std::size_t wrong = 0;
   double worst = 0.0;
   std::size_t worst_at = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double value = static_cast<double>(to_float(got[i]));
-    const double excess = std::abs(value - expected[i]) / (relative * std::abs(expected[i]) + absolute);
+    const double size = magnitude.empty() ? std::abs(expected[i]) : magnitude[i];
+    const double excess = std::abs(value - expected[i]) / (relative * size + absolute);
     if (std::isfinite(value) && excess <= 1.0) continue;
     ++wrong;
     if (!std::isfinite(value) || excess > worst) {

@@ -2,8 +2,8 @@
 // cuBLASLt's first answer and with the searched algorithm, fused and separate epilogues, and cuDNN's attention.
 //
 // Each pair of variants takes turns in blocks of --block-ms, so that clocks and temperature are the same for both; the
-// step loops run all products of a step in step order for --step-s seconds. Contents are random: power, and with it
-// the clock, depends on them. Buffers are those of one layer, used again for all layers.
+// step loops run all products of a step in step order for --step-s seconds. Contents are random and stay so: power, and
+// with it the clock, depends on them. Buffers are those of one layer, used again for all layers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -32,8 +32,9 @@ struct Settings {
   std::int64_t channels = 768;
   std::int64_t heads = 12;
   std::int64_t vocabulary = 50304;
-  double block_ms = 60.0;
+  double block_ms = 100.0;
   double step_s = 3.0;
+  bool step_only = false;
   std::string search = "full";
   std::string cache;
   std::string json;
@@ -56,16 +57,17 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Median of blocks that take turns between the variants, in ns a launch.
+// Median of blocks that take turns between the variants, in ns a launch. The first 100 ms of a turn, while the clock still
+// follows the variant before, are not counted.
 std::vector<double> alternate(const std::vector<Launch>& variants, double block_ms, cudaStream_t stream) {
   std::vector<std::vector<double>> blocks(variants.size());
-  std::vector<int> counts;
-  for (const Launch& variant : variants) {
-    timed_ns(variant, 2, stream);
-    counts.push_back(std::max(3, static_cast<int>(block_ms * 1e6 / timed_ns(variant, 3, stream))));
-  }
-  for (int round = 0; round < 5; ++round) {
-    for (std::size_t i = 0; i < variants.size(); ++i) blocks[i].push_back(timed_ns(variants[i], counts[i], stream));
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      timed_ns(variants[i], 2, stream);
+      const double once_ns = timed_ns(variants[i], 5, stream);
+      timed_ns(variants[i], static_cast<int>(100e6 / once_ns) + 1, stream);
+      blocks[i].push_back(timed_ns(variants[i], static_cast<int>(block_ms * 1e6 / once_ns) + 1, stream));
+    }
   }
   std::vector<double> result;
   for (auto& times : blocks) result.push_back(median(times));
@@ -87,7 +89,7 @@ struct Layer {
 };
 
 struct Buffers {
-  DeviceBuffer<bf16> inp, weight, bias, out, aux;
+  DeviceBuffer<bf16> inp, weight, bias, out, aux, dout, dinp;
   DeviceBuffer<float> dweight, dbias;
 };
 
@@ -107,14 +109,14 @@ int run(const Settings& s) {
     b.inp = normal<bf16>(n * k.c, 1.0F, 1, stream);
     b.weight = normal<bf16>(k.oc * k.c, 0.02F, 2, stream);
     b.bias = normal<bf16>(k.oc, 0.02F, 3, stream);
-    b.out = normal<bf16>(n * k.oc, 1.0F, 4, stream);
+    b.out = DeviceBuffer<bf16>(n * k.oc);
+    b.dout = normal<bf16>(n * k.oc, 1.0F, 4, stream);
+    b.dinp = DeviceBuffer<bf16>(n * k.c);
     if (k.oc == 4 * c) b.aux = normal<bf16>(n * k.oc, 1.0F, 5, stream);
     b.dweight = normal<float>(k.oc * k.c, 0.02F, 6, stream);
     b.dbias = normal<float>(k.oc, 0.02F, 7, stream);
     buffers.push_back(std::move(b));
   }
-  // The gradient of the logits: each row of softmax minus one-hot is tiny except at the target; normal values stand
-  // for it.
   Matmul first({MatmulSearch::off, Fp32Math::fp32, std::size_t{64} << 20, ""});
   Matmul searched({matmul_search_from_name(s.search), Fp32Math::fp32, std::size_t{64} << 20, s.cache});
 
@@ -140,24 +142,24 @@ int run(const Settings& s) {
     };
     const auto input = [&b, n, k](const bf16* aux) {
       return [&b, n, k, aux](Matmul& m, cudaStream_t st) {
-        m.backward_input(b.inp.data(), b.out.data(), b.weight.data(), n, k.c, k.oc, st, aux);
+        m.backward_input(b.dinp.data(), b.dout.data(), b.weight.data(), n, k.c, k.oc, st, aux);
       };
     };
     const auto weight = [&b, n, k](bool accumulate, bool bias_gradient) {
       return [&b, n, k, accumulate, bias_gradient](Matmul& m, cudaStream_t st) {
-        m.backward_weight(b.dweight.data(), b.out.data(), b.inp.data(), n, k.c, k.oc, st, accumulate,
+        m.backward_weight(b.dweight.data(), b.dout.data(), b.inp.data(), n, k.c, k.oc, st, accumulate,
                           bias_gradient ? b.dbias.data() : nullptr);
       };
     };
     items.push_back({name + " forward" + (k.bias ? " bias" : ""), count, flops, forward(MatmulEpilogue::none, false)});
     if (name == "fc") {
       items.push_back({"fc forward bias+gelu+aux", 0, flops, forward(MatmulEpilogue::gelu, true)});
-      items.push_back({"fc forward bias+gelu", 0, flops, forward(MatmulEpilogue::gelu, false)});
+      if (!s.step_only) items.push_back({"fc forward bias+gelu", 0, flops, forward(MatmulEpilogue::gelu, false)});
     }
     items.push_back({name + " dinp", count, flops, input(nullptr)});
     if (name == "fcproj") items.push_back({"fcproj dinp dgelu", 0, flops, input(buffers[2].aux.data())});
     items.push_back({name + " dweight", count, flops, weight(false, false)});
-    if (k.bias) {
+    if (k.bias && !s.step_only) {
       items.push_back({name + " dweight add", 0, flops, weight(true, false)});
       if (searched.bias_gradient_fused<bf16>(n, k.c, k.oc, false)) {
         items.push_back({name + " dweight bgrad", 0, flops, weight(false, true)});
@@ -230,15 +232,20 @@ int run(const Settings& s) {
     Matmul* matmul;
     bool fused;
   };
-  for (const StepVariant& v : {StepVariant{"first answers", &first, false}, StepVariant{"searched", &searched, false},
-                               StepVariant{"searched, fused gelu", &searched, true}}) {
-    const Launch launch = [&](cudaStream_t st) { step(*v.matmul, v.fused, st); };
-    timed_ns(launch, 2, stream);
-    const int count = std::max(3, static_cast<int>(s.step_s * 1e9 / timed_ns(launch, 3, stream)));
-    const double time_ns = timed_ns(launch, count, stream);
-    fmt::print("step loop, {:<22}{:>9.3f} ms{:>9.0f} TFLOP/s  ({} steps)\n", v.name, time_ns / 1e6,
-               static_cast<double>(step_flops) / time_ns / 1e3, count);
-    report["step_loops"].push_back({{"name", v.name}, {"time_ns", time_ns}, {"flops", step_flops}, {"steps", count}});
+  const std::vector<StepVariant> step_variants = {{"first answers", &first, false},
+                                                  {"first answers, fused gelu", &first, true},
+                                                  {"searched", &searched, false},
+                                                  {"searched, fused gelu", &searched, true}};
+  std::vector<Launch> step_launches;
+  for (const StepVariant& v : step_variants) {
+    step_launches.push_back([&step, v](cudaStream_t st) { step(*v.matmul, v.fused, st); });
+  }
+  const std::vector<double> step_times = alternate(step_launches, s.step_s * 1e3 / 3.0, stream);
+  for (std::size_t i = 0; i < step_variants.size(); ++i) {
+    fmt::print("step loop, {:<28}{:>9.3f} ms{:>9.0f} TFLOP/s\n", step_variants[i].name, step_times[i] / 1e6,
+               static_cast<double>(step_flops) / step_times[i] / 1e3);
+    report["step_loops"].push_back(
+        {{"name", step_variants[i].name}, {"time_ns", step_times[i]}, {"flops", step_flops}});
   }
   for (const MatmulChoice& choice : searched.choices()) {
     fmt::print("choice {:<16}{:<14} C {:>5} OC {:>5} {} {:>4} tried, {:>8.1f} us, first {:>8.1f} us: {} ({})\n",
@@ -294,6 +301,7 @@ int main(int argc, char** argv) {
   app.add_option("--channels", s.channels, "channels")->check(CLI::PositiveNumber);
   app.add_option("--heads", s.heads, "heads")->check(CLI::PositiveNumber);
   app.add_option("--search", s.search, "off, fast or full")->check(CLI::IsMember({"off", "fast", "full"}));
+  app.add_flag("--step-only", s.step_only, "leave out the variants that the step loops do not use");
   app.add_option("--cache", s.cache, "matmul cache file");
   app.add_option("--block-ms", s.block_ms, "length of one timed block")->check(CLI::PositiveNumber);
   app.add_option("--step-s", s.step_s, "length of one step loop")->check(CLI::PositiveNumber);

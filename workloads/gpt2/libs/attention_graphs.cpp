@@ -29,7 +29,7 @@ std::int64_t causal_mask(CudnnGraph& g, const AttentionShape& s, std::int64_t sc
 
 }  // namespace
 
-AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape& s) {
+AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape& s, int skip) {
   AttentionForwardPlan p;
   p.q = g.tensor(CUDNN_DATA_BFLOAT16, rows_by_size(s), qkv_strides(s));
   p.k = g.tensor(CUDNN_DATA_BFLOAT16, swapped(rows_by_size(s)), swapped(qkv_strides(s)));
@@ -55,11 +55,12 @@ AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape&
   const std::int64_t probabilities = g.pointwise(CUDNN_POINTWISE_DIV, exponential, sum,
                                                  g.virtual_tensor(CUDNN_DATA_BFLOAT16, rows_by_rows(s)));
   g.matmul(probabilities, p.v, p.out);
-  p.plan = g.build("attention forward");
+  p.plan = g.build("attention forward", skip);
   return p;
 }
 
-AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShape& s, bool deterministic) {
+AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShape& s, bool deterministic,
+                                               int skip) {
   AttentionBackwardPlan p;
   p.q = g.tensor(CUDNN_DATA_BFLOAT16, rows_by_size(s), qkv_strides(s));
   p.k = g.tensor(CUDNN_DATA_BFLOAT16, swapped(rows_by_size(s)), swapped(qkv_strides(s)));
@@ -114,7 +115,7 @@ AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShap
     g.matmul(ds, k_rows, p.dq_sum);
     g.pointwise(CUDNN_POINTWISE_IDENTITY, p.dq_sum, p.dq);
   }
-  p.plan = g.build("attention backward");
+  p.plan = g.build("attention backward", skip);
   return p;
 }
 

@@ -30,7 +30,8 @@ struct AttentionBackwardPlan {
   std::int64_t dq_sum = 0, row_sum = 0, scale = 0, minus_infinity = 0, one = 0;
 };
 
-AttentionForwardPlan build_attention_forward(CudnnGraph graph, const AttentionShape& shape);
-AttentionBackwardPlan build_attention_backward(CudnnGraph graph, const AttentionShape& shape, bool deterministic);
+AttentionForwardPlan build_attention_forward(CudnnGraph graph, const AttentionShape& shape, int skip = 0);
+AttentionBackwardPlan build_attention_backward(CudnnGraph graph, const AttentionShape& shape, bool deterministic,
+                                               int skip = 0);
 
 }  // namespace ridgeline::gpt2

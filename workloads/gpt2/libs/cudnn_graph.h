@@ -87,8 +87,9 @@ class CudnnGraph {
   std::int64_t reduce(cudnnReduceTensorOp_t op, std::int64_t x, std::int64_t out);
   std::int64_t reshape(std::int64_t x, std::int64_t out);
 
-  // what names the graph in errors.
-  CudnnPlan build(const char* what);
+  // what names the graph in errors. skip: of the engine configurations that cuDNN accepts, in the heuristics' order, how
+  // many to pass over.
+  CudnnPlan build(const char* what, int skip = 0);
 
  private:
   std::int64_t add_tensor(cudnnDataType_t type, const Dims& dims, const Dims& strides, bool is_virtual, bool by_value);

@@ -14,12 +14,15 @@
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/device_fill.h"
 #include "gpt2/libs/library_error.h"
+#include "gpt2/libs/matmul_tiles.h"
 
 namespace ridgeline::gpt2 {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kVariationBudget_s = 4.0;
+
+using Clock = std::chrono::steady_clock;
 
 struct Candidate {
   cublasLtMatmulAlgo_t algo{};
@@ -198,29 +201,53 @@ T capability(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t
   return value;
 }
 
-// algo with one setting changed, for every setting and every value that the algorithm claims.
+// Tiles that the algorithm claims; of a long list only the large ones.
+std::vector<std::uint32_t> tiles_of(const cublasLtMatmulAlgo_t& algo) {
+  std::vector<std::uint32_t> tiles = list_capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_TILE_IDS);
+  if (tiles.size() <= 64) return tiles;
+  std::erase_if(tiles, [](std::uint32_t tile) {
+    return std::find(std::begin(kLargeTiles), std::end(kLargeTiles), tile) == std::end(kLargeTiles);
+  });
+  return tiles;
+}
+
+// Every tile with the clusters of one and two blocks: the two settings that decide most, and not independently.
+std::vector<cublasLtMatmulAlgo_t> tile_grid(const cublasLtMatmulAlgo_t& seed) {
+  std::vector<cublasLtMatmulAlgo_t> result;
+  for (const std::uint32_t tile : tiles_of(seed)) {
+    for (const std::uint16_t cluster : {std::uint16_t{CUBLASLT_CLUSTER_SHAPE_1x1x1},
+                                        std::uint16_t{CUBLASLT_CLUSTER_SHAPE_2x1x1},
+                                        std::uint16_t{CUBLASLT_CLUSTER_SHAPE_1x2x1}}) {
+      cublasLtMatmulAlgo_t algo = seed;
+      if (set_config(algo, CUBLASLT_ALGO_CONFIG_TILE_ID, tile) &&
+          set_config(algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, cluster)) {
+        result.push_back(algo);
+      }
+    }
+  }
+  return result;
+}
+
+// algo with one of the other settings changed, for every value that the algorithm claims.
 std::vector<cublasLtMatmulAlgo_t> variations(const cublasLtMatmulAlgo_t& algo) {
   std::vector<cublasLtMatmulAlgo_t> result;
   const auto add = [&](auto change) {
     cublasLtMatmulAlgo_t changed = algo;
     if (change(changed)) result.push_back(changed);
   };
-  for (const std::uint32_t tile : list_capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_TILE_IDS)) {
-    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_TILE_ID, tile); });
+  const auto custom_max = capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX);
+  for (std::uint32_t custom = 0; custom <= static_cast<std::uint32_t>(std::clamp(custom_max, 0, 31)); ++custom) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, custom); });
+  }
+  const auto swizzle_max = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT);
+  for (std::uint32_t swizzle = 0; swizzle <= std::min(swizzle_max, 8U); ++swizzle) {
+    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, swizzle); });
   }
   for (const std::uint32_t stages : list_capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_STAGES_IDS)) {
     add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_STAGES_ID, stages); });
   }
-  for (std::uint16_t cluster = CUBLASLT_CLUSTER_SHAPE_AUTO; cluster < CUBLASLT_CLUSTER_SHAPE_END; ++cluster) {
+  for (std::uint16_t cluster = CUBLASLT_CLUSTER_SHAPE_AUTO; cluster <= CUBLASLT_CLUSTER_SHAPE_4x2x1; ++cluster) {
     add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, cluster); });
-  }
-  const auto swizzle_count = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT);
-  for (std::uint32_t swizzle = 0; swizzle <= std::min(swizzle_count, 8U); ++swizzle) {
-    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, swizzle); });
-  }
-  const auto custom_max = capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX);
-  for (std::uint32_t custom = 0; custom <= static_cast<std::uint32_t>(std::clamp(custom_max, 0, 31)); ++custom) {
-    add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, custom); });
   }
   if (capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT) != 0) {
     const auto schemes = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK);
@@ -228,7 +255,7 @@ std::vector<cublasLtMatmulAlgo_t> variations(const cublasLtMatmulAlgo_t& algo) {
       return set_config(x, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{1}) &&
              set_config(x, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
     });
-    for (const std::int32_t split : {2, 3, 4, 5, 6, 8, 10, 11, 12, 16, 22}) {
+    for (const std::int32_t split : {2, 3, 4, 5, 6, 7, 8, 11, 16}) {
       // Only reductions in the compute type: sums stay FP32.
       for (const std::uint32_t scheme : {std::uint32_t{CUBLASLT_REDUCTION_SCHEME_INPLACE},
                                          std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}}) {
@@ -271,43 +298,51 @@ std::vector<Candidate> heuristic_candidates(cublasLtHandle_t handle, const Matmu
 
 // One quick measurement: slow ones are given up after a single run.
 double quick_time(Trial& trial, const Candidate& candidate, int repeats, double best_ns) {
-  const double first_ns = trial.time(candidate, 1);
-  if (first_ns > 3.0 * best_ns) return first_ns;
-  const double second_ns = trial.time(candidate, repeats);
-  if (second_ns > 1.3 * best_ns) return second_ns;
-  return std::min(second_ns, trial.time(candidate, repeats));
+  if (trial.time(candidate, 1) == kNever) return kNever;  // also loads the kernel
+  const double single_ns = trial.time(candidate, 1);
+  if (single_ns > 1.25 * best_ns) return single_ns;
+  return std::min(trial.time(candidate, repeats), trial.time(candidate, repeats));
 }
 
+// Adds to candidates: the tile grid of the best one, then settings of the best few varied one at a time, again and again
+// from what that finds, until nothing new is among the best or the time is over.
 void vary(cublasLtHandle_t handle, const MatmulProblem& problem, const LtOperation& operation, Trial& trial,
           int repeats, std::vector<Candidate>& candidates) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Clock::time_point begin = Clock::now();
   std::set<AlgoBytes> seen;
   std::set<AlgoBytes> varied;
   for (const Candidate& candidate : candidates) seen.insert(bytes_of(candidate.algo));
+  sort_by_time(candidates);
+  double best_ns = candidates.front().time_ns;
+  // False when the time is over.
+  const auto try_all = [&](const std::vector<cublasLtMatmulAlgo_t>& algos) {
+    for (const cublasLtMatmulAlgo_t& algo : algos) {
+      if (!seen.insert(bytes_of(algo)).second) continue;
+      Candidate candidate{algo, 0, kNever, {}};
+      if (operation.check(handle, algo, &candidate.workspace_bytes) != CUBLAS_STATUS_SUCCESS ||
+          candidate.workspace_bytes > problem.workspace_bytes) {
+        continue;
+      }
+      candidate.time_ns = quick_time(trial, candidate, repeats, best_ns);
+      best_ns = std::min(best_ns, candidate.time_ns);
+      candidates.push_back(std::move(candidate));
+      if (std::chrono::duration<double>(Clock::now() - begin).count() > kVariationBudget_s) return false;
+    }
+    return true;
+  };
+  const cublasLtMatmulAlgo_t best = candidates.front().algo;
+  if (!try_all(tile_grid(best))) return;
   for (int round = 0; round < 4; ++round) {
     sort_by_time(candidates);
     std::vector<cublasLtMatmulAlgo_t> seeds;
-    for (const Candidate& candidate : candidates) {
-      if (seeds.size() == 3) break;
-      if (candidate.time_ns < kNever && varied.insert(bytes_of(candidate.algo)).second) seeds.push_back(candidate.algo);
+    for (std::size_t i = 0; i < std::min<std::size_t>(candidates.size(), 8); ++i) {
+      if (candidates[i].time_ns < kNever && varied.insert(bytes_of(candidates[i].algo)).second) {
+        seeds.push_back(candidates[i].algo);
+      }
     }
     if (seeds.empty()) return;
-    double best_ns = candidates.front().time_ns;
     for (const cublasLtMatmulAlgo_t& seed : seeds) {
-      for (const cublasLtMatmulAlgo_t& algo : variations(seed)) {
-        if (!seen.insert(bytes_of(algo)).second) continue;
-        Candidate candidate{algo, 0, kNever, {}};
-        if (operation.check(handle, algo, &candidate.workspace_bytes) != CUBLAS_STATUS_SUCCESS ||
-            candidate.workspace_bytes > problem.workspace_bytes) {
-          continue;
-        }
-        candidate.time_ns = quick_time(trial, candidate, repeats, best_ns);
-        best_ns = std::min(best_ns, candidate.time_ns);
-        candidates.push_back(std::move(candidate));
-        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > kVariationBudget_s) {
-          return;
-        }
-      }
+      if (!try_all(variations(seed))) return;
     }
   }
 }
@@ -407,12 +442,17 @@ MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& prob
     for (const Candidate& candidate : finalists) {
       if (last.size() < 4 || bytes_of(candidate.algo) == default_bytes) last.push_back(candidate);
     }
-    const int block = static_cast<int>(std::clamp(50e6 / guess_ns, 4.0, 2000.0));
-    for (Candidate& candidate : last) candidate.rounds_ns.clear();
-    for (int round = 0; round < 3; ++round) {
-      for (Candidate& candidate : last) candidate.rounds_ns.push_back(trial->time(candidate, block));
+    // Each alone and long: under the power limit the algorithm that needs less energy gets the higher clock. The first
+    // part of a block, while the clock still follows the one before, is not counted.
+    const int lead = static_cast<int>(std::clamp(80e6 / guess_ns, 4.0, 4000.0));
+    const int block = static_cast<int>(std::clamp(160e6 / guess_ns, 4.0, 8000.0));
+    for (Candidate& candidate : last) candidate.time_ns = kNever;
+    for (int round = 0; round < 2; ++round) {
+      for (Candidate& candidate : last) {
+        trial->time(candidate, lead);
+        candidate.time_ns = std::min(candidate.time_ns, trial->time(candidate, block));
+      }
     }
-    for (Candidate& candidate : last) candidate.time_ns = median(candidate.rounds_ns);
     finalists = std::move(last);
     sort_by_time(finalists);
   }

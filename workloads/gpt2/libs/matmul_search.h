@@ -3,10 +3,11 @@
 // Method
 //   1. candidates: cuBLASLt's heuristic answers under several workspace limits, without repetitions. Its first answer
 //      under the full workspace is the default choice, to compare with
-//   2. each runs a few times; full also varies the best of them, one setting at a time, over what cuBLASLt says
-//      the algorithm can do, and goes on from what was found
+//   2. each runs a few times. full adds the best one's algorithm with every tile and the small clusters, then varies the
+//      other settings of the best few, one at a time, over what cuBLASLt says the algorithm can do, and goes on from
+//      what that finds
 //   3. the best eight and the default take turns in rounds, so that clock and temperature drift hit all alike: median.
-//      full decides among the best four in blocks long enough for the power limit to act
+//      full then runs the best four and the default alone, each long enough for the power limit to act
 //   4. the winner's result is compared with the default's on the same data; a winner that differs by more than rounding
 //      is dropped for the next one
 // Trials run on buffers allocated here, filled with random values, of the problem's sizes and alignments.
