@@ -86,8 +86,8 @@ Result<PeakSource> parse_peak_source(std::string_view text) {
   for (const PeakSource source : kSources) {
     if (text == to_string(source)) return source;
   }
-  return Failure{ErrorKind::usage,
-                 "'" + std::string(text) + "' is no source of a peak: use spec, clock, measured or counter"};
+  return Failure{ErrorKind::usage, std::string(text).insert(0, 1, '\'') +
+                                       "' is no source of a peak: use spec, clock, measured or counter"};
 }
 
 Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,

@@ -1,0 +1,158 @@
+#include "ridgeline/analyzer/quality.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fabricated_model.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kDuration;
+using testing::kGpcCycles;
+using testing::kRead;
+using testing::kTensor;
+using testing::kWritten;
+
+Quality assess(FabricatedModel& f) {
+  f.done();
+  const StepAnalysis steps = analyze_steps(f.model).value();
+  return assess_quality(f.model, steps, analyze_utilisation(f.model, steps));
+}
+
+const Finding* find(const Quality& quality, std::string_view code) {
+  const auto found = std::find_if(quality.findings.begin(), quality.findings.end(),
+                                  [&](const Finding& f) { return f.code == code; });
+  return found == quality.findings.end() ? nullptr : &*found;
+}
+
+// Two timeline launches of 100 µs and 300 µs; the first replayed with the given duration.
+FabricatedModel sample(double replay_ns) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("a", 1'000'000, 1'100'000);
+  f.launch("b", 1'100'000, 1'400'000);
+  f.step("replay");
+  f.launch("a", 9'000'000, 9'100'000);
+  f.counters(
+      {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 5}, {kDuration, replay_ns}, {kGpcCycles, replay_ns * 1.8}});
+  return f;
+}
+
+TEST(Quality, CoverageIsOfKernelTimeAndEveryLaunchIsExplained) {
+  FabricatedModel f = sample(100e3);
+  const Quality q = assess(f);
+  EXPECT_DOUBLE_EQ(q.dram_coverage, 0.25);
+  EXPECT_DOUBLE_EQ(q.compute_coverage, 0.25);
+  EXPECT_DOUBLE_EQ(q.coverage, 0.25);
+  EXPECT_DOUBLE_EQ(q.explained_share, 1.0);
+  ASSERT_NE(find(q, "t2.coverage"), nullptr);
+  EXPECT_NE(find(q, "missing.not_replayed"), nullptr);
+}
+
+TEST(Quality, CompleteOnlyIfNothingIsMissing) {
+  struct Case {
+    const char* name;
+    store::Completeness row;
+    const char* code;  // nullptr: complete
+  };
+  const Case cases[] = {
+      {"fine", {.process_id = 1, .launches_seen = 3, .kernel_records = 3, .profiler_records = 8}, nullptr},
+      {"missing record", {.process_id = 1, .launches_seen = 3, .kernel_records = 2}, "completeness.launches"},
+      {"dropped", {.process_id = 1, .dropped_records = 1}, "completeness.dropped"},
+      {"spool full", {.process_id = 1, .lost_spool_records = 4}, "completeness.dropped"},
+      {"no time", {.process_id = 1, .zero_timestamps = 1}, "completeness.zero_timestamps"},
+      {"cut", {.process_id = 1, .truncated_bytes = 9}, "completeness.truncated"},
+  };
+  for (const Case& c : cases) {
+    FabricatedModel f = sample(100e3);
+    f.model.completeness = {c.row};
+    const Quality q = assess(f);
+    EXPECT_EQ(q.complete, c.code == nullptr) << c.name;
+    if (c.code != nullptr) {
+      EXPECT_NE(find(q, c.code), nullptr) << c.name;
+    }
+  }
+  FabricatedModel f = sample(100e3);
+  f.model.completeness.clear();
+  EXPECT_FALSE(assess(f).complete);
+  EXPECT_NE(find(assess(f), "completeness.unknown"), nullptr);
+}
+
+TEST(Quality, DisagreementOfReplayAndTimelineIsFlagged) {
+  for (const auto& [replay_ns, flagged] :
+       {std::pair(109e3, false), {111e3, true}, {89e3, true}, {91e3, false}}) {
+    FabricatedModel f = sample(replay_ns);
+    const Quality q = assess(f);
+    EXPECT_EQ(q.disagreements.size(), flagged ? 1U : 0U) << replay_ns;
+    if (flagged) {
+      EXPECT_NEAR(q.disagreements[0].ratio, replay_ns / 100e3 - 1, 1e-12);
+      EXPECT_NE(find(q, "t2.disagreement"), nullptr);
+    }
+  }
+  FabricatedModel f;  // 19 µs: below the floor
+  f.step("timeline");
+  f.launch("a", 1'000'000, 1'019'000);
+  f.step("replay");
+  f.launch("a", 9'000'000, 9'019'000);
+  f.counters({{kDuration, 40e3}});
+  EXPECT_TRUE(assess(f).disagreements.empty());
+}
+
+TEST(Quality, ClocksOfTheTimelineAreSummarised) {
+  FabricatedModel f = sample(100e3);
+  const auto clock = [&](std::int64_t time, std::int64_t mhz, std::int64_t watt, std::int64_t reasons) {
+    f.model.clock_samples.push_back({1, time, mhz * 1'000'000, 3'201'000'000, watt * 1000, 60, reasons});
+  };
+  clock(500'000, 300, 80, 1);  // before the timeline
+  clock(1'000'000, 1980, 500, 0);
+  clock(1'200'000, 1700, 700, 0x4);
+  clock(1'400'000, 1800, 690, 0x4 | 0x20);
+  clock(8'000'000, 345, 80, 1);  // after it
+  const Quality q = assess(f);
+  ASSERT_EQ(q.clocks.size(), 1U);
+  const ClockSummary& c = q.clocks[0];
+  EXPECT_EQ(c.samples, 3);
+  EXPECT_DOUBLE_EQ(*c.sm_clock_min_hz, 1.70e9);
+  EXPECT_DOUBLE_EQ(*c.sm_clock_median_hz, 1.80e9);
+  EXPECT_DOUBLE_EQ(*c.sm_clock_max_hz, 1.98e9);
+  EXPECT_DOUBLE_EQ(*c.power_max_w, 700);
+  EXPECT_EQ(c.throttle_reasons, (std::vector<std::string>{"power limit", "thermal (software)"}));
+  EXPECT_NEAR(c.throttled_share, 2.0 / 3, 1e-12);
+  EXPECT_NE(find(q, "clock.spread"), nullptr);
+  EXPECT_NE(find(q, "clock.throttled"), nullptr);
+  EXPECT_EQ(find(q, "clock.replay_differs"), nullptr);  // replay ran at 1.8 GHz too
+}
+
+TEST(Quality, ReplayAtAnotherClockIsNamed) {
+  FabricatedModel f = sample(100e3);
+  f.model.clock_samples.push_back({1, 1'000'000, 1'400'000'000, {}, {}, {}, {}});
+  ASSERT_NE(find(assess(f), "clock.replay_differs"), nullptr);
+}
+
+TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
+  FabricatedModel f = sample(100e3);
+  f.model.completeness = {{.process_id = 1, .launches_seen = 9, .kernel_records = 8}};
+  f.model.tier_statuses = {
+      {1, "T0", "ok", {}}, {1, "T2", "partial", "2 of 4 steps"}, {1, "T1", "refused", "no"}};
+  f.model.messages = {{.id = 1, .severity = "warning", .text = "careful"},
+                      {.id = 2, .severity = "info", .text = "hm"}};
+  f.model.run->end_ns.reset();
+  f.model.run->exit_status = 2;
+  const Quality q = assess(f);
+  EXPECT_EQ(q.tiers.size(), 3U);
+  EXPECT_EQ(q.findings.front().severity, Severity::error);
+  for (std::size_t i = 1; i < q.findings.size(); ++i) {
+    EXPECT_GE(q.findings[i - 1].severity, q.findings[i].severity);
+  }
+  for (const char* code :
+       {"tier.partial", "tier.refused", "collector", "run.interrupted", "run.exit_status"}) {
+    EXPECT_NE(find(q, code), nullptr) << code;
+  }
+  EXPECT_NE(find(q, "tier.partial")->text.find("2 of 4 steps"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,254 @@
+#include "ridgeline/analyzer/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "fabricated_model.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kDuration;
+using testing::kRead;
+using testing::kTensor;
+using testing::kWritten;
+
+struct Ranked {
+  StepAnalysis steps;
+  UtilisationAnalysis utilisation;
+  Ranking ranking;
+};
+
+Ranked rank(const Model& model, const RankOptions& options = {}) {
+  Ranked r;
+  r.steps = analyze_steps(model).value();
+  r.utilisation = analyze_utilisation(model, r.steps);
+  r.ranking = rank_kernels(model, r.steps, r.utilisation, options);
+  return r;
+}
+
+struct Spec {
+  const char* kernel;
+  std::int64_t start_ns, end_ns;
+  double dram, tensor;  // utilisation; negative: not replayed
+};
+
+// A timeline step of these launches and a replay step that measures what the table says. Peak: 1000 bytes/ns.
+FabricatedModel build(const std::vector<Spec>& specs, std::int64_t step_end_ns = 0) {
+  FabricatedModel f;
+  f.step("timeline");
+  for (const Spec& s : specs) f.launch(s.kernel, s.start_ns, s.end_ns);
+  if (step_end_ns > 0) {
+    f.step("timeline");  // closes the first step
+    f.launch("closing", step_end_ns, step_end_ns + 10);
+  }
+  f.step("replay");
+  for (const Spec& s : specs) {
+    f.launch(s.kernel, s.start_ns + 1'000'000'000, s.end_ns + 1'000'000'000);
+    const auto t = static_cast<double>(s.end_ns - s.start_ns);
+    if (s.dram >= 0)
+      f.counters({{kRead, s.dram * t * 1000}, {kWritten, 0}, {kTensor, s.tensor * 100}, {kDuration, t}});
+  }
+  f.done();
+  return f;
+}
+
+const RankRow& row(const Ranking& ranking, std::string_view key) {
+  const auto found =
+      std::find_if(ranking.rows.begin(), ranking.rows.end(), [&](const RankRow& r) { return r.key == key; });
+  if (found == ranking.rows.end()) throw std::runtime_error("no row " + std::string(key));
+  return *found;
+}
+
+TEST(Ranking, WeightedImpactByHand) {
+  // Step of 1000 µs.        t µs  u     saved at 0.70      saved at 0.85
+  // bad                     200   0.35  200·(1−.5) = 100   200·(1−.411765) = 117.647
+  // mixed, first            100   0.14  100·(1−.2) = 80    100·(1−.164706) = 83.529
+  // mixed, second           300   0.77  0                  300·(1−.905882) = 28.235
+  // good                    100   0.90  0                  0
+  FabricatedModel f = build({{"good", 1'000'000, 1'100'000, 0.90, 0.10},
+                             {"mixed", 1'100'000, 1'200'000, 0.14, 0.05},
+                             {"mixed", 1'200'000, 1'500'000, 0.20, 0.77},
+                             {"bad", 1'500'000, 1'700'000, 0.35, 0.30}},
+                            2'000'000);
+  const Ranked r = rank(f.model);
+  ASSERT_EQ(r.ranking.rows.size(), 3U);
+  EXPECT_EQ(r.ranking.rows[0].key, "bad");
+  EXPECT_EQ(r.ranking.rows[1].key, "mixed");
+  EXPECT_EQ(r.ranking.rows[2].key, "good");
+
+  const RankRow& bad = r.ranking.rows[0];
+  EXPECT_EQ(bad.calls, 1);
+  EXPECT_EQ(bad.time_ns, 200'000);
+  EXPECT_DOUBLE_EQ(bad.step_share, 0.2);
+  EXPECT_NEAR(bad.saved_target_ns, 100'000, 1e-6);
+  EXPECT_NEAR(bad.saved_stretch_ns, 117'647.0588, 1e-3);
+  EXPECT_NEAR(bad.saved_target_share, 0.1, 1e-12);
+  EXPECT_EQ(bad.limiter_kind, LimiterKind::dram);
+  EXPECT_EQ(bad.tier, "T2");
+  EXPECT_FALSE(bad.saved_target_error_ns.has_value());  // one replay step: no error known
+
+  const RankRow& mixed = r.ranking.rows[1];
+  EXPECT_EQ(mixed.calls, 2);
+  EXPECT_NEAR(mixed.saved_target_ns, 80'000, 1e-6);
+  EXPECT_NEAR(mixed.saved_stretch_ns, 83'529.4118 + 28'235.2941, 1e-3);
+  EXPECT_NEAR(mixed.dram->value, (0.14 * 100 + 0.20 * 300) / 400, 1e-12);
+  EXPECT_NEAR(mixed.compute->value, (0.05 * 100 + 0.77 * 300) / 400, 1e-12);
+  EXPECT_NEAR(*mixed.limiter, (0.14 * 100 + 0.77 * 300) / 400, 1e-12);
+  EXPECT_EQ(mixed.limiter_kind, LimiterKind::compute);
+  EXPECT_EQ(mixed.compute_pipe, "tensor");
+
+  const RankTotals& totals = r.ranking.totals;
+  EXPECT_EQ(totals.step_ns, 1'000'000);
+  EXPECT_EQ(totals.calls, 4);
+  EXPECT_EQ(totals.time_ns, 700'000);
+  EXPECT_NEAR(totals.saved_target_ns, 180'000, 1e-6);
+  EXPECT_NEAR(totals.saved_target_share, 0.18, 1e-12);
+  EXPECT_NEAR(totals.saved_target_exposed_ns, 180'000, 1e-6);
+  EXPECT_NEAR(totals.time_share_at_target, 400.0 / 700, 1e-12);
+  EXPECT_NEAR(totals.time_share_at_stretch, 100.0 / 700, 1e-12);
+  EXPECT_EQ(totals.measured_time_ns, 700'000);
+}
+
+TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
+  FabricatedModel f = build({{"unmeasured", 1'000'000, 1'200'000, -1, -1},
+                             {"tiny", 1'200'000, 1'202'000, 0.01, 0.01},
+                             {"idle", 1'300'000, 1'400'000, 0.0, 0.0},
+                             {"slow", 1'400'000, 1'500'000, 0.07, 0.0}});
+  const Ranked r = rank(f.model);
+  EXPECT_EQ(r.ranking.rows[0].key, "slow");
+  const RankRow& unmeasured = row(r.ranking, "unmeasured");
+  EXPECT_EQ(unmeasured.unmeasured_time_ns, 200'000);
+  EXPECT_EQ(unmeasured.unmeasured_calls, 1);
+  EXPECT_DOUBLE_EQ(unmeasured.saved_target_ns, 0);
+  EXPECT_EQ(unmeasured.missing, MissingReason::not_replayed);
+  EXPECT_FALSE(unmeasured.reason.empty());
+  EXPECT_EQ(unmeasured.tier, "T0");
+  EXPECT_FALSE(unmeasured.limiter.has_value());
+  EXPECT_EQ(row(r.ranking, "tiny").launch_bound_time_ns, 2'000);
+  EXPECT_DOUBLE_EQ(row(r.ranking, "tiny").saved_target_ns, 0);
+  EXPECT_EQ(row(r.ranking, "idle").no_roof_time_ns, 100'000);
+  EXPECT_DOUBLE_EQ(row(r.ranking, "idle").saved_target_ns, 0);
+  EXPECT_NEAR(r.ranking.totals.saved_target_ns, 90'000, 1e-6);
+  EXPECT_EQ(r.ranking.totals.unmeasured_time_ns, 200'000);
+  EXPECT_EQ(r.ranking.totals.launch_bound_calls, 1);
+  EXPECT_EQ(r.ranking.totals.no_roof_calls, 1);
+}
+
+TEST(Ranking, ErrorsAddInQuadrature) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'100'000);
+  f.launch("k", 1'100'000, 1'200'000);
+  for (const double bytes : {34e6, 36e6}) {  // mean 35 MB, standard error 1 MB: u = 0.35 ± 0.01
+    f.step("replay");
+    for (int i = 0; i < 2; ++i) {
+      f.launch("k", 9'000'000, 9'100'000);
+      f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, 0}});
+    }
+  }
+  const RankRow k = rank(f.done()).ranking.rows.at(0);
+  EXPECT_NEAR(k.dram->value, 0.35, 1e-12);
+  EXPECT_NEAR(*k.dram->error, 0.01 / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(*k.saved_target_error_ns, std::sqrt(2.0) * 100'000 * 0.01 / 0.70, 1e-6);
+}
+
+TEST(Ranking, ConcurrentLaunchesShareTheTimeTheyCanSave) {
+  // a alone for 100 µs, a and b together for 100 µs: exposed a 150, b 50. Both at 0.35, so half is saved.
+  FabricatedModel f = build({{"a", 1'000'000, 1'200'000, 0.35, 0}, {"b", 1'100'000, 1'200'000, 0.35, 0}});
+  const Ranked r = rank(f.model);
+  EXPECT_NEAR(r.ranking.totals.saved_target_ns, 150'000, 1e-6);
+  EXPECT_NEAR(r.ranking.totals.saved_target_exposed_ns, 100'000, 1e-6);
+}
+
+TEST(Ranking, EveryKeyGroupsAsItSays) {
+  FabricatedModel f =
+      build({{"a<1>", 1'000'000, 1'100'000, 0.5, 0.1}, {"a<2>", 1'100'000, 1'200'000, 0.5, 0.1}});
+  for (auto& [id, kernel] : f.model.kernels) {
+    kernel.normalised_name = "a";
+    kernel.kernel_class = "gemm";
+  }
+  f.model.strings[1] = "step / forward";
+  f.model.launches[0].nvtx_path_id = 1;
+  f.model.launches[1].grid.x = 2;
+  f.model.launches[3].grid.x = 2;
+  const std::pair<RankKey, std::vector<std::string>> expected[] = {
+      {RankKey::kernel, {"a<1>", "a<2>"}},
+      {RankKey::kernel_and_grid, {"a<1> [1,1,1]", "a<2> [2,1,1]"}},
+      {RankKey::family, {"a"}},
+      {RankKey::kernel_class, {"gemm"}},
+      {RankKey::nvtx_path, {"(no range)", "step / forward"}},
+      {RankKey::launch, {"#0 a<1>", "#1 a<2>"}},
+  };
+  for (const auto& [key, keys] : expected) {
+    const Ranking ranking = rank(f.model, {.key = key}).ranking;
+    std::vector<std::string> got;
+    for (const RankRow& r : ranking.rows) got.push_back(r.key);
+    std::sort(got.begin(), got.end());
+    EXPECT_EQ(got, keys) << to_string(key);
+    EXPECT_EQ(parse_rank_key(to_string(key)).value(), key);
+  }
+  EXPECT_EQ(parse_rank_key("colour").failure().kind, ErrorKind::usage);
+}
+
+TEST(Ranking, ReplayDisagreementIsOfTheWholeRow) {
+  FabricatedModel f = build({{"k", 1'000'000, 1'100'000, 0.5, 0.1}});
+  f.counters({{kDuration, 100e3}});
+  for (auto& value : f.model.launch_metrics) {
+    if (f.model.metrics[value.metric_id].name == kDuration) value.value = 125e3;
+  }
+  EXPECT_NEAR(*rank(f.done()).ranking.rows[0].replay_disagreement, 0.25, 1e-12);
+}
+
+// Random steps: rows add up to totals, parts to wholes, and the order of launches changes nothing.
+TEST(Ranking, RandomStepsAddUpAndDoNotDependOnOrder) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> unit(0, 1);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<Spec> specs;
+    std::int64_t at = 1'000'000;
+    static constexpr const char* kNames[] = {"a", "b", "c", "d", "e"};
+    for (int i = 0; i < 30; ++i) {
+      const auto length = static_cast<std::int64_t>(unit(random) * 50'000) + 1;
+      specs.push_back(
+          {kNames[random() % 5], at, at + length, unit(random) < 0.2 ? -1 : unit(random), unit(random)});
+      at += static_cast<std::int64_t>(unit(random) * 40'000);  // overlaps now and then
+    }
+    const Ranked r = rank(build(specs).model);
+    double saved = 0, stretch = 0;
+    std::int64_t time = 0;
+    for (const RankRow& x : r.ranking.rows) {
+      saved += x.saved_target_ns;
+      stretch += x.saved_stretch_ns;
+      time += x.time_ns;
+      EXPECT_EQ(x.time_ns,
+                x.measured_time_ns + x.launch_bound_time_ns + x.no_roof_time_ns + x.unmeasured_time_ns);
+      EXPECT_EQ(x.calls, x.measured_calls + x.launch_bound_calls + x.no_roof_calls + x.unmeasured_calls);
+      EXPECT_LE(x.saved_target_ns, x.saved_stretch_ns + 1e-6);
+      EXPECT_LE(x.saved_stretch_ns, static_cast<double>(x.measured_time_ns) + 1e-6);
+    }
+    EXPECT_NEAR(saved, r.ranking.totals.saved_target_ns, 1e-3);
+    EXPECT_NEAR(stretch, r.ranking.totals.saved_stretch_ns, 1e-3);
+    EXPECT_EQ(time, r.ranking.totals.time_ns);
+    EXPECT_LE(r.ranking.totals.saved_target_exposed_ns, r.ranking.totals.saved_target_ns + 1e-3);
+
+    // The same launches written into the capture in another order (ordinals and times stay theirs).
+    FabricatedModel shuffled = build(specs);
+    std::shuffle(shuffled.model.launches.begin(), shuffled.model.launches.end(), random);
+    std::shuffle(shuffled.model.launch_metrics.begin(), shuffled.model.launch_metrics.end(), random);
+    const Ranked s = rank(shuffled.done());
+    ASSERT_EQ(s.utilisation.launches.size(), r.utilisation.launches.size());
+    for (std::size_t i = 0; i < r.utilisation.launches.size(); ++i) {
+      EXPECT_EQ(s.utilisation.launches[i].limiter_utilisation, r.utilisation.launches[i].limiter_utilisation);
+      EXPECT_EQ(s.utilisation.launches[i].status, r.utilisation.launches[i].status);
+    }
+    EXPECT_DOUBLE_EQ(s.ranking.totals.saved_target_ns, r.ranking.totals.saved_target_ns);
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

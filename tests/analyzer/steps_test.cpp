@@ -1,0 +1,170 @@
+#include "ridgeline/analyzer/steps.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fabricated_model.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+
+bool has(const Findings& findings, std::string_view code) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+}
+
+// One launch a step, half the step long; steps begin at `starts`, the last ends with its launch.
+FabricatedModel steps_at(const std::vector<std::pair<const char*, std::int64_t>>& starts) {
+  FabricatedModel f;
+  for (const auto& [phase, start] : starts) {
+    f.step(phase);
+    f.launch("k", start, start + 50);
+  }
+  return f;
+}
+
+TEST(Steps, DurationRunsToTheNextStepOfTheSamePhase) {
+  //                          0: 100, closed   1: open (phase changes)  2: 300, closed  3: open, the last
+  FabricatedModel f = steps_at({{"timeline", 1000}, {"timeline", 1100}, {"replay", 9000}, {"replay", 9300}});
+  const auto steps = summarise_steps(f.done());
+  ASSERT_EQ(steps.size(), 4U);
+  const std::pair<std::int64_t, bool> expected[] = {{100, true}, {50, false}, {300, true}, {50, false}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(steps[i].gpu_duration_ns, expected[i].first) << i;
+    EXPECT_EQ(steps[i].closed, expected[i].second) << i;
+    EXPECT_EQ(steps[i].kernel_time_ns, 50) << i;
+    EXPECT_EQ(steps[i].launches, 1) << i;
+  }
+}
+
+TEST(Steps, CopiesAndSetsBeforeTheFirstKernelBeginTheStep) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.copy(900, 950, 8);
+  f.launch("k", 1000, 1100);
+  f.set(1100, 1200, 8);
+  const auto steps = summarise_steps(f.done());
+  EXPECT_EQ(steps[0].gpu_start_ns, 900);
+  EXPECT_EQ(steps[0].gpu_duration_ns, 300);
+}
+
+TEST(Steps, RepresentativeIsTheLowerMedianOfClosedTimelineSteps) {
+  // Durations 100, 130, 110, 120 closed; the fifth is open (50) and does not count.
+  FabricatedModel f = steps_at(
+      {{"timeline", 1000}, {"timeline", 1100}, {"timeline", 1230}, {"timeline", 1340}, {"timeline", 1460}});
+  const auto analysis = analyze_steps(f.done());
+  ASSERT_TRUE(analysis.ok());
+  const StepAnalysis& a = analysis.value();
+  EXPECT_EQ(a.representative.summary.step_index, 2);  // 110: lower median of 100 110 120 130
+  EXPECT_EQ(a.representative.window_start_ns, 1230);
+  EXPECT_EQ(a.representative.window_end_ns, 1340);
+  EXPECT_EQ(a.spread.count, 4);
+  EXPECT_DOUBLE_EQ(a.spread.median_ns, 115);
+  EXPECT_DOUBLE_EQ(a.spread.p10_ns, 103);
+  EXPECT_DOUBLE_EQ(a.spread.p90_ns, 127);
+  EXPECT_DOUBLE_EQ(a.spread.mad_ns, 10);
+  EXPECT_FALSE(a.representative.whole_recording);
+}
+
+TEST(Steps, ChangedSequenceAndFailedStepsAreLeftOutAndNamed) {
+  FabricatedModel f;
+  for (int i = 0; i < 6; ++i) {
+    f.step("timeline", i == 4 ? "interrupted" : "ok");
+    f.launch(i == 2 ? "other" : "k", 1000 + 100 * i, 1050 + 100 * i);
+  }
+  const auto analysis = analyze_steps(f.done());
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_EQ(analysis.value().spread.count, 3);  // 0, 1, 3; 5 is open
+  EXPECT_TRUE(has(analysis.value().findings, "steps.sequence_changed"));
+  EXPECT_TRUE(has(analysis.value().findings, "steps.not_ok"));
+  EXPECT_FALSE(analysis.value().steps[2].majority_sequence);
+  EXPECT_TRUE(analysis.value().steps[3].majority_sequence);
+}
+
+TEST(Steps, AnotherGridIsAnotherSequence) {
+  FabricatedModel f = steps_at({{"timeline", 1000}, {"timeline", 1100}});
+  f.model.launches[1].grid.x = 2;
+  const auto steps = summarise_steps(f.done());
+  EXPECT_NE(steps[0].sequence_hash, steps[1].sequence_hash);
+}
+
+TEST(Steps, OutlierIsNamed) {
+  FabricatedModel f;
+  std::int64_t start = 1000;
+  for (int i = 0; i < 9; ++i) {
+    f.step("timeline");
+    f.launch("k", start, start + 50);
+    start += i == 3 ? 400 : 100;
+  }
+  const auto analysis = analyze_steps(f.done());
+  ASSERT_TRUE(has(analysis.value().findings, "steps.outlier"));
+  const auto& findings = analysis.value().findings;
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& x) { return x.code == "steps.outlier"; });
+  EXPECT_NE(found->text.find("step 3 took 400 ns"), std::string::npos) << found->text;
+}
+
+TEST(Steps, OtherPhasesStandInForAMissingTimeline) {
+  FabricatedModel f = steps_at({{"warmup", 1000}, {"warmup", 1100}, {"replay", 9000}, {"replay", 9300}});
+  const auto analysis = analyze_steps(f.done());
+  EXPECT_EQ(analysis.value().representative.summary.phase, "warmup");
+  EXPECT_TRUE(has(analysis.value().findings, "steps.no_timeline"));
+}
+
+TEST(Steps, WithoutStepsTheRecordingIsOne) {
+  FabricatedModel f;
+  f.launch("a", 1000, 1100);
+  f.launch("b", 1200, 1500);
+  f.copy(900, 950, 4);
+  const auto analysis = analyze_steps(f.done());
+  ASSERT_TRUE(analysis.ok());
+  const RepresentativeStep& step = analysis.value().representative;
+  EXPECT_TRUE(step.whole_recording);
+  EXPECT_EQ(step.launches.size(), 2U);
+  EXPECT_EQ(step.window_start_ns, 900);
+  EXPECT_EQ(step.window_end_ns, 1500);
+  EXPECT_TRUE(has(analysis.value().findings, "steps.none"));
+}
+
+TEST(Steps, TheBusiestProcessIsTaken) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1000, 1100);
+  f.step("timeline").process_id = 2;
+  f.launch("k", 1000, 1900).process_id = 2;
+  EXPECT_EQ(analyze_steps(f.done()).value().process_id, 2);
+  EXPECT_EQ(analyze_steps(f.model, {.process_id = 1}).value().process_id, 1);
+}
+
+TEST(Steps, AskedForStepIsTakenAndAMissingOneRefused) {
+  FabricatedModel f = steps_at({{"timeline", 1000}, {"timeline", 1100}, {"timeline", 1230}});
+  f.done();
+  EXPECT_EQ(analyze_steps(f.model, {.step_index = 1}).value().representative.window_start_ns, 1100);
+  EXPECT_EQ(analyze_steps(f.model, {.step_index = 9}).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(analyze_steps(f.model, {.process_id = 9}).failure().kind, ErrorKind::usage);
+}
+
+TEST(Steps, NothingOrNothingWithATimeIsNoData) {
+  FabricatedModel f;
+  EXPECT_EQ(analyze_steps(f.done()).failure().kind, ErrorKind::no_data);
+  f.step("timeline");
+  f.launch("k", 0, 0);
+  EXPECT_EQ(analyze_steps(f.done()).failure().kind, ErrorKind::no_data);
+}
+
+TEST(Steps, LaunchWithoutTimeIsCountedAndAddsNoTime) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1000, 1100);
+  f.launch("k", 0, 0);
+  const auto steps = summarise_steps(f.done());
+  EXPECT_EQ(steps[0].launches, 2);
+  EXPECT_EQ(steps[0].launches_without_time, 1);
+  EXPECT_EQ(steps[0].kernel_time_ns, 100);
+  EXPECT_EQ(steps[0].gpu_start_ns, 1000);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

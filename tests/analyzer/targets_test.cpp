@@ -1,0 +1,190 @@
+#include "ridgeline/analyzer/targets.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ridgeline::analyzer {
+namespace {
+
+constexpr std::int64_t kStep = 1'000'000;
+
+// A row of one measured launch; u < 0: not measured.
+void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& kernel, std::int64_t time_ns,
+         double u, LaunchStatus status = LaunchStatus::measured) {
+  if (u < 0) status = LaunchStatus::unmeasured;
+  RankRow row;
+  row.key = row.kernel = row.normalised_name = kernel;
+  row.calls = 1;
+  row.time_ns = time_ns;
+  row.step_share = static_cast<double>(time_ns) / kStep;
+  LaunchUtilisation launch;
+  launch.duration_ns = time_ns;
+  launch.status = status;
+  switch (status) {
+    case LaunchStatus::measured:
+      row.limiter = launch.limiter_utilisation = u;
+      row.limiter_kind = LimiterKind::dram;
+      row.measured_time_ns = time_ns;
+      row.measured_calls = 1;
+      row.dram_bytes = 1000;
+      break;
+    case LaunchStatus::unmeasured:
+      row.unmeasured_time_ns = time_ns;
+      row.unmeasured_calls = 1;
+      row.reason = "no replay";
+      ranking.totals.unmeasured_time_ns += time_ns;
+      break;
+    case LaunchStatus::launch_bound:
+      row.launch_bound_time_ns = time_ns;
+      break;
+    case LaunchStatus::no_roof:
+      row.no_roof_time_ns = time_ns;
+      break;
+  }
+  ranking.totals.time_ns += time_ns;
+  ranking.rows.push_back(row);
+  utilisation.launches.push_back(launch);
+}
+
+struct Row {
+  const char* kernel;
+  std::int64_t time_ns;
+  double u;
+  LaunchStatus status = LaunchStatus::measured;
+};
+
+TargetCheck check(const std::vector<Row>& rows, const TargetOptions& options = {}) {
+  Ranking ranking;
+  UtilisationAnalysis utilisation;
+  for (const Row& r : rows) add(ranking, utilisation, r.kernel, r.time_ns, r.u, r.status);
+  return check_targets(utilisation, ranking, options).value();
+}
+
+TEST(Targets, VerdictOfEachKernel) {
+  const TargetCheck c = check({{"stretch", 100'000, 0.85},
+                               {"met", 100'000, 0.70},
+                               {"missed", 100'000, 0.6999},
+                               {"small", 4'999, 0.1},
+                               {"edge", 5'000, 0.9},
+                               {"unmeasured", 10'000, -1},
+                               {"tiny", 100'000, 0.1, LaunchStatus::launch_bound},
+                               {"idle", 100'000, 0.0, LaunchStatus::no_roof}});
+  const KernelVerdict expected[] = {KernelVerdict::stretch,      KernelVerdict::met,
+                                    KernelVerdict::missed,       KernelVerdict::below_min_share,
+                                    KernelVerdict::stretch,      KernelVerdict::not_measured,
+                                    KernelVerdict::launch_bound, KernelVerdict::no_roof};
+  ASSERT_EQ(c.kernels.size(), std::size(expected));
+  for (std::size_t i = 0; i < std::size(expected); ++i) {
+    EXPECT_EQ(to_string(c.kernels[i].verdict), to_string(expected[i])) << i;
+    EXPECT_FALSE(c.kernels[i].text.empty());
+  }
+  EXPECT_EQ(c.overall, OverallVerdict::missed);
+  EXPECT_EQ(exit_code(c.overall), 1);
+  EXPECT_EQ(c.missed_count, 1);
+  EXPECT_EQ(c.stretch_count, 2);
+  const double total = 100'000 * 5 + 4'999 + 5'000 + 10'000;
+  EXPECT_NEAR(c.time_share_at_target, 205'000 / total, 1e-12);
+  EXPECT_NEAR(c.time_share_at_stretch, 105'000 / total, 1e-12);
+}
+
+TEST(Targets, OverallVerdicts) {
+  struct Case {
+    const char* name;
+    std::vector<Row> rows;
+    OverallVerdict expected;
+    int exit;
+  };
+  const Case cases[] = {
+      {"all met", {{"a", 100'000, 0.8}, {"b", 100'000, 0.9}}, OverallVerdict::met, 0},
+      {"one missed", {{"a", 100'000, 0.8}, {"b", 100'000, 0.5}}, OverallVerdict::missed, 1},
+      {"small ones do not matter", {{"a", 100'000, 0.8}, {"b", 1'000, 0.1}}, OverallVerdict::met, 0},
+      {"nothing ran", {}, OverallVerdict::not_enough_data, 3},
+      {"nothing measured", {{"a", 100'000, -1}}, OverallVerdict::not_enough_data, 3},
+      {"too little measured", {{"a", 80'000, 0.9}, {"b", 20'000, -1}}, OverallVerdict::not_enough_data, 3},
+      {"enough measured", {{"a", 95'000, 0.9}, {"b", 5'000, -1}}, OverallVerdict::met, 0},
+      {"a miss outweighs missing data", {{"a", 50'000, 0.1}, {"b", 50'000, -1}}, OverallVerdict::missed, 1},
+      {"only launch-bound",
+       {{"a", 50'000, 0.1, LaunchStatus::launch_bound}},
+       OverallVerdict::not_enough_data,
+       3},
+      {"only small ones", {{"a", 1'000, 0.9}}, OverallVerdict::not_enough_data, 3},
+  };
+  for (const Case& c : cases) {
+    const TargetCheck result = check(c.rows);
+    EXPECT_EQ(to_string(result.overall), to_string(c.expected)) << c.name << ": " << result.text;
+    EXPECT_EQ(exit_code(result.overall), c.exit) << c.name;
+    EXPECT_FALSE(result.text.empty()) << c.name;
+  }
+  EXPECT_EQ(check({{"a", 100'000, 0.1}, {"b", 100'000, 0.2}}).text,
+            "2 of 2 judged kernels miss their target");
+  EXPECT_EQ(check({{"a", 100'000, 0.1}}).text, "1 of 1 judged kernel misses its target");
+  EXPECT_EQ(check({{"a", 100'000, 0.9}}).text, "1 judged kernel meets its target");
+}
+
+TEST(Targets, BudgetReplacesTheGeneralTarget) {
+  TargetOptions options;
+  options.budgets = {{.kernel = "gather*", .min_utilisation_ratio = 0.3, .reason = "random access"}};
+  EXPECT_EQ(check({{"gather_rows", 100'000, 0.35}}, options).overall, OverallVerdict::met);
+  EXPECT_EQ(check({{"gather_rows", 100'000, 0.25}}, options).overall, OverallVerdict::missed);
+  EXPECT_EQ(check({{"gather_rows", 1'000, 0.25}}, options).overall,
+            OverallVerdict::missed);  // whatever its share
+  EXPECT_EQ(check({{"gather_rows", 1'000, -1}, {"a", 100'000, 0.9}}, options).overall,
+            OverallVerdict::not_enough_data);
+  EXPECT_EQ(check({{"gather_rows", 100'000, 0.35}}, options).kernels[0].budget, 0U);
+}
+
+TEST(Targets, BudgetOfTimeAndBytes) {
+  const auto verdict = [](KernelBudget budget, Row row) {
+    budget.kernel = "k";
+    return check({row}, {.budgets = {budget}}).kernels[0].verdict;
+  };
+  EXPECT_EQ(verdict({.max_time_ns = 100'000}, {"k", 100'000, 0.1}), KernelVerdict::met);
+  EXPECT_EQ(verdict({.max_time_ns = 99'999}, {"k", 100'000, 0.9}), KernelVerdict::missed);
+  EXPECT_EQ(verdict({.max_dram_bytes = 1000}, {"k", 100'000, 0.1}), KernelVerdict::met);
+  EXPECT_EQ(verdict({.max_dram_bytes = 999}, {"k", 100'000, 0.1}), KernelVerdict::missed);
+  EXPECT_EQ(verdict({.max_dram_bytes = 999}, {"k", 100'000, -1}), KernelVerdict::not_measured);
+  EXPECT_EQ(verdict({.max_time_ns = 10, .max_dram_bytes = 999}, {"k", 100'000, -1}), KernelVerdict::missed);
+}
+
+TEST(Targets, BudgetThatMatchesNothingDoesNotPass) {
+  const TargetCheck c = check({{"a", 100'000, 0.9}}, {.budgets = {{.kernel = "gone", .max_time_ns = 5}}});
+  EXPECT_EQ(c.overall, OverallVerdict::not_enough_data);
+  EXPECT_EQ(c.unmatched_budgets, std::vector<std::size_t>{0});
+  EXPECT_NE(c.text.find("gone"), std::string::npos);
+}
+
+TEST(Targets, StarsMatchAnyText) {
+  const auto matched = [](const char* pattern, const char* kernel) {
+    return check({{kernel, 100'000, 0.9}}, {.budgets = {{.kernel = pattern, .max_time_ns = 1e9}}})
+        .kernels[0]
+        .budget.has_value();
+  };
+  EXPECT_TRUE(matched("*", "anything"));
+  EXPECT_TRUE(matched("a*c*e", "abcde"));
+  EXPECT_TRUE(matched("a*c*e", "acceece"));
+  EXPECT_FALSE(matched("a*c*e", "abcd"));
+  EXPECT_FALSE(matched("ab", "abc"));
+  EXPECT_TRUE(matched("abc**", "abc"));
+}
+
+TEST(Targets, BadOptionsAreRefused) {
+  const TargetOptions bad[] = {{.target = 0},
+                               {.target = 1.5},
+                               {.target = 0.9, .stretch = 0.8},
+                               {.min_share = -0.1},
+                               {.max_unmeasured_share = 2},
+                               {.target = std::nan("")},
+                               {.budgets = {{.kernel = "", .max_time_ns = 1}}},
+                               {.budgets = {{.kernel = "k"}}},
+                               {.budgets = {{.kernel = "k", .min_utilisation_ratio = 7}}},
+                               {.budgets = {{.kernel = "k", .max_time_ns = -1}}}};
+  for (const TargetOptions& options : bad) {
+    const auto result = check_targets({}, {}, options);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.failure().kind, ErrorKind::usage);
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

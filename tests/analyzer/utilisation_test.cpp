@@ -1,0 +1,284 @@
+#include "ridgeline/analyzer/utilisation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fabricated_model.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kDuration;
+using testing::kFma;
+using testing::kGpcCycles;
+using testing::kOperations;
+using testing::kRead;
+using testing::kTensor;
+using testing::kWritten;
+
+UtilisationAnalysis run(const Model& model, const UtilisationOptions& options = {}) {
+  return analyze_utilisation(model, analyze_steps(model).value(), options);
+}
+
+bool has(const Findings& findings, std::string_view code) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+}
+
+// A timeline step with one 100 µs launch of k, then one replay step with these counters of it.
+FabricatedModel one_launch(const std::map<std::string, double>& counters) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'100'000);
+  f.step("replay");
+  f.launch("k", 9'000'000, 9'110'000);
+  f.counters(counters);
+  return f;
+}
+
+TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
+  // 40 MB + 10 MB in 100 µs against 1 TB/s: 50 %. Tensor 60 % of 110 µs = 66 µs of 100 µs.
+  FabricatedModel f =
+      one_launch({{kRead, 40e6}, {kWritten, 10e6}, {kTensor, 60}, {kFma, 20}, {kDuration, 110e3}});
+  const auto u = run(f.done());
+  ASSERT_EQ(u.launches.size(), 1U);
+  const LaunchUtilisation& k = u.launches[0];
+  EXPECT_EQ(k.status, LaunchStatus::measured);
+  EXPECT_EQ(k.missing, MissingReason::none);
+  EXPECT_DOUBLE_EQ(k.dram_bytes->value, 50e6);
+  EXPECT_DOUBLE_EQ(k.dram_read_bytes->value, 40e6);
+  EXPECT_DOUBLE_EQ(k.dram_utilisation->value, 0.5);
+  EXPECT_DOUBLE_EQ(k.compute_utilisation->value, 0.66);
+  EXPECT_EQ(k.compute_pipe, "tensor");
+  EXPECT_EQ(k.limiter, LimiterKind::compute);
+  EXPECT_DOUBLE_EQ(*k.limiter_utilisation, 0.66);
+  EXPECT_EQ(k.dram_utilisation->tier, "T2");
+  EXPECT_EQ(k.dram_utilisation->sample_count, 1);
+  EXPECT_FALSE(k.dram_utilisation->error.has_value());
+  EXPECT_DOUBLE_EQ(k.replay_duration->value, 110e3);
+  ASSERT_EQ(u.peaks.size(), 1U);
+  EXPECT_EQ(u.peaks[0].source, PeakSource::spec);
+}
+
+TEST(Utilisation, ConfigurationsOfSeveralReplayStepsAreJoined) {
+  FabricatedModel f = one_launch({{kRead, 40e6}, {kWritten, 10e6}, {kDuration, 100e3}});
+  f.step("replay");
+  f.launch("k", 10'000'000, 10'100'000);
+  f.counters({{kTensor, 20}, {kDuration, 100e3}});
+  f.step("replay");
+  f.launch("k", 11'000'000, 11'100'000);
+  f.counters({{kRead, 44e6}, {kWritten, 10e6}, {kDuration, 100e3}});
+  const auto u = run(f.done());
+  const LaunchUtilisation& k = u.launches[0];
+  EXPECT_DOUBLE_EQ(k.dram_bytes->value, 52e6);  // mean of 50 and 54
+  EXPECT_EQ(k.dram_bytes->sample_count, 2);
+  EXPECT_DOUBLE_EQ(*k.dram_bytes->error, 2e6);  // s = 2.828e6, ÷ sqrt 2
+  EXPECT_NEAR(*k.dram_utilisation->error, 0.02, 1e-12);
+  EXPECT_EQ(k.compute_utilisation->sample_count, 1);
+  EXPECT_DOUBLE_EQ(k.compute_utilisation->value, 0.2);
+  EXPECT_EQ(u.replay_steps.size(), 3U);
+}
+
+TEST(Utilisation, TimelineSpreadEntersTheError) {
+  FabricatedModel f;
+  for (int i = 0; i < 3; ++i) {  // 90, 100, 110 µs: deviation 10 µs; the last step is open
+    f.step("timeline");
+    f.launch("k", 1'000'000 * (i + 1), 1'000'000 * (i + 1) + 90'000 + 10'000 * i);
+  }
+  f.step("timeline");
+  f.launch("k", 4'000'000, 4'100'000);
+  for (int i = 0; i < 2; ++i) {
+    f.step("replay");
+    f.launch("k", 9'000'000 + 1'000'000 * i, 9'100'000 + 1'000'000 * i);
+    f.counters({{kRead, 50e6}, {kWritten, 0}, {kTensor, 0}});
+  }
+  const auto u = run(f.done());
+  const LaunchUtilisation& k = u.launches[0];
+  ASSERT_TRUE(k.duration_deviation_ns.has_value());
+  EXPECT_NEAR(*k.duration_deviation_ns, 10'000, 1e-6);
+  const double ratio = k.dram_utilisation->value;
+  EXPECT_NEAR(*k.dram_utilisation->error, ratio * 10'000 / static_cast<double>(k.duration_ns), 1e-12);
+}
+
+TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("a", 1'000'000, 1'100'000);
+  f.launch("b", 1'100'000, 1'200'000);
+  f.launch("c", 1'200'000, 1'300'000);
+  f.step("replay");
+  f.launch("x", 9'000'000, 9'100'000);
+  f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}});
+  f.launch("b", 9'100'000, 9'200'000).grid.x = 5;
+  f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}});
+  const auto u = run(f.done());
+  EXPECT_EQ(u.launches[0].missing, MissingReason::mismatch);
+  EXPECT_NE(u.launches[0].reason.find("launched x"), std::string::npos) << u.launches[0].reason;
+  EXPECT_EQ(u.launches[1].missing, MissingReason::mismatch);
+  EXPECT_EQ(u.launches[2].missing, MissingReason::not_replayed);
+  for (const auto& launch : u.launches) {
+    EXPECT_EQ(launch.status, LaunchStatus::unmeasured);
+    EXPECT_FALSE(launch.dram_utilisation.has_value());
+    EXPECT_FALSE(launch.reason.empty());
+  }
+}
+
+TEST(Utilisation, EveryMissingValueHasItsReason) {
+  struct Case {
+    const char* name;
+    std::map<std::string, double> counters;
+    MissingReason expected;
+    void (*change)(FabricatedModel&);
+  };
+  const Case cases[] = {
+      {"no dram", {{kTensor, 50}}, MissingReason::metric_missing, [](FabricatedModel&) {}},
+      {"no pipe", {{kRead, 1e6}, {kWritten, 1e6}}, MissingReason::metric_missing, [](FabricatedModel&) {}},
+      {"no peak",
+       {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}},
+       MissingReason::no_peak,
+       [](FabricatedModel& f) { f.model.device_peaks.clear(); }},
+      {"zero time",
+       {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}},
+       MissingReason::zero_timestamp,
+       [](FabricatedModel& f) {
+         f.model.launches[0].start_ns = f.model.launches[0].end_ns = 0;
+         f.model.memsets.push_back(
+             {.id = 1, .process_id = 1, .device_id = 1, .start_ns = 1, .end_ns = 5, .step_id = 1});
+       }},
+      {"graph node",
+       {},
+       MissingReason::graph_node,
+       [](FabricatedModel& f) { f.model.launches[0].graph_node_id = 3; }},
+      {"not replayed", {}, MissingReason::not_replayed, [](FabricatedModel&) {}},
+      {"no replay",
+       {},
+       MissingReason::no_replay,
+       [](FabricatedModel& f) {
+         f.model.steps.pop_back();
+         f.model.launches.pop_back();
+       }},
+      {"failed replay",
+       {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}},
+       MissingReason::no_replay,
+       [](FabricatedModel& f) { f.model.steps[1].step.status = "failed"; }},
+      {"refused", {}, MissingReason::tier_refused, [](FabricatedModel& f) {
+         f.model.steps.pop_back();
+         f.model.launches.pop_back();
+         f.model.tier_statuses.push_back({1, "T2", "refused", "no permission: run as root"});
+       }}};
+  for (const Case& c : cases) {
+    FabricatedModel f = one_launch(c.counters);
+    c.change(f);
+    f.done();
+    const auto steps = analyze_steps(f.model);
+    ASSERT_TRUE(steps.ok()) << c.name;
+    const auto u = analyze_utilisation(f.model, steps.value());
+    ASSERT_EQ(u.launches.size(), 1U) << c.name;
+    EXPECT_EQ(to_string(u.launches[0].missing), to_string(c.expected)) << c.name;
+    EXPECT_FALSE(u.launches[0].reason.empty()) << c.name;
+    EXPECT_EQ(u.launches[0].status, LaunchStatus::unmeasured) << c.name;
+    EXPECT_FALSE(u.launches[0].limiter_utilisation.has_value()) << c.name;
+  }
+}
+
+TEST(Utilisation, RefusalIsGivenInTheCollectorsWords) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'100'000);
+  f.model.tier_statuses.push_back({1, "T2", "refused", "no permission: run as root"});
+  EXPECT_EQ(run(f.done()).launches[0].reason, "counters refused: no permission: run as root");
+}
+
+TEST(Utilisation, ShortLaunchesAreLaunchBoundWhateverTheyMeasure) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("short", 1'000'000, 1'004'999);
+  f.launch("long", 1'010'000, 1'015'000);
+  f.step("replay");
+  f.launch("short", 9'000'000, 9'005'000);
+  f.counters({{kRead, 1e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 5e3}});
+  const auto u = run(f.done());
+  EXPECT_EQ(u.launches[0].status, LaunchStatus::launch_bound);
+  EXPECT_TRUE(u.launches[0].dram_utilisation.has_value());
+  EXPECT_EQ(u.launches[1].status, LaunchStatus::unmeasured);
+  const auto lower = run(f.model, {.launch_floor_ns = 3000});
+  EXPECT_EQ(lower.launches[0].status, LaunchStatus::measured);
+}
+
+TEST(Utilisation, NoBytesAndNoPipeOrCommunicationHasNoRoof) {
+  FabricatedModel f = one_launch({{kRead, 100}, {kWritten, 0}, {kTensor, 0}, {kDuration, 100e3}});
+  EXPECT_EQ(run(f.done()).launches[0].status, LaunchStatus::no_roof);
+  FabricatedModel g = one_launch({{kRead, 40e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 100e3}});
+  g.model.kernels[1].kernel_class = "communication";
+  EXPECT_EQ(run(g.done()).launches[0].status, LaunchStatus::no_roof);
+  EXPECT_FALSE(run(g.model).launches[0].reason.empty());
+}
+
+TEST(Utilisation, AboveOneIsReportedAndCutOnlyOnRequest) {
+  FabricatedModel f = one_launch({{kRead, 120e6}, {kWritten, 0}, {kTensor, 10}, {kDuration, 100e3}});
+  const auto u = run(f.done());
+  EXPECT_DOUBLE_EQ(u.launches[0].dram_utilisation->value, 1.2);
+  EXPECT_FALSE(u.launches[0].clamped);
+  EXPECT_TRUE(has(u.findings, "utilisation.above_peak"));
+  const auto cut = run(f.model, {.clamp = true});
+  EXPECT_DOUBLE_EQ(cut.launches[0].dram_utilisation->value, 1.0);
+  EXPECT_TRUE(cut.launches[0].clamped);
+  EXPECT_TRUE(has(cut.findings, "utilisation.above_peak"));
+}
+
+TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
+  FabricatedModel f =
+      one_launch({{kRead, 1e6},
+                  {kWritten, 0},
+                  {kTensor, 10},
+                  {kFma, 45},
+                  {kDuration, 100e3},
+                  {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 99}});
+  const auto u = run(f.done());
+  EXPECT_EQ(u.launches[0].compute_pipe, "fma");
+  EXPECT_DOUBLE_EQ(u.launches[0].compute_utilisation->value, 0.45);
+  EXPECT_EQ(u.pipes, (std::vector<std::string>{"fma", "tensor"}));
+  EXPECT_FALSE(has(u.findings, "pipes.tensor_only"));
+}
+
+TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
+  // 50e9 operations in 100 µs = 500 TFLOP/s of 1000.
+  FabricatedModel f =
+      one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 90}, {kOperations, 50e9}, {kDuration, 100e3}});
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", "spec", 1e15, {}});
+  const UtilisationOptions options{.peaks = {.compute = PeakSource::spec}};
+  const auto u = run(f.done(), options);
+  EXPECT_DOUBLE_EQ(u.launches[0].compute_utilisation->value, 0.5);
+  EXPECT_DOUBLE_EQ(u.launches[0].tensor_ops->value, 50e9);
+  EXPECT_EQ(u.peaks.size(), 2U);
+}
+
+TEST(Utilisation, ReplayClockFollowsFromCyclesAndDuration) {
+  FabricatedModel f =
+      one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 1}, {kDuration, 100e3}, {kGpcCycles, 198e3}});
+  EXPECT_NEAR(*run(f.done()).launches[0].replay_clock_hz, 1.98e9, 1);
+}
+
+TEST(Peaks, PolicyThenFallbackThenFailure) {
+  FabricatedModel f;
+  f.model.device_peaks.push_back({1, "dram_bytes_per_s", "measured", 0.9e12, "copy"});
+  f.model.devices[0].memory_bus_bits = 6144;
+  f.model.devices[0].max_memory_clock_hz = 3'201'000'000;
+  const Model& m = f.done();
+  EXPECT_DOUBLE_EQ(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::spec).value().value, 1e12);
+  EXPECT_DOUBLE_EQ(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::measured).value().value, 0.9e12);
+  EXPECT_FALSE(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::measured).value().fallback);
+  EXPECT_NEAR(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::clock).value().value, 4.916736e12, 1);
+  const Peak fallback = choose_peak(m, 1, "dram_bytes_per_s", PeakSource::counter).value();
+  EXPECT_TRUE(fallback.fallback);
+  EXPECT_EQ(fallback.source, PeakSource::spec);
+  EXPECT_NE(fallback.text.find("1.00 TB/s, spec (test)"), std::string::npos) << fallback.text;
+  EXPECT_EQ(choose_peak(m, 1, "bf16_flops_per_s", PeakSource::spec).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(choose_peak(m, 7, "dram_bytes_per_s", PeakSource::spec).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(parse_peak_source("measured").value(), PeakSource::measured);
+  EXPECT_EQ(parse_peak_source("best").failure().kind, ErrorKind::usage);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
