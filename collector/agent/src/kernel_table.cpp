@@ -1,0 +1,34 @@
+#include "kernel_table.h"
+
+namespace ridgeline::agent {
+
+KernelTable::KernelTable(spool::Writer& writer)
+    : writer_(writer), ids_(new std::atomic<std::uint32_t>[spool::Writer::kMaxStrings + 1]()) {}
+
+KernelTable::~KernelTable() {
+  delete[] ids_;
+}
+
+std::uint32_t KernelTable::id_of(std::string_view name) noexcept {
+  const spool::StringId string = writer_.intern(name);
+  if (string == 0) return 0;
+  std::atomic<std::uint32_t>& slot = ids_[string];
+  std::uint32_t id = slot.load(std::memory_order_acquire);
+  if (id != 0) return id;
+  const std::uint32_t fresh = count_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!slot.compare_exchange_strong(id, fresh, std::memory_order_acq_rel))
+    return id;  // another thread was first
+  spool::KernelFunctionRecord record{};
+  record.kernel_id = fresh;
+  record.name = string;
+  writer_.put(record);
+  return fresh;
+}
+
+bool KernelTable::waits_for_others(std::string_view name) noexcept {
+  for (const std::string_view mark : {"ncclDevKernel", "ncclKernel", "nvshmem", "deep_ep"})
+    if (name.find(mark) != std::string_view::npos) return true;
+  return false;
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,68 @@
+// Which counters a replay step collects: lists of metrics resolved for a chip into configurations of one
+// pass. Needs no GPU, so that the built-in lists are tested offline.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cupti_api.h"
+
+namespace ridgeline::agent {
+
+struct MetricSet {
+  std::string name;                  // "R1"
+  std::vector<std::string> metrics;  // verbatim, most important first
+};
+
+/// The built-in lists, each one pass on GH100 with CUPTI 13.0. All hold duration, DRAM bytes and GPC cycles,
+/// so that any one of them places a kernel on the memory roof: R1 tensor operations in BF16 and FP8; R2
+/// pipes, occupancy and issue; R3 caches and further pipes; R4 TF32; R5 FP16 and FP64.
+std::vector<MetricSet> built_in_metric_sets();
+
+/// One configuration ready to collect. Movable; owns CUPTI's host object, which evaluates what was collected.
+class CounterConfig {
+ public:
+  struct Metric {
+    std::string name, unit, description;
+  };
+  CounterConfig() = default;
+  CounterConfig(CounterConfig&& other) noexcept { *this = std::move(other); }
+  CounterConfig& operator=(CounterConfig&& other) noexcept;
+  ~CounterConfig();
+
+  const std::string& name() const { return name_; }
+  const std::vector<Metric>& metrics() const { return metrics_; }
+  std::uint32_t passes() const { return passes_; }
+  const std::vector<std::uint8_t>& image() const { return image_; }
+  /// Pointers to the names, as CUPTI takes them.
+  const char** metric_names() const { return const_cast<const char**>(names_.data()); }
+
+  /// Values of range `range` of a counter data image, in the order of metrics(). False if CUPTI fails.
+  bool evaluate(const std::vector<std::uint8_t>& counter_data, std::size_t range,
+                double* values) const noexcept;
+
+ private:
+  friend struct ConfigBuilder;
+  const CuptiApi* api_ = nullptr;
+  CUpti_Profiler_Host_Object* host_ = nullptr;
+  std::string name_;
+  std::vector<Metric> metrics_;
+  std::vector<const char*> names_;
+  std::vector<std::uint8_t> image_;  // CUPTI keeps a pointer to it while a session is open
+  std::uint32_t passes_ = 0;
+};
+
+struct ResolvedSet {
+  CounterConfig config;               // without metrics if none is available
+  std::vector<std::string> left_out;  // "name: reason"
+};
+
+/// Resolves a list for a chip: keeps the metrics that exist there and fit into one pass, in order of
+/// importance. `availability` (CUPTI's image, may be null offline) rules out counters this machine lacks.
+/// `chip` must outlive the result.
+ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
+                               const MetricSet& set);
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,21 @@
+// What the operating system tells about this process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ridgeline::agent {
+
+inline constexpr char kAgentVersion[] = RIDGELINE_VERSION;
+
+struct ProcessInfo {
+  std::string arguments;  // argv, joined by zero bytes
+  std::string executable;
+  std::string working_directory;
+  std::string host_name;
+  std::int64_t start_ns = 0;  // since the Unix epoch, to a clock tick; 0 if unknown
+};
+
+ProcessInfo describe_process();
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,69 @@
+// The launches of one step in order, and the comparison of two steps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace ridgeline::agent {
+
+struct SequenceEntry {
+  std::uint32_t kernel_id;
+  std::uint32_t grid_x, grid_y, grid_z;
+  bool operator==(const SequenceEntry&) const = default;
+};
+
+/// Room for kCapacity launches, allocated once. Slots may be filled by several threads at a time; reading
+/// waits for the step's end.
+class LaunchSequence {
+ public:
+  static constexpr std::uint32_t kCapacity = 1u << 16;
+
+  LaunchSequence() : entries_(new SequenceEntry[kCapacity]()) {}
+  ~LaunchSequence() { delete[] entries_; }
+  LaunchSequence(const LaunchSequence&) = delete;
+  LaunchSequence& operator=(const LaunchSequence&) = delete;
+
+  void clear() noexcept {
+    count_.store(0, std::memory_order_relaxed);
+    graph_launches_.store(0, std::memory_order_relaxed);
+    waiting_kernels_.store(0, std::memory_order_relaxed);
+    foreign_context_.store(false, std::memory_order_relaxed);
+    context_id_.store(0, std::memory_order_relaxed);
+  }
+  /// Stores a launch and gives its ordinal.
+  std::uint32_t append(const SequenceEntry& entry, std::uint32_t context_id) noexcept {
+    const std::uint32_t at = count_.fetch_add(1, std::memory_order_relaxed);
+    if (at < kCapacity) entries_[at] = entry;
+    std::uint32_t expected = 0;
+    if (!context_id_.compare_exchange_strong(expected, context_id, std::memory_order_relaxed) &&
+        expected != context_id)
+      foreign_context_.store(true, std::memory_order_relaxed);
+    return at;
+  }
+  void count_graph_launch() noexcept { graph_launches_.fetch_add(1, std::memory_order_relaxed); }
+  void count_waiting_kernel() noexcept { waiting_kernels_.fetch_add(1, std::memory_order_relaxed); }
+
+  std::uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  std::uint32_t graph_launches() const noexcept { return graph_launches_.load(std::memory_order_relaxed); }
+  std::uint32_t waiting_kernels() const noexcept { return waiting_kernels_.load(std::memory_order_relaxed); }
+  bool several_contexts() const noexcept { return foreign_context_.load(std::memory_order_relaxed); }
+  bool complete() const noexcept { return count() <= kCapacity; }
+  const SequenceEntry& operator[](std::uint32_t i) const noexcept { return entries_[i]; }
+
+ private:
+  SequenceEntry* entries_;
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<std::uint32_t> graph_launches_{0};
+  std::atomic<std::uint32_t> waiting_kernels_{0};
+  std::atomic<std::uint32_t> context_id_{0};
+  std::atomic<bool> foreign_context_{false};
+};
+
+/// Why a step with these launches cannot be measured one kernel at a time; empty if it can.
+std::string why_not_replayable(const LaunchSequence& step);
+
+/// How `step` differs from `reference`; empty if it does not.
+std::string difference(const LaunchSequence& step, const LaunchSequence& reference);
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,562 @@
+#include "session.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "messages.h"
+#include "process_info.h"
+#include "ridgeline/spool/environment.h"
+
+namespace ridgeline::agent {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+std::int64_t monotonic_ns() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+// Every driver call that launches kernels.
+constexpr CUpti_CallbackId kLaunchCallbacks[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuLaunch,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
+};
+
+bool is_graph_launch(CUpti_CallbackId id) {
+  return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
+}
+
+void grid_of(CUpti_CallbackId id, const void* params, SequenceEntry* entry) {
+  if (params == nullptr) return;
+  auto set = [&](unsigned x, unsigned y, unsigned z) {
+    entry->grid_x = x;
+    entry->grid_y = y;
+    entry->grid_z = z;
+  };
+  switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
+      const auto& p = *static_cast<const cuLaunchKernel_params*>(params);
+      return set(p.gridDimX, p.gridDimY, p.gridDimZ);
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
+      const auto& p = *static_cast<const cuLaunchKernelEx_params*>(params);
+      if (p.config != nullptr) set(p.config->gridDimX, p.config->gridDimY, p.config->gridDimZ);
+      return;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
+      const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(params);
+      return set(p.gridDimX, p.gridDimY, p.gridDimZ);
+    }
+    default:
+      return;
+  }
+}
+
+void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                               const void* data) {
+  static_cast<Session*>(session)->on_callback(domain, id, data);
+}
+
+std::vector<MetricSet> wanted_sets(const Settings& settings) {
+  if (settings.metric_sets.empty()) return built_in_metric_sets();
+  std::vector<MetricSet> sets;
+  for (std::size_t i = 0; i < settings.metric_sets.size(); ++i)
+    sets.push_back({"R" + std::to_string(i + 1), settings.metric_sets[i]});
+  return sets;
+}
+
+}  // namespace
+
+Session::Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation)
+    : settings_(settings),
+      writer_(writer),
+      generation_(generation),
+      kernels_(writer),
+      nvtx_(writer, totals_),
+      steps_(writer, settings.schedule, settings.step_range) {}
+
+Session* Session::create(const Settings& settings, std::uint32_t generation) noexcept {
+  try {
+    spool::Writer::Options options;
+    options.directory = settings.spool_directory;
+    options.pid = static_cast<std::uint32_t>(getpid());
+    options.start_ns = realtime_ns();
+    options.clock = spool::kClockCupti;
+    options.agent_version = kAgentVersion;
+    options.limit_bytes = settings.spool_limit_bytes;
+    std::string error;
+    spool::Writer* writer = spool::Writer::create(options, &error);
+    if (writer == nullptr) return nullptr;
+    auto* session = new Session(settings, *writer, generation);
+    session->write_process();
+    for (const std::string& complaint : settings.complaints)
+      session->message(spool::Severity::kWarning, spool::Topic::kConfiguration, complaint);
+    return session;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void Session::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
+  put_message(writer_, now_ns(), severity, topic, text);
+}
+
+void Session::write_version(spool::Component component, std::string_view text, std::int64_t number) noexcept {
+  spool::VersionRecord record{};
+  record.component = component;
+  record.text = writer_.intern_reserved(text);
+  record.number = number;
+  writer_.put_reserved(record);
+}
+
+void Session::write_process() noexcept {
+  const ProcessInfo info = describe_process();
+  spool::ProcessRecord record{};
+  record.pid = static_cast<std::uint32_t>(getpid());
+  record.parent_pid = static_cast<std::uint32_t>(getppid());
+  record.start_ns = realtime_ns();
+  record.process_start_ns = info.start_ns;
+  record.arguments = writer_.intern_reserved(info.arguments);
+  record.executable = writer_.intern_reserved(info.executable);
+  record.working_directory = writer_.intern_reserved(info.working_directory);
+  record.host_name = writer_.intern_reserved(info.host_name);
+  record.schedule = writer_.intern_reserved(settings_.schedule_text);
+  record.step_range = writer_.intern_reserved(settings_.step_range);
+  writer_.put_reserved(record);
+  write_version(spool::Component::kAgent, kAgentVersion, 0);
+}
+
+void Session::without_cupti(const std::string& reason) noexcept {
+  message(spool::Severity::kError, spool::Topic::kCuptiMissing, "nothing is recorded: " + reason);
+}
+
+bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) noexcept {
+  api_ = &api;
+  std::uint32_t version = 0;
+  api.get_version(&version);
+  write_version(spool::Component::kCupti, library_path, version);
+  const CUptiResult subscribed = api.subscribe(&subscriber_, forward_callback, this);
+  if (subscribed != CUPTI_SUCCESS) {
+    const bool taken = subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+                       subscribed == CUPTI_ERROR_MAX_LIMIT_REACHED;
+    message(
+        spool::Severity::kError, taken ? spool::Topic::kSubscriberTaken : spool::Topic::kCuptiMissing,
+        taken
+            ? "nothing is recorded: another tool (nsys, ncu, compute-sanitizer, cuda-gdb, a framework's own "
+              "profiler) holds CUPTI; run without it: " +
+                  api.error_text(subscribed)
+            : "nothing is recorded: CUPTI cannot be used: " + api.error_text(subscribed) +
+                  "; `ridgeline doctor` tells more");
+    api_ = nullptr;
+    return false;
+  }
+  const bool wants_replay = settings_.schedule.has(spool::Phase::kReplay);
+  timeline_ = std::make_unique<Timeline>(api, writer_, totals_, kernels_, settings_.buffer_bytes,
+                                         settings_.buffer_count);
+  if (wants_replay)
+    replay_ = std::make_unique<Replay>(api, writer_, steps_, timeline_->intervals(), wanted_sets(settings_));
+  if (replay_ && !settings_.replay_allowed)
+    replay_->rule_out(
+        spool::Topic::kCountersRefused,
+        std::string("timeline only: counters were switched off by ") + spool::environment::kTiers);
+
+  std::string refused;
+  auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+    const CUptiResult result = api.enable_callback(1, subscriber_, domain, id);
+    if (result != CUPTI_SUCCESS && refused.empty())
+      refused =
+          "callback " + std::to_string(domain) + "/" + std::to_string(id) + ": " + api.error_text(result);
+  };
+  for (const CUpti_CallbackId id : kLaunchCallbacks) enable(CUPTI_CB_DOMAIN_DRIVER_API, id);
+  for (const CUpti_CallbackId id :
+       {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+        CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED})
+    enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id));
+  api.enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
+  if (!refused.empty())
+    message(spool::Severity::kWarning, spool::Topic::kTimelineRefused,
+            "launches may be missed: CUPTI refuses " + refused);
+  timeline_->enable();
+  cupti_started_ = true;
+  return true;
+}
+
+void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
+  if (closed_.load(std::memory_order_relaxed) || data == nullptr) return;
+  try {
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+      on_launch(id, *static_cast<const CUpti_CallbackData*>(data));
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+      on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+    } else if (domain == CUPTI_CB_DOMAIN_STATE) {
+      const auto& state = *static_cast<const CUpti_StateData*>(data);
+      const char* text = state.notification.message;
+      message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+              "CUPTI reports " + api_->error_text(state.notification.result) + (text != nullptr ? ": " : "") +
+                  (text != nullptr ? text : ""));
+    }
+  } catch (...) {
+    Totals::add(totals_.callback_errors);
+  }
+}
+
+void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  ThreadState* thread = this_thread(generation_);
+  if (thread == nullptr || thread->inside) return;
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    if (replay_ && replay_->wants_launch() && !is_graph_launch(id)) {
+      thread->inside = true;
+      replay_->launch_enter(data.context, thread->thread_id);
+      thread->inside = false;
+    }
+    timeline_->seen().mark(data.correlationId);
+    thread->graph_node_created = false;
+    thread->launch_enter_ns = api_->now_ns();
+  } else {
+    launch_exit(*thread, id, data);
+  }
+}
+
+void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  spool::LaunchRecord record{};
+  record.correlation_id = data.correlationId;
+  record.thread_id = thread.thread_id;
+  record.enter_ns = thread.launch_enter_ns;
+  record.exit_ns = api_->now_ns();
+  record.nvtx_path_id = NvtxTracker::path_of(thread);
+  record.nvtx_range_id = NvtxTracker::range_of(thread);
+  record.step_index = steps_.active();
+  record.step_ordinal = spool::kNoStep;
+  record.callback_id = id;
+  record.context_id = data.contextUid;
+  const bool graph = is_graph_launch(id);
+  const bool failed = data.functionReturnValue != nullptr &&
+                      *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
+  const bool captured = thread.graph_node_created && !graph;
+  if (failed) {
+    record.header.flags |= spool::kLaunchFailed;
+    Totals::add(totals_.launches_failed);
+  } else if (captured) {
+    record.header.flags |= spool::kLaunchCaptured;
+    Totals::add(totals_.launches_captured);
+  } else if (graph) {
+    record.header.flags |= spool::kLaunchIsGraph;
+    Totals::add(totals_.graph_launches_seen);
+    if (record.step_index != spool::kNoStep) steps_.current().count_graph_launch();
+  } else {
+    Totals::add(totals_.launches_seen);
+    if (first_context_.load(std::memory_order_relaxed) == nullptr)
+      first_context_.store(data.context, std::memory_order_release);
+    if (record.step_index != spool::kNoStep) {
+      const char* name = data.symbolName != nullptr ? data.symbolName : "";
+      const std::uint32_t modules = module_generation_.load(std::memory_order_acquire);
+      auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
+      if (cached.name != name || cached.module_generation != modules) {
+        cached.kernel_id = kernels_.id_of(name);
+        cached.waits_for_others = KernelTable::waits_for_others(name);
+        cached.module_generation = modules;
+        cached.name = name;
+      }
+      SequenceEntry entry{cached.kernel_id, 0, 0, 0};
+      grid_of(id, data.functionParams, &entry);
+      LaunchSequence& sequence = steps_.current();
+      record.step_ordinal = sequence.append(entry, data.contextUid);
+      if (cached.waits_for_others) sequence.count_waiting_kernel();
+    }
+  }
+  writer_.put(record);
+}
+
+void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept {
+  switch (id) {
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+      if (ThreadState* thread = this_thread(generation_)) thread->graph_node_created = true;
+      return;
+    case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
+      // A name's address may be reused by the next module.
+      module_generation_.fetch_add(1, std::memory_order_acq_rel);
+      return;
+    case CUPTI_CBID_RESOURCE_CONTEXT_CREATED: {
+      spool::ContextRecord record{};
+      record.created_ns = api_->now_ns();
+      if (api_->get_context_id(data.context, &record.context_id) != CUPTI_SUCCESS ||
+          api_->get_device_id(data.context, &record.device_id) != CUPTI_SUCCESS)
+        return;
+      writer_.put(record);
+      if (record.device_id < kMaxDevices)
+        devices_to_describe_.fetch_or(1ull << record.device_id, std::memory_order_release);
+      return;
+    }
+    case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING: {
+      CUcontext context = data.context;
+      first_context_.compare_exchange_strong(context, nullptr);
+      if (replay_) replay_->context_destroyed(data.context);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
+                       const NvtxAttributes& attributes) noexcept {
+  ThreadState* thread = this_thread(generation_);
+  if (thread == nullptr || closed_.load(std::memory_order_relaxed)) return -1;
+  std::uint32_t step_index = steps_.active();
+  StepTracker::Step step{};
+  bool is_step = false;
+  if (steps_.matches(name)) {
+    if (replay_) replay_->finish_pending();
+    is_step = steps_.begin(&step);
+    if (is_step) step_index = step.index;
+  }
+  const std::int64_t now = now_ns();
+  if (is_step) {
+    std::uint32_t config_id = 0;
+    if (step.phase == spool::Phase::kReplay && replay_) {
+      config_id = replay_->config_id(step);
+      replay_->arm(step, thread->thread_id);
+    }
+    steps_.write_begin(step, config_id, now, thread->thread_id);
+  }
+  NvtxFrame* frame =
+      nvtx_.push(*thread, domain, domain_name, writer_.intern(name), attributes, now, step_index);
+  if (frame != nullptr) frame->is_step = is_step;
+  return static_cast<int>(thread->depth + thread->overflow_depth) - 1;
+}
+
+int Session::nvtx_pop(const void* domain) noexcept {
+  ThreadState* thread = this_thread(generation_);
+  if (thread == nullptr || closed_.load(std::memory_order_relaxed)) return -1;
+  NvtxFrame frame;
+  const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
+  const std::int64_t now = now_ns();
+  if (!nvtx_.pop(*thread, domain, now, &frame) || !frame.is_step) return level;
+  const StepTracker::Step step = steps_.end(now);
+  bool done = true;
+  if (step.phase == spool::Phase::kReplay && replay_) {
+    thread->inside = true;
+    done = replay_->step_end(thread->thread_id);
+    thread->inside = false;
+  } else {
+    steps_.keep_as_reference();
+  }
+  if (done) steps_.release();
+  return level;
+}
+
+std::uint64_t Session::nvtx_start(spool::StringId domain_name, std::string_view name,
+                                  const NvtxAttributes& attributes) noexcept {
+  ThreadState* thread = this_thread(generation_);
+  if (thread == nullptr || closed_.load(std::memory_order_relaxed)) return 0;
+  return nvtx_.start(domain_name, writer_.intern(name), attributes, now_ns(), thread->thread_id,
+                     steps_.active());
+}
+
+void Session::nvtx_end(std::uint64_t range_id) noexcept {
+  if (!closed_.load(std::memory_order_relaxed)) nvtx_.end(range_id, now_ns());
+}
+
+void Session::nvtx_mark(spool::StringId domain_name, std::string_view name,
+                        const NvtxAttributes& attributes) noexcept {
+  ThreadState* thread = this_thread(generation_);
+  if (thread == nullptr || closed_.load(std::memory_order_relaxed)) return;
+  nvtx_.mark(domain_name, writer_.intern(name), attributes, now_ns(), thread->thread_id, steps_.active());
+}
+
+void Session::nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept {
+  spool::ThreadRecord record{};
+  record.thread_id = thread_id;
+  record.name = writer_.intern(name);
+  writer_.put(record);
+}
+
+void Session::start_thread() noexcept {
+  // The program's signals are not for this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "ridgeline-agent");
+  } catch (...) {
+    message(spool::Severity::kWarning, spool::Topic::kGeneral,
+            "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Session::run() noexcept {
+  if (ThreadState* thread = this_thread(generation_))
+    thread->inside = true;  // what this thread causes is no launch
+  std::uint32_t period_ms = settings_.flush_period_ms;
+  if (settings_.clock_period_ms > 0) period_ms = std::min(period_ms, settings_.clock_period_ms);
+  period_ms = std::clamp(period_ms, 5u, 50u);
+  std::unique_lock<std::mutex> lock(thread_mutex_);
+  while (!stop_) {
+    lock.unlock();
+    tick(now_ns());
+    lock.lock();
+    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(period_ms));
+  }
+}
+
+void Session::tick(std::int64_t now) noexcept {
+  writer_.maintain();
+  if (!cupti_started_) return;
+  timeline_->maintain();
+  try {
+    if (devices_to_describe_.load(std::memory_order_acquire) != 0) describe_devices();
+    if (replay_ && !replay_prepared_ && settings_.replay_allowed) prepare_replay();
+  } catch (...) {
+    Totals::add(totals_.callback_errors);
+  }
+  if (now - last_flush_ns_ >= settings_.flush_period_ms * kMillisecond) {
+    last_flush_ns_ = now;
+    // CUPTI's range profiler and a flush on another thread are not known to get along.
+    if (!replay_ || !replay_->collecting()) timeline_->flush();
+    write_totals(now);
+  }
+  if (settings_.clock_period_ms > 0 && now - last_clock_ns_ >= settings_.clock_period_ms * kMillisecond) {
+    last_clock_ns_ = now;
+    sample_clocks(now);
+  }
+  if (now - last_pair_ns_ >= 1000 * kMillisecond) {
+    last_pair_ns_ = now;
+    spool::ClockPairRecord pair{};
+    pair.cupti_ns = now_ns();
+    pair.realtime_ns = realtime_ns();
+    pair.monotonic_ns = monotonic_ns();
+    writer_.put(pair);
+  }
+}
+
+void Session::describe_devices() noexcept {
+  if (!nvml_tried_) {
+    nvml_tried_ = true;
+    std::string error;
+    if (!nvml_.open(&error)) message(spool::Severity::kInfo, spool::Topic::kClocksMissing, error);
+  }
+  if (!versions_written_) {
+    versions_written_ = true;
+    if (const int v = cuda_driver_version(); v != 0) write_version(spool::Component::kCudaDriver, {}, v);
+    if (const int v = cuda_runtime_version(); v != 0) write_version(spool::Component::kCudaRuntime, {}, v);
+    if (const std::string v = nvml_.driver_version(); !v.empty())
+      write_version(spool::Component::kKernelDriver, v, 0);
+  }
+  if (!profiler_initialized_ && api_->has_range_profiler) {
+    CUpti_Profiler_Initialize_Params p = {CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+    const CUptiResult result = api_->profiler_initialize(&p);
+    profiler_initialized_ = result == CUPTI_SUCCESS;
+    if (!profiler_initialized_ && replay_ && settings_.replay_allowed && !replay_prepared_) {
+      replay_prepared_ = true;
+      replay_->rule_out(spool::Topic::kCountersRefused,
+                        "timeline only: CUPTI's profiler cannot start: " + api_->error_text(result) +
+                            "; `ridgeline doctor` tells more");
+    }
+  }
+  std::uint64_t pending = devices_to_describe_.exchange(0, std::memory_order_acq_rel);
+  for (std::uint32_t id = 0; id < kMaxDevices; ++id) {
+    if ((pending >> id & 1) == 0 || !chips_[id].empty()) continue;
+    spool::DeviceRecord record{};
+    std::string bus;
+    if (!describe_device(writer_, nvml_, id, &record, &bus)) record.device_id = id;
+    CUpti_Device_GetChipName_Params chip = {CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+    chip.deviceIndex = id;
+    if (profiler_initialized_ && api_->device_get_chip_name(&chip) == CUPTI_SUCCESS &&
+        chip.pChipName != nullptr)
+      chips_[id] = chip.pChipName;
+    record.chip_name = writer_.intern(chips_[id]);
+    if (chips_[id].empty()) chips_[id] = "unknown";
+    nvml_devices_[id] = nvml_.device(bus);
+    writer_.put(record);
+  }
+}
+
+void Session::prepare_replay() noexcept {
+  CUcontext context = first_context_.load(std::memory_order_acquire);
+  if (context == nullptr) return;
+  std::uint32_t device_id = 0;
+  if (api_->get_device_id(context, &device_id) != CUPTI_SUCCESS || device_id >= kMaxDevices) return;
+  if (chips_[device_id].empty()) return;  // described first
+  replay_prepared_ = true;
+  replay_->prepare(context, device_id, chips_[device_id]);
+}
+
+void Session::sample_clocks(std::int64_t now) noexcept {
+  for (std::uint32_t id = 0; id < kMaxDevices; ++id) {
+    if (nvml_devices_[id] == nullptr) continue;
+    spool::ClockSampleRecord record{};
+    record.time_ns = now;
+    record.device_id = id;
+    if (nvml_.sample(nvml_devices_[id], &record)) writer_.put(record);
+  }
+}
+
+void Session::write_totals(std::int64_t now) noexcept {
+  spool::CompletenessRecord record = totals_.record(now);
+  const auto statistics = writer_.statistics();
+  record.spool_records_lost = statistics.records_lost;
+  record.strings_lost = statistics.strings_lost;
+  writer_.put_completeness(record);
+}
+
+void Session::at_exit(spool::EndReason reason) noexcept {
+  if (closed_.exchange(true)) return;
+  {
+    std::lock_guard<std::mutex> guard(thread_mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  try {
+    if (thread_.joinable()) thread_.join();
+  } catch (...) {
+    Totals::add(totals_.callback_errors);
+  }
+  if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
+  if (replay_) replay_->abandon();
+  if (cupti_started_) timeline_->flush_final();
+  const std::int64_t now = now_ns();
+  for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
+    if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);
+  if (cupti_started_ && steps_.steps_begun() == 0 && totals_.launches_seen.load() > 0)
+    message(
+        spool::Severity::kWarning, spool::Topic::kNvtxMissing,
+        "no NVTX range named '" + settings_.step_range +
+            "' was seen: there are no steps and no counters; put one round each step of the program, or name "
+            "another with " +
+            spool::environment::kStepRange);
+  write_totals(now);
+  spool::EndRecord end{};
+  end.time_ns = now;
+  end.reason = reason;
+  writer_.put_reserved(end);
+}
+
+void Session::detach() noexcept {
+  closed_.store(true, std::memory_order_relaxed);
+  writer_.detach();
+}
+
+}  // namespace ridgeline::agent

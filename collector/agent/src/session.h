@@ -1,0 +1,125 @@
+// One recording of one process: what joins CUPTI, NVTX, steps, counters and the spool.
+//
+// Lifecycle
+// 1. create(): spool, process record. Called by the first NVTX call or by cuInit, whichever comes first.
+// 2. start_cupti(): inside cuInit, before any context exists. Subscribes, enables the timeline. Whatever is
+// refused
+//    is written as a message, and the program runs on as if the agent were not there.
+// 3. Callbacks, on the program's threads: launches, contexts, NVTX. They take no lock for long, make no CUDA
+// call and
+//    throw nothing. A replay step's session is opened and closed here, at the borders of the step.
+// 4. The agent's own thread: flushes, clock samples, descriptions, totals.
+// 5. at_exit(), from an exit handler registered in 2 and therefore run before the handlers of libraries
+// loaded
+//    earlier: the thread ends, what CUPTI still holds is flushed, totals and the end are written. Counters
+//    are not touched there (see replay.h).
+// A Session is never destroyed: callbacks may come until the very end.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "cupti_api.h"
+#include "device_info.h"
+#include "kernel_table.h"
+#include "nvtx_tracker.h"
+#include "replay.h"
+#include "settings.h"
+#include "step_tracker.h"
+#include "timeline.h"
+#include "totals.h"
+
+namespace ridgeline::agent {
+
+class Session {
+ public:
+  /// Null if the spool cannot be made (there is nowhere to say so but the standard error, which is the
+  /// program's: the launcher notices the missing spool).
+  static Session* create(const Settings& settings, std::uint32_t generation) noexcept;
+
+  /// `api` must outlive the process. False if CUPTI refuses to be subscribed; the reason is in the spool.
+  bool start_cupti(const CuptiApi& api, const std::string& library_path) noexcept;
+  /// CUPTI could not be loaded.
+  void without_cupti(const std::string& reason) noexcept;
+  /// Starts the agent's thread (tests drive tick() themselves).
+  void start_thread() noexcept;
+
+  // CUPTI's callbacks.
+  void on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept;
+
+  // NVTX. Domains and registered strings are handles made by the caller.
+  int nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
+                const NvtxAttributes& attributes) noexcept;
+  int nvtx_pop(const void* domain) noexcept;
+  std::uint64_t nvtx_start(spool::StringId domain_name, std::string_view name,
+                           const NvtxAttributes& attributes) noexcept;
+  void nvtx_end(std::uint64_t range_id) noexcept;
+  void nvtx_mark(spool::StringId domain_name, std::string_view name,
+                 const NvtxAttributes& attributes) noexcept;
+  void nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept;
+
+  /// One turn of the agent's thread.
+  void tick(std::int64_t now_ns) noexcept;
+  void at_exit(spool::EndReason reason) noexcept;
+  /// In a forked child: drop everything from now on.
+  void detach() noexcept;
+
+  spool::Writer& writer() noexcept { return writer_; }
+  Totals& totals() noexcept { return totals_; }
+  bool cupti_started() const noexcept { return cupti_started_; }
+
+ private:
+  Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation);
+  void write_process() noexcept;
+  void write_version(spool::Component component, std::string_view text, std::int64_t number) noexcept;
+  void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
+  void describe_devices() noexcept;
+  void prepare_replay() noexcept;
+  void sample_clocks(std::int64_t now_ns) noexcept;
+  void write_totals(std::int64_t now_ns) noexcept;
+  void run() noexcept;
+  std::int64_t now_ns() const noexcept { return api_ != nullptr ? api_->now_ns() : realtime_ns(); }
+
+  const Settings settings_;
+  spool::Writer& writer_;
+  const std::uint32_t generation_;
+  Totals totals_;
+  KernelTable kernels_;
+  NvtxTracker nvtx_;
+  StepTracker steps_;
+  const CuptiApi* api_ = nullptr;
+  std::unique_ptr<Timeline> timeline_;
+  std::unique_ptr<Replay> replay_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool cupti_started_ = false;
+  std::atomic<bool> closed_{false};
+  std::atomic<std::uint32_t> module_generation_{1};
+  std::atomic<CUcontext> first_context_{nullptr};      // that launched a kernel
+  std::atomic<std::uint64_t> devices_to_describe_{0};  // bit by device id
+
+  // The agent's thread only.
+  static constexpr std::uint32_t kMaxDevices = 64;
+  Nvml nvml_;
+  bool nvml_tried_ = false;
+  bool versions_written_ = false;
+  bool replay_prepared_ = false;
+  bool profiler_initialized_ = false;
+  std::string chips_[kMaxDevices];
+  void* nvml_devices_[kMaxDevices] = {};
+  std::int64_t last_flush_ns_ = 0, last_clock_ns_ = 0, last_pair_ns_ = 0;
+
+  std::mutex thread_mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ridgeline::agent

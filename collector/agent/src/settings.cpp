@@ -1,0 +1,123 @@
+#include "settings.h"
+
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "ridgeline/spool/environment.h"
+
+namespace ridgeline::agent {
+namespace {
+
+namespace env = spool::environment;
+
+template <typename Number>
+void read_number(const char* (*lookup)(const char*), const char* name, Number least, Number most,
+                 Number* value, std::vector<std::string>* complaints) {
+  const char* text = lookup(name);
+  if (text == nullptr || *text == 0) return;
+  Number parsed = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, code] = std::from_chars(text, end, parsed);
+  if (code != std::errc{} || stop != end || parsed < least || parsed > most) {
+    complaints->push_back(std::string(name) + "='" + text + "' is not a number from " +
+                          std::to_string(least) + " to " + std::to_string(most) + "; using " +
+                          std::to_string(*value));
+    return;
+  }
+  *value = parsed;
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    while (!part.empty() && (part.front() == ' ' || part.front() == '\t')) part.remove_prefix(1);
+    while (!part.empty() && (part.back() == ' ' || part.back() == '\t')) part.remove_suffix(1);
+    if (!part.empty()) parts.emplace_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+const char* why(spool::ScheduleError error) {
+  switch (error) {
+    case spool::ScheduleError::kNone:
+      return "";
+    case spool::ScheduleError::kEmpty:
+      return "is empty";
+    case spool::ScheduleError::kSyntax:
+      return "is not name=count";
+    case spool::ScheduleError::kUnknownPhase:
+      return "names a phase other than warmup, timeline, sample, replay";
+    case spool::ScheduleError::kBadCount:
+      return "has a count that is no whole number above 0";
+    case spool::ScheduleError::kTooManyPhases:
+      return "has too many phases";
+  }
+  return "is wrong";
+}
+
+std::string text_of(const spool::StepSchedule& schedule) {
+  std::string text;
+  for (std::size_t i = 0; i < schedule.phase_count; ++i) {
+    if (i > 0) text += ',';
+    text += std::string(spool::phase_name(schedule.phases[i].phase)) + "=" +
+            std::to_string(schedule.phases[i].steps);
+  }
+  return text;
+}
+
+}  // namespace
+
+Settings read_settings(const char* (*lookup)(const char* name)) {
+  Settings s;
+  auto text = [&](const char* name, const char* fallback) {
+    const char* value = lookup(name);
+    return std::string(value != nullptr && *value != 0 ? value : fallback);
+  };
+  s.spool_directory = text(env::kSpoolDirectory, "");
+  s.step_range = text(env::kStepRange, env::kDefaultStepRange);
+  s.cupti_library = text(env::kCuptiLibrary, "");
+
+  const std::string wanted = text(env::kSchedule, env::kDefaultSchedule);
+  std::size_t at = 0;
+  const auto error = spool::parse_schedule(wanted.data(), wanted.size(), &s.schedule, &at);
+  if (error != spool::ScheduleError::kNone) {
+    s.complaints.push_back(std::string(env::kSchedule) + "='" + wanted + "' " + why(error) +
+                           " at character " + std::to_string(at + 1) + "; using " + env::kDefaultSchedule);
+    spool::parse_schedule(env::kDefaultSchedule, std::strlen(env::kDefaultSchedule), &s.schedule);
+  }
+  s.schedule_text = text_of(s.schedule);
+  if (s.schedule.has(spool::Phase::kSample))
+    s.complaints.push_back(std::string(env::kSchedule) +
+                           ": this agent has no sampling tier yet; its steps are recorded as timeline only");
+
+  const std::string tiers = text(env::kTiers, "T0,T2");
+  s.replay_allowed = false;
+  for (const std::string& tier : split(tiers)) {
+    if (tier == "T2")
+      s.replay_allowed = true;
+    else if (tier != "T0")
+      s.complaints.push_back(std::string(env::kTiers) + ": '" + tier +
+                             "' is not available; tiers are T0 and T2");
+  }
+
+  for (int i = 1; i <= env::kMaxConfigs; ++i) {
+    const char* metrics = lookup((env::kMetricsPrefix + std::to_string(i)).c_str());
+    if (metrics == nullptr || *metrics == 0) break;
+    s.metric_sets.push_back(split(metrics));
+  }
+
+  read_number<std::uint64_t>(lookup, env::kBufferBytes, 4096, 64ull << 20, &s.buffer_bytes, &s.complaints);
+  s.buffer_bytes = s.buffer_bytes / 8 * 8;
+  read_number<std::uint32_t>(lookup, env::kBufferCount, 1, 4096, &s.buffer_count, &s.complaints);
+  read_number<std::uint32_t>(lookup, env::kFlushPeriodMs, 10, 60'000, &s.flush_period_ms, &s.complaints);
+  read_number<std::uint32_t>(lookup, env::kClockPeriodMs, 0, 60'000, &s.clock_period_ms, &s.complaints);
+  read_number<std::uint64_t>(lookup, env::kSpoolLimitBytes, 8ull << 20, 1ull << 50, &s.spool_limit_bytes,
+                             &s.complaints);
+  return s;
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,32 @@
+// What the launcher asked for, read from the environment once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ridgeline/spool/schedule.h"
+
+namespace ridgeline::agent {
+
+struct Settings {
+  std::string spool_directory;  // empty: the agent sleeps
+  spool::StepSchedule schedule;
+  std::string schedule_text;
+  std::string step_range;
+  std::string cupti_library;
+  bool replay_allowed = true;                         // T2
+  std::vector<std::vector<std::string>> metric_sets;  // R1, R2, …; empty: the built-in ones
+  std::uint64_t buffer_bytes = 512 * 1024;
+  std::uint32_t buffer_count = 256;
+  std::uint32_t flush_period_ms = 200;
+  std::uint32_t clock_period_ms = 100;
+  std::uint64_t spool_limit_bytes = 16ull << 30;
+  /// One line for each variable that made no sense; its default is in force then.
+  std::vector<std::string> complaints;
+};
+
+/// `lookup(name)` gives the value of a variable or null (getenv, or a test's table).
+Settings read_settings(const char* (*lookup)(const char* name));
+
+}  // namespace ridgeline::agent

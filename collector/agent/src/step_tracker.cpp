@@ -1,0 +1,56 @@
+#include "step_tracker.h"
+
+#include <utility>
+
+namespace ridgeline::agent {
+
+StepTracker::StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name)
+    : writer_(writer), schedule_(schedule), name_(std::move(name)) {}
+
+bool StepTracker::matches(std::string_view name) const noexcept {
+  if (name.substr(0, name_.size()) != name_) return false;
+  if (name.size() == name_.size()) return true;
+  const char c = name[name_.size()];
+  return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+}
+
+bool StepTracker::begin(Step* step) noexcept {
+  bool closed = false;
+  if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
+  const std::uint32_t index = next_index_.fetch_add(1, std::memory_order_relaxed);
+  step_ = {index, schedule_.phase_of(index),
+           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(spool::Phase::kReplay, index))};
+  current().clear();
+  *step = step_;
+  active_.store(index, std::memory_order_release);
+  return true;
+}
+
+void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
+                              std::uint32_t thread_id) noexcept {
+  spool::StepBeginRecord record{};
+  record.step_index = step.index;
+  record.phase = step.phase;
+  record.begin_ns = now_ns;
+  record.thread_id = thread_id;
+  record.config_id = config_id;
+  writer_.put(record);
+}
+
+StepTracker::Step StepTracker::end(std::int64_t now_ns) noexcept {
+  active_.store(spool::kNoStep, std::memory_order_release);
+  spool::StepEndRecord record{};
+  record.step_index = step_.index;
+  record.launches_seen = last().count();
+  record.end_ns = now_ns;
+  writer_.put(record);
+  const Step step = step_;
+  return step;
+}
+
+void StepTracker::keep_as_reference() noexcept {
+  reference_ = current_.exchange(reference_, std::memory_order_acq_rel);
+  has_reference_ = true;
+}
+
+}  // namespace ridgeline::agent

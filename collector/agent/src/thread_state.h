@@ -1,0 +1,58 @@
+// What the agent keeps for each thread of the program. Plain data, allocated at a thread's first event,
+// reused after the thread's end, never freed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ridgeline::agent {
+
+inline constexpr std::uint32_t kMaxNvtxDepth = 64;
+inline constexpr std::uint32_t kKernelCacheSize = 256;
+
+struct NvtxFrame {
+  std::uint64_t range_id;
+  std::int64_t start_ns;
+  const void* domain;  // null: default
+  std::uint32_t path_id;
+  std::uint32_t step_index;
+  std::uint32_t color_argb;
+  std::uint32_t category;
+  std::uint64_t payload;
+  std::uint8_t payload_type;  // spool::NvtxPayloadType
+  bool has_color;
+  bool is_step;
+};
+
+struct ThreadState {
+  std::uint32_t thread_id = 0;
+  std::uint32_t generation = 0;  // of the session this state belongs to
+  bool inside = false;           // the agent itself is calling CUPTI: ignore what that causes
+
+  // The launch between its enter and exit callbacks.
+  std::int64_t launch_enter_ns = 0;
+  bool graph_node_created = false;
+
+  std::uint32_t depth = 0;
+  std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded
+  NvtxFrame frames[kMaxNvtxDepth];
+
+  struct CachedKernel {
+    const char* name = nullptr;
+    std::uint32_t module_generation = 0;
+    std::uint32_t kernel_id = 0;
+    bool waits_for_others = false;
+  };
+  CachedKernel kernels[kKernelCacheSize];
+
+  std::atomic<bool> taken{false};
+  ThreadState* next = nullptr;
+};
+
+/// The state of the calling thread; null if memory ran out. Safe in callbacks.
+ThreadState* this_thread(std::uint32_t session_generation) noexcept;
+
+/// All states ever made, newest first.
+ThreadState* all_threads() noexcept;
+
+}  // namespace ridgeline::agent

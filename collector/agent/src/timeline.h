@@ -1,0 +1,97 @@
+// T0: what ran on the device, from CUPTI's activity records.
+//
+// Lifecycle: 1. enable() before the first context exists. 2. CUPTI asks for buffers on threads of the program
+// and returns them, full or idle, on its own or a flushing thread. 3. flush() now and then; flush_final() at
+// the end, when the program's work on the device is done. Nothing is disabled: the process ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "cupti_api.h"
+#include "kernel_table.h"
+#include "ridgeline/spool/writer.h"
+#include "totals.h"
+
+namespace ridgeline::agent {
+
+/// Remembers which launches the agent saw, by correlation id. Lock-free; the last kSlots ids are told apart.
+class SeenLaunches {
+ public:
+  static constexpr std::uint32_t kSlots = 1u << 21;
+  SeenLaunches() : slots_(new std::atomic<std::uint32_t>[kSlots]()) {}
+  ~SeenLaunches() { delete[] slots_; }
+  SeenLaunches(const SeenLaunches&) = delete;
+  SeenLaunches& operator=(const SeenLaunches&) = delete;
+  void mark(std::uint32_t correlation_id) noexcept {
+    slots_[correlation_id % kSlots].store(correlation_id, std::memory_order_relaxed);
+  }
+  /// False only if the launch was certainly not seen: a slot that a later launch took counts as seen.
+  bool seen(std::uint32_t correlation_id) const noexcept {
+    return slots_[correlation_id % kSlots].load(std::memory_order_relaxed) >= correlation_id &&
+           correlation_id != 0;
+  }
+
+ private:
+  std::atomic<std::uint32_t>* slots_;
+};
+
+/// Times during which a counter session was open: only then CUPTI launches kernels of its own.
+class CounterIntervals {
+ public:
+  void open(std::int64_t now_ns) noexcept;
+  void close(std::int64_t now_ns) noexcept;
+  bool contains(std::int64_t time_ns) const noexcept;
+
+ private:
+  static constexpr std::uint32_t kMax = 1024;
+  struct Interval {
+    std::atomic<std::int64_t> begin_ns{0}, end_ns{0};
+  };
+  Interval intervals_[kMax];
+  std::atomic<std::uint32_t> count_{0};
+};
+
+class Timeline {
+ public:
+  Timeline(const CuptiApi& api, spool::Writer& writer, Totals& totals, KernelTable& kernels,
+           std::uint64_t buffer_bytes, std::uint32_t buffer_count);
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  /// Registers buffers and enables the activity kinds. What CUPTI refuses becomes a message; false if kernels
+  /// themselves were refused. CUPTI keeps one pair of buffer callbacks a process: one Timeline at a time.
+  bool enable() noexcept;
+  void flush() noexcept;
+  void flush_final() noexcept;
+  /// Readies buffers in advance; called by the agent's thread.
+  void maintain() noexcept;
+
+  SeenLaunches& seen() noexcept { return seen_; }
+  CounterIntervals& intervals() noexcept { return intervals_; }
+
+  // CUPTI's callbacks.
+  void buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept;
+  void buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
+
+ private:
+  void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
+  void take(const CUpti_Activity* record) noexcept;
+  std::uint8_t* allocate() noexcept;
+
+  const CuptiApi& api_;
+  spool::Writer& writer_;
+  Totals& totals_;
+  KernelTable& kernels_;
+  const std::uint64_t buffer_bytes_;
+  const std::uint32_t buffer_count_;
+  std::atomic_flag pool_lock_ = ATOMIC_FLAG_INIT;
+  std::vector<std::uint8_t*> free_;  // capacity buffer_count_ from the start: no allocation under the lock
+  std::vector<std::uint8_t*> all_;
+  SeenLaunches seen_;
+  CounterIntervals intervals_;
+};
+
+}  // namespace ridgeline::agent
