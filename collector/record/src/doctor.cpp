@@ -93,6 +93,7 @@ DoctorCheck check_counters(const CounterPermission& permission, bool has_gpu) {
   if (!has_gpu) {
     check.status = CheckStatus::fail;
     check.detail = "no GPU, no counters";
+    check.remedy = "see the check of the GPU";
     return check;
   }
   if (permission.admin_only == false) {

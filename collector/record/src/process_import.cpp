@@ -50,6 +50,8 @@ std::string version_text(const Reader& reader, const VersionRecord& record) {
     case Component::kKernelDriver: return text;
     case Component::kCupti: {
       const std::string path = text.empty() ? "" : " (" + text + ")";
+      // 130001 is 13.0.1; older releases had a plain count.
+      if (n >= 100000) return fmt::format("{}.{}.{}{}", n / 10000, n % 10000 / 100, n % 100, path);
       return n > 0 ? fmt::format("{}{}", n, path) : text;
     }
     case Component::kCudaDriver:

@@ -41,7 +41,7 @@ int make_in(const fs::path& parent, const std::string& stem, std::string& made) 
 
 Result<SpoolDirectory> SpoolDirectory::create(const std::string& parent, const std::string& stem, bool fall_back) {
   std::error_code code;
-  const fs::path wanted = fs::absolute(parent.empty() ? "." : parent, code);
+  const fs::path wanted = (fs::absolute(parent.empty() ? "." : parent, code) / "").lexically_normal();
   std::string made;
   const int error = make_in(wanted, stem, made);
   if (error == 0) return SpoolDirectory(made);
