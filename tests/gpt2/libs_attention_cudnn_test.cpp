@@ -35,7 +35,9 @@ Reference reference(const std::vector<double>& qkv, const std::vector<double>& d
   const auto qkv_at = [&](std::int64_t b, std::int64_t t, std::int64_t which, std::int64_t h) {
     return (((b * s.t + t) * 3 + which) * s.nh + h) * s.hs;
   };
-  const auto out_at = [&](std::int64_t b, std::int64_t t, std::int64_t h) { return ((b * s.t + t) * s.nh + h) * s.hs; };
+  const auto out_at = [&](std::int64_t b, std::int64_t t, std::int64_t h) {
+    return ((b * s.t + t) * s.nh + h) * s.hs;
+  };
   std::vector<double> p(static_cast<std::size_t>(s.t));
   for (std::int64_t b = 0; b < s.b; ++b) {
     for (std::int64_t h = 0; h < s.nh; ++h) {
@@ -97,7 +99,8 @@ class AttentionCudnnGpu : public GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
-    if (!IsSkipped() && !HasFatalFailure() && !cudnn_attention_available()) GTEST_SKIP() << "built without cuDNN";
+    if (!IsSkipped() && !HasFatalFailure() && !cudnn_attention_available())
+      GTEST_SKIP() << "built without cuDNN";
   }
 
   static void check(CudnnAttention& attention, const Shape& s) {
@@ -113,8 +116,8 @@ class AttentionCudnnGpu : public GpuTest {
     attention.forward(d_out.data(), d_lse.data(), d_qkv.data(), s.b, s.t, s.nh, s.hs, stream.get());
     // Twice: scratch of the first must not show in the second.
     for (int i = 0; i < 2; ++i) {
-      attention.backward(d_dqkv.data(), d_dout.data(), d_qkv.data(), d_out.data(), d_lse.data(), s.b, s.t, s.nh, s.hs,
-                         stream.get());
+      attention.backward(d_dqkv.data(), d_dout.data(), d_qkv.data(), d_out.data(), d_lse.data(), s.b, s.t,
+                         s.nh, s.hs, stream.get());
     }
     stream.synchronize();
     const Reference expected = reference(widened(qkv), widened(dout), s);
@@ -127,8 +130,9 @@ class AttentionCudnnGpu : public GpuTest {
   }
 };
 
-const std::vector<Shape> kShapes = {{1, 1, 1, 64},   {2, 37, 3, 64},  {1, 64, 2, 64},  {3, 127, 2, 64}, {1, 128, 4, 64},
-                                    {2, 129, 2, 64}, {2, 64, 4, 16},  {1, 200, 2, 128}, {1, 97, 2, 80}, {2, 257, 12, 64}};
+const std::vector<Shape> kShapes = {{1, 1, 1, 64},   {2, 37, 3, 64},  {1, 64, 2, 64}, {3, 127, 2, 64},
+                                    {1, 128, 4, 64}, {2, 129, 2, 64}, {2, 64, 4, 16}, {1, 200, 2, 128},
+                                    {1, 97, 2, 80},  {2, 257, 12, 64}};
 
 TEST_F(AttentionCudnnGpu, MatchesDouble) {
   CudnnAttention attention;
@@ -148,8 +152,8 @@ TEST_F(AttentionCudnnGpu, DeterministicMatchesDoubleAndRepeatsBitForBit) {
   std::vector<bf16> first;
   for (int i = 0; i < 5; ++i) {
     DeviceBuffer<bf16> d_dqkv = poisoned<bf16>(s.b * s.t * 3 * s.nh * s.hs);
-    attention.backward(d_dqkv.data(), d_dout.data(), d_qkv.data(), d_out.data(), d_lse.data(), s.b, s.t, s.nh, s.hs,
-                       stream.get());
+    attention.backward(d_dqkv.data(), d_dout.data(), d_qkv.data(), d_out.data(), d_lse.data(), s.b, s.t, s.nh,
+                       s.hs, stream.get());
     stream.synchronize();
     const std::vector<bf16> now = d_dqkv.download();
     if (first.empty()) first = now;

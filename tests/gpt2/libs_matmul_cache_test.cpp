@@ -1,6 +1,4 @@
 // The matmul cache file and the byte and FLOP formulas, without a GPU.
-#include "gpt2/libs/matmul_cache.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpt2/common/dtype.h"
+#include "gpt2/libs/matmul_cache.h"
 #include "gpt2/libs/matmul_problem.h"
 
 namespace ridgeline::gpt2 {
@@ -122,7 +121,8 @@ TEST_F(MatmulCacheFile, AFileThatCannotBeWrittenIsNamed) {
 }
 
 TEST(MatmulProblemKey, TellsEveryFieldApart) {
-  const MatmulProblem base{MatmulOp::forward, MatmulPrecision::bfloat16, LtEpilogue::none, false, 4, 8, 16, 256, 256, 256, 64};
+  const MatmulProblem base{
+      MatmulOp::forward, MatmulPrecision::bfloat16, LtEpilogue::none, false, 4, 8, 16, 256, 256, 256, 64};
   std::vector<MatmulProblem> others(10, base);
   others[0].op = MatmulOp::backward_input;
   others[1].precision = MatmulPrecision::tf32;

@@ -15,7 +15,9 @@ namespace {
 
 using namespace testing_support;
 
-double gelu(double x) { return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 
 double gelu_derivative(double x) {
   const double u = std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x);
@@ -58,7 +60,8 @@ std::vector<double> reference_input(const std::vector<double>& dout, const std::
   return dinp;
 }
 
-std::vector<double> reference_weight(const std::vector<double>& dout, const std::vector<double>& inp, const Sizes& s) {
+std::vector<double> reference_weight(const std::vector<double>& dout, const std::vector<double>& inp,
+                                     const Sizes& s) {
   std::vector<double> dweight(static_cast<std::size_t>(s.oc * s.c));
   for (std::int64_t n = 0; n < s.n; ++n) {
     for (std::int64_t o = 0; o < s.oc; ++o) {
@@ -81,7 +84,9 @@ struct Tolerance {
   explicit Tolerance(Fp32Math math) {
     if (std::is_same_v<T, float> && math == Fp32Math::tf32) sum = 1.5e-3;
   }
-  double absolute(std::int64_t k, double scale) const { return sum * scale * std::sqrt(static_cast<double>(k)) * 4.0; }
+  double absolute(std::int64_t k, double scale) const {
+    return sum * scale * std::sqrt(static_cast<double>(k)) * 4.0;
+  }
 };
 
 class MatmulGpu : public GpuTest {
@@ -96,7 +101,8 @@ class MatmulGpu : public GpuTest {
   template <class T>
   static void check_forward(Matmul& matmul, const Sizes& s, Fp32Math math, bool with_bias, bool with_gelu,
                             bool with_aux) {
-    const std::string what = text(s) + (with_bias ? " bias" : "") + (with_gelu ? " gelu" : "") + (with_aux ? " aux" : "");
+    const std::string what =
+        text(s) + (with_bias ? " bias" : "") + (with_gelu ? " gelu" : "") + (with_aux ? " aux" : "");
     const Tolerance<T> tolerance(math);
     const auto inp = normal_values<T>(s.n * s.c, 1.0, 1);
     const auto weight = normal_values<T>(s.oc * s.c, 1.0 / std::sqrt(static_cast<double>(s.c)), 2);
@@ -107,8 +113,8 @@ class MatmulGpu : public GpuTest {
     DeviceBuffer<T> d_out = poisoned<T>(s.n * s.oc);
     DeviceBuffer<T> d_aux = poisoned<T>(s.n * s.oc);
     Stream stream;
-    matmul.forward(d_out.data(), d_inp.data(), d_weight.data(), with_bias ? d_bias.data() : nullptr, s.n, s.c, s.oc,
-                   stream.get(), with_gelu ? MatmulEpilogue::gelu : MatmulEpilogue::none,
+    matmul.forward(d_out.data(), d_inp.data(), d_weight.data(), with_bias ? d_bias.data() : nullptr, s.n, s.c,
+                   s.oc, stream.get(), with_gelu ? MatmulEpilogue::gelu : MatmulEpilogue::none,
                    with_aux ? d_aux.data() : nullptr);
     stream.synchronize();
     std::vector<double> expected = reference_forward(widened(inp), widened(weight), widened(bias), s);
@@ -116,7 +122,7 @@ class MatmulGpu : public GpuTest {
     std::vector<double> magnitude(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double part = with_bias ? std::abs(static_cast<double>(to_float(bias[i % bias.size()]))) : 0.0;
-      magnitude[i] = std::abs(expected[i]) + 2.0 * part;
+      magnitude[i] = (with_bias ? 2.0 : 1.0) * std::abs(expected[i]) + part;
     }
     const double absolute = tolerance.absolute(s.c, 1.0 / std::sqrt(static_cast<double>(s.c)));
     if (with_aux) {
@@ -154,11 +160,9 @@ class MatmulGpu : public GpuTest {
     std::vector<double> magnitude(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (dgelu) expected[i] *= gelu_derivative(static_cast<double>(to_float(aux[i])));
-      magnitude[i] = std::abs(expected[i]) * (dgelu ? 2.0 : 1.0);
-      if (!accumulate) continue;
-      const double old = static_cast<double>(to_float(before[i]));
+      const double old = accumulate ? static_cast<double>(to_float(before[i])) : 0.0;
       expected[i] += old;
-      magnitude[i] += std::abs(old);
+      magnitude[i] = std::abs(expected[i]) * (dgelu || accumulate ? 2.0 : 1.0) + std::abs(old);
     }
     const double absolute = tolerance.absolute(s.oc, 1.0 / std::sqrt(static_cast<double>(s.oc)));
     expect_close(d_dinp.download(), expected, tolerance.relative, absolute + (dgelu ? 6e-3 : 0.0), what,
@@ -166,8 +170,10 @@ class MatmulGpu : public GpuTest {
   }
 
   template <class T>
-  static void check_weight(Matmul& matmul, const Sizes& s, Fp32Math math, bool accumulate, bool bias_gradient) {
-    const std::string what = text(s) + (accumulate ? " accumulate" : "") + (bias_gradient ? " bias gradient" : "");
+  static void check_weight(Matmul& matmul, const Sizes& s, Fp32Math math, bool accumulate,
+                           bool bias_gradient) {
+    const std::string what =
+        text(s) + (accumulate ? " accumulate" : "") + (bias_gradient ? " bias gradient" : "");
     const Tolerance<T> tolerance(math);
     const auto dout = normal_values<T>(s.n * s.oc, 1.0, 8);
     const auto inp = normal_values<T>(s.n * s.c, 1.0, 9);
@@ -178,8 +184,8 @@ class MatmulGpu : public GpuTest {
     DeviceBuffer<float> d_dweight = accumulate ? on_device(before) : poisoned<float>(s.oc * s.c);
     DeviceBuffer<float> d_dbias = accumulate ? on_device(bias_before) : poisoned<float>(s.oc);
     Stream stream;
-    matmul.backward_weight(d_dweight.data(), d_dout.data(), d_inp.data(), s.n, s.c, s.oc, stream.get(), accumulate,
-                           bias_gradient ? d_dbias.data() : nullptr);
+    matmul.backward_weight(d_dweight.data(), d_dout.data(), d_inp.data(), s.n, s.c, s.oc, stream.get(),
+                           accumulate, bias_gradient ? d_dbias.data() : nullptr);
     stream.synchronize();
     std::vector<double> expected = reference_weight(widened(dout), widened(inp), s);
     if (accumulate) {
@@ -191,7 +197,8 @@ class MatmulGpu : public GpuTest {
     std::vector<double> expected_bias(static_cast<std::size_t>(s.oc));
     for (std::int64_t o = 0; o < s.oc; ++o) {
       expected_bias[o] = accumulate ? static_cast<double>(bias_before[o]) : 0.0;
-      for (std::int64_t n = 0; n < s.n; ++n) expected_bias[o] += static_cast<double>(to_float(dout[n * s.oc + o]));
+      for (std::int64_t n = 0; n < s.n; ++n)
+        expected_bias[o] += static_cast<double>(to_float(dout[n * s.oc + o]));
     }
     expect_close(d_dbias.download(), expected_bias, 1e-5, absolute, what + " (bias)");
   }
@@ -218,9 +225,15 @@ class MatmulGpu : public GpuTest {
   }
 };
 
-TEST_F(MatmulGpu, Bf16MatchesDouble) { check_all<bf16>(MatmulSearch::off, Fp32Math::fp32, kSizes); }
-TEST_F(MatmulGpu, Fp32MatchesDouble) { check_all<float>(MatmulSearch::off, Fp32Math::fp32, kSizes); }
-TEST_F(MatmulGpu, Tf32MatchesDouble) { check_all<float>(MatmulSearch::off, Fp32Math::tf32, kSizes); }
+TEST_F(MatmulGpu, Bf16MatchesDouble) {
+  check_all<bf16>(MatmulSearch::off, Fp32Math::fp32, kSizes);
+}
+TEST_F(MatmulGpu, Fp32MatchesDouble) {
+  check_all<float>(MatmulSearch::off, Fp32Math::fp32, kSizes);
+}
+TEST_F(MatmulGpu, Tf32MatchesDouble) {
+  check_all<float>(MatmulSearch::off, Fp32Math::tf32, kSizes);
+}
 
 TEST_F(MatmulGpu, SearchedAlgorithmsMatchDouble) {
   const std::vector<Sizes> sizes = {{37, 64, 72}, {211, 768, 2304}};
@@ -272,16 +285,20 @@ TEST_F(MatmulGpu, AlignmentOf16BytesIsEnoughAndLessIsRefused) {
   DeviceBuffer<bf16> d_weight(s.oc * s.c + 8);
   DeviceBuffer<bf16> d_out = poisoned<bf16>(s.n * s.oc + 8);
   RIDGELINE_CUDA_CHECK(cudaMemcpy(d_inp.data() + 8, inp.data(), inp.size() * 2, cudaMemcpyHostToDevice));
-  RIDGELINE_CUDA_CHECK(cudaMemcpy(d_weight.data() + 8, weight.data(), weight.size() * 2, cudaMemcpyHostToDevice));
+  RIDGELINE_CUDA_CHECK(
+      cudaMemcpy(d_weight.data() + 8, weight.data(), weight.size() * 2, cudaMemcpyHostToDevice));
   Stream stream;
   const bf16* no_bias = nullptr;
-  matmul.forward(d_out.data() + 8, d_inp.data() + 8, d_weight.data() + 8, no_bias, s.n, s.c, s.oc, stream.get());
+  matmul.forward(d_out.data() + 8, d_inp.data() + 8, d_weight.data() + 8, no_bias, s.n, s.c, s.oc,
+                 stream.get());
   stream.synchronize();
   std::vector<bf16> out = d_out.download();
   out.erase(out.begin(), out.begin() + 8);
-  expect_close(out, reference_forward(widened(inp), widened(weight), {}, s), 0x1p-8, 1e-3, "offset of 16 bytes");
-  EXPECT_THROW(matmul.forward(d_out.data() + 4, d_inp.data(), d_weight.data(), no_bias, s.n, s.c, s.oc, stream.get()),
-               LibraryError);
+  expect_close(out, reference_forward(widened(inp), widened(weight), {}, s), 0x1p-8, 1e-3,
+               "offset of 16 bytes");
+  EXPECT_THROW(
+      matmul.forward(d_out.data() + 4, d_inp.data(), d_weight.data(), no_bias, s.n, s.c, s.oc, stream.get()),
+      LibraryError);
 }
 
 TEST_F(MatmulGpu, BadCallsAreNamed) {
@@ -325,7 +342,8 @@ TEST_F(MatmulGpu, CaptureNeedsAPlanAndThenWorks) {
   RIDGELINE_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
   RIDGELINE_CUDA_CHECK(cudaGraphLaunch(executable, stream.get()));
   stream.synchronize();
-  expect_close(d_out.download(), reference_forward(widened(inp), widened(weight), {}, s), 0x1p-8, 1e-3, "captured");
+  expect_close(d_out.download(), reference_forward(widened(inp), widened(weight), {}, s), 0x1p-8, 1e-3,
+               "captured");
   RIDGELINE_CUDA_CHECK(cudaGraphExecDestroy(executable));
   RIDGELINE_CUDA_CHECK(cudaGraphDestroy(graph));
 }
@@ -335,8 +353,7 @@ class MatmulCacheGpu : public MatmulGpu {
   void SetUp() override {
     MatmulGpu::SetUp();
     path_ = (std::filesystem::temp_directory_path() /
-             ("ridgeline_matmul_cache_" +
-              std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
+             ("ridgeline_matmul_cache_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
               ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".json"))
                 .string();
     std::filesystem::remove(path_);

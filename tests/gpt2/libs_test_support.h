@@ -1,4 +1,5 @@
-// libs_test_support.h: what the tests of the library wrappers share: whether a GPU is there, inputs, comparison.
+// libs_test_support.h: what the tests of the library wrappers share: whether a GPU is there, inputs,
+// comparison.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -62,14 +63,15 @@ DeviceBuffer<T> on_device(const std::vector<T>& values) {
 // NaN everywhere: what a kernel leaves unwritten is seen.
 template <class T>
 DeviceBuffer<T> poisoned(std::int64_t n) {
-  return on_device(std::vector<T>(static_cast<std::size_t>(n), from_float<T>(std::numeric_limits<float>::quiet_NaN())));
+  return on_device(
+      std::vector<T>(static_cast<std::size_t>(n), from_float<T>(std::numeric_limits<float>::quiet_NaN())));
 }
 
-// Every |got - expected| <= relative * magnitude + absolute; anything not finite fails. magnitude: |expected|, unless
-// given, for results whose parts may cancel and are rounded before they are added.
+// Every |got - expected| <= relative * magnitude + absolute; anything not finite fails. magnitude:
+// |expected|, unless given, for results whose parts may cancel and are rounded before they are added.
 template <class T>
-void expect_close(const std::vector<T>& got, const std::vector<double>& expected, double relative, double absolute,
-                  const std::string& what, const std::vector<double>& magnitude = {}) {
+void expect_close(const std::vector<T>& got, const std::vector<double>& expected, double relative,
+                  double absolute, const std::string& what, const std::vector<double>& magnitude = {}) {
   ASSERT_EQ(got.size(), expected.size()) << what;
   std::size_t wrong = 0;
   double worst = 0.0;
@@ -85,9 +87,9 @@ void expect_close(const std::vector<T>& got, const std::vector<double>& expected
       worst_at = i;
     }
   }
-  EXPECT_EQ(wrong, 0U) << what << ": " << wrong << " of " << got.size() << " wrong, worst at " << worst_at << ": got "
-                       << static_cast<double>(to_float(got[worst_at])) << ", expected " << expected[worst_at] << ", "
-                       << worst << " times the tolerance";
+  EXPECT_EQ(wrong, 0U) << what << ": " << wrong << " of " << got.size() << " wrong, worst at " << worst_at
+                       << ": got " << static_cast<double>(to_float(got[worst_at])) << ", expected "
+                       << expected[worst_at] << ", " << worst << " times the tolerance";
 }
 
 }  // namespace ridgeline::gpt2::testing_support

@@ -1,9 +1,11 @@
 // bench_libs: what the libraries give for one training step of GPT-2, sustained: every matrix product with
-// cuBLASLt's first answer and with the searched algorithm, fused and separate epilogues, and cuDNN's attention.
+// cuBLASLt's first answer and with the searched algorithm, fused and separate epilogues, and cuDNN's
+// attention.
 //
-// Each pair of variants takes turns in blocks of --block-ms, so that clocks and temperature are the same for both; the
-// step loops run all products of a step in step order for --step-s seconds. Contents are random and stay so: power, and
-// with it the clock, depends on them. Buffers are those of one layer, used again for all layers.
+// Each pair of variants takes turns in blocks of --block-ms, so that clocks and temperature are the same for
+// both; the step loops run all products of a step in step order for --step-s seconds. Contents are random and
+// stay so: power, and with it the clock, depends on them. Buffers are those of one layer, used again for all
+// layers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,6 +37,7 @@ struct Settings {
   double block_ms = 100.0;
   double step_s = 3.0;
   bool step_only = false;
+  bool loops_only = false;
   std::string search = "full";
   std::string cache;
   std::string json;
@@ -57,8 +60,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Median of blocks that take turns between the variants, in ns a launch. The first 100 ms of a turn, while the clock still
-// follows the variant before, are not counted.
+// Median of blocks that take turns between the variants, in ns a launch. The first 100 ms of a turn, while
+// the clock still follows the variant before, are not counted.
 std::vector<double> alternate(const std::vector<Launch>& variants, double block_ms, cudaStream_t stream) {
   std::vector<std::vector<double>> blocks(variants.size());
   for (int round = 0; round < 3; ++round) {
@@ -122,7 +125,7 @@ int run(const Settings& s) {
 
   struct Item {
     std::string name;
-    std::int64_t count;      // launches a step; 0: a variant that the step does not use
+    std::int64_t count;  // launches a step; 0: a variant that the step does not use
     std::int64_t flops;
     std::function<void(Matmul&, cudaStream_t)> launch;
   };
@@ -151,10 +154,12 @@ int run(const Settings& s) {
                           bias_gradient ? b.dbias.data() : nullptr);
       };
     };
-    items.push_back({name + " forward" + (k.bias ? " bias" : ""), count, flops, forward(MatmulEpilogue::none, false)});
+    items.push_back(
+        {name + " forward" + (k.bias ? " bias" : ""), count, flops, forward(MatmulEpilogue::none, false)});
     if (name == "fc") {
       items.push_back({"fc forward bias+gelu+aux", 0, flops, forward(MatmulEpilogue::gelu, true)});
-      if (!s.step_only) items.push_back({"fc forward bias+gelu", 0, flops, forward(MatmulEpilogue::gelu, false)});
+      if (!s.step_only)
+        items.push_back({"fc forward bias+gelu", 0, flops, forward(MatmulEpilogue::gelu, false)});
     }
     items.push_back({name + " dinp", count, flops, input(nullptr)});
     if (name == "fcproj") items.push_back({"fcproj dinp dgelu", 0, flops, input(buffers[2].aux.data())});
@@ -170,8 +175,8 @@ int run(const Settings& s) {
   }
 
   nlohmann::json report = {{"batch", s.batch}, {"seq", s.seq}, {"search", s.search}};
-  fmt::print("{:<28}{:>5}{:>12}{:>12}{:>9}{:>9}{:>8}\n", "product", "calls", "first us", "searched us", "TFLOP/s",
-             "TFLOP/s", "gain");
+  fmt::print("{:<28}{:>5}{:>12}{:>12}{:>9}{:>9}{:>8}\n", "product", "calls", "first us", "searched us",
+             "TFLOP/s", "TFLOP/s", "gain");
   double sum_first_ns = 0.0;
   double sum_searched_ns = 0.0;
   const auto begin = std::chrono::steady_clock::now();
@@ -182,13 +187,14 @@ int run(const Settings& s) {
   }
   const double search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   for (const Item& item : items) {
-    const std::vector<double> times =
-        alternate({[&](cudaStream_t st) { item.launch(first, st); }, [&](cudaStream_t st) { item.launch(searched, st); }},
-                  s.block_ms, stream);
+    if (s.loops_only) break;
+    const std::vector<double> times = alternate({[&](cudaStream_t st) { item.launch(first, st); },
+                                                 [&](cudaStream_t st) { item.launch(searched, st); }},
+                                                s.block_ms, stream);
     sum_first_ns += static_cast<double>(item.count) * times[0];
     sum_searched_ns += static_cast<double>(item.count) * times[1];
-    fmt::print("{:<28}{:>5}{:>12.1f}{:>12.1f}{:>9.0f}{:>9.0f}{:>7.1f}%\n", item.name, item.count, times[0] / 1e3,
-               times[1] / 1e3, static_cast<double>(item.flops) / times[0] / 1e3,
+    fmt::print("{:<28}{:>5}{:>12.1f}{:>12.1f}{:>9.0f}{:>9.0f}{:>7.1f}%\n", item.name, item.count,
+               times[0] / 1e3, times[1] / 1e3, static_cast<double>(item.flops) / times[0] / 1e3,
                static_cast<double>(item.flops) / times[1] / 1e3, 100.0 * (times[0] / times[1] - 1.0));
     report["products"].push_back({{"name", item.name},
                                   {"calls_a_step", item.count},
@@ -196,8 +202,9 @@ int run(const Settings& s) {
                                   {"first_time_ns", times[0]},
                                   {"searched_time_ns", times[1]}});
   }
-  fmt::print("{:<28}{:>5}{:>12.1f}{:>12.1f}   (sum a step; search took {:.1f} s)\n", "all", "", sum_first_ns / 1e3,
-             sum_searched_ns / 1e3, search_s);
+  fmt::print("{:<28}{:>5}{:>12.1f}{:>12.1f}   (sum a step)\n", "all", "", sum_first_ns / 1e3,
+             sum_searched_ns / 1e3);
+  fmt::print("search {} of {} problems took {:.1f} s\n", s.search, items.size(), search_s);
 
   // All products of a step in step order.
   std::int64_t step_flops = 0;
@@ -248,9 +255,10 @@ int run(const Settings& s) {
         {{"name", step_variants[i].name}, {"time_ns", step_times[i]}, {"flops", step_flops}});
   }
   for (const MatmulChoice& choice : searched.choices()) {
-    fmt::print("choice {:<16}{:<14} C {:>5} OC {:>5} {} {:>4} tried, {:>8.1f} us, first {:>8.1f} us: {} ({})\n",
-               choice.op, choice.epilogue, choice.c, choice.oc, choice.accumulate ? "add" : "set", choice.candidates,
-               choice.time_ns / 1e3, choice.default_time_ns / 1e3, choice.algorithm, choice.source);
+    fmt::print(
+        "choice {:<16}{:<14} C {:>5} OC {:>5} {} {:>4} tried, {:>8.1f} us, first {:>8.1f} us: {} ({})\n",
+        choice.op, choice.epilogue, choice.c, choice.oc, choice.accumulate ? "add" : "set", choice.candidates,
+        choice.time_ns / 1e3, choice.default_time_ns / 1e3, choice.algorithm, choice.source);
   }
 
   if (cudnn_attention_available()) {
@@ -263,19 +271,21 @@ int run(const Settings& s) {
     for (const bool deterministic : {false, true}) {
       CudnnAttention attention(deterministic);
       attention.prepare(s.batch, s.seq, s.heads, hs);
-      const std::vector<double> times = alternate(
-          {[&](cudaStream_t st) {
-             attention.forward(out.data(), lse.data(), qkv.data(), s.batch, s.seq, s.heads, hs, st);
-           },
-           [&](cudaStream_t st) {
-             attention.backward(dqkv.data(), dout.data(), qkv.data(), out.data(), lse.data(), s.batch, s.seq, s.heads,
-                                hs, st);
-           }},
-          s.block_ms, stream);
-      fmt::print("attention cuDNN {}{}: forward {:.1f} us, backward {:.1f} us, {} layers {:.3f} ms, workspace {:.0f} MiB\n",
-                 cudnn_version(), deterministic ? " deterministic" : "", times[0] / 1e3, times[1] / 1e3, s.layers,
-                 static_cast<double>(s.layers) * (times[0] + times[1]) / 1e6,
-                 static_cast<double>(attention.workspace_bytes()) / 1048576.0);
+      const std::vector<double> times =
+          alternate({[&](cudaStream_t st) {
+                       attention.forward(out.data(), lse.data(), qkv.data(), s.batch, s.seq, s.heads, hs, st);
+                     },
+                     [&](cudaStream_t st) {
+                       attention.backward(dqkv.data(), dout.data(), qkv.data(), out.data(), lse.data(),
+                                          s.batch, s.seq, s.heads, hs, st);
+                     }},
+                    s.block_ms, stream);
+      fmt::print(
+          "attention cuDNN {}{}: forward {:.1f} us, backward {:.1f} us, {} layers {:.3f} ms, workspace "
+          "{:.0f} MiB\n",
+          cudnn_version(), deterministic ? " deterministic" : "", times[0] / 1e3, times[1] / 1e3, s.layers,
+          static_cast<double>(s.layers) * (times[0] + times[1]) / 1e6,
+          static_cast<double>(attention.workspace_bytes()) / 1048576.0);
       report["attention"].push_back({{"deterministic", deterministic},
                                      {"forward_time_ns", times[0]},
                                      {"backward_time_ns", times[1]},
@@ -302,6 +312,7 @@ int main(int argc, char** argv) {
   app.add_option("--heads", s.heads, "heads")->check(CLI::PositiveNumber);
   app.add_option("--search", s.search, "off, fast or full")->check(CLI::IsMember({"off", "fast", "full"}));
   app.add_flag("--step-only", s.step_only, "leave out the variants that the step loops do not use");
+  app.add_flag("--loops-only", s.loops_only, "time the step loops, not the single products");
   app.add_option("--cache", s.cache, "matmul cache file");
   app.add_option("--block-ms", s.block_ms, "length of one timed block")->check(CLI::PositiveNumber);
   app.add_option("--step-s", s.step_s, "length of one step loop")->check(CLI::PositiveNumber);

@@ -23,7 +23,9 @@ struct HandleDeleter {
 
 constexpr std::int64_t kAlignment_bytes = 256;
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment_bytes - 1) / kAlignment_bytes * kAlignment_bytes; }
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment_bytes - 1) / kAlignment_bytes * kAlignment_bytes;
+}
 
 // Adds what to do to a refusal of cuDNN.
 template <class Function>
@@ -37,7 +39,9 @@ auto with_advice(Function&& function) -> decltype(function()) {
 
 }  // namespace
 
-bool cudnn_attention_available() noexcept { return true; }
+bool cudnn_attention_available() noexcept {
+  return true;
+}
 
 std::string cudnn_version() {
   const std::size_t version = cudnnGetVersion();
@@ -68,9 +72,10 @@ struct CudnnAttention::Impl {
     const auto found = plans.find(key);
     if (found != plans.end()) return found->second;
     if (b < 1 || t < 1 || nh < 1 || hs < 8 || hs % 8 != 0 || hs > 128) {
-      throw std::invalid_argument("cuDNN attention: B " + std::to_string(b) + ", T " + std::to_string(t) + ", NH " +
-                                  std::to_string(nh) + ", HS " + std::to_string(hs) +
-                                  ": the head size must be a multiple of 8, at most 128; run with --attention own");
+      throw std::invalid_argument(
+          "cuDNN attention: B " + std::to_string(b) + ", T " + std::to_string(t) + ", NH " +
+          std::to_string(nh) + ", HS " + std::to_string(hs) +
+          ": the head size must be a multiple of 8, at most 128; run with --attention own");
     }
     Plans made;
     made.shape = {b, t, nh, hs};
@@ -87,13 +92,15 @@ struct CudnnAttention::Impl {
   }
 
   // A shape seen first during capture would allocate and compile.
-  Plans& plans_for_run(std::int64_t b, std::int64_t t, std::int64_t nh, std::int64_t hs, cudaStream_t stream) {
+  Plans& plans_for_run(std::int64_t b, std::int64_t t, std::int64_t nh, std::int64_t hs,
+                       cudaStream_t stream) {
     if (plans.find(std::make_tuple(b, t, nh, hs)) == plans.end()) {
       cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
       RIDGELINE_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
       if (status != cudaStreamCaptureStatusNone) {
-        throw std::logic_error("cuDNN attention: its plans are not built yet and cannot be during stream capture; "
-                               "call prepare first");
+        throw std::logic_error(
+            "cuDNN attention: its plans are not built yet and cannot be during stream capture; "
+            "call prepare first");
       }
     }
     Plans& result = plans_of(b, t, nh, hs);
@@ -119,10 +126,10 @@ void CudnnAttention::prepare(std::int64_t b, std::int64_t t, std::int64_t nh, st
   with_advice([&] { impl_->plans_of(b, t, nh, hs); });
 }
 
-void CudnnAttention::forward(__nv_bfloat16* out, float* lse, const __nv_bfloat16* qkv, std::int64_t b, std::int64_t t,
-                             std::int64_t nh, std::int64_t hs, cudaStream_t stream) {
-  const NvtxRange range("attention_forward",
-                        {attention_forward_bytes<__nv_bfloat16>(b, t, nh, hs), attention_forward_flops(b, t, nh, hs)});
+void CudnnAttention::forward(__nv_bfloat16* out, float* lse, const __nv_bfloat16* qkv, std::int64_t b,
+                             std::int64_t t, std::int64_t nh, std::int64_t hs, cudaStream_t stream) {
+  const NvtxRange range("attention_forward", {attention_forward_bytes<__nv_bfloat16>(b, t, nh, hs),
+                                              attention_forward_flops(b, t, nh, hs)});
   with_advice([&] {
     const Impl::Plans& p = impl_->plans_for_run(b, t, nh, hs, stream);
     const AttentionForwardPlan& f = p.forward;

@@ -6,12 +6,24 @@ namespace {
 using Dims = CudnnGraph::Dims;
 
 // Strides that walk qkv (B, T, 3, NH, HS) as (B, NH, T, HS), and out (B, T, NH, HS) likewise.
-Dims qkv_strides(const AttentionShape& s) { return {s.t * 3 * s.nh * s.hs, s.hs, 3 * s.nh * s.hs, 1}; }
-Dims out_strides(const AttentionShape& s) { return {s.t * s.nh * s.hs, s.hs, s.nh * s.hs, 1}; }
-Dims rows_by_size(const AttentionShape& s) { return {s.b, s.nh, s.t, s.hs}; }
-Dims rows_by_rows(const AttentionShape& s) { return {s.b, s.nh, s.t, s.t}; }
-Dims row_vector(const AttentionShape& s) { return {s.b, s.nh, s.t, 1}; }
-Dims row_vector_strides(const AttentionShape& s) { return {s.nh * s.t, s.t, 1, 1}; }
+Dims qkv_strides(const AttentionShape& s) {
+  return {s.t * 3 * s.nh * s.hs, s.hs, 3 * s.nh * s.hs, 1};
+}
+Dims out_strides(const AttentionShape& s) {
+  return {s.t * s.nh * s.hs, s.hs, s.nh * s.hs, 1};
+}
+Dims rows_by_size(const AttentionShape& s) {
+  return {s.b, s.nh, s.t, s.hs};
+}
+Dims rows_by_rows(const AttentionShape& s) {
+  return {s.b, s.nh, s.t, s.t};
+}
+Dims row_vector(const AttentionShape& s) {
+  return {s.b, s.nh, s.t, 1};
+}
+Dims row_vector_strides(const AttentionShape& s) {
+  return {s.nh * s.t, s.t, 1, 1};
+}
 
 Dims swapped(Dims dims) {
   std::swap(dims[2], dims[3]);
@@ -19,17 +31,19 @@ Dims swapped(Dims dims) {
 }
 
 // scores where column <= row, -inf elsewhere
-std::int64_t causal_mask(CudnnGraph& g, const AttentionShape& s, std::int64_t scores, std::int64_t minus_infinity) {
+std::int64_t causal_mask(CudnnGraph& g, const AttentionShape& s, std::int64_t scores,
+                         std::int64_t minus_infinity) {
   const std::int64_t row = g.index(scores, 2, g.virtual_tensor(CUDNN_DATA_INT32, rows_by_rows(s)));
   const std::int64_t column = g.index(scores, 3, g.virtual_tensor(CUDNN_DATA_INT32, rows_by_rows(s)));
-  const std::int64_t keep = g.pointwise(CUDNN_POINTWISE_CMP_GE, row, column,
-                                        g.virtual_tensor(CUDNN_DATA_BOOLEAN, rows_by_rows(s)), CUDNN_DATA_BOOLEAN);
+  const std::int64_t keep =
+      g.pointwise(CUDNN_POINTWISE_CMP_GE, row, column, g.virtual_tensor(CUDNN_DATA_BOOLEAN, rows_by_rows(s)),
+                  CUDNN_DATA_BOOLEAN);
   return g.select(scores, minus_infinity, keep, g.virtual_tensor(CUDNN_DATA_FLOAT, rows_by_rows(s)));
 }
 
 }  // namespace
 
-AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape& s, int skip) {
+AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape& s) {
   AttentionForwardPlan p;
   p.q = g.tensor(CUDNN_DATA_BFLOAT16, rows_by_size(s), qkv_strides(s));
   p.k = g.tensor(CUDNN_DATA_BFLOAT16, swapped(rows_by_size(s)), swapped(qkv_strides(s)));
@@ -39,7 +53,9 @@ AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape&
   p.scale = g.scalar(CUDNN_DATA_FLOAT, 4);
   p.minus_infinity = g.scalar(CUDNN_DATA_FLOAT, 4);
   const auto square = [&] { return g.virtual_tensor(CUDNN_DATA_FLOAT, rows_by_rows(s)); };
-  const auto vector = [&] { return g.virtual_tensor(CUDNN_DATA_FLOAT, row_vector(s), row_vector_strides(s)); };
+  const auto vector = [&] {
+    return g.virtual_tensor(CUDNN_DATA_FLOAT, row_vector(s), row_vector_strides(s));
+  };
 
   std::int64_t scores = g.matmul(p.q, p.k, square());
   scores = g.pointwise(CUDNN_POINTWISE_MUL, scores, p.scale, square());
@@ -55,12 +71,11 @@ AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape&
   const std::int64_t probabilities = g.pointwise(CUDNN_POINTWISE_DIV, exponential, sum,
                                                  g.virtual_tensor(CUDNN_DATA_BFLOAT16, rows_by_rows(s)));
   g.matmul(probabilities, p.v, p.out);
-  p.plan = g.build("attention forward", skip);
+  p.plan = g.build("attention forward");
   return p;
 }
 
-AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShape& s, bool deterministic,
-                                               int skip) {
+AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShape& s, bool deterministic) {
   AttentionBackwardPlan p;
   p.q = g.tensor(CUDNN_DATA_BFLOAT16, rows_by_size(s), qkv_strides(s));
   p.k = g.tensor(CUDNN_DATA_BFLOAT16, swapped(rows_by_size(s)), swapped(qkv_strides(s)));
@@ -82,8 +97,8 @@ AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShap
   };
 
   // row_sum = sum over the head of dout * out
-  const std::int64_t product = g.pointwise(CUDNN_POINTWISE_MUL, p.dout, p.out,
-                                           g.virtual_tensor(CUDNN_DATA_FLOAT, rows_by_size(s)));
+  const std::int64_t product =
+      g.pointwise(CUDNN_POINTWISE_MUL, p.dout, p.out, g.virtual_tensor(CUDNN_DATA_FLOAT, rows_by_size(s)));
   const std::int64_t reduced =
       g.reduce(CUDNN_REDUCE_TENSOR_ADD, product,
                g.virtual_tensor(CUDNN_DATA_FLOAT, row_vector(s), row_vector_strides(s)));
@@ -102,8 +117,7 @@ AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShap
   std::int64_t ds = g.matmul(p.dout, p.v, square());
   ds = g.pointwise(CUDNN_POINTWISE_SUB, ds, p.row_sum, square());
   ds = g.pointwise(CUDNN_POINTWISE_MUL, ds, probabilities, square());
-  ds = g.pointwise(CUDNN_POINTWISE_MUL, ds, p.scale,
-                   g.virtual_tensor(CUDNN_DATA_BFLOAT16, rows_by_rows(s)));
+  ds = g.pointwise(CUDNN_POINTWISE_MUL, ds, p.scale, g.virtual_tensor(CUDNN_DATA_BFLOAT16, rows_by_rows(s)));
   g.matmul(transposed(ds), p.q, p.dk);
 
   const std::int64_t k_rows =
@@ -115,7 +129,7 @@ AttentionBackwardPlan build_attention_backward(CudnnGraph g, const AttentionShap
     g.matmul(ds, k_rows, p.dq_sum);
     g.pointwise(CUDNN_POINTWISE_IDENTITY, p.dq_sum, p.dq);
   }
-  p.plan = g.build("attention backward", skip);
+  p.plan = g.build("attention backward");
   return p;
 }
 

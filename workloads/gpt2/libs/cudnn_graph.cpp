@@ -28,8 +28,8 @@ CudnnDescriptor& CudnnDescriptor::operator=(CudnnDescriptor&& other) noexcept {
   return *this;
 }
 
-void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-                          const void* values) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                          std::int64_t count, const void* values) {
   RIDGELINE_CUDNN_CHECK(cudnnBackendSetAttribute(raw_, name, type, count, values));
 }
 
@@ -38,9 +38,13 @@ void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescripto
   set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
 }
 
-void CudnnDescriptor::finalize() { RIDGELINE_CUDNN_CHECK(cudnnBackendFinalize(raw_)); }
+void CudnnDescriptor::finalize() {
+  RIDGELINE_CUDNN_CHECK(cudnnBackendFinalize(raw_));
+}
 
-cudnnStatus_t CudnnDescriptor::try_finalize() noexcept { return cudnnBackendFinalize(raw_); }
+cudnnStatus_t CudnnDescriptor::try_finalize() noexcept {
+  return cudnnBackendFinalize(raw_);
+}
 
 std::int64_t CudnnDescriptor::get_int64(cudnnBackendAttributeName_t name) const {
   std::int64_t value = 0;
@@ -70,7 +74,8 @@ void CudnnPlan::execute(cudnnHandle_t handle, const std::vector<Binding>& bindin
 CudnnGraph::CudnnGraph(const std::string& device_properties_json)
     : device_properties_(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
   device_properties_.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                         static_cast<std::int64_t>(device_properties_json.size()), device_properties_json.data());
+                         static_cast<std::int64_t>(device_properties_json.size()),
+                         device_properties_json.data());
   device_properties_.finalize();
 }
 
@@ -78,14 +83,16 @@ const CudnnDescriptor& CudnnGraph::tensor_at(std::int64_t number) const {
   return tensors_.at(static_cast<std::size_t>(number - 1));
 }
 
-std::int64_t CudnnGraph::add_tensor(cudnnDataType_t type, const Dims& dims, const Dims& strides, bool is_virtual,
-                                    bool by_value) {
+std::int64_t CudnnGraph::add_tensor(cudnnDataType_t type, const Dims& dims, const Dims& strides,
+                                    bool is_virtual, bool by_value) {
   CudnnDescriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   const auto number = static_cast<std::int64_t>(tensors_.size()) + 1;
   const std::int64_t alignment_bytes = 16;
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, static_cast<std::int64_t>(dims.size()), dims.data());
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, static_cast<std::int64_t>(strides.size()), strides.data());
+  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, static_cast<std::int64_t>(dims.size()),
+             dims.data());
+  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, static_cast<std::int64_t>(strides.size()),
+             strides.data());
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &number);
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment_bytes);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
@@ -129,7 +136,8 @@ std::int64_t CudnnGraph::matmul(std::int64_t a, std::int64_t b, std::int64_t out
 }
 
 std::int64_t CudnnGraph::add_pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute, std::int64_t axis,
-                                       std::int64_t x, std::int64_t b, std::int64_t predicate, std::int64_t out) {
+                                       std::int64_t x, std::int64_t b, std::int64_t predicate,
+                                       std::int64_t out) {
   CudnnDescriptor how(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
@@ -151,8 +159,8 @@ std::int64_t CudnnGraph::pointwise(cudnnPointwiseMode_t mode, std::int64_t x, st
   return add_pointwise(mode, CUDNN_DATA_FLOAT, 0, x, 0, 0, out);
 }
 
-std::int64_t CudnnGraph::pointwise(cudnnPointwiseMode_t mode, std::int64_t x, std::int64_t b, std::int64_t out,
-                                   cudnnDataType_t compute) {
+std::int64_t CudnnGraph::pointwise(cudnnPointwiseMode_t mode, std::int64_t x, std::int64_t b,
+                                   std::int64_t out, cudnnDataType_t compute) {
   return add_pointwise(mode, compute, 0, x, b, 0, out);
 }
 
@@ -190,7 +198,7 @@ std::int64_t CudnnGraph::reshape(std::int64_t x, std::int64_t out) {
   return out;
 }
 
-CudnnPlan CudnnGraph::build(const char* what, int skip) {
+CudnnPlan CudnnGraph::build(const char* what) {
   std::vector<cudnnBackendDescriptor_t> raw_operations;
   for (const CudnnDescriptor& operation : operations_) raw_operations.push_back(operation.raw());
   CudnnDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -219,7 +227,8 @@ CudnnPlan CudnnGraph::build(const char* what, int skip) {
     std::int64_t filled = 0;
     if (offered > 0) {
       RIDGELINE_CUDNN_CHECK(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, &filled, raw.data()));
+                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, &filled,
+                                                     raw.data()));
     }
     for (std::int64_t i = 0; i < filled; ++i) {
       CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -233,8 +242,8 @@ CudnnPlan CudnnGraph::build(const char* what, int skip) {
         refusal = std::string(cudnnGetErrorString(status)) + " (" + message.data() + ")";
         continue;
       }
-      if (skip-- > 0) continue;
-      result.workspace_bytes_ = static_cast<std::size_t>(plan.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+      result.workspace_bytes_ =
+          static_cast<std::size_t>(plan.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
       result.engine_configurations_ = static_cast<int>(filled);
       result.plan_ = std::move(plan);
       result.keep_.push_back(std::move(configurations[static_cast<std::size_t>(i)]));

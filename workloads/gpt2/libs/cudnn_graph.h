@@ -1,4 +1,5 @@
-// cudnn_graph.h: cuDNN's backend graph API (cudnn_backend.h) with ownership and errors; only what attention needs.
+// cudnn_graph.h: cuDNN's backend graph API (cudnn_backend.h) with ownership and errors; only what attention
+// needs.
 //
 // Lifecycle:
 //   1. CudnnGraph: declare tensors, each gets a number (cuDNN's unique id), and operations between them
@@ -32,7 +33,8 @@ class CudnnDescriptor {
   CudnnDescriptor(CudnnDescriptor&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
   CudnnDescriptor& operator=(CudnnDescriptor&& other) noexcept;
 
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values);
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+           const void* values);
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
   void finalize();
   // Status instead of an exception, for plans that an engine may refuse.
@@ -49,7 +51,8 @@ class CudnnDescriptor {
 // An execution plan and everything it refers to.
 class CudnnPlan {
  public:
-  using Binding = std::pair<std::int64_t, const void*>;  // tensor number, device pointer (host pointer for a scalar)
+  using Binding =
+      std::pair<std::int64_t, const void*>;  // tensor number, device pointer (host pointer for a scalar)
 
   void execute(cudnnHandle_t handle, const std::vector<Binding>& bindings, void* workspace) const;
   std::size_t workspace_bytes() const { return workspace_bytes_; }
@@ -69,8 +72,8 @@ class CudnnGraph {
 
   // For the device of handle.
   explicit CudnnGraph(cudnnHandle_t handle) : handle_(handle) {}
-  // For a device that is described (cuDNN's JSON form of device properties) rather than present: plans can be built,
-  // not executed.
+  // For a device that is described (cuDNN's JSON form of device properties) rather than present: plans can be
+  // built, not executed.
   explicit CudnnGraph(const std::string& device_properties_json);
 
   std::int64_t tensor(cudnnDataType_t type, Dims dims, Dims strides);
@@ -87,14 +90,14 @@ class CudnnGraph {
   std::int64_t reduce(cudnnReduceTensorOp_t op, std::int64_t x, std::int64_t out);
   std::int64_t reshape(std::int64_t x, std::int64_t out);
 
-  // what names the graph in errors. skip: of the engine configurations that cuDNN accepts, in the heuristics' order, how
-  // many to pass over.
-  CudnnPlan build(const char* what, int skip = 0);
+  // what names the graph in errors.
+  CudnnPlan build(const char* what);
 
  private:
-  std::int64_t add_tensor(cudnnDataType_t type, const Dims& dims, const Dims& strides, bool is_virtual, bool by_value);
-  std::int64_t add_pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute, std::int64_t axis, std::int64_t x,
-                             std::int64_t b, std::int64_t predicate, std::int64_t out);
+  std::int64_t add_tensor(cudnnDataType_t type, const Dims& dims, const Dims& strides, bool is_virtual,
+                          bool by_value);
+  std::int64_t add_pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute, std::int64_t axis,
+                             std::int64_t x, std::int64_t b, std::int64_t predicate, std::int64_t out);
   const CudnnDescriptor& tensor_at(std::int64_t number) const;
 
   cudnnHandle_t handle_ = nullptr;

@@ -26,11 +26,12 @@ __device__ std::uint64_t mix(std::uint64_t x) {
 template <class T>
 __global__ void fill_normal(T* data, std::int64_t n, float scale, std::uint64_t seed) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += stride) {
     const std::uint64_t bits = mix(seed * 0x2545F4914F6CDD1DULL + static_cast<std::uint64_t>(i));
     // The sum of four uniform 16-bit values has variance 4/12 (2^16)^2.
-    const int sum = static_cast<int>((bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) +
-                                     (bits >> 48));
+    const int sum =
+        static_cast<int>((bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48));
     const float centred = (static_cast<float>(sum) - 2.0F * 65535.0F) / 65536.0F;
     data[i] = from_float<T>(scale * centred * 1.7320508F);
   }
@@ -38,7 +39,8 @@ __global__ void fill_normal(T* data, std::int64_t n, float scale, std::uint64_t 
 
 __global__ void add(float* y, const float* x, std::int64_t n) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += stride) {
     y[i] += x[i];
   }
 }
@@ -53,7 +55,8 @@ __global__ void compare(float* result, const T* a, const T* b, std::int64_t n) {
   float largest = 0.0F;
   float difference = 0.0F;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += stride) {
     const float x = to_float(a[i]);
     const float y = to_float(b[i]);
     if (isfinite(x)) largest = fmaxf(largest, fabsf(x));

@@ -93,7 +93,7 @@ struct Matmul::Impl {
                            std::int64_t oc) const {
     MatmulProblem problem;
     problem.op = op;
-    problem.precision = std::is_same_v<T, bf16>                  ? MatmulPrecision::bfloat16
+    problem.precision = std::is_same_v<T, bf16>               ? MatmulPrecision::bfloat16
                         : options.fp32_math == Fp32Math::tf32 ? MatmulPrecision::tf32
                                                               : MatmulPrecision::float32;
     problem.epilogue = epilogue;
@@ -108,7 +108,8 @@ struct Matmul::Impl {
     if (problem.has_aux()) {
       const std::int64_t multiple = 16 / static_cast<std::int64_t>(sizeof(T));
       if (problem.m() % multiple != 0) {
-        throw std::invalid_argument(problem.description() + ": a stored GELU argument needs rows of a multiple of " +
+        throw std::invalid_argument(problem.description() +
+                                    ": a stored GELU argument needs rows of a multiple of " +
                                     std::to_string(multiple) + " elements; use the separate GELU kernels");
       }
     }
@@ -133,7 +134,8 @@ struct Matmul::Impl {
         return plan;
       }
     }
-    const auto answers = matmul_heuristics(handle.get(), problem, plan->operation, options.workspace_bytes, 1);
+    const auto answers =
+        matmul_heuristics(handle.get(), problem, plan->operation, options.workspace_bytes, 1);
     if (answers.empty()) return nullptr;
     plan->selection.algo = answers.front().algo;
     plan->selection.workspace_bytes = answers.front().workspaceSize;
@@ -154,14 +156,15 @@ struct Matmul::Impl {
     const auto found = plans.find(problem);
     if (found != plans.end()) return *found->second;
     if (capturing(stream)) {
-      throw LibraryError(problem.description(),
-                         "its algorithm is not chosen yet and cannot be during stream capture; run one step first",
-                         __FILE__, __LINE__);
+      throw LibraryError(
+          problem.description(),
+          "its algorithm is not chosen yet and cannot be during stream capture; run one step first", __FILE__,
+          __LINE__);
     }
     std::unique_ptr<Plan> plan = find(problem, stream);
     if (!plan) {
-      throw LibraryError(problem.description(), "cuBLASLt has no algorithm for it; use the unfused form", __FILE__,
-                         __LINE__);
+      throw LibraryError(problem.description(), "cuBLASLt has no algorithm for it; use the unfused form",
+                         __FILE__, __LINE__);
     }
     if (problem.epilogue == LtEpilogue::bias_gradient && problem.accumulate) {
       plan->bias_gradient = DeviceBuffer<float>(problem.out_channels);
@@ -170,7 +173,8 @@ struct Matmul::Impl {
     return *plans.emplace(problem, std::move(plan)).first->second;
   }
 
-  void run(Plan& plan, const MatmulProblem& problem, const void* a, const void* b, void* d, cudaStream_t stream) {
+  void run(Plan& plan, const MatmulProblem& problem, const void* a, const void* b, void* d,
+           cudaStream_t stream) {
     const cublasStatus_t status =
         plan.operation.run(handle.get(), plan.selection.algo, a, b, d, problem.accumulate, workspace.data(),
                            plan.selection.workspace_bytes, stream);
@@ -205,8 +209,8 @@ void Matmul::forward(T* out, const T* inp, const T* weight, const T* bias, std::
                      std::int64_t oc, cudaStream_t stream, MatmulEpilogue epilogue, T* pre_gelu) {
   const bool gelu = epilogue == MatmulEpilogue::gelu;
   const bool aux = gelu && pre_gelu != nullptr;
-  const NvtxRange range("matmul_forward", {matmul_forward_bytes<T>(n, c, oc, bias != nullptr, aux),
-                                           matmul_flops(n, c, oc)});
+  const NvtxRange range("matmul_forward",
+                        {matmul_forward_bytes<T>(n, c, oc, bias != nullptr, aux), matmul_flops(n, c, oc)});
   LtEpilogue lt = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
   if (gelu) lt = bias != nullptr ? LtEpilogue::bias_gelu : LtEpilogue::gelu;
   if (aux) lt = bias != nullptr ? LtEpilogue::bias_gelu_aux : LtEpilogue::gelu_aux;
@@ -219,8 +223,8 @@ void Matmul::forward(T* out, const T* inp, const T* weight, const T* bias, std::
 }
 
 template <class T>
-void Matmul::backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
-                            cudaStream_t stream, const T* pre_gelu, bool accumulate) {
+void Matmul::backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
+                            std::int64_t oc, cudaStream_t stream, const T* pre_gelu, bool accumulate) {
   const bool dgelu = pre_gelu != nullptr;
   if (dgelu && accumulate) {
     throw std::invalid_argument("matmul backward_input: a GELU gradient cannot be accumulated");
@@ -239,11 +243,12 @@ template <class T>
 void Matmul::backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
                              std::int64_t oc, cudaStream_t stream, bool accumulate, float* dbias) {
   const bool bias_gradient = dbias != nullptr;
-  const NvtxRange range("matmul_backward_weight",
-                        {matmul_backward_weight_bytes<T>(n, c, oc, bias_gradient, accumulate),
-                         matmul_flops(n, c, oc)});
-  MatmulProblem problem = impl_->problem_of<T>(
-      MatmulOp::backward_weight, bias_gradient ? LtEpilogue::bias_gradient : LtEpilogue::none, accumulate, n, c, oc);
+  const NvtxRange range(
+      "matmul_backward_weight",
+      {matmul_backward_weight_bytes<T>(n, c, oc, bias_gradient, accumulate), matmul_flops(n, c, oc)});
+  MatmulProblem problem = impl_->problem_of<T>(MatmulOp::backward_weight,
+                                               bias_gradient ? LtEpilogue::bias_gradient : LtEpilogue::none,
+                                               accumulate, n, c, oc);
   impl_->set_alignments(problem, inp, dout, dweight);
   Plan& plan = impl_->plan_of(problem, stream);
   if (!bias_gradient) {
@@ -262,7 +267,8 @@ bool Matmul::bias_gradient_fused(std::int64_t n, std::int64_t c, std::int64_t oc
       impl_->problem_of<T>(MatmulOp::backward_weight, LtEpilogue::bias_gradient, accumulate, n, c, oc);
   LtOperation operation(problem);
   operation.set_bias(impl_->workspace.data());
-  return !matmul_heuristics(impl_->handle.get(), problem, operation, impl_->options.workspace_bytes, 1).empty();
+  return !matmul_heuristics(impl_->handle.get(), problem, operation, impl_->options.workspace_bytes, 1)
+              .empty();
 }
 
 std::vector<MatmulChoice> Matmul::choices() const {
@@ -284,25 +290,29 @@ std::vector<MatmulChoice> Matmul::choices() const {
     choice.default_time_ns = plan.selection.default_time_ns;
     if (choice.time_ns > 0.0) {
       choice.flops_per_s =
-          static_cast<double>(matmul_flops(problem.rows, problem.channels, problem.out_channels)) / choice.time_ns *
-          1e9;
+          static_cast<double>(matmul_flops(problem.rows, problem.channels, problem.out_channels)) /
+          choice.time_ns * 1e9;
     }
     result.push_back(std::move(choice));
   }
   return result;
 }
 
-void Matmul::save_cache() { impl_->save(); }
+void Matmul::save_cache() {
+  impl_->save();
+}
 
-std::size_t Matmul::workspace_bytes() const { return impl_->options.workspace_bytes; }
+std::size_t Matmul::workspace_bytes() const {
+  return impl_->options.workspace_bytes;
+}
 
-#define RIDGELINE_MATMUL_INSTANTIATE(T)                                                                              \
-  template void Matmul::forward<T>(T*, const T*, const T*, const T*, std::int64_t, std::int64_t, std::int64_t,       \
-                                   cudaStream_t, MatmulEpilogue, T*);                                                \
-  template void Matmul::backward_input<T>(T*, const T*, const T*, std::int64_t, std::int64_t, std::int64_t,          \
-                                          cudaStream_t, const T*, bool);                                             \
-  template void Matmul::backward_weight<T>(float*, const T*, const T*, std::int64_t, std::int64_t, std::int64_t,     \
-                                           cudaStream_t, bool, float*);                                              \
+#define RIDGELINE_MATMUL_INSTANTIATE(T)                                                                     \
+  template void Matmul::forward<T>(T*, const T*, const T*, const T*, std::int64_t, std::int64_t,            \
+                                   std::int64_t, cudaStream_t, MatmulEpilogue, T*);                         \
+  template void Matmul::backward_input<T>(T*, const T*, const T*, std::int64_t, std::int64_t, std::int64_t, \
+                                          cudaStream_t, const T*, bool);                                    \
+  template void Matmul::backward_weight<T>(float*, const T*, const T*, std::int64_t, std::int64_t,          \
+                                           std::int64_t, cudaStream_t, bool, float*);                       \
   template bool Matmul::bias_gradient_fused<T>(std::int64_t, std::int64_t, std::int64_t, bool)
 
 RIDGELINE_MATMUL_INSTANTIATE(float);

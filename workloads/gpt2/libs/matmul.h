@@ -1,21 +1,24 @@
 // matmul.h: the matrix products of the trainer's linear layers, through cuBLASLt, with a measured choice of
 // algorithm for every problem.
 //
-// All tensors are row-major and dense; parameter gradients are FP32. A linear layer has inp (N, C), weight (OC, C), bias (OC), out (N, OC):
+// All tensors are row-major and dense; parameter gradients are FP32. A linear layer has inp (N, C), weight
+// (OC, C), bias (OC), out (N, OC):
 //   forward          out     (N, OC) = inp (N, C) x weight (OC, C)^T + bias      [then GELU]
 //   backward_input   dinp    (N, C)  = dout (N, OC) x weight (OC, C)             [then x GELU'(pre)]
 //   backward_weight  dweight (OC, C) = dout (N, OC)^T x inp (N, C)               [and column sums of dout]
-//   flops 2*N*C*OC each; bytes: see matmul_*_bytes below (every operand touched once: the algorithmic minimum)
+//   flops 2*N*C*OC each; bytes: see matmul_*_bytes below (every operand touched once: the algorithmic
+//   minimum)
 //
 // Lifecycle of a Matmul:
 //   1. construct: reads the cache file, if one is named
 //   2. the first call of each problem looks its algorithm up, in this order: the cache file, the search (into
-//      buffers of its own, so the caller's data is never touched by a trial), cuBLASLt's first answer. Not during
-//      stream capture: a problem that is first met there is a LibraryError. Run one step before capturing
+//      buffers of its own, so the caller's data is never touched by a trial), cuBLASLt's first answer. Not
+//      during stream capture: a problem that is first met there is a LibraryError. Run one step before
+//      capturing
 //   3. later calls reuse the plan
 //   4. save_cache, or the destructor, writes the cache file if anything was found
-// A cache file that is missing, of another version, of another cuBLASLt or GPU, or damaged is ignored with one line
-// on stderr (no line when it is missing).
+// A cache file that is missing, of another version, of another cuBLASLt or GPU, or damaged is ignored with
+// one line on stderr (no line when it is missing).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -32,8 +35,9 @@ namespace ridgeline::gpt2 {
 // How the algorithm of a new problem is found.
 //   off   cuBLASLt's first heuristic answer, unmeasured
 //   fast  every heuristic answer under several workspace limits, timed
-//   full  fast, then the best of them varied by tile, stages, cluster, split-K and rasterisation; the finalists
-//         decided in a run long enough for the power limit to act
+//   full  also other tiles, clusters, split-K and rasterisation than the heuristics propose; the finalists
+//   run alone, long
+//         enough for the power limit to act. About 6 s a problem, so name a cache file
 enum class MatmulSearch { off, fast, full };
 
 // How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
@@ -60,39 +64,46 @@ struct MatmulChoice {
   std::int64_t c = 0;
   std::int64_t oc = 0;
   bool accumulate = false;
-  std::string algorithm;           // id, tile, stages, cluster, split-K, swizzle, by cuBLASLt's own numbers
-  std::string source;              // search, cache, heuristic
-  int candidates = 0;              // algorithms timed
-  double time_ns = 0.0;            // the choice, median; 0 when nothing was timed
-  double default_time_ns = 0.0;    // cuBLASLt's first answer, timed in the same rounds; 0 when nothing was timed
-  double flops_per_s = 0.0;        // 2*n*c*oc / time; 0 when nothing was timed
+  std::string algorithm;  // id, tile, stages, cluster, split-K, swizzle, by cuBLASLt's own numbers
+  std::string source;     // search, cache, heuristic
+  int candidates = 0;     // algorithms timed
+  double time_ns = 0.0;   // the choice, median; 0 when nothing was timed
+  double default_time_ns =
+      0.0;                   // cuBLASLt's first answer, timed in the same rounds; 0 when nothing was timed
+  double flops_per_s = 0.0;  // 2*n*c*oc / time; 0 when nothing was timed
 };
 
 // Work and traffic of one product; T is the type of activations and parameters.
-constexpr std::int64_t matmul_flops(std::int64_t n, std::int64_t c, std::int64_t oc) { return 2 * n * c * oc; }
+constexpr std::int64_t matmul_flops(std::int64_t n, std::int64_t c, std::int64_t oc) {
+  return 2 * n * c * oc;
+}
 
 template <class T>
 constexpr std::int64_t matmul_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias,
                                             bool gelu_aux) {
-  return static_cast<std::int64_t>(sizeof(T)) * (n * c + oc * c + n * oc * (gelu_aux ? 2 : 1) + (bias ? oc : 0));
+  return static_cast<std::int64_t>(sizeof(T)) *
+         (n * c + oc * c + n * oc * (gelu_aux ? 2 : 1) + (bias ? oc : 0));
 }
 
 template <class T>
-constexpr std::int64_t matmul_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool dgelu,
-                                                   bool accumulate) {
-  return static_cast<std::int64_t>(sizeof(T)) * (n * oc + oc * c + n * c * (1 + (dgelu ? 1 : 0) + (accumulate ? 1 : 0)));
+constexpr std::int64_t matmul_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
+                                                   bool dgelu, bool accumulate) {
+  return static_cast<std::int64_t>(sizeof(T)) *
+         (n * oc + oc * c + n * c * (1 + (dgelu ? 1 : 0) + (accumulate ? 1 : 0)));
 }
 
 template <class T>
 constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
                                                     bool bias_gradient, bool accumulate) {
-  return static_cast<std::int64_t>(sizeof(T)) * (n * oc + n * c) +
-         static_cast<std::int64_t>(sizeof(float)) * (oc * c + (bias_gradient ? oc : 0)) * (accumulate ? 2 : 1);
+  return static_cast<std::int64_t>(sizeof(T)) * (n * oc + n * c) + static_cast<std::int64_t>(sizeof(float)) *
+                                                                       (oc * c + (bias_gradient ? oc : 0)) *
+                                                                       (accumulate ? 2 : 1);
 }
 
-// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream (they
-// share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory, aligned to
-// 16 bytes at least. Every call throws LibraryError (what, shapes, what to do) when cuBLASLt has no algorithm.
+// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream
+// (they share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory,
+// aligned to 16 bytes at least. Every call throws LibraryError (what, shapes, what to do) when cuBLASLt has
+// no algorithm.
 class Matmul {
  public:
   explicit Matmul(MatmulOptions options = {});
@@ -110,21 +121,23 @@ class Matmul {
                std::int64_t oc, cudaStream_t stream, MatmulEpilogue epilogue = MatmulEpilogue::none,
                T* pre_gelu = nullptr);
 
-  // dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward stored,
-  // each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu (C a multiple
-  // of 8 for bf16, 4 for float). accumulate adds to what dinp holds; not together with pre_gelu.
+  // dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward
+  // stored, each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu
+  // (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the product is
+  // rounded before it is added); not together with pre_gelu.
   template <class T>
-  void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
-                      cudaStream_t stream, const T* pre_gelu = nullptr, bool accumulate = false);
+  void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
+                      std::int64_t oc, cudaStream_t stream, const T* pre_gelu = nullptr,
+                      bool accumulate = false);
 
-  // dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C). With dbias (OC) FP32, dbias = or += the column sums of
-  // dout, computed by the same product; ask bias_gradient_fused first.
+  // dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C). With dbias (OC) FP32, dbias = or += the column
+  // sums of dout, computed by the same product; ask bias_gradient_fused first.
   template <class T>
-  void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c, std::int64_t oc,
-                       cudaStream_t stream, bool accumulate, float* dbias = nullptr);
+  void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
+                       std::int64_t oc, cudaStream_t stream, bool accumulate, float* dbias = nullptr);
 
-  // Whether backward_weight can produce dbias for this problem (cuBLASLt offers an algorithm). No: use the bias
-  // gradient kernel.
+  // Whether backward_weight can produce dbias for this problem (cuBLASLt offers an algorithm). No: use the
+  // bias gradient kernel.
   template <class T>
   bool bias_gradient_fused(std::int64_t n, std::int64_t c, std::int64_t oc, bool accumulate);
 

@@ -60,7 +60,8 @@ const char* name_of(MatmulSearch search) {
   return "?";
 }
 
-std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path, const MatmulCacheIdentity& identity,
+std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path,
+                                                         const MatmulCacheIdentity& identity,
                                                          std::string* ignored) {
   ignored->clear();
   std::map<std::string, MatmulSelection> entries;

@@ -1,7 +1,7 @@
 // matmul_cache.h: the chosen algorithms in a file, so that later runs start without a search.
-// JSON: {"format": "ridgeline-matmul-cache", "version": 1, "cublaslt": int, "gpu": text, "entries": [{"problem": text
-// (MatmulProblem::key), "algo": 128 hexadecimal digits, "workspace_bytes": int, "search": "fast", "candidates": int,
-// "time_ns": number, "default_time_ns": number}]}
+// JSON: {"format": "ridgeline-matmul-cache", "version": 1, "cublaslt": int, "gpu": text, "entries":
+// [{"problem": text (MatmulProblem::key), "algo": 128 hexadecimal digits, "workspace_bytes": int, "search":
+// "fast", "candidates": int, "time_ns": number, "default_time_ns": number}]}
 #pragma once
 
 #include <map>
@@ -19,9 +19,10 @@ struct MatmulCacheIdentity {
 
 const char* name_of(MatmulSearch search);
 
-// Entries by problem key. A file that is missing gives none; one that is damaged or has another identity gives none
-// and sets ignored to one line that says why.
-std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path, const MatmulCacheIdentity& identity,
+// Entries by problem key. A file that is missing gives none; one that is damaged or has another identity
+// gives none and sets ignored to one line that says why.
+std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path,
+                                                         const MatmulCacheIdentity& identity,
                                                          std::string* ignored);
 
 // Replaces the file in one step. Throws std::runtime_error when it cannot be written.

@@ -76,16 +76,18 @@ bool MatmulProblem::has_aux() const {
 
 std::string MatmulProblem::key() const {
   std::ostringstream text;
-  text << name_of(op) << " n=" << rows << " c=" << channels << " oc=" << out_channels << ' ' << name_of(precision)
-       << ' ' << name_of(epilogue) << (accumulate ? " add" : " set") << " align=" << a_alignment_bytes << ','
-       << b_alignment_bytes << ',' << d_alignment_bytes << " workspace=" << workspace_bytes;
+  text << name_of(op) << " n=" << rows << " c=" << channels << " oc=" << out_channels << ' '
+       << name_of(precision) << ' ' << name_of(epilogue) << (accumulate ? " add" : " set")
+       << " align=" << a_alignment_bytes << ',' << b_alignment_bytes << ',' << d_alignment_bytes
+       << " workspace=" << workspace_bytes;
   return text.str();
 }
 
 std::string MatmulProblem::description() const {
   std::ostringstream text;
   text << "matmul " << name_of(op) << " (N " << rows << ", C " << channels << ", OC " << out_channels << ", "
-       << name_of(precision) << ", epilogue " << name_of(epilogue) << (accumulate ? ", accumulated" : "") << ')';
+       << name_of(precision) << ", epilogue " << name_of(epilogue) << (accumulate ? ", accumulated" : "")
+       << ')';
   return text.str();
 }
 
@@ -162,8 +164,8 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
 }
 
 void LtOperation::set_bias(const void* bias) {
-  RIDGELINE_CUBLAS_CHECK(
-      cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
+  RIDGELINE_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                        &bias, sizeof(bias)));
 }
 
 void LtOperation::set_aux(const void* aux) {
@@ -176,15 +178,15 @@ cublasStatus_t LtOperation::run(cublasLtHandle_t handle, const cublasLtMatmulAlg
                                 std::size_t workspace_bytes, cudaStream_t stream) const {
   const float alpha = 1.0F;
   const float beta = accumulate ? 1.0F : 0.0F;
-  return cublasLtMatmul(handle, operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta, d, d_.get(), d, d_.get(),
-                        &algo, workspace, workspace_bytes, stream);
+  return cublasLtMatmul(handle, operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta, d, d_.get(), d,
+                        d_.get(), &algo, workspace, workspace_bytes, stream);
 }
 
 cublasStatus_t LtOperation::check(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo,
                                   std::size_t* workspace_bytes) const {
   cublasLtMatmulHeuristicResult_t result{};
-  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, operation_.get(), a_.get(), b_.get(), d_.get(),
-                                                        d_.get(), &algo, &result);
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, operation_.get(), a_.get(), b_.get(),
+                                                        d_.get(), d_.get(), &algo, &result);
   *workspace_bytes = result.workspaceSize;
   return status;
 }

@@ -1,5 +1,5 @@
-// matmul_problem.h: one matrix product as cuBLASLt sees it. cuBLASLt counts in columns, so a row-major (R, S) tensor
-// is its (S, R) matrix with leading dimension S; D (m, n) = op(A) (m, k) x op(B) (k, n):
+// matmul_problem.h: one matrix product as cuBLASLt sees it. cuBLASLt counts in columns, so a row-major (R, S)
+// tensor is its (S, R) matrix with leading dimension S; D (m, n) = op(A) (m, k) x op(B) (k, n):
 //   forward          A = weight^T, B = inp,    D = out      m = OC, n = N,  k = C
 //   backward_input   A = weight,   B = dout,   D = dinp     m = C,  n = N,  k = OC
 //   backward_weight  A = inp,      B = dout^T, D = dweight  m = C,  n = OC, k = N
@@ -43,7 +43,9 @@ struct MatmulProblem {
   std::int64_t n() const { return op == MatmulOp::backward_weight ? out_channels : rows; }
   std::int64_t k() const;
   std::size_t input_element_bytes() const { return precision == MatmulPrecision::bfloat16 ? 2 : 4; }
-  std::size_t output_element_bytes() const { return op == MatmulOp::backward_weight ? 4 : input_element_bytes(); }
+  std::size_t output_element_bytes() const {
+    return op == MatmulOp::backward_weight ? 4 : input_element_bytes();
+  }
   bool has_bias() const;
   bool has_aux() const;
   // Every field, as text: the name of the problem in the cache file.
@@ -53,7 +55,9 @@ struct MatmulProblem {
 };
 
 struct MatmulProblemHash {
-  std::size_t operator()(const MatmulProblem& problem) const { return std::hash<std::string>{}(problem.key()); }
+  std::size_t operator()(const MatmulProblem& problem) const {
+    return std::hash<std::string>{}(problem.key());
+  }
 };
 
 // Throws LibraryError unless status is success.

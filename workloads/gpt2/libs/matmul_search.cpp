@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "gpt2/common/cuda_check.h"
 #include "gpt2/common/cuda_raii.h"
@@ -28,7 +30,6 @@ struct Candidate {
   cublasLtMatmulAlgo_t algo{};
   std::size_t workspace_bytes = 0;
   double time_ns = kNever;
-  std::vector<double> rounds_ns;
 };
 
 using AlgoBytes = std::array<std::uint64_t, 8>;
@@ -121,14 +122,16 @@ class Trial {
     auto* d = static_cast<unsigned char*>(buffers_.d());
     const std::array<std::int64_t, 2> offsets = {0, (elements - part) * element_bytes};
     // Outputs that a run leaves unwritten must not pass for equal.
-    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(d, 0xFF, static_cast<std::size_t>(elements * element_bytes), stream_));
+    RIDGELINE_CUDA_CHECK(
+        cudaMemsetAsync(d, 0xFF, static_cast<std::size_t>(elements * element_bytes), stream_));
     if (run(reference, false) != CUBLAS_STATUS_SUCCESS) return false;
     for (std::size_t i = 0; i < 2; ++i) {
       RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(kept.data() + static_cast<std::int64_t>(i) * part * element_bytes,
                                            d + offsets[i], static_cast<std::size_t>(part * element_bytes),
                                            cudaMemcpyDeviceToDevice, stream_));
     }
-    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(d, 0xFF, static_cast<std::size_t>(elements * element_bytes), stream_));
+    RIDGELINE_CUDA_CHECK(
+        cudaMemsetAsync(d, 0xFF, static_cast<std::size_t>(elements * element_bytes), stream_));
     if (run(x, false) != CUBLAS_STATUS_SUCCESS) return false;
     RIDGELINE_CUDA_CHECK(cudaMemsetAsync(result.data(), 0, 2 * sizeof(float), stream_));
     for (std::size_t i = 0; i < 2; ++i) {
@@ -143,7 +146,7 @@ class Trial {
     }
     RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_));
     const std::vector<float> values = result.download();
-    const float tolerance = element_bytes == 2 ? 0x1p-6F
+    const float tolerance = element_bytes == 2                            ? 0x1p-6F
                             : problem_.precision == MatmulPrecision::tf32 ? 1e-2F
                                                                           : 1e-3F;
     return values[1] <= tolerance * std::max(values[0], 1.0F);
@@ -151,8 +154,8 @@ class Trial {
 
  private:
   cublasStatus_t run(const Candidate& candidate, bool accumulate) {
-    return operation_.run(handle_, candidate.algo, buffers_.a(), buffers_.b(), buffers_.d(), accumulate, workspace_,
-                          candidate.workspace_bytes, stream_);
+    return operation_.run(handle_, candidate.algo, buffers_.a(), buffers_.b(), buffers_.d(), accumulate,
+                          workspace_, candidate.workspace_bytes, stream_);
   }
 
   cublasLtHandle_t handle_;
@@ -167,7 +170,8 @@ class Trial {
 
 template <class T>
 bool set_config(cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute, T value) {
-  return cublasLtMatmulAlgoConfigSetAttribute(&algo, attribute, &value, sizeof(value)) == CUBLAS_STATUS_SUCCESS;
+  return cublasLtMatmulAlgoConfigSetAttribute(&algo, attribute, &value, sizeof(value)) ==
+         CUBLAS_STATUS_SUCCESS;
 }
 
 template <class T>
@@ -182,9 +186,11 @@ T get_config(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttribute
 }
 
 template <class T>
-std::vector<T> list_capability(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t attribute) {
+std::vector<T> list_capability(const cublasLtMatmulAlgo_t& algo,
+                               cublasLtMatmulAlgoCapAttributes_t attribute) {
   std::size_t bytes = 0;
-  if (cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, nullptr, 0, &bytes) != CUBLAS_STATUS_SUCCESS) return {};
+  if (cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, nullptr, 0, &bytes) != CUBLAS_STATUS_SUCCESS)
+    return {};
   std::vector<T> values(bytes / sizeof(T));
   if (values.empty() || cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, values.data(), bytes, &bytes) !=
                             CUBLAS_STATUS_SUCCESS) {
@@ -211,13 +217,14 @@ std::vector<std::uint32_t> tiles_of(const cublasLtMatmulAlgo_t& algo) {
   return tiles;
 }
 
-// Every tile with the clusters of one and two blocks: the two settings that decide most, and not independently.
+// Every tile with the clusters of one and two blocks: the two settings that decide most, and not
+// independently.
 std::vector<cublasLtMatmulAlgo_t> tile_grid(const cublasLtMatmulAlgo_t& seed) {
   std::vector<cublasLtMatmulAlgo_t> result;
   for (const std::uint32_t tile : tiles_of(seed)) {
-    for (const std::uint16_t cluster : {std::uint16_t{CUBLASLT_CLUSTER_SHAPE_1x1x1},
-                                        std::uint16_t{CUBLASLT_CLUSTER_SHAPE_2x1x1},
-                                        std::uint16_t{CUBLASLT_CLUSTER_SHAPE_1x2x1}}) {
+    for (const std::uint16_t cluster :
+         {std::uint16_t{CUBLASLT_CLUSTER_SHAPE_1x1x1}, std::uint16_t{CUBLASLT_CLUSTER_SHAPE_2x1x1},
+          std::uint16_t{CUBLASLT_CLUSTER_SHAPE_1x2x1}}) {
       cublasLtMatmulAlgo_t algo = seed;
       if (set_config(algo, CUBLASLT_ALGO_CONFIG_TILE_ID, tile) &&
           set_config(algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, cluster)) {
@@ -236,7 +243,8 @@ std::vector<cublasLtMatmulAlgo_t> variations(const cublasLtMatmulAlgo_t& algo) {
     if (change(changed)) result.push_back(changed);
   };
   const auto custom_max = capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX);
-  for (std::uint32_t custom = 0; custom <= static_cast<std::uint32_t>(std::clamp(custom_max, 0, 31)); ++custom) {
+  for (std::uint32_t custom = 0; custom <= static_cast<std::uint32_t>(std::clamp(custom_max, 0, 31));
+       ++custom) {
     add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, custom); });
   }
   const auto swizzle_max = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT);
@@ -246,14 +254,16 @@ std::vector<cublasLtMatmulAlgo_t> variations(const cublasLtMatmulAlgo_t& algo) {
   for (const std::uint32_t stages : list_capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_STAGES_IDS)) {
     add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_STAGES_ID, stages); });
   }
-  for (std::uint16_t cluster = CUBLASLT_CLUSTER_SHAPE_AUTO; cluster <= CUBLASLT_CLUSTER_SHAPE_4x2x1; ++cluster) {
+  for (std::uint16_t cluster = CUBLASLT_CLUSTER_SHAPE_AUTO; cluster <= CUBLASLT_CLUSTER_SHAPE_4x2x1;
+       ++cluster) {
     add([&](auto& x) { return set_config(x, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, cluster); });
   }
   if (capability<std::int32_t>(algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT) != 0) {
     const auto schemes = capability<std::uint32_t>(algo, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK);
     add([&](auto& x) {
       return set_config(x, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{1}) &&
-             set_config(x, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+             set_config(x, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+                        std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
     });
     for (const std::int32_t split : {2, 3, 4, 5, 6, 7, 8, 11, 16}) {
       // Only reductions in the compute type: sums stay FP32.
@@ -290,7 +300,7 @@ std::vector<Candidate> heuristic_candidates(cublasLtHandle_t handle, const Matmu
   for (const std::size_t limit : {full, full / 2, full / 8, std::size_t{0}}) {
     for (const auto& answer : matmul_heuristics(handle, problem, operation, limit, 32)) {
       if (!seen.insert(bytes_of(answer.algo)).second) continue;
-      candidates.push_back({answer.algo, answer.workspaceSize, kNever, {}});
+      candidates.push_back({answer.algo, answer.workspaceSize, kNever});
     }
   }
   return candidates;
@@ -304,8 +314,8 @@ double quick_time(Trial& trial, const Candidate& candidate, int repeats, double 
   return std::min(trial.time(candidate, repeats), trial.time(candidate, repeats));
 }
 
-// Adds to candidates: the tile grid of the best one, then settings of the best few varied one at a time, again and again
-// from what that finds, until nothing new is among the best or the time is over.
+// Adds to candidates: the tile grid of the best one, then settings of the best few varied one at a time,
+// again and again from what that finds, until nothing new is among the best or the time is over.
 void vary(cublasLtHandle_t handle, const MatmulProblem& problem, const LtOperation& operation, Trial& trial,
           int repeats, std::vector<Candidate>& candidates) {
   const Clock::time_point begin = Clock::now();
@@ -318,7 +328,7 @@ void vary(cublasLtHandle_t handle, const MatmulProblem& problem, const LtOperati
   const auto try_all = [&](const std::vector<cublasLtMatmulAlgo_t>& algos) {
     for (const cublasLtMatmulAlgo_t& algo : algos) {
       if (!seen.insert(bytes_of(algo)).second) continue;
-      Candidate candidate{algo, 0, kNever, {}};
+      Candidate candidate{algo, 0, kNever};
       if (operation.check(handle, algo, &candidate.workspace_bytes) != CUBLAS_STATUS_SUCCESS ||
           candidate.workspace_bytes > problem.workspace_bytes) {
         continue;
@@ -347,11 +357,78 @@ void vary(cublasLtHandle_t handle, const MatmulProblem& problem, const LtOperati
   }
 }
 
+// The fastest of candidates, at most count, and the default if it is not among them.
+std::vector<Candidate> best_and_default(std::vector<Candidate> candidates, const Candidate& default_choice,
+                                        std::size_t count) {
+  sort_by_time(candidates);
+  std::erase_if(candidates, [](const Candidate& candidate) { return candidate.time_ns == kNever; });
+  const auto is_default = [&](const Candidate& candidate) {
+    return bytes_of(candidate.algo) == bytes_of(default_choice.algo);
+  };
+  if (candidates.size() > count) candidates.resize(count);
+  if (std::none_of(candidates.begin(), candidates.end(), is_default)) candidates.push_back(default_choice);
+  return candidates;
+}
+
+// Short rounds in which the best take turns; the median of each, best first.
+std::vector<Candidate> decide_in_turns(Trial& trial, std::vector<Candidate> candidates,
+                                       const Candidate& default_choice, int repeats) {
+  std::vector<Candidate> finalists = best_and_default(std::move(candidates), default_choice, 8);
+  std::vector<std::vector<double>> rounds_ns(finalists.size());
+  for (int round = 0; round < 9; ++round) {
+    for (std::size_t i = 0; i < finalists.size(); ++i)
+      rounds_ns[i].push_back(trial.time(finalists[i], repeats));
+  }
+  for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].time_ns = median(rounds_ns[i]);
+  sort_by_time(finalists);
+  return finalists;
+}
+
+// Time of one run in ns over block_ms of nothing else, after lead_ms that are not counted.
+double time_alone(Trial& trial, const Candidate& candidate, double lead_ms, double block_ms) {
+  const double guess_ns = trial.time(candidate, 4);
+  if (guess_ns == kNever) return kNever;
+  trial.time(candidate, static_cast<int>(lead_ms * 1e6 / guess_ns) + 1);
+  return trial.time(candidate, static_cast<int>(block_ms * 1e6 / guess_ns) + 1);
+}
+
+// Each alone and long, best first. A large product runs into the GPU's power limit, and the clock then
+// follows the energy that the algorithm needs: what is fastest in a short run need not be in a long one. The
+// lead is the time that the clock takes to forget the run before.
+std::vector<Candidate> decide_alone(Trial& trial, std::vector<Candidate> candidates,
+                                    const Candidate& default_choice) {
+  // At most two of the same tile, cluster and split: their energy differs little.
+  sort_by_time(candidates);
+  const double limit_ns = 1.2 * candidates.front().time_ns;
+  std::map<std::tuple<std::uint32_t, std::uint16_t, std::int32_t>, int> alike;
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    const auto kind =
+        std::make_tuple(get_config<std::uint32_t>(candidate.algo, CUBLASLT_ALGO_CONFIG_TILE_ID),
+                        get_config<std::uint16_t>(candidate.algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID),
+                        get_config<std::int32_t>(candidate.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+    return candidate.time_ns > limit_ns || ++alike[kind] > 2;
+  });
+  std::vector<Candidate> finalists = best_and_default(std::move(candidates), default_choice, 20);
+  for (Candidate& candidate : finalists) candidate.time_ns = time_alone(trial, candidate, 60.0, 60.0);
+  finalists = best_and_default(std::move(finalists), default_choice, 4);
+  std::vector<double> sums_ns(finalists.size());
+  constexpr int kRounds = 2;
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < finalists.size(); ++i)
+      sums_ns[i] += time_alone(trial, finalists[i], 100.0, 150.0);
+  }
+  for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].time_ns = sums_ns[i] / kRounds;
+  sort_by_time(finalists);
+  return finalists;
+}
+
 }  // namespace
 
-std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t handle, const MatmulProblem& problem,
+std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t handle,
+                                                               const MatmulProblem& problem,
                                                                const LtOperation& operation,
-                                                               std::size_t workspace_limit_bytes, int requested) {
+                                                               std::size_t workspace_limit_bytes,
+                                                               int requested) {
   cublasLtMatmulPreference_t preference = nullptr;
   RIDGELINE_CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
   struct Deleter {
@@ -359,7 +436,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t 
     ~Deleter() { cublasLtMatmulPreferenceDestroy(preference); }
   } const deleter{preference};
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    RIDGELINE_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)));
+    RIDGELINE_CUBLAS_CHECK(
+        cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value)));
   };
   const auto limit = static_cast<std::uint64_t>(workspace_limit_bytes);
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, limit);
@@ -373,10 +451,11 @@ std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t 
 
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(requested));
   int found = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle, operation.operation(), operation.a(), operation.b(), operation.d(),
-                                     operation.d(), preference, requested, results.data(), &found);
-  if (status != CUBLAS_STATUS_SUCCESS) found = 0;  // NOT_SUPPORTED and INVALID_VALUE: no algorithm for this problem
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, operation.operation(), operation.a(),
+                                                               operation.b(), operation.d(), operation.d(),
+                                                               preference, requested, results.data(), &found);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    found = 0;  // NOT_SUPPORTED and INVALID_VALUE: no algorithm for this problem
   results.resize(static_cast<std::size_t>(found));
   std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
   return results;
@@ -420,42 +499,9 @@ MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& prob
   if (mode == MatmulSearch::full) vary(handle, problem, operation, *trial, repeats, candidates);
   selection.candidates = static_cast<int>(candidates.size());
 
-  // Rounds of the best ones, with the default always among them.
-  sort_by_time(candidates);
-  std::vector<Candidate> finalists;
-  bool has_default = false;
-  for (const Candidate& candidate : candidates) {
-    const bool is_default = bytes_of(candidate.algo) == default_bytes;
-    if (candidate.time_ns == kNever || (finalists.size() >= 8 && !is_default)) continue;
-    has_default = has_default || is_default;
-    finalists.push_back(candidate);
-  }
-  if (!has_default) finalists.push_back(default_choice);
-  for (int round = 0; round < 9; ++round) {
-    for (Candidate& candidate : finalists) candidate.rounds_ns.push_back(trial->time(candidate, repeats));
-  }
-  for (Candidate& candidate : finalists) candidate.time_ns = median(candidate.rounds_ns);
-  sort_by_time(finalists);
-
-  if (mode == MatmulSearch::full) {
-    std::vector<Candidate> last;
-    for (const Candidate& candidate : finalists) {
-      if (last.size() < 4 || bytes_of(candidate.algo) == default_bytes) last.push_back(candidate);
-    }
-    // Each alone and long: under the power limit the algorithm that needs less energy gets the higher clock. The first
-    // part of a block, while the clock still follows the one before, is not counted.
-    const int lead = static_cast<int>(std::clamp(80e6 / guess_ns, 4.0, 4000.0));
-    const int block = static_cast<int>(std::clamp(160e6 / guess_ns, 4.0, 8000.0));
-    for (Candidate& candidate : last) candidate.time_ns = kNever;
-    for (int round = 0; round < 2; ++round) {
-      for (Candidate& candidate : last) {
-        trial->time(candidate, lead);
-        candidate.time_ns = std::min(candidate.time_ns, trial->time(candidate, block));
-      }
-    }
-    finalists = std::move(last);
-    sort_by_time(finalists);
-  }
+  std::vector<Candidate> finalists =
+      mode == MatmulSearch::full ? decide_alone(*trial, std::move(candidates), default_choice)
+                                 : decide_in_turns(*trial, std::move(candidates), default_choice, repeats);
 
   selection.mode = mode;
   for (const Candidate& candidate : finalists) {

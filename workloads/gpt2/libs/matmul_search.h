@@ -1,14 +1,20 @@
 // matmul_search.h: find the fastest algorithm of one problem by running the candidates.
 //
 // Method
-//   1. candidates: cuBLASLt's heuristic answers under several workspace limits, without repetitions. Its first answer
+//   1. candidates: cuBLASLt's heuristic answers under several workspace limits, without repetitions. Its
+//   first answer
 //      under the full workspace is the default choice, to compare with
-//   2. each runs a few times. full adds the best one's algorithm with every tile and the small clusters, then varies the
-//      other settings of the best few, one at a time, over what cuBLASLt says the algorithm can do, and goes on from
-//      what that finds
-//   3. the best eight and the default take turns in rounds, so that clock and temperature drift hit all alike: median.
-//      full then runs the best four and the default alone, each long enough for the power limit to act
-//   4. the winner's result is compared with the default's on the same data; a winner that differs by more than rounding
+//   2. each runs a few times. full adds the best one's algorithm with every tile and the small clusters, then
+//   varies the
+//      other settings of the best few, one at a time, over what cuBLASLt says the algorithm can do, and goes
+//      on from what that finds
+//   3. fast: the best eight and the default take turns in short rounds, so that clock and temperature drift
+//   hit all
+//      alike; median. full: the best twenty and the default run alone for a while, the best four of them
+//      longer, because large products run at the power limit, where the algorithm that needs less energy gets
+//      the higher clock
+//   4. the winner's result is compared with the default's on the same data; a winner that differs by more
+//   than rounding
 //      is dropped for the next one
 // Trials run on buffers allocated here, filled with random values, of the problem's sizes and alignments.
 #pragma once
@@ -36,12 +42,14 @@ struct MatmulSelection {
 };
 
 // cuBLASLt's answers, best guess first; empty when it has none.
-std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t handle, const MatmulProblem& problem,
+std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t handle,
+                                                               const MatmulProblem& problem,
                                                                const LtOperation& operation,
-                                                               std::size_t workspace_limit_bytes, int requested);
+                                                               std::size_t workspace_limit_bytes,
+                                                               int requested);
 
-// candidates must not be empty. Waits for stream. When the trial buffers do not fit into device memory, says so on
-// stderr and returns the default choice untimed.
+// candidates must not be empty. Waits for stream. When the trial buffers do not fit into device memory, says
+// so on stderr and returns the default choice untimed.
 MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& problem, LtOperation& operation,
                               MatmulSearch mode, void* workspace, cudaStream_t stream);
 
