@@ -18,7 +18,7 @@ struct Shape {
 // Around the sort's tile of 1024 and the run tile of 32 positions; columns of every vector width.
 const std::vector<Shape> kShapes = {
     {1, 1, 1, 1},       {1, 1, 8, 3},       {3, 11, 5, 7},    {1, 31, 8, 50},    {1, 32, 12, 50},
-    {3, 11, 768, 1000}, {1, 1023, 16, 300}, {2, 512, 24, 70}, {5, 205, 64, 997}, {4, 257, 768, 50257}};
+    {3, 11, 768, 1000}, {1, 1023, 16, 300}, {2, 512, 24, 70}, {5, 205, 64, 997}, {4, 257, 768, 5003}};
 
 // Token choices: spread out, one token only, and a skewed mixture as in text.
 std::vector<std::int32_t> tokens_of(const Shape& shape, int kind) {
