@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "sequence.h"
+#include "settings.h"
+#include "timeline.h"
+
+namespace ridgeline::agent {
+namespace {
+
+LaunchSequence& fill(LaunchSequence& s, std::initializer_list<std::uint32_t> kernels) {
+  for (const std::uint32_t k : kernels) s.append({k, 1, 1, 1}, 1);
+  return s;
+}
+
+TEST(Sequence, EqualStepsDoNotDiffer) {
+  LaunchSequence a, b;
+  EXPECT_EQ(difference(fill(a, {1, 2, 3}), fill(b, {1, 2, 3})), "");
+  EXPECT_EQ(why_not_replayable(a), "");
+}
+
+TEST(Sequence, NamesTheFirstDifference) {
+  LaunchSequence a, b;
+  EXPECT_NE(difference(fill(a, {1, 9, 3}), fill(b, {1, 2, 4})).find("launch 1"), std::string::npos);
+}
+
+TEST(Sequence, SeesAnotherGrid) {
+  LaunchSequence a, b;
+  a.append({1, 4, 1, 1}, 1);
+  b.append({1, 5, 1, 1}, 1);
+  EXPECT_NE(difference(a, b).find("4x1x1"), std::string::npos);
+}
+
+TEST(Sequence, SeesALaunchTooManyOrTooFew) {
+  LaunchSequence a, b;
+  EXPECT_NE(difference(fill(a, {1, 2}), fill(b, {1, 2, 3})).find("2 launches"), std::string::npos);
+  EXPECT_NE(difference(b, a).find("3 launches"), std::string::npos);
+}
+
+TEST(Sequence, RefusesMoreThanItHolds) {
+  LaunchSequence a;
+  for (std::uint32_t i = 0; i < LaunchSequence::kCapacity; ++i) a.append({1, 1, 1, 1}, 1);
+  EXPECT_EQ(why_not_replayable(a), "");
+  a.append({1, 1, 1, 1}, 1);
+  EXPECT_NE(why_not_replayable(a).find("more than"), std::string::npos);
+  a.clear();
+  EXPECT_EQ(a.count(), 0u);
+}
+
+TEST(Sequence, RefusesSeveralContexts) {
+  LaunchSequence a;
+  a.append({1, 1, 1, 1}, 1);
+  a.append({1, 1, 1, 1}, 2);
+  EXPECT_NE(why_not_replayable(a).find("contexts"), std::string::npos);
+}
+
+TEST(SeenLaunches, KnowsWhatWasSeen) {
+  SeenLaunches seen;
+  seen.mark(5);
+  EXPECT_TRUE(seen.seen(5));
+  EXPECT_FALSE(seen.seen(6));
+  EXPECT_FALSE(seen.seen(0));
+  EXPECT_FALSE(seen.seen(5 + SeenLaunches::kSlots)) << "a later id in the same slot was not seen";
+  seen.mark(5 + SeenLaunches::kSlots);
+  EXPECT_TRUE(seen.seen(5)) << "too old to tell: counts as seen";
+}
+
+TEST(CounterIntervals, HoldTheTimesInBetween) {
+  CounterIntervals intervals;
+  EXPECT_FALSE(intervals.contains(5));
+  intervals.open(10);
+  EXPECT_TRUE(intervals.contains(1'000'000));
+  intervals.close(20);
+  EXPECT_TRUE(intervals.contains(10));
+  EXPECT_TRUE(intervals.contains(20));
+  EXPECT_FALSE(intervals.contains(21));
+  EXPECT_FALSE(intervals.contains(9));
+}
+
+TEST(KernelTable, KnowsKernelsThatWaitForOthers) {
+  EXPECT_TRUE(KernelTable::waits_for_others("_Z30ncclDevKernel_AllReduce_Sum_bf16_RING_LL"));
+  EXPECT_FALSE(KernelTable::waits_for_others("_Z10gemm_bf16v"));
+}
+
+}  // namespace
+}  // namespace ridgeline::agent

@@ -1,0 +1,252 @@
+// The session against a fake CUPTI: complete and incomplete timelines, refusals, steps, the end.
+#include <thread>
+
+#include "agent_testing.h"
+
+namespace ridgeline::agent {
+namespace {
+
+using testing::FakeCupti;
+using testing::FakeProgram;
+
+TEST(Session, JoinsKernelsLaunchesAndRanges) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  program.push("step");
+  program.push("forward");
+  const std::uint32_t a = program.launch("_Z1av", 7);
+  program.pop();
+  const std::uint32_t b = program.launch("_Z1bv");
+  program.pop();
+  const std::uint32_t outside = program.launch("_Z1av");
+  ASSERT_TRUE(program.deliver({FakeProgram::kernel(a, "_Z1av", 5000, 6000),
+                               FakeProgram::kernel(b, "_Z1bv", 6000, 6500),
+                               FakeProgram::kernel(outside, "_Z1av", 7000, 7500)}));
+  program.tick();
+  const auto c = program.contents();
+  ASSERT_EQ(c.launches.size(), 3u);
+  EXPECT_EQ(c.launches[0].step_index, 0u);
+  EXPECT_EQ(c.launches[0].step_ordinal, 0u);
+  EXPECT_EQ(c.launches[1].step_ordinal, 1u);
+  EXPECT_EQ(c.launches[2].step_index, spool::kNoStep);
+  EXPECT_EQ(c.launches[2].nvtx_path_id, 0u);
+  EXPECT_LT(c.launches[0].enter_ns, c.launches[0].exit_ns);
+  // The launch's path is step/forward, and the range of that path holds it.
+  ASSERT_EQ(c.paths.size(), 2u);
+  EXPECT_EQ(c.text(c.paths[1].name), "forward");
+  EXPECT_EQ(c.paths[1].parent_id, c.paths[0].path_id);
+  EXPECT_EQ(c.launches[0].nvtx_path_id, c.paths[1].path_id);
+  EXPECT_EQ(c.launches[1].nvtx_path_id, c.paths[0].path_id);
+  ASSERT_EQ(c.ranges.size(), 2u);
+  EXPECT_EQ(c.ranges[0].range_id, c.launches[0].nvtx_range_id);
+  EXPECT_EQ(c.ranges[0].parent_range_id, c.ranges[1].range_id);
+  ASSERT_EQ(c.kernels.size(), 3u);
+  EXPECT_EQ(c.kernels[0].kernel_id, c.kernels[2].kernel_id);
+  EXPECT_NE(c.kernels[0].kernel_id, c.kernels[1].kernel_id);
+  EXPECT_EQ(c.totals.launches_seen, 3u);
+  EXPECT_EQ(c.totals.kernel_records, 3u);
+  ASSERT_EQ(c.ends.size(), 1u);
+  EXPECT_EQ(c.ends[0].launches_seen, 2u);
+}
+
+TEST(Session, CountsDroppedAndZeroRecords) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  const std::uint32_t a = program.launch("k");
+  const std::uint32_t b = program.launch("k");
+  program.launch("k");
+  cupti.dropped = 1;
+  program.deliver({FakeProgram::kernel(a, "k", 10, 20), FakeProgram::kernel(b, "k", 0, 0)});
+  program.tick();
+  const auto c = program.contents();
+  EXPECT_EQ(c.totals.launches_seen, 3u);
+  EXPECT_EQ(c.totals.kernel_records, 2u);
+  EXPECT_EQ(c.totals.dropped_records, 1u);
+  EXPECT_EQ(c.totals.zero_timestamp_records, 1u);
+  EXPECT_EQ(c.kernels[1].header.flags & spool::kZeroTimestamp, spool::kZeroTimestamp);
+  EXPECT_EQ(c.kernels[0].header.flags & spool::kZeroTimestamp, 0);
+}
+
+TEST(Session, RefusesABufferWhenThePoolIsEmpty) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_BUFFER_COUNT", "2"}, {"RIDGELINE_BUFFER_BYTES", "4096"}});
+  ASSERT_TRUE(program.start());
+  std::uint8_t* buffers[3] = {};
+  std::size_t size = 0, most = 0;
+  for (auto& b : buffers) cupti.requested(&b, &size, &most);
+  EXPECT_NE(buffers[0], nullptr);
+  EXPECT_NE(buffers[1], nullptr);
+  EXPECT_EQ(buffers[2], nullptr);
+  cupti.completed(nullptr, 0, buffers[0], 4096, 0);
+  std::uint8_t* again = nullptr;
+  cupti.requested(&again, &size, &most);
+  EXPECT_EQ(again, buffers[0]);
+  EXPECT_EQ(size, 4096u);
+  program.tick();
+  EXPECT_EQ(program.contents().totals.buffers_refused, 1u);
+}
+
+TEST(Session, TellsFailedCapturedAndGraphLaunchesApart) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.push("step");
+  program.launch("k", 1, CUDA_ERROR_INVALID_VALUE);
+  program.launch("k", 1, CUDA_SUCCESS, true);
+  program.launch("k", 1, CUDA_SUCCESS, false, true);
+  program.launch("k");
+  program.pop();
+  program.tick();
+  const auto c = program.contents();
+  EXPECT_EQ(c.totals.launches_seen, 1u);
+  EXPECT_EQ(c.totals.launches_failed, 1u);
+  EXPECT_EQ(c.totals.launches_captured, 1u);
+  EXPECT_EQ(c.totals.graph_launches_seen, 1u);
+  ASSERT_EQ(c.launches.size(), 4u);
+  EXPECT_EQ(c.launches[0].header.flags, spool::kLaunchFailed);
+  EXPECT_EQ(c.launches[1].header.flags, spool::kLaunchCaptured);
+  EXPECT_EQ(c.launches[2].header.flags, spool::kLaunchIsGraph);
+  EXPECT_EQ(c.launches[3].step_ordinal, 0u) << "only kernels that run take a place in the step";
+}
+
+TEST(Session, SaysThatAnotherToolHoldsCupti) {
+  FakeCupti cupti;
+  cupti.subscribe_result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  FakeProgram program(cupti);
+  EXPECT_FALSE(program.start());
+  program.push("step");  // the program goes on
+  program.pop();
+  program.session().at_exit(spool::EndReason::kExit);
+  const auto c = program.contents();
+  EXPECT_NE(c.message(spool::Topic::kSubscriberTaken).find("nsys"), std::string::npos);
+  EXPECT_EQ(c.ranges.size(), 1u) << "ranges are recorded all the same";
+}
+
+TEST(Session, SaysWhenKernelRecordsAreRefused) {
+  FakeCupti cupti;
+  cupti.kernel_enable_result = CUPTI_ERROR_NOT_COMPATIBLE;
+  FakeProgram program(cupti);
+  program.start();
+  EXPECT_NE(program.contents().message(spool::Topic::kTimelineRefused).find("no kernel is recorded"),
+            std::string::npos);
+}
+
+TEST(Session, SaysWhenOnlyFillsAreRefused) {
+  FakeCupti cupti;
+  cupti.memset_enable_result = CUPTI_ERROR_INVALID_KIND;
+  FakeProgram program(cupti);
+  program.start();
+  EXPECT_NE(program.contents().message(spool::Topic::kTimelineRefused).find("memory set"), std::string::npos);
+}
+
+TEST(Session, SaysWhyCuptiIsMissing) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  program.session().without_cupti("CUPTI was not found");
+  EXPECT_NE(program.contents().message(spool::Topic::kCuptiMissing).find("nothing is recorded"),
+            std::string::npos);
+}
+
+TEST(Session, RecordsAFatalReportOfCupti) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  CUpti_StateData state{};
+  state.notification.result = CUPTI_ERROR_UNKNOWN;
+  state.notification.message = "something broke";
+  cupti.callback(cupti.user, CUPTI_CB_DOMAIN_STATE, 1, &state);
+  EXPECT_NE(program.contents().message(spool::Topic::kTimelineRefused).find("something broke"),
+            std::string::npos);
+}
+
+TEST(Session, FlushesAtTheEndAndStaysSilentAfterwards) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.push("step");
+  program.launch("k");
+  program.session().at_exit(spool::EndReason::kExit);
+  EXPECT_EQ(cupti.forced_flushes, 1);
+  program.launch("k");
+  program.pop();
+  program.session().at_exit(spool::EndReason::kExit);
+  EXPECT_EQ(cupti.forced_flushes, 1);
+  const auto c = program.contents();
+  EXPECT_EQ(c.launches.size(), 1u);
+  ASSERT_EQ(c.ends_of_process.size(), 1u);
+  ASSERT_EQ(c.ranges.size(), 1u) << "the open range is written";
+  EXPECT_EQ(c.ranges[0].header.flags & spool::kRangeUnclosed, spool::kRangeUnclosed);
+}
+
+TEST(Session, SaysThatNoStepWasSeen) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_STEP_RANGE", "iteration"}});
+  ASSERT_TRUE(program.start());
+  program.push("step");
+  program.launch("k");
+  program.pop();
+  program.session().at_exit(spool::EndReason::kExit);
+  EXPECT_NE(program.contents().message(spool::Topic::kNvtxMissing).find("'iteration'"), std::string::npos);
+}
+
+TEST(Session, PutsStepsIntoThePhasesOfTheSchedule) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "warmup=1,timeline=2"}});
+  ASSERT_TRUE(program.start());
+  for (const char* name : {"step", "step 1", "step:2", "steps", "step_3", "step"}) {
+    program.push(name);
+    program.pop();
+  }
+  const auto c = program.contents();
+  ASSERT_EQ(c.begins.size(), 4u) << "'steps' and 'step_3' are other names";
+  EXPECT_EQ(c.begins[0].phase, spool::Phase::kWarmup);
+  EXPECT_EQ(c.begins[1].phase, spool::Phase::kTimeline);
+  EXPECT_EQ(c.begins[3].phase, spool::Phase::kTimeline) << "the timeline goes on after the schedule";
+}
+
+TEST(Session, TakesANestedStepForAnOrdinaryRange) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.push("step");
+  program.push("step");
+  program.launch("k");
+  program.pop();
+  program.launch("k");
+  program.pop();
+  const auto c = program.contents();
+  EXPECT_EQ(c.begins.size(), 1u);
+  ASSERT_EQ(c.launches.size(), 2u);
+  EXPECT_EQ(c.launches[1].step_index, 0u);
+  EXPECT_EQ(c.ends[0].launches_seen, 2u);
+}
+
+TEST(Session, CountsLaunchesOfOtherThreadsToTheStep) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.push("step");
+  program.launch("k");
+  std::thread([&] { program.launch("k"); }).join();
+  program.pop();
+  auto c = program.contents();
+  ASSERT_EQ(c.launches.size(), 2u);
+  if (c.launches[0].step_ordinal != 0) std::swap(c.launches[0], c.launches[1]);  // threads write to separate chunks
+  EXPECT_EQ(c.launches[1].step_ordinal, 1u);
+  EXPECT_EQ(c.launches[1].nvtx_path_id, 0u) << "ranges belong to the thread that opened them";
+  EXPECT_NE(c.launches[0].thread_id, c.launches[1].thread_id);
+}
+
+TEST(Session, ReportsVariablesThatMakeNoSense) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "nap=4"}, {"RIDGELINE_BUFFER_COUNT", "many"}});
+  const auto c = program.contents();
+  EXPECT_EQ(c.messages.size(), 2u);
+  EXPECT_NE(c.message(spool::Topic::kConfiguration).find("nap=4"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ridgeline::agent

@@ -1,0 +1,349 @@
+// A CUPTI made of plain functions: tests choose what it refuses, hand it activity records and look at what
+// the agent asked of it. One at a time: CUPTI's callbacks carry no context.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cupti_api.h"
+#include "session.h"
+#include "spool_testing.h"
+
+namespace ridgeline::agent::testing {
+
+struct FakeCupti {
+  // What it answers.
+  CUptiResult subscribe_result = CUPTI_SUCCESS;
+  CUptiResult kernel_enable_result = CUPTI_SUCCESS;
+  CUptiResult memset_enable_result = CUPTI_SUCCESS;
+  CUptiResult availability_result = CUPTI_SUCCESS;
+  CUptiResult start_result = CUPTI_SUCCESS;
+  std::map<std::string, int> unknown_metrics;  // by name
+  int max_metrics_per_pass = 100;
+  std::size_t dropped = 0;  // handed out once
+  std::size_t ranges_dropped = 0;
+  int missing_ranges = 0;  // fewer ranges than launches
+
+  // What it saw.
+  std::int64_t clock_ns = 1'000'000;
+  int host_objects = 0;
+  int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
+  std::size_t launches_in_session = 0;
+  CUpti_CallbackFunc callback = nullptr;
+  void* user = nullptr;
+  CUpti_BuffersCallbackRequestFunc requested = nullptr;
+  CUpti_BuffersCallbackCompleteFunc completed = nullptr;
+  std::vector<std::string> names;  // keeps metric and range names alive
+  std::string range_name;
+  std::map<CUpti_Profiler_Host_Object*, std::size_t> metric_counts;
+
+  static FakeCupti*& current() {
+    static FakeCupti* fake = nullptr;
+    return fake;
+  }
+  FakeCupti() { current() = this; }
+  ~FakeCupti() { current() = nullptr; }
+
+  CuptiApi api() {
+    CuptiApi a;
+    a.get_version = [](std::uint32_t* v) { return *v = 130001, CUPTI_SUCCESS; };
+    a.get_result_string = [](CUptiResult r, const char** s) {
+      *s = r == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+                                                    : "CUPTI_ERROR_FAKE";
+      return CUPTI_SUCCESS;
+    };
+    a.get_timestamp = [](std::uint64_t* t) {
+      *t = static_cast<std::uint64_t>(current()->clock_ns += 100);
+      return CUPTI_SUCCESS;
+    };
+    a.subscribe = [](CUpti_SubscriberHandle* s, CUpti_CallbackFunc f, void* user) {
+      *s = nullptr;
+      current()->callback = f;
+      current()->user = user;
+      return current()->subscribe_result;
+    };
+    a.unsubscribe = [](CUpti_SubscriberHandle) { return CUPTI_SUCCESS; };
+    a.enable_callback = [](std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+      return CUPTI_SUCCESS;
+    };
+    a.enable_domain = [](std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain) {
+      return CUPTI_SUCCESS;
+    };
+    a.get_device_id = [](CUcontext, std::uint32_t* id) { return *id = 0, CUPTI_SUCCESS; };
+    a.get_context_id = [](CUcontext, std::uint32_t* id) { return *id = 1, CUPTI_SUCCESS; };
+    a.activity_register_callbacks = [](CUpti_BuffersCallbackRequestFunc r,
+                                       CUpti_BuffersCallbackCompleteFunc c) {
+      current()->requested = r;
+      current()->completed = c;
+      return CUPTI_SUCCESS;
+    };
+    a.activity_enable = [](CUpti_ActivityKind kind) {
+      if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return current()->kernel_enable_result;
+      if (kind == CUPTI_ACTIVITY_KIND_MEMSET) return current()->memset_enable_result;
+      return CUPTI_SUCCESS;
+    };
+    a.activity_flush_all = [](std::uint32_t flag) {
+      ++(flag != 0 ? current()->forced_flushes : current()->flushes);
+      return CUPTI_SUCCESS;
+    };
+    // Buffers of this fake hold one kernel record after the other.
+    a.activity_get_next_record = [](std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+      std::uint8_t* next = *record == nullptr
+                               ? buffer
+                               : reinterpret_cast<std::uint8_t*>(*record) + sizeof(CUpti_ActivityKernel10);
+      if (next + sizeof(CUpti_ActivityKernel10) > buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+      *record = reinterpret_cast<CUpti_Activity*>(next);
+      return CUPTI_SUCCESS;
+    };
+    a.activity_get_num_dropped_records = [](CUcontext, std::uint32_t, std::size_t* n) {
+      *n = std::exchange(current()->dropped, 0);
+      return CUPTI_SUCCESS;
+    };
+    a.activity_set_attribute = [](CUpti_ActivityAttribute, std::size_t*, void*) { return CUPTI_SUCCESS; };
+
+    a.has_range_profiler = true;
+    a.profiler_initialize = [](CUpti_Profiler_Initialize_Params*) { return CUPTI_SUCCESS; };
+    a.device_get_chip_name = [](CUpti_Device_GetChipName_Params* p) {
+      return p->pChipName = "GH100", CUPTI_SUCCESS;
+    };
+    a.profiler_get_counter_availability = [](CUpti_Profiler_GetCounterAvailability_Params* p) {
+      p->counterAvailabilityImageSize = 8;
+      return current()->availability_result;
+    };
+    a.host_initialize = [](CUpti_Profiler_Host_Initialize_Params* p) {
+      p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(
+          static_cast<std::uintptr_t>(++current()->host_objects));
+      return CUPTI_SUCCESS;
+    };
+    a.host_deinitialize = [](CUpti_Profiler_Host_Deinitialize_Params*) { return CUPTI_SUCCESS; };
+    a.host_get_metric_properties = [](CUpti_Profiler_Host_GetMetricProperties_Params* p) {
+      if (current()->unknown_metrics.count(p->pMetricName) != 0) return CUPTI_ERROR_INVALID_METRIC_NAME;
+      p->pDimUnit = "unit";
+      p->pDescription = "description";
+      return CUPTI_SUCCESS;
+    };
+    a.host_config_add_metrics = [](CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
+      current()->metric_counts[p->pHostObject] = p->numMetrics;
+      return CUPTI_SUCCESS;
+    };
+    a.host_get_config_image_size = [](CUpti_Profiler_Host_GetConfigImageSize_Params* p) {
+      p->configImageSize = 8;
+      return CUPTI_SUCCESS;
+    };
+    a.host_get_config_image = [](CUpti_Profiler_Host_GetConfigImage_Params* p) {
+      const std::uint64_t metrics = current()->metric_counts[p->pHostObject];
+      std::memcpy(p->pConfigImage, &metrics, 8);
+      return CUPTI_SUCCESS;
+    };
+    a.host_get_num_of_passes = [](CUpti_Profiler_Host_GetNumOfPasses_Params* p) {
+      std::uint64_t metrics = 0;
+      std::memcpy(&metrics, p->pConfigImage, 8);
+      const auto most = static_cast<std::uint64_t>(current()->max_metrics_per_pass);
+      p->numOfPasses = (metrics + most - 1) / most;
+      return CUPTI_SUCCESS;
+    };
+    // Metric m of range r is 100*r + m.
+    a.host_evaluate_to_gpu_values = [](CUpti_Profiler_Host_EvaluateToGpuValues_Params* p) {
+      for (std::size_t m = 0; m < p->numMetrics; ++m)
+        p->pMetricValues[m] = static_cast<double>(100 * p->rangeIndex + m);
+      return CUPTI_SUCCESS;
+    };
+    a.range_enable = [](CUpti_RangeProfiler_Enable_Params* p) {
+      ++current()->sessions_open;
+      ++current()->sessions_made;
+      p->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(1);
+      return CUPTI_SUCCESS;
+    };
+    a.range_disable = [](CUpti_RangeProfiler_Disable_Params*) {
+      --current()->sessions_open;
+      return CUPTI_SUCCESS;
+    };
+    a.range_set_config = [](CUpti_RangeProfiler_SetConfig_Params*) { return CUPTI_SUCCESS; };
+    a.range_start = [](CUpti_RangeProfiler_Start_Params*) {
+      ++current()->starts;
+      current()->launches_in_session = 0;
+      return current()->start_result;
+    };
+    a.range_stop = [](CUpti_RangeProfiler_Stop_Params*) {
+      ++current()->stops;
+      return CUPTI_SUCCESS;
+    };
+    a.range_decode_data = [](CUpti_RangeProfiler_DecodeData_Params* p) {
+      p->numOfRangeDropped = current()->ranges_dropped;
+      return CUPTI_SUCCESS;
+    };
+    a.range_get_counter_data_size = [](CUpti_RangeProfiler_GetCounterDataSize_Params* p) {
+      p->counterDataSize = 64;
+      return CUPTI_SUCCESS;
+    };
+    a.range_counter_data_image_initialize = [](CUpti_RangeProfiler_CounterDataImage_Initialize_Params*) {
+      return CUPTI_SUCCESS;
+    };
+    a.range_get_counter_data_info = [](CUpti_RangeProfiler_GetCounterDataInfo_Params* p) {
+      p->numTotalRanges =
+          current()->launches_in_session - static_cast<std::size_t>(current()->missing_ranges);
+      return CUPTI_SUCCESS;
+    };
+    a.range_counter_data_get_range_info = [](CUpti_RangeProfiler_CounterData_GetRangeInfo_Params* p) {
+      current()->range_name = std::to_string(p->rangeIndex);
+      p->rangeName = current()->range_name.c_str();
+      return CUPTI_SUCCESS;
+    };
+    return a;
+  }
+};
+
+/// A session on a fake CUPTI, and a program that launches kernels in it.
+class FakeProgram {
+ public:
+  explicit FakeProgram(FakeCupti& cupti, const std::map<std::string, std::string>& environment = {})
+      : cupti_(cupti) {
+    variables() = environment;
+    variables()["RIDGELINE_SPOOL_DIR"] = directory_.path();
+    variables()["RIDGELINE_CLOCK_MS"] = "0";
+    const Settings settings = read_settings([](const char* name) -> const char* {
+      const auto it = variables().find(name);
+      return it == variables().end() ? nullptr : it->second.c_str();
+    });
+    static std::uint32_t generation = 1000;
+    session_ = Session::create(settings, ++generation);
+    api_ = new CuptiApi(cupti.api());  // as the agent does, for ever
+  }
+
+  bool start() { return session_->start_cupti(*api_, "/fake/libcupti.so.13"); }
+  Session& session() { return *session_; }
+
+  void create_context() {
+    CUpti_ResourceData data{};
+    data.context = context_;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &data);
+  }
+  void destroy_context() {
+    CUpti_ResourceData data{};
+    data.context = context_;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+                    &data);
+  }
+  std::uint32_t launch(const char* name, unsigned grid = 1, CUresult result = CUDA_SUCCESS,
+                       bool captured = false, bool graph = false) {
+    const std::uint32_t correlation = ++correlation_;
+    cuLaunchKernel_params params{};
+    params.gridDimX = grid;
+    params.gridDimY = params.gridDimZ = 1;
+    CUpti_CallbackData data{};
+    data.functionParams = &params;
+    data.functionReturnValue = &result;
+    data.symbolName = name;
+    data.context = context_;
+    data.contextUid = 1;
+    data.correlationId = correlation;
+    const CUpti_CallbackId id =
+        graph ? CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch : CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+    data.callbackSite = CUPTI_API_ENTER;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    if (cupti_.sessions_open > 0 && !graph) ++cupti_.launches_in_session;
+    if (captured) {
+      CUpti_ResourceData node{};
+      cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &node);
+    }
+    data.callbackSite = CUPTI_API_EXIT;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    return correlation;
+  }
+  /// Hands kernel records to the agent as CUPTI would; false if it got no buffer.
+  bool deliver(const std::vector<CUpti_ActivityKernel10>& records) {
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0, most = 0;
+    cupti_.requested(&buffer, &size, &most);
+    if (buffer == nullptr) return false;
+    const std::size_t bytes = records.size() * sizeof(CUpti_ActivityKernel10);
+    EXPECT_LE(bytes, size);
+    std::memcpy(buffer, records.data(), bytes);
+    cupti_.completed(nullptr, 0, buffer, size, bytes);
+    return true;
+  }
+  static CUpti_ActivityKernel10 kernel(std::uint32_t correlation, const char* name, std::uint64_t start_ns,
+                                       std::uint64_t end_ns) {
+    CUpti_ActivityKernel10 k{};
+    k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    k.correlationId = correlation;
+    k.name = name;
+    k.start = start_ns;
+    k.end = end_ns;
+    k.gridX = 1;
+    return k;
+  }
+  void push(const char* name) { session_->nvtx_push(nullptr, 0, name, {}); }
+  void pop() { session_->nvtx_pop(nullptr); }
+  void tick() { session_->tick(cupti_.clock_ns += 1'000'000'000); }
+
+  /// Everything in the spool now.
+  struct Contents {
+    std::vector<spool::KernelRecord> kernels;
+    std::vector<spool::LaunchRecord> launches;
+    std::vector<spool::StepBeginRecord> begins;
+    std::vector<spool::StepEndRecord> ends;
+    std::vector<spool::CounterValueRecord> values;
+    std::vector<spool::CounterStepRecord> counter_steps;
+    std::vector<spool::CounterConfigRecord> configs;
+    std::vector<spool::NvtxRangeRecord> ranges;
+    std::vector<spool::NvtxPathRecord> paths;
+    std::vector<spool::MessageRecord> messages;
+    std::vector<spool::EndRecord> ends_of_process;
+    spool::CompletenessRecord totals{};
+    std::map<spool::StringId, std::string> strings;
+    std::string text(spool::StringId id) const {
+      const auto it = strings.find(id);
+      return it == strings.end() ? "" : it->second;
+    }
+    std::string message(spool::Topic topic) const {
+      for (const auto& m : messages)
+        if (m.topic == topic) return text(m.text);
+      return "";
+    }
+  };
+  Contents contents() {
+    Contents c;
+    std::string error;
+    auto reader = spool::Reader::open(session_->writer().path(), &error);
+    EXPECT_TRUE(reader) << error;
+    if (!reader) return c;
+    EXPECT_TRUE(reader->diagnosis().intact());
+    reader->for_each([&](const spool::RecordView& r) {
+      auto take = [&](auto& list) {
+        using Record = typename std::remove_reference_t<decltype(list)>::value_type;
+        if (const auto* record = r.as<Record>()) list.push_back(*record);
+      };
+      take(c.kernels);
+      take(c.launches);
+      take(c.begins);
+      take(c.ends);
+      take(c.values);
+      take(c.counter_steps);
+      take(c.configs);
+      take(c.ranges);
+      take(c.paths);
+      take(c.messages);
+      take(c.ends_of_process);
+      if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
+      if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
+    });
+    return c;
+  }
+
+ private:
+  static std::map<std::string, std::string>& variables() {
+    static std::map<std::string, std::string> v;
+    return v;
+  }
+  FakeCupti& cupti_;
+  spool::testing::TemporaryDirectory directory_;
+  const CuptiApi* api_ = nullptr;
+  Session* session_ = nullptr;  // leaked, as in the agent
+  CUcontext context_ = reinterpret_cast<CUcontext>(0x1000);
+  std::uint32_t correlation_ = 0;
+};
+
+}  // namespace ridgeline::agent::testing

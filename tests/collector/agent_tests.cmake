@@ -1,0 +1,13 @@
+# The agent needs CUPTI's headers; its tests follow it.
+if(TARGET ridgeline_agent)
+  foreach(t session replay nvtx metrics sequence)
+    ridgeline_add_test(collector.agent_${t} SOURCES agent_${t}_test.cpp LINK ridgeline::agent_core)
+  endforeach()
+  target_compile_definitions(test_collector.agent_metrics PRIVATE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}")
+
+  # A program with known kernels and steps, for the tests that need a GPU.
+  add_executable(agent_exerciser gpu/exerciser.cu)
+  set_target_properties(agent_exerciser PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_exerciser SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_exerciser PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+endif()
