@@ -170,7 +170,7 @@ def run_pytorch(model, logits_of, tokens, a, autocast):
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
-        curve.append((float(loss), float(norm)))
+        curve.append((float(loss.detach()), float(norm)))
     return curve
 
 
@@ -206,7 +206,7 @@ def main():
     p.add_argument("-B", type=int, default=4)
     p.add_argument("-T", type=int, default=512)
     p.add_argument("--steps", type=int, default=10)
-    p.add_argument("--lr", type=float, default=6e-4)
+    p.add_argument("--lr", type=float, default=1e-4)
     p.add_argument("--seed", type=int, default=1337)
     p.add_argument("--layers", type=int, default=12)
     p.add_argument("--heads", type=int, default=12)

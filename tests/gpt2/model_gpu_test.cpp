@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <random>
 #include <vector>
@@ -111,14 +112,18 @@ double relative_error(const std::vector<float>& a, const std::vector<double>& b,
   return std::sqrt(difference / norm);
 }
 
-void expect_gradients(const std::vector<float>& got, const std::vector<double>& want,
-                      const ModelConfig& config, double bound) {
+// Returns the worst relative error of a tensor.
+double expect_gradients(const std::vector<float>& got, const std::vector<double>& want,
+                        const ModelConfig& config, double bound) {
   const ParameterLayout layout(config);
+  double worst = 0;
   for (int t = 0; t < kTensorCount; ++t) {
     const auto tensor = static_cast<Tensor>(t);
     const double error = relative_error(got, want, layout.offset(tensor), layout.count(tensor));
     EXPECT_TRUE(error <= bound) << tensor_name(tensor) << ": relative error " << error << " > " << bound;
+    worst = std::max(worst, error);
   }
+  return worst;
 }
 
 std::vector<double> widen(const std::vector<float>& values) {
@@ -162,8 +167,11 @@ TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
           Device device(options, start);
           const StepResult result = device.step(batch, nullptr);
           EXPECT_TRUE(std::abs(result.loss - loss) <= c.loss_bound * loss) << result.loss << " vs " << loss;
-          expect_gradients(device.model().download_gradients(), reference.gradients(), config,
-                           c.gradient_bound);
+          const double worst = expect_gradients(device.model().download_gradients(), reference.gradients(),
+                                                config, c.gradient_bound);
+          std::printf(
+              "%-10s T=%d: loss off by %.1e (bound %.0e), worst gradient tensor by %.1e (bound %.0e)\n",
+              c.name, sequence, std::abs(result.loss - loss) / loss, c.loss_bound, worst, c.gradient_bound);
         }
       }
     }

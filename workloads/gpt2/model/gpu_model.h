@@ -41,7 +41,7 @@ struct GpuModelOptions {
   Precision precision = Precision::kBf16;
   AttentionKind attention = AttentionKind::cudnn;
   GeluKind gelu = GeluKind::fused;
-  BiasGradientKind bias_gradient = BiasGradientKind::fused;
+  BiasGradientKind bias_gradient = BiasGradientKind::separate;
   EncoderBackward encoder_backward = EncoderBackward::kAtomic;
   MatmulOptions matmul;  // fp32_math is set from precision
 };

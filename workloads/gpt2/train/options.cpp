@@ -106,7 +106,7 @@ int parse_options(int argc, char** argv, Options& o) {
       ->transform(choice<GeluKind>({{"fused", GeluKind::fused}, {"separate", GeluKind::separate}}))
       ->group("Computation");
   app.add_option("--bias-gradient", o.bias_gradient,
-                 "fused (into the weight products of qkv and fc) or separate [fused]")
+                 "fused (into the weight products of qkv and fc) or separate [separate]")
       ->transform(choice<BiasGradientKind>(
           {{"fused", BiasGradientKind::fused}, {"separate", BiasGradientKind::separate}}))
       ->group("Computation");

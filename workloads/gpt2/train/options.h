@@ -23,7 +23,7 @@ struct Options {
   Precision precision = Precision::kBf16;
   AttentionKind attention = AttentionKind::cudnn;
   GeluKind gelu = GeluKind::fused;
-  BiasGradientKind bias_gradient = BiasGradientKind::fused;
+  BiasGradientKind bias_gradient = BiasGradientKind::separate;
   bool deterministic = false;
   MatmulSearch matmul_search = MatmulSearch::fast;
   std::string matmul_cache;  // "none": no file; empty: the user's cache directory
