@@ -24,16 +24,19 @@ struct OperationMetric {
   std::string_view metric;
   std::string_view peak_quantity;
 };
-// Leaves of the metric tree only: a parent counts its children's operations again.
+// Leaves of the metric tree only: a parent counts its children's operations again. The hgmma name stands for
+// the FP16 leaves on chips whose counters are not split by destination type, and counts only without them.
 constexpr OperationMetric kOperationMetrics[] = {
     {"sm__ops_path_tensor_src_bf16_dst_fp32.sum", "bf16_flops_per_s"},
     {"sm__ops_path_tensor_src_fp16_dst_fp32.sum", "fp16_flops_per_s"},
     {"sm__ops_path_tensor_src_fp16_dst_fp16.sum", "fp16_flops_per_s"},
+    {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", "fp16_flops_per_s"},
     {"sm__ops_path_tensor_src_tf32_dst_fp32.sum", "tf32_flops_per_s"},
     {"sm__ops_path_tensor_src_fp8.sum", "fp8_flops_per_s"},
     {"sm__ops_path_tensor_src_int8.sum", "int8_ops_per_s"},
     {"sm__ops_path_tensor_src_fp64.sum", "fp64_tensor_flops_per_s"},
 };
+constexpr std::string_view kHgmmaFp16 = "sm__ops_path_tensor_op_hgmma_src_fp16.sum";
 
 using OrdinalMap = std::unordered_map<std::int64_t, LaunchIndex>;
 
@@ -56,7 +59,6 @@ struct ReplayValues {
   std::map<std::string_view, std::vector<double>> pipe_ns;
   std::vector<double> dram_bytes;
   std::vector<double> clock_hz;
-  std::map<std::string_view, std::vector<double>> operations;
   int replayed = 0;
   int mismatched = 0;
   std::string mismatch;  // the first
@@ -91,6 +93,23 @@ void read_replayed_launch(const Model& model, const store::Launch& launch, Repla
 std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric) {
   const auto found = values.values.find(metric);
   return found == values.values.end() ? std::nullopt : measured_mean(found->second, kT2);
+}
+
+struct Operations {
+  std::string_view peak_quantity;
+  Measured count;
+};
+
+std::vector<Operations> operations_of(const ReplayValues& values) {
+  std::vector<Operations> found;
+  for (const OperationMetric& type : kOperationMetrics) {
+    const bool counted = std::any_of(found.begin(), found.end(), [&](const Operations& o) {
+      return o.peak_quantity == type.peak_quantity;
+    });
+    if (type.metric == kHgmmaFp16 && counted) continue;
+    if (auto count = value_of(values, type.metric)) found.push_back({type.peak_quantity, std::move(*count)});
+  }
+  return found;
 }
 
 // quantity ÷ (duration × peak), its error from the replay steps' and the timeline steps' spread.
@@ -265,26 +284,23 @@ class Analyzer {
   void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values,
                                   LaunchUtilisation& out) {
     Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = std::string(kT2)};
-    bool any = false;
-    for (const OperationMetric& type : kOperationMetrics) {
-      const auto operations = value_of(values, type.metric);
-      if (!operations) continue;
-      any = true;
-      if (operations->value == 0) continue;
+    const std::vector<Operations> types = operations_of(values);
+    for (const Operations& type : types) {
+      total.sample_count = std::max(total.sample_count, type.count.sample_count);
+      if (type.count.value == 0) continue;
       const Result<Peak>& roof = peak(launch.device_id, type.peak_quantity, options_.peaks.compute);
       if (!roof) {
         set_missing(out, MissingReason::no_peak, roof.failure().message);
         return;
       }
       if (out.duration_ns <= 0) return;
-      const Measured part = ratio_of(*operations, static_cast<double>(out.duration_ns),
+      const Measured part = ratio_of(type.count, static_cast<double>(out.duration_ns),
                                      out.duration_deviation_ns, roof.value().value / 1e9);
       total.value += part.value;
-      total.sample_count = std::max(total.sample_count, part.sample_count);
       total.error =
           total.error && part.error ? std::optional(std::hypot(*total.error, *part.error)) : std::nullopt;
     }
-    if (!any) {
+    if (types.empty()) {
       set_missing(out, MissingReason::metric_missing, "replayed, but without a counter of tensor operations");
       return;
     }
@@ -296,18 +312,16 @@ class Analyzer {
   }
 
   void fill_operations(const ReplayValues& values, LaunchUtilisation& out) {
-    for (const OperationMetric& type : kOperationMetrics) {
-      const auto operations = value_of(values, type.metric);
-      if (!operations) continue;
+    for (const Operations& type : operations_of(values)) {
       if (!out.tensor_ops) {
-        out.tensor_ops = operations;
+        out.tensor_ops = type.count;
         continue;
       }
-      out.tensor_ops->value += operations->value;
-      out.tensor_ops->sample_count = std::max(out.tensor_ops->sample_count, operations->sample_count);
-      out.tensor_ops->error = out.tensor_ops->error && operations->error
-                                  ? std::optional(std::hypot(*out.tensor_ops->error, *operations->error))
-                                  : std::nullopt;
+      Measured& sum = *out.tensor_ops;
+      sum.value += type.count.value;
+      sum.sample_count = std::max(sum.sample_count, type.count.sample_count);
+      sum.error = sum.error && type.count.error ? std::optional(std::hypot(*sum.error, *type.count.error))
+                                                : std::nullopt;
     }
   }
 
@@ -491,6 +505,7 @@ const std::vector<PipeMetric>& known_pipe_metrics() {
       {"fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed"},
       {"alu", "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed"},
       {"alu", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed"},
+      {"xu", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"},
   };
   return kPipes;
 }

@@ -254,6 +254,19 @@ TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
   EXPECT_EQ(u.peaks.size(), 2U);
 }
 
+TEST(Utilisation, OperationsOfAllTypesAddUpAndNoneCountsTwice) {
+  const auto operations = [](std::map<std::string, double> counters) {
+    counters[kDuration] = 100e3;
+    FabricatedModel f = one_launch(counters);
+    return run(f.done()).launches[0].tensor_ops->value;
+  };
+  EXPECT_DOUBLE_EQ(operations({{kOperations, 4e9}, {"sm__ops_path_tensor_src_fp8.sum", 2e9}}), 6e9);
+  EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_op_hgmma_src_fp16.sum", 3e9}}), 3e9);
+  EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_src_fp16_dst_fp32.sum", 3e9},
+                               {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", 3e9}}),
+                   3e9);
+}
+
 TEST(Utilisation, ReplayClockFollowsFromCyclesAndDuration) {
   FabricatedModel f =
       one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 1}, {kDuration, 100e3}, {kGpcCycles, 198e3}});

@@ -70,7 +70,7 @@ struct LaunchUtilisation {
   std::optional<double> replay_clock_hz;        // gpc cycles ÷ replay duration
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
-  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu; "" unknown
+  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
   std::optional<double> limiter_utilisation;    // max of both; set only if both are known
   LimiterKind limiter = LimiterKind::none;
   bool clamped = false;  // a utilisation above 1 was cut to 1 on request
@@ -86,7 +86,7 @@ struct UtilisationOptions {
 };
 
 struct PipeMetric {
-  std::string_view pipe;    // tensor, fma, fp16, fp64, alu
+  std::string_view pipe;    // tensor, fma, fp16, fp64, alu, xu
   std::string_view metric;  // verbatim, per cent of peak over elapsed cycles
 };
 // The pipe metrics known, best first within a pipe.
