@@ -202,8 +202,10 @@ int run(const Settings& s) {
                                   {"first_time_ns", times[0]},
                                   {"searched_time_ns", times[1]}});
   }
-  fmt::print("{:<28}{:>5}{:>12.1f}{:>12.1f}   (sum a step)\n", "all", "", sum_first_ns / 1e3,
-             sum_searched_ns / 1e3);
+  if (!s.loops_only) {
+    fmt::print("{:<28}{:>5}{:>12.1f}{:>12.1f}   (sum a step)\n", "all", "", sum_first_ns / 1e3,
+               sum_searched_ns / 1e3);
+  }
   fmt::print("search {} of {} problems took {:.1f} s\n", s.search, items.size(), search_s);
 
   // All products of a step in step order.

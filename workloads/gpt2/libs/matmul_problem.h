@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -54,9 +53,21 @@ struct MatmulProblem {
   std::string description() const;
 };
 
+// Cheap: it is computed at every call of a product.
 struct MatmulProblemHash {
-  std::size_t operator()(const MatmulProblem& problem) const {
-    return std::hash<std::string>{}(problem.key());
+  std::size_t operator()(const MatmulProblem& problem) const noexcept {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t part :
+         {static_cast<std::uint64_t>(problem.op), static_cast<std::uint64_t>(problem.precision),
+          static_cast<std::uint64_t>(problem.epilogue), static_cast<std::uint64_t>(problem.accumulate),
+          static_cast<std::uint64_t>(problem.rows), static_cast<std::uint64_t>(problem.channels),
+          static_cast<std::uint64_t>(problem.out_channels),
+          static_cast<std::uint64_t>(problem.a_alignment_bytes + 2 * problem.b_alignment_bytes +
+                                     4 * problem.d_alignment_bytes)}) {
+      hash = (hash ^ part) * 0x9E3779B97F4A7C15ULL;
+      hash ^= hash >> 29;
+    }
+    return static_cast<std::size_t>(hash);
   }
 };
 
