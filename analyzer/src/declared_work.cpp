@@ -49,6 +49,12 @@ std::vector<DeclaredWork> compare_declared_work(const Model& model, const StepAn
     if (!step.whole_recording && range.step_id != step.summary.step_id) continue;
     ranges.emplace(range.id, &range);
   }
+  std::vector<std::pair<std::int64_t, std::size_t>> called;  // time of the call, launch
+  for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
+    const auto& host_start_ns = model.launches[utilisation.launches[i].launch].host_start_ns;
+    if (host_start_ns) called.emplace_back(*host_start_ns, i);
+  }
+  std::sort(called.begin(), called.end());
   struct Group {
     DeclaredWork work;
     CompleteSum bytes, operations;
@@ -62,12 +68,10 @@ std::vector<DeclaredWork> compare_declared_work(const Model& model, const StepAn
     ++group.work.ranges;
     add(group.work.declared_bytes, annotation.bytes);
     add(group.work.declared_flops, annotation.flops);
-    for (const LaunchUtilisation& item : utilisation.launches) {
+    auto next = std::lower_bound(called.begin(), called.end(), std::pair(range.start_ns, std::size_t{0}));
+    for (; next != called.end() && next->first <= *range.end_ns; ++next) {
+      const LaunchUtilisation& item = utilisation.launches[next->second];
       const store::Launch& launch = model.launches[item.launch];
-      if (!launch.host_start_ns || *launch.host_start_ns < range.start_ns ||
-          *launch.host_start_ns > *range.end_ns) {
-        continue;
-      }
       if (launch.thread_id && *launch.thread_id != range.thread_id) continue;
       ++group.work.launches;
       group.work.time_ns += item.duration_ns;

@@ -312,6 +312,8 @@ constexpr ClassRule kSpecificRules[] = {
     {"attention", "attention"},
     {"attn", "attention"},
     {"flash", "attention"},
+    {"query gradient", "attention"},
+    {"key gradient", "attention"},
 
     {"adam", "optimiser"},
     {"adamw", "optimiser"},
@@ -341,6 +343,7 @@ constexpr ClassRule kSpecificRules[] = {
     {"bias gradient", "reduction"},
     {"bias backward", "reduction"},
     {"loss sum", "reduction"},
+    {"add partials", "reduction"},
 
     {"layernorm", "normalisation"},
     {"layer norm", "normalisation"},
@@ -373,6 +376,7 @@ constexpr ClassRule kSpecificRules[] = {
     {"encoder", "embedding"},
     {"wte", "embedding"},
     {"wpe", "embedding"},
+    {"position gradient", "embedding"},
 
     {"triton poi", "elementwise"},
     {"triton red", "reduction"},

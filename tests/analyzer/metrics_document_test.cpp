@@ -17,22 +17,26 @@ std::string document() {
   return text.str();
 }
 
+std::string quoted(std::string_view name) {
+  return std::string(1, '`').append(name).append(1, '`');
+}
+
 TEST(MetricsDocument, DescribesEveryMetricOfTheCatalogue) {
   const std::string text = document();
   ASSERT_FALSE(text.empty());
   for (const auto& metric : store::metric_catalog()) {
-    EXPECT_NE(text.find("`" + std::string(metric.name) + "`"), std::string::npos) << metric.name;
+    EXPECT_NE(text.find(quoted(metric.name)), std::string::npos) << metric.name;
   }
 }
 
 TEST(MetricsDocument, DescribesEveryPipeMetricAndReason) {
   const std::string text = document();
   for (const PipeMetric& pipe : known_pipe_metrics()) {
-    EXPECT_NE(text.find("`" + std::string(pipe.metric) + "`"), std::string::npos) << pipe.metric;
+    EXPECT_NE(text.find(quoted(pipe.metric)), std::string::npos) << pipe.metric;
   }
   for (int reason = 1; reason <= static_cast<int>(MissingReason::no_peak); ++reason) {
-    const std::string name(to_string(static_cast<MissingReason>(reason)));
-    EXPECT_NE(text.find("`" + name + "`"), std::string::npos) << name;
+    const std::string_view name = to_string(static_cast<MissingReason>(reason));
+    EXPECT_NE(text.find(quoted(name)), std::string::npos) << name;
   }
 }
 

@@ -164,6 +164,12 @@ constexpr Expected kNames[] = {
     {"void ridgeline::gpt2::(anonymous namespace)::attention_backward_kernel<__nv_bfloat16, "
      "64>(__nv_bfloat16*)",
      "ridgeline::gpt2::attention_backward_kernel", "attention"},
+    {"void ridgeline::gpt2::detail::(anonymous namespace)::query_gradient_kernel<64>(__nv_bfloat16*)",
+     "ridgeline::gpt2::detail::query_gradient_kernel", "attention"},
+    {"void ridgeline::gpt2::(anonymous namespace)::position_gradient_kernel<float>(float*)",
+     "ridgeline::gpt2::position_gradient_kernel", "embedding"},
+    {"ridgeline::gpt2::(anonymous namespace)::add_partials_kernel(float*, float*, float*)",
+     "ridgeline::gpt2::add_partials_kernel", "reduction"},
     // Odd ones
     {"f", "f", "other"},
     {"", "", "other"},
