@@ -108,7 +108,10 @@ void Progress::header(const MemoryPlan& memory) {
 
 void Progress::step(const StepReport& r) {
   last_ = r;
-  if (r.step >= std::min(kUntimedSteps, options_.steps / 2)) times_ms_.push_back(r.time_ms);
+  if (r.step >= std::min(kUntimedSteps, options_.steps / 2)) {
+    times_ms_.push_back(r.time_ms);
+    late_steps_ += r.host_late;
+  }
   say(fmt::format("step {:>5}/{} | loss {:.4f} | norm {:.4f} | lr {:.2e} | {:.2f} ms | {:.0f} tok/s | MFU {}",
                   r.step + 1, options_.steps, r.loss, r.norm, r.learning_rate, r.time_ms,
                   tokens_per_s(r.time_ms), mfu_text(r.time_ms)));
@@ -119,7 +122,8 @@ void Progress::step(const StepReport& r) {
                                        {"lr", r.learning_rate},
                                        {"time_ms", r.time_ms},
                                        {"tokens_per_s", tokens_per_s(r.time_ms)},
-                                       {"mfu_ratio", number(mfu(r.time_ms))}};
+                                       {"mfu_ratio", number(mfu(r.time_ms))},
+                                       {"host_late", r.host_late}};
   log_ << line.dump() << '\n' << std::flush;
   if (!log_) throw InputError(fmt::format("log file {}: writing failed, is the disk full?", options_.log));
 }
@@ -141,6 +145,10 @@ void Progress::summary() {
                   "MFU {} | final loss {:.4f}",
                   median, p10, p90, times_ms_.size(), options_.steps, tokens_per_s(median), mfu_text(median),
                   last_.loss));
+  if (late_steps_ > 0) {
+    say(fmt::format("note      the GPU ran dry before the host had enqueued the step in {} of these steps",
+                    late_steps_));
+  }
   if (!options_.json) return;
   const nlohmann::ordered_json line = {{"version", 1},
                                        {"model", options_.model},
@@ -157,6 +165,7 @@ void Progress::summary() {
                                        {"median_ms", number(median)},
                                        {"p10_ms", number(p10)},
                                        {"p90_ms", number(p90)},
+                                       {"host_late_steps", late_steps_},
                                        {"tokens_per_s", number(tokens_per_s(median))},
                                        {"mfu_ratio", number(mfu(median))},
                                        {"mfu_peak_flops_per_s", peak_.mfu_flops_per_s},

@@ -17,6 +17,7 @@ struct StepReport {
   float norm = 0;
   double learning_rate = 0;
   double time_ms = 0;
+  bool host_late = false;  // the GPU had run dry before the step was fully enqueued
 };
 
 class Progress {
@@ -41,6 +42,7 @@ class Progress {
   double flops_per_token_;
   std::ofstream log_;
   std::vector<double> times_ms_;  // of the steps past the warmup
+  int late_steps_ = 0;            // of those
   StepReport last_;
   float last_validation_;
 };

@@ -129,6 +129,9 @@ class StepRing {
   void end(int step, const GpuModel& model) {
     RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(results_.get() + slot(step), model.device_result(),
                                          sizeof(StepResult), cudaMemcpyDeviceToHost, model.stream()));
+    const bool follows = step > 0 && !restarted_[slot(step)];
+    late_[slot(step)] = follows && cudaEventQuery(end_[slot(step - 1)].get()) == cudaSuccess;
+    (void)cudaGetLastError();  // "not ready" is an answer, not a fault for the next launch check to find
     end_[slot(step)].record(model.stream());
   }
 
@@ -141,7 +144,8 @@ class StepRing {
     StepReport report{.step = step,
                       .loss = result.loss,
                       .norm = result.gradient.norm,
-                      .time_ms = end_[at].elapsed_ms_since(begin)};
+                      .time_ms = end_[at].elapsed_ms_since(begin),
+                      .host_late = late_[at]};
     restarted_[at] = false;
     return report;
   }
@@ -158,6 +162,7 @@ class StepRing {
   std::array<Event, kSize> begin_ = events();
   std::array<Event, kSize> end_ = events();
   std::array<bool, kSize> restarted_{};
+  std::array<bool, kSize> late_{};
 };
 
 void print_choices(Matmul& matmul) {
