@@ -431,11 +431,37 @@ TEST_F(Importer, graph_kernels_share_a_call_and_get_places_of_their_own) {
   EXPECT_EQ(scalar(capture,
                    "SELECT group_concat(places, ' ') FROM (SELECT group_concat(grid_x || '@' || ordinal_in_step) AS "
                    "places FROM (SELECT * FROM launch ORDER BY step_id, ordinal_in_step) GROUP BY step_id)"),
-            "100@0,1000@1,1001@2,1002@3,102@4 100@0,1000@1,1001@2,1002@3,102@4");
+            "100@0,1000@1,1001@2,1002@3,101@4 100@0,1000@1,1001@2,1002@3,101@4");
   EXPECT_EQ(scalar(capture, "SELECT launches_seen || ' ' || kernel_records || ' ' || graph_launches || ' ' || "
                             "graph_kernel_records FROM completeness"),
             "4 4 2 6");
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
+}
+
+TEST_F(Importer, graphs_in_a_row_and_without_kernels_keep_the_order) {
+  FakeSpool spool(directory_.path());
+  spool.begin_step(0, Phase::kTimeline);
+  const auto graph = [&](std::uint32_t kernels, std::uint64_t node) {
+    const auto call = spool.call(spool::kLaunchIsGraph);
+    for (std::uint32_t i = 0; i < kernels; ++i) {
+      auto kernel = spool.kernel_of(call);
+      kernel.header.flags = spool::kGraphNode;
+      kernel.graph_node_id = node;  // a node that runs several times
+      kernel.grid_x = static_cast<std::uint32_t>(node);
+      spool.put(kernel);  // before its call
+    }
+    spool.put(call);
+  };
+  graph(2, 500);
+  graph(0, 0);
+  graph(1, 600);
+  spool.launch();
+  graph(1, 700);
+  spool.end_step();
+  spool.end();
+  EXPECT_EQ(scalar(import(), "SELECT group_concat(grid_x || '@' || ordinal_in_step) FROM (SELECT * FROM launch ORDER BY "
+                             "ordinal_in_step)"),
+            "500@0,500@1,600@2,100@3,700@4");
 }
 
 TEST_F(Importer, copies_belong_to_the_step_that_made_them) {

@@ -73,6 +73,9 @@ class FakeSpool {
     std::string error;
     writer_ = spool::Writer::create(options, &error);
     if (writer_ == nullptr) throw std::runtime_error(error);
+    // A writer is never destroyed; kept here so that a leak checker can tell.
+    static std::vector<spool::Writer*> writers;
+    writers.push_back(writer_);
     spool::ProcessRecord process{};
     process.pid = pid;
     process.parent_pid = 1;
@@ -186,19 +189,21 @@ class FakeSpool {
     record.exit_ns = kOrigin + now_ + 5;
     record.nvtx_path_id = step_ == spool::kNoStep ? 0 : 2;
     record.step_index = step_;
-    record.step_ordinal = step_ == spool::kNoStep ? 0 : position_++;
+    // As the agent does it: only launches of kernels have a position.
+    record.step_ordinal = step_ == spool::kNoStep || flags != 0 ? spool::kNoStep : position_++;
     advance(10);
     return record;
   }
   spool::KernelRecord kernel_of(const spool::LaunchRecord& call) {
     spool::KernelRecord record{};
     record.correlation_id = call.correlation_id;
-    record.kernel_id = call.step_ordinal % 3 + 1;
+    const std::uint32_t position = call.step_ordinal == spool::kNoStep ? 0 : call.step_ordinal;
+    record.kernel_id = position % 3 + 1;
     record.start_ns = call.enter_ns + 500;
     record.end_ns = record.start_ns + 1000;
     record.stream_id = 7;
     record.context_id = 1;
-    record.grid_x = 100 + call.step_ordinal;
+    record.grid_x = 100 + position;
     record.grid_y = record.grid_z = 1;
     record.block_x = 256;
     record.block_y = record.block_z = 1;

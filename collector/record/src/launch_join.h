@@ -17,7 +17,8 @@ namespace ridgeline::record {
 // A graph launch and the nodes of it that ran.
 struct GraphLaunch {
   spool::LaunchRecord call;
-  std::vector<std::uint64_t> nodes;  // graph node ids of its kernels; sorted by sort_graph_nodes()
+  std::vector<std::uint64_t> nodes;      // graph node ids of its kernels; sorted when all are there
+  std::int64_t first_ordinal_in_step = 0;  // of its kernels, when all are there
 };
 using GraphLaunches = std::unordered_map<std::uint32_t, GraphLaunch>;  // by correlation id
 

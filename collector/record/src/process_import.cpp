@@ -157,6 +157,10 @@ class Rows {
       judge_step(reader_, spool_, step, plan_, row);
       step.id = writer_.add(row);
       ++summary_.steps;
+      if (row.status == "ok" && step.counters && step.counters->reason != 0) {
+        say("warning", fmt::format("counters of step {}: {}", index,
+                                   one_line(reader_.string_or(step.counters->reason, "(text lost)"))));
+      }
       if (row.status == "ok" && row.phase == "timeline") ++summary_.timeline_steps;
       if (row.status == "ok" && step.is_replay()) {
         ++summary_.replay_steps;
@@ -254,8 +258,11 @@ class Rows {
       if (auto found = spool_.steps.find(call->step_index); found != spool_.steps.end()) {
         step = &found->second;
         row.step_id = step->id;
-        row.ordinal_in_step =
-            ScannedSpool::ordinal_in_step(*step, call->step_ordinal, node ? rank_in_graph(kernel) : 0);
+        if (node) {
+          row.ordinal_in_step = ordinal_in_graph(kernel);
+        } else if (call->step_ordinal != kNoStep) {
+          row.ordinal_in_step = ScannedSpool::ordinal_in_step(*step, call->step_ordinal);
+        }
       }
     }
     const store::Id id = writer_.add(row);
@@ -269,14 +276,14 @@ class Rows {
   }
 
   // Nodes of one graph launch are told apart by node id; a node that ran several times, by order of arrival.
-  std::int64_t rank_in_graph(const KernelRecord& kernel) {
+  std::optional<std::int64_t> ordinal_in_graph(const KernelRecord& kernel) {
     const auto graph = spool_.graphs.find(kernel.correlation_id);
-    if (graph == spool_.graphs.end()) return 0;
+    if (graph == spool_.graphs.end()) return std::nullopt;
     const auto& nodes = graph->second.nodes;
     const auto [first, last] = std::equal_range(nodes.begin(), nodes.end(), kernel.graph_node_id);
     std::int64_t rank = first - nodes.begin();
     if (last - first > 1) rank += repeated_nodes_[{kernel.correlation_id, kernel.graph_node_id}]++;
-    return rank;
+    return graph->second.first_ordinal_in_step + rank;
   }
 
   template <typename Row, typename Record>

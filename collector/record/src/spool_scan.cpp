@@ -29,6 +29,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   // A step's end and counters may come before its begin: other threads write them.
   std::map<std::uint32_t, StepEndRecord> ends;
   std::map<std::uint32_t, CounterStepRecord> counter_steps;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> graph_calls;  // correlation ids by step
   visit_records(reader, progress, [&](const RecordView& view) {
     if (const auto* process = view.as<ProcessRecord>()) {
       spool.process = *process;
@@ -68,8 +69,19 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       spool.clocks[clock->device_id].push_back({clock->time_ns, clock->sm_hz});
     } else if (view.as<MemcpyRecord>() != nullptr || view.as<MemsetRecord>() != nullptr) {
       ++spool.copies;
+    } else if (const auto* call = view.as<LaunchRecord>()) {
+      constexpr std::uint16_t kMask = kLaunchIsGraph | kLaunchFailed | kLaunchCaptured;
+      if (call->step_index != kNoStep && (call->header.flags & kMask) == kLaunchIsGraph) {
+        graph_calls[call->step_index].push_back(call->correlation_id);
+      }
     }
   });
+  for (auto& [index, correlation_ids] : graph_calls) {
+    const auto step = spool.steps.find(index);
+    if (step == spool.steps.end()) continue;
+    std::sort(correlation_ids.begin(), correlation_ids.end());
+    for (const std::uint32_t id : correlation_ids) step->second.graph_calls.push_back({.correlation_id = id});
+  }
   for (const auto& [index, end] : ends) {
     if (auto step = spool.steps.find(index); step != spool.steps.end()) step->second.end_ns = end.end_ns;
   }
@@ -81,7 +93,6 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
 
 void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {
   LaunchJoin join;
-  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> graph_calls;  // position, id
   const auto step_of = [&](const LaunchRecord& call) -> ScannedStep* {
     const auto found = spool.steps.find(call.step_index);
     return found == spool.steps.end() ? nullptr : &found->second;
@@ -95,7 +106,7 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
       step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(kernel.end_ns), kernel.end_ns);
       step->kernel_end_ns = std::max(step->kernel_end_ns, kernel.end_ns);
     }
-    if (step->is_replay() && (call->header.flags & kLaunchIsGraph) == 0) {
+    if (step->is_replay() && call->step_ordinal != kNoStep) {
       step->replay[call->step_ordinal] = {kernel.kernel_id, kernel.grid_x,    kernel.grid_y,
                                           kernel.grid_z,    kernel.device_id, 0};
     }
@@ -113,8 +124,13 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
         if (ScannedStep* step = step_of(*call)) {
           step->first_correlation_id = std::min(step->first_correlation_id, call->correlation_id);
           step->last_correlation_id = std::max(step->last_correlation_id, call->correlation_id);
-          if ((flags & kLaunchIsGraph) != 0) {
-            graph_calls[step->index].emplace_back(call->step_ordinal, call->correlation_id);
+          if (call->step_ordinal != kNoStep && !step->graph_calls.empty()) {
+            const auto later = std::upper_bound(
+                step->graph_calls.begin(), step->graph_calls.end(), call->correlation_id,
+                [](std::uint32_t id, const ScannedStep::GraphCall& graph) { return id < graph.correlation_id; });
+            if (later != step->graph_calls.end()) {
+              later->next_position = std::max(later->next_position, call->step_ordinal + 1);
+            }
           }
         }
       }
@@ -124,13 +140,15 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
   join.finish(kernel_of_call);
   spool.graphs = join.take_graphs();
   for (auto& [correlation_id, graph] : spool.graphs) std::sort(graph.nodes.begin(), graph.nodes.end());
-  for (auto& [step_index, calls] : graph_calls) {
-    std::sort(calls.begin(), calls.end());
-    std::int64_t shift = 0;
-    ScannedStep& step = spool.steps.at(step_index);
-    for (const auto& [position, correlation_id] : calls) {
-      shift += static_cast<std::int64_t>(spool.graphs[correlation_id].nodes.size()) - 1;
-      step.graph_shifts.emplace_back(position, shift);
+  for (auto& [index, step] : spool.steps) {
+    std::uint32_t position = 0;
+    std::int64_t kernels = 0;
+    for (ScannedStep::GraphCall& call : step.graph_calls) {
+      position = call.next_position = std::max(call.next_position, position);
+      GraphLaunch& graph = spool.graphs[call.correlation_id];
+      graph.first_ordinal_in_step = position + kernels;
+      kernels += static_cast<std::int64_t>(graph.nodes.size());
+      call.kernels_until_here = kernels;
     }
   }
   spool.steps_by_correlation_.clear();
@@ -199,12 +217,11 @@ bool ScannedSpool::is_empty() const {
   return !complaint && kernel_records + graph_kernel_records + launches_seen + graph_launches + copies == 0;
 }
 
-std::int64_t ScannedSpool::ordinal_in_step(const ScannedStep& step, std::uint32_t position,
-                                           std::int64_t rank_in_graph) {
-  const auto after = std::lower_bound(step.graph_shifts.begin(), step.graph_shifts.end(),
-                                      std::pair<std::uint32_t, std::int64_t>(position, INT64_MIN));
-  const std::int64_t shift = after == step.graph_shifts.begin() ? 0 : std::prev(after)->second;
-  return position + shift + rank_in_graph;
+std::int64_t ScannedSpool::ordinal_in_step(const ScannedStep& step, std::uint32_t position) {
+  const auto later = std::upper_bound(
+      step.graph_calls.begin(), step.graph_calls.end(), position,
+      [](std::uint32_t at, const ScannedStep::GraphCall& graph) { return at < graph.next_position; });
+  return position + (later == step.graph_calls.begin() ? 0 : std::prev(later)->kernels_until_here);
 }
 
 ScannedStep* ScannedSpool::step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns, bool device_to_host,

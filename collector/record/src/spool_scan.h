@@ -39,9 +39,15 @@ struct ScannedStep {
   std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // kernels, then copies too
   std::int64_t kernel_end_ns = 0;                        // kernels only
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
-  // A graph launch takes one position on the host and one a kernel in the capture: (position, kernels − 1,
-  // summed up over the graph launches of the step until this one), by position.
-  std::vector<std::pair<std::uint32_t, std::int64_t>> graph_shifts;
+  // The agent numbers kernel launches only: a graph launch has no position, but its kernels take places in the
+  // capture. By order of launch: correlation id, position of the next kernel launch, kernels of this and all
+  // earlier graph launches of the step.
+  struct GraphCall {
+    std::uint32_t correlation_id = 0;
+    std::uint32_t next_position = 0;
+    std::int64_t kernels_until_here = 0;
+  };
+  std::vector<GraphCall> graph_calls;
 
   std::unordered_map<std::uint32_t, ReplayLaunch> replay;  // by position; replay steps only
   std::int64_t counter_values = 0;                          // joined
@@ -95,9 +101,8 @@ struct ScannedSpool {
   [[nodiscard]] const MessageText* message_about(spool::Topic topic) const;
   // Nothing of interest happened: no GPU activity and no complaint.
   [[nodiscard]] bool is_empty() const;
-  // Position of a kernel among the kernels of its step; a graph node's needs its rank in the graph launch.
-  [[nodiscard]] static std::int64_t ordinal_in_step(const ScannedStep& step, std::uint32_t position,
-                                                    std::int64_t rank_in_graph);
+  // Place of a kernel among all kernels of its step, from the position of its launch.
+  [[nodiscard]] static std::int64_t ordinal_in_step(const ScannedStep& step, std::uint32_t position);
   // The step whose host range a copy or memset was issued in, as far as it can be told: from the correlation
   // ids of the launches round it and, between the launches of two steps, from its time and direction.
   [[nodiscard]] ScannedStep* step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns,

@@ -233,7 +233,8 @@ struct LaunchRecord {
   std::int64_t exit_ns;
   std::uint32_t nvtx_path_id;   // 0: outside every range
   std::uint32_t step_index;     // kNoStep: outside every step
-  std::uint32_t step_ordinal;   // position among the launches of the step, from 0
+  std::uint32_t step_ordinal;   // position among the kernel launches of the step, from 0; kNoStep for graph launches,
+                                // failed and captured ones: they have none
   std::uint32_t callback_id;    // CUPTI driver callback id
   std::uint64_t nvtx_range_id;  // innermost open range, 0: none
   std::uint32_t context_id;
