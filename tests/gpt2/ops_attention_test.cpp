@@ -16,10 +16,11 @@ struct Shape {
   int head_size;
 };
 // Sequence lengths around the tiles of 64 and 128 rows; head sizes of both implementations.
-const std::vector<Shape> kShapes = {
-    {1, 1, 1, 64},    {2, 7, 3, 64},   {1, 63, 2, 64},  {1, 64, 1, 64},   {2, 65, 2, 64},  {1, 127, 2, 64},
-    {1, 128, 1, 64},  {1, 129, 2, 64}, {2, 257, 3, 64}, {1, 1024, 2, 64}, {1, 131, 2, 32}, {1, 131, 2, 80},
-    {1, 131, 2, 128}, {1, 67, 2, 100}, {1, 67, 3, 4},   {1, 70, 1, 1},    {1, 66, 2, 40},  {1, 65, 1, 127}};
+const std::vector<Shape> kShapes = {{1, 1, 1, 64},   {2, 7, 3, 64},   {1, 63, 2, 64},   {1, 64, 1, 64},
+                                    {2, 65, 2, 64},  {1, 127, 2, 64}, {1, 128, 1, 64},  {1, 129, 2, 64},
+                                    {1, 131, 2, 32}, {1, 131, 2, 80}, {1, 131, 2, 128}, {1, 67, 2, 100},
+                                    {1, 67, 3, 4},   {1, 70, 1, 1},   {1, 66, 2, 40},   {1, 65, 1, 127}};
+const std::vector<Shape> kLongShapes = {{2, 257, 3, 64}, {1, 1024, 2, 64}, {1, 521, 2, 128}};
 
 std::string name_of(const Shape& s) {
   return "B=" + std::to_string(s.batch) + " T=" + std::to_string(s.seq) + " NH=" + std::to_string(s.heads) +
@@ -48,19 +49,20 @@ template <typename T>
 class Attention : public TypedGpuTest<T> {};
 TYPED_TEST_SUITE(Attention, ElementTypes);
 
-TYPED_TEST(Attention, ForwardAndBackwardMatchReference) {
+template <typename T>
+void compare_with_reference(const std::vector<Shape>& shapes) {
   const Stream stream;
-  constexpr bool kNarrow = sizeof(TypeParam) == 2;
+  constexpr bool kNarrow = sizeof(T) == 2;
   // BF16 rounds the probabilities as well as the results: 2^-9 each, relative.
   const double norm_tolerance = kNarrow ? 1e-2 : 1e-5;
   const double value_tolerance = kNarrow ? 3e-2 : 3e-5;  // of the largest value
-  for (const Shape& s : kShapes) {
+  for (const Shape& s : shapes) {
     for (const double scale : {1.0, 3.0}) {
       const std::string what = name_of(s) + "scale " + std::to_string(scale) + " ";
       const std::int64_t n = std::int64_t{s.batch} * s.seq * s.heads * s.head_size;
       const std::int64_t statistics = std::int64_t{s.batch} * s.seq * s.heads;
-      const auto qkv = random_values<TypeParam>(3 * n, 1, scale);
-      const auto dout = random_values<TypeParam>(n, 2);
+      const auto qkv = random_values<T>(3 * n, 1, scale);
+      const auto dout = random_values<T>(n, 2);
       std::vector<double> out(static_cast<std::size_t>(n));
       std::vector<double> lse(static_cast<std::size_t>(statistics));
       std::vector<double> dqkv(static_cast<std::size_t>(3 * n));
@@ -68,9 +70,9 @@ TYPED_TEST(Attention, ForwardAndBackwardMatchReference) {
       attention_backward_cpu(dqkv.data(), dout.data(), qkv.data(), out.data(), lse.data(), s.batch, s.seq,
                              s.heads, s.head_size);
 
-      const auto device_qkv = to_device<TypeParam>(qkv);
-      const auto device_dout = to_device<TypeParam>(dout);
-      auto got_out = poisoned<TypeParam>(n);
+      const auto device_qkv = to_device<T>(qkv);
+      const auto device_dout = to_device<T>(dout);
+      auto got_out = poisoned<T>(n);
       auto got_lse = poisoned<float>(statistics);
       launch_attention_forward(got_out.data(), got_lse.data(), device_qkv.data(), s.batch, s.seq, s.heads,
                                s.head_size, stream.get());
@@ -83,7 +85,7 @@ TYPED_TEST(Attention, ForwardAndBackwardMatchReference) {
       auto scratch = poisoned<char>(attention_backward_scratch_bytes(s.batch, s.seq, s.heads));
       std::vector<double> first;
       for (int repeat = 0; repeat < 2; ++repeat) {
-        auto got = poisoned<TypeParam>(3 * n);
+        auto got = poisoned<T>(3 * n);
         launch_attention_backward(got.data(), device_dout.data(), device_qkv.data(), got_out.data(),
                                   got_lse.data(), s.batch, s.seq, s.heads, s.head_size, scratch.data(),
                                   stream.get());
@@ -96,7 +98,9 @@ TYPED_TEST(Attention, ForwardAndBackwardMatchReference) {
           const double magnitude = std::max(largest_of(expected), scale);
           expect_close(got_part, expected, 0.0, value_tolerance * magnitude, label);
           if (s.seq > 1) {
-            EXPECT_LT(relative_norm_error(got_part, expected), 2 * norm_tolerance) << label;
+            // dout . out is formed from the rounded out; short heads do not average that error away.
+            const double tolerance = (s.head_size < 8 ? 5 : 2) * norm_tolerance;
+            EXPECT_LT(relative_norm_error(got_part, expected), tolerance) << label;
           }
         }
         if (repeat == 0) {
@@ -107,6 +111,14 @@ TYPED_TEST(Attention, ForwardAndBackwardMatchReference) {
       }
     }
   }
+}
+
+TYPED_TEST(Attention, ForwardAndBackwardMatchReference) {
+  compare_with_reference<TypeParam>(kShapes);
+}
+
+TYPED_TEST(Attention, LongSequencesMatchReference) {
+  compare_with_reference<TypeParam>(kLongShapes);
 }
 
 TYPED_TEST(Attention, LargeScoresStayFinite) {

@@ -71,6 +71,8 @@ template <typename T>
 DeviceBuffer<T> poisoned(std::int64_t n) {
   DeviceBuffer<T> buffer(n);
   RIDGELINE_CUDA_CHECK(cudaMemset(buffer.data(), 0xff, static_cast<std::size_t>(buffer.size_bytes())));
+  // The tests' streams do not wait for the default stream.
+  RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
   return buffer;
 }
 

@@ -52,6 +52,9 @@ class DeviceBuffer {
   void upload(const T* host, std::int64_t count) {
     RIDGELINE_CUDA_CHECK(
         cudaMemcpy(data_, host, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice));
+    // From pageable memory cudaMemcpy may return before the data is on the device, and a non-blocking stream
+    // does not wait for the default stream.
+    RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }
   // All elements, on the host; waits for work already queued on the default stream only: synchronise the
   // producing stream first.

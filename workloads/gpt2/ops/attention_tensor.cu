@@ -21,8 +21,8 @@
 namespace ridgeline::gpt2::detail {
 namespace {
 
-template <int kRowTiles, int kHeadSize>
-__global__ void __launch_bounds__(kThreads)
+template <int kRowTiles, int kHeadSize, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
     forward_kernel(bf16* out, float* lse, const bf16* qkv, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
   constexpr int kTileElements = kTile * kStride<kHeadSize>;
@@ -159,8 +159,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // Owns a tile of queries: dq, and row_dots for the kernel below.
-template <int kRowTiles, int kHeadSize>
-__global__ void __launch_bounds__(kThreads)
+template <int kRowTiles, int kHeadSize, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
     query_gradient_kernel(bf16* dqkv, float* row_dots, const bf16* dout, const bf16* qkv, const bf16* out,
                           const float* lse, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
@@ -246,32 +246,39 @@ __global__ void __launch_bounds__(kThreads)
     if (column0 > warp_row0 + 16 * kRowTiles - 1) continue;
     const bf16* k = keys + buffer * kTileElements;
     const bf16* v = values + buffer * kTileElements;
-    const bool masked = column0 + kTile - 1 > warp_row0;
+    // The diagonal is a code path of its own: elsewhere the comparisons would be a good part of the work.
+    const auto use_tile = [&]<bool kMasked>() {
 #pragma unroll
-    for (int c = 0; c < kTile / 16; ++c) {
-      float s[kRowTiles][2][4];
-      float dp[kRowTiles][2][4];
-      dot_columns<kRowTiles, kHeadSize>(s, q, k, c * 16, lane);
-      dot_columns<kRowTiles, kHeadSize>(dp, d, v, c * 16, lane);
-      unsigned ds[kRowTiles][4];
+      for (int c = 0; c < kTile / 16; ++c) {
+        float s[kRowTiles][2][4];
+        float dp[kRowTiles][2][4];
+        dot_columns<kRowTiles, kHeadSize>(s, q, k, c * 16, lane);
+        dot_columns<kRowTiles, kHeadSize>(dp, d, v, c * 16, lane);
+        unsigned ds[kRowTiles][4];
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) {
+        for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
-        for (int n = 0; n < 2; ++n) {
+          for (int n = 0; n < 2; ++n) {
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2[m][e / 2]));
-            if (masked) {
-              const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
-              const int column = column0 + c * 16 + n * 8 + lane % 4 * 2 + e % 2;
-              if (column > row) p = 0.0F;
+            for (int e = 0; e < 4; ++e) {
+              float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2[m][e / 2]));
+              if constexpr (kMasked) {
+                const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
+                const int column = column0 + c * 16 + n * 8 + lane % 4 * 2 + e % 2;
+                if (column > row) p = 0.0F;
+              }
+              dp[m][n][e] = p * (dp[m][n][e] - dot[m][e / 2]);
             }
-            dp[m][n][e] = p * (dp[m][n][e] - dot[m][e / 2]);
           }
+          as_left_operand(ds[m], dp[m]);
         }
-        as_left_operand(ds[m], dp[m]);
+        add_product<kRowTiles, kHeadSize>(acc, ds, k, c * 16, lane);
       }
-      add_product<kRowTiles, kHeadSize>(acc, ds, k, c * 16, lane);
+    };
+    if (column0 + kTile - 1 > warp_row0) {
+      use_tile.template operator()<true>();
+    } else {
+      use_tile.template operator()<false>();
     }
   }
   float factor[kRowTiles][2];
@@ -282,8 +289,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // Owns a tile of keys: dk and dv. Rows are keys, columns queries.
-template <int kRowTiles, int kHeadSize>
-__global__ void __launch_bounds__(kThreads)
+template <int kRowTiles, int kHeadSize, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
     key_gradient_kernel(bf16* dqkv, const float* row_dots, const bf16* dout, const bf16* qkv,
                         const float* lse, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
@@ -348,43 +355,50 @@ __global__ void __launch_bounds__(kThreads)
     if (column0 + kTile - 1 < warp_row0) continue;
     const bf16* q = queries + buffer * kTileElements;
     const bf16* d = gradients + buffer * kTileElements;
-    const bool masked = column0 < warp_row0 + 16 * kRowTiles - 1;
+    // The diagonal is a code path of its own: elsewhere the comparisons would be a good part of the work.
+    const auto use_tile = [&]<bool kMasked>() {
 #pragma unroll
-    for (int c = 0; c < kTile / 16; ++c) {
-      float s[kRowTiles][2][4];
-      float dp[kRowTiles][2][4];
-      dot_columns<kRowTiles, kHeadSize>(s, k, q, c * 16, lane);
-      dot_columns<kRowTiles, kHeadSize>(dp, v, d, c * 16, lane);
-      unsigned p_left[kRowTiles][4];
-      unsigned ds_left[kRowTiles][4];
+      for (int c = 0; c < kTile / 16; ++c) {
+        float s[kRowTiles][2][4];
+        float dp[kRowTiles][2][4];
+        dot_columns<kRowTiles, kHeadSize>(s, k, q, c * 16, lane);
+        dot_columns<kRowTiles, kHeadSize>(dp, v, d, c * 16, lane);
+        unsigned p_left[kRowTiles][4];
+        unsigned ds_left[kRowTiles][4];
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        const int local = c * 16 + n * 8 + lane % 4 * 2;
-        const float2 lse_pair = *reinterpret_cast<const float2*>(&shared_lse[buffer][local]);
-        const float2 dot_pair = *reinterpret_cast<const float2*>(&shared_dots[buffer][local]);
+        for (int n = 0; n < 2; ++n) {
+          const int local = c * 16 + n * 8 + lane % 4 * 2;
+          const float2 lse_pair = *reinterpret_cast<const float2*>(&shared_lse[buffer][local]);
+          const float2 dot_pair = *reinterpret_cast<const float2*>(&shared_dots[buffer][local]);
 #pragma unroll
-        for (int m = 0; m < kRowTiles; ++m) {
+          for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const float lse_log2 = e % 2 == 0 ? lse_pair.x : lse_pair.y;
-            const float dot = e % 2 == 0 ? dot_pair.x : dot_pair.y;
-            float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2));
-            if (masked) {
-              const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
-              if (row > column0 + local + e % 2) p = 0.0F;
+            for (int e = 0; e < 4; ++e) {
+              const float lse_log2 = e % 2 == 0 ? lse_pair.x : lse_pair.y;
+              const float dot = e % 2 == 0 ? dot_pair.x : dot_pair.y;
+              float p = exp2_flushed(fmaf(s[m][n][e], scale_log2, -lse_log2));
+              if constexpr (kMasked) {
+                const int row = warp_row0 + m * 16 + e / 2 * 8 + lane / 4;
+                if (row > column0 + local + e % 2) p = 0.0F;
+              }
+              s[m][n][e] = p;
+              dp[m][n][e] = p * (dp[m][n][e] - dot);
             }
-            s[m][n][e] = p;
-            dp[m][n][e] = p * (dp[m][n][e] - dot);
           }
         }
-      }
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) {
-        as_left_operand(p_left[m], s[m]);
-        as_left_operand(ds_left[m], dp[m]);
+        for (int m = 0; m < kRowTiles; ++m) {
+          as_left_operand(p_left[m], s[m]);
+          as_left_operand(ds_left[m], dp[m]);
+        }
+        add_product<kRowTiles, kHeadSize>(dv, p_left, d, c * 16, lane);
+        add_product<kRowTiles, kHeadSize>(dk, ds_left, q, c * 16, lane);
       }
-      add_product<kRowTiles, kHeadSize>(dv, p_left, d, c * 16, lane);
-      add_product<kRowTiles, kHeadSize>(dk, ds_left, q, c * 16, lane);
+    };
+    if (column0 < warp_row0 + 16 * kRowTiles - 1) {
+      use_tile.template operator()<true>();
+    } else {
+      use_tile.template operator()<false>();
     }
   }
   float one[kRowTiles][2];
@@ -423,33 +437,43 @@ void launch(Kernel* kernel, const AttentionShape& shape, int rows, std::size_t b
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
-// More rows a warp halve the shared-memory reads per product; registers allow it for small heads only.
-template <int kHeadSize>
-constexpr int kForwardRowTiles = kHeadSize <= 64 ? 2 : 1;
-template <int kHeadSize>
-constexpr int kQueryRowTiles = kHeadSize <= 64 ? 2 : 1;
-template <int kHeadSize>
-constexpr int kKeyRowTiles = 1;
+template <int kRowTiles, int kHeadSize, int kBlocks>
+void launch_forward(bf16* out, float* lse, const bf16* qkv, const AttentionShape& shape,
+                    cudaStream_t stream) {
+  constexpr int kRows = kWarps * 16 * kRowTiles;
+  launch(forward_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows, shared_bytes<kHeadSize>(kRows), stream,
+         out, lse, qkv);
+}
 
+template <int kRowTiles, int kHeadSize, int kBlocks>
+void launch_query_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
+                           float* row_dots, const AttentionShape& shape, cudaStream_t stream) {
+  constexpr int kRows = kWarps * 16 * kRowTiles;
+  launch(query_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
+         shared_bytes<kHeadSize>(2 * kRows), stream, dqkv, row_dots, dout, qkv, out, lse);
+}
+
+template <int kRowTiles, int kHeadSize, int kBlocks>
+void launch_key_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const float* lse, float* row_dots,
+                         const AttentionShape& shape, cudaStream_t stream) {
+  constexpr int kRows = kWarps * 16 * kRowTiles;
+  launch(key_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows, shared_bytes<kHeadSize>(2 * kRows),
+         stream, dqkv, row_dots, dout, qkv, lse);
+}
+
+// More rows a warp halve the shared-memory reads per product; registers allow it for small heads only.
+// The second figure is the number of blocks a multiprocessor must be able to hold.
 template <int kHeadSize>
 void forward(bf16* out, float* lse, const bf16* qkv, const AttentionShape& shape, cudaStream_t stream) {
-  constexpr int kRowTiles = kForwardRowTiles<kHeadSize>;
-  constexpr int kRows = kWarps * 16 * kRowTiles;
-  launch(forward_kernel<kRowTiles, kHeadSize>, shape, kRows, shared_bytes<kHeadSize>(kRows), stream, out, lse,
-         qkv);
+  launch_forward<kHeadSize <= 64 ? 2 : 1, kHeadSize, 2>(out, lse, qkv, shape, stream);
 }
 
 template <int kHeadSize>
 void backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
               float* row_dots, const AttentionShape& shape, cudaStream_t stream) {
-  constexpr int kQueryTiles = kQueryRowTiles<kHeadSize>;
-  constexpr int kQueryRows = kWarps * 16 * kQueryTiles;
-  launch(query_gradient_kernel<kQueryTiles, kHeadSize>, shape, kQueryRows,
-         shared_bytes<kHeadSize>(2 * kQueryRows), stream, dqkv, row_dots, dout, qkv, out, lse);
-  constexpr int kKeyTiles = kKeyRowTiles<kHeadSize>;
-  constexpr int kKeyRows = kWarps * 16 * kKeyTiles;
-  launch(key_gradient_kernel<kKeyTiles, kHeadSize>, shape, kKeyRows, shared_bytes<kHeadSize>(2 * kKeyRows),
-         stream, dqkv, row_dots, dout, qkv, lse);
+  launch_query_gradient<kHeadSize <= 64 ? 2 : 1, kHeadSize, 2>(dqkv, dout, qkv, out, lse, row_dots, shape,
+                                                               stream);
+  launch_key_gradient<1, kHeadSize, kHeadSize <= 64 ? 3 : 2>(dqkv, dout, qkv, lse, row_dots, shape, stream);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 // check   losses |gpu-ref| <= 1e-4*(|ref|+1); dlogits |gpu-ref| <= 4*eps(T)*|ref| + 1e-6*dloss
 // bound   DRAM
 //
-// A block brings its row into shared memory once, taking the maximum on the way; the sum and the gradient are
-// formed from there, so DRAM sees one read and one write. Rows that do not fit are read from global memory
-// again (mostly from L2).
+// A block brings its row into shared memory once, forming the maximum and the sum of exponentials on the way;
+// the gradient is formed from there, so DRAM sees one read and one write. Rows that do not fit are read from
+// global memory again (mostly from L2).
 #include <cmath>
 #include <limits>
 
@@ -98,7 +98,15 @@ __global__ void __launch_bounds__(kBlock)
   const int vectors = padded_vocab / kVector;
   const int full_vectors = vocab / kVector;  // vectors without padding
 
-  float largest = -INFINITY;
+  // Read before anybody overwrites the row.
+  const bool valid = target >= 0 && target < vocab;
+  const float target_logit = thread == 0 && valid ? to_float(row[target]) : 0.0F;
+
+  // Each thread keeps the maximum of what it has seen (times log2(e)) and the sum of exponentials relative to
+  // it; so the exponentials are computed while later vectors are still on their way. The start is finite, so
+  // that columns of -infinity subtract without NaN.
+  float max_log2 = -1e30F;
+  float sum = 0.0F;
   for (int base = thread; base < vectors; base += kBlock * kLoadUnroll) {
     Packed<T> x[kLoadUnroll];
 #pragma unroll
@@ -110,8 +118,8 @@ __global__ void __launch_bounds__(kBlock)
     for (int u = 0; u < kLoadUnroll; ++u) {
       const int v = base + u * kBlock;
       if (v < vectors) {
+        float values[kVector];
         if (v >= full_vectors) {  // padding must win neither the maximum nor weight in the sum
-          float values[kVector];
           unpack(x[u], values);
 #pragma unroll
           for (int k = 0; k < kVector; ++k) {
@@ -119,37 +127,27 @@ __global__ void __launch_bounds__(kBlock)
           }
           x[u] = pack<T>(values);
         }
-        largest = fmaxf(largest, packed_max(x[u]));
         if constexpr (kShared) store128(cached + v * kVector, x[u]);
+        const float largest = packed_max(x[u]) * kLog2e;
+        if (largest > max_log2) {
+          sum *= exp2_flushed(max_log2 - largest);
+          max_log2 = largest;
+        }
+        unpack(x[u], values);
+        float part = 0.0F;
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) part += exp2_flushed(fmaf(values[k], kLog2e, -max_log2));
+        sum += part;
       }
     }
   }
-  // The barrier inside also publishes the cached row to the whole block.
-  const float max_log2 = block_max(largest, shared_max) * kLog2e;
-
-  float sum = 0.0F;
-#pragma unroll 4
-  for (int v = thread; v < vectors; v += kBlock) {
-    float x[kVector];
-    unpack(load128(cached + v * kVector), x);
-    float part = 0.0F;
-#pragma unroll
-    for (int k = 0; k < kVector; ++k) {
-      const bool live = kShared || v < full_vectors || v * kVector + k < vocab;
-      if (live) part += exp2_flushed(fmaf(x[k], kLog2e, -max_log2));
-    }
-    sum += part;
-  }
-  sum = block_sum(sum, shared_sum);
+  // The barriers inside also publish the cached row to the whole block.
+  const float row_max_log2 = block_max(max_log2, shared_max);
+  sum = block_sum(sum * exp2_flushed(max_log2 - row_max_log2), shared_sum);
   const float log2_sum = log2f(sum);
-  const bool valid = target >= 0 && target < vocab;
-  if (thread == 0) {
-    losses[blockIdx.x] = valid ? fmaf(kLn2, log2_sum + max_log2, -to_float(cached[target])) : NAN;
-  }
+  if (thread == 0) losses[blockIdx.x] = valid ? fmaf(kLn2, log2_sum + row_max_log2, -target_logit) : NAN;
   if constexpr (kGradient) {
-    // In the global variant the row is overwritten below; its target was read by thread 0 above.
-    if constexpr (!kShared) __syncthreads();
-    const float shift = valid ? max_log2 + log2_sum : NAN;
+    const float shift = valid ? row_max_log2 + log2_sum : NAN;
     const int target_vector = target / kVector;
 #pragma unroll 4
     for (int v = thread; v < vectors; v += kBlock) {
@@ -219,7 +217,10 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
   } else {
     constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
     const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
-    if (row_bytes > kSharedLimit) {
+    if constexpr (!kGradient) {  // one pass: nothing to keep
+      classifier_kernel<T, false, false, 512>
+          <<<blocks, 512, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
+    } else if (row_bytes > kSharedLimit) {
       classifier_kernel<T, false, kGradient, kMaxBlock>
           <<<blocks, kMaxBlock, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
     } else {

@@ -4,7 +4,7 @@
 // |gpu-ref| <= 4*eps(T)*(|ref|+1); dweight, dbias 1e-5 of the sum of magnitudes bound   DRAM
 //
 // A group of threads owns a row at a time, 16 bytes of it each, so that a thread's share of dweight and dbias
-// is 16 to 24 registers for the whole launch. Groups of a block advance independently (named barriers).
+// is 16 to 24 registers for the whole launch. A block has one or more groups, which advance together.
 // Each block leaves one row of partial sums; a second kernel adds those in a fixed order.
 #include <algorithm>
 #include <cmath>
@@ -49,23 +49,18 @@ void layernorm_backward_cpu(Real* dinp_out, const Real* dresidual_in, Real* dwei
 
 namespace {
 
-constexpr int kMaxGroups = 8;  // named barriers 1..8
-// A block is at most this wide, and a group at most a block: C <= 2304 for bf16, 2048 for FP32.
+constexpr int kMaxGroups = 8;
+constexpr int kTargetThreads = 256;  // a block takes as many groups as fit
+// A group is at most this wide: C <= 2304 for bf16, 2048 for FP32. For bf16, two blocks of this width must
+// fit a multiprocessor: that holds the compiler to 112 registers, so that three blocks of 192 fit as well.
 template <typename T>
 constexpr int kMaxThreads = sizeof(T) == 2 ? 288 : 512;
-template <typename T>
-constexpr int kBlocksPerMultiprocessor = sizeof(T) == 2 ? 2 : 1;  // that the registers must allow
 constexpr int kMaxGroupWarps = 16;
 constexpr int kMaxBlocks = 1024;  // bounds the scratch
 
-// Waits for the `threads` threads of this group alone.
-__device__ inline void group_barrier(int group, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(threads) : "memory");
-}
-
 // kRows rows are in flight per group. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
 template <typename T, int kRows, bool kResidual, bool kColumnSum>
-__global__ void __launch_bounds__(kMaxThreads<T>, kBlocksPerMultiprocessor<T>)
+__global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
     layernorm_backward_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
                               const T* inp, const T* weight, const float* mean, const float* rstd,
                               std::int64_t rows, int channels, int group_threads) {
@@ -89,10 +84,12 @@ __global__ void __launch_bounds__(kMaxThreads<T>, kBlocksPerMultiprocessor<T>)
   float sum_dbias[kVector] = {};
   float sum_dinp[kColumnSum ? kVector : 1] = {};
 
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * groups * kRows;
+  // The trip count is the same for all groups of a block: they share its barrier.
+  const std::int64_t block_rows = static_cast<std::int64_t>(groups) * kRows;
   int buffer = 0;
-  for (std::int64_t row0 = (static_cast<std::int64_t>(blockIdx.x) * groups + group) * kRows; row0 < rows;
-       row0 += stride) {
+  for (std::int64_t block_row = blockIdx.x * block_rows; block_row < rows;
+       block_row += gridDim.x * block_rows) {
+    const std::int64_t row0 = block_row + group * kRows;
     Packed<T> d[kRows];
     Packed<T> x[kRows];
     Packed<T> r[kResidual ? kRows : 1];
@@ -134,7 +131,7 @@ __global__ void __launch_bounds__(kMaxThreads<T>, kBlocksPerMultiprocessor<T>)
       forget_conversions(x[i]);
     }
     forget_conversions(w);
-    group_barrier(group, group_threads);
+    __syncthreads();
     unpack(w, weights);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
@@ -282,16 +279,19 @@ void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweigh
                        is_aligned_16(inp) && is_aligned_16(weight);
   int blocks = 0;
   if (channels % kVector == 0 && aligned && group_threads <= kMaxThreads<T>) {
-    const int groups = std::clamp(kMaxThreads<T> / group_threads, 1, kMaxGroups);
+    const int groups = std::clamp(kTargetThreads / group_threads, 1, kMaxGroups);
     const int threads = groups * group_threads;
     const std::size_t shared_bytes = static_cast<std::size_t>(groups) * channels * sizeof(float);
     const std::int64_t useful = ceil_div(rows, std::int64_t{groups} * kRows);
-    const int resident_threads = kMaxThreads<T> * kBlocksPerMultiprocessor<T>;
-    const std::int64_t resident = std::int64_t{multiprocessor_count()} * (resident_threads / threads);
-    blocks = static_cast<int>(std::min<std::int64_t>({useful, resident, kMaxBlocks}));
     const auto run = [&]<bool kResidual, bool kColumnSum>() {
-      layernorm_backward_kernel<T, kRows, kResidual, kColumnSum><<<blocks, threads, shared_bytes, stream>>>(
-          dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd, rows, channels, group_threads);
+      auto* kernel = layernorm_backward_kernel<T, kRows, kResidual, kColumnSum>;
+      int resident = 0;  // exactly one wave: every block leaves a row of partial sums
+      RIDGELINE_CUDA_CHECK(
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared_bytes));
+      blocks = static_cast<int>(std::min<std::int64_t>(
+          {useful, std::int64_t{multiprocessor_count()} * std::max(resident, 1), kMaxBlocks}));
+      kernel<<<blocks, threads, shared_bytes, stream>>>(dinp_out, dresidual_in, partials, dout, inp, weight,
+                                                        mean, rstd, rows, channels, group_threads);
     };
     if (dresidual_in != nullptr) {
       if (dinp_colsum != nullptr) {
