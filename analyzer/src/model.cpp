@@ -1,10 +1,33 @@
 #include "ridgeline/analyzer/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
 namespace ridgeline::analyzer {
+
+namespace {
+
+// Sums of times and bytes are kept in int64; a capture in which they cannot be is damaged or made up.
+void require_sums_fit(const Model& model) {
+  constexpr double kMost = 4e18;
+  double time = 0;
+  double bytes = 0;
+  const auto add = [&](const auto& row) {
+    if (row.start_ns > 0 && row.end_ns > row.start_ns) time += static_cast<double>(row.end_ns - row.start_ns);
+  };
+  for (const auto& row : model.launches) add(row);
+  for (const auto& row : model.memcpys) add(row);
+  for (const auto& row : model.memsets) add(row);
+  for (const auto& row : model.memcpys) bytes += std::fabs(static_cast<double>(row.bytes));
+  for (const auto& row : model.memsets) bytes += std::fabs(static_cast<double>(row.bytes));
+  if (time > kMost || bytes > kMost) {
+    throw Error(ErrorKind::corrupt, model.path + ": times or sizes out of any range, the capture is damaged");
+  }
+}
+
+}  // namespace
 
 Model load_model(const store::Capture& capture) {
   Model model;
@@ -34,6 +57,7 @@ Model load_model(const store::Capture& capture) {
   model.nvtx_ranges = capture.nvtx_ranges();
   model.annotations = capture.annotations();
   model.strings = capture.strings();
+  require_sums_fit(model);
   model.index();
   return model;
 }

@@ -141,6 +141,35 @@ TEST(Analysis, EmptyCaptureIsNoData) {
   EXPECT_EQ(result.failure().kind, ErrorKind::no_data);
 }
 
+TEST(Analysis, TimesBeyondAnyRangeAreCorrupt) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("odd.ridge");
+  {
+    CaptureWriter writer = std::move(CaptureWriter::create(path)).value();
+    writer.set_run(some_run());
+    store::Process process;
+    process.pid = 7;
+    store::Launch launch;
+    launch.process_id = writer.add(process);
+    store::Device device;
+    device.name = "?";
+    launch.device_id = writer.add(device);
+    launch.kernel_id = writer.kernel_id("k");
+    launch.start_ns = 1;
+    launch.end_ns = INT64_MAX;
+    writer.add(launch);
+    writer.add(launch);
+    writer.finish();
+  }
+  const store::Capture capture = std::move(store::Capture::open(path)).value();
+  try {
+    (void)load_model(capture);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::corrupt);
+  }
+}
+
 TEST(Analysis, BadTargetsAreUsage) {
   testing::FabricatedModel f;
   f.step("timeline");
