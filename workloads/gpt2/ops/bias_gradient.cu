@@ -64,10 +64,7 @@ __global__ void __launch_bounds__(kBlock)
     bias_gradient_kernel(float* dbias, const T* dout, std::int64_t rows, int channels, float* partials,
                          unsigned* counters) {
   constexpr int kColumns = kWarpSize * kVector;
-  // First the warps' sums, (kWarps, kColumns); later the groups', (kGroups, kColumns).
-  constexpr int kQuads = kColumns / 4;
-  constexpr int kGroups = kBlock / kQuads;
-  __shared__ alignas(16) float shared[(kWarps > kGroups ? kWarps : kGroups) * kColumns];
+  __shared__ float shared[kWarps][kColumns];
   __shared__ bool is_last;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -83,16 +80,14 @@ __global__ void __launch_bounds__(kBlock)
     const T* base = dout + column;
     std::int64_t row = row_begin + warp;
     if constexpr (kVector > 1) {
-      for (; row < row_end; row += kUnroll * kWarps) {
-        // Guarded loads, no remainder loop: the last rows are in flight together too.
-        Packed<T> packed[kUnroll] = {};
+      for (; row + (kUnroll - 1) * kWarps < row_end; row += kUnroll * kWarps) {
+        Packed<T> packed[kUnroll];
 #pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-          if (row + u * kWarps < row_end) packed[u] = load128(base + (row + u * kWarps) * channels);
-        }
+        for (int u = 0; u < kUnroll; ++u) packed[u] = load128(base + (row + u * kWarps) * channels);
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) add_to(sum, packed[u]);
       }
+      for (; row < row_end; row += kWarps) add_to(sum, load128(base + row * channels));
     } else {
 #pragma unroll 8
       for (; row < row_end; row += kWarps) sum[0] += to_float(base[row * channels]);
@@ -100,7 +95,7 @@ __global__ void __launch_bounds__(kBlock)
   }
   // Lane-major within a vector slot: conflict-free stores.
 #pragma unroll
-  for (int k = 0; k < kVector; ++k) shared[warp * kColumns + k * kWarpSize + lane] = sum[k];
+  for (int k = 0; k < kVector; ++k) shared[warp][k * kWarpSize + lane] = sum[k];
   __syncthreads();
   // partials is (splits, stripes*kColumns), in the slot order of `shared`.
   const std::int64_t padded = static_cast<std::int64_t>(gridDim.x) * kColumns;
@@ -108,7 +103,7 @@ __global__ void __launch_bounds__(kBlock)
   for (int slot = static_cast<int>(threadIdx.x); slot < kColumns; slot += kBlock) {
     float total = 0.0F;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) total += shared[w * kColumns + slot];
+    for (int w = 0; w < kWarps; ++w) total += shared[w][slot];
     __stcg(partials + split * padded + stripe_offset + slot, total);
   }
   // The partials of every block must be visible before its arrival is counted.
@@ -121,24 +116,25 @@ __global__ void __launch_bounds__(kBlock)
   if (!is_last) return;
   __threadfence();
 
-  // A thread adds four columns of every kGroups-th row of partials; the groups then meet in shared memory.
-  const int quad = static_cast<int>(threadIdx.x) % kQuads;
-  const int group = static_cast<int>(threadIdx.x) / kQuads;
-  float4 total4 = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-#pragma unroll 12
-  for (int s = group; s < splits; s += kGroups) {
-    const float4 part = __ldcg(reinterpret_cast<const float4*>(partials + s * padded + stripe_offset) + quad);
-    total4.x += part.x;
-    total4.y += part.y;
-    total4.z += part.z;
-    total4.w += part.w;
+  // One thread a column within a group of rows of partials; groups then meet in shared memory.
+  constexpr int kGroups = kBlock / kColumns > 0 ? kBlock / kColumns : 1;
+  constexpr int kLane = kColumns < kBlock ? kColumns : kBlock;
+  float* group_sums = &shared[0][0];  // kGroups * kColumns <= kWarps * kColumns floats
+  for (int slot0 = 0; slot0 < kColumns; slot0 += kLane) {
+    const int slot = slot0 + static_cast<int>(threadIdx.x) % kLane;
+    const int group = static_cast<int>(threadIdx.x) / kLane;
+    float total = 0.0F;
+#pragma unroll 16
+    for (int s = group; s < splits; s += kGroups) {
+      total += __ldcg(partials + s * padded + stripe_offset + slot);
+    }
+    group_sums[group * kColumns + slot] = total;
   }
-  reinterpret_cast<float4*>(shared)[group * kQuads + quad] = total4;
   __syncthreads();
   for (int slot = static_cast<int>(threadIdx.x); slot < kColumns; slot += kBlock) {
     float total = 0.0F;
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) total += shared[g * kColumns + slot];
+    for (int g = 0; g < kGroups; ++g) total += group_sums[g * kColumns + slot];
     const std::int64_t c = stripe_offset + (slot % kWarpSize) * kVector + slot / kWarpSize;
     if (c < channels) dbias[c] += total;
   }

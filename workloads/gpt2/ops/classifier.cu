@@ -5,9 +5,9 @@
 // check   losses |gpu-ref| <= 1e-4*(|ref|+1); dlogits |gpu-ref| <= 4*eps(T)*|ref| + 1e-6*dloss
 // bound   DRAM
 //
-// A block brings its row into shared memory once, forming the maximum and the sum of exponentials on the way;
-// the gradient is formed from there, so DRAM sees one read and one write. Rows that do not fit are read from
-// global memory again (mostly from L2).
+// A block brings its row into shared memory once, taking the maximum on the way; the sum and the gradient are
+// formed from there, so DRAM sees one read and one write. Rows that do not fit are read from global memory
+// again (mostly from L2).
 #include <cmath>
 #include <limits>
 
@@ -81,12 +81,13 @@ __device__ inline float packed_max(const Packed<bf16>& x) {
   return fmaxf(__low2float(both), __high2float(both));
 }
 
-// kShared: the row lives in dynamic shared memory between the passes. kGradient: write dlogits and losses,
-// otherwise losses only. Requires Vp % vector == 0 and a 16-byte aligned logits.
-template <typename T, bool kShared, bool kGradient, int kBlock>
-__global__ void __launch_bounds__(kBlock)
-    classifier_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
-                      int padded_vocab) {
+// kShared: the row lives in dynamic shared memory between the passes; otherwise it is read from global memory
+// three times. Requires Vp % vector == 0 and 16-byte aligned logits. The exponentials wait until the whole
+// row is in shared memory: formed while it loads, as in loss_kernel, they hold the loads of this block back,
+// and the other block of the multiprocessor is there to compute meanwhile.
+template <typename T, bool kShared, int kBlock>
+__global__ void __launch_bounds__(kBlock) fused_kernel(T* logits, float* losses, const std::int32_t* targets,
+                                                       float dloss, int vocab, int padded_vocab) {
   constexpr int kVector = kPackedSize<T>;
   extern __shared__ uint4 row_storage[];
   __shared__ float shared_max[kBlock / kWarpSize];
@@ -98,13 +99,95 @@ __global__ void __launch_bounds__(kBlock)
   const int vectors = padded_vocab / kVector;
   const int full_vectors = vocab / kVector;  // vectors without padding
 
-  // Read before anybody overwrites the row.
-  const bool valid = target >= 0 && target < vocab;
-  const float target_logit = thread == 0 && valid ? to_float(row[target]) : 0.0F;
+  float largest = -INFINITY;
+  for (int base = thread; base < vectors; base += kBlock * kLoadUnroll) {
+    Packed<T> x[kLoadUnroll];
+#pragma unroll
+    for (int u = 0; u < kLoadUnroll; ++u) {
+      const int v = base + u * kBlock;
+      if (v < vectors) x[u] = kShared ? load128_streaming(row + v * kVector) : load128(row + v * kVector);
+    }
+#pragma unroll
+    for (int u = 0; u < kLoadUnroll; ++u) {
+      const int v = base + u * kBlock;
+      if (v < vectors) {
+        if (v >= full_vectors) {  // padding must win neither the maximum nor weight in the sum
+          float values[kVector];
+          unpack(x[u], values);
+#pragma unroll
+          for (int k = 0; k < kVector; ++k) {
+            if (v * kVector + k >= vocab) values[k] = -INFINITY;
+          }
+          x[u] = pack<T>(values);
+        }
+        largest = fmaxf(largest, packed_max(x[u]));
+        if constexpr (kShared) store128(cached + v * kVector, x[u]);
+      }
+    }
+  }
+  // The barrier inside also publishes the cached row to the whole block.
+  const float max_log2 = block_max(largest, shared_max) * kLog2e;
 
-  // Each thread keeps the maximum of what it has seen (times log2(e)) and the sum of exponentials relative to
-  // it; so the exponentials are computed while later vectors are still on their way. The start is finite, so
-  // that columns of -infinity subtract without NaN.
+  float sum = 0.0F;
+#pragma unroll 4
+  for (int v = thread; v < vectors; v += kBlock) {
+    float x[kVector];
+    unpack(load128(cached + v * kVector), x);
+    float part = 0.0F;
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      const bool live = kShared || v < full_vectors || v * kVector + k < vocab;
+      if (live) part += exp2_flushed(fmaf(x[k], kLog2e, -max_log2));
+    }
+    sum += part;
+  }
+  sum = block_sum(sum, shared_sum);
+  const float log2_sum = log2f(sum);
+  const bool valid = target >= 0 && target < vocab;
+  if (thread == 0) {
+    losses[blockIdx.x] = valid ? fmaf(kLn2, log2_sum + max_log2, -to_float(cached[target])) : NAN;
+  }
+  // In the global variant the row is overwritten below; its target was read by thread 0 above.
+  if constexpr (!kShared) __syncthreads();
+  const float shift = valid ? max_log2 + log2_sum : NAN;
+  const int target_vector = target / kVector;
+#pragma unroll 4
+  for (int v = thread; v < vectors; v += kBlock) {
+    float d[kVector];
+    unpack(load128(cached + v * kVector), d);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) d[k] = exp2_flushed(fmaf(d[k], kLog2e, -shift)) * dloss;
+    if (v == target_vector) {
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        if (v * kVector + k == target) d[k] -= dloss;
+      }
+    }
+    if (v >= full_vectors) {
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        if (v * kVector + k >= vocab) d[k] = 0.0F;
+      }
+    }
+    store128_streaming(row + v * kVector, pack<T>(d));
+  }
+}
+
+// The loss alone, in one pass. Each thread keeps the maximum of what it has seen (times log2(e)) and the sum
+// of exponentials relative to it. The start is finite, so that columns of -infinity subtract without NaN.
+template <typename T, int kBlock>
+__global__ void __launch_bounds__(kBlock)
+    loss_kernel(const T* logits, float* losses, const std::int32_t* targets, int vocab, int padded_vocab) {
+  constexpr int kVector = kPackedSize<T>;
+  __shared__ float shared_max[kBlock / kWarpSize];
+  __shared__ float shared_sum[kBlock / kWarpSize];
+  const T* row = logits + static_cast<std::int64_t>(blockIdx.x) * padded_vocab;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int target = targets[blockIdx.x];
+  const bool valid = target >= 0 && target < vocab;
+  const int vectors = static_cast<int>((vocab + kVector - 1) / kVector);
+  const int full_vectors = vocab / kVector;
+
   float max_log2 = -1e30F;
   float sum = 0.0F;
   for (int base = thread; base < vectors; base += kBlock * kLoadUnroll) {
@@ -112,7 +195,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int u = 0; u < kLoadUnroll; ++u) {
       const int v = base + u * kBlock;
-      if (v < vectors) x[u] = kShared ? load128_streaming(row + v * kVector) : load128(row + v * kVector);
+      if (v < vectors) x[u] = load128(row + v * kVector);
     }
 #pragma unroll
     for (int u = 0; u < kLoadUnroll; ++u) {
@@ -127,7 +210,6 @@ __global__ void __launch_bounds__(kBlock)
           }
           x[u] = pack<T>(values);
         }
-        if constexpr (kShared) store128(cached + v * kVector, x[u]);
         const float largest = packed_max(x[u]) * kLog2e;
         if (largest > max_log2) {
           sum *= exp2_flushed(max_log2 - largest);
@@ -141,34 +223,10 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
-  // The barriers inside also publish the cached row to the whole block.
   const float row_max_log2 = block_max(max_log2, shared_max);
   sum = block_sum(sum * exp2_flushed(max_log2 - row_max_log2), shared_sum);
-  const float log2_sum = log2f(sum);
-  if (thread == 0) losses[blockIdx.x] = valid ? fmaf(kLn2, log2_sum + row_max_log2, -target_logit) : NAN;
-  if constexpr (kGradient) {
-    const float shift = valid ? row_max_log2 + log2_sum : NAN;
-    const int target_vector = target / kVector;
-#pragma unroll 4
-    for (int v = thread; v < vectors; v += kBlock) {
-      float d[kVector];
-      unpack(load128(cached + v * kVector), d);
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) d[k] = exp2_flushed(fmaf(d[k], kLog2e, -shift)) * dloss;
-      if (v == target_vector) {
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) {
-          if (v * kVector + k == target) d[k] -= dloss;
-        }
-      }
-      if (v >= full_vectors) {
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) {
-          if (v * kVector + k >= vocab) d[k] = 0.0F;
-        }
-      }
-      store128_streaming(row + v * kVector, pack<T>(d));
-    }
+  if (thread == 0) {
+    losses[blockIdx.x] = valid ? fmaf(kLn2, log2f(sum) + row_max_log2, -to_float(row[target])) : NAN;
   }
 }
 
@@ -214,19 +272,19 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
   if (padded_vocab % kPackedSize<T> != 0 || !is_aligned_16(logits)) {
     classifier_any_kernel<T, kGradient, 512>
         <<<blocks, 512, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
+  } else if constexpr (!kGradient) {
+    constexpr int kBlock = 512;
+    loss_kernel<T, kBlock><<<blocks, kBlock, 0, stream>>>(logits, losses, targets, vocab, padded_vocab);
   } else {
     constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
     const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
-    if constexpr (!kGradient) {  // one pass: nothing to keep
-      classifier_kernel<T, false, false, 512>
-          <<<blocks, 512, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
-    } else if (row_bytes > kSharedLimit) {
-      classifier_kernel<T, false, kGradient, kMaxBlock>
+    if (row_bytes > kSharedLimit) {
+      fused_kernel<T, false, kMaxBlock>
           <<<blocks, kMaxBlock, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
     } else {
       // Two blocks a multiprocessor when the row leaves room, so that one computes while the other loads.
       constexpr int kBlock = sizeof(T) == 2 ? 512 : kMaxBlock;
-      auto* kernel = classifier_kernel<T, true, kGradient, kBlock>;
+      auto* kernel = fused_kernel<T, true, kBlock>;
       RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 static_cast<int>(kSharedLimit)));
       kernel<<<blocks, kBlock, static_cast<std::size_t>(row_bytes), stream>>>(logits, losses, targets, dloss,

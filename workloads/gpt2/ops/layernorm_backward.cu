@@ -3,9 +3,9 @@
 // FP32 bytes   4*N*C*sizeof(T) (3*N*C*sizeof(T) without dresidual_in) + 8*N flops   14*N*C check   dinp
 // |gpu-ref| <= 4*eps(T)*(|ref|+1); dweight, dbias 1e-5 of the sum of magnitudes bound   DRAM
 //
-// A group of threads owns a row at a time, 16 bytes of it each, so that a thread's share of dweight and dbias
-// is 16 to 24 registers for the whole launch. A block has one or more groups, which advance together.
-// Each block leaves one row of partial sums; a second kernel adds those in a fixed order.
+// A block owns two rows at a time, a thread 16 bytes of each, so that a thread's share of dweight and dbias
+// is 16 to 24 registers for the whole launch. The grid is one wave; each block leaves one row of partial
+// sums, and a second kernel adds those in a fixed order.
 #include <algorithm>
 #include <cmath>
 
@@ -49,32 +49,44 @@ void layernorm_backward_cpu(Real* dinp_out, const Real* dresidual_in, Real* dwei
 
 namespace {
 
-constexpr int kMaxGroups = 8;
-constexpr int kTargetThreads = 256;  // a block takes as many groups as fit
-// A group is at most this wide: C <= 2304 for bf16, 2048 for FP32. For bf16, two blocks of this width must
-// fit a multiprocessor: that holds the compiler to 112 registers, so that three blocks of 192 fit as well.
+constexpr int kRows = 2;  // rows a block has in flight
+// A block is at most this wide: C <= 2304 for bf16, 2048 for FP32.
 template <typename T>
 constexpr int kMaxThreads = sizeof(T) == 2 ? 288 : 512;
-constexpr int kMaxGroupWarps = 16;
+constexpr int kMaxWarps = 16;
 constexpr int kMaxBlocks = 1024;  // bounds the scratch
 
-// kRows rows are in flight per group. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
-template <typename T, int kRows, bool kResidual, bool kColumnSum>
+// Sums four values over the warp at once, in 6 shuffles instead of 20: a lane hands half of its values to its
+// partner and takes over the other half's sums. Lane 8*i returns the sum of values[i]; other lanes' results
+// are the same as that of the multiple of 8 below.
+__device__ inline float warp_sum_four(const float (&values)[4], int lane) {
+  const bool high = (lane & 16) != 0;
+  const bool middle = (lane & 8) != 0;
+  const float first =
+      (high ? values[2] : values[0]) + __shfl_xor_sync(kFullMask, high ? values[0] : values[2], 16);
+  const float second =
+      (high ? values[3] : values[1]) + __shfl_xor_sync(kFullMask, high ? values[1] : values[3], 16);
+  float sum = (middle ? second : first) + __shfl_xor_sync(kFullMask, middle ? first : second, 8);
+#pragma unroll
+  for (int offset = 4; offset > 0; offset /= 2) sum += __shfl_xor_sync(kFullMask, sum, offset);
+  return sum;
+}
+
+// partials is (blocks, 3, C): dweight, dbias, dinp_colsum. The bound of two blocks of the greatest width
+// holds the bf16 kernel to 112 registers, which lets six blocks of C = 768 share a multiprocessor.
+template <typename T, bool kResidual, bool kColumnSum>
 __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
     layernorm_backward_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
                               const T* inp, const T* weight, const float* mean, const float* rstd,
-                              std::int64_t rows, int channels, int group_threads) {
+                              std::int64_t rows, int channels) {
   constexpr int kVector = kPackedSize<T>;
-  // [group][buffer][warp][row][2]; two buffers make one barrier an iteration enough
-  __shared__ float2 shared[kMaxGroups][2][kMaxGroupWarps][kRows];
-  extern __shared__ float block_sums[];  // (groups, C) once per reduced array
-  const int group = static_cast<int>(threadIdx.x) / group_threads;
-  const int groups = static_cast<int>(blockDim.x) / group_threads;
-  const int member = static_cast<int>(threadIdx.x) % group_threads;
-  const int warp = member / kWarpSize;
-  const int warps = group_threads / kWarpSize;
-  const int lane = member % kWarpSize;
-  const int c = member * kVector;
+  // Two buffers make one barrier an iteration enough: by its next write to a buffer, a warp has passed the
+  // barrier of the other one, which every warp reaches after reading the first.
+  __shared__ float2 shared[2][kMaxWarps][kRows];
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int warps = static_cast<int>(blockDim.x) / kWarpSize;
+  const int c = static_cast<int>(threadIdx.x) * kVector;
   const bool active = c < channels;
   const float inverse_channels = 1.0F / static_cast<float>(channels);
 
@@ -82,17 +94,14 @@ __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
   if (active) w = load128(weight + c);
   float sum_dweight[kVector] = {};
   float sum_dbias[kVector] = {};
-  float sum_dinp[kColumnSum ? kVector : 1] = {};
+  float sum_dinp[kVector] = {};
 
-  // The trip count is the same for all groups of a block: they share its barrier.
-  const std::int64_t block_rows = static_cast<std::int64_t>(groups) * kRows;
   int buffer = 0;
-  for (std::int64_t block_row = blockIdx.x * block_rows; block_row < rows;
-       block_row += gridDim.x * block_rows) {
-    const std::int64_t row0 = block_row + group * kRows;
+  for (std::int64_t row0 = std::int64_t{blockIdx.x} * kRows; row0 < rows;
+       row0 += std::int64_t{gridDim.x} * kRows) {
     Packed<T> d[kRows];
     Packed<T> x[kRows];
-    Packed<T> r[kResidual ? kRows : 1];
+    Packed<T> r[kRows];
     float m[kRows];
     float s[kRows];
 #pragma unroll
@@ -105,7 +114,7 @@ __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
       m[i] = row0 + i < rows ? mean[row0 + i] : 0.0F;
       s[i] = row0 + i < rows ? rstd[row0 + i] : 0.0F;
     }
-    float2 part[kRows];
+    float part[2 * kRows] = {};  // for each row, the sums of g and of g * xhat
     float weights[kVector];
     unpack(w, weights);
 #pragma unroll
@@ -114,23 +123,21 @@ __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
       float xv[kVector];
       unpack(d[i], dv);
       unpack(x[i], xv);
-      part[i] = make_float2(0.0F, 0.0F);
 #pragma unroll
       for (int k = 0; k < kVector; ++k) {
         const float xhat = (xv[k] - m[i]) * s[i];
         const float g = dv[k] * weights[k];
-        part[i].x += g;
-        part[i].y += g * xhat;
+        part[2 * i] += g;
+        part[2 * i + 1] += g * xhat;
         sum_dweight[k] += dv[k] * xhat;
         sum_dbias[k] += dv[k];
       }
-      part[i].x = warp_sum(part[i].x);
-      part[i].y = warp_sum(part[i].y);
-      if (lane == 0) shared[group][buffer][warp][i] = part[i];
       forget_conversions(d[i]);
       forget_conversions(x[i]);
     }
     forget_conversions(w);
+    const float warp_part = warp_sum_four(part, lane);
+    if (lane % 8 == 0) reinterpret_cast<float*>(&shared[buffer][warp][0])[lane / 8] = warp_part;
     __syncthreads();
     unpack(w, weights);
 #pragma unroll
@@ -138,7 +145,7 @@ __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
       float mean_g = 0.0F;
       float mean_gx = 0.0F;
       for (int j = 0; j < warps; ++j) {
-        const float2 other = shared[group][buffer][j][i];
+        const float2 other = shared[buffer][j][i];
         mean_g += other.x;
         mean_gx += other.y;
       }
@@ -164,24 +171,14 @@ __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
     buffer ^= 1;
   }
 
-  // Add the groups of this block, one array after the other, through shared memory.
-  const auto emit = [&](const float(&sums)[kVector], int which) {
-    __syncthreads();
-    if (active) {
+  if (!active) return;
+  float* target = partials + std::int64_t{blockIdx.x} * 3 * channels + c;
 #pragma unroll
-      for (int k = 0; k < kVector; ++k) block_sums[group * channels + c + k] = sums[k];
-    }
-    __syncthreads();
-    float* target = partials + (static_cast<std::int64_t>(blockIdx.x) * 3 + which) * channels;
-    for (int col = static_cast<int>(threadIdx.x); col < channels; col += static_cast<int>(blockDim.x)) {
-      float total = 0.0F;
-      for (int g = 0; g < groups; ++g) total += block_sums[g * channels + col];
-      target[col] = total;
-    }
-  };
-  emit(sum_dweight, 0);
-  emit(sum_dbias, 1);
-  if constexpr (kColumnSum) emit(sum_dinp, 2);
+  for (int k = 0; k < kVector; ++k) {
+    target[k] = sum_dweight[k];
+    target[channels + k] = sum_dbias[k];
+    if constexpr (kColumnSum) target[2 * channels + k] = sum_dinp[k];
+  }
 }
 
 // Any C, any alignment: a block owns a row at a time and keeps its partial sums in global scratch, where each
@@ -243,7 +240,7 @@ __global__ void __launch_bounds__(kReduceColumns* kReduceSlices)
   float sum = 0.0F;
   if (column < channels) {
     const float* base = partials + static_cast<std::int64_t>(which) * channels + column;
-#pragma unroll 8
+#pragma unroll 16
     for (int b = y; b < blocks; b += kReduceSlices) sum += base[static_cast<std::int64_t>(b) * 3 * channels];
   }
   shared[y][x] = sum;
@@ -273,25 +270,19 @@ void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweigh
   if (rows <= 0) return;
   auto* partials = static_cast<float*>(scratch);
   constexpr int kVector = kPackedSize<T>;
-  constexpr int kRows = 2;
-  const int group_threads = static_cast<int>(ceil_div(ceil_div(channels, kVector), kWarpSize)) * kWarpSize;
+  const int threads = static_cast<int>(ceil_div(ceil_div(channels, kVector), kWarpSize)) * kWarpSize;
   const bool aligned = is_aligned_16(dinp_out) && is_aligned_16(dresidual_in) && is_aligned_16(dout) &&
                        is_aligned_16(inp) && is_aligned_16(weight);
   int blocks = 0;
-  if (channels % kVector == 0 && aligned && group_threads <= kMaxThreads<T>) {
-    const int groups = std::clamp(kTargetThreads / group_threads, 1, kMaxGroups);
-    const int threads = groups * group_threads;
-    const std::size_t shared_bytes = static_cast<std::size_t>(groups) * channels * sizeof(float);
-    const std::int64_t useful = ceil_div(rows, std::int64_t{groups} * kRows);
+  if (channels % kVector == 0 && aligned && threads <= kMaxThreads<T>) {
     const auto run = [&]<bool kResidual, bool kColumnSum>() {
-      auto* kernel = layernorm_backward_kernel<T, kRows, kResidual, kColumnSum>;
-      int resident = 0;  // exactly one wave: every block leaves a row of partial sums
-      RIDGELINE_CUDA_CHECK(
-          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared_bytes));
+      auto* kernel = layernorm_backward_kernel<T, kResidual, kColumnSum>;
+      int resident = 0;
+      RIDGELINE_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0));
       blocks = static_cast<int>(std::min<std::int64_t>(
-          {useful, std::int64_t{multiprocessor_count()} * std::max(resident, 1), kMaxBlocks}));
-      kernel<<<blocks, threads, shared_bytes, stream>>>(dinp_out, dresidual_in, partials, dout, inp, weight,
-                                                        mean, rstd, rows, channels, group_threads);
+          {ceil_div(rows, kRows), std::int64_t{multiprocessor_count()} * std::max(resident, 1), kMaxBlocks}));
+      kernel<<<blocks, threads, 0, stream>>>(dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd,
+                                             rows, channels);
     };
     if (dresidual_in != nullptr) {
       if (dinp_colsum != nullptr) {
