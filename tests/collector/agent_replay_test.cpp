@@ -168,15 +168,16 @@ TEST(Replay, FiltersCuptisOwnKernels) {
   r.program.push("step");
   const std::uint32_t ours = r.program.launch("k1");
   const auto now = static_cast<std::uint64_t>(cupti.clock_ns);
-  r.program.deliver(
-      {FakeProgram::kernel(ours, "k1", now, now + 5), FakeProgram::kernel(999'999, "helper", now, now + 80)});
+  r.program.deliver({FakeProgram::kernel(ours, "k1", now, now + 5),
+                     FakeProgram::kernel(ours, "helper", now, now + 80),
+                     FakeProgram::kernel(999'999, "helper", now, now + 80)});
   r.program.pop();
   // Outside a session an unknown kernel is the program's.
   const auto later = static_cast<std::uint64_t>(cupti.clock_ns) + 1'000'000;
   r.program.deliver({FakeProgram::kernel(1'000'000, "unseen", later, later + 5)});
   r.program.tick();
   const auto c = r.program.contents();
-  EXPECT_EQ(c.totals.own_kernel_records, 1u);
+  EXPECT_EQ(c.totals.own_kernel_records, 2u) << "one shares our correlation id, one has its own";
   ASSERT_EQ(c.kernels.size(), 2u);
   EXPECT_EQ(c.kernels[0].correlation_id, ours);
   EXPECT_EQ(c.kernels[1].correlation_id, 1'000'000u);

@@ -55,13 +55,20 @@ TEST(Sequence, RefusesSeveralContexts) {
 
 TEST(SeenLaunches, KnowsWhatWasSeen) {
   SeenLaunches seen;
-  seen.mark(5);
-  EXPECT_TRUE(seen.seen(5));
-  EXPECT_FALSE(seen.seen(6));
-  EXPECT_FALSE(seen.seen(0));
-  EXPECT_FALSE(seen.seen(5 + SeenLaunches::kSlots)) << "a later id in the same slot was not seen";
-  seen.mark(5 + SeenLaunches::kSlots);
-  EXPECT_TRUE(seen.seen(5)) << "too old to tell: counts as seen";
+  seen.mark(5, 0);
+  EXPECT_TRUE(seen.seen(5, 77));
+  EXPECT_FALSE(seen.seen(6, 77));
+  EXPECT_FALSE(seen.seen(0, 77));
+  EXPECT_FALSE(seen.seen(5 + SeenLaunches::kSlots, 77)) << "a later id in the same slot was not seen";
+  seen.mark(5 + SeenLaunches::kSlots, 0);
+  EXPECT_TRUE(seen.seen(5, 77)) << "too old to tell: counts as seen";
+}
+
+TEST(SeenLaunches, TellsKernelsOfOneLaunchApart) {
+  SeenLaunches seen;
+  seen.mark(5, 77);
+  EXPECT_TRUE(seen.seen(5, 77));
+  EXPECT_FALSE(seen.seen(5, 78)) << "another kernel under the same correlation id";
 }
 
 TEST(CounterIntervals, HoldTheTimesInBetween) {

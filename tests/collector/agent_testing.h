@@ -58,10 +58,10 @@ struct FakeCupti {
       *t = static_cast<std::uint64_t>(current()->clock_ns += 100);
       return CUPTI_SUCCESS;
     };
-    a.subscribe = [](CUpti_SubscriberHandle* s, CUpti_CallbackFunc f, void* user) {
+    a.subscribe = [](CUpti_SubscriberHandle* s, CUpti_CallbackFunc f, void* data) {
       *s = nullptr;
       current()->callback = f;
-      current()->user = user;
+      current()->user = data;
       return current()->subscribe_result;
     };
     a.unsubscribe = [](CUpti_SubscriberHandle) { return CUPTI_SUCCESS; };

@@ -10,4 +10,7 @@ if(TARGET ridgeline_agent)
   set_target_properties(agent_exerciser PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(agent_exerciser SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_exerciser PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+
+  ridgeline_add_test(collector.agent_gpu SOURCES agent_gpu_test.cpp LINK ridgeline::spool LABELS gpu TIMEOUT 300)
+  add_dependencies(test_collector.agent_gpu agent_exerciser ridgeline_agent)
 endif()

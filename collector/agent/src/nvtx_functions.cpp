@@ -164,7 +164,7 @@ Result guarded(Result neutral, const Body& body) noexcept {
   try {
     return body(*session);
   } catch (...) {
-    Totals::add(session->totals().callback_errors);
+    session->totals().add(&Count::callback_errors);
     return neutral;
   }
 }

@@ -25,7 +25,7 @@ std::uint32_t NvtxTracker::path_id(std::uint32_t parent, spool::StringId domain,
       if (paths_[at].parent == parent && paths_[at].domain == domain && paths_[at].name == name)
         return paths_[at].id;
     if (path_count_ == kMaxPaths) {
-      Totals::add(totals_.nvtx_unbalanced);
+      totals_.add(&Count::nvtx_unbalanced);
       return parent;  // the range's launches count to its parent
     }
     id = ++path_count_;
@@ -66,7 +66,7 @@ NvtxFrame* NvtxTracker::push(ThreadState& thread, const void* domain, spool::Str
                              std::uint32_t step_index) noexcept {
   if (thread.depth == kMaxNvtxDepth) {
     ++thread.overflow_depth;
-    Totals::add(totals_.nvtx_unbalanced);
+    totals_.add(&Count::nvtx_unbalanced);
     return nullptr;
   }
   const std::uint32_t parent = path_of(thread);
@@ -93,7 +93,7 @@ bool NvtxTracker::pop(ThreadState& thread, const void* domain, std::int64_t now_
   std::uint32_t at = thread.depth;
   while (at > 0 && thread.frames[at - 1].domain != domain) --at;
   if (at == 0) {
-    Totals::add(totals_.nvtx_unbalanced);
+    totals_.add(&Count::nvtx_unbalanced);
     return false;
   }
   *closed = thread.frames[at - 1];
@@ -120,9 +120,9 @@ std::uint64_t NvtxTracker::start(spool::StringId domain_name, spool::StringId na
     if (open_.size() < kMaxOpenRanges)
       open_.emplace(range.frame.range_id, range);
     else
-      Totals::add(totals_.nvtx_unbalanced);
+      totals_.add(&Count::nvtx_unbalanced);
   } catch (...) {
-    Totals::add(totals_.callback_errors);
+    totals_.add(&Count::callback_errors);
   }
   return range.frame.range_id;
 }
@@ -133,7 +133,7 @@ void NvtxTracker::end(std::uint64_t range_id, std::int64_t now_ns) noexcept {
     SpinGuard guard(open_lock_);
     const auto it = open_.find(range_id);
     if (it == open_.end()) {
-      Totals::add(totals_.nvtx_unbalanced);
+      totals_.add(&Count::nvtx_unbalanced);
       return;
     }
     range = it->second;

@@ -92,6 +92,7 @@ Session::Session(const Settings& settings, spool::Writer& writer, std::uint32_t 
     : settings_(settings),
       writer_(writer),
       generation_(generation),
+      totals_(writer),
       kernels_(writer),
       nvtx_(writer, totals_),
       steps_(writer, settings.schedule, settings.step_range) {}
@@ -217,7 +218,7 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
                   (text != nullptr ? text : ""));
     }
   } catch (...) {
-    Totals::add(totals_.callback_errors);
+    totals_.add(&Count::callback_errors);
   }
 }
 
@@ -230,12 +231,30 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
       replay_->launch_enter(data.context, thread->thread_id);
       thread->inside = false;
     }
-    timeline_->seen().mark(data.correlationId);
+    thread->launch_kernel_id = 0;
+    thread->launch_waits = false;
+    // In a step the kernel's name is looked up, for the step's sequence and to tell CUPTI's helpers apart.
+    if (steps_.active() != spool::kNoStep && !is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
+    timeline_->seen().mark(data.correlationId, thread->launch_kernel_id);
     thread->graph_node_created = false;
     thread->launch_enter_ns = api_->now_ns();
   } else {
     launch_exit(*thread, id, data);
   }
+}
+
+void Session::look_up_kernel(ThreadState& thread, const char* name) noexcept {
+  if (name == nullptr) return;
+  const std::uint32_t modules = module_generation_.load(std::memory_order_acquire);
+  auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
+  if (cached.name != name || cached.module_generation != modules) {
+    cached.kernel_id = kernels_.id_of(name);
+    cached.waits_for_others = KernelTable::waits_for_others(name);
+    cached.module_generation = modules;
+    cached.name = name;
+  }
+  thread.launch_kernel_id = cached.kernel_id;
+  thread.launch_waits = cached.waits_for_others;
 }
 
 void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
@@ -256,33 +275,24 @@ void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_
   const bool captured = thread.graph_node_created && !graph;
   if (failed) {
     record.header.flags |= spool::kLaunchFailed;
-    Totals::add(totals_.launches_failed);
+    totals_.add(&Count::launches_failed);
   } else if (captured) {
     record.header.flags |= spool::kLaunchCaptured;
-    Totals::add(totals_.launches_captured);
+    totals_.add(&Count::launches_captured);
   } else if (graph) {
     record.header.flags |= spool::kLaunchIsGraph;
-    Totals::add(totals_.graph_launches_seen);
+    totals_.add(&Count::graph_launches_seen);
     if (record.step_index != spool::kNoStep) steps_.current().count_graph_launch();
   } else {
-    Totals::add(totals_.launches_seen);
+    totals_.add(&Count::launches_seen);
     if (first_context_.load(std::memory_order_relaxed) == nullptr)
       first_context_.store(data.context, std::memory_order_release);
     if (record.step_index != spool::kNoStep) {
-      const char* name = data.symbolName != nullptr ? data.symbolName : "";
-      const std::uint32_t modules = module_generation_.load(std::memory_order_acquire);
-      auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
-      if (cached.name != name || cached.module_generation != modules) {
-        cached.kernel_id = kernels_.id_of(name);
-        cached.waits_for_others = KernelTable::waits_for_others(name);
-        cached.module_generation = modules;
-        cached.name = name;
-      }
-      SequenceEntry entry{cached.kernel_id, 0, 0, 0};
+      SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
       grid_of(id, data.functionParams, &entry);
       LaunchSequence& sequence = steps_.current();
       record.step_ordinal = sequence.append(entry, data.contextUid);
-      if (cached.waits_for_others) sequence.count_waiting_kernel();
+      if (thread.launch_waits) sequence.count_waiting_kernel();
     }
   }
   writer_.put(record);
@@ -430,13 +440,13 @@ void Session::tick(std::int64_t now) noexcept {
     if (devices_to_describe_.load(std::memory_order_acquire) != 0) describe_devices();
     if (replay_ && !replay_prepared_ && settings_.replay_allowed) prepare_replay();
   } catch (...) {
-    Totals::add(totals_.callback_errors);
+    totals_.add(&Count::callback_errors);
   }
   if (now - last_flush_ns_ >= settings_.flush_period_ms * kMillisecond) {
     last_flush_ns_ = now;
     // CUPTI's range profiler and a flush on another thread are not known to get along.
     if (!replay_ || !replay_->collecting()) timeline_->flush();
-    write_totals(now);
+    totals_.refresh(now);
   }
   if (settings_.clock_period_ms > 0 && now - last_clock_ns_ >= settings_.clock_period_ms * kMillisecond) {
     last_clock_ns_ = now;
@@ -514,14 +524,6 @@ void Session::sample_clocks(std::int64_t now) noexcept {
   }
 }
 
-void Session::write_totals(std::int64_t now) noexcept {
-  spool::CompletenessRecord record = totals_.record(now);
-  const auto statistics = writer_.statistics();
-  record.spool_records_lost = statistics.records_lost;
-  record.strings_lost = statistics.strings_lost;
-  writer_.put_completeness(record);
-}
-
 void Session::at_exit(spool::EndReason reason) noexcept {
   if (closed_.exchange(true)) return;
   {
@@ -532,7 +534,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   try {
     if (thread_.joinable()) thread_.join();
   } catch (...) {
-    Totals::add(totals_.callback_errors);
+    totals_.add(&Count::callback_errors);
   }
   if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
   if (replay_) replay_->abandon();
@@ -540,14 +542,14 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   const std::int64_t now = now_ns();
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
     if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);
-  if (cupti_started_ && steps_.steps_begun() == 0 && totals_.launches_seen.load() > 0)
+  if (cupti_started_ && steps_.steps_begun() == 0 && totals_.get(&Count::launches_seen) > 0)
     message(
         spool::Severity::kWarning, spool::Topic::kNvtxMissing,
         "no NVTX range named '" + settings_.step_range +
             "' was seen: there are no steps and no counters; put one round each step of the program, or name "
             "another with " +
             spool::environment::kStepRange);
-  write_totals(now);
+  totals_.refresh(now);
   spool::EndRecord end{};
   end.time_ns = now;
   end.reason = reason;
@@ -556,6 +558,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
 
 void Session::detach() noexcept {
   closed_.store(true, std::memory_order_relaxed);
+  Timeline::disconnect();
   writer_.detach();
 }
 

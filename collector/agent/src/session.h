@@ -79,12 +79,12 @@ class Session {
   void write_version(spool::Component component, std::string_view text, std::int64_t number) noexcept;
   void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void describe_devices() noexcept;
   void prepare_replay() noexcept;
   void sample_clocks(std::int64_t now_ns) noexcept;
-  void write_totals(std::int64_t now_ns) noexcept;
   void run() noexcept;
   std::int64_t now_ns() const noexcept { return api_ != nullptr ? api_->now_ns() : realtime_ns(); }
 

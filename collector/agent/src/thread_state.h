@@ -32,6 +32,8 @@ struct ThreadState {
   // The launch between its enter and exit callbacks.
   std::int64_t launch_enter_ns = 0;
   bool graph_node_created = false;
+  std::uint32_t launch_kernel_id = 0;  // 0 outside steps
+  bool launch_waits = false;           // KernelTable::waits_for_others
 
   std::uint32_t depth = 0;
   std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded

@@ -106,6 +106,10 @@ bool Timeline::enable() noexcept {
   return true;
 }
 
+void Timeline::disconnect() noexcept {
+  g_timeline.store(nullptr, std::memory_order_relaxed);
+}
+
 void Timeline::flush() noexcept {
   api_.activity_flush_all(0);
 }
@@ -164,7 +168,7 @@ void Timeline::buffer_requested(std::uint8_t** buffer, std::size_t* size, std::s
     }
   }
   if (*buffer == nullptr) {
-    Totals::add(totals_.buffers_refused);  // CUPTI drops the records and counts them
+    totals_.add(&Count::buffers_refused);  // CUPTI drops the records and counts them
     return;
   }
   *size = buffer_bytes_;
@@ -175,31 +179,33 @@ void Timeline::buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) n
     CUpti_Activity* record = nullptr;
     if (valid_bytes > 0)
       while (api_.activity_get_next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) take(record);
-    Totals::add(totals_.buffers_completed);
+    totals_.add(&Count::buffers_completed);
     std::memset(buffer, 0, buffer_bytes_);
     SpinGuard guard(pool_lock_);
     free_.push_back(buffer);
   }
   std::size_t dropped = 0;
   if (api_.activity_get_num_dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
-    Totals::add(totals_.dropped_records, dropped);
+    totals_.add(&Count::dropped_records, dropped);
 }
 
 void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   const auto start_ns = static_cast<std::int64_t>(k.start);
   const bool zero = k.start == 0 || k.end == 0;
-  if (!seen_.seen(k.correlationId) && intervals_.contains(start_ns)) {
-    Totals::add(totals_.own_kernel_records);
+  const std::uint32_t kernel_id = kernels_.id_of(k.name != nullptr ? k.name : "");
+  // CUPTI's helper kernels carry the correlation id of the launch they accompany, but another name.
+  if (!seen_.seen(k.correlationId, kernel_id) && intervals_.contains(start_ns)) {
+    totals_.add(&Count::own_kernel_records);
     return;
   }
   const bool node = k.graphNodeId != 0;
-  Totals::add(node ? totals_.graph_kernel_records : totals_.kernel_records);
-  if (zero) Totals::add(totals_.zero_timestamp_records);
+  totals_.add(node ? &Count::graph_kernel_records : &Count::kernel_records);
+  if (zero) totals_.add(&Count::zero_timestamp_records);
   spool::KernelRecord r{};
   r.header.flags =
       static_cast<std::uint16_t>((zero ? spool::kZeroTimestamp : 0) | (node ? spool::kGraphNode : 0));
   r.correlation_id = k.correlationId;
-  r.kernel_id = kernels_.id_of(k.name != nullptr ? k.name : "");
+  r.kernel_id = kernel_id;
   r.start_ns = start_ns;
   r.end_ns = static_cast<std::int64_t>(k.end);
   r.device_id = k.deviceId;
@@ -227,7 +233,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
 void Timeline::take(const CUpti_Activity* record) noexcept {
   auto zero_flag = [&](std::uint64_t start, std::uint64_t end) -> std::uint16_t {
     if (start != 0 && end != 0) return 0;
-    Totals::add(totals_.zero_timestamp_records);
+    totals_.add(&Count::zero_timestamp_records);
     return spool::kZeroTimestamp;
   };
   switch (record->kind) {
@@ -238,7 +244,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
       break;
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
-      Totals::add(totals_.memcpy_records);
+      totals_.add(&Count::memcpy_records);
       spool::MemcpyRecord r{};
       r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |
                                                   (m.graphNodeId != 0 ? spool::kGraphNode : 0));
@@ -260,7 +266,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
-      Totals::add(totals_.memcpy_records);
+      totals_.add(&Count::memcpy_records);
       spool::MemcpyRecord r{};
       r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |
                                                   (m.graphNodeId != 0 ? spool::kGraphNode : 0));
@@ -284,7 +290,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-      Totals::add(totals_.memset_records);
+      totals_.add(&Count::memset_records);
       spool::MemsetRecord r{};
       r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |
                                                   (m.graphNodeId != 0 ? spool::kGraphNode : 0));
@@ -314,7 +320,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
       break;
     }
     default:
-      Totals::add(totals_.unknown_records);
+      totals_.add(&Count::unknown_records);
   }
 }
 

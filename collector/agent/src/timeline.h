@@ -16,25 +16,32 @@
 
 namespace ridgeline::agent {
 
-/// Remembers which launches the agent saw, by correlation id. Lock-free; the last kSlots ids are told apart.
+/// Remembers which launches the agent saw, by correlation id, and of which kernel. Lock-free; the last kSlots
+/// ids are told apart.
 class SeenLaunches {
  public:
-  static constexpr std::uint32_t kSlots = 1u << 21;
-  SeenLaunches() : slots_(new std::atomic<std::uint32_t>[kSlots]()) {}
+  static constexpr std::uint32_t kSlots = 1u << 20;
+  SeenLaunches() : slots_(new std::atomic<std::uint64_t>[kSlots]()) {}
   ~SeenLaunches() { delete[] slots_; }
   SeenLaunches(const SeenLaunches&) = delete;
   SeenLaunches& operator=(const SeenLaunches&) = delete;
-  void mark(std::uint32_t correlation_id) noexcept {
-    slots_[correlation_id % kSlots].store(correlation_id, std::memory_order_relaxed);
+  /// kernel_id 0: not known.
+  void mark(std::uint32_t correlation_id, std::uint32_t kernel_id) noexcept {
+    slots_[correlation_id % kSlots].store(std::uint64_t{correlation_id} << 32 | kernel_id,
+                                          std::memory_order_relaxed);
   }
-  /// False only if the launch was certainly not seen: a slot that a later launch took counts as seen.
-  bool seen(std::uint32_t correlation_id) const noexcept {
-    return slots_[correlation_id % kSlots].load(std::memory_order_relaxed) >= correlation_id &&
-           correlation_id != 0;
+  /// False only if this kernel was certainly not launched by a call that the agent saw: a slot that a later
+  /// launch took, and a launch of an unknown kernel, count as seen.
+  bool seen(std::uint32_t correlation_id, std::uint32_t kernel_id) const noexcept {
+    const std::uint64_t slot = slots_[correlation_id % kSlots].load(std::memory_order_relaxed);
+    const auto marked = static_cast<std::uint32_t>(slot >> 32);
+    const auto kernel = static_cast<std::uint32_t>(slot);
+    if (marked > correlation_id) return true;
+    return marked == correlation_id && correlation_id != 0 && (kernel == 0 || kernel == kernel_id);
   }
 
  private:
-  std::atomic<std::uint32_t>* slots_;
+  std::atomic<std::uint64_t>* slots_;
 };
 
 /// Times during which a counter session was open: only then CUPTI launches kernels of its own.
@@ -64,6 +71,8 @@ class Timeline {
   /// Registers buffers and enables the activity kinds. What CUPTI refuses becomes a message; false if kernels
   /// themselves were refused. CUPTI keeps one pair of buffer callbacks a process: one Timeline at a time.
   bool enable() noexcept;
+  /// In a forked child: CUPTI's buffers are the parent's. Async-signal-safe.
+  static void disconnect() noexcept;
   void flush() noexcept;
   void flush_final() noexcept;
   /// Readies buffers in advance; called by the agent's thread.

@@ -136,6 +136,9 @@ Writer* Writer::create(const Options& options, std::string* error) noexcept {
       delete writer;
       return give_up("map the spool", code, "; choose a local directory");
     }
+    // Touch the first segment's pages now rather than in somebody's launch call.
+    for (std::uint64_t at = kChunkBytes; at < kSegmentBytes; at += 4096)
+      *reinterpret_cast<volatile std::byte*>(writer->current_->base + at) = std::byte{0};
     CompletenessRecord empty{};
     empty.header.type = RecordType::kCompleteness;
     empty.header.size_bytes = sizeof empty;
@@ -265,16 +268,6 @@ bool Writer::append_reserved(const void* record, std::uint32_t record_bytes, con
   store(reserved_, record, record_bytes, tail, tail_bytes);
   records_.fetch_add(1, std::memory_order_relaxed);
   return true;
-}
-
-void Writer::put_completeness(const CompletenessRecord& record) noexcept {
-  if (detached_.load(std::memory_order_relaxed)) return;
-  SpinGuard guard(reserved_.busy);
-  // Field by field in place: a kill in between leaves each counter at its old or its new value.
-  const auto* from = reinterpret_cast<const std::uint64_t*>(&record);
-  auto* to = reinterpret_cast<std::uint64_t*>(completeness_);
-  for (std::size_t i = sizeof(RecordHeader) / 8; i < sizeof record / 8; ++i)
-    std::atomic_ref<std::uint64_t>(to[i]).store(from[i], std::memory_order_relaxed);
 }
 
 StringId Writer::intern(std::string_view text) noexcept {

@@ -123,6 +123,8 @@ int dump(const char* path, const Options& options) {
                   c->memset_records, c->dropped_records, c->zero_timestamp_records, c->buffers_completed,
                   c->buffers_refused, c->unknown_records, c->spool_records_lost, c->nvtx_unbalanced,
                   c->callback_errors);
+    if (auto* p = r.as<ClockPairRecord>())
+      std::printf("  clocks: cupti - realtime %" PRId64 " ns\n", p->cupti_ns - p->realtime_ns);
     if (auto* e = r.as<EndRecord>()) std::printf("  end: reason %u\n", static_cast<unsigned>(e->reason));
     if (auto* n = r.as<NvtxRangeRecord>()) {
       std::string name = "?";

@@ -66,8 +66,11 @@ class Writer {
     return append_reserved(&record, sizeof(T), nullptr, 0) || append(&record, sizeof(T), nullptr, 0);
   }
 
-  /// Overwrites the one CompletenessRecord of the file.
-  void put_completeness(const CompletenessRecord& record) noexcept;
+  /// The one CompletenessRecord of the file, in place: counted up there with atomic operations, it is right
+  /// at every instant, however the process ends. Null after detach(), which must not count for the parent.
+  CompletenessRecord* totals() noexcept {
+    return detached_.load(std::memory_order_relaxed) ? nullptr : completeness_;
+  }
 
   /// Id of a string, defining it at first sight. 0 for an empty string, or if the table of kMaxStrings is
   /// full. Strings are told apart by a 128-bit hash.

@@ -1,0 +1,236 @@
+// The agent inside a real program on a real GPU: complete timelines, sane counters, every way to end.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "spool_testing.h"
+
+namespace ridgeline::spool {
+namespace {
+
+constexpr std::uint32_t kTiny = 40;             // the exerciser's default
+constexpr std::uint32_t kLaunches = 2 + kTiny;  // of a step: triad, fma, tiny…
+constexpr double kTriadReadBytes = 2.0 * (1 << 24) * 16;
+constexpr double kTriadWriteBytes = 1.0 * (1 << 24) * 16;
+
+std::string beside_this_program(const std::string& name) {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+struct Recording {
+  int status = 0;
+  std::vector<KernelRecord> kernels;
+  std::map<std::uint32_t, LaunchRecord> launches;  // by correlation id
+  std::map<std::uint32_t, StepBeginRecord> steps;
+  std::vector<CounterValueRecord> values;
+  std::vector<CounterStepRecord> counter_steps;
+  std::vector<NvtxRangeRecord> ranges;
+  std::vector<ClockPairRecord> clocks;
+  std::map<std::uint32_t, std::string> kernel_names, metric_names;
+  std::vector<DeviceRecord> devices;
+  std::vector<std::string> messages;
+  CompletenessRecord totals{};
+  bool ended = false;
+  std::size_t spools = 0;
+
+  double median_value(const std::string& metric, std::uint32_t ordinal) const {
+    std::vector<double> v;
+    for (const auto& value : values)
+      if (value.step_ordinal == ordinal && metric_names.at(value.metric_id) == metric)
+        v.push_back(value.value);
+    if (v.empty()) return std::nan("");
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  }
+  double median_duration_ns(std::uint32_t ordinal) const {
+    std::vector<double> v;
+    for (const auto& k : kernels) {
+      const auto launch = launches.find(k.correlation_id);
+      if (launch == launches.end() || launch->second.step_ordinal != ordinal) continue;
+      const auto step = steps.find(launch->second.step_index);
+      if (step != steps.end() && step->second.phase == Phase::kTimeline)
+        v.push_back(static_cast<double>(k.end_ns - k.start_ns));
+    }
+    if (v.empty()) return std::nan("");
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  }
+};
+
+Recording record(std::vector<std::string> arguments,
+                 const std::string& schedule = "warmup=3,timeline=6,replay=5") {
+  testing::TemporaryDirectory directory;
+  const std::string program = beside_this_program("agent_exerciser");
+  std::string agent = beside_this_program("../lib/libridgeline_agent.so");
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("RIDGELINE_SPOOL_DIR", directory.path().c_str(), 1);
+    setenv("RIDGELINE_SCHEDULE", schedule.c_str(), 1);
+    setenv("CUDA_INJECTION64_PATH", agent.c_str(), 1);
+    setenv("NVTX_INJECTION64_PATH", agent.c_str(), 1);
+    arguments.insert(arguments.begin(), program);
+    std::vector<char*> argv;
+    for (auto& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    execv(program.c_str(), argv.data());
+    _exit(127);
+  }
+  Recording r;
+  waitpid(child, &r.status, 0);
+  const auto spools = list_spools(directory.path());
+  r.spools = spools.size();
+  for (const auto& path : spools) {
+    std::string error;
+    auto reader = Reader::open(path, &error);
+    EXPECT_TRUE(reader) << error;
+    if (!reader) continue;
+    EXPECT_TRUE(reader->diagnosis().intact());
+    const bool is_main = reader->file_header().pid == static_cast<std::uint32_t>(child);
+    reader->for_each([&](const RecordView& v) {
+      if (auto* m = v.as<MessageRecord>()) r.messages.emplace_back(reader->string_or(m->text, ""));
+      if (!is_main) return;
+      if (auto* k = v.as<KernelRecord>()) r.kernels.push_back(*k);
+      if (auto* l = v.as<LaunchRecord>()) r.launches[l->correlation_id] = *l;
+      if (auto* s = v.as<StepBeginRecord>()) r.steps[s->step_index] = *s;
+      if (auto* c = v.as<CounterValueRecord>()) r.values.push_back(*c);
+      if (auto* c = v.as<CounterStepRecord>()) r.counter_steps.push_back(*c);
+      if (auto* n = v.as<NvtxRangeRecord>()) r.ranges.push_back(*n);
+      if (auto* d = v.as<DeviceRecord>()) r.devices.push_back(*d);
+      if (auto* p = v.as<ClockPairRecord>()) r.clocks.push_back(*p);
+      if (auto* f = v.as<KernelFunctionRecord>())
+        r.kernel_names[f->kernel_id] = reader->string_or(f->name, "?");
+      if (auto* m = v.as<MetricRecord>()) r.metric_names[m->metric_id] = reader->string_or(m->name, "?");
+      if (auto* t = v.as<CompletenessRecord>()) r.totals = *t;
+      if (v.as<EndRecord>() != nullptr) r.ended = true;
+    });
+  }
+  return r;
+}
+
+void expect_complete(const Recording& r) {
+  EXPECT_EQ(r.spools, 1u);
+  EXPECT_GT(r.totals.launches_seen, 0u);
+  EXPECT_EQ(r.totals.launches_seen, r.totals.kernel_records);
+  EXPECT_EQ(r.totals.dropped_records, 0u);
+  EXPECT_EQ(r.totals.zero_timestamp_records, 0u);
+  EXPECT_EQ(r.totals.callback_errors, 0u);
+  std::map<std::uint32_t, int> per_launch;
+  for (const auto& k : r.kernels) {
+    EXPECT_TRUE(r.launches.count(k.correlation_id)) << "kernel without a launch";
+    EXPECT_LT(k.start_ns, k.end_ns);
+    if ((k.header.flags & kGraphNode) == 0) {
+      EXPECT_EQ(++per_launch[k.correlation_id], 1);
+    }
+  }
+  EXPECT_TRUE(r.ended);
+}
+
+TEST(AgentOnGpu, RecordsEveryLaunchOnce) {
+  const Recording r = record({"25"});
+  ASSERT_EQ(r.status, 0);
+  expect_complete(r);
+  EXPECT_EQ(r.totals.launches_seen, 25u * kLaunches + 10);
+  EXPECT_EQ(r.totals.own_kernel_records, 5u * kLaunches)
+      << "one helper kernel for each launch of a replay step";
+  EXPECT_EQ(r.totals.memcpy_records, 25u);
+  EXPECT_EQ(r.steps.size(), 25u);
+  EXPECT_EQ(r.ranges.size(), 25u * 5);
+  ASSERT_EQ(r.devices.size(), 1u);
+  EXPECT_GT(r.devices[0].sm_count, 0u);
+  EXPECT_GT(r.devices[0].max_sm_hz, 1'000'000'000);
+}
+
+TEST(AgentOnGpu, ClocksAgree) {
+  const Recording r = record({"5"});
+  ASSERT_FALSE(r.clocks.empty());
+  for (const auto& c : r.clocks) EXPECT_LT(std::abs(c.cupti_ns - c.realtime_ns), 50'000);
+  // A kernel starts after its launch call began and within a second of it.
+  for (const auto& k : r.kernels) {
+    const auto l = r.launches.find(k.correlation_id);
+    ASSERT_NE(l, r.launches.end());
+    EXPECT_GT(k.start_ns, l->second.enter_ns);
+    EXPECT_LT(k.start_ns - l->second.enter_ns, 1'000'000'000);
+  }
+}
+
+TEST(AgentOnGpu, CountersAreSane) {
+  const Recording r = record({"25"});
+  ASSERT_EQ(r.counter_steps.size(), 5u);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk);
+  EXPECT_NEAR(r.median_value("dram__bytes_read.sum", 0) / kTriadReadBytes, 1.0, 0.03);
+  // The L2 holds some of the output when the kernel ends, and some of what ran before.
+  EXPECT_NEAR(r.median_value("dram__bytes_write.sum", 0) / kTriadWriteBytes, 1.0, 0.08);
+  EXPECT_LT(r.median_value("dram__bytes_read.sum", 1), 1e6) << "the FMA chain touches no memory";
+  for (const std::uint32_t ordinal : {0u, 1u})
+    EXPECT_NEAR(r.median_value("gpu__time_duration.sum", ordinal) / r.median_duration_ns(ordinal), 1.0, 0.05)
+        << "launch " << ordinal;
+  EXPECT_GT(r.median_value("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed", 1), 50);
+  EXPECT_EQ(r.median_value("sm__ops_path_tensor_src_bf16_dst_fp32.sum", 1), 0);
+}
+
+TEST(AgentOnGpu, RecordsGraphNodesAndSaysWhyTheyHaveNoCounters) {
+  const Recording r = record({"20", "--graph"});
+  ASSERT_EQ(r.status, 0);
+  expect_complete(r);
+  EXPECT_EQ(r.totals.graph_launches_seen, 20u);
+  EXPECT_EQ(r.totals.graph_kernel_records, 20u * kTiny);
+  EXPECT_EQ(r.totals.launches_captured, kTiny);
+  ASSERT_FALSE(r.counter_steps.empty());
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kNotAvailable);
+  EXPECT_TRUE(r.values.empty());
+}
+
+TEST(AgentOnGpu, FollowsLaunchesOfOtherThreads) {
+  const Recording r = record({"20", "--threads"});
+  ASSERT_EQ(r.status, 0);
+  expect_complete(r);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk);
+}
+
+TEST(AgentOnGpu, DiscardsStepsThatDiffer) {
+  const Recording r = record({"20", "--changing"});
+  ASSERT_EQ(r.status, 0);
+  int mismatches = 0;
+  for (const auto& s : r.counter_steps) mismatches += s.status == CounterStatus::kMismatch;
+  EXPECT_GT(mismatches, 0);
+  for (const auto& v : r.values)
+    for (const auto& s : r.counter_steps)
+      if (s.step_index == v.step_index) {
+        EXPECT_EQ(s.status, CounterStatus::kOk);
+      }
+}
+
+TEST(AgentOnGpu, LosesNothingOnOrderlyEnds) {
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"20", "--end", "exit"}, {"20", "--reset"}, {"14"}, {"12"}}) {
+    const Recording r = record(arguments);
+    EXPECT_EQ(r.status, 0);
+    expect_complete(r);
+  }
+}
+
+TEST(AgentOnGpu, KeepsWhatWasFlushedWhenKilled) {
+  for (const char* end : {"kill", "_exit", "abort"}) {
+    const Recording r = record({"25", "--end", end});
+    EXPECT_EQ(r.spools, 1u) << end;
+    EXPECT_FALSE(r.ended) << end;
+    EXPECT_EQ(r.launches.size(), r.totals.launches_seen) << end << ": launches are written as they happen";
+    EXPECT_EQ(r.totals.launches_seen, 25u * kLaunches + 10) << end;
+    EXPECT_GT(r.kernels.size(), 8u * kLaunches) << end << ": what a flush had handed over";
+    EXPECT_EQ(r.counter_steps.size(), 5u) << end;
+  }
+}
+
+TEST(AgentOnGpu, LeavesAForkedChildAlone) {
+  const Recording r = record({"12", "--fork"});
+  EXPECT_EQ(r.status, 0);
+  expect_complete(r);
+}
+
+}  // namespace
+}  // namespace ridgeline::spool
