@@ -73,7 +73,7 @@ __device__ inline float warp_sum_four(const float (&values)[4], int lane) {
 }
 
 // partials is (blocks, 3, C): dweight, dbias, dinp_colsum. The bound of two blocks of the greatest width
-// holds the bf16 kernel to 112 registers, which lets six blocks of C = 768 share a multiprocessor.
+// holds the bf16 kernel to 112 registers, so that several narrow blocks share a multiprocessor.
 template <typename T, bool kResidual, bool kColumnSum>
 __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
     layernorm_backward_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
