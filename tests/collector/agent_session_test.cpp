@@ -234,7 +234,8 @@ TEST(Session, CountsLaunchesOfOtherThreadsToTheStep) {
   program.pop();
   auto c = program.contents();
   ASSERT_EQ(c.launches.size(), 2u);
-  if (c.launches[0].step_ordinal != 0) std::swap(c.launches[0], c.launches[1]);  // threads write to separate chunks
+  if (c.launches[0].step_ordinal != 0)
+    std::swap(c.launches[0], c.launches[1]);  // threads write to separate chunks
   EXPECT_EQ(c.launches[1].step_ordinal, 1u);
   EXPECT_EQ(c.launches[1].nvtx_path_id, 0u) << "ranges belong to the thread that opened them";
   EXPECT_NE(c.launches[0].thread_id, c.launches[1].thread_id);

@@ -16,9 +16,9 @@ StepSchedule parsed(const std::string& text) {
 
 TEST(Schedule, PutsEachStepIntoItsPhase) {
   const StepSchedule s = parsed("warmup=2,timeline=3,replay=2,timeline=1,replay=1");
-  const Phase expected[] = {Phase::kWarmup,   Phase::kWarmup, Phase::kTimeline, Phase::kTimeline, Phase::kTimeline,
-                            Phase::kReplay,   Phase::kReplay, Phase::kTimeline, Phase::kReplay,   Phase::kTimeline,
-                            Phase::kTimeline};
+  const Phase expected[] = {Phase::kWarmup,   Phase::kWarmup,   Phase::kTimeline, Phase::kTimeline,
+                            Phase::kTimeline, Phase::kReplay,   Phase::kReplay,   Phase::kTimeline,
+                            Phase::kReplay,   Phase::kTimeline, Phase::kTimeline};
   for (std::uint32_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(s.phase_of(i), expected[i]) << i;
   EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 5), 0u);
   EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 6), 1u);
@@ -34,8 +34,8 @@ TEST(Schedule, AcceptsBlanksAndTheDefault) {
 }
 
 TEST(Schedule, RefusesWhatItCannotMean) {
-  for (const char* text : {"", "warmup", "warmup=", "warmup=x", "warmup=-1", "warmup=1.5", "nap=3", "warmup=1,", ",",
-                           "warmup=1 2", "timeline=4294967296", "warmup=0"}) {
+  for (const char* text : {"", "warmup", "warmup=", "warmup=x", "warmup=-1", "warmup=1.5", "nap=3",
+                           "warmup=1,", ",", "warmup=1 2", "timeline=4294967296", "warmup=0"}) {
     StepSchedule s;
     EXPECT_NE(parse_schedule(text, std::char_traits<char>::length(text), &s), ScheduleError::kNone) << text;
   }

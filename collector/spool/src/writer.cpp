@@ -270,6 +270,14 @@ bool Writer::append_reserved(const void* record, std::uint32_t record_bytes, con
   return true;
 }
 
+void Writer::put_completeness(const CompletenessRecord& record) noexcept {
+  CompletenessRecord* to = totals();
+  if (to == nullptr) return;
+  const RecordHeader header = to->header;
+  *to = record;
+  to->header = header;
+}
+
 StringId Writer::intern(std::string_view text) noexcept {
   return intern_into(text, false);
 }

@@ -72,6 +72,9 @@ class Writer {
     return detached_.load(std::memory_order_relaxed) ? nullptr : completeness_;
   }
 
+  /// Sets them all at once; for fabricated spools.
+  void put_completeness(const CompletenessRecord& record) noexcept;
+
   /// Id of a string, defining it at first sight. 0 for an empty string, or if the table of kMaxStrings is
   /// full. Strings are told apart by a 128-bit hash.
   StringId intern(std::string_view text) noexcept;
