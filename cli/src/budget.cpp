@@ -1,0 +1,92 @@
+#include "budget.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace ridgeline::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLargest_bytes = 16u << 20;
+
+Failure wrong(const std::string& name, const std::string& what) {
+  return {ErrorKind::usage, fmt::format("{}: {}", name, what)};
+}
+
+// Reads a positive number; false if it is something else.
+bool take_number(const Json& value, std::optional<double>& out) {
+  if (!value.is_number()) return false;
+  const double number = value.get<double>();
+  if (!std::isfinite(number) || number <= 0) return false;
+  out = number;
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, const std::string& name) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) return wrong(name, "not valid JSON: docs/cli.md shows a budget file");
+  if (!document.is_object() || document.value("format", Json()) != "ridgeline.budget") {
+    return wrong(name, "not a budget file: it needs \"format\": \"ridgeline.budget\"");
+  }
+  if (document.value("version", Json()) != 1) return wrong(name, "unknown version: this Ridgeline reads \"version\": 1");
+  for (const auto& [key, value] : document.items()) {
+    if (key != "format" && key != "version" && key != "kernels") return wrong(name, fmt::format("unknown field \"{}\"", key));
+  }
+  if (!document.contains("kernels") || !document["kernels"].is_array()) return wrong(name, "\"kernels\" must be a list");
+
+  std::vector<analyzer::KernelBudget> budgets;
+  for (const Json& entry : document["kernels"]) {
+    const std::string where = fmt::format("kernels[{}]", budgets.size());
+    if (!entry.is_object()) return wrong(name, where + " must be an object");
+    analyzer::KernelBudget budget;
+    for (const auto& [key, value] : entry.items()) {
+      bool good = true;
+      if (key == "kernel") {
+        good = value.is_string();
+        if (good) budget.kernel = value.get<std::string>();
+      } else if (key == "reason") {
+        good = value.is_string();
+        if (good) budget.reason = value.get<std::string>();
+      } else if (key == "min_utilisation_ratio") {
+        good = take_number(value, budget.min_utilisation_ratio) && *budget.min_utilisation_ratio <= 1.0;
+      } else if (key == "max_time_ns") {
+        good = take_number(value, budget.max_time_ns);
+      } else if (key == "max_dram_bytes") {
+        good = take_number(value, budget.max_dram_bytes);
+      } else {
+        return wrong(name, fmt::format("{}: unknown field \"{}\"", where, key));
+      }
+      if (!good) return wrong(name, fmt::format("{}: \"{}\" has no usable value", where, key));
+    }
+    if (budget.kernel.empty()) return wrong(name, where + ": \"kernel\" is missing");
+    if (budget.reason.empty()) return wrong(name, where + ": \"reason\" is missing: say why this kernel has a budget of its own");
+    if (!budget.min_utilisation_ratio && !budget.max_time_ns && !budget.max_dram_bytes) {
+      return wrong(name, where + ": give min_utilisation_ratio, max_time_ns or max_dram_bytes");
+    }
+    budgets.push_back(std::move(budget));
+  }
+  return budgets;
+}
+
+Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  if (file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  if (!file || file.bad()) {
+    return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, std::strerror(errno != 0 ? errno : EIO))};
+  }
+  if (text.size() > kLargest_bytes) return wrong(path, "larger than a budget file can be");
+  return parse_budget(text, path);
+}
+
+}  // namespace ridgeline::cli

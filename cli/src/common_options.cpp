@@ -1,0 +1,113 @@
+// common_options.cpp: options that several verbs share.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "output.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+
+void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
+  app.add_option("--format", options.format, "text, json, csv or markdown")
+      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
+      ->type_name("FORMAT");
+  if (with_rows) {
+    app.add_option("--columns", options.columns, "Columns, comma-separated; docs/json.md lists them")->type_name("KEYS");
+    app.add_option("--top", options.top, "Print the first N rows")->check(CLI::PositiveNumber)->type_name("N");
+  }
+  app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")->type_name("FILE");
+}
+
+reports::DocumentOptions document_options(const PrintOptions& options) {
+  reports::DocumentOptions out;
+  out.format = options.format == "json"       ? reports::Format::json
+               : options.format == "csv"      ? reports::Format::csv
+               : options.format == "markdown" ? reports::Format::markdown
+                                              : reports::Format::text;
+  out.text = standard_output_style();
+  if (!options.output.empty()) {
+    out.text.columns = 100;
+    out.text.colour = false;
+  }
+  out.columns = options.columns;
+  out.top = options.top;
+  return out;
+}
+
+void print(const PrintOptions& options, std::string_view document) {
+  if (options.output.empty() || options.output == "-") {
+    write_standard_output(document);
+  } else {
+    write_file(options.output, document);
+  }
+}
+
+void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
+  app.add_option("CAPTURE", arguments.capture, "Capture file (*.ridge)")->required()->type_name("");
+  app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")->type_name("RATIO");
+  app.add_option("--stretch", arguments.stretch, "Stretch goal (default 0.85)")->type_name("RATIO");
+  app.add_option("--step", arguments.step, "Analyse this step; default: the median timeline step")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("INDEX");
+  app.add_option("--process", arguments.process, "Analyse this process (id from `info`); default: the busiest")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("ID");
+  app.add_option("--dram-peak", arguments.dram_peak, "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
+      ->type_name("SOURCE");
+  app.add_option("--compute-peak", arguments.compute_peak, "Source of the compute roof: clock, spec, measured (default clock)")
+      ->type_name("SOURCE");
+}
+
+double parse_ratio(const std::string& option, const std::string& text) {
+  std::string_view digits = text;
+  double scale = 1.0;
+  if (!digits.empty() && digits.back() == '%') {
+    digits.remove_suffix(1);
+    scale = 0.01;
+  }
+  double value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [at, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc() || at != end || !std::isfinite(value) || value <= 0 || value * scale > 1.0) {
+    throw Error(ErrorKind::usage, fmt::format("{}: '{}' is not a ratio: give a number above 0 and up to 1, or up to 100%", option, text));
+  }
+  return value * scale;
+}
+
+analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
+  analyzer::AnalysisOptions options;
+  const double target = parse_ratio("--target", arguments.target);
+  const double stretch = parse_ratio("--stretch", arguments.stretch);
+  if (stretch < target) {
+    throw Error(ErrorKind::usage, fmt::format("--stretch {} is below --target {}: give a stretch goal at or above the target",
+                                              arguments.stretch, arguments.target));
+  }
+  options.rank.target = options.targets.target = target;
+  options.rank.stretch = options.targets.stretch = stretch;
+  if (arguments.step >= 0) options.steps.step_index = arguments.step;
+  if (arguments.process >= 0) options.steps.process_id = arguments.process;
+  options.utilisation.peaks.dram = analyzer::parse_peak_source(arguments.dram_peak).value();
+  options.utilisation.peaks.compute = analyzer::parse_peak_source(arguments.compute_peak).value();
+  return options;
+}
+
+store::Capture open_capture(const std::string& path) { return store::Capture::open(path).value(); }
+
+Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options) {
+  Analysed out;
+  out.model = analyzer::load_model(open_capture(capture));
+  auto analysis = analyzer::analyze(out.model, options);
+  if (!analysis.ok()) {
+    const Failure& failure = analysis.failure();
+    // The analyzer knows no file; the reader of the message must.
+    const bool named = failure.message.find(capture) != std::string::npos;
+    throw Error(failure.kind, named ? failure.message : capture + ": " + failure.message);
+  }
+  out.analysis = std::move(analysis).value();
+  return out;
+}
+
+}  // namespace ridgeline::cli

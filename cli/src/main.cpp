@@ -1,0 +1,103 @@
+// main.cpp: the program `ridgeline`. Parses, runs one verb, maps failures to exit codes: docs/cli.md.
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "output.h"
+#include "ridgeline/reports/version.h"
+#include "ridgeline/store/error.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 fine; 1 target missed; 2 usage; 3 no or too little data, or not a capture; 4 environment; 5 internal.";
+
+int usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  std::string verb;
+  for (const CLI::App* sub : program.get_subcommands()) verb = sub->get_name();
+  std::string what = error.what();
+  for (char& c : what) {
+    if (c == '\n') c = ' ';
+  }
+  while (!what.empty() && (what.back() == ' ' || what.back() == '.')) what.pop_back();
+  write_message(verb, fmt::format("{}: see ridgeline {}{}--help", what, verb, verb.empty() ? "" : " "));
+  return exit_code(ErrorKind::usage);
+}
+
+int run(int argc, char** argv) {
+  // What stands behind "--" is somebody else's command line: the parser never sees it.
+  std::vector<std::string> own;
+  std::vector<std::string> command;
+  bool separated = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (!separated && argument == "--") {
+      separated = true;
+    } else {
+      (separated ? command : own).push_back(argument);
+    }
+  }
+
+  CLI::App program("Ridgeline: which GPU kernels cost a training step the most, against 70 % and 85 % of peak.", "ridgeline");
+  program.set_version_flag("--version", std::string("ridgeline ") + reports::kVersion);
+  program.require_subcommand(1);
+  program.footer(kFooter);
+  const std::vector<Verb> verbs = {
+      add_record(program, command), add_doctor(program, command), add_info(program),   add_rank(program), add_check(program),
+      add_steps(program),           add_report(program),          add_import(program), add_sql(program)};
+
+  std::string name;
+  try {
+    if (own.empty()) {
+      write_standard_output(program.help());
+      return separated ? exit_code(ErrorKind::usage) : 0;
+    }
+    std::vector<std::string> reversed(own.rbegin(), own.rend());
+    program.parse(reversed);
+    for (const Verb& verb : verbs) {
+      if (!verb.app->parsed()) continue;
+      name = verb.app->get_name();
+      if (separated && name != "record" && name != "doctor") {
+        throw Error(ErrorKind::usage, "takes no program behind --");
+      }
+      return verb.action();
+    }
+    throw Error(ErrorKind::internal, "no verb was parsed");
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = program.get_subcommands();
+    write_standard_output(chosen.empty() ? program.help() : chosen.front()->help());
+    return 0;
+  } catch (const CLI::CallForVersion&) {
+    write_standard_output(fmt::format("ridgeline {}\n", reports::kVersion));
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(program, error);
+  } catch (const Error& error) {
+    write_message(name, error.kind() == ErrorKind::internal ? error.what() : error.message());
+    return exit_code(error.kind());
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::cli
+
+int main(int argc, char** argv) {
+  using ridgeline::ErrorKind;
+  try {
+    return ridgeline::cli::run(argc, argv);
+  } catch (const ridgeline::Error& error) {
+    ridgeline::cli::write_message("", error.message());
+    return ridgeline::exit_code(error.kind());
+  } catch (const std::bad_alloc&) {
+    ridgeline::cli::write_message("", "out of memory: the capture is larger than this machine can hold");
+    return ridgeline::exit_code(ErrorKind::environment);
+  } catch (const std::exception& error) {
+    ridgeline::cli::write_message("", std::string("internal error: ") + error.what());
+    return ridgeline::exit_code(ErrorKind::internal);
+  }
+}

@@ -1,0 +1,105 @@
+#include "output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/store/error.h"
+
+namespace ridgeline::cli {
+namespace {
+
+constexpr int kPipeColumns = 100;
+constexpr int kLeastColumns = 80;
+constexpr int kMostColumns = 200;  // longer lines are hard to follow across
+
+// errno of the first failed write, or 0.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+reports::TextStyle standard_output_style() {
+  reports::TextStyle style;
+  style.columns = kPipeColumns;
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (terminal) {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.columns = size.ws_col;
+  }
+  if (const char* columns = std::getenv("COLUMNS")) {
+    int value = 0;
+    const char* end = columns + std::strlen(columns);
+    if (const auto [at, error] = std::from_chars(columns, end, value); error == std::errc() && at == end && value > 0) {
+      style.columns = value;
+    }
+  }
+  style.columns = std::clamp(style.columns, kLeastColumns, kMostColumns);
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  style.colour = terminal && (no_colour == nullptr || *no_colour == '\0') && term != nullptr &&
+                 std::strcmp(term, "dumb") != 0;
+  return style;
+}
+
+bool standard_error_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+void write_standard_output(std::string_view text) {
+  // Ignored only here: a program that `record` starts must inherit the default.
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const int error = write_all(STDOUT_FILENO, text);
+  std::signal(SIGPIPE, before);
+  if (error != 0 && error != EPIPE) {
+    throw Error(ErrorKind::io, fmt::format("cannot write to standard output: {}", std::strerror(error)));
+  }
+}
+
+void write_message(std::string_view verb, std::string_view message) {
+  const std::string line = fmt::format("ridgeline{}{}: {}\n", verb.empty() ? "" : " ", verb, reports::terminal_safe(message));
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  (void)write_all(STDERR_FILENO, line);  // nowhere is left to complain to
+  std::signal(SIGPIPE, before);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const auto fail = [&](int error) {
+    throw Error(ErrorKind::io, fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
+  };
+  struct stat status {};
+  // A device or a pipe cannot be replaced by renaming; a symbolic link should be written through.
+  const bool exists = ::lstat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) fail(EISDIR);
+  const bool replace = !exists || S_ISREG(status.st_mode);
+  const std::string target = replace ? fmt::format("{}.{}.tmp", path, ::getpid()) : path;
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_EXCL : O_TRUNC);
+  const int descriptor = ::open(target.c_str(), flags, 0666);
+  if (descriptor < 0) fail(errno);
+  int error = write_all(descriptor, text);
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (error == 0 && replace && ::rename(target.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    if (replace) ::unlink(target.c_str());
+    fail(error);
+  }
+}
+
+}  // namespace ridgeline::cli

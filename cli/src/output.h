@@ -1,0 +1,29 @@
+// output.h: where a verb's words go. Standard output is written once, whole; messages and progress go to
+// standard error.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::cli {
+
+// Width and colour of standard output. A terminal gives its width, at least 80; a pipe has 100 columns;
+// COLUMNS overrides both. Colour only on a terminal, and not with NO_COLOR or TERM=dumb.
+[[nodiscard]] reports::TextStyle standard_output_style();
+
+// Whether progress may be drawn on standard error.
+[[nodiscard]] bool standard_error_is_terminal();
+
+// Writes everything. A reader that has gone away (`| head`) is no error; a full disk throws Error(io).
+void write_standard_output(std::string_view text);
+
+// One line "ridgeline VERB: message" on standard error.
+void write_message(std::string_view verb, std::string_view message);
+
+// Writes a file, by way of a temporary beside it, so that no half-written file is left. Throws Error(io).
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace ridgeline::cli

@@ -1,0 +1,100 @@
+#include "record_summary.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+namespace {
+
+// A path as it must be typed in a shell.
+std::string shell_quoted(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string steps_by_phase(const analyzer::Model& model) {
+  // In the order in which a recording goes through them.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> phases;
+  for (const analyzer::ModelStep& step : model.steps) {
+    auto& [count, bad] = phases[step.step.phase];
+    ++count;
+    if (step.step.status != "ok") ++bad;
+  }
+  std::string text;
+  for (const char* phase : {"warmup", "timeline", "sample", "replay", "after"}) {
+    const auto found = phases.find(phase);
+    if (found == phases.end()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reports::integer(found->second.first), phase);
+    if (found->second.second > 0) text += fmt::format(" ({} not ok)", found->second.second);
+  }
+  const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
+  return text.empty() ? fmt::format("none: no NVTX range '{}' was seen, the whole recording counts as one step", range) : text;
+}
+
+std::string launches_text(const analyzer::Model& model) {
+  if (model.completeness.empty()) return reports::counted(static_cast<std::int64_t>(model.launches.size()), "record") + "; how many launches there were is not known";
+  store::Completeness sum;
+  for (const store::Completeness& c : model.completeness) {
+    sum.launches_seen += c.launches_seen;
+    sum.kernel_records += c.kernel_records;
+    sum.graph_kernel_records += c.graph_kernel_records;
+    sum.dropped_records += c.dropped_records + c.lost_spool_records;
+    sum.zero_timestamps += c.zero_timestamps;
+  }
+  std::string text = fmt::format("{} seen {} {} recorded", reports::integer(sum.launches_seen),
+                                 sum.launches_seen == sum.kernel_records ? "=" : "≠", reports::integer(sum.kernel_records));
+  if (sum.graph_kernel_records > 0) text += fmt::format(", and {} in CUDA graphs", reports::integer(sum.graph_kernel_records));
+  if (sum.dropped_records > 0) text += fmt::format(", {} dropped", reports::integer(sum.dropped_records));
+  if (sum.zero_timestamps > 0) text += fmt::format(", {} without a timestamp", reports::integer(sum.zero_timestamps));
+  return text;
+}
+
+std::string tiers_text(const analyzer::Model& model) {
+  std::string text;
+  for (const store::TierStatus& tier : model.tier_statuses) {
+    if (tier.status == "not_requested") continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", tier.tier, tier.status);
+    if (model.processes.size() > 1) text += fmt::format(" in process {}", tier.process_id);
+    if (tier.status != "ok" && tier.reason && !tier.reason->empty()) text += " (" + *tier.reason + ")";
+  }
+  return text.empty() ? "unknown" : text;
+}
+
+}  // namespace
+
+std::string capture_summary(const std::string& capture_path, const reports::TextStyle& style) {
+  try {
+    const analyzer::Model model = analyzer::load_model(open_capture(capture_path));
+    std::string out;
+    const auto line = [&](const char* label, const std::string& text) {
+      std::string value;
+      for (const char c : reports::wrapped(reports::terminal_safe(text), style.columns - 12)) {
+        value += c;
+        if (c == '\n') value += std::string(12, ' ');
+      }
+      out += "  " + reports::styled(fmt::format("{:<8}", label), reports::Style::dim, style.colour) + "  " + value + "\n";
+    };
+    std::error_code error;
+    const auto size = std::filesystem::file_size(capture_path, error);
+    line("capture", capture_path + (error ? "" : " (" + reports::bytes_text(static_cast<double>(size)) + ")"));
+    line("steps", steps_by_phase(model));
+    line("launches", launches_text(model));
+    line("tiers", tiers_text(model));
+    line("next", "ridgeline rank " + shell_quoted(capture_path));
+    return out;
+  } catch (const Error& error) {
+    return fmt::format("  the capture cannot be read back: {}\n", reports::terminal_safe(error.message()));
+  }
+}
+
+}  // namespace ridgeline::cli

@@ -1,0 +1,72 @@
+// verb.h: what a verb of the command line is. One file a verb; each adds its subcommand and says what to do.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/table.h"
+#include "ridgeline/store/capture.h"
+
+namespace ridgeline::cli {
+
+// A verb that was added to the program. `action` runs it after parsing and returns the exit code; failures
+// are thrown as Error.
+struct Verb {
+  CLI::App* app = nullptr;
+  std::function<int()> action;
+};
+
+// `command`: what stood behind "--" on the command line.
+[[nodiscard]] Verb add_record(CLI::App& program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_import(CLI::App& program);
+[[nodiscard]] Verb add_doctor(CLI::App& program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_info(CLI::App& program);
+[[nodiscard]] Verb add_rank(CLI::App& program);
+[[nodiscard]] Verb add_check(CLI::App& program);
+[[nodiscard]] Verb add_steps(CLI::App& program);
+[[nodiscard]] Verb add_report(CLI::App& program);
+[[nodiscard]] Verb add_sql(CLI::App& program);
+
+// How a verb prints its document: --format, --columns, --top, -o. Lives as long as the verb.
+struct PrintOptions {
+  std::string format = "text";
+  std::string columns;
+  std::int64_t top = 0;
+  std::string output;  // "": standard output
+};
+void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows = true);
+[[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
+// To the file of -o, else to standard output.
+void print(const PrintOptions& options, std::string_view document);
+
+// What of a capture is analysed: CAPTURE, --step, --process, --target, --stretch, peaks.
+struct AnalysisArguments {
+  std::string capture;
+  std::string target = "0.70";
+  std::string stretch = "0.85";
+  std::int64_t step = -1;     // -1: the analyzer chooses
+  std::int64_t process = -1;  // likewise
+  std::string dram_peak = "spec";
+  std::string compute_peak = "clock";
+};
+void add_analysis_options(CLI::App& app, AnalysisArguments& arguments);
+// Options for analyze(); throws Error(usage).
+[[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
+
+struct Analysed {
+  analyzer::Model model;
+  analyzer::Analysis analysis;
+};
+// Opens, loads and analyses. Errors name the file.
+[[nodiscard]] Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options);
+[[nodiscard]] store::Capture open_capture(const std::string& path);
+
+// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
+[[nodiscard]] double parse_ratio(const std::string& option, const std::string& text);
+
+}  // namespace ridgeline::cli

@@ -1,0 +1,42 @@
+// verb_check.cpp: does the step meet its targets? The exit code says it.
+#include <memory>
+
+#include "budget.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+
+Verb add_check(CLI::App& program) {
+  struct Options {
+    AnalysisArguments analysis;
+    PrintOptions print;
+    std::string min_share = "0.005";
+    std::string max_unmeasured = "0.10";
+    std::string budget;
+    bool all = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("check", "Check the kernels of one step against the targets: exit 0 met, 1 missed, 3 not enough data");
+  add_analysis_options(*app, options->analysis);
+  app->add_option("--min-share", options->min_share, "Judge kernels of at least this share of the step (default 0.005)")->type_name("RATIO");
+  app->add_option("--max-unmeasured", options->max_unmeasured,
+                  "Kernel time without a utilisation that is let pass (default 0.10)")->type_name("RATIO");
+  app->add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")->type_name("FILE");
+  app->add_flag("--all", options->all, "Also list the kernels below --min-share");
+  add_print_options(*app, options->print);
+  return {app, [options] {
+            analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
+            // 0 is a fair share to ask for here, unlike a target of 0.
+            const auto share = [](const std::string& option, const std::string& text) {
+              return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
+            };
+            analysis.targets.min_share = share("--min-share", options->min_share);
+            analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
+            if (!options->budget.empty()) analysis.targets.budgets = read_budget(options->budget).value();
+            const Analysed done = analyse(options->analysis.capture, analysis);
+            print(options->print, reports::check_document(done.model, done.analysis, options->all, document_options(options->print)));
+            return analyzer::exit_code(done.analysis.check.overall);
+          }};
+}
+
+}  // namespace ridgeline::cli

@@ -1,0 +1,105 @@
+// verb_doctor.cpp: what a recording on this machine will be able to measure.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "output.h"
+#include "ridgeline/record/doctor.h"
+#include "ridgeline/reports/escape.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+namespace {
+
+using reports::Style;
+
+Style style_of(record::CheckStatus status) {
+  return status == record::CheckStatus::ok ? Style::good : status == record::CheckStatus::warn ? Style::fair : Style::bad;
+}
+
+reports::Table checks_table(const record::DoctorReport& report) {
+  reports::Table table;
+  table.columns = {{"name", "check", "", reports::Align::left, reports::Elide::never, 0, 0, true},
+                   {"status", "status", "", reports::Align::left, reports::Elide::never, 0, 0, true},
+                   {"detail", "found", "", reports::Align::left, reports::Elide::end, 24, 0, true},
+                   {"remedy", "what to do", "", reports::Align::left, reports::Elide::end, 24, 1, true}};
+  for (const record::DoctorCheck& check : report.checks) {
+    table.rows.push_back({reports::Cell::of_text(check.name),
+                          reports::Cell::of_text(std::string(check_status_name(check.status)), style_of(check.status)),
+                          reports::Cell::of_text(check.detail), reports::Cell::of_text(check.remedy)});
+  }
+  return table;
+}
+
+// Sentences do not fit into a table: each check is a line, its remedy below it.
+std::string doctor_text(const record::DoctorReport& report, const reports::TextStyle& style) {
+  std::size_t width = 0;
+  for (const record::DoctorCheck& check : report.checks) width = std::max(width, check.name.size());
+  std::string out;
+  const int indent = static_cast<int>(width) + 8;
+  const auto hanging = [&](const std::string& text) {
+    std::string hung;
+    for (const char c : reports::wrapped(reports::terminal_safe(text), style.columns - indent)) {
+      hung += c;
+      if (c == '\n') hung += std::string(static_cast<std::size_t>(indent), ' ');
+    }
+    return hung + "\n";
+  };
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  for (const record::DoctorCheck& check : report.checks) {
+    const std::string status(check_status_name(check.status));
+    out += reports::styled(fmt::format("{:<5}", status), style_of(check.status), style.colour) +
+           fmt::format(" {:<{}}  ", reports::terminal_safe(check.name), width) + hanging(check.detail);
+    if (!check.remedy.empty()) out += margin + hanging("→ " + check.remedy);
+  }
+  out += "\n";
+  for (const record::TierForecast& tier : report.tiers) {
+    out += reports::styled(fmt::format("{:<5}", tier.available ? "yes" : "no"), tier.available ? Style::good : Style::bad, style.colour) +
+           fmt::format(" {:<{}}  ", "tier " + tier.tier, width) + hanging(tier.reason);
+  }
+  return out + "\n" + reports::wrapped(reports::terminal_safe(report.overall), style.columns) + "\n";
+}
+
+}  // namespace
+
+Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
+  struct Options {
+    PrintOptions print;
+    std::string directory = ".";
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("doctor", "Say what a recording on this machine can measure: exit 4 if nothing");
+  app->add_option("--directory", options->directory, "Where captures would go (default: here)")->type_name("DIR");
+  add_print_options(*app, options->print, false);
+  app->footer("ridgeline doctor [OPTIONS] [-- PROGRAM ARGS...]   also looks at the CUPTI of that program's Python");
+  return {app, [options, &command] {
+            record::DoctorOptions doctor;
+            doctor.output_directory = options->directory;
+            doctor.program = command;
+            const record::DoctorReport report = record::run_doctor(doctor);
+            const reports::DocumentOptions how = document_options(options->print);
+            switch (how.format) {
+              case reports::Format::csv: print(options->print, reports::render_csv(checks_table(report))); break;
+              case reports::Format::markdown: print(options->print, reports::render_markdown(checks_table(report))); break;
+              case reports::Format::json: {
+                nlohmann::ordered_json out = reports::json_document("ridgeline.doctor");
+                out["can_record"] = report.can_record();
+                out["overall"] = reports::valid_utf8(report.overall);
+                out["checks"] = reports::rows_json(checks_table(report));
+                out["tiers"] = nlohmann::ordered_json::array();
+                for (const record::TierForecast& tier : report.tiers) {
+                  out["tiers"].push_back({{"tier", reports::valid_utf8(tier.tier)},
+                                          {"available", tier.available},
+                                          {"reason", reports::valid_utf8(tier.reason)}});
+                }
+                print(options->print, reports::json_text(out));
+                break;
+              }
+              case reports::Format::text: print(options->print, doctor_text(report, how.text)); break;
+            }
+            return report.can_record() ? 0 : exit_code(ErrorKind::environment);
+          }};
+}
+
+}  // namespace ridgeline::cli

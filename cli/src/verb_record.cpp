@@ -1,0 +1,114 @@
+// verb_record.cpp: runs a program with the agent injected and makes a capture of it.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "output.h"
+#include "progress.h"
+#include "record_summary.h"
+#include "ridgeline/record/recorder.h"
+#include "ridgeline/reports/format.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+namespace {
+
+std::string progress_text(const record::RecordProgress& progress) {
+  const double elapsed_ns = static_cast<double>(progress.elapsed.count()) * 1e6;
+  switch (progress.stage) {
+    case record::RecordStage::importing: {
+      const double total = static_cast<double>(progress.import.total_bytes);
+      const double share = total > 0 ? static_cast<double>(progress.import.done_bytes) / total : 0;
+      return fmt::format("ridgeline: making the capture, {}", reports::percent_text(share, 0));
+    }
+    case record::RecordStage::starting:
+    case record::RecordStage::running:
+    case record::RecordStage::done: break;
+  }
+  return fmt::format("ridgeline: recording, {}, {}", reports::time_text(elapsed_ns), reports::bytes_text(static_cast<double>(progress.spool_bytes)));
+}
+
+}  // namespace
+
+Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
+  struct Options {
+    std::string output;
+    std::string schedule;
+    std::string step_range = "step";
+    std::string tiers = "T0,T2";
+    std::string directory;
+    std::string spool_directory;
+    std::string agent;
+    std::string cupti;
+    bool force = false;
+    bool keep_spool = false;
+    bool quiet = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("record", "Run a program and record its kernels: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
+  app->add_option("-o,--output", options->output, "Capture to write (default PROGRAM-DATE-TIME.ridge)")->type_name("FILE");
+  app->add_flag("-f,--force", options->force, "Replace an existing capture");
+  app->add_option("--schedule", options->schedule,
+                  "Steps by phase (default " + record::Schedule::defaults().text() + "); recording ends with it, the program goes on")
+      ->type_name("PHASES");
+  app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")->type_name("NAME");
+  app->add_option("--tiers", options->tiers, "T0 timeline, T2 counters by step replay (default T0,T2)")->type_name("LIST");
+  app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
+  app->add_option("--spool-directory", options->spool_directory, "Where the spool goes while recording (default: beside the capture)")
+      ->type_name("DIR");
+  app->add_flag("--keep-spool", options->keep_spool, "Keep the spool after the capture is made");
+  app->add_option("--agent", options->agent, "The agent's library, if not beside this program")->type_name("FILE");
+  app->add_option("--cupti", options->cupti, "The CUPTI library to use")->type_name("FILE");
+  app->add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
+  app->footer("The program's output and exit status stay its own; a program that fails leaves a capture of what it did until then.\n"
+              "Exit status: the program's if it failed, else 0; ridgeline's own errors as in docs/cli.md.");
+  return {app, [options, &command] {
+            if (command.empty()) {
+              throw Error(ErrorKind::usage, "no program to record: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
+            }
+            record::RecordOptions how;
+            how.program = command;
+            how.overwrite = options->force;
+            how.step_range = options->step_range;
+            how.keep_spool = options->keep_spool;
+            if (!options->output.empty()) how.output = options->output;
+            if (!options->schedule.empty()) how.schedule = record::Schedule::parse(options->schedule).value();
+            if (!options->directory.empty()) how.working_directory = options->directory;
+            if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
+            if (!options->agent.empty()) how.agent_library = options->agent;
+            if (!options->cupti.empty()) how.cupti_library = options->cupti;
+            how.tiers.clear();
+            for (std::size_t from = 0; from <= options->tiers.size();) {
+              const std::size_t comma = std::min(options->tiers.find(',', from), options->tiers.size());
+              how.tiers.push_back(options->tiers.substr(from, comma - from));
+              from = comma + 1;
+            }
+            ProgressLine line;
+            if (!options->quiet) {
+              // While the program runs the terminal is its own: only the import is drawn.
+              how.progress = [&line](const record::RecordProgress& progress) {
+                if (progress.stage == record::RecordStage::importing) line.show(progress_text(progress));
+              };
+            }
+            auto result = record::record(how);
+            line.clear();
+            const record::RecordSummary summary = std::move(result).value();
+            for (const std::string& warning : summary.warnings) write_message("record", "warning: " + warning);
+            const bool failed = summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0;
+            if (failed) {
+              write_message("record", fmt::format("the program ended with {}: the capture holds what it did until then",
+                                                  record::describe_exit(summary.exit_status, summary.exit_signal)));
+            }
+            if (!options->quiet) {
+              reports::TextStyle style = standard_output_style();
+              std::string text = fmt::format("\nRecorded {} of the program.\n", reports::time_text(static_cast<double>(summary.duration.count()) * 1e6));
+              text += capture_summary(summary.capture_path, style);
+              if (summary.spool_directory) text += "  spool     " + *summary.spool_directory + "\n";
+              write_standard_output(text);
+            }
+            if (summary.exit_signal) return 128 + *summary.exit_signal;
+            return summary.exit_status.value_or(0);
+          }};
+}
+
+}  // namespace ridgeline::cli

@@ -1,0 +1,55 @@
+// verb_sql.cpp: one SELECT over a capture, read-only.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "output.h"
+#include "ridgeline/store/schema.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+
+Verb add_sql(CLI::App& program) {
+  struct Options {
+    std::string capture;
+    std::string query;
+    PrintOptions print;
+    std::int64_t max_rows = 10000;
+    bool schema = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("sql", "Run one SELECT over a capture; --schema lists the documented views");
+  app->add_option("CAPTURE", options->capture, "Capture file (*.ridge)")->type_name("");
+  app->add_option("SELECT", options->query, "The query, quoted as one argument")->type_name("");
+  app->add_flag("--schema", options->schema, "Print the views, each column with its meaning");
+  app->add_option("--max-rows", options->max_rows, "Stop after N rows; 0: all (default 10000)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  add_print_options(*app, options->print, false);
+  return {app, [options] {
+            if (options->schema) {
+              std::string views(store::views_sql());
+              views.erase(0, views.find_first_not_of('\n'));
+              print(options->print, views);
+              return 0;
+            }
+            if (options->capture.empty() || options->query.empty()) {
+              throw Error(ErrorKind::usage, "give a capture and a query: ridgeline sql FILE.ridge \"SELECT * FROM v_rank\"; "
+                                            "ridgeline sql --schema lists the views");
+            }
+            const store::Capture capture = open_capture(options->capture);
+            const bool all = options->max_rows == 0;
+            // One row more than wanted tells whether there are more.
+            const std::size_t limit = static_cast<std::size_t>(options->max_rows);
+            store::Capture::Table table = capture.query(options->query, all ? SIZE_MAX : limit + 1).value();
+            const bool truncated = !all && table.rows.size() > limit;
+            if (truncated) table.rows.resize(limit);
+            print(options->print, reports::query_document(table, truncated, document_options(options->print)));
+            if (truncated && options->print.format != "text") {
+              write_message("sql", fmt::format("stopped after {} rows: --max-rows 0 prints all", limit));
+            }
+            return 0;
+          }};
+}
+
+}  // namespace ridgeline::cli

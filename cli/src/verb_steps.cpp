@@ -1,0 +1,24 @@
+// verb_steps.cpp: what each step cost, and where the time of the representative one went.
+#include <memory>
+
+#include "verb.h"
+
+namespace ridgeline::cli {
+
+Verb add_steps(CLI::App& program) {
+  struct Options {
+    AnalysisArguments analysis;
+    PrintOptions print;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("steps", "List the steps and account for the time of one: kernels, copies, gaps");
+  add_analysis_options(*app, options->analysis);
+  add_print_options(*app, options->print);
+  return {app, [options] {
+            const Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
+            print(options->print, reports::steps_document(done.model, done.analysis, document_options(options->print)));
+            return 0;
+          }};
+}
+
+}  // namespace ridgeline::cli

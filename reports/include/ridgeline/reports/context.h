@@ -1,0 +1,58 @@
+// context.h: what every report says beside its figures: which run, which step, which roofs, how complete.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+struct Fact {
+  std::string key;    // for programs
+  std::string label;  // for people
+  std::string value;
+};
+
+// Command line, device, versions, date, commit, host; only what the capture knows.
+[[nodiscard]] std::vector<Fact> run_facts(const analyzer::Model& model);
+
+// "NVIDIA H200 · driver 580.159 · 2026-11-21 09:14:02 UTC · commit 1a2b3c4 (modified)".
+[[nodiscard]] std::string run_line(const analyzer::Model& model);
+// The program and its arguments; "" if unknown.
+[[nodiscard]] std::string command_line(const analyzer::Model& model);
+// "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
+[[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
+// The roofs that utilisation was measured against, with their sources; one sentence, "" if none was needed.
+[[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
+
+// One sentence: are the targets met, by how many kernels, and what would meeting them save.
+[[nodiscard]] std::string verdict_sentence(const analyzer::Analysis& analysis);
+// Whether any launch has a utilisation; if not, what could be saved is unknown, not nothing.
+[[nodiscard]] bool anything_measured(const analyzer::Ranking& ranking);
+// "up to 31.2 % of the step (18.043 ms) at 70 %, 41.0 % (23.700 ms) at 85 %"
+[[nodiscard]] std::string saving_text(const analyzer::Ranking& ranking);
+
+// Launches seen and recorded, drops, coverage: one sentence that is printed whether good or bad.
+[[nodiscard]] std::string completeness_line(const analyzer::Quality& quality);
+
+// What the reader must know: tiers that did not run as asked, then the analyzer's findings of at least that
+// severity, errors first, none twice.
+[[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least);
+
+// One "warning: …" paragraph each, wrapped; "" if there is none.
+[[nodiscard]] std::string notices_text(const analyzer::Findings& findings, const TextStyle& style);
+[[nodiscard]] std::string notices_markdown(const analyzer::Findings& findings);
+
+// 0.7 -> "70 %", 0.725 -> "72.5 %".
+[[nodiscard]] std::string target_text(double ratio);
+
+// An identifier as words: "launch_bound" -> "launch bound".
+[[nodiscard]] std::string in_words(std::string_view identifier);
+
+// "1 kernel", "3 kernels"; the plural ends in s unless given.
+[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {});
+
+}  // namespace ridgeline::reports

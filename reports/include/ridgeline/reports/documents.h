@@ -1,0 +1,44 @@
+// documents.h: what a verb prints: headline, table, sums, notices, in each format. docs/json.md documents the
+// JSON. Every JSON document starts with "format", "version" and "ridgeline".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+// How a document is to be printed.
+struct DocumentOptions {
+  Format format = Format::text;
+  TextStyle text;
+  std::string columns;    // keys of the columns wanted; "": the usual ones
+  std::int64_t top = 0;   // rows of the table; 0: all
+};
+
+// All throw Error(usage) for an unknown column.
+[[nodiscard]] std::string ranking_document(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
+// `all`: also the kernels below the least share.
+[[nodiscard]] std::string check_document(const analyzer::Model&, const analyzer::Analysis&, bool all,
+                                         const DocumentOptions&);
+// Steps, accounting and the longest gaps.
+[[nodiscard]] std::string steps_document(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
+[[nodiscard]] std::string info_document(const analyzer::Model&, const std::map<std::string, std::int64_t>& rows,
+                                        const DocumentOptions&);
+// `truncated`: there were more rows than asked for.
+[[nodiscard]] std::string query_document(const store::Capture::Table& result, bool truncated, const DocumentOptions&);
+
+// The whole report.
+[[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);
+[[nodiscard]] std::string markdown_report(const analyzer::Model&, const analyzer::Analysis&);
+[[nodiscard]] std::string json_report(const analyzer::Model&, const analyzer::Analysis&);
+
+// A document with nothing but "format", "version" and "ridgeline" in it.
+[[nodiscard]] nlohmann::ordered_json json_document(std::string_view format);
+
+}  // namespace ridgeline::reports

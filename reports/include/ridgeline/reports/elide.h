@@ -1,0 +1,33 @@
+// elide.h: shortens text to a number of terminal columns, losing what a reader needs least. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridgeline::reports {
+
+// Columns that UTF-8 text takes on a terminal; control characters count as one.
+[[nodiscard]] int display_width(std::string_view text);
+
+// The first columns, then "…"; unchanged if it fits.
+[[nodiscard]] std::string elide_end(std::string_view text, int columns);
+
+// Head and tail with "…" between; unchanged if it fits.
+[[nodiscard]] std::string elide_middle(std::string_view text, int columns);
+
+// A demangled kernel name as people say it: without return type and parameter list.
+//   "void ns::add<float>(float*, int)" -> "ns::add<float>"
+[[nodiscard]] std::string kernel_display_name(std::string_view demangled_name);
+
+// kernel_display_name in at most `columns` (>= 8) columns. What goes first: the middle of the template
+// arguments, then the namespaces, then the template arguments whole, last the middle of the function's
+// own name. Function name and tail, which tell two instances apart, stay as long as they can.
+[[nodiscard]] std::string elide_kernel_name(std::string_view demangled_name, int columns);
+
+// Each name as elide_kernel_name would have it, except that different names stay different: those that would
+// look alike show where they part instead of their tail.
+[[nodiscard]] std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names,
+                                                          int columns);
+
+}  // namespace ridgeline::reports

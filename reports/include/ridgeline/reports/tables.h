@@ -1,0 +1,48 @@
+// tables.h: the analyzer's results as tables. Keys of the columns are stable: docs/json.md documents them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+// The ranking's rows, worst first. `top` > 0 keeps that many; what is left out is one line of the totals.
+[[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking,
+                                  std::int64_t top = 0);
+
+// One row a kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
+// `all` false leaves out the kernels that are below the least share.
+[[nodiscard]] Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking, bool all);
+
+// One row a step; the representative one is marked.
+[[nodiscard]] Table steps_table(const analyzer::StepAnalysis& steps);
+
+// Where the step's time went; the rows add up to the totals' row.
+[[nodiscard]] Table accounting_table(const analyzer::Accounting& accounting);
+
+// The `count` longest gaps of the step, longest first, with the kernels round them.
+[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting, std::size_t count);
+
+// One row a launch of the representative step, in order of launch.
+[[nodiscard]] Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis);
+
+// What the program declares beside what was measured.
+[[nodiscard]] Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work);
+
+// Section, name and value of everything the capture says about its recording. `rows` of each database table.
+[[nodiscard]] Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows);
+
+// Rows of a query; columns of numbers are right-aligned.
+[[nodiscard]] Table query_table(const store::Capture::Table& result);
+
+// "DRAM", the busiest pipe, "launch", "no roof" or "?": what holds a row of the ranking back.
+[[nodiscard]] std::string limiter_word(const analyzer::RankRow& row);
+
+// Colour of a utilisation against the targets.
+[[nodiscard]] Style utilisation_style(double ratio, double target, double stretch);
+
+}  // namespace ridgeline::reports

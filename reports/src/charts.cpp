@@ -1,0 +1,172 @@
+#include "charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+#include "ridgeline/reports/svg.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+
+std::string class_css(const std::string& kernel_class) {
+  constexpr std::array<std::string_view, 10> kKnown = {"gemm",      "attention",     "normalisation", "elementwise",
+                                                       "reduction", "copy",          "communication", "optimiser",
+                                                       "embedding", "classifier"};
+  return std::find(kKnown.begin(), kKnown.end(), kernel_class) != kKnown.end() ? "k-" + kernel_class : "k-other";
+}
+
+std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const std::string& label) {
+  if (whole_ns <= 0) return "";
+  constexpr double kBarHeight = 44;
+  constexpr double kLegendRow = 24;
+  constexpr int kLegendColumns = 3;
+  std::vector<const Share*> shown;
+  for (const Share& share : shares) {
+    if (std::fabs(share.ns) >= 0.5) shown.push_back(&share);
+  }
+  // Shares that exceed the whole (overlapping kernels by class) shrink to fit, their numbers stay true.
+  double sum = 0;
+  for (const Share* share : shown) sum += std::max(share->ns, 0.0);
+  const double scale = kChartWidth / std::max(whole_ns, sum);
+  const double legend_rows = std::ceil(static_cast<double>(shown.size()) / kLegendColumns);
+  Svg svg(kChartWidth, kBarHeight + 14 + legend_rows * kLegendRow, label);
+  svg.rect(0, 0, kChartWidth, kBarHeight, "track", {}, 4);
+  double x = 0;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const Share& share = *shown[i];
+    const double width = std::max(share.ns, 0.0) * scale;
+    const std::string value = fmt::format("{} ms · {}", milliseconds(share.ns), percent_text(share.ns / whole_ns));
+    svg.rect(x, 0, width, kBarHeight, share.css, share.label + ": " + value);
+    // A label only where it fits: about 7.2 units a character.
+    const double needs = 7.2 * display_width(share.label) + 16;
+    if (width > needs) svg.text(x + width / 2, kBarHeight / 2 + 4.5, share.label, "on-bar", Svg::Anchor::middle);
+    x += width;
+
+    const double column = static_cast<double>(i % kLegendColumns);
+    const double row = static_cast<double>(i / kLegendColumns);
+    const double left = column * (kChartWidth / kLegendColumns);
+    const double top = kBarHeight + 14 + row * kLegendRow;
+    svg.rect(left, top, 12, 12, share.css, {}, 2);
+    svg.text(left + 20, top + 10.5, share.label, "legend");
+    svg.text(left + kChartWidth / kLegendColumns - 24, top + 10.5, value, "number", Svg::Anchor::end);
+  }
+  return svg.finish();
+}
+
+std::vector<Share> accounting_shares(const analyzer::Accounting& a) {
+  const auto ns = [](std::int64_t value) { return static_cast<double>(value); };
+  return {{"kernels", "p-kernels", ns(a.kernel_busy_ns)},
+          {"copies", "p-copies", ns(a.copy_exposed_ns)},
+          {"memsets", "p-memsets", ns(a.memset_exposed_ns)},
+          {"gaps: launch", "p-gap-launch", ns(a.gap_launch_bound_ns)},
+          {"gaps: host", "p-gap-host", ns(a.gap_host_bound_ns)},
+          {"gaps: queued", "p-gap-queued", ns(a.gap_queued_ns)},
+          {"gaps: unknown", "p-gap-unknown", ns(a.gap_unknown_ns)},
+          {"gaps: tail", "p-gap-tail", ns(a.gap_tail_ns)},
+          {"remainder", "p-remainder", ns(a.remainder_ns)}};
+}
+
+std::vector<Share> class_shares(const analyzer::Ranking& by_class) {
+  std::vector<Share> out;
+  for (const analyzer::RankRow& row : by_class.rows) {
+    out.push_back({row.key, class_css(row.kernel_class), static_cast<double>(row.time_ns)});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Share& a, const Share& b) { return a.ns > b.ns; });
+  return out;
+}
+
+std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
+  std::vector<std::size_t> order(ranking.rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return ranking.rows[a].time_ns > ranking.rows[b].time_ns; });
+  if (order.size() > rows) order.resize(rows);
+  if (order.empty() || ranking.rows[order.front()].time_ns <= 0) return "";
+
+  constexpr double kRow = 24, kTop = 8, kAxis = 34;
+  constexpr double kLabel = 360;   // names end here
+  constexpr double kValues = 190;  // room right of the longest bar
+  constexpr int kLabelColumns = 46;
+  const double plot = kChartWidth - kLabel - kValues;
+  const double longest = static_cast<double>(ranking.rows[order.front()].time_ns);
+  const double tick = nice_tick(longest, 6);
+  const double bottom = kTop + kRow * static_cast<double>(order.size());
+  Svg svg(kChartWidth, bottom + kAxis, "Time of each kernel in the step and the part that its target would save");
+  const auto at = [&](double ns) { return kLabel + ns / longest * plot; };
+  for (double t = 0; t <= longest * (1 + 1e-9); t += tick) {
+    svg.line(at(t), kTop - 4, at(t), bottom, "grid");
+    svg.text(at(t), bottom + 18, fmt::format("{:g}", t * 1e-6), "tick", Svg::Anchor::middle);
+  }
+  svg.text(kChartWidth - kValues + 16, bottom + 18, "ms in the step", "tick");
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const analyzer::RankRow& row = ranking.rows[order[i]];
+    const double y = kTop + kRow * static_cast<double>(i);
+    const double time = static_cast<double>(row.time_ns);
+    const std::string css = class_css(row.kernel_class);
+    const std::string what =
+        fmt::format("{}\n{} ms, limited by {}{}; {} ms less at {}, {} ms less at {}", row.key, milliseconds(time),
+                    limiter_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
+                    milliseconds(row.saved_target_ns), target_text(ranking.options.target),
+                    milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
+    svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(row.key), kLabelColumns), "kernel",
+             Svg::Anchor::end, row.key);
+    svg.rect(kLabel, y + 4, at(time - row.saved_target_ns) - kLabel, kRow - 8, css, what, 2);
+    svg.rect(at(time - row.saved_target_ns), y + 4, at(row.saved_target_ns) - kLabel, kRow - 8, css + " pale", what, 2);
+    if (row.saved_stretch_ns > 0) {
+      const double x = at(time - row.saved_stretch_ns);
+      svg.line(x, y + 2, x, y + kRow - 2, "goal");
+    }
+    std::string value = limiter_word(row);
+    if (row.limiter) value += fmt::format(" {} %", fixed(*row.limiter * 100, 0));
+    if (row.saved_target_ns >= 500) value += fmt::format("  −{} ms", milliseconds(row.saved_target_ns));
+    svg.text(at(time) + 8, y + 15.5, value, "number");
+  }
+  return svg.finish();
+}
+
+std::string step_chart(const analyzer::StepAnalysis& steps) {
+  constexpr std::size_t kMost = 400;
+  std::vector<const analyzer::StepSummary*> shown;
+  for (const analyzer::StepSummary& step : steps.steps) {
+    if (step.process_id == steps.process_id && step.gpu_duration_ns > 0) shown.push_back(&step);
+  }
+  if (shown.size() < 2) return "";
+  if (shown.size() > kMost) shown.resize(kMost);
+  double longest = 0;
+  for (const auto* step : shown) longest = std::max(longest, static_cast<double>(step->gpu_duration_ns));
+  constexpr double kPlot = 130, kTop = 12, kLeft = 56;
+  Svg svg(kChartWidth, kTop + kPlot + 30, "GPU duration of each step");
+  const double tick = nice_tick(longest, 4);
+  for (double t = 0; t <= longest * (1 + 1e-9); t += tick) {
+    const double y = kTop + kPlot * (1 - t / longest);
+    svg.line(kLeft, y, kChartWidth, y, "grid");
+    svg.text(kLeft - 8, y + 4, fmt::format("{:g}", t * 1e-6), "tick", Svg::Anchor::end);
+  }
+  const double slot = (kChartWidth - kLeft) / static_cast<double>(shown.size());
+  std::string phase;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const analyzer::StepSummary& step = *shown[i];
+    const bool chosen = !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
+    const double height = kPlot * static_cast<double>(step.gpu_duration_ns) / longest;
+    const double x = kLeft + slot * static_cast<double>(i);
+    std::string css = "s-" + std::string(step.phase == "timeline" ? "timeline" : step.phase == "replay" ? "replay" : "rest");
+    if (step.status != "ok") css = "s-bad";
+    svg.rect(x + slot * 0.1, kTop + kPlot - height, slot * 0.8, height, css + (chosen ? " chosen" : ""),
+             fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status,
+                         milliseconds(static_cast<double>(step.gpu_duration_ns)), chosen ? ", stands for all" : ""));
+    if (step.phase != phase) {
+      phase = step.phase;
+      svg.text(x + slot * 0.1, kTop + kPlot + 18, phase, "tick");
+    }
+  }
+  return svg.finish();
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,44 @@
+// charts.h: the report's charts, each one inline SVG (empty string: nothing to draw).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/analysis.h"
+
+namespace ridgeline::reports {
+
+inline constexpr double kChartWidth = 1040;
+
+// CSS class of a kernel class: "k-gemm" ...; unknown ones are "k-other".
+[[nodiscard]] std::string class_css(const std::string& kernel_class);
+
+// A named share of a stacked bar.
+struct Share {
+  std::string label;
+  std::string css;
+  double ns = 0;
+};
+
+// One stacked bar of `whole_ns` and its legend with the numbers, which add up.
+[[nodiscard]] std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const std::string& label);
+
+[[nodiscard]] std::vector<Share> accounting_shares(const analyzer::Accounting& accounting);
+// Kernel time by class, most first; `by_class` is a ranking with key kernel_class.
+[[nodiscard]] std::vector<Share> class_shares(const analyzer::Ranking& by_class);
+
+// A bar a row of the ranking: its time, of which the pale end would be gone at the target; a tick where the
+// stretch goal would put the end. At most `rows` bars.
+[[nodiscard]] std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows);
+
+// A column a step, coloured by phase, the representative one outlined.
+[[nodiscard]] std::string step_chart(const analyzer::StepAnalysis& steps);
+
+// Log-log roofline of the ranking's rows that use the tensor pipe and DRAM, numbered as in the ranking.
+struct RooflineChart {
+  std::string svg;   // empty: not drawn
+  std::string note;  // why not, or what was left out
+};
+[[nodiscard]] RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analysis& analysis);
+
+}  // namespace ridgeline::reports

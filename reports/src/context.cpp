@@ -1,0 +1,235 @@
+#include "ridgeline/reports/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+
+namespace ridgeline::reports {
+namespace {
+
+// Before this a run's clock cannot be one of the Unix epoch (2001-09-09).
+constexpr std::int64_t kEpochPlausible_ns = 1'000'000'000'000'000'000;
+
+const store::Device* main_device(const analyzer::Model& model) {
+  return model.devices.empty() ? nullptr : &model.devices.front();
+}
+
+std::string commit_text(const store::Run& run) {
+  if (!run.git_commit || run.git_commit->empty()) return "";
+  return run.git_commit->substr(0, 10) + (run.git_dirty.value_or(false) ? " (modified)" : "");
+}
+
+std::string version_of(const analyzer::Model& model, const std::string& component) {
+  const auto found = model.versions.find(component);
+  return found == model.versions.end() ? "" : found->second;
+}
+
+std::string date_text(const store::Run& run) {
+  if (!run.start_ns || *run.start_ns < kEpochPlausible_ns) return "";
+  return utc_text(*run.start_ns);
+}
+
+}  // namespace
+
+std::string counted(std::int64_t count, std::string_view noun, std::string_view plural) {
+  const std::string many = plural.empty() ? std::string(noun) + "s" : std::string(plural);
+  return integer(count) + " " + (count == 1 ? std::string(noun) : many);
+}
+
+std::string in_words(std::string_view identifier) {
+  std::string text(identifier);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+bool anything_measured(const analyzer::Ranking& ranking) { return ranking.totals.measured_calls > 0; }
+
+std::string target_text(double ratio) {
+  const double in_percent = ratio * 100.0;
+  const bool whole = std::fabs(in_percent - std::round(in_percent)) < 0.05;
+  return fixed(in_percent, whole ? 0 : 1) + " %";
+}
+
+std::string command_line(const analyzer::Model& model) { return model.run ? model.run->command_line : ""; }
+
+std::vector<Fact> run_facts(const analyzer::Model& model) {
+  std::vector<Fact> facts;
+  const auto add = [&](std::string key, std::string label, std::string value) {
+    if (!value.empty()) facts.push_back({std::move(key), std::move(label), std::move(value)});
+  };
+  if (model.run) add("program", "Program", model.run->command_line);
+  std::string devices;
+  for (const store::Device& device : model.devices) {
+    std::string text = device.name;
+    if (device.sm_count) text += fmt::format(", {} SMs", *device.sm_count);
+    if (device.memory_bytes) text += ", " + bytes_text(static_cast<double>(*device.memory_bytes));
+    devices += (devices.empty() ? "" : "; ") + text;
+  }
+  add("gpu", "GPU", devices);
+  add("driver", "Driver", version_of(model, "driver"));
+  std::string libraries;
+  for (const auto& [component, version] : model.versions) {
+    if (component == "driver") continue;
+    libraries += (libraries.empty() ? "" : ", ") + component + " " + version;
+  }
+  add("libraries", "Libraries", libraries);
+  if (model.run) {
+    add("date", "Recorded", date_text(*model.run));
+    add("commit", "Commit", commit_text(*model.run));
+    add("host", "Host", model.run->host_name.value_or(""));
+    add("schedule", "Schedule", model.run->schedule.value_or(""));
+    if (model.run->exit_signal) {
+      add("exit", "Program ended", fmt::format("by signal {}", *model.run->exit_signal));
+    } else if (model.run->exit_status) {
+      add("exit", "Program ended", fmt::format("with exit status {}", *model.run->exit_status));
+    }
+    add("ridgeline", "Recorded with", "Ridgeline " + model.run->ridgeline_version);
+  }
+  add("capture", "Capture", model.path);
+  return facts;
+}
+
+std::string run_line(const analyzer::Model& model) {
+  std::vector<std::string> parts;
+  if (const store::Device* device = main_device(model)) {
+    parts.push_back(model.devices.size() == 1 ? device->name : fmt::format("{} × {}", model.devices.size(), device->name));
+  }
+  if (const std::string driver = version_of(model, "driver"); !driver.empty()) parts.push_back("driver " + driver);
+  if (model.run) {
+    if (const std::string date = date_text(*model.run); !date.empty()) parts.push_back(date);
+    if (const std::string commit = commit_text(*model.run); !commit.empty()) parts.push_back("commit " + commit);
+  }
+  return fmt::format("{}", fmt::join(parts, " · "));
+}
+
+std::string step_line(const analyzer::StepAnalysis& steps) {
+  const analyzer::RepresentativeStep& step = steps.representative;
+  const double window_ns = static_cast<double>(step.window_end_ns - step.window_start_ns);
+  if (step.whole_recording) {
+    return fmt::format("The whole recording taken as one step: {}, {}.", time_text(window_ns),
+                       counted(static_cast<std::int64_t>(step.launches.size()), "launch", "launches"));
+  }
+  std::string text = fmt::format("Step {}", step.summary.step_index);
+  if (steps.spread.count > 1) {
+    text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count, step.summary.phase,
+                        time_text(window_ns), milliseconds(steps.spread.p10_ns), milliseconds(steps.spread.p90_ns));
+  } else {
+    text += fmt::format(", a {} step: {}", step.summary.phase, time_text(window_ns));
+  }
+  return text + fmt::format(", {}.", counted(step.summary.launches, "launch", "launches"));
+}
+
+std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
+  std::set<std::string> seen;
+  std::string text;
+  for (const analyzer::Peak& peak : utilisation.peaks) {
+    std::string one = peak.quantity == "dram_bytes_per_s" ? "DRAM " + peak.text : peak.text;
+    if (peak.fallback) one += " (fallback)";
+    if (seen.insert(one).second) text += (text.empty() ? "" : "; ") + one;
+  }
+  return text.empty() ? "" : "Roofs: " + text + ".";
+}
+
+std::string saving_text(const analyzer::Ranking& ranking) {
+  const analyzer::RankTotals& t = ranking.totals;
+  if (!anything_measured(ranking)) return "not known, for no kernel's utilisation was measured";
+  return fmt::format("up to {} of the step ({}) at {}, {} ({}) at {}", percent_text(t.saved_target_share),
+                     time_text(t.saved_target_ns), target_text(ranking.options.target),
+                     percent_text(t.saved_stretch_share), time_text(t.saved_stretch_ns),
+                     target_text(ranking.options.stretch));
+}
+
+std::string verdict_sentence(const analyzer::Analysis& analysis) {
+  const analyzer::TargetCheck& check = analysis.check;
+  const std::int64_t reached = check.stretch_count + check.met_count;
+  const std::int64_t judged = reached + check.missed_count;
+  const std::string target = target_text(check.options.target);
+  const std::string stretch = target_text(check.options.stretch);
+  const bool budgets = !check.options.budgets.empty();
+  const std::string step = time_text(static_cast<double>(analysis.accounting.step_ns));
+  const std::string saving = fmt::format("meeting the target would save up to {} of the {} step ({}), {} ({}) at {}",
+                                         time_text(analysis.check_ranking.totals.saved_target_ns), step,
+                                         percent_text(analysis.check_ranking.totals.saved_target_share),
+                                         time_text(analysis.check_ranking.totals.saved_stretch_ns),
+                                         percent_text(analysis.check_ranking.totals.saved_stretch_share), stretch);
+  switch (check.overall) {
+    case analyzer::OverallVerdict::met:
+      return fmt::format("The step meets its target: each of the {} that count is at {} of peak or above{}, {} at {} or above.",
+                         counted(judged, "kernel"), target, budgets ? " or within its own budget" : "",
+                         integer(check.stretch_count), stretch);
+    case analyzer::OverallVerdict::missed:
+      return fmt::format("The step misses its target: {} of {} that count {} short of {} of peak{}, {} "
+                         "at {} or above; {}.",
+                         integer(check.missed_count), counted(judged, "kernel"), check.missed_count == 1 ? "is" : "are",
+                         target, budgets ? " or over budget" : "", integer(check.stretch_count), stretch, saving);
+    case analyzer::OverallVerdict::not_enough_data: break;
+  }
+  return "No verdict against " + target + " and " + stretch + " of peak: " + check.text;
+}
+
+std::string completeness_line(const analyzer::Quality& quality) {
+  std::string text;
+  if (!quality.completeness_known) {
+    text = "Whether every launch was recorded is not known: the recording was cut short or imported.";
+  } else {
+    const std::int64_t lost = quality.launches_seen - quality.kernel_records;
+    text = fmt::format("{} seen, {}{}; {} dropped, {} without a timestamp.",
+                       counted(quality.launches_seen, "launch", "launches"), integer(quality.kernel_records) + " recorded",
+                       lost != 0 ? fmt::format(" ({} missing)", integer(lost)) : "", integer(quality.dropped_records),
+                       integer(quality.zero_timestamps));
+    if (quality.graph_kernel_records > 0) {
+      text += fmt::format(" {} more from CUDA graphs.", counted(quality.graph_kernel_records, "kernel"));
+    }
+  }
+  return text + fmt::format(" Utilisation known for {} of the step's kernel time (DRAM {}, compute {}).",
+                            percent_text(quality.coverage), percent_text(quality.dram_coverage),
+                            percent_text(quality.compute_coverage));
+}
+
+analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least) {
+  analyzer::Findings out;
+  std::set<std::string> seen;
+  const auto add = [&](analyzer::Finding finding) {
+    if (finding.severity >= least && seen.insert(finding.text).second) out.push_back(std::move(finding));
+  };
+  std::string told;  // the analyzer's own words, to recognise a tier it has spoken of
+  for (const analyzer::Finding& finding : quality.findings) told += finding.text + "\n";
+  for (const analyzer::TierSummary& tier : quality.tiers) {
+    if (tier.status == "ok" || tier.status == "not_requested") continue;
+    if (!tier.reason.empty() && told.find(tier.reason) != std::string::npos) continue;
+    add({tier.tier == "T0" ? analyzer::Severity::error : analyzer::Severity::warning, "tier." + tier.status,
+         fmt::format("tier {} {}{}", tier.tier, tier.status, tier.reason.empty() ? "" : ": " + tier.reason)});
+  }
+  for (const analyzer::Finding& finding : quality.findings) add(finding);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const analyzer::Finding& a, const analyzer::Finding& b) { return a.severity > b.severity; });
+  return out;
+}
+
+std::string notices_text(const analyzer::Findings& findings, const TextStyle& style) {
+  std::string out;
+  for (const analyzer::Finding& finding : findings) {
+    const std::string label = std::string(to_string(finding.severity)) + ":";
+    const std::string text = wrapped(label + " " + terminal_safe(finding.text), style.columns, 2);
+    const Style colour = finding.severity == analyzer::Severity::error     ? Style::bad
+                         : finding.severity == analyzer::Severity::warning ? Style::fair
+                                                                           : Style::dim;
+    out += styled(text.substr(0, label.size()), colour, style.colour) + text.substr(label.size()) + "\n";
+  }
+  return out;
+}
+
+std::string notices_markdown(const analyzer::Findings& findings) {
+  std::string out;
+  for (const analyzer::Finding& finding : findings) {
+    out += fmt::format("- **{}**: {}\n", to_string(finding.severity), markdown_cell(finding.text));
+  }
+  return out;
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,321 @@
+#include "ridgeline/reports/documents.h"
+
+#include <fmt/format.h>
+
+#include "json_parts.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+namespace {
+
+constexpr std::size_t kGapsShown = 5;
+
+Table chosen(Table table, const DocumentOptions& options) {
+  return options.columns.empty() ? table : select_columns(table, options.columns).value();
+}
+
+void keep_top(Table& table, std::int64_t top) {
+  if (top > 0 && table.rows.size() > static_cast<std::size_t>(top)) table.rows.resize(static_cast<std::size_t>(top));
+}
+
+std::string paragraph(const std::string& text, const TextStyle& style) {
+  return text.empty() ? "" : wrapped(terminal_safe(text), style.columns) + "\n";
+}
+
+// Which program, where, which step.
+std::string headline(const analyzer::Model& model, const analyzer::Analysis& analysis, const TextStyle& style) {
+  std::string out;
+  const std::string program = terminal_safe(command_line(model));
+  if (!program.empty()) out += styled(elide_middle(program, style.columns), Style::strong, style.colour) + "\n";
+  out += paragraph(run_line(model), style);
+  return out + paragraph(step_line(analysis.steps), style);
+}
+
+std::string markdown_headline(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  std::string out;
+  if (const std::string program = command_line(model); !program.empty()) out += markdown_code(program) + "\n\n";
+  return out + markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
+}
+
+std::string footing(const analyzer::Analysis& analysis, const TextStyle& style) {
+  return paragraph(roofs_line(analysis.utilisation), style) +
+         paragraph(completeness_line(analysis.quality), style) +
+         notices_text(notices(analysis.quality, analyzer::Severity::warning), style);
+}
+
+std::string markdown_footing(const analyzer::Analysis& analysis) {
+  std::string out = markdown_cell(roofs_line(analysis.utilisation));
+  if (!out.empty()) out += "\n\n";
+  out += markdown_cell(completeness_line(analysis.quality)) + "\n";
+  const std::string told = notices_markdown(notices(analysis.quality, analyzer::Severity::warning));
+  return told.empty() ? out : out + "\n" + told;
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 32);
+  return text;
+}
+
+std::string exposed_note(const analyzer::Ranking& ranking) {
+  const analyzer::RankTotals& t = ranking.totals;
+  if (t.saved_target_ns - t.saved_target_exposed_ns < 0.01 * t.saved_target_ns + 1.0) return "";
+  return fmt::format("Kernels overlap: of that, {} at {} and {} at {} are not hidden behind other kernels.",
+                     time_text(t.saved_target_exposed_ns), target_text(ranking.options.target),
+                     time_text(t.saved_stretch_exposed_ns), target_text(ranking.options.stretch));
+}
+
+std::string ranking_sums(const analyzer::Ranking& ranking) {
+  const analyzer::RankTotals& t = ranking.totals;
+  std::string text = fmt::format("To be saved: {}.", saving_text(ranking));
+  if (anything_measured(ranking)) {
+    text += fmt::format(" {} of the kernel time is at {} or above, {} at {}.", percent_text(t.time_share_at_target),
+                        target_text(ranking.options.target), percent_text(t.time_share_at_stretch),
+                        target_text(ranking.options.stretch));
+  }
+  if (const std::string note = exposed_note(ranking); !note.empty()) text += " " + note;
+  const auto part = [&](std::int64_t calls, std::int64_t ns, const char* what) {
+    if (calls > 0) text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"), time_text(static_cast<double>(ns)), what);
+  };
+  part(t.launch_bound_calls, t.launch_bound_time_ns, "too short for any roof");
+  part(t.no_roof_calls, t.no_roof_time_ns, "without a meaningful roof");
+  part(t.unmeasured_calls, t.unmeasured_time_ns, "without a measured utilisation");
+  return text;
+}
+
+}  // namespace
+
+std::string ranking_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                             const DocumentOptions& options) {
+  const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking, options.top), options);
+  switch (options.format) {
+    case Format::csv: return render_csv(table);
+    case Format::markdown:
+      return markdown_headline(model, analysis) + render_markdown(table) + "\n" +
+             markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" + markdown_footing(analysis);
+    case Format::json: {
+      Json out = json_document("ridgeline.rank");
+      out["capture"] = capture_json(model);
+      out["step"] = step_json(analysis.steps);
+      out["options"] = ranking_options_json(analysis.ranking.options);
+      out["peaks"] = peaks_json(analysis.utilisation);
+      out["rows"] = rows_json(table);
+      out["totals"] = ranking_totals_json(analysis.ranking);
+      out["quality"] = quality_json(analysis.quality);
+      return json_text(out);
+    }
+    case Format::text: break;
+  }
+  return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" +
+         paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) + footing(analysis, options.text);
+}
+
+std::string check_document(const analyzer::Model& model, const analyzer::Analysis& analysis, bool all,
+                           const DocumentOptions& options) {
+  const bool for_programs = options.format == Format::json || options.format == Format::csv;
+  Table table = check_table(analysis.check, analysis.check_ranking, all || for_programs);
+  keep_top(table, options.top);
+  table = chosen(std::move(table), options);
+  const std::string verdict = verdict_sentence(analysis);
+  std::string budgets;
+  for (const std::size_t i : analysis.check.unmatched_budgets) {
+    budgets += (budgets.empty() ? "" : ", ") + analysis.check.options.budgets[i].kernel;
+  }
+  if (!budgets.empty()) budgets = "Budgets that match no kernel: " + budgets + ".";
+  std::string left_out;
+  if (!all && analysis.check.below_min_share_count > 0) {
+    left_out = fmt::format("{} below {} of the step not judged (--all lists them).",
+                           counted(analysis.check.below_min_share_count, "kernel"),
+                           percent_text(analysis.check.options.min_share));
+  }
+  switch (options.format) {
+    case Format::csv: return render_csv(table);
+    case Format::markdown: {
+      std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) + render_markdown(table) + "\n";
+      if (!left_out.empty()) out += markdown_cell(left_out) + "\n\n";
+      if (!budgets.empty()) out += markdown_cell(budgets) + "\n\n";
+      return out + markdown_footing(analysis);
+    }
+    case Format::json: {
+      Json out = json_document("ridgeline.check");
+      out["capture"] = capture_json(model);
+      out["step"] = step_json(analysis.steps);
+      out["verdict"] = check_json(analysis.check);
+      out["sentence"] = valid_utf8(verdict);
+      out["peaks"] = peaks_json(analysis.utilisation);
+      out["rows"] = rows_json(table);
+      out["totals"] = ranking_totals_json(analysis.check_ranking);
+      out["quality"] = quality_json(analysis.quality);
+      return json_text(out);
+    }
+    case Format::text: break;
+  }
+  const Style style = analysis.check.overall == analyzer::OverallVerdict::met      ? Style::good
+                      : analysis.check.overall == analyzer::OverallVerdict::missed ? Style::bad
+                                                                                   : Style::fair;
+  // Wrapped first, coloured line by line: a colour does not run over a line's end.
+  std::string coloured;
+  const std::string lines = wrapped(terminal_safe(verdict), options.text.columns);
+  for (std::size_t from = 0; from <= lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', from), lines.size());
+    coloured += styled(lines.substr(from, end - from), style, options.text.colour) + "\n";
+    from = end + 1;
+  }
+  return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" + coloured +
+         paragraph(left_out, options.text) + paragraph(budgets, options.text) + footing(analysis, options.text);
+}
+
+std::string steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                           const DocumentOptions& options) {
+  Table steps = steps_table(analysis.steps);
+  const std::size_t all = steps.rows.size();
+  keep_top(steps, options.top);
+  const std::string left_out = steps.rows.size() < all ? fmt::format("{} more steps not shown.", all - steps.rows.size()) : "";
+  const Table table = chosen(std::move(steps), options);
+  const Table accounting = accounting_table(analysis.accounting);
+  const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
+  switch (options.format) {
+    case Format::csv: return render_csv(table);
+    case Format::markdown: {
+      std::string out = markdown_headline(model, analysis) + render_markdown(table) + "\n";
+      if (!left_out.empty()) out += left_out + "\n\n";
+      out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n";
+      if (!gaps.rows.empty()) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
+      return out + markdown_footing(analysis);
+    }
+    case Format::json: {
+      Json out = json_document("ridgeline.steps");
+      out["capture"] = capture_json(model);
+      out["step"] = step_json(analysis.steps);
+      out["rows"] = rows_json(table);
+      out["accounting"] = accounting_json(analysis.accounting);
+      out["gaps"] = rows_json(gaps_table(model, analysis.accounting, analysis.accounting.gaps.size()));
+      out["quality"] = quality_json(analysis.quality);
+      return json_text(out);
+    }
+    case Format::text: break;
+  }
+  const TextStyle& style = options.text;
+  std::string out = headline(model, analysis, style) + "\n" + render_text(table, style);
+  out += paragraph(left_out, style);
+  bool open = false;
+  for (const analyzer::StepSummary& step : analysis.steps.steps) open = open || (!step.closed && step.gpu_duration_ns > 0);
+  out += paragraph(std::string("◀ stands for all in the ranking.") + (open ? " * to the end of its own work: the next step is missing or of another phase." : ""), style);
+  out += "\n" + styled("Where the step's time went", Style::strong, style.colour) + "\n" + render_text(accounting, style);
+  if (!gaps.rows.empty()) {
+    out += "\n" + styled("Longest gaps", Style::strong, style.colour) + "\n" + render_text(gaps, style);
+  }
+  return out + "\n" + footing(analysis, style);
+}
+
+std::string info_document(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows,
+                          const DocumentOptions& options) {
+  const Table table = chosen(info_table(model, rows), options);
+  switch (options.format) {
+    case Format::csv: return render_csv(table);
+    case Format::markdown: return render_markdown(table);
+    case Format::json: {
+      Json out = json_document("ridgeline.info");
+      out["capture"] = capture_json(model);
+      out["rows"] = rows_json(table);
+      return json_text(out);
+    }
+    case Format::text: break;
+  }
+  if (!options.columns.empty()) return render_text(table, options.text);
+  // Sections as headings; long values wrap behind their name.
+  int label_width = 0;
+  for (const auto& row : table.rows) label_width = std::max(label_width, display_width(terminal_safe(row[1].text)));
+  label_width = std::min(label_width, 28);
+  std::string out;
+  std::string section;
+  for (const auto& row : table.rows) {
+    if (row[0].text != section) {
+      section = row[0].text;
+      if (!out.empty()) out += '\n';
+      out += styled(capitalised(section), Style::strong, options.text.colour) + "\n";
+    }
+    const std::string label = elide_middle(terminal_safe(row[1].text), label_width);
+    const std::string fill(static_cast<std::size_t>(label_width - display_width(label)), ' ');
+    const int indent = label_width + 4;
+    const std::string value = wrapped(terminal_safe(row[2].text), options.text.columns - indent);
+    out += "  " + styled(label, Style::dim, options.text.colour) + fill + "  ";
+    for (const char c : value) {
+      out += c;
+      if (c == '\n') out.append(static_cast<std::size_t>(indent), ' ');
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string query_document(const store::Capture::Table& result, bool truncated, const DocumentOptions& options) {
+  const Table table = chosen(query_table(result), options);
+  switch (options.format) {
+    case Format::csv: return render_csv(table);
+    case Format::markdown: return render_markdown(table);
+    case Format::json: {
+      Json out = json_document("ridgeline.sql");
+      Json columns = Json::array();
+      for (const Column& column : table.columns) columns.push_back(valid_utf8(column.key));
+      out["columns"] = std::move(columns);
+      out["truncated"] = truncated;
+      out["rows"] = rows_json(table);
+      return json_text(out);
+    }
+    case Format::text: break;
+  }
+  std::string out = render_text(table, options.text);
+  out += styled(counted(static_cast<std::int64_t>(table.rows.size()), "row") +
+                    (truncated ? ", and more: --max-rows 0 prints all" : ""),
+                Style::dim, options.text.colour);
+  return out + "\n";
+}
+
+std::string markdown_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  std::string out = "# Ridgeline report\n\n";
+  out += "**" + markdown_cell(verdict_sentence(analysis)) + "**\n\n";
+  const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::info);
+  out += markdown_cell(completeness_line(analysis.quality)) + "\n\n";
+  if (!told.empty()) out += notices_markdown(told) + "\n";
+  out += "| | |\n| --- | --- |\n";
+  for (const Fact& fact : run_facts(model)) {
+    out += "| " + markdown_cell(fact.label) + " | " + markdown_cell(fact.value) + " |\n";
+  }
+  out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
+  out += render_markdown(ranking_table(analysis.utilisation, analysis.ranking)) + "\n";
+  out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" + markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
+  out += "## Target check\n\n" + render_markdown(check_table(analysis.check, analysis.check_ranking, false)) + "\n";
+  out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
+  const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
+  if (!gaps.rows.empty()) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
+  if (!analysis.declared_work.empty()) {
+    out += "## Declared and measured work\n\n" + render_markdown(declared_work_table(analysis.declared_work)) + "\n";
+  }
+  return out + "## Steps\n\n" + render_markdown(steps_table(analysis.steps));
+}
+
+std::string json_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  Json out = json_document("ridgeline.report");
+  out["capture"] = capture_json(model);
+  out["step"] = step_json(analysis.steps);
+  out["verdict"] = check_json(analysis.check);
+  out["sentence"] = valid_utf8(verdict_sentence(analysis));
+  out["peaks"] = peaks_json(analysis.utilisation);
+  out["ranking"] = {{"options", ranking_options_json(analysis.ranking.options)},
+                    {"rows", rows_json(ranking_table(analysis.utilisation, analysis.ranking))},
+                    {"totals", ranking_totals_json(analysis.ranking)}};
+  out["check"] = rows_json(check_table(analysis.check, analysis.check_ranking, true));
+  out["accounting"] = accounting_json(analysis.accounting);
+  out["gaps"] = rows_json(gaps_table(model, analysis.accounting, analysis.accounting.gaps.size()));
+  out["declared_work"] = rows_json(declared_work_table(analysis.declared_work));
+  out["steps"] = rows_json(steps_table(analysis.steps));
+  out["launches"] = rows_json(launches_table(model, analysis));
+  out["quality"] = quality_json(analysis.quality);
+  return json_text(out);
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,229 @@
+#include "ridgeline/reports/elide.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "utf8.h"
+
+namespace ridgeline::reports {
+namespace {
+
+constexpr std::string_view kEllipsis = "…";
+
+// The longest prefix of at most `columns`.
+std::string_view head(std::string_view text, int columns) {
+  std::size_t position = 0;
+  int used = 0;
+  while (position < text.size()) {
+    std::size_t next = position;
+    used += code_point_width(next_code_point(text, next));
+    if (used > columns) break;
+    position = next;
+  }
+  return text.substr(0, position);
+}
+
+// The longest suffix of at most `columns`.
+std::string_view tail(std::string_view text, int columns) {
+  std::vector<std::size_t> starts;
+  std::vector<int> widths;
+  for (std::size_t position = 0; position < text.size();) {
+    starts.push_back(position);
+    widths.push_back(code_point_width(next_code_point(text, position)));
+  }
+  std::size_t from = text.size();
+  int used = 0;
+  for (std::size_t i = starts.size(); i-- > 0;) {
+    used += widths[i];
+    if (used > columns) break;
+    from = starts[i];
+  }
+  return text.substr(from);
+}
+
+// Position of the bracket that closes the last one, scanning backwards over <> and (); npos if unbalanced.
+std::size_t matching_open(std::string_view text, std::size_t close) {
+  const char closing = text[close];
+  const char opening = closing == ')' ? '(' : '<';
+  int depth = 0;
+  for (std::size_t i = close + 1; i-- > 0;) {
+    if (closing == '>' && text[i] == '>' && i > 0 && text[i - 1] == '-') continue;  // "->"
+    if (text[i] == closing) ++depth;
+    if (text[i] == opening && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+// "(anonymous namespace)" is a name, not a parameter list.
+bool is_name_in_parentheses(std::string_view inside) {
+  return inside == "anonymous namespace" || inside.rfind("lambda", 0) == 0;
+}
+
+}  // namespace
+
+int display_width(std::string_view text) {
+  int width = 0;
+  for (std::size_t position = 0; position < text.size();) {
+    width += code_point_width(next_code_point(text, position));
+  }
+  return width;
+}
+
+std::string elide_end(std::string_view text, int columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  if (columns < 1) return "";
+  return std::string(head(text, columns - 1)) + std::string(kEllipsis);
+}
+
+std::string elide_middle(std::string_view text, int columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  if (columns < 3) return elide_end(text, columns);
+  const int tail_columns = (columns - 1) / 2;
+  return std::string(head(text, columns - 1 - tail_columns)) + std::string(kEllipsis) +
+         std::string(tail(text, tail_columns));
+}
+
+std::string kernel_display_name(std::string_view name) {
+  // Qualifiers and a clone suffix behind the parameter list: "f(int) const", "f(int) [clone .1]".
+  std::string_view text = name;
+  if (const auto clone = text.find(" [clone "); clone != std::string_view::npos) text = text.substr(0, clone);
+  if (ends_with(text, " const")) text.remove_suffix(6);
+
+  if (ends_with(text, ")")) {
+    const std::size_t open = matching_open(text, text.size() - 1);
+    if (open != std::string_view::npos && open > 0) {
+      const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
+      if (!is_name_in_parentheses(inside)) text = text.substr(0, open);
+    }
+  }
+  // The return type ends at the last space outside all brackets.
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '<' || text[i] == '(' || text[i] == '[' || text[i] == '{') ++depth;
+    if (text[i] == ')' || text[i] == ']' || text[i] == '}') --depth;
+    if (text[i] == '>' && !(i > 0 && text[i - 1] == '-')) --depth;
+    if (text[i] == ' ' && depth == 0) {
+      // "operator bool" and the like: the space is inside the name.
+      if (ends_with(text.substr(0, i), "operator")) break;
+      start = i + 1;
+    }
+  }
+  text = text.substr(start);
+  return text.empty() ? std::string(name) : std::string(text);
+}
+
+std::string elide_kernel_name(std::string_view demangled_name, int columns) {
+  const std::string full = kernel_display_name(demangled_name);
+  if (display_width(full) <= columns) return full;
+
+  // Split "namespaces::function" from "<arguments>".
+  std::string_view qualified = full;
+  std::string_view arguments;
+  if (full.back() == '>') {
+    const std::size_t open = matching_open(full, full.size() - 1);
+    if (open != std::string::npos && open > 0) {
+      qualified = std::string_view(full).substr(0, open);
+      arguments = std::string_view(full).substr(open);
+    }
+  }
+  std::string_view function = qualified;
+  int depth = 0;
+  for (std::size_t i = qualified.size(); i-- > 1;) {
+    if (qualified[i] == '>' || qualified[i] == ')') ++depth;
+    if (qualified[i] == '<' || qualified[i] == '(') --depth;
+    if (depth == 0 && qualified[i] == ':' && qualified[i - 1] == ':') {
+      function = qualified.substr(i + 1);
+      break;
+    }
+  }
+
+  // What is left for the inside of <…> when the rest is printed whole; 9 columns still tell instances apart.
+  constexpr int kLeastArguments = 9;
+  const auto with_arguments = [&](std::string_view prefix, std::string_view name) -> std::string {
+    if (arguments.empty()) return "";
+    const int left = columns - display_width(prefix) - display_width(name) - 2;
+    if (left < kLeastArguments) return "";
+    return std::string(prefix) + std::string(name) + "<" +
+           elide_middle(arguments.substr(1, arguments.size() - 2), left) + ">";
+  };
+  const bool has_namespace = function.size() != qualified.size();
+  const std::string_view short_prefix = has_namespace ? "…::" : "";
+
+  if (std::string text = with_arguments("", qualified); !text.empty()) return text;
+  if (std::string text = with_arguments(short_prefix, function); !text.empty()) return text;
+  if (std::string text = with_arguments("", function); !text.empty()) return text;
+  const std::string bare = std::string(function) + (arguments.empty() ? "" : "<…>");
+  if (arguments.empty() && has_namespace) {
+    const std::string text = std::string(short_prefix) + bare;
+    if (display_width(text) <= columns) return text;
+  }
+  if (display_width(bare) <= columns) return bare;
+  // Generated names open with boilerplate and say what they do in the first half.
+  std::string name(function);
+  for (const std::string_view boilerplate : {"cudnn_generated_fort_native_", "cudnn_generated_"}) {
+    if (function.substr(0, boilerplate.size()) == boilerplate) {
+      name = "cudnn…" + std::string(function.substr(boilerplate.size()));
+      break;
+    }
+  }
+  if (display_width(name) <= columns) return name;
+  const int tail_columns = (columns - 1) / 3;
+  return std::string(head(name, columns - 1 - tail_columns)) + std::string(kEllipsis) +
+         std::string(tail(name, tail_columns));
+}
+
+std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names, int columns) {
+  std::vector<std::string> full;
+  std::vector<std::string> out;
+  for (const std::string& name : demangled_names) {
+    full.push_back(kernel_display_name(name));
+    out.push_back(elide_kernel_name(name, columns));
+  }
+  // Each round parts a group at its members' first difference; a group of n needs at most n - 1.
+  constexpr int kRounds = 6;
+  for (int round = 0; round < kRounds; ++round) {
+    std::map<std::string, std::vector<std::size_t>> groups;
+    for (std::size_t i = 0; i < out.size(); ++i) groups[out[i]].push_back(i);
+    bool changed = false;
+    for (const auto& [shown, members] : groups) {
+      std::set<std::string> distinct;
+      for (const std::size_t i : members) distinct.insert(full[i]);
+      if (distinct.size() < 2) continue;
+      const std::string& first = *distinct.begin();
+      const std::string& last = *distinct.rbegin();  // sorted: what these two share, all share
+      const auto split = std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(std::min(first.size(), last.size())), last.begin());
+      auto part = static_cast<std::size_t>(split.first - first.begin());
+      while (part > 0 && part < first.size() && (static_cast<unsigned char>(first[part]) & 0xc0u) == 0x80u) --part;
+      // The word that differs is read from its beginning.
+      std::size_t word = part;
+      while (word > 0 && part - word < 12 && (std::isalnum(static_cast<unsigned char>(first[word - 1])) != 0)) --word;
+      if (word > 0 && std::isalnum(static_cast<unsigned char>(first[word - 1])) != 0) word = part;
+      for (const std::size_t i : members) {
+        const std::string_view name = full[i];
+        const auto brackets = name.find_first_of("<(");
+        const auto scope = name.substr(0, brackets).rfind("::");
+        const std::size_t begin = scope == std::string_view::npos ? 0 : scope + 2;
+        const int head_columns = std::max(1, (columns - 2) / 2);
+        const std::string_view opening = begin < word ? head(name.substr(begin, word - begin), head_columns) : std::string_view();
+        const bool gap = begin + opening.size() < word;
+        const std::string_view rest = name.substr(std::min(opening.empty() ? word : std::max(word, begin + opening.size()), name.size()));
+        std::string text = std::string(opening) + (gap || opening.empty() ? std::string(kEllipsis) : "");
+        text += elide_end(rest, columns - display_width(text));
+        changed = changed || text != out[i];
+        out[i] = std::move(text);
+      }
+    }
+    if (!changed) break;
+  }
+  return out;
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,70 @@
+#include "ridgeline/reports/format.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ctime>
+
+namespace ridgeline::reports {
+
+std::string fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return kMissing;
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  if (text.front() == '-' && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
+std::string milliseconds(double ns) { return fixed(ns * 1e-6, 3); }
+std::string microseconds(double ns) { return fixed(ns * 1e-3, 1); }
+std::string percent(double ratio, int decimals) { return fixed(ratio * 100.0, decimals); }
+std::string percent_text(double ratio, int decimals) { return percent(ratio, decimals) + " %"; }
+
+std::string integer(std::int64_t value) {
+  std::string digits = fmt::format("{}", value);
+  const std::size_t first = digits.front() == '-' ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3;) {
+    i -= 3;
+    digits.insert(i, 1, ',');
+  }
+  return digits;
+}
+
+std::string time_text(double ns) {
+  const double magnitude = std::fabs(ns);
+  if (magnitude < 1e3) return fixed(ns, 0) + " ns";
+  if (magnitude < 1e6) return fixed(ns * 1e-3, 1) + " µs";
+  if (magnitude < 1e9) return fixed(ns * 1e-6, 3) + " ms";
+  return fixed(ns * 1e-9, 2) + " s";
+}
+
+namespace {
+
+// "1.23 G" + unit: three significant digits or so, powers of 1000.
+std::string scaled(double value, const char* unit, int decimals) {
+  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t prefix = 0;
+  while (std::fabs(value) >= 1000.0 && prefix + 1 < std::size(kPrefixes)) {
+    value /= 1000.0;
+    ++prefix;
+  }
+  return fixed(value, prefix == 0 ? 0 : decimals) + " " + kPrefixes[prefix] + unit;
+}
+
+}  // namespace
+
+std::string bytes_text(double bytes) { return scaled(bytes, "B", 2); }
+std::string bandwidth_text(double bytes_per_s) { return scaled(bytes_per_s, "B/s", 2); }
+std::string operations_text(double flops_per_s) { return scaled(flops_per_s, "FLOP/s", 1); }
+std::string clock_text(double hz) { return fixed(hz * 1e-6, 0) + " MHz"; }
+
+std::string utc_text(std::int64_t unix_ns) {
+  std::int64_t seconds = unix_ns / 1'000'000'000;
+  if (unix_ns % 1'000'000'000 < 0) --seconds;
+  const std::time_t time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  if (gmtime_r(&time, &parts) == nullptr) return kMissing;
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace ridgeline::reports

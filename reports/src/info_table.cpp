@@ -1,0 +1,164 @@
+// info_table.cpp: what a capture says about its recording, and the rows of a query.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <type_traits>
+
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/format.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+namespace {
+
+// A peak in the unit that its quantity's name ends in.
+std::string peak_text(const store::DevicePeak& peak) {
+  const auto ends = [&](std::string_view suffix) {
+    return peak.quantity.size() >= suffix.size() &&
+           std::string_view(peak.quantity).substr(peak.quantity.size() - suffix.size()) == suffix;
+  };
+  std::string text = ends("bytes_per_s")   ? bandwidth_text(peak.value)
+                     : ends("flops_per_s") ? operations_text(peak.value)
+                     : ends("_hz")         ? clock_text(peak.value)
+                                           : fmt::format("{}", peak.value);
+  text += ", " + peak.source;
+  if (peak.detail && !peak.detail->empty()) text += " (" + *peak.detail + ")";
+  return text;
+}
+
+}  // namespace
+
+Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows) {
+  Table table;
+  table.columns = {
+      {"section", "section", "", Align::left, Elide::never, 0, 0, true},
+      {"name", "name", "", Align::left, Elide::end, 16, 0, true},
+      {"value", "value", "", Align::left, Elide::end, 24, 0, true},
+  };
+  const auto add = [&](const char* section, std::string name, std::string value) {
+    table.rows.push_back({Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_text(std::move(value))});
+  };
+  const auto count = [&](const char* section, std::string name, std::int64_t value) {
+    table.rows.push_back({Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_integer(value)});
+  };
+
+  for (const Fact& fact : run_facts(model)) {
+    if (fact.key != "gpu" && fact.key != "driver" && fact.key != "libraries") add("run", fact.label, fact.value);
+  }
+  if (!model.run) add("run", "state", "the recording never began");
+  if (model.run) {
+    if (model.run->working_directory) add("run", "Directory", *model.run->working_directory);
+    if (model.run->os) add("run", "System", *model.run->os);
+    if (model.run->step_range) add("run", "Step range", *model.run->step_range);
+    add("run", "Clock", model.run->clock);
+    if (model.run->start_ns && model.run->end_ns) {
+      add("run", "Duration", time_text(static_cast<double>(*model.run->end_ns - *model.run->start_ns)));
+    } else {
+      add("run", "Duration", "unknown: the recording was interrupted");
+    }
+  }
+  for (const store::Process& process : model.processes) {
+    std::string text = fmt::format("pid {}", process.pid);
+    if (process.rank) text += fmt::format(", rank {}", *process.rank);
+    if (process.command) text += ", " + *process.command;
+    if (!process.end_ns) text += " (no orderly end)";
+    add("processes", fmt::format("{}", process.id), text);
+  }
+  for (const store::Device& device : model.devices) {
+    std::string text = device.name;
+    if (device.chip) text += ", " + *device.chip;
+    if (device.compute_capability) text += ", compute capability " + *device.compute_capability;
+    if (device.sm_count) text += fmt::format(", {} SMs", *device.sm_count);
+    if (device.max_sm_clock_hz) text += ", up to " + clock_text(static_cast<double>(*device.max_sm_clock_hz));
+    if (device.memory_bytes) text += ", " + bytes_text(static_cast<double>(*device.memory_bytes));
+    if (device.l2_bytes) text += ", L2 " + bytes_text(static_cast<double>(*device.l2_bytes));
+    add("devices", fmt::format("{}", device.device_index), text);
+    if (device.uuid) add("devices", fmt::format("{} UUID", device.device_index), *device.uuid);
+  }
+  for (const store::DevicePeak& peak : model.device_peaks) add("peaks", peak.quantity, peak_text(peak));
+  for (const auto& [component, version] : model.versions) add("versions", component, version);
+  for (const auto& [name, value] : model.environment) add("environment", name, value);
+
+  std::map<std::string, std::int64_t> phases;
+  std::int64_t not_ok = 0;
+  for (const analyzer::ModelStep& step : model.steps) {
+    ++phases[step.step.phase];
+    if (step.step.status != "ok") ++not_ok;
+  }
+  for (const auto& [phase, number] : phases) count("steps", phase, number);
+  if (not_ok > 0) count("steps", "not ok", not_ok);
+  if (phases.empty()) add("steps", "none", "no step range was seen");
+
+  for (const store::TierStatus& tier : model.tier_statuses) {
+    const std::string name =
+        model.processes.size() > 1 ? fmt::format("{} process {}", tier.tier, tier.process_id) : tier.tier;
+    add("tiers", name, tier.status + (tier.reason && !tier.reason->empty() ? ": " + *tier.reason : ""));
+  }
+  store::Completeness sum;
+  for (const store::Completeness& c : model.completeness) {
+    sum.launches_seen += c.launches_seen;
+    sum.kernel_records += c.kernel_records;
+    sum.graph_launches += c.graph_launches;
+    sum.graph_kernel_records += c.graph_kernel_records;
+    sum.profiler_records += c.profiler_records;
+    sum.dropped_records += c.dropped_records;
+    sum.lost_spool_records += c.lost_spool_records;
+    sum.zero_timestamps += c.zero_timestamps;
+    sum.truncated_bytes += c.truncated_bytes;
+  }
+  if (model.completeness.empty()) {
+    add("completeness", "state", "unknown: the collector did not say");
+  } else {
+    count("completeness", "launches seen", sum.launches_seen);
+    count("completeness", "kernel records", sum.kernel_records);
+    count("completeness", "graph launches", sum.graph_launches);
+    count("completeness", "graph kernel records", sum.graph_kernel_records);
+    count("completeness", "profiler's own kernels", sum.profiler_records);
+    count("completeness", "dropped records", sum.dropped_records);
+    count("completeness", "lost spool records", sum.lost_spool_records);
+    count("completeness", "zero timestamps", sum.zero_timestamps);
+    count("completeness", "truncated bytes", sum.truncated_bytes);
+  }
+  for (const store::Message& message : model.messages) add("messages", message.severity, message.text);
+  for (const auto& [name, number] : rows) count("rows", name, number);
+  return table;
+}
+
+Table query_table(const store::Capture::Table& result) {
+  Table table;
+  std::set<std::string> keys;
+  for (std::size_t i = 0; i < result.columns.size(); ++i) {
+    const bool numbers = !result.rows.empty() && std::all_of(result.rows.begin(), result.rows.end(), [&](const auto& row) {
+      return !std::holds_alternative<std::string>(row[i]);
+    });
+    // Two columns of one name stay two in JSON. Where the width does not suffice, the last columns go first.
+    std::string key = result.columns[i];
+    for (int n = 2; !keys.insert(key).second; ++n) key = fmt::format("{}_{}", result.columns[i], n);
+    table.columns.push_back({key, result.columns[i], "", numbers ? Align::right : Align::left,
+                             numbers ? Elide::never : Elide::middle, 12, static_cast<int>(i), true});
+  }
+  for (const auto& row : result.rows) {
+    auto& cells = table.rows.emplace_back();
+    for (const store::Value& value : row) {
+      cells.push_back(std::visit(
+          [](const auto& v) -> Cell {
+            using T = std::decay_t<decltype(v)>;
+            if constexpr (std::is_same_v<T, std::monostate>) {
+              return {"NULL", std::monostate{}, Style::dim};
+            } else if constexpr (std::is_same_v<T, std::string>) {
+              return Cell::of_text(v);
+            } else if constexpr (std::is_same_v<T, double>) {
+              return Cell::of_number(fmt::format("{}", v), v);
+            } else {
+              return {fmt::format("{}", v), v, Style::plain};  // ids and times: no thousands separators
+            }
+          },
+          value));
+    }
+  }
+  return table;
+}
+
+}  // namespace ridgeline::reports

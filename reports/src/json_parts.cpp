@@ -1,0 +1,214 @@
+#include "json_parts.h"
+
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/version.h"
+
+namespace ridgeline::reports {
+
+Json json_document(std::string_view format) {
+  return Json{{"format", format}, {"version", 1}, {"ridgeline", kVersion}};
+}
+
+Json capture_json(const analyzer::Model& model) {
+  Json out = Json::object();
+  out["path"] = valid_utf8(model.path);
+  const bool run = model.run.has_value();
+  const auto text = [&](const auto& value) { return value ? Json(valid_utf8(*value)) : Json(nullptr); };
+  out["command_line"] = run ? Json(valid_utf8(model.run->command_line)) : Json(nullptr);
+  out["git_commit"] = run ? text(model.run->git_commit) : Json(nullptr);
+  out["git_dirty"] = run ? optional_json(model.run->git_dirty) : Json(nullptr);
+  out["host_name"] = run ? text(model.run->host_name) : Json(nullptr);
+  out["clock"] = run ? Json(valid_utf8(model.run->clock)) : Json(nullptr);
+  out["start_ns"] = run ? optional_json(model.run->start_ns) : Json(nullptr);
+  out["end_ns"] = run ? optional_json(model.run->end_ns) : Json(nullptr);
+  out["exit_status"] = run ? optional_json(model.run->exit_status) : Json(nullptr);
+  out["exit_signal"] = run ? optional_json(model.run->exit_signal) : Json(nullptr);
+  Json devices = Json::array();
+  for (const store::Device& device : model.devices) {
+    devices.push_back({{"device_index", device.device_index},
+                       {"name", valid_utf8(device.name)},
+                       {"uuid", text(device.uuid)},
+                       {"sm_count", optional_json(device.sm_count)},
+                       {"memory_bytes", optional_json(device.memory_bytes)}});
+  }
+  out["devices"] = std::move(devices);
+  Json versions = Json::object();
+  for (const auto& [component, version] : model.versions) versions[valid_utf8(component)] = valid_utf8(version);
+  out["versions"] = std::move(versions);
+  return out;
+}
+
+Json step_json(const analyzer::StepAnalysis& steps) {
+  const analyzer::RepresentativeStep& step = steps.representative;
+  Json out = Json::object();
+  out["whole_recording"] = step.whole_recording;
+  out["step_index"] = step.whole_recording ? Json(nullptr) : Json(step.summary.step_index);
+  out["phase"] = step.whole_recording ? Json(nullptr) : Json(valid_utf8(step.summary.phase));
+  out["process_id"] = steps.process_id;
+  out["duration_ns"] = step.window_end_ns - step.window_start_ns;
+  out["launches"] = step.launches.size();
+  out["steps_considered"] = steps.spread.count;
+  out["median_ns"] = steps.spread.median_ns;
+  out["p10_ns"] = steps.spread.p10_ns;
+  out["p90_ns"] = steps.spread.p90_ns;
+  out["min_ns"] = steps.spread.min_ns;
+  out["max_ns"] = steps.spread.max_ns;
+  return out;
+}
+
+Json peaks_json(const analyzer::UtilisationAnalysis& utilisation) {
+  Json out = Json::array();
+  for (const analyzer::Peak& peak : utilisation.peaks) {
+    out.push_back({{"quantity", valid_utf8(peak.quantity)},
+                   {"value", peak.value},
+                   {"source", to_string(peak.source)},
+                   {"fallback", peak.fallback},
+                   {"text", valid_utf8(peak.text)}});
+  }
+  return out;
+}
+
+Json ranking_options_json(const analyzer::RankOptions& options) {
+  return {{"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}};
+}
+
+Json ranking_totals_json(const analyzer::Ranking& ranking) {
+  const analyzer::RankTotals& t = ranking.totals;
+  return {{"rows", ranking.rows.size()},
+          {"step_ns", t.step_ns},
+          {"calls", t.calls},
+          {"time_ns", t.time_ns},
+          {"saved_target_ns", t.saved_target_ns},
+          {"saved_stretch_ns", t.saved_stretch_ns},
+          {"saved_target_ratio", t.saved_target_share},
+          {"saved_stretch_ratio", t.saved_stretch_share},
+          {"saved_target_exposed_ns", t.saved_target_exposed_ns},
+          {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
+          {"measured_time_ns", t.measured_time_ns},
+          {"launch_bound_time_ns", t.launch_bound_time_ns},
+          {"no_roof_time_ns", t.no_roof_time_ns},
+          {"unmeasured_time_ns", t.unmeasured_time_ns},
+          {"measured_calls", t.measured_calls},
+          {"launch_bound_calls", t.launch_bound_calls},
+          {"no_roof_calls", t.no_roof_calls},
+          {"unmeasured_calls", t.unmeasured_calls},
+          {"time_at_target_ratio", t.time_share_at_target},
+          {"time_at_stretch_ratio", t.time_share_at_stretch}};
+}
+
+Json check_json(const analyzer::TargetCheck& check) {
+  Json unmatched = Json::array();
+  for (const std::size_t i : check.unmatched_budgets) unmatched.push_back(valid_utf8(check.options.budgets[i].kernel));
+  return {{"overall", to_string(check.overall)},
+          {"exit_code", exit_code(check.overall)},
+          {"text", valid_utf8(check.text)},
+          {"target_ratio", check.options.target},
+          {"stretch_ratio", check.options.stretch},
+          {"min_share_ratio", check.options.min_share},
+          {"max_unmeasured_ratio", check.options.max_unmeasured_share},
+          {"stretch_count", check.stretch_count},
+          {"met_count", check.met_count},
+          {"missed_count", check.missed_count},
+          {"below_min_share_count", check.below_min_share_count},
+          {"launch_bound_count", check.launch_bound_count},
+          {"no_roof_count", check.no_roof_count},
+          {"not_measured_count", check.not_measured_count},
+          {"time_at_target_ratio", check.time_share_at_target},
+          {"time_at_stretch_ratio", check.time_share_at_stretch},
+          {"unmatched_budgets", std::move(unmatched)}};
+}
+
+Json accounting_json(const analyzer::Accounting& a) {
+  return {{"device_id", a.device_id},
+          {"step_ns", a.step_ns},
+          {"kernel_busy_ns", a.kernel_busy_ns},
+          {"copy_exposed_ns", a.copy_exposed_ns},
+          {"memset_exposed_ns", a.memset_exposed_ns},
+          {"gap_launch_bound_ns", a.gap_launch_bound_ns},
+          {"gap_host_bound_ns", a.gap_host_bound_ns},
+          {"gap_queued_ns", a.gap_queued_ns},
+          {"gap_unknown_ns", a.gap_unknown_ns},
+          {"gap_tail_ns", a.gap_tail_ns},
+          {"remainder_ns", a.remainder_ns},
+          {"gap_total_ns", a.gap_total_ns},
+          {"gap_synchronisation_ns", optional_json(a.gap_synchronisation_ns)},
+          {"kernel_sum_ns", a.kernel_sum_ns},
+          {"kernel_overlap_ns", a.kernel_overlap_ns},
+          {"copy_sum_ns", a.copy_sum_ns},
+          {"copy_hidden_ns", a.copy_hidden_ns},
+          {"copy_bytes", a.copy_bytes},
+          {"memset_sum_ns", a.memset_sum_ns},
+          {"memset_bytes", a.memset_bytes},
+          {"communication_sum_ns", a.communication_sum_ns},
+          {"communication_exposed_ns", a.communication_exposed_ns},
+          {"communication_hidden_ns", a.communication_hidden_ns},
+          {"launches", a.launches},
+          {"launches_without_time", a.launches_without_time},
+          {"foreign_busy_ns", a.foreign_busy_ns},
+          {"stream_count", a.stream_count},
+          {"gap_count", a.gaps.size()}};
+}
+
+Json findings_json(const analyzer::Findings& findings) {
+  Json out = Json::array();
+  for (const analyzer::Finding& finding : findings) {
+    out.push_back({{"severity", to_string(finding.severity)},
+                   {"code", valid_utf8(finding.code)},
+                   {"text", valid_utf8(finding.text)}});
+  }
+  return out;
+}
+
+Json quality_json(const analyzer::Quality& q) {
+  Json tiers = Json::array();
+  for (const analyzer::TierSummary& tier : q.tiers) {
+    tiers.push_back({{"process_id", tier.process_id},
+                     {"tier", valid_utf8(tier.tier)},
+                     {"status", valid_utf8(tier.status)},
+                     {"reason", valid_utf8(tier.reason)}});
+  }
+  Json disagreements = Json::array();
+  for (const analyzer::Disagreement& d : q.disagreements) {
+    disagreements.push_back({{"kernel", valid_utf8(d.kernel)},
+                             {"calls", d.calls},
+                             {"timeline_ns", d.timeline_ns},
+                             {"replay_ns", d.replay_ns},
+                             {"difference_ratio", d.ratio}});
+  }
+  Json clocks = Json::array();
+  for (const analyzer::ClockSummary& c : q.clocks) {
+    Json reasons = Json::array();
+    for (const std::string& reason : c.throttle_reasons) reasons.push_back(valid_utf8(reason));
+    clocks.push_back({{"device_id", c.device_id},
+                      {"samples", c.samples},
+                      {"sm_clock_min_hz", optional_json(c.sm_clock_min_hz)},
+                      {"sm_clock_median_hz", optional_json(c.sm_clock_median_hz)},
+                      {"sm_clock_max_hz", optional_json(c.sm_clock_max_hz)},
+                      {"memory_clock_median_hz", optional_json(c.memory_clock_median_hz)},
+                      {"power_median_w", optional_json(c.power_median_w)},
+                      {"power_max_w", optional_json(c.power_max_w)},
+                      {"temperature_max_c", optional_json(c.temperature_max_c)},
+                      {"throttle_reasons", std::move(reasons)},
+                      {"throttled_ratio", c.throttled_share}});
+  }
+  return {{"complete", q.complete},
+          {"completeness_known", q.completeness_known},
+          {"launches_seen", q.launches_seen},
+          {"kernel_records", q.kernel_records},
+          {"graph_kernel_records", q.graph_kernel_records},
+          {"dropped_records", q.dropped_records},
+          {"zero_timestamps", q.zero_timestamps},
+          {"mismatched_steps", q.mismatched_steps},
+          {"coverage_ratio", q.coverage},
+          {"dram_coverage_ratio", q.dram_coverage},
+          {"compute_coverage_ratio", q.compute_coverage},
+          {"explained_launches_ratio", q.explained_share},
+          {"tiers", std::move(tiers)},
+          {"disagreements", std::move(disagreements)},
+          {"clocks", std::move(clocks)},
+          {"findings", findings_json(notices(q, analyzer::Severity::info))}};
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,345 @@
+#include "ridgeline/reports/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+
+namespace ridgeline::reports {
+namespace {
+
+// Spaces between two table columns; the narrow one where the wide one would cost a column.
+constexpr int kGap = 2;
+constexpr int kNarrowGap = 1;
+
+std::string spaces(int count) { return std::string(static_cast<std::size_t>(std::max(count, 0)), ' '); }
+
+std::string padded(std::string_view text, int width, Align align) {
+  const std::string fill = spaces(width - display_width(text));
+  return align == Align::right ? fill + std::string(text) : std::string(text) + fill;
+}
+
+// The columns that are printed and their widths.
+struct Layout {
+  std::vector<std::size_t> index;
+  std::vector<int> width;
+  int gap = kGap;
+  std::vector<std::string> dropped;
+};
+
+int natural_width(const Table& table, std::size_t column) {
+  const Column& c = table.columns[column];
+  int width = std::max(display_width(terminal_safe(c.header)), display_width(c.unit));
+  const auto widen = [&](const std::vector<Cell>& row) {
+    const std::string text = terminal_safe(row[column].text);
+    width = std::max(width, c.elide == Elide::kernel_name ? display_width(kernel_display_name(text)) : display_width(text));
+  };
+  for (const auto& row : table.rows) widen(row);
+  for (const auto& row : table.totals) widen(row);
+  return width;
+}
+
+Layout lay_out(const Table& table, int columns) {
+  std::vector<int> natural(table.columns.size());
+  Layout layout;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (!table.columns[i].shown) continue;
+    natural[i] = natural_width(table, i);
+    layout.index.push_back(i);
+  }
+  // Least width with every elidable column squeezed.
+  const auto least = [&](std::size_t i) {
+    const Column& c = table.columns[i];
+    return c.elide == Elide::never ? natural[i] : std::min(natural[i], c.least_width);
+  };
+  const auto least_total = [&] {
+    int total = layout.gap * (static_cast<int>(layout.index.size()) - 1);
+    for (const std::size_t i : layout.index) total += least(i);
+    return total;
+  };
+  int natural_total = kGap * (static_cast<int>(layout.index.size()) - 1);
+  for (const std::size_t i : layout.index) natural_total += natural[i];
+  if (natural_total > columns) layout.gap = kNarrowGap;
+  while (least_total() > columns && layout.index.size() > 1) {
+    auto worst = layout.index.end();
+    for (auto it = layout.index.begin(); it != layout.index.end(); ++it) {
+      const int order = table.columns[*it].drop_order;
+      if (order > 0 && (worst == layout.index.end() || order >= table.columns[*worst].drop_order)) worst = it;
+    }
+    if (worst == layout.index.end()) break;
+    layout.dropped.insert(layout.dropped.begin(), table.columns[*worst].key);
+    layout.index.erase(worst);
+  }
+  int spare = columns - least_total();
+  for (const std::size_t i : layout.index) layout.width.push_back(least(i));
+  // What is left goes to the elided columns, a column to each in turn.
+  for (bool given = true; given && spare > 0;) {
+    given = false;
+    for (std::size_t k = 0; k < layout.index.size() && spare > 0; ++k) {
+      if (layout.width[k] >= natural[layout.index[k]]) continue;
+      ++layout.width[k];
+      --spare;
+      given = true;
+    }
+  }
+  // Not even so: the widest columns give way, so that no line is wider than promised.
+  while (spare < 0) {
+    const auto widest = std::max_element(layout.width.begin(), layout.width.end());
+    if (*widest <= 3) break;
+    --*widest;
+    ++spare;
+  }
+  return layout;
+}
+
+std::string trim_end(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+nlohmann::ordered_json scalar_json(const Scalar& value) {
+  return std::visit(
+      [](const auto& v) -> nlohmann::ordered_json {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return nullptr;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return valid_utf8(v);
+        } else {
+          return v;
+        }
+      },
+      value);
+}
+
+std::string scalar_csv(const Scalar& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return "";
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return csv_field(v);
+        } else if constexpr (std::is_same_v<T, bool>) {
+          return v ? "true" : "false";
+        } else {
+          return fmt::format("{}", v);
+        }
+      },
+      value);
+}
+
+}  // namespace
+
+Cell Cell::of_text(std::string text, Style style) {
+  Scalar value = text;
+  return {std::move(text), std::move(value), style};
+}
+Cell Cell::of_number(std::string text, double value, Style style) {
+  if (!std::isfinite(value)) return missing();
+  return {std::move(text), value, style};
+}
+Cell Cell::of_integer(std::int64_t value, Style style) { return {integer(value), value, style}; }
+Cell Cell::missing() { return {kMissing, std::monostate{}, Style::dim}; }
+
+std::size_t Table::column(std::string_view key) const {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].key == key) return i;
+  }
+  throw Error(ErrorKind::internal, fmt::format("table has no column '{}'", key));
+}
+
+Result<Table> select_columns(const Table& table, std::string_view keys) {
+  std::vector<std::size_t> picked;
+  for (std::size_t from = 0; from <= keys.size();) {
+    const std::size_t comma = std::min(keys.find(',', from), keys.size());
+    std::string_view key = keys.substr(from, comma - from);
+    while (!key.empty() && key.front() == ' ') key.remove_prefix(1);
+    while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
+    from = comma + 1;
+    const auto found = std::find_if(table.columns.begin(), table.columns.end(),
+                                    [&](const Column& c) { return c.key == key; });
+    if (found == table.columns.end()) {
+      std::string known;
+      for (const Column& c : table.columns) known += (known.empty() ? "" : ",") + c.key;
+      return Failure{ErrorKind::usage, fmt::format("no column '{}'; choose from {}", terminal_safe(key), known)};
+    }
+    picked.push_back(static_cast<std::size_t>(found - table.columns.begin()));
+  }
+  Table out;
+  for (const std::size_t i : picked) {
+    out.columns.push_back(table.columns[i]);
+    out.columns.back().shown = true;
+    out.columns.back().drop_order = 0;
+  }
+  const auto copy = [&](const std::vector<std::vector<Cell>>& from, std::vector<std::vector<Cell>>& to) {
+    for (const auto& row : from) {
+      auto& made = to.emplace_back();
+      for (const std::size_t i : picked) made.push_back(row[i]);
+    }
+  };
+  copy(table.rows, out.rows);
+  copy(table.totals, out.totals);
+  return out;
+}
+
+std::string styled(std::string_view text, Style style, bool colour) {
+  const char* code = "";
+  switch (style) {
+    case Style::plain: return std::string(text);
+    case Style::good: code = "32"; break;
+    case Style::fair: code = "33"; break;
+    case Style::bad: code = "31"; break;
+    case Style::dim: code = "2"; break;
+    case Style::strong: code = "1"; break;
+  }
+  if (!colour || text.empty()) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+std::string render_text(const Table& table, const TextStyle& style) {
+  const Layout layout = lay_out(table, style.columns);
+  std::string out;
+  const auto line = [&](auto&& cell_of, bool elide_by_kind) {
+    std::string plain;
+    std::string shown;
+    for (std::size_t k = 0; k < layout.index.size(); ++k) {
+      const Column& column = table.columns[layout.index[k]];
+      const auto [text, cell_style] = cell_of(layout.index[k]);
+      const std::string safe = terminal_safe(text);
+      const std::string cut = elide_by_kind && column.elide == Elide::middle ? elide_middle(safe, layout.width[k])
+                                                                             : elide_end(safe, layout.width[k]);
+      const std::string gap = k == 0 ? "" : spaces(layout.gap);
+      const bool last = k + 1 == layout.index.size();
+      const std::string filled =
+          last && column.align == Align::left ? cut : padded(cut, layout.width[k], column.align);
+      plain += gap + filled;
+      shown += gap + styled(filled, cell_style, style.colour);
+    }
+    out += (style.colour ? shown : trim_end(plain)) + "\n";
+  };
+
+  int total = layout.gap * (static_cast<int>(layout.index.size()) - 1);
+  for (const int width : layout.width) total += width;
+  std::string rule;
+  for (int i = 0; i < total; ++i) rule += "─";
+  rule = styled(rule, Style::dim, style.colour) + "\n";
+
+  using Piece = std::pair<std::string, Style>;
+  line([&](std::size_t i) { return Piece{table.columns[i].header, Style::strong}; }, false);
+  const bool units = std::any_of(layout.index.begin(), layout.index.end(),
+                                 [&](std::size_t i) { return !table.columns[i].unit.empty(); });
+  if (units) line([&](std::size_t i) { return Piece{table.columns[i].unit, Style::dim}; }, false);
+  out += rule;
+  // Kernel names are shortened together, so that different ones stay different.
+  std::vector<std::vector<std::string>> names(table.columns.size());
+  for (std::size_t k = 0; k < layout.index.size(); ++k) {
+    const std::size_t i = layout.index[k];
+    if (table.columns[i].elide != Elide::kernel_name) continue;
+    std::vector<std::string> full;
+    for (const auto& row : table.rows) full.push_back(terminal_safe(row[i].text));
+    names[i] = elide_kernel_names(full, layout.width[k]);
+  }
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const auto& row = table.rows[r];
+    line([&](std::size_t i) { return Piece{names[i].empty() ? row[i].text : names[i][r], row[i].style}; }, true);
+  }
+  if (!table.totals.empty()) out += rule;
+  for (const auto& row : table.totals) {
+    line([&](std::size_t i) { return Piece{row[i].text, row[i].style}; }, false);
+  }
+  if (!layout.dropped.empty()) {
+    const std::string note = fmt::format("Not shown at this width: {}.", fmt::join(layout.dropped, ", "));
+    out += styled(wrapped(note, style.columns), Style::dim, style.colour) + "\n";
+  }
+  return out;
+}
+
+std::string render_markdown(const Table& table) {
+  std::string header = "|";
+  std::string rule = "|";
+  for (const Column& c : table.columns) {
+    if (!c.shown) continue;
+    header += fmt::format(" {}{}{}{} |", markdown_cell(c.header), c.unit.empty() ? "" : " (", markdown_cell(c.unit),
+                          c.unit.empty() ? "" : ")");
+    rule += c.align == Align::right ? " ---: |" : " --- |";
+  }
+  std::string out = header + "\n" + rule + "\n";
+  const auto row_text = [&](const std::vector<Cell>& row, bool strong) {
+    out += "|";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!table.columns[i].shown) continue;
+      const bool code = table.columns[i].elide == Elide::kernel_name && !strong;
+      std::string text = code ? markdown_code(kernel_display_name(row[i].text)) : markdown_cell(row[i].text);
+      if (strong && !text.empty()) text = "**" + text + "**";
+      out += fmt::format(" {} |", text);
+    }
+    out += "\n";
+  };
+  for (const auto& row : table.rows) row_text(row, false);
+  for (const auto& row : table.totals) row_text(row, true);
+  return out;
+}
+
+std::string render_csv(const Table& table) {
+  std::string out;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (i > 0) out += ',';
+    out += csv_field(table.columns[i].key);
+  }
+  out += "\r\n";
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) out += ',';
+      out += scalar_csv(row[i].value);
+    }
+    out += "\r\n";
+  }
+  return out;
+}
+
+nlohmann::ordered_json rows_json(const Table& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& row : table.rows) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = scalar_json(row[i].value);
+    rows.push_back(std::move(object));
+  }
+  return rows;
+}
+
+std::string json_text(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string wrapped(std::string_view text, int columns, int indent) {
+  std::string out;
+  int used = 0;
+  bool first_word = true;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    const std::string word = elide_middle(text.substr(from, end - from), std::max(columns - indent, 8));
+    from = end + 1;
+    if (word.empty()) continue;
+    const int width = display_width(word);
+    if (!first_word && used + 1 + width > columns) {
+      out += '\n';
+      out += spaces(indent);
+      used = indent;
+    } else if (!first_word) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += width;
+    first_word = false;
+  }
+  return out;
+}
+
+}  // namespace ridgeline::reports
