@@ -138,13 +138,14 @@ struct Case {
   double gradient_bound;  // relative L2 error of each tensor
 };
 
-// FP32 sums of up to 256 x 512 terms: 1e-5. TF32 keeps 10 bits and bf16 7 bits of every operand: an error of
-// 2^-11 or 2^-9 an operand, a few dozen operands deep.
+// FP32 sums of up to 256 x 512 terms: 1e-5. TF32 rounds the operands of products at 2^-12 on average, bf16
+// every stored value at 2^-9, a few dozen values deep. Measured on an H200: gradients 4e-6, 7e-4, 9e-3;
+// losses 5e-8, 3e-6, 2e-4.
 const Case kCases[] = {
     {"fp32 own", Precision::kFp32, AttentionKind::own, 1e-6, 1e-5},
-    {"tf32 own", Precision::kTf32, AttentionKind::own, 5e-4, 1e-2},
-    {"bf16 own", Precision::kBf16, AttentionKind::own, 5e-3, 5e-2},
-    {"bf16 cudnn", Precision::kBf16, AttentionKind::cudnn, 5e-3, 5e-2},
+    {"tf32 own", Precision::kTf32, AttentionKind::own, 5e-5, 3e-3},
+    {"bf16 own", Precision::kBf16, AttentionKind::own, 1e-3, 2e-2},
+    {"bf16 cudnn", Precision::kBf16, AttentionKind::cudnn, 1e-3, 2e-2},
 };
 
 TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
@@ -187,6 +188,7 @@ TEST(GpuModel, SeveralOptimizerStepsFollowTheReference) {
     SCOPED_TRACE(c.name);
     ReferenceModel<double> reference(config, 2, 32, widen(start));
     Device device(tiny_options(c.precision, c.attention, 2, 32), start);
+    double loss_error = 0, norm_error = 0;
     for (int step = 1; step <= kSteps; ++step) {
       const Batch batch = random_batch(64, config.vocab, static_cast<std::uint64_t>(step % 2));
       OptimizerOptions optimizer;
@@ -202,6 +204,8 @@ TEST(GpuModel, SeveralOptimizerStepsFollowTheReference) {
       EXPECT_TRUE(std::abs(result.gradient.norm - norm) <= 2 * c.gradient_bound * norm)
           << "step " << step << ": " << result.gradient.norm << " vs " << norm;
       EXPECT_EQ(result.gradient.finite, 1);
+      loss_error = std::max(loss_error, std::abs(result.loss - loss) / loss);
+      norm_error = std::max(norm_error, std::abs(result.gradient.norm - norm) / norm);
     }
     // AdamW turns a gradient near zero (the key biases have none at all) into a step of unknown sign, so that
     // single elements may differ by a whole step; the mean must not.
@@ -216,6 +220,9 @@ TEST(GpuModel, SeveralOptimizerStepsFollowTheReference) {
     const double mean_bound = c.precision == Precision::kFp32   ? 1e-3
                               : c.precision == Precision::kTf32 ? 0.1
                                                                 : 0.25;
+    std::printf(
+        "%-10s %d steps: loss off by %.1e, norm by %.1e, parameters by %.1e of the way (bound %.0e)\n",
+        c.name, kSteps, loss_error, norm_error, mean / (kRate * kSteps), mean_bound);
     EXPECT_TRUE(mean <= mean_bound * kRate * kSteps) << mean;
     EXPECT_TRUE(largest <= 2.2 * kRate * kSteps) << largest;
   }
