@@ -49,12 +49,6 @@ std::vector<float> lively_parameters(const ModelConfig& config, std::uint64_t se
   return p;
 }
 
-struct Run {
-  StepResult result;
-  std::vector<float> gradients;
-  std::vector<float> parameters;
-};
-
 class Device {
  public:
   explicit Device(const GpuModelOptions& options, const std::vector<float>& parameters)
