@@ -7,11 +7,13 @@ Reads the capture's tables directly and computes each figure again, apart from t
   records       launches seen by the launch calls = kernel records received, none dropped, none without a time
   values        every launch of the median timeline step has a duration, and DRAM and compute utilisation or a reason
   accounting    union of GPU work + gaps = step time; the program's own accounting agrees
-  gemm-ops      tensor operations of each matrix product = 2 M N K as the program declares it
+  gemm-ops      tensor operations of each matrix product = 2 M N K as the program declares it, or that in whole tiles
 Prints one line a check: name, pass or FAIL, figures. Exits 1 if any failed.
 """
 import argparse
 import json
+import math
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -82,10 +84,14 @@ def check_accounting(db, step, checks):
 
 
 def check_values(ridgeline, capture, checks):
-    ranking = ridgeline_json(ridgeline, "rank", capture, "--by", "launch", "--top", "0")
+    ranking = ridgeline_json(ridgeline, "rank", capture, "--by", "launch")
     rows = ranking["rows"]
-    measured = [r for r in rows if r.get("dram") is not None and r.get("compute") is not None]
-    stated = [r for r in rows if (r.get("dram") is None or r.get("compute") is None) and r.get("reason")]
+
+    def known(row):
+        return row.get("dram_utilisation_ratio") is not None and row.get("compute_utilisation_ratio") is not None
+
+    measured = [r for r in rows if known(r)]
+    stated = [r for r in rows if not known(r) and r.get("reason")]
     silent = len(rows) - len(measured) - len(stated)
     timed = sum(1 for r in rows if r["time_ns"] > 0)
     checks.add("values", rows and silent == 0 and timed == len(rows),
@@ -93,28 +99,60 @@ def check_values(ridgeline, capture, checks):
                f"utilisation, {len(stated)} with a stated reason, {silent} without either")
 
 
-def check_gemm(db, checks):
-    """Tensor operations counted in one range against the operations the range declares."""
-    metric = "n.name LIKE 'sm__ops_path_tensor_src_%dst_fp32.sum'"
-    rows = db.execute(f"""
-        SELECT a.name AS op, a.flops AS declared, sum(m.value) AS counted, count(DISTINCT l.id) AS launches
+def padded_ratios(kernel, outputs):
+    """What tiles and clusters make of an output (rows, columns): operations done over operations asked for.
+
+    A kernel named nvjet_..._128x64_..._2x1_... works in whole clusters of 2x1 tiles of 128x64; either side of the tile
+    may lie along the rows.
+    """
+    tile = re.search(r"_(\d+)x(\d+)_\d+x\d+_(\d+)x(\d+)_", kernel)
+    if not tile:
+        return []
+    tile_a, tile_b, cluster_a, cluster_b = map(int, tile.groups())
+    side_a, side_b = tile_a * cluster_a, tile_b * cluster_b
+    return [math.ceil(rows / x) * x * math.ceil(columns / y) * y / (rows * columns)
+            for rows, columns in outputs for x, y in ((side_a, side_b), (side_b, side_a))]
+
+
+def check_gemm(db, channels, tokens, vocabulary, checks):
+    """Tensor operations counted in one range against the 2MNK that the range declares.
+
+    Operations are counted where they are done, so a product whose output is no whole number of tiles counts its padding
+    too. Such a product passes only if the surplus is what the tile and cluster in its kernel's name make of its shape.
+    """
+    rows = db.execute("""
+        SELECT name.value AS op, a.flops AS declared, sum(m.value) AS counted, max(k.demangled_name) AS kernel
         FROM annotation a
         JOIN nvtx_range r ON r.id = a.nvtx_range_id
+        JOIN string name ON name.id = r.name_id
         JOIN launch l ON l.process_id = r.process_id AND l.thread_id = r.thread_id
                      AND l.host_start_ns BETWEEN r.start_ns AND r.end_ns
-        JOIN kernel k ON k.id = l.kernel_id
+        JOIN kernel k ON k.id = l.kernel_id AND k.class = 'gemm'
         JOIN launch_metric m ON m.launch_id = l.id AND m.tier = 'T2'
         JOIN metric n ON n.id = m.metric_id
-        WHERE a.name LIKE 'matmul%' AND {metric}
-        GROUP BY a.id""").fetchall()
-    if not rows:
-        checks.add("gemm-ops", False, "no matrix product has both declared operations and a tensor counter")
-        return
-    errors = [(abs(r["counted"] / r["declared"] - 1), r) for r in rows if r["declared"]]
-    worst_error, worst = max(errors, key=lambda e: e[0])
-    good = all(error <= GEMM_TOLERANCE for error, _ in errors)
-    checks.add("gemm-ops", good, f"{len(errors)} matrix products counted: largest difference from 2MNK "
-               f"{worst_error * 100:.4f} % ({worst['op']}: counted {worst['counted']:.6g}, declared {worst['declared']:.6g})")
+        WHERE name.value LIKE 'matmul%' AND a.flops > 0
+          AND n.name = 'sm__ops_path_tensor_src_bf16_dst_fp32.sum'
+        GROUP BY a.id HAVING max(m.value) > 0""").fetchall()
+    exact, padded, wrong = [], [], []
+    widths = [channels, 3 * channels, 4 * channels, vocabulary]
+    for row in rows:
+        ratio = row["counted"] / row["declared"]
+        outputs = [(tokens, w) for w in widths] + [(channels, w) for w in widths]
+        outputs = [(m, n) for m, n in outputs if row["declared"] % (2 * m * n) == 0]
+        if abs(ratio - 1) <= GEMM_TOLERANCE:
+            exact.append(row)
+        elif any(abs(ratio / expected - 1) <= GEMM_TOLERANCE for expected in padded_ratios(row["kernel"], outputs)):
+            padded.append((ratio, row))
+        else:
+            wrong.append((ratio, row))
+    detail = f"{len(rows)} matrix products counted: {len(exact)} do 2MNK operations within {GEMM_TOLERANCE * 100:g} %"
+    if padded:
+        ratio, row = max(padded, key=lambda p: p[0])
+        detail += f", {len(padded)} pad to whole tiles as their names say (most: {ratio:.4f} x 2MNK, {row['kernel'][:44]})"
+    if wrong:
+        ratio, row = max(wrong, key=lambda w: abs(w[0] - 1))
+        detail += f", {len(wrong)} are unexplained (worst: {ratio:.4f} x 2MNK, {row['op']}, {row['kernel'][:44]})"
+    checks.add("gemm-ops", exact and not wrong, detail)
 
 
 def main():
@@ -122,6 +160,9 @@ def main():
     parser.add_argument("capture")
     parser.add_argument("--ridgeline", required=True)
     parser.add_argument("--json")
+    parser.add_argument("--channels", type=int, default=768, help="of the recorded model; default: 124M's")
+    parser.add_argument("--tokens", type=int, default=32 * 1024, help="of one micro-batch: B * T")
+    parser.add_argument("--vocabulary", type=int, default=50304, help="padded")
     options = parser.parse_args()
     db = sqlite3.connect(f"file:{options.capture}?mode=ro", uri=True)
     db.row_factory = sqlite3.Row
@@ -130,7 +171,7 @@ def main():
     step, _ = median_step(db)
     check_values(options.ridgeline, options.capture, checks)
     check_accounting(db, step, checks)
-    check_gemm(db, checks)
+    check_gemm(db, options.channels, options.tokens, options.vocabulary, checks)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(checks.rows, file, indent=1)
