@@ -81,7 +81,11 @@ Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path)
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
-  if (file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  try {
+    if (file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  } catch (const std::ios_base::failure&) {  // a directory opens, but does not read
+    file.setstate(std::ios::badbit);
+  }
   if (!file || file.bad()) {
     return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, std::strerror(errno != 0 ? errno : EIO))};
   }

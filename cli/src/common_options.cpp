@@ -11,12 +11,12 @@
 namespace ridgeline::cli {
 
 void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
-  app.add_option("--format", options.format, "text, json, csv or markdown")
+  app.add_option("--format", options.format, "How to print (default text)")
       ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT");
   if (with_rows) {
     app.add_option("--columns", options.columns, "Columns, comma-separated; docs/json.md lists them")->type_name("KEYS");
-    app.add_option("--top", options.top, "Print the first N rows")->check(CLI::PositiveNumber)->type_name("N");
+    app.add_option("--top", options.top, "Print the first N rows")->check(CLI::Validator(CLI::PositiveNumber).description(""))->type_name("N");
   }
   app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")->type_name("FILE");
 }
@@ -50,10 +50,10 @@ void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")->type_name("RATIO");
   app.add_option("--stretch", arguments.stretch, "Stretch goal (default 0.85)")->type_name("RATIO");
   app.add_option("--step", arguments.step, "Analyse this step; default: the median timeline step")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("INDEX");
   app.add_option("--process", arguments.process, "Analyse this process (id from `info`); default: the busiest")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("ID");
   app.add_option("--dram-peak", arguments.dram_peak, "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
       ->type_name("SOURCE");

@@ -1,6 +1,7 @@
 // main.cpp: the program `ridgeline`. Parses, runs one verb, maps failures to exit codes: docs/cli.md.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -57,6 +58,13 @@ int run(int argc, char** argv) {
       write_standard_output(program.help());
       return separated ? exit_code(ErrorKind::usage) : 0;
     }
+    // The parser's own words for these two name neither the culprit nor the choice.
+    const auto names_verb = [&](const Verb& verb) { return verb.app->get_name() == own.front(); };
+    if (own.front().substr(0, 1) != "-" && std::none_of(verbs.begin(), verbs.end(), names_verb)) {
+      std::string known;
+      for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + verb.app->get_name();
+      throw Error(ErrorKind::usage, fmt::format("no verb '{}': use one of {}", own.front(), known));
+    }
     std::vector<std::string> reversed(own.rbegin(), own.rend());
     program.parse(reversed);
     for (const Verb& verb : verbs) {
@@ -69,13 +77,16 @@ int run(int argc, char** argv) {
     }
     throw Error(ErrorKind::internal, "no verb was parsed");
   } catch (const CLI::CallForHelp&) {
-    const auto chosen = program.get_subcommands();
-    write_standard_output(chosen.empty() ? program.help() : chosen.front()->help());
+    write_standard_output(program.help());  // of the verb, if one was given
     return 0;
   } catch (const CLI::CallForVersion&) {
     write_standard_output(fmt::format("ridgeline {}\n", reports::kVersion));
     return 0;
   } catch (const CLI::ParseError& error) {
+    if (program.get_subcommands().empty() && !own.empty()) {
+      write_message("", fmt::format("unknown option '{}': see ridgeline --help", own.front()));
+      return exit_code(ErrorKind::usage);
+    }
     return usage_error(program, error);
   } catch (const Error& error) {
     write_message(name, error.kind() == ErrorKind::internal ? error.what() : error.message());

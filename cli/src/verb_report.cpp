@@ -18,7 +18,7 @@ Verb add_report(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand("report", "Write a report: ranking, accounting, verdict, roofline, every launch");
   add_analysis_options(*app, options->analysis);
-  app->add_option("--format", options->format, "html, markdown or json (default html)")
+  app->add_option("--format", options->format, "What to write (default html)")
       ->check(CLI::IsMember({"html", "markdown", "json"}))
       ->type_name("FORMAT");
   app->add_option("-o,--output", options->output, "File to write, - for the standard output (default report.html; markdown and json: -)")

@@ -150,7 +150,7 @@ Table query_table(const store::Capture::Table& result) {
             } else if constexpr (std::is_same_v<T, std::string>) {
               return Cell::of_text(v);
             } else if constexpr (std::is_same_v<T, double>) {
-              return Cell::of_number(fmt::format("{}", v), v);
+              return Cell::of_number(fmt::format("{:.10g}", v), v);
             } else {
               return {fmt::format("{}", v), v, Style::plain};  // ids and times: no thousands separators
             }

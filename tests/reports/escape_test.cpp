@@ -1,0 +1,61 @@
+#include "ridgeline/reports/escape.h"
+
+#include <gtest/gtest.h>
+
+namespace ridgeline::reports {
+namespace {
+
+TEST(TerminalSafe, LeavesNoControlCharacter) {
+  EXPECT_EQ(terminal_safe("plain <text> & ümlaut"), "plain <text> & ümlaut");
+  EXPECT_EQ(terminal_safe("\x1b[31mred\x1b]0;title\x07"), "\\x1b[31mred\\x1b]0;title\\x07");
+  EXPECT_EQ(terminal_safe("a\nb\tc\r"), "a\\nb\\tc\\r");
+  EXPECT_EQ(terminal_safe("\xc2\x9b" "31m"), "\\x9b31m");                  // C1 control as UTF-8
+  EXPECT_EQ(terminal_safe("a\xe2\x80\xae" "b"), "a\\u{202e}b");            // right-to-left override
+  EXPECT_EQ(terminal_safe("a\xe2\x80\x8b" "b"), "a\\u{200b}b");            // zero-width space
+  EXPECT_EQ(terminal_safe(std::string("a\0b", 3)), "a\\x00b");
+  for (int byte = 0; byte < 256; ++byte) {
+    for (const char c : terminal_safe(std::string(1, static_cast<char>(byte)))) {
+      EXPECT_FALSE((c >= 0 && c < 0x20) || c == 0x7f) << byte;
+    }
+  }
+}
+
+TEST(ValidUtf8, ReplacesWhatIsNot) {
+  const std::string kReplacement = "\xef\xbf\xbd";
+  EXPECT_EQ(valid_utf8("ok ✓"), "ok ✓");
+  EXPECT_EQ(valid_utf8("\xff"), kReplacement);
+  EXPECT_EQ(valid_utf8("\xc0\xaf"), kReplacement + kReplacement);                   // overlong '/'
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), kReplacement + kReplacement + kReplacement);  // surrogate
+  EXPECT_EQ(valid_utf8("a\xe2\x82"), "a" + kReplacement + kReplacement);            // cut short
+  EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80").size(), 12u);                            // above U+10FFFF
+}
+
+TEST(HtmlEscape, NeutralisesMarkup) {
+  EXPECT_EQ(html_escape("<script>alert('x & \"y\"')</script>"),
+            "&lt;script&gt;alert(&#39;x &amp; &quot;y&quot;&#39;)&lt;/script&gt;");
+  EXPECT_EQ(html_escape("\x01\x1b"), "\\x01\\x1b");  // no XML allows these
+  EXPECT_EQ(html_escape("a\nb"), "a\nb");
+}
+
+TEST(CsvField, FollowsRfc4180) {
+  EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+  EXPECT_EQ(csv_field(" padded"), "\" padded\"");
+  EXPECT_EQ(csv_field(""), "");
+  EXPECT_EQ(csv_field("\x1b[2J"), "\\x1b[2J");
+}
+
+TEST(MarkdownCell, StaysInsideItsCell) {
+  EXPECT_EQ(markdown_cell("a|b"), "a\\|b");
+  EXPECT_EQ(markdown_cell("<img src=x>"), "&lt;img src=x&gt;");
+  EXPECT_EQ(markdown_cell("[x](y)\n# z"), "\\[x\\](y)\\\\n\\# z");
+  EXPECT_EQ(markdown_code("f<a|b>"), "`f<a\\|b>`");
+  EXPECT_EQ(markdown_code("a`b"), "``a`b``");
+  EXPECT_EQ(markdown_code("`"), "`` ` ``");
+  EXPECT_EQ(markdown_code(""), "");
+}
+
+}  // namespace
+}  // namespace ridgeline::reports

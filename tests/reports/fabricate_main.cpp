@@ -1,0 +1,28 @@
+// fabricate_main.cpp: writes the fabricated capture to a file, to look at reports without a GPU.
+#include <cstdio>
+#include <string>
+
+#include "fabricated_capture.h"
+#include "ridgeline/store/error.h"
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: fabricate_capture FILE [refused|losses|fast|nosteps]\n");
+    return 2;
+  }
+  ridgeline::testing::FabricatedCapture options;
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "refused") options.tier_refused = true;
+    if (word == "losses") options.losses = true;
+    if (word == "fast") options.fast = true;
+    if (word == "nosteps") options.step_ranges = false;
+  }
+  try {
+    ridgeline::testing::write_fabricated_capture(argv[1], options);
+  } catch (const ridgeline::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,32 @@
+// fabricated_capture.h: a capture as a recording of a GPT-2 124M training step makes it, made by hand.
+// Names, counts and times are those of such a step; nothing in it was measured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ridgeline::testing {
+
+struct FabricatedCapture {
+  int layers = 12;
+  int warmup_steps = 2;
+  int timeline_steps = 7;
+  int replay_steps = 4;         // R1 and R2 in turn
+  int after_steps = 1;
+  bool device_peaks = true;
+  bool tier_refused = false;    // no replay; the collector's reason is recorded
+  bool losses = false;          // dropped records and missing launches
+  bool step_ranges = true;      // false: no steps at all
+  bool fast = false;            // every kernel at 90 % of its roof
+  std::string extra_kernel;     // one more launch a step under that name, of 1 ms
+  std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
+  std::string nvtx_suffix;      // appended to a range's name
+};
+
+// Launches of one step with those options.
+[[nodiscard]] std::int64_t launches_per_step(const FabricatedCapture& options);
+
+// Throws Error(io).
+void write_fabricated_capture(const std::string& path, const FabricatedCapture& options = {});
+
+}  // namespace ridgeline::testing
