@@ -18,6 +18,14 @@ ridgeline_require(SQLite3_FOUND "SQLite 3 (development files)" libsqlite3-dev)
 
 find_package(fmt QUIET)
 ridgeline_require(fmt_FOUND "fmt" libfmt-dev)
+# Distributions ship no static fmt: a portable build compiles it in from its headers.
+add_library(ridgeline_fmt INTERFACE)
+add_library(ridgeline::fmt ALIAS ridgeline_fmt)
+if(RIDGELINE_PORTABLE)
+  target_link_libraries(ridgeline_fmt INTERFACE fmt::fmt-header-only)
+else()
+  target_link_libraries(ridgeline_fmt INTERFACE fmt::fmt)
+endif()
 
 find_package(CLI11 QUIET)
 ridgeline_require(CLI11_FOUND "CLI11" libcli11-dev)

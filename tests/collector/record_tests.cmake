@@ -5,5 +5,5 @@ foreach(name importer recorder doctor schedule text)
   # Parts behind the public interface are tested too.
   target_include_directories(test_collector.record_${name} PRIVATE
     $<TARGET_PROPERTY:ridgeline_record,SOURCE_DIR>/src)
-  target_link_libraries(test_collector.record_${name} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+  target_link_libraries(test_collector.record_${name} PRIVATE ridgeline::fmt nlohmann_json::nlohmann_json)
 endforeach()
