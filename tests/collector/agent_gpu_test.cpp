@@ -226,6 +226,46 @@ TEST(AgentOnGpu, KeepsWhatWasFlushedWhenKilled) {
   }
 }
 
+TEST(AgentOnGpu, EndsInOrderInsideAReplayStep) {
+  const Recording r = record({"20", "--exit-in", "10"});
+  ASSERT_TRUE(WIFEXITED(r.status)) << "killed by signal " << WTERMSIG(r.status);
+  EXPECT_EQ(WEXITSTATUS(r.status), 0);
+  EXPECT_TRUE(r.ended);
+  ASSERT_EQ(r.counter_steps.size(), 2u);
+  EXPECT_EQ(r.counter_steps[0].status, CounterStatus::kOk);
+  EXPECT_EQ(r.counter_steps[1].status, CounterStatus::kFailed);
+  EXPECT_EQ(r.totals.launches_seen, 10u * kLaunches + 2);
+  EXPECT_GE(r.totals.kernel_records, 10u * kLaunches);
+}
+
+TEST(AgentOnGpu, CountsWhatSmallBuffersDrop) {
+  setenv("RIDGELINE_BUFFER_BYTES", "8192", 1);
+  setenv("RIDGELINE_BUFFER_COUNT", "1", 1);
+  const Recording r = record({"40", "--tiny", "400"}, "timeline=1");
+  unsetenv("RIDGELINE_BUFFER_BYTES");
+  unsetenv("RIDGELINE_BUFFER_COUNT");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_GT(r.totals.buffers_refused, 0u);
+  EXPECT_GT(r.totals.dropped_records, 0u);
+  EXPECT_LT(r.totals.kernel_records, r.totals.launches_seen);
+  EXPECT_EQ(r.totals.kernel_records, r.kernels.size());
+}
+
+TEST(AgentOnGpu, LeavesTheProgramAloneWithoutCupti) {
+  const char* before = getenv("RIDGELINE_CUPTI_LIBRARY");
+  const std::string saved = before != nullptr ? before : "";
+  setenv("RIDGELINE_CUPTI_LIBRARY", "/nonexistent/libcupti.so.13", 1);
+  const Recording r = record({"5"});
+  if (before != nullptr)
+    setenv("RIDGELINE_CUPTI_LIBRARY", saved.c_str(), 1);
+  else
+    unsetenv("RIDGELINE_CUPTI_LIBRARY");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_TRUE(r.kernels.empty());
+  ASSERT_EQ(r.messages.size(), 1u);
+  EXPECT_NE(r.messages[0].find("/nonexistent/libcupti.so.13"), std::string::npos) << r.messages[0];
+}
+
 TEST(AgentOnGpu, LeavesAForkedChildAlone) {
   const Recording r = record({"12", "--fork"});
   EXPECT_EQ(r.status, 0);

@@ -71,6 +71,6 @@ inline void put_file(const std::string& path, const std::vector<char>& bytes) {
 
 // Writers and sessions are leaked by design (see writer.h), so a leak checker need not report them.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
-extern "C" inline const char* __lsan_default_suppressions() {
+extern "C" __attribute__((used)) inline const char* __lsan_default_suppressions() {
   return "leak:ridgeline::spool::Writer::\nleak:ridgeline::agent::\n";
 }

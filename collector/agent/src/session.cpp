@@ -81,8 +81,11 @@ void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti
 std::vector<MetricSet> wanted_sets(const Settings& settings) {
   if (settings.metric_sets.empty()) return built_in_metric_sets();
   std::vector<MetricSet> sets;
-  for (std::size_t i = 0; i < settings.metric_sets.size(); ++i)
-    sets.push_back({"R" + std::to_string(i + 1), settings.metric_sets[i]});
+  for (std::size_t i = 0; i < settings.metric_sets.size(); ++i) {
+    std::string name = "R";
+    name += std::to_string(i + 1);
+    sets.push_back({std::move(name), settings.metric_sets[i]});
+  }
   return sets;
 }
 

@@ -6,6 +6,7 @@
 //   --plain-us      prints the median step time on stdout ("median_us X")
 //   --end return|exit|_exit|kill|abort                  how the process ends (return)
 //   --reset         cudaDeviceReset before the end      --fork         forks a child that uses CUDA, before the loop
+//   --exit-in N     exit() in the middle of step N
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -91,6 +92,7 @@ int main(int argc, char** argv) {
   const int tiny_count = std::atoi(value(argc, argv, "--tiny", "40"));
   const bool graph = has(argc, argv, "--graph");
   const std::string end = value(argc, argv, "--end", "return");
+  const int exit_in = std::atoi(value(argc, argv, "--exit-in", "-1"));
   const std::int64_t n = std::int64_t{1} << 24;  // float4: 268 MB an array, well beyond L2
 
   CHECK(cudaSetDevice(0));
@@ -145,6 +147,7 @@ int main(int argc, char** argv) {
         fma_chain<<<132 * 8, 256, 0, stream>>>(out, 4096, 0.999f);
         CHECK(cudaGetLastError());
       }
+      if (step == exit_in) std::exit(0);
       auto second_half = [&] {
         Range backward("backward");
         if (graph)
