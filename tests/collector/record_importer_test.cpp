@@ -282,10 +282,17 @@ const CounterCase kCounterCases[] = {
        s.counter_value(0, 0, 1, std::numeric_limits<double>::quiet_NaN());
        s.counter_value(0, 1, 77, 5);
        s.counter_value(0, 2, 1, 5);
-       s.counter_value(0, 9, 1, 5);
        s.counter_step(0, CounterStatus::kOk);
      },
      "ok", "", 1, "ok"},
+    {"values_without_a_launch_make_the_tier_partial",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_value(0, 2, 1, 5);
+       s.counter_value(0, 9, 1, 5);
+       s.counter_step(0, CounterStatus::kOk);
+     },
+     "ok", "", 1, "partial"},
 };
 
 class Counters : public Importer, public ::testing::WithParamInterface<CounterCase> {};
@@ -365,6 +372,43 @@ TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
                             "AND depth = 1"),
             "step / forward");
   EXPECT_TRUE(warned("did not end in order"));
+}
+
+TEST_F(Importer, steps_of_a_killed_program_without_their_kernels_are_not_ok) {
+  FakeSpool spool(directory_.path());
+  spool.begin_step(0, Phase::kTimeline);
+  spool.launch();
+  spool.launch();
+  spool.end_step();
+  spool.begin_step(1, Phase::kTimeline);
+  spool.launch();
+  spool.launch(0, false);  // CUPTI's buffer died with the program
+  spool.end_step();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step"), "ok,interrupted");
+  EXPECT_EQ(scalar(capture, "SELECT reason FROM step WHERE step_index = 1"),
+            "the program was killed before 1 of 2 kernel records of this step arrived");
+  EXPECT_EQ(summary_.timeline_steps, 1);
+}
+
+TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
+  FakeSpool spool(directory_.path());
+  spool.config(1, "R1");
+  spool.metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");
+  spool.begin_step(0, Phase::kReplay, 1);
+  for (int i = 0; i < 4; ++i) spool.launch();
+  const auto call = spool.call();
+  spool.put(call);
+  auto kernel = spool.kernel_of(call);
+  kernel.end_ns = kernel.start_ns + 500'000;
+  spool.put(kernel);
+  spool.end_step();
+  for (std::uint32_t i = 0; i < 4; ++i) spool.counter_value(0, i, 2, 4.7e12);
+  spool.counter_value(0, 4, 2, 4.81e12);
+  spool.counter_step(0, CounterStatus::kOk);
+  spool.completeness();
+  spool.end();
+  EXPECT_EQ(scalar(import(), "SELECT CAST(value AS INTEGER) FROM device_peak WHERE source = 'counter'"), "4810000000000");
 }
 
 TEST_F(Importer, truncated_spool_gives_what_is_there) {

@@ -162,9 +162,14 @@ class Rows {
                                    one_line(reader_.string_or(step.counters->reason, "(text lost)"))));
       }
       if (row.status == "ok" && row.phase == "timeline") ++summary_.timeline_steps;
-      if (row.status == "ok" && step.is_replay()) {
+      if (!step.is_replay()) continue;
+      ++replay_.steps;
+      if (row.status == "ok") {
         ++summary_.replay_steps;
-        ++replay_steps_ok_;
+        ++replay_.ok;
+        replay_.unjoined_values += step.unjoined_values;
+      } else if (replay_.first_reason.empty()) {
+        replay_.first_reason = row.reason.value_or("no reason given");
       }
     }
   }
@@ -459,7 +464,8 @@ class Rows {
       ++summary_.counter_values;
       row_written();
       if (value->metric_id == dram_peak_metric) {
-        in_.devices.add_counter_dram_peak(device_id(launch->second.device_id), value->value);
+        in_.devices.add_counter_dram_peak(device_id(launch->second.device_id), value->value,
+                                          launch->second.duration_ns);
       }
     });
     if (undefined > 0) say("warning", fmt::format("{} counter values name no metric and were left out", undefined));
@@ -473,7 +479,7 @@ class Rows {
     completeness.process_id = process_id_;
     writer_.add(completeness);
     summary_.launches_seen += completeness.launches_seen;
-    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, replay_steps_ok_)) {
+    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, replay_)) {
       verdict.process_id = process_id_;
       const bool noteworthy = verdict.status != "ok" && verdict.status != "not_requested";
       // What the agent said itself is among the warnings already.
@@ -487,12 +493,6 @@ class Rows {
     }
     const std::int64_t kernels = spool_.kernel_records + spool_.graph_kernel_records;
     if (spool_.steps.empty() && kernels > 0) say("warning", no_steps_text(reader_, spool_, plan_));
-    std::int64_t unjoined = 0;
-    for (const auto& [index, step] : spool_.steps) unjoined += step.counters_usable() ? step.unjoined_values : 0;
-    if (unjoined > 0) {
-      say("warning", fmt::format("{} counter values belong to launches without a kernel record and were left out",
-                                 unjoined));
-    }
     const auto& findings = reader_.diagnosis().findings;
     if (!reader_.diagnosis().intact()) {
       say("warning", fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", pid_,
@@ -526,7 +526,7 @@ class Rows {
   store::Id process_id_ = 0;
   std::int64_t pid_ = 0;
   std::int64_t rows_ = 0;
-  std::int64_t replay_steps_ok_ = 0;
+  ReplayOutcome replay_;
   std::unordered_map<std::uint32_t, store::Id> device_ids_;
   std::unordered_map<std::uint32_t, store::Id> config_ids_;
   std::unordered_map<std::uint32_t, store::Id> kernel_ids_;

@@ -24,7 +24,8 @@ class CaptureDevices {
   // A row for a device that a record names but no definition describes.
   store::Id add_unknown(std::uint32_t device_id);
   void add_clock(store::Id device_id, std::int64_t sm_hz) { clocks_[device_id].push_back(sm_hz); }
-  void add_counter_dram_peak(store::Id device_id, double bytes_per_s);
+  // A rate over a launch of that duration: the shorter, the less exact.
+  void add_counter_dram_peak(store::Id device_id, double bytes_per_s, std::int64_t duration_ns);
   // The peaks of every device, once all processes are in.
   void write_peaks();
 
@@ -32,7 +33,11 @@ class CaptureDevices {
   store::CaptureWriter& writer_;
   std::map<std::string, store::Device> by_key_;
   std::map<store::Id, std::vector<std::int64_t>> clocks_;  // SM clock while steps ran
-  std::map<store::Id, std::vector<double>> counter_peaks_;
+  struct CounterPeak {
+    double bytes_per_s = 0;
+    double duration_ns = 0;
+  };
+  std::map<store::Id, std::vector<CounterPeak>> counter_peaks_;
 };
 
 struct ProcessImport {

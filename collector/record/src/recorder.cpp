@@ -318,7 +318,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
   const std::optional<std::string> cupti =
       options.cupti_library ? options.cupti_library : find_cupti_library(options.program);
 
-  const fs::path directory = fs::absolute(options.working_directory.value_or("."), code).lexically_normal();
+  const fs::path directory = fs::canonical(options.working_directory.value_or("."), code);
   const WorkingTree tree = working_tree(directory.string());
   LaunchManifest manifest;
   manifest.program = options.program;

@@ -100,15 +100,20 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
   const auto kernel_of_call = [&](const KernelRecord& kernel, const LaunchRecord* call) {
     ScannedStep* step = call == nullptr ? nullptr : step_of(*call);
     if (step == nullptr) return;
-    ++step->launches;
+    if ((call->header.flags & kLaunchIsGraph) == 0) ++step->kernel_records;
     if (has_time(kernel.start_ns, kernel.end_ns)) {
       step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(kernel.start_ns), kernel.start_ns);
       step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(kernel.end_ns), kernel.end_ns);
       step->kernel_end_ns = std::max(step->kernel_end_ns, kernel.end_ns);
     }
     if (step->is_replay() && call->step_ordinal != kNoStep) {
-      step->replay[call->step_ordinal] = {kernel.kernel_id, kernel.grid_x,    kernel.grid_y,
-                                          kernel.grid_z,    kernel.device_id, 0};
+      step->replay[call->step_ordinal] = {
+          .kernel_id = kernel.kernel_id,
+          .grid_x = kernel.grid_x,
+          .grid_y = kernel.grid_y,
+          .grid_z = kernel.grid_z,
+          .device_id = kernel.device_id,
+          .duration_ns = has_time(kernel.start_ns, kernel.end_ns) ? kernel.end_ns - kernel.start_ns : 0};
     }
   };
   visit_records(reader, progress, [&](const RecordView& view) {
@@ -122,6 +127,7 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
       if ((flags & (kLaunchFailed | kLaunchCaptured)) == 0) {
         ++((flags & kLaunchIsGraph) != 0 ? spool.graph_launches : spool.launches_seen);
         if (ScannedStep* step = step_of(*call)) {
+          if ((flags & kLaunchIsGraph) == 0) ++step->launches_seen;
           step->first_correlation_id = std::min(step->first_correlation_id, call->correlation_id);
           step->last_correlation_id = std::max(step->last_correlation_id, call->correlation_id);
           if (call->step_ordinal != kNoStep && !step->graph_calls.empty()) {

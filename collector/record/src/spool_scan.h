@@ -24,7 +24,8 @@ struct ReplayLaunch {
   std::uint32_t kernel_id = 0;  // the spool's
   std::uint32_t grid_x = 0, grid_y = 0, grid_z = 0;
   std::uint32_t device_id = 0;
-  store::Id launch_id = 0;  // the capture's, once written
+  std::int64_t duration_ns = 0;  // 0: no timestamps
+  store::Id launch_id = 0;       // the capture's, once written
 };
 
 struct ScannedStep {
@@ -35,7 +36,9 @@ struct ScannedStep {
   std::uint32_t config_id = 0;
   std::optional<spool::CounterStepRecord> counters;
 
-  std::int64_t launches = 0;  // kernels on the device
+  std::int64_t launches_seen = 0;     // calls that expect one kernel
+  std::int64_t launches_without_kernel() const { return launches_seen - kernel_records; }
+  std::int64_t kernel_records = 0;    // of those
   std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // kernels, then copies too
   std::int64_t kernel_end_ns = 0;                        // kernels only
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;

@@ -87,6 +87,9 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
     judge("mismatch", "values discarded: " + step.mismatch);
   } else if (!step.end_ns) {
     judge("interrupted", "the recording ended inside this step");
+  } else if (!spool.end && step.launches_without_kernel() > 0) {
+    judge("interrupted", fmt::format("the program was killed before {} of {} kernel records of this step arrived",
+                                     step.launches_without_kernel(), step.launches_seen));
   } else if (step.is_replay() && !step.counters && plan.replay_requested) {
     const MessageText* refused = spool.message_about(spool::Topic::kCountersRefused);
     if (refused == nullptr) refused = spool.message_about(spool::Topic::kReplay);
@@ -97,7 +100,7 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
 
 std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
                                              const store::Completeness& completeness,
-                                             std::int64_t replay_steps_ok) {
+                                             const ReplayOutcome& replay) {
   std::vector<store::TierStatus> verdicts;
   const auto add = [&](const char* tier, const char* status, std::string reason) {
     verdicts.push_back({.process_id = 0,
@@ -134,18 +137,16 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   if (!plan.replay_requested) {
     add("T2", "not_requested", "the schedule or the tiers leave step replay out");
   } else {
-    std::int64_t replay_steps = 0;
-    std::string first_reason;
-    for (const auto& [index, step] : spool.steps) {
-      if (step.is_replay()) ++replay_steps;
-    }
     const MessageText* counters = spool.message_about(spool::Topic::kCountersRefused);
     const MessageText* nvtx = spool.message_about(spool::Topic::kNvtxMissing);
-    if (replay_steps > 0 && replay_steps_ok == replay_steps) {
+    if (replay.steps > 0 && replay.ok == replay.steps && replay.unjoined_values == 0) {
       add("T2", "ok", "");
-    } else if (replay_steps_ok > 0) {
-      add("T2", "partial", fmt::format("{} of {} replay steps gave counters; the steps say why the others did not",
-                                       replay_steps_ok, replay_steps));
+    } else if (replay.ok > 0 && replay.ok == replay.steps) {
+      add("T2", "partial", fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                                       replay.unjoined_values));
+    } else if (replay.ok > 0) {
+      add("T2", "partial", fmt::format("{} of {} replay steps gave counters; the first that did not: {}", replay.ok,
+                                       replay.steps, replay.first_reason));
     } else if (counters != nullptr) {
       add("T2", "refused", counters->text);
     } else if (missing != nullptr) {
@@ -156,16 +157,14 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
                           : fmt::format("no NVTX range named \"{}\" was seen: name the program's step range with "
                                         "--step-range",
                                         plan.step_range));
-    } else if (replay_steps == 0) {
+    } else if (replay.steps == 0) {
       add("T2", "failed",
           fmt::format("the program ended after {} steps and replay begins with step {}: run more steps or shorten "
                       "the schedule",
                       spool.steps.rbegin()->first + 1, plan.first_replay_step));
     } else {
-      const MessageText* replay = spool.message_about(spool::Topic::kReplay);
       add("T2", "failed",
-          replay != nullptr ? replay->text
-                            : fmt::format("none of {} replay steps gave counters; the steps say why", replay_steps));
+          fmt::format("none of {} replay steps gave counters: {}", replay.steps, replay.first_reason));
     }
   }
 

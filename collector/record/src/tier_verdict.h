@@ -31,10 +31,18 @@ struct RecordingPlan {
 void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                 const RecordingPlan& plan, store::Step& row);
 
+// What became of the replay steps.
+struct ReplayOutcome {
+  std::int64_t steps = 0;
+  std::int64_t ok = 0;
+  std::string first_reason;          // of the first step that is not ok
+  std::int64_t unjoined_values = 0;  // of steps that are ok
+};
+
 // T0 to T3, without process id.
 [[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
                                                            const store::Completeness& completeness,
-                                                           std::int64_t replay_steps_ok);
+                                                           const ReplayOutcome& replay);
 
 // What to say when the program launched kernels but marked no steps.
 [[nodiscard]] std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool,
