@@ -241,6 +241,21 @@ TEST(Session, CountsLaunchesOfOtherThreadsToTheStep) {
   EXPECT_NE(c.launches[0].thread_id, c.launches[1].thread_id);
 }
 
+TEST(Session, SaysThatTheSpoolIsFull) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SPOOL_LIMIT_BYTES", "8388608"}});
+  ASSERT_TRUE(program.start());
+  for (int i = 0; i < 70'000; ++i) program.launch("k");
+  program.tick();
+  program.tick();
+  const auto c = program.contents();
+  EXPECT_EQ(c.totals.launches_seen, 70'000u);
+  EXPECT_LT(c.launches.size(), 70'000u);
+  EXPECT_GE(c.launches.size() + c.totals.spool_records_lost, 70'000u);
+  EXPECT_EQ(c.messages.size(), 1u) << "said once";
+  EXPECT_NE(c.message(spool::Topic::kGeneral).find("RIDGELINE_SPOOL_LIMIT_BYTES"), std::string::npos);
+}
+
 TEST(Session, ReportsVariablesThatMakeNoSense) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "nap=4"}, {"RIDGELINE_BUFFER_COUNT", "many"}});

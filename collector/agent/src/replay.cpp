@@ -64,7 +64,8 @@ void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::stri
     return rule_out(
         spool::Topic::kCountersRefused,
         "timeline only: CUPTI cannot tell which counters are available: " + api_.error_text(result) +
-            "; another profiler (DCGM: dcgmi profile --pause) may hold them");
+            "; another recording or profiler may hold them, wait for it to end (DCGM: dcgmi profile "
+            "--pause)");
   {
     std::lock_guard<std::mutex> guard(mutex_);
     chip_ = chip;

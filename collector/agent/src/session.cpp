@@ -450,6 +450,7 @@ void Session::tick(std::int64_t now) noexcept {
     // CUPTI's range profiler and a flush on another thread are not known to get along.
     if (!replay_ || !replay_->collecting()) timeline_->flush();
     totals_.refresh(now);
+    report_losses();
   }
   if (settings_.clock_period_ms > 0 && now - last_clock_ns_ >= settings_.clock_period_ms * kMillisecond) {
     last_clock_ns_ = now;
@@ -527,6 +528,15 @@ void Session::sample_clocks(std::int64_t now) noexcept {
   }
 }
 
+void Session::report_losses() noexcept {
+  const std::uint64_t lost = writer_.statistics().records_lost;
+  if (lost == 0 || losses_reported_) return;
+  losses_reported_ = true;
+  message(spool::Severity::kError, spool::Topic::kGeneral,
+          "records are being lost: " + writer_.path() + " cannot grow; free some space, raise ulimit -f or " +
+              spool::environment::kSpoolLimitBytes);
+}
+
 void Session::at_exit(spool::EndReason reason) noexcept {
   if (closed_.exchange(true)) return;
   {
@@ -553,6 +563,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
             "another with " +
             spool::environment::kStepRange);
   totals_.refresh(now);
+  report_losses();
   spool::EndRecord end{};
   end.time_ns = now;
   end.reason = reason;

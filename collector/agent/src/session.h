@@ -85,6 +85,7 @@ class Session {
   void describe_devices() noexcept;
   void prepare_replay() noexcept;
   void sample_clocks(std::int64_t now_ns) noexcept;
+  void report_losses() noexcept;
   void run() noexcept;
   std::int64_t now_ns() const noexcept { return api_ != nullptr ? api_->now_ns() : realtime_ns(); }
 
@@ -114,6 +115,7 @@ class Session {
   bool profiler_initialized_ = false;
   std::string chips_[kMaxDevices];
   void* nvml_devices_[kMaxDevices] = {};
+  bool losses_reported_ = false;
   std::int64_t last_flush_ns_ = 0, last_clock_ns_ = 0, last_pair_ns_ = 0;
 
   std::mutex thread_mutex_;
