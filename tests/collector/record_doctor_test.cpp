@@ -26,8 +26,8 @@ TEST(Doctor, answers_every_question_on_any_machine) {
     EXPECT_EQ(check.detail.find('\n'), std::string::npos) << check.name;
     EXPECT_EQ(check.remedy.empty(), check.status == CheckStatus::ok) << check.name;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"agent", "counters", "cublas", "cudnn", "cupti", "driver", "gpu", "nvml",
-                                          "other_tools", "spool"}));
+  EXPECT_EQ(names, (std::set<std::string>{"agent", "counters", "cublas", "cudnn", "cupti", "driver", "gpu",
+                                          "nvml", "other_tools", "spool"}));
   ASSERT_EQ(report.tiers.size(), 2u);
   EXPECT_EQ(report.tiers[0].tier, "T0");
   EXPECT_EQ(report.tiers[1].tier, "T2");
@@ -84,15 +84,29 @@ TEST(Isolation, survives_what_happens_inside) {
   using std::chrono::milliseconds;
   EXPECT_EQ(run_isolated([] { return std::string("fine"); }, milliseconds(5000)), "fine");
   EXPECT_EQ(run_isolated([] { return std::string(); }, milliseconds(5000)), "");
-  EXPECT_EQ(run_isolated([]() -> std::string { raise(SIGKILL); return ""; }, milliseconds(5000)), std::nullopt);
+  EXPECT_EQ(run_isolated(
+                []() -> std::string {
+                  raise(SIGKILL);
+                  return "";
+                },
+                milliseconds(5000)),
+            std::nullopt);
   EXPECT_EQ(run_isolated([]() -> std::string { throw 1; }, milliseconds(5000)), std::nullopt);
-  EXPECT_EQ(run_isolated([]() -> std::string { sleep(60); return "late"; }, milliseconds(100)), std::nullopt);
-  EXPECT_EQ(run_isolated([] { return std::string(200'000, 'x'); }, milliseconds(5000)).value_or("").size(), 200'000u);
+  EXPECT_EQ(run_isolated(
+                []() -> std::string {
+                  sleep(60);
+                  return "late";
+                },
+                milliseconds(100)),
+            std::nullopt);
+  EXPECT_EQ(run_isolated([] { return std::string(200'000, 'x'); }, milliseconds(5000)).value_or("").size(),
+            200'000u);
 }
 
 TEST(RunAndCapture, takes_output_and_status_and_does_not_wait_for_ever) {
   using std::chrono::milliseconds;
-  const auto run = run_and_capture({"sh", "-c", "echo hello; echo noise >&2; exit 4"}, milliseconds(5000), "/tmp");
+  const auto run =
+      run_and_capture({"sh", "-c", "echo hello; echo noise >&2; exit 4"}, milliseconds(5000), "/tmp");
   ASSERT_TRUE(run.has_value());
   EXPECT_EQ(run->output, "hello\n");
   EXPECT_EQ(run->exit_status, 4);

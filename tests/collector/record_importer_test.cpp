@@ -53,17 +53,22 @@ TEST_F(Importer, complete_run_arrives_whole) {
 
   EXPECT_EQ(scalar(capture, "SELECT group_concat(phase || ':' || status) FROM step ORDER BY step_index"),
             "warmup:ok,timeline:ok,timeline:ok,replay:ok,replay:ok");
-  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL OR ordinal_in_step IS NULL"), "0");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL OR ordinal_in_step IS NULL"),
+            "0");
   EXPECT_EQ(scalar(capture, "SELECT count(DISTINCT nvtx_path) FROM v_launch"), "1");
   EXPECT_EQ(scalar(capture, "SELECT DISTINCT nvtx_path FROM v_launch"), "step / forward");
-  EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel1v'"), "0000000000abcdef");
+  EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel1v'"),
+            "0000000000abcdef");
   // Every launch joins its own values.
-  EXPECT_EQ(scalar(capture,
-                   "SELECT count(*) FROM v_launch_metric WHERE metric = 'dram__bytes_read.sum' AND tier = 'T2' "
-                   "AND value = 1000 + ordinal_in_step AND phase = 'replay'"),
-            "12");
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(tier || ':' || status) FROM (SELECT * FROM tier_status ORDER BY tier)"),
-            "T0:ok,T1:not_requested,T2:ok,T3:not_requested");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT count(*) FROM v_launch_metric WHERE metric = 'dram__bytes_read.sum' AND tier = 'T2' "
+             "AND value = 1000 + ordinal_in_step AND phase = 'replay'"),
+      "12");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(tier || ':' || status) FROM (SELECT * FROM tier_status ORDER BY tier)"),
+      "T0:ok,T1:not_requested,T2:ok,T3:not_requested");
   const auto completeness = capture.completeness();
   ASSERT_EQ(completeness.size(), 1u);
   EXPECT_EQ(completeness[0].launches_seen, 30);
@@ -77,7 +82,8 @@ TEST_F(Importer, steps_span_their_gpu_work) {
   spool.whole_run(3);
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture,
-                   "SELECT count(*) FROM step s WHERE gpu_start_ns = (SELECT min(start_ns) FROM launch WHERE step_id = "
+                   "SELECT count(*) FROM step s WHERE gpu_start_ns = (SELECT min(start_ns) FROM launch WHERE "
+                   "step_id = "
                    "s.id) AND gpu_end_ns = (SELECT max(end_ns) FROM launch WHERE step_id = s.id)"),
             "5");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE host_end_ns > host_start_ns"), "5");
@@ -88,8 +94,8 @@ TEST_F(Importer, peaks_say_their_source) {
   spool.whole_run();
   const store::Capture capture = import();
   const auto peak = [&](const char* quantity, const char* source) {
-    return scalar(capture, std::string("SELECT CAST(value AS INTEGER) FROM device_peak WHERE quantity = '") + quantity +
-                               "' AND source = '" + source + "'");
+    return scalar(capture, std::string("SELECT CAST(value AS INTEGER) FROM device_peak WHERE quantity = '") +
+                               quantity + "' AND source = '" + source + "'");
   };
   EXPECT_EQ(peak("dram_bytes_per_s", "spec"), "4800000000000");
   EXPECT_EQ(peak("dram_bytes_per_s", "counter"), "4810000000000");
@@ -115,9 +121,12 @@ TEST_F(Importer, clock_samples_give_the_peak_at_the_measured_clock) {
   spool.completeness();
   spool.end();
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM clock_sample WHERE power_mw = 500000 AND throttle_reasons = 4"), "3");
-  EXPECT_EQ(scalar(capture, "SELECT CAST(value AS INTEGER) FROM device_peak WHERE quantity = 'bf16_flops_per_s' AND "
-                            "source = 'clock'"),
+  EXPECT_EQ(
+      scalar(capture, "SELECT count(*) FROM clock_sample WHERE power_mw = 500000 AND throttle_reasons = 4"),
+      "3");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT CAST(value AS INTEGER) FROM device_peak WHERE quantity = 'bf16_flops_per_s' AND "
+                   "source = 'clock'"),
             std::to_string(132ll * 4096 * 1'100'000'000));
 }
 
@@ -133,7 +142,9 @@ TEST_F(Importer, kernel_records_before_their_calls_still_join) {
   spool.end_step();
   spool.end();
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(ordinal_in_step) FROM (SELECT * FROM launch ORDER BY start_ns)"), "0,1,2,3");
+  EXPECT_EQ(
+      scalar(capture, "SELECT group_concat(ordinal_in_step) FROM (SELECT * FROM launch ORDER BY start_ns)"),
+      "0,1,2,3");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE host_start_ns = start_ns - 500"), "4");
 }
 
@@ -171,7 +182,9 @@ TEST_F(Importer, missing_kernel_records_make_the_timeline_partial) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "partial");
   EXPECT_TRUE(warned("1 launches without a kernel record"));
   // The hole does not shift the launches behind it.
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(ordinal_in_step) FROM (SELECT * FROM launch ORDER BY start_ns)"), "0,2");
+  EXPECT_EQ(
+      scalar(capture, "SELECT group_concat(ordinal_in_step) FROM (SELECT * FROM launch ORDER BY start_ns)"),
+      "0,2");
 }
 
 TEST_F(Importer, dropped_and_lost_records_are_told) {
@@ -219,10 +232,10 @@ TEST_F(Importer, failed_and_captured_calls_expect_no_kernel) {
 struct CounterCase {
   const char* name;
   void (*fill)(FakeSpool&);
-  const char* status;   // of the replay step
-  const char* reason;   // part of it; "" if ok
-  int values;           // that reach the capture
-  const char* tier;     // status of T2
+  const char* status;  // of the replay step
+  const char* reason;  // part of it; "" if ok
+  int values;          // that reach the capture
+  const char* tier;    // status of T2
 };
 
 void replay_step(FakeSpool& spool) {
@@ -274,8 +287,8 @@ const CounterCase kCounterCases[] = {
        s.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, "counters refused: run as root");
      },
      "failed", "counters refused: run as root", 0, "refused"},
-    {"program_ended_before_the_counters_were_read",
-     [](FakeSpool& s) { replay_step(s); }, "failed", "before they were read", 0, "failed"},
+    {"program_ended_before_the_counters_were_read", [](FakeSpool& s) { replay_step(s); }, "failed",
+     "before they were read", 0, "failed"},
     {"values_that_are_no_number_or_name_no_metric_are_left_out",
      [](FakeSpool& s) {
        replay_step(s);
@@ -304,7 +317,8 @@ TEST_P(Counters, are_judged) {
   spool.end();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT status FROM step"), GetParam().status);
-  EXPECT_NE(scalar(capture, "SELECT coalesce(reason, '') FROM step").find(GetParam().reason), std::string::npos)
+  EXPECT_NE(scalar(capture, "SELECT coalesce(reason, '') FROM step").find(GetParam().reason),
+            std::string::npos)
       << scalar(capture, "SELECT reason FROM step");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), std::to_string(GetParam().values));
   EXPECT_EQ(summary_.counter_values, GetParam().values);
@@ -324,7 +338,8 @@ TEST_F(Importer, too_few_steps_for_replay_are_named) {
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "failed");
   EXPECT_EQ(scalar(capture, "SELECT reason FROM tier_status WHERE tier = 'T2'"),
-            "the program ended after 2 steps and replay begins with step 3: run more steps or shorten the schedule");
+            "the program ended after 2 steps and replay begins with step 3: run more steps or shorten the "
+            "schedule");
 }
 
 TEST_F(Importer, steps_behind_the_schedule_are_after) {
@@ -353,7 +368,8 @@ TEST_F(Importer, without_steps_it_says_which_ranges_there_were) {
   EXPECT_TRUE(warned("--step-range"));
   EXPECT_TRUE(warned("\"train_batch\" (1)"));
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "failed");
-  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL AND ordinal_in_step IS NULL"), "2");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL AND ordinal_in_step IS NULL"),
+            "2");
 }
 
 TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
@@ -368,9 +384,11 @@ TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
   EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step"), "ok,interrupted");
   EXPECT_EQ(scalar(capture, "SELECT host_end_ns FROM step WHERE step_index = 1"), "NULL");
   EXPECT_EQ(scalar(capture, "SELECT end_ns FROM process"), "NULL");
-  EXPECT_EQ(scalar(capture, "SELECT s.value FROM nvtx_range r JOIN string s ON s.id = r.path_id WHERE parent_id IS NULL "
-                            "AND depth = 1"),
-            "step / forward");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT s.value FROM nvtx_range r JOIN string s ON s.id = r.path_id WHERE parent_id IS NULL "
+             "AND depth = 1"),
+      "step / forward");
   EXPECT_TRUE(warned("did not end in order"));
 }
 
@@ -408,7 +426,8 @@ TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
   spool.counter_step(0, CounterStatus::kOk);
   spool.completeness();
   spool.end();
-  EXPECT_EQ(scalar(import(), "SELECT CAST(value AS INTEGER) FROM device_peak WHERE source = 'counter'"), "4810000000000");
+  EXPECT_EQ(scalar(import(), "SELECT CAST(value AS INTEGER) FROM device_peak WHERE source = 'counter'"),
+            "4810000000000");
 }
 
 TEST_F(Importer, truncated_spool_gives_what_is_there) {
@@ -444,7 +463,9 @@ TEST_F(Importer, two_processes_on_one_device) {
   EXPECT_EQ(summary_.processes, 2);
   EXPECT_EQ(scalar(capture, "SELECT group_concat(pid) FROM process"), "100,200");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM device"), "1");
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM launch GROUP BY process_id)"), "20,10");
+  EXPECT_EQ(
+      scalar(capture, "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM launch GROUP BY process_id)"),
+      "20,10");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step"), "10");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM v_launch_metric"), "24");
 }
@@ -472,12 +493,15 @@ TEST_F(Importer, graph_kernels_share_a_call_and_get_places_of_their_own) {
   spool.completeness();
   spool.end();
   const store::Capture capture = import();
+  EXPECT_EQ(
+      scalar(
+          capture,
+          "SELECT group_concat(places, ' ') FROM (SELECT group_concat(grid_x || '@' || ordinal_in_step) AS "
+          "places FROM (SELECT * FROM launch ORDER BY step_id, ordinal_in_step) GROUP BY step_id)"),
+      "100@0,1000@1,1001@2,1002@3,101@4 100@0,1000@1,1001@2,1002@3,101@4");
   EXPECT_EQ(scalar(capture,
-                   "SELECT group_concat(places, ' ') FROM (SELECT group_concat(grid_x || '@' || ordinal_in_step) AS "
-                   "places FROM (SELECT * FROM launch ORDER BY step_id, ordinal_in_step) GROUP BY step_id)"),
-            "100@0,1000@1,1001@2,1002@3,101@4 100@0,1000@1,1001@2,1002@3,101@4");
-  EXPECT_EQ(scalar(capture, "SELECT launches_seen || ' ' || kernel_records || ' ' || graph_launches || ' ' || "
-                            "graph_kernel_records FROM completeness"),
+                   "SELECT launches_seen || ' ' || kernel_records || ' ' || graph_launches || ' ' || "
+                   "graph_kernel_records FROM completeness"),
             "4 4 2 6");
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
 }
@@ -503,9 +527,11 @@ TEST_F(Importer, graphs_in_a_row_and_without_kernels_keep_the_order) {
   graph(1, 700);
   spool.end_step();
   spool.end();
-  EXPECT_EQ(scalar(import(), "SELECT group_concat(grid_x || '@' || ordinal_in_step) FROM (SELECT * FROM launch ORDER BY "
-                             "ordinal_in_step)"),
-            "500@0,500@1,600@2,100@3,700@4");
+  EXPECT_EQ(
+      scalar(import(),
+             "SELECT group_concat(grid_x || '@' || ordinal_in_step) FROM (SELECT * FROM launch ORDER BY "
+             "ordinal_in_step)"),
+      "500@0,500@1,600@2,100@3,700@4");
 }
 
 TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
@@ -527,8 +553,9 @@ TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
   spool.completeness();
   spool.end();
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(kind || ':' || coalesce(s.step_index, '-')) FROM memcpy m "
-                            "LEFT JOIN step s ON s.id = m.step_id"),
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(kind || ':' || coalesce(s.step_index, '-')) FROM memcpy m "
+                   "LEFT JOIN step s ON s.id = m.step_id"),
             "HtoD:0,DtoD:0,DtoH:0,DtoH:0,HtoD:1,DtoH:-");
 }
 
@@ -547,8 +574,9 @@ TEST_F(Importer, ranges_know_their_parents_and_declared_work) {
   ASSERT_TRUE(spool.writer().put(payload, work, sizeof work));
   spool.end();
   const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(p.value) FROM nvtx_range r JOIN nvtx_range o ON o.id = r.parent_id "
-                            "JOIN string p ON p.id = r.path_id"),
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(p.value) FROM nvtx_range r JOIN nvtx_range o ON o.id = r.parent_id "
+                   "JOIN string p ON p.id = r.path_id"),
             "step / forward");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM nvtx_range WHERE step_id IS NOT NULL"), "2");
   EXPECT_EQ(scalar(capture, "SELECT bytes || ' ' || flops FROM annotation"), "12345.0 67890.0");
@@ -594,7 +622,8 @@ TEST_F(Importer, nothing_to_import_is_no_data) {
 
 TEST_F(Importer, an_agent_that_could_not_work_speaks_for_itself) {
   FakeSpool spool(directory_.path());
-  spool.message(spool::Severity::kError, spool::Topic::kSubscriberTaken, "another profiler holds CUPTI: end it");
+  spool.message(spool::Severity::kError, spool::Topic::kSubscriberTaken,
+                "another profiler holds CUPTI: end it");
   spool.end();
   const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
   ASSERT_FALSE(imported.ok());

@@ -12,7 +12,8 @@
 namespace ridgeline::record::testing {
 namespace {
 
-// Programs here are shell scripts; one that "used CUDA" copies a fabricated spool where the agent would write.
+// Programs here are shell scripts; one that "used CUDA" copies a fabricated spool where the agent would
+// write.
 class Recorder : public ::testing::Test {
  protected:
   Recorder() {
@@ -34,7 +35,8 @@ class Recorder : public ::testing::Test {
   std::vector<std::string> spool_directories() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(directory_.path())) {
-      if (entry.is_directory() && entry.path().extension() == ".spool") found.push_back(entry.path().string());
+      if (entry.is_directory() && entry.path().extension() == ".spool")
+        found.push_back(entry.path().string());
     }
     return found;
   }
@@ -68,7 +70,8 @@ TEST_F(Recorder, a_program_becomes_a_capture) {
 }
 
 TEST_F(Recorder, failing_programs_still_give_a_capture) {
-  const Result<RecordSummary> failed = record(options(script(directory_, "fails", leave_spool_ + "exit 3\n")));
+  const Result<RecordSummary> failed =
+      record(options(script(directory_, "fails", leave_spool_ + "exit 3\n")));
   ASSERT_TRUE(failed.ok()) << failed.failure().message;
   EXPECT_EQ(failed.value().exit_status, 3);
   EXPECT_EQ(open_capture(directory_ / "out.ridge").run().exit_status, 3);
@@ -80,7 +83,8 @@ TEST_F(Recorder, failing_programs_still_give_a_capture) {
   EXPECT_EQ(killed.value().exit_signal, 9);
   EXPECT_EQ(killed.value().exit_status, std::nullopt);
   EXPECT_EQ(open_capture(directory_ / "killed.ridge").run().exit_signal, 9);
-  EXPECT_EQ(describe_exit(killed.value().exit_status, killed.value().exit_signal), "killed by signal 9 (Killed)");
+  EXPECT_EQ(describe_exit(killed.value().exit_status, killed.value().exit_signal),
+            "killed by signal 9 (Killed)");
 }
 
 TEST_F(Recorder, programs_that_cannot_start_are_named_and_leave_nothing) {
@@ -94,10 +98,8 @@ TEST_F(Recorder, programs_that_cannot_start_are_named_and_leave_nothing) {
     std::string program;
     const char* part;
   } cases[] = {
-      {directory_ / "missing", "no such file"},
-      {"no-such-program-anywhere", "not found in PATH"},
-      {directory_ / "data", "not executable"},
-      {directory_.path(), "is a directory"},
+      {directory_ / "missing", "no such file"}, {"no-such-program-anywhere", "not found in PATH"},
+      {directory_ / "data", "not executable"},  {directory_.path(), "is a directory"},
       {directory_ / "lost", "interpreter"},
   };
   for (const auto& each : cases) {
@@ -134,10 +136,12 @@ TEST_F(Recorder, stdin_stdout_and_stderr_are_the_programs) {
 }
 
 TEST_F(Recorder, the_agent_is_told_everything_by_environment) {
-  RecordOptions given = options(script(directory_, "env", leave_spool_ + "env > '" + directory_.path() + "/env.txt'\n"));
+  RecordOptions given =
+      options(script(directory_, "env", leave_spool_ + "env > '" + directory_.path() + "/env.txt'\n"));
   given.schedule = Schedule::parse("warmup=1,timeline=2,replay=3").value();
   given.step_range = "train step";
-  given.counter_configurations = {{"dram__bytes_read.sum", "gpu__time_duration.sum"}, {"sm__cycles_active.avg"}};
+  given.counter_configurations = {{"dram__bytes_read.sum", "gpu__time_duration.sum"},
+                                  {"sm__cycles_active.avg"}};
   setenv("RIDGELINE_METRICS_R5", "stale", 1);
   setenv("NCCL_TEST_VALUE", "1", 1);
   setenv("NCCL_SECRET", "geheim", 1);
@@ -145,13 +149,14 @@ TEST_F(Recorder, the_agent_is_told_everything_by_environment) {
   for (const char* name : {"RIDGELINE_METRICS_R5", "NCCL_TEST_VALUE", "NCCL_SECRET"}) unsetenv(name);
   ASSERT_TRUE(recorded.ok()) << recorded.failure().message;
   const std::string environment = "\n" + file_text(directory_ / "env.txt");
-  for (const std::string& line : {"CUDA_INJECTION64_PATH=" + directory_.path() + "/agent.so",
-                                  "NVTX_INJECTION64_PATH=" + directory_.path() + "/agent.so",
-                                  std::string("RIDGELINE_SCHEDULE=warmup=1,timeline=2,replay=3"),
-                                  std::string("RIDGELINE_STEP_RANGE=train step"), std::string("RIDGELINE_TIERS=T0,T2"),
-                                  std::string("RIDGELINE_CUPTI_LIBRARY=/opt/libcupti.so.13"),
-                                  std::string("RIDGELINE_METRICS_R1=dram__bytes_read.sum,gpu__time_duration.sum"),
-                                  std::string("RIDGELINE_METRICS_R2=sm__cycles_active.avg")}) {
+  for (const std::string& line :
+       {"CUDA_INJECTION64_PATH=" + directory_.path() + "/agent.so",
+        "NVTX_INJECTION64_PATH=" + directory_.path() + "/agent.so",
+        std::string("RIDGELINE_SCHEDULE=warmup=1,timeline=2,replay=3"),
+        std::string("RIDGELINE_STEP_RANGE=train step"), std::string("RIDGELINE_TIERS=T0,T2"),
+        std::string("RIDGELINE_CUPTI_LIBRARY=/opt/libcupti.so.13"),
+        std::string("RIDGELINE_METRICS_R1=dram__bytes_read.sum,gpu__time_duration.sum"),
+        std::string("RIDGELINE_METRICS_R2=sm__cycles_active.avg")}) {
     EXPECT_NE(environment.find("\n" + line + "\n"), std::string::npos) << line;
   }
   EXPECT_EQ(environment.find("stale"), std::string::npos);
@@ -255,10 +260,12 @@ TEST_F(Recorder, two_recordings_at_once_do_not_meet) {
 TEST_F(Recorder, the_working_tree_is_recorded) {
   const std::string tree = directory_ / "tree";
   fs::create_directory(tree);
-  const std::string git = "cd '" + tree + "' && git -c init.defaultBranch=main init -q && echo a > f && git add f && "
+  const std::string git = "cd '" + tree +
+                          "' && git -c init.defaultBranch=main init -q && echo a > f && git add f && "
                           "git -c user.name=t -c user.email=t@example.org commit -q -m x";
   if (std::system(git.c_str()) != 0) GTEST_SKIP() << "no git here";
-  const std::string program = script(directory_, "train", leave_spool_ + "pwd > '" + directory_.path() + "/pwd'\n");
+  const std::string program =
+      script(directory_, "train", leave_spool_ + "pwd > '" + directory_.path() + "/pwd'\n");
   RecordOptions given = options(program);
   given.working_directory = tree;
   ASSERT_TRUE(record(given).ok());
@@ -299,9 +306,10 @@ void wait_for_file(const std::string& path) {
 
 TEST_F(Recorder, signals_reach_the_program_and_the_capture_is_made) {
   const std::string ready = directory_ / "ready";
-  const std::string program = script(directory_, "train",
-                                     leave_spool_ + "trap 'exit 7' TERM\ntouch '" + ready +
-                                         "'\nfor i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.2; done\nexit 1\n");
+  const std::string program = script(
+      directory_, "train",
+      leave_spool_ + "trap 'exit 7' TERM\ntouch '" + ready +
+          "'\nfor i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.2; done\nexit 1\n");
   const pid_t pid = launcher(options(program));
   wait_for_file(ready);
   ASSERT_EQ(kill(pid, SIGTERM), 0);
@@ -336,7 +344,8 @@ TEST_F(Recorder, the_spool_of_a_killed_launcher_can_be_imported) {
 
 TEST_F(Recorder, a_process_left_behind_is_named) {
   // The program ends at once; what it left behind still has a spool.
-  const std::string child = script(directory_, "child", leave_spool_ + "touch '" + directory_.path() + "/ready'\nexec sleep 8\n");
+  const std::string child =
+      script(directory_, "child", leave_spool_ + "touch '" + directory_.path() + "/ready'\nexec sleep 8\n");
   const std::string program = script(directory_, "train",
                                      leave_spool_ + "'" + child + "' > /dev/null 2>&1 &\nwhile [ ! -e '" +
                                          directory_.path() + "/ready' ]; do sleep 0.05; done\n");

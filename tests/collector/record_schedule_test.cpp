@@ -8,10 +8,9 @@ namespace {
 TEST(Schedule, parses_phases_in_order) {
   const Result<Schedule> schedule = Schedule::parse(" warmup = 5, timeline=10 ,replay=4,timeline=2");
   ASSERT_TRUE(schedule.ok()) << schedule.failure().message;
-  EXPECT_EQ(schedule.value().phases, (std::vector<ScheduledPhase>{{Phase::warmup, 5},
-                                                                  {Phase::timeline, 10},
-                                                                  {Phase::replay, 4},
-                                                                  {Phase::timeline, 2}}));
+  EXPECT_EQ(schedule.value().phases,
+            (std::vector<ScheduledPhase>{
+                {Phase::warmup, 5}, {Phase::timeline, 10}, {Phase::replay, 4}, {Phase::timeline, 2}}));
   EXPECT_EQ(schedule.value().text(), "warmup=5,timeline=10,replay=4,timeline=2");
   EXPECT_EQ(schedule.value().total_steps(), 21u);
   EXPECT_EQ(schedule.value().steps_of(Phase::timeline), 12u);

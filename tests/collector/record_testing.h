@@ -50,7 +50,8 @@ inline std::string file_text(const std::string& path) {
   return text.str();
 }
 
-inline std::string script(const TemporaryDirectory& directory, const std::string& name, const std::string& body) {
+inline std::string script(const TemporaryDirectory& directory, const std::string& name,
+                          const std::string& body) {
   const std::string path = directory / name;
   std::ofstream(path) << "#!/bin/sh\n" << body;
   chmod(path.c_str(), 0755);
@@ -74,13 +75,16 @@ class FakeSpool {
     writer_ = spool::Writer::create(options, &error);
     if (writer_ == nullptr) throw std::runtime_error(error);
     // A writer is never destroyed; kept here so that a leak checker can tell.
-    static std::vector<spool::Writer*> writers;
-    writers.push_back(writer_);
+    static auto* const writers = new std::vector<spool::Writer*>;
+    writers->push_back(writer_);
     spool::ProcessRecord process{};
     process.pid = pid;
     process.parent_pid = 1;
     process.start_ns = kOrigin;
-    process.arguments = text(std::string("./train\0--steps\0" "8 8", 19));
+    process.arguments =
+        text(std::string("./train\0--steps\0"
+                         "8 8",
+                         19));
     process.executable = text("/opt/train");
     process.working_directory = text("/tmp");
     process.host_name = text("host");
@@ -163,8 +167,8 @@ class FakeSpool {
     step_ = spool::kNoStep;
     advance(1000);
   }
-  void range(std::uint64_t id, std::uint64_t parent, std::uint32_t path, std::uint32_t depth, std::int64_t start,
-             std::int64_t end, std::uint16_t flags = 0) {
+  void range(std::uint64_t id, std::uint64_t parent, std::uint32_t path, std::uint32_t depth,
+             std::int64_t start, std::int64_t end, std::uint16_t flags = 0) {
     spool::NvtxRangeRecord record{};
     record.header.flags = flags;
     record.range_id = id;
@@ -297,7 +301,10 @@ class FakeSpool {
     metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");
     for (std::uint32_t step = 0; step < 5; ++step) {
       const bool replay = step >= 3;
-      begin_step(step, step == 0 ? spool::Phase::kWarmup : replay ? spool::Phase::kReplay : spool::Phase::kTimeline,
+      begin_step(step,
+                 step == 0 ? spool::Phase::kWarmup
+                 : replay  ? spool::Phase::kReplay
+                           : spool::Phase::kTimeline,
                  replay ? 1 : 0);
       for (std::uint32_t i = 0; i < launches; ++i) launch();
       end_step();

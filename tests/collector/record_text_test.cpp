@@ -9,17 +9,20 @@ namespace ridgeline::record {
 namespace {
 
 TEST(Text, valid_utf8_stays_and_the_rest_is_replaced) {
-  EXPECT_EQ(clean_text("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"), "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
+  EXPECT_EQ(clean_text("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"),
+            "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
   const std::string bad = "\xef\xbf\xbd";
   EXPECT_EQ(clean_text("a\xff"), "a" + bad);
   EXPECT_EQ(clean_text(std::string_view("a\0b", 3)), "a" + bad + "b");
-  EXPECT_EQ(clean_text("\xc0\xaf"), bad + bad);              // overlong
-  EXPECT_EQ(clean_text("\xed\xa0\x80"), bad + bad + bad);    // surrogate
-  EXPECT_EQ(clean_text("\xe2\x82"), bad + bad);              // cut off
+  EXPECT_EQ(clean_text("\xc0\xaf"), bad + bad);            // overlong
+  EXPECT_EQ(clean_text("\xed\xa0\x80"), bad + bad + bad);  // surrogate
+  EXPECT_EQ(clean_text("\xe2\x82"), bad + bad);            // cut off
   EXPECT_EQ(clean_text("\xf5\x80\x80\x80"), bad + bad + bad + bad);
 }
 
-TEST(Text, one_line_has_no_controls) { EXPECT_EQ(one_line("a\nb\tc\x1b[0m \n"), "a b c [0m"); }
+TEST(Text, one_line_has_no_controls) {
+  EXPECT_EQ(one_line("a\nb\tc\x1b[0m \n"), "a b c [0m");
+}
 
 TEST(Text, shell_quoting_survives_a_shell) {
   EXPECT_EQ(shell_quoted({"./a", "--x=1", "two words", "it's", ""}), "./a --x=1 'two words' 'it'\\''s' ''");
@@ -31,9 +34,10 @@ TEST(Text, split_leaves_empty_parts_out) {
 }
 
 TEST(Environment, keeps_what_matters_and_no_secrets) {
-  const auto kept = relevant_environment({"CUDA_VISIBLE_DEVICES=0", "NCCL_DEBUG=INFO", "HOME=/root", "PYTORCH_ALLOC_CONF=x",
-                                          "NVIDIA_API_KEY=abc", "CUDA_TOKEN=abc", "OMP_NUM_THREADS=4", "broken",
-                                          "TORCH_MIRROR=https://me:geheim@example.org/x", "NCCL_AUTH=1", "=odd"});
+  const auto kept =
+      relevant_environment({"CUDA_VISIBLE_DEVICES=0", "NCCL_DEBUG=INFO", "HOME=/root", "PYTORCH_ALLOC_CONF=x",
+                            "NVIDIA_API_KEY=abc", "CUDA_TOKEN=abc", "OMP_NUM_THREADS=4", "broken",
+                            "TORCH_MIRROR=https://me:geheim@example.org/x", "NCCL_AUTH=1", "=odd"});
   EXPECT_EQ(kept, (std::map<std::string, std::string>{{"CUDA_VISIBLE_DEVICES", "0"},
                                                       {"NCCL_DEBUG", "INFO"},
                                                       {"OMP_NUM_THREADS", "4"},
@@ -68,7 +72,8 @@ store::Device h100() {
   return device;
 }
 
-double peak(const std::vector<store::DevicePeak>& peaks, const std::string& quantity, const std::string& source) {
+double peak(const std::vector<store::DevicePeak>& peaks, const std::string& quantity,
+            const std::string& source) {
   for (const store::DevicePeak& each : peaks) {
     if (each.quantity == quantity && each.source == source) return each.value;
   }

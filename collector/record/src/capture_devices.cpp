@@ -35,7 +35,8 @@ T median(std::vector<T> values) {
 }  // namespace
 
 store::Id CaptureDevices::add(const spool::Reader& reader, const spool::DeviceRecord& record) {
-  const bool has_uuid = std::any_of(std::begin(record.uuid), std::end(record.uuid), [](auto byte) { return byte; });
+  const bool has_uuid =
+      std::any_of(std::begin(record.uuid), std::end(record.uuid), [](auto byte) { return byte; });
   const std::string uuid = has_uuid ? uuid_text(record.uuid) : "";
   const std::string key = has_uuid ? uuid : fmt::format("index {}", record.device_id);
   if (auto found = by_key_.find(key); found != by_key_.end()) return found->second.id;
@@ -70,7 +71,8 @@ store::Id CaptureDevices::add_unknown(std::uint32_t device_id) {
   return device.id;
 }
 
-void CaptureDevices::add_counter_dram_peak(store::Id device_id, double bytes_per_s, std::int64_t duration_ns) {
+void CaptureDevices::add_counter_dram_peak(store::Id device_id, double bytes_per_s,
+                                           std::int64_t duration_ns) {
   constexpr std::size_t kEnough = 100'000;  // for a median
   std::vector<CounterPeak>& values = counter_peaks_[device_id];
   if (values.size() < kEnough && bytes_per_s > 0) {
@@ -101,8 +103,9 @@ void CaptureDevices::write_peaks() {
         .quantity = "dram_bytes_per_s",
         .source = "counter",
         .value = middle->bytes_per_s,
-        .detail = fmt::format("dram__bytes.sum.peak_sustained_elapsed.per_second, median by time over {} launches",
-                              values.size())});
+        .detail =
+            fmt::format("dram__bytes.sum.peak_sustained_elapsed.per_second, median by time over {} launches",
+                        values.size())});
   }
 }
 

@@ -40,9 +40,11 @@ std::string start_failure(const std::string& program, int error) {
   if (error == ENOENT) {
     return fmt::format("cannot start {}: not found in PATH (for a file here write ./{})", name, name);
   }
-  if (error == EACCES && exists && S_ISDIR(status.st_mode)) return fmt::format("cannot start {}: is a directory", name);
+  if (error == EACCES && exists && S_ISDIR(status.st_mode))
+    return fmt::format("cannot start {}: is a directory", name);
   if (error == EACCES) return fmt::format("cannot start {}: not executable (chmod +x makes it so)", name);
-  if (error == ENOEXEC) return fmt::format("cannot start {}: neither a program nor a script with a #! line", name);
+  if (error == ENOEXEC)
+    return fmt::format("cannot start {}: neither a program nor a script with a #! line", name);
   return fmt::format("cannot start {}: {}", name, std::strerror(error));
 }
 
@@ -128,7 +130,8 @@ Result<RunningProgram> RunningProgram::start(const std::vector<std::string>& arg
   Spawn spawn;
   posix_spawnattr_setsigmask(&spawn.attributes, &previous);
   posix_spawnattr_setflags(&spawn.attributes, POSIX_SPAWN_SETSIGMASK);
-  if (!working_directory.empty()) posix_spawn_file_actions_addchdir_np(&spawn.actions, working_directory.c_str());
+  if (!working_directory.empty())
+    posix_spawn_file_actions_addchdir_np(&spawn.actions, working_directory.c_str());
   const int error = posix_spawnp(&program.pid_, argv.front().c_str(), &spawn.actions, &spawn.attributes,
                                  pointers(argv).data(), pointers(environment).data());
   if (error != 0) {
@@ -188,7 +191,8 @@ std::optional<ProgramEnd> RunningProgram::wait(std::chrono::milliseconds timeout
   throw Error(ErrorKind::internal, "the program was waited for after its end");
 }
 
-std::optional<CapturedRun> run_and_capture(const std::vector<std::string>& argv, std::chrono::milliseconds timeout,
+std::optional<CapturedRun> run_and_capture(const std::vector<std::string>& argv,
+                                           std::chrono::milliseconds timeout,
                                            const std::string& working_directory) {
   const auto deadline = Clock::now() + timeout;
   int ends[2];
@@ -197,10 +201,11 @@ std::optional<CapturedRun> run_and_capture(const std::vector<std::string>& argv,
   posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&spawn.actions, ends[1], 1);
   posix_spawn_file_actions_addopen(&spawn.actions, 2, "/dev/null", O_WRONLY, 0);
-  if (!working_directory.empty()) posix_spawn_file_actions_addchdir_np(&spawn.actions, working_directory.c_str());
+  if (!working_directory.empty())
+    posix_spawn_file_actions_addchdir_np(&spawn.actions, working_directory.c_str());
   pid_t pid = -1;
-  const int error =
-      posix_spawnp(&pid, argv.front().c_str(), &spawn.actions, &spawn.attributes, pointers(argv).data(), environ);
+  const int error = posix_spawnp(&pid, argv.front().c_str(), &spawn.actions, &spawn.attributes,
+                                 pointers(argv).data(), environ);
   close(ends[1]);
   if (error != 0) {
     close(ends[0]);

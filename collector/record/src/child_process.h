@@ -37,7 +37,8 @@ class RunningProgram {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
  private:
-  RunningProgram(const sigset_t& relayed, const sigset_t& previous) : relayed_(relayed), previous_(previous) {}
+  RunningProgram(const sigset_t& relayed, const sigset_t& previous)
+      : relayed_(relayed), previous_(previous) {}
   void pass_on(const siginfo_t& signal) const;
 
   pid_t pid_ = -1;
@@ -51,7 +52,8 @@ struct CapturedRun {
   int exit_status = 0;  // 128 + n: killed by signal n
   std::string output;   // stdout; at most 16 MiB
 };
-// Runs a helper without a terminal: no stdin, no stderr. nullopt: not started, or not done in time (then killed).
+// Runs a helper without a terminal: no stdin, no stderr. nullopt: not started, or not done in time (then
+// killed).
 [[nodiscard]] std::optional<CapturedRun> run_and_capture(const std::vector<std::string>& argv,
                                                          std::chrono::milliseconds timeout,
                                                          const std::string& working_directory = {});

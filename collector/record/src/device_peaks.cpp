@@ -8,15 +8,17 @@ namespace ridgeline::record {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 struct ArchitectureRow {
   std::string_view compute_capability;
   OperationsPerCycle operations;
 };
 
-// NVIDIA's architecture white papers, tensor throughput without sparsity: A100 312 TFLOP/s BF16 at 108 SMs and
-// 1.41 GHz is 2048 an SM and cycle; H100 989 at 132 and 1.83 is 4096; B200 2250 at 148 and 1.85 is 8192.
+// NVIDIA's architecture white papers, tensor throughput without sparsity: A100 312 TFLOP/s BF16 at 108 SMs
+// and 1.41 GHz is 2048 an SM and cycle; H100 989 at 132 and 1.83 is 4096; B200 2250 at 148 and 1.85 is 8192.
 constexpr ArchitectureRow kArchitectures[] = {
     {"7.0", {.fp32 = 128, .fp16_tensor = 1024}},
     {"7.5", {.fp32 = 128, .fp16_tensor = 1024}},
@@ -24,8 +26,10 @@ constexpr ArchitectureRow kArchitectures[] = {
     {"8.6", {.fp32 = 256, .tf32_tensor = 512, .fp16_tensor = 1024, .bf16_tensor = 1024}},
     {"8.9", {.fp32 = 256, .tf32_tensor = 512, .fp16_tensor = 1024, .bf16_tensor = 1024, .fp8_tensor = 2048}},
     {"9.0", {.fp32 = 256, .tf32_tensor = 2048, .fp16_tensor = 4096, .bf16_tensor = 4096, .fp8_tensor = 8192}},
-    {"10.0", {.fp32 = 256, .tf32_tensor = 4096, .fp16_tensor = 8192, .bf16_tensor = 8192, .fp8_tensor = 16384}},
-    {"10.3", {.fp32 = 256, .tf32_tensor = 4096, .fp16_tensor = 8192, .bf16_tensor = 8192, .fp8_tensor = 16384}},
+    {"10.0",
+     {.fp32 = 256, .tf32_tensor = 4096, .fp16_tensor = 8192, .bf16_tensor = 8192, .fp8_tensor = 16384}},
+    {"10.3",
+     {.fp32 = 256, .tf32_tensor = 4096, .fp16_tensor = 8192, .bf16_tensor = 8192, .fp8_tensor = 16384}},
     {"12.0", {.fp32 = 256, .tf32_tensor = 512, .fp16_tensor = 1024, .bf16_tensor = 1024, .fp8_tensor = 2048}},
 };
 
@@ -37,13 +41,27 @@ struct BandwidthRow {
 
 // The vendor's data sheets. First match wins: the more particular name stands first.
 constexpr BandwidthRow kBandwidths[] = {
-    {"GH200", "480GB", 4.0e12},    {"GH200", "144G", 4.9e12},    {"H200", "", 4.8e12},
-    {"H100", "NVL", 3.9e12},       {"H100", "PCIe", 2.0e12},     {"H100", "80GB HBM3", 3.35e12},
-    {"H800", "PCIe", 2.0e12},      {"H800", "", 3.35e12},        {"H20", "", 4.0e12},
-    {"B200", "", 8.0e12},          {"B300", "", 8.0e12},         {"A100-SXM4-80GB", "", 2.039e12},
-    {"A100 80GB PCIe", "", 1.935e12}, {"A100-SXM4-40GB", "", 1.555e12}, {"A100-PCIE-40GB", "", 1.555e12},
-    {"V100", "", 0.9e12},          {"A10G", "", 0.6e12},         {"A30", "", 0.933e12},
-    {"A40", "", 0.696e12},         {"L40S", "", 0.864e12},       {"L40", "", 0.864e12},
+    {"GH200", "480GB", 4.0e12},
+    {"GH200", "144G", 4.9e12},
+    {"H200", "", 4.8e12},
+    {"H100", "NVL", 3.9e12},
+    {"H100", "PCIe", 2.0e12},
+    {"H100", "80GB HBM3", 3.35e12},
+    {"H800", "PCIe", 2.0e12},
+    {"H800", "", 3.35e12},
+    {"H20", "", 4.0e12},
+    {"B200", "", 8.0e12},
+    {"B300", "", 8.0e12},
+    {"A100-SXM4-80GB", "", 2.039e12},
+    {"A100 80GB PCIe", "", 1.935e12},
+    {"A100-SXM4-40GB", "", 1.555e12},
+    {"A100-PCIE-40GB", "", 1.555e12},
+    {"V100", "", 0.9e12},
+    {"A10G", "", 0.6e12},
+    {"A30", "", 0.933e12},
+    {"A40", "", 0.696e12},
+    {"L40S", "", 0.864e12},
+    {"L40", "", 0.864e12},
     {"Tesla T4", "", 0.32e12},
 };
 
@@ -115,8 +133,10 @@ std::vector<store::DevicePeak> device_peaks(const store::Device& device,
     one("bf16_flops_per_s", operations->bf16_tensor);
     one("fp8_flops_per_s", operations->fp8_tensor);
   };
-  if (device.max_sm_clock_hz.value_or(0) > 0) add_compute("spec", *device.max_sm_clock_hz, "maximum SM clock");
-  if (measured_sm_clock_hz.value_or(0) > 0) add_compute("clock", *measured_sm_clock_hz, "median SM clock measured");
+  if (device.max_sm_clock_hz.value_or(0) > 0)
+    add_compute("spec", *device.max_sm_clock_hz, "maximum SM clock");
+  if (measured_sm_clock_hz.value_or(0) > 0)
+    add_compute("clock", *measured_sm_clock_hz, "median SM clock measured");
   return peaks;
 }
 

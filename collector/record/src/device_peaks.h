@@ -12,7 +12,7 @@ namespace ridgeline::record {
 
 // Dense floating-point operations one SM does in one cycle (a multiply-add counts 2). 0: the unit is absent.
 struct OperationsPerCycle {
-  int fp32 = 0;         // the FMA pipe
+  int fp32 = 0;  // the FMA pipe
   int tf32_tensor = 0;
   int fp16_tensor = 0;  // FP32 accumulate
   int bf16_tensor = 0;  // FP32 accumulate
@@ -26,9 +26,9 @@ struct OperationsPerCycle {
 // DRAM bytes a second that the vendor's data sheet states; nullopt if the table does not know the device.
 [[nodiscard]] std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name);
 
-// Peaks of source `spec`: dram_bytes_per_s, {fp32,tf32,fp16,bf16,fp8}_flops_per_s; only those that the device's
-// known properties give. With the clock at which the SMs really ran, also those operations at that clock
-// (source `clock`). detail says the formula.
+// Peaks of source `spec`: dram_bytes_per_s, {fp32,tf32,fp16,bf16,fp8}_flops_per_s; only those that the
+// device's known properties give. With the clock at which the SMs really ran, also those operations at that
+// clock (source `clock`). detail says the formula.
 [[nodiscard]] std::vector<store::DevicePeak> device_peaks(const store::Device& device,
                                                           std::optional<std::int64_t> measured_sm_clock_hz);
 

@@ -18,20 +18,25 @@ namespace ridgeline::record {
 
 namespace {
 
-std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+std::string cuda_version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
 std::string cupti_version(std::int64_t number) {
   // 130001 is 13.0.1; older releases had a plain count.
   return number >= 100000 ? fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100)
                           : std::to_string(number);
 }
-double gib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1ull << 30); }
+double gib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / (1ull << 30);
+}
 
 DoctorCheck check_gpu(const CudaProbe& cuda) {
   DoctorCheck check{.name = "gpu"};
   if (!cuda.gpus.empty()) {
     for (const ProbedGpu& gpu : cuda.gpus) {
-      check.detail += fmt::format("{}{} (compute capability {}, {:.0f} GiB)", check.detail.empty() ? "" : "; ", gpu.name,
-                                  gpu.compute_capability, gib(static_cast<std::uint64_t>(gpu.memory_bytes)));
+      check.detail +=
+          fmt::format("{}{} (compute capability {}, {:.0f} GiB)", check.detail.empty() ? "" : "; ", gpu.name,
+                      gpu.compute_capability, gib(static_cast<std::uint64_t>(gpu.memory_bytes)));
     }
     return check;
   }
@@ -51,8 +56,9 @@ DoctorCheck check_driver(const CudaProbe& cuda, const std::optional<std::string>
     check.remedy = "install NVIDIA's driver; in a container start it with --gpus all";
     return check;
   }
-  check.detail = fmt::format("driver {}, CUDA {}", nvml.value_or("of unknown version"),
-                             cuda.driver_version > 0 ? cuda_version(cuda.driver_version) : "of unknown version");
+  check.detail =
+      fmt::format("driver {}, CUDA {}", nvml.value_or("of unknown version"),
+                  cuda.driver_version > 0 ? cuda_version(cuda.driver_version) : "of unknown version");
   if (cuda.driver_version > 0 && cuda.driver_version < 12000) {
     check.status = CheckStatus::warn;
     check.remedy = "Ridgeline is made for CUDA 12 and 13: update the driver";
@@ -65,8 +71,9 @@ DoctorCheck check_cupti(const std::optional<std::string>& path, const std::optio
   DoctorCheck check{.name = "cupti"};
   if (!path) {
     check.status = CheckStatus::fail;
-    check.detail = "libcupti was not found (looked in the Python environment, LD_LIBRARY_PATH, the CUDA toolkit and "
-                   "the system's directories)";
+    check.detail =
+        "libcupti was not found (looked in the Python environment, LD_LIBRARY_PATH, the CUDA toolkit and "
+        "the system's directories)";
     check.remedy = "install it (apt-get install cuda-cupti-13-0) or set RIDGELINE_CUPTI_LIBRARY to its path";
     return check;
   }
@@ -88,8 +95,9 @@ DoctorCheck check_cupti(const std::optional<std::string>& path, const std::optio
 DoctorCheck check_counters(const CounterPermission& permission, bool has_gpu) {
   DoctorCheck check{.name = "counters"};
   const char* basis = "by RmProfilingAdminOnly in /proc/driver/nvidia/params";
-  const char* remedy = "set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run as root; in a container "
-                       "start it with --cap-add SYS_ADMIN";
+  const char* remedy =
+      "set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run as root; in a container "
+      "start it with --cap-add SYS_ADMIN";
   if (!has_gpu) {
     check.status = CheckStatus::fail;
     check.detail = "no GPU, no counters";
@@ -99,15 +107,17 @@ DoctorCheck check_counters(const CounterPermission& permission, bool has_gpu) {
   if (permission.admin_only == false) {
     check.detail = fmt::format("open to every user, {} = 0", basis);
   } else if (permission.has_sys_admin) {
-    check.detail = permission.admin_only ? fmt::format("for administrators, {} = 1; this process has CAP_SYS_ADMIN", basis)
-                                         : "the driver's parameters cannot be read; this process has CAP_SYS_ADMIN";
+    check.detail = permission.admin_only
+                       ? fmt::format("for administrators, {} = 1; this process has CAP_SYS_ADMIN", basis)
+                       : "the driver's parameters cannot be read; this process has CAP_SYS_ADMIN";
   } else if (!permission.admin_only) {
     check.status = CheckStatus::warn;
     check.detail = "unknown: the driver's parameters cannot be read and this process lacks CAP_SYS_ADMIN";
     check.remedy = remedy;
   } else if (permission.is_root) {
     check.status = CheckStatus::warn;
-    check.detail = fmt::format("for administrators, {} = 1; this process is root without CAP_SYS_ADMIN", basis);
+    check.detail =
+        fmt::format("for administrators, {} = 1; this process is root without CAP_SYS_ADMIN", basis);
     check.remedy = remedy;
   } else {
     check.status = CheckStatus::fail;
@@ -129,11 +139,13 @@ DoctorCheck check_other_tools(const std::vector<OtherTool>& tools) {
   return check;
 }
 
-DoctorCheck check_library(const char* name, const std::vector<std::string>& files, const DoctorOptions& options) {
+DoctorCheck check_library(const char* name, const std::vector<std::string>& files,
+                          const DoctorOptions& options) {
   DoctorCheck check{.name = name};
   const auto path = find_cuda_library(files, options.program);
   if (path) {
-    check.detail = fmt::format("{} {} ({})", name, library_version(name, *path).value_or("of unknown version"), *path);
+    check.detail =
+        fmt::format("{} {} ({})", name, library_version(name, *path).value_or("of unknown version"), *path);
   } else {
     check.status = CheckStatus::warn;
     check.detail = fmt::format("{} was not found", files.front());
@@ -184,9 +196,12 @@ DoctorCheck check_agent(const std::optional<std::string>& path) {
 
 std::string_view check_status_name(CheckStatus status) {
   switch (status) {
-    case CheckStatus::ok: return "ok";
-    case CheckStatus::warn: return "warn";
-    case CheckStatus::fail: return "fail";
+    case CheckStatus::ok:
+      return "ok";
+    case CheckStatus::warn:
+      return "warn";
+    case CheckStatus::fail:
+      return "fail";
   }
   return "fail";
 }
@@ -224,7 +239,8 @@ DoctorReport run_doctor(const DoctorOptions& options) {
     clocks.remedy = "it comes with the driver; in a container ask for the utility capability";
   }
   report.checks.push_back(clocks);
-  report.checks.push_back(check_library("cublas", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}, options));
+  report.checks.push_back(
+      check_library("cublas", {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}, options));
   report.checks.push_back(check_library("cudnn", {"libcudnn.so.9", "libcudnn.so"}, options));
   report.checks.push_back(check_spool(options.output_directory));
   report.checks.push_back(check_agent(agent));

@@ -37,7 +37,8 @@ std::optional<std::string> file_text(const std::string& path) {
 
 // The driver API's few stable functions and attribute numbers, declared here: cuda.h is not needed to build.
 std::string ask_cuda() {
-  nlohmann::json answer = {{"library", false}, {"problem", ""}, {"version", 0}, {"gpus", nlohmann::json::array()}};
+  nlohmann::json answer = {
+      {"library", false}, {"problem", ""}, {"version", 0}, {"gpus", nlohmann::json::array()}};
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     answer["problem"] = one_line(dlerror());
@@ -185,13 +186,16 @@ std::vector<OtherTool> probe_other_tools() {
       tools.push_back({fmt::format("{} is set to {}", name, one_line(value)), true});
     }
   }
-  const auto name_of = [](const std::string& process) { return one_line(file_text(process + "/comm").value_or("")); };
+  const auto name_of = [](const std::string& process) {
+    return one_line(file_text(process + "/comm").value_or(""));
+  };
   // Started under a tool: one of them is among the parents.
   pid_t pid = getppid();
   for (int depth = 0; pid > 1 && depth < 64; ++depth) {
     const std::string process = fmt::format("/proc/{}", pid);
     const std::string name = name_of(process);
-    for (const std::string_view tool : {"nsys", "ncu", "cuda-gdb", "compute-sanitiz", "nsys-launcher", "nv-nsight-cu-cli"}) {
+    for (const std::string_view tool :
+         {"nsys", "ncu", "cuda-gdb", "compute-sanitiz", "nsys-launcher", "nv-nsight-cu-cli"}) {
       if (name == tool) tools.push_back({fmt::format("this runs under {} (process {})", name, pid), true});
     }
     const std::string stat = file_text(process + "/stat").value_or("");
@@ -208,7 +212,8 @@ std::vector<OtherTool> probe_other_tools() {
     if (directory.find_first_not_of("0123456789") != std::string::npos) continue;
     const std::string name = name_of(entry->path().string());
     if (name == "nv-hostengine" || name == "dcgm-exporter") {
-      tools.push_back({fmt::format("{} runs (process {}) and may hold the counters", name, directory), false});
+      tools.push_back(
+          {fmt::format("{} runs (process {}) and may hold the counters", name, directory), false});
     }
   }
   return tools;

@@ -71,14 +71,16 @@ class Draft {
 
   // Without overwrite it never replaces a file, not even one made a moment ago.
   [[nodiscard]] Result<void> publish(bool overwrite) {
-    const int failed = overwrite ? rename(path_.c_str(), output_.c_str()) : link(path_.c_str(), output_.c_str());
+    const int failed =
+        overwrite ? rename(path_.c_str(), output_.c_str()) : link(path_.c_str(), output_.c_str());
     if (failed == 0) return {};
     const int error = errno;
     if (!overwrite && (error == EPERM || error == EOPNOTSUPP || error == ENOSYS)) {  // no hard links there
       if (access(output_.c_str(), F_OK) != 0 && rename(path_.c_str(), output_.c_str()) == 0) return {};
     }
     if (error == EEXIST) {
-      return Failure{ErrorKind::usage, fmt::format("{} exists: give another name, or --force to replace it", output_)};
+      return Failure{ErrorKind::usage,
+                     fmt::format("{} exists: give another name, or --force to replace it", output_)};
     }
     return Failure{ErrorKind::io, fmt::format("cannot make {}: {}", output_, std::strerror(error))};
   }
@@ -126,29 +128,31 @@ store::Run run_of(const std::optional<LaunchManifest>& manifest, const std::vect
 Failure nothing_recorded(const std::string& directory, const std::optional<LaunchManifest>& manifest,
                          const std::vector<OpenSpool>& spools, const std::string& unreadable) {
   for (const OpenSpool& each : spools) {
-    for (const auto topic : {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing,
-                             spool::Topic::kTimelineRefused}) {
+    for (const auto topic :
+         {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing, spool::Topic::kTimelineRefused}) {
       if (const MessageText* message = each.scanned.message_about(topic)) {
         return {ErrorKind::environment, message->text};
       }
     }
   }
   if (spools.empty() && !unreadable.empty()) return {ErrorKind::corrupt, unreadable};
-  std::string name = manifest && !manifest->program.empty() ? one_line(base_name(manifest->program.front()))
-                                                            : directory;
+  std::string name =
+      manifest && !manifest->program.empty() ? one_line(base_name(manifest->program.front())) : directory;
   std::string end;
   if (manifest && (manifest->exit_signal || manifest->exit_status.value_or(0) != 0)) {
     end = fmt::format(" ({})", describe_exit(manifest->exit_status, manifest->exit_signal));
   }
   if (!spools.empty()) {
-    return {ErrorKind::no_data,
-            fmt::format("{} loaded CUDA but ran no kernel{}: check that it works on the GPU and runs long enough", name,
-                        end)};
+    return {
+        ErrorKind::no_data,
+        fmt::format("{} loaded CUDA but ran no kernel{}: check that it works on the GPU and runs long enough",
+                    name, end)};
   }
-  return {ErrorKind::no_data,
-          fmt::format("{} never used CUDA{}, so there is nothing to record: check that it finds a GPU (ridgeline "
-                      "doctor), that it is not a setuid program, and that it keeps CUDA_INJECTION64_PATH",
-                      name, end)};
+  return {
+      ErrorKind::no_data,
+      fmt::format("{} never used CUDA{}, so there is nothing to record: check that it finds a GPU (ridgeline "
+                  "doctor), that it is not a setuid program, and that it keeps CUDA_INJECTION64_PATH",
+                  name, end)};
 }
 
 Result<ImportSummary> import_checked(const std::string& directory, const std::string& output,
@@ -235,16 +239,19 @@ Result<ImportSummary> import_spools(const std::string& spool_directory, const st
                                     const ImportOptions& options) {
   std::error_code code;
   if (!fs::is_directory(spool_directory, code)) {
-    return Failure{ErrorKind::usage, fmt::format("{} is no directory: name the spool directory of a recording",
-                                                 spool_directory)};
+    return Failure{
+        ErrorKind::usage,
+        fmt::format("{} is no directory: name the spool directory of a recording", spool_directory)};
   }
   if (output.empty()) return Failure{ErrorKind::usage, "the name of the capture is empty"};
   if (!options.overwrite && fs::exists(fs::symlink_status(output, code))) {
-    return Failure{ErrorKind::usage, fmt::format("{} exists: give another name, or --force to replace it", output)};
+    return Failure{ErrorKind::usage,
+                   fmt::format("{} exists: give another name, or --force to replace it", output)};
   }
   const fs::path parent = fs::path(output).parent_path();
   if (!parent.empty() && !fs::is_directory(parent, code)) {
-    return Failure{ErrorKind::usage, fmt::format("{} is no directory: make it, or write elsewhere", parent.string())};
+    return Failure{ErrorKind::usage,
+                   fmt::format("{} is no directory: make it, or write elsewhere", parent.string())};
   }
   try {
     return import_checked(spool_directory, output, options);

@@ -2,8 +2,8 @@
 // (LaunchRecord) and the kernel on the device (KernelRecord), which share a correlation id.
 //
 // Either half may come first. Memory grows with the launches whose other half has not come yet, and those are
-// given up once the program has gone on for kWindow correlation ids; graph launches are kept to the end, since
-// any number of kernels may belong to one.
+// given up once the program has gone on for kWindow correlation ids; graph launches are kept to the end,
+// since any number of kernels may belong to one.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace ridgeline::record {
 // A graph launch and the nodes of it that ran.
 struct GraphLaunch {
   spool::LaunchRecord call;
-  std::vector<std::uint64_t> nodes;      // graph node ids of its kernels; sorted when all are there
+  std::vector<std::uint64_t> nodes;        // graph node ids of its kernels; sorted when all are there
   std::int64_t first_ordinal_in_step = 0;  // of its kernels, when all are there
 };
 using GraphLaunches = std::unordered_map<std::uint32_t, GraphLaunch>;  // by correlation id

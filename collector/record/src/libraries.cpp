@@ -52,7 +52,8 @@ class Directories {
     std::error_code code;
     std::vector<fs::path> packages;
     for (const char* library : {"lib", "lib64"}) {
-      for (fs::directory_iterator python(root / library, code), end; !code && python != end; python.increment(code)) {
+      for (fs::directory_iterator python(root / library, code), end; !code && python != end;
+           python.increment(code)) {
         if (python->path().filename().string().rfind("python3", 0) != 0) continue;
         std::error_code inner;
         for (fs::directory_iterator package(python->path() / "site-packages" / "nvidia", inner);
@@ -86,7 +87,8 @@ std::vector<std::string> cached_directories() {
     if (!listing || listing->exit_status != 0) continue;
     std::istringstream lines(listing->output);
     for (std::string line; std::getline(lines, line);) {
-      const bool wanted = line.find("libcu") != std::string::npos || line.find("libnccl") != std::string::npos ||
+      const bool wanted = line.find("libcu") != std::string::npos ||
+                          line.find("libnccl") != std::string::npos ||
                           line.find("libnvidia-ml") != std::string::npos;
       const std::size_t arrow = line.find("=> ");
       if (!wanted || arrow == std::string::npos) continue;
@@ -144,7 +146,8 @@ std::vector<std::string> cuda_library_directories(const std::vector<std::string>
   std::sort(toolkits.rbegin(), toolkits.rend());
   for (const fs::path& toolkit : toolkits) directories.add_toolkit(toolkit);
   for (const std::string& directory : cached_directories()) directories.add(directory);
-  for (const char* directory : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"}) {
+  for (const char* directory :
+       {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"}) {
     directories.add(directory);
   }
   return directories.take();

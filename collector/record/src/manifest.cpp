@@ -98,8 +98,8 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
     int version = 0;
     get(json, "manifest_version", version);
     if (version < 1 || version > kManifestVersion) {
-      return Failure{ErrorKind::corrupt, fmt::format("{} is of version {}, this Ridgeline reads up to {}", path,
-                                                     version, kManifestVersion)};
+      return Failure{ErrorKind::corrupt, fmt::format("{} is of version {}, this Ridgeline reads up to {}",
+                                                     path, version, kManifestVersion)};
     }
     get(json, "program", manifest.program);
     get(json, "working_directory", manifest.working_directory);
@@ -124,7 +124,8 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
       for (const Json& entry : *ranks) manifest.ranks[entry.at("pid")] = entry.at("rank");
     }
   } catch (const Json::exception& error) {
-    return Failure{ErrorKind::corrupt, fmt::format("{} cannot be understood: {}", path, one_line(error.what()))};
+    return Failure{ErrorKind::corrupt,
+                   fmt::format("{} cannot be understood: {}", path, one_line(error.what()))};
   }
   return std::optional<LaunchManifest>(std::move(manifest));
 }

@@ -1,5 +1,6 @@
-// manifest.h: launch.json in the spool directory: what the launcher knows and the agent cannot. Written before
-// the program starts and again when it has ended, so that a dead launcher leaves enough to import from.
+// manifest.h: launch.json in the spool directory: what the launcher knows and the agent cannot. Written
+// before the program starts and again when it has ended, so that a dead launcher leaves enough to import
+// from.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct KnownLibrary {
   const char* component;
 };
 constexpr KnownLibrary kLibraries[] = {
-    {"libcublas.so", "cublas"}, {"libcublasLt.so", "cublaslt"}, {"libcudnn.so", "cudnn"},
+    {"libcublas.so", "cublas"}, {"libcublasLt.so", "cublaslt"},   {"libcudnn.so", "cudnn"},
     {"libnccl.so", "nccl"},     {"libcudart.so", "cuda_runtime"},
 };
 
@@ -35,7 +35,9 @@ Function symbol(void* library, const char* name) {
 std::string ask_library(const std::string& component, const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return "";
-  const auto decimal = [](std::size_t v) { return fmt::format("{}.{}.{}", v / 10000, v % 10000 / 100, v % 100); };
+  const auto decimal = [](std::size_t v) {
+    return fmt::format("{}.{}.{}", v / 10000, v % 10000 / 100, v % 100);
+  };
   if (component == "cublas" || component == "cublaslt") {
     const char* name = component == "cublas" ? "cublasGetProperty" : "cublasLtGetProperty";
     const auto property = symbol<int (*)(int, int*)>(library, name);
@@ -57,7 +59,9 @@ std::string ask_library(const std::string& component, const std::string& path) {
   }
   if (component == "cuda_runtime") {
     const auto version = symbol<int (*)(int*)>(library, "cudaRuntimeGetVersion");
-    return version == nullptr || version(&number) != 0 ? "" : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+    return version == nullptr || version(&number) != 0
+               ? ""
+               : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
   }
   return "";
 }

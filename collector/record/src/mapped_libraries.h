@@ -27,7 +27,8 @@ class MappedLibraries {
 
 // Version of a library of that component: by its file name, else by asking the library, else by the soname's
 // number. nullopt: none of these says anything.
-[[nodiscard]] std::optional<std::string> library_version(const std::string& component, const std::string& path);
+[[nodiscard]] std::optional<std::string> library_version(const std::string& component,
+                                                         const std::string& path);
 
 // Rank of a distributed job by the environment a process was started with.
 [[nodiscard]] std::optional<int> rank_of(pid_t pid);

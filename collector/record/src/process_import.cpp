@@ -28,16 +28,22 @@ std::optional<T> present(T value, T absent) {
 const char* copy_kind(CopyKind kind) {
   switch (kind) {
     case CopyKind::kHostToDevice:
-    case CopyKind::kHostToArray: return "HtoD";
+    case CopyKind::kHostToArray:
+      return "HtoD";
     case CopyKind::kDeviceToHost:
-    case CopyKind::kArrayToHost: return "DtoH";
+    case CopyKind::kArrayToHost:
+      return "DtoH";
     case CopyKind::kArrayToArray:
     case CopyKind::kArrayToDevice:
     case CopyKind::kDeviceToArray:
-    case CopyKind::kDeviceToDevice: return "DtoD";
-    case CopyKind::kHostToHost: return "HtoH";
-    case CopyKind::kPeerToPeer: return "PtoP";
-    case CopyKind::kUnknown: break;
+    case CopyKind::kDeviceToDevice:
+      return "DtoD";
+    case CopyKind::kHostToHost:
+      return "HtoH";
+    case CopyKind::kPeerToPeer:
+      return "PtoP";
+    case CopyKind::kUnknown:
+      break;
   }
   return "unknown";
 }
@@ -47,7 +53,8 @@ std::string version_text(const Reader& reader, const VersionRecord& record) {
   const std::int64_t n = record.number;
   switch (record.component) {
     case Component::kAgent:
-    case Component::kKernelDriver: return text;
+    case Component::kKernelDriver:
+      return text;
     case Component::kCupti: {
       const std::string path = text.empty() ? "" : " (" + text + ")";
       // 130001 is 13.0.1; older releases had a plain count.
@@ -63,11 +70,16 @@ std::string version_text(const Reader& reader, const VersionRecord& record) {
 
 const char* component_name(Component component) {
   switch (component) {
-    case Component::kAgent: return "agent";
-    case Component::kCupti: return "cupti";
-    case Component::kCudaDriver: return "cuda_driver";
-    case Component::kKernelDriver: return "driver";
-    case Component::kCudaRuntime: return "cuda_runtime";
+    case Component::kAgent:
+      return "agent";
+    case Component::kCupti:
+      return "cupti";
+    case Component::kCudaDriver:
+      return "cuda_driver";
+    case Component::kKernelDriver:
+      return "driver";
+    case Component::kCudaRuntime:
+      return "cuda_runtime";
   }
   return nullptr;
 }
@@ -76,13 +88,18 @@ const char* component_name(Component component) {
 class Rows {
  public:
   Rows(ProcessImport& import, ImportSummary& summary)
-      : in_(import), writer_(import.writer), reader_(import.reader), spool_(import.spool), summary_(summary) {}
+      : in_(import),
+        writer_(import.writer),
+        reader_(import.reader),
+        spool_(import.spool),
+        summary_(summary) {}
 
   void write() {
     plan_ = recording_plan(reader_, spool_, in_.manifest);
     write_process();
     write_versions();
-    for (const auto& [ordinal, device] : spool_.devices) device_ids_[ordinal] = in_.devices.add(reader_, device);
+    for (const auto& [ordinal, device] : spool_.devices)
+      device_ids_[ordinal] = in_.devices.add(reader_, device);
     for (const auto& [id, config] : spool_.configs) {
       config_ids_[id] = writer_.add(store::CounterConfiguration{
           .name = one_line(reader_.string_or(config.name, fmt::format("R{}", id))),
@@ -120,13 +137,15 @@ class Rows {
         words.push_back(arguments.substr(at, end - at));
         at = end + 1;
       }
-      row.command = words.empty() ? one_line(reader_.string_or(process->executable, "")) : shell_quoted(words);
+      row.command =
+          words.empty() ? one_line(reader_.string_or(process->executable, "")) : shell_quoted(words);
       row.start_ns = process->process_start_ns > 0 ? process->process_start_ns : process->start_ns;
     } else {
       row.start_ns = reader_.file_header().start_ns;
     }
     if (in_.manifest) {
-      if (auto rank = in_.manifest->ranks.find(row.pid); rank != in_.manifest->ranks.end()) row.rank = rank->second;
+      if (auto rank = in_.manifest->ranks.find(row.pid); rank != in_.manifest->ranks.end())
+        row.rank = rank->second;
     }
     if (spool_.end) row.end_ns = spool_.end->time_ns;
     process_id_ = writer_.add(row);
@@ -304,7 +323,8 @@ class Rows {
     const bool timed = has_time(record.start_ns, record.end_ns);
     row.start_ns = timed ? record.start_ns : 0;
     row.end_ns = timed ? record.end_ns : 0;
-    if (const ScannedStep* step = spool_.step_of_copy(record.correlation_id, record.start_ns, device_to_host, node)) {
+    if (const ScannedStep* step =
+            spool_.step_of_copy(record.correlation_id, record.start_ns, device_to_host, node)) {
       row.step_id = step->id;
     }
     if (node) {
@@ -379,7 +399,9 @@ class Rows {
 
   void write_activity() {
     LaunchJoin join;
-    const auto emit = [this](const KernelRecord& kernel, const LaunchRecord* call) { write_launch(kernel, call); };
+    const auto emit = [this](const KernelRecord& kernel, const LaunchRecord* call) {
+      write_launch(kernel, call);
+    };
     visit_records(reader_, in_.progress_rows, [&](const RecordView& view) {
       if (const auto* kernel = view.as<KernelRecord>()) {
         join.add(*kernel, emit);
@@ -416,18 +438,18 @@ class Rows {
 
   void write_clock(const ClockSampleRecord& clock) {
     const store::Id device = device_id(clock.device_id);
-    writer_.add(store::ClockSample{
-        .device_id = device,
-        .time_ns = clock.time_ns,
-        .sm_clock_hz = present<std::int64_t>(clock.sm_hz, 0),
-        .memory_clock_hz = present<std::int64_t>(clock.memory_hz, 0),
-        .power_mw = present<std::int64_t>(static_cast<std::int64_t>(clock.power_mw), 0),
-        .temperature_c = present(static_cast<int>(clock.temperature_celsius), 0),
-        .throttle_reasons = static_cast<std::int64_t>(clock.throttle_reasons)});
+    writer_.add(
+        store::ClockSample{.device_id = device,
+                           .time_ns = clock.time_ns,
+                           .sm_clock_hz = present<std::int64_t>(clock.sm_hz, 0),
+                           .memory_clock_hz = present<std::int64_t>(clock.memory_hz, 0),
+                           .power_mw = present<std::int64_t>(static_cast<std::int64_t>(clock.power_mw), 0),
+                           .temperature_c = present(static_cast<int>(clock.temperature_celsius), 0),
+                           .throttle_reasons = static_cast<std::int64_t>(clock.throttle_reasons)});
     // The clock that matters is the one while steps ran; without steps, any.
-    const bool in_steps = spool_.steps.empty() || (clock.time_ns >= spool_.steps.begin()->second.begin_ns &&
-                                                   clock.time_ns <= spool_.steps.rbegin()->second.end_ns.value_or(
-                                                                        INT64_MAX));
+    const bool in_steps =
+        spool_.steps.empty() || (clock.time_ns >= spool_.steps.begin()->second.begin_ns &&
+                                 clock.time_ns <= spool_.steps.rbegin()->second.end_ns.value_or(INT64_MAX));
     if (in_steps && clock.sm_hz > 0) in_.devices.add_clock(device, clock.sm_hz);
   }
 
@@ -459,8 +481,10 @@ class Rows {
         ++not_evaluated;
         return;
       }
-      writer_.add(store::LaunchMetric{
-          .launch_id = launch->second.launch_id, .metric_id = metric->second, .tier = "T2", .value = value->value});
+      writer_.add(store::LaunchMetric{.launch_id = launch->second.launch_id,
+                                      .metric_id = metric->second,
+                                      .tier = "T2",
+                                      .value = value->value});
       ++summary_.counter_values;
       row_written();
       if (value->metric_id == dram_peak_metric) {
@@ -468,9 +492,11 @@ class Rows {
                                           launch->second.duration_ns);
       }
     });
-    if (undefined > 0) say("warning", fmt::format("{} counter values name no metric and were left out", undefined));
+    if (undefined > 0)
+      say("warning", fmt::format("{} counter values name no metric and were left out", undefined));
     if (not_evaluated > 0) {
-      say("warning", fmt::format("{} counter values could not be evaluated by CUPTI and were left out", not_evaluated));
+      say("warning",
+          fmt::format("{} counter values could not be evaluated by CUPTI and were left out", not_evaluated));
     }
   }
 
@@ -483,8 +509,9 @@ class Rows {
       verdict.process_id = process_id_;
       const bool noteworthy = verdict.status != "ok" && verdict.status != "not_requested";
       // What the agent said itself is among the warnings already.
-      const bool said = std::any_of(spool_.messages.begin(), spool_.messages.end(),
-                                    [&](const MessageText& m) { return verdict.reason && m.text == *verdict.reason; });
+      const bool said =
+          std::any_of(spool_.messages.begin(), spool_.messages.end(),
+                      [&](const MessageText& m) { return verdict.reason && m.text == *verdict.reason; });
       if (noteworthy && !said && !(verdict.tier == "T2" && spool_.steps.empty())) {
         summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status,
                                                 verdict.reason.value_or("no reason given")));
@@ -495,14 +522,16 @@ class Rows {
     if (spool_.steps.empty() && kernels > 0) say("warning", no_steps_text(reader_, spool_, plan_));
     const auto& findings = reader_.diagnosis().findings;
     if (!reader_.diagnosis().intact()) {
-      say("warning", fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", pid_,
-                                 completeness.truncated_bytes, findings.empty() ? "no detail" : findings.front(),
-                                 findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
+      say("warning",
+          fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", pid_,
+                      completeness.truncated_bytes, findings.empty() ? "no detail" : findings.front(),
+                      findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
     }
     if (!spool_.end) {
-      say("warning", fmt::format("process {} did not end in order (killed, crashed or still running): the last "
-                                 "moments of it may be missing",
-                                 pid_));
+      say("warning",
+          fmt::format("process {} did not end in order (killed, crashed or still running): the last "
+                      "moments of it may be missing",
+                      pid_));
     }
   }
 
@@ -539,6 +568,8 @@ class Rows {
 
 }  // namespace
 
-void import_process(ProcessImport& import, ImportSummary& summary) { Rows(import, summary).write(); }
+void import_process(ProcessImport& import, ImportSummary& summary) {
+  Rows(import, summary).write();
+}
 
 }  // namespace ridgeline::record

@@ -20,16 +20,19 @@ namespace ridgeline::record {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {
-    "CUDA_", "CUDNN", "CUBLAS", "CUTLASS_", "NCCL_", "NVIDIA_", "NVTE_",  "NVTX_", "NVSHMEM_", "UCX_",
-    "OMP_",  "MKL_",  "KMP_",   "PYTORCH_", "TORCH", "TRITON_", "JAX_",   "XLA_",  "TF_",      "OMPI_COMM_WORLD_",
+    "CUDA_",   "CUDNN", "CUBLAS", "CUTLASS_", "NCCL_",
+    "NVIDIA_", "NVTE_", "NVTX_",  "NVSHMEM_", "UCX_",
+    "OMP_",    "MKL_",  "KMP_",   "PYTORCH_", "TORCH",
+    "TRITON_", "JAX_",  "XLA_",   "TF_",      "OMPI_COMM_WORLD_",
     "SLURM_",
 };
 constexpr std::string_view kNames[] = {
-    "LD_LIBRARY_PATH", "LD_PRELOAD", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GOMP_CPU_AFFINITY",
-    "MALLOC_ARENA_MAX", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "LD_LIBRARY_PATH",   "LD_PRELOAD",       "RANK",        "WORLD_SIZE",   "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+    "GOMP_CPU_AFFINITY", "MALLOC_ARENA_MAX", "VIRTUAL_ENV", "CONDA_PREFIX",
 };
-constexpr std::string_view kSecrets[] = {"TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE",
-                                         "ACCESS_KEY", "COOKIE", "AUTH", "JWT", "LICENSE"};
+constexpr std::string_view kSecrets[] = {"TOKEN",  "SECRET",  "PASSW",   "CREDENTIAL",
+                                         "APIKEY", "API_KEY", "PRIVATE", "ACCESS_KEY",
+                                         "COOKIE", "AUTH",    "JWT",     "LICENSE"};
 
 bool is_relevant(std::string_view name) {
   const bool wanted =
@@ -48,7 +51,8 @@ std::string without_password(std::string_view value) {
   if (scheme == std::string_view::npos) return std::string(value);
   const std::size_t at = value.find('@', scheme + 3);
   const std::size_t colon = value.find(':', scheme + 3);
-  if (at == std::string_view::npos || colon == std::string_view::npos || colon > at) return std::string(value);
+  if (at == std::string_view::npos || colon == std::string_view::npos || colon > at)
+    return std::string(value);
   return std::string(value.substr(0, colon + 1)) + "***" + std::string(value.substr(at));
 }
 
@@ -83,8 +87,9 @@ WorkingTree working_tree(const std::string& directory) {
                        });
   if (!is_hash) return tree;
   tree.commit = std::move(commit);
-  const auto status = run_and_capture({"git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"},
-                                      std::chrono::seconds(30), directory);
+  const auto status =
+      run_and_capture({"git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"},
+                      std::chrono::seconds(30), directory);
   if (status && status->exit_status == 0) tree.dirty = !status->output.empty();
   return tree;
 }

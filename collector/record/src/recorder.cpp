@@ -35,7 +35,9 @@ constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 // How long processes that the program left behind may take to end once it has ended.
 constexpr auto kStragglerGrace = std::chrono::seconds(3);
 
-Failure usage(std::string message) { return {ErrorKind::usage, std::move(message)}; }
+Failure usage(std::string message) {
+  return {ErrorKind::usage, std::move(message)};
+}
 
 std::int64_t now_ns() {
   timespec now{};
@@ -55,7 +57,8 @@ Result<void> check_options(const RecordOptions& options) {
   }
   for (const std::string& tier : options.tiers) {
     if (tier == "T1" || tier == "T3") return usage(fmt::format("tier {} is not in this version", tier));
-    if (tier != "T0" && tier != "T2") return usage(fmt::format("no such tier: {} (there are T0 and T2)", one_line(tier)));
+    if (tier != "T0" && tier != "T2")
+      return usage(fmt::format("no such tier: {} (there are T0 and T2)", one_line(tier)));
   }
   if (std::find(options.tiers.begin(), options.tiers.end(), "T0") == options.tiers.end()) {
     return usage("tier T0, the timeline, cannot be left out: the counters of T2 join it");
@@ -63,8 +66,8 @@ Result<void> check_options(const RecordOptions& options) {
   if (options.schedule.phases.empty()) return usage("the schedule is empty");
   if (options.step_range.empty()) return usage("the name of the step range is empty");
   if (options.counter_configurations.size() > variables::kMaxConfigs) {
-    return usage(fmt::format("{} counter configurations, at most {} are possible", options.counter_configurations.size(),
-                             variables::kMaxConfigs));
+    return usage(fmt::format("{} counter configurations, at most {} are possible",
+                             options.counter_configurations.size(), variables::kMaxConfigs));
   }
   for (const auto& metrics : options.counter_configurations) {
     if (metrics.empty()) return usage("a counter configuration names no metric");
@@ -99,7 +102,8 @@ Result<void> check_output(const std::string& output, bool overwrite) {
   const std::string probe = fmt::format("{}.{}.probe", output, getpid());
   const int file = open(probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) {
-    return Failure{ErrorKind::io, fmt::format("cannot write in {}: {}", parent.string(), std::strerror(errno))};
+    return Failure{ErrorKind::io,
+                   fmt::format("cannot write in {}: {}", parent.string(), std::strerror(errno))};
   }
   close(file);
   unlink(probe.c_str());
@@ -110,15 +114,17 @@ Result<void> check_other_tools() {
   for (const char* name : {kCudaInjection, kNvtxInjection}) {
     const char* value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
-    return Failure{ErrorKind::environment,
-                   fmt::format("{} is set to {}: another profiler is at work, and CUDA takes one at a time; unset it",
-                               name, one_line(value))};
+    return Failure{
+        ErrorKind::environment,
+        fmt::format("{} is set to {}: another profiler is at work, and CUDA takes one at a time; unset it",
+                    name, one_line(value))};
   }
   return {};
 }
 
 std::vector<std::string> program_environment(const RecordOptions& options, const std::string& spool,
-                                             const std::string& agent, const std::optional<std::string>& cupti) {
+                                             const std::string& agent,
+                                             const std::optional<std::string>& cupti) {
   // What is set for the program takes the place of what was there; the agent's tuning variables pass through.
   const auto replaced = [](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
@@ -159,7 +165,10 @@ std::string free_name(const std::string& name) {
 class Recording {
  public:
   Recording(const RecordOptions& options, std::string output, SpoolDirectory spool, LaunchManifest manifest)
-      : options_(options), output_(std::move(output)), spool_(std::move(spool)), manifest_(std::move(manifest)) {}
+      : options_(options),
+        output_(std::move(output)),
+        spool_(std::move(spool)),
+        manifest_(std::move(manifest)) {}
 
   Result<RecordSummary> run(const std::string& agent, const std::optional<std::string>& cupti) {
     if (Result<void> written = write_manifest(spool_.path(), manifest_); !written.ok()) {
@@ -200,7 +209,8 @@ class Recording {
   }
   void warn(std::string text) { manifest_.warnings.push_back(std::move(text)); }
 
-  // Libraries come and processes appear as the program goes on: looked at often in the beginning, then seldom.
+  // Libraries come and processes appear as the program goes on: looked at often in the beginning, then
+  // seldom.
   void look_at_processes(pid_t program) {
     std::vector<pid_t> pids = spool_.pids();
     pids.push_back(program);
@@ -240,21 +250,25 @@ class Recording {
       running = spool_.running_pids();
     }
     for (const pid_t pid : running) {
-      warn(fmt::format("process {} still ran when the program had ended: what it did after that is not recorded", pid));
+      warn(fmt::format(
+          "process {} still ran when the program had ended: what it did after that is not recorded", pid));
     }
   }
 
   Result<RecordSummary> import() {
     ImportOptions import_options;
     import_options.overwrite = options_.overwrite;
-    import_options.progress = [this](const ImportProgress& progress) { tell(RecordStage::importing, progress); };
+    import_options.progress = [this](const ImportProgress& progress) {
+      tell(RecordStage::importing, progress);
+    };
     tell(RecordStage::importing);
     std::string name = output_;
     std::string taken;
     for (int attempt = 0;; ++attempt) {
       // Somebody may have made that file while the program ran; the recording is worth another name.
       if (!options_.overwrite) name = free_name(output_);
-      if (name != output_) taken = fmt::format("{} was made by somebody else meanwhile: this capture is {}", output_, name);
+      if (name != output_)
+        taken = fmt::format("{} was made by somebody else meanwhile: this capture is {}", output_, name);
       Result<ImportSummary> imported = import_spools(spool_.path(), name, import_options);
       if (imported.ok()) {
         summary_.import = std::move(imported).value();
@@ -282,7 +296,8 @@ class Recording {
     if (hopeless && !options_.keep_spool) {
       spool_.remove();
     } else {
-      failure.message += fmt::format("; the spool is kept, try: ridgeline import {}", shell_quoted({spool_.path()}));
+      failure.message +=
+          fmt::format("; the spool is kept, try: ridgeline import {}", shell_quoted({spool_.path()}));
     }
     return failure;
   }
@@ -302,17 +317,20 @@ class Recording {
 Result<RecordSummary> record(const RecordOptions& options) {
   if (Result<void> checked = check_options(options); !checked.ok()) return checked.failure();
   std::error_code code;
-  const std::string output =
-      fs::absolute(options.output.value_or(default_output_name(options.program)), code).lexically_normal().string();
+  const std::string output = fs::absolute(options.output.value_or(default_output_name(options.program)), code)
+                                 .lexically_normal()
+                                 .string();
   if (Result<void> checked = check_output(output, options.overwrite); !checked.ok()) return checked.failure();
   if (Result<void> checked = check_other_tools(); !checked.ok()) return checked.failure();
 
-  const std::optional<std::string> agent = options.agent_library ? options.agent_library : find_agent_library();
+  const std::optional<std::string> agent =
+      options.agent_library ? options.agent_library : find_agent_library();
   if (!agent || access(agent->c_str(), R_OK) != 0) {
-    return Failure{ErrorKind::environment,
-                   fmt::format("the agent library {} is not there: build Ridgeline where the CUDA toolkit with CUPTI "
-                               "is installed (see ridgeline doctor)",
-                               agent.value_or("libridgeline_agent.so"))};
+    return Failure{
+        ErrorKind::environment,
+        fmt::format("the agent library {} is not there: build Ridgeline where the CUDA toolkit with CUPTI "
+                    "is installed (see ridgeline doctor)",
+                    agent.value_or("libridgeline_agent.so"))};
   }
   const std::string agent_path = fs::absolute(*agent, code).string();
   const std::optional<std::string> cupti =

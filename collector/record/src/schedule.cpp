@@ -9,9 +9,12 @@ namespace ridgeline::record {
 
 std::string_view phase_name(Phase phase) {
   switch (phase) {
-    case Phase::warmup: return "warmup";
-    case Phase::timeline: return "timeline";
-    case Phase::replay: return "replay";
+    case Phase::warmup:
+      return "warmup";
+    case Phase::timeline:
+      return "timeline";
+    case Phase::replay:
+      return "replay";
   }
   return "unknown";
 }
@@ -28,12 +31,15 @@ Result<Schedule> Schedule::parse(std::string_view text) {
   const auto usage = [](std::string message) { return Failure{ErrorKind::usage, std::move(message)}; };
   constexpr const char* example = "write it like warmup=10,timeline=20,replay=8";
   switch (error) {
-    case spool::ScheduleError::kNone: break;
-    case spool::ScheduleError::kEmpty: return usage(fmt::format("the schedule is empty: {}", example));
+    case spool::ScheduleError::kNone:
+      break;
+    case spool::ScheduleError::kEmpty:
+      return usage(fmt::format("the schedule is empty: {}", example));
     case spool::ScheduleError::kSyntax:
       return usage(fmt::format("schedule: \"{}\" is not phase=steps: {}", part, example));
     case spool::ScheduleError::kUnknownPhase:
-      return usage(fmt::format("schedule: \"{}\" names no phase; the phases are warmup, timeline and replay", part));
+      return usage(
+          fmt::format("schedule: \"{}\" names no phase; the phases are warmup, timeline and replay", part));
     case spool::ScheduleError::kBadCount:
       return usage(fmt::format("schedule: \"{}\" needs a whole number of steps, 1 to {}", part,
                                spool::kMaxScheduleSteps));
@@ -43,11 +49,18 @@ Result<Schedule> Schedule::parse(std::string_view text) {
   Schedule schedule;
   for (std::size_t i = 0; i < parsed.phase_count; ++i) {
     switch (parsed.phases[i].phase) {
-      case spool::Phase::kWarmup: schedule.phases.push_back({Phase::warmup, parsed.phases[i].steps}); break;
-      case spool::Phase::kTimeline: schedule.phases.push_back({Phase::timeline, parsed.phases[i].steps}); break;
-      case spool::Phase::kReplay: schedule.phases.push_back({Phase::replay, parsed.phases[i].steps}); break;
+      case spool::Phase::kWarmup:
+        schedule.phases.push_back({Phase::warmup, parsed.phases[i].steps});
+        break;
+      case spool::Phase::kTimeline:
+        schedule.phases.push_back({Phase::timeline, parsed.phases[i].steps});
+        break;
+      case spool::Phase::kReplay:
+        schedule.phases.push_back({Phase::replay, parsed.phases[i].steps});
+        break;
       case spool::Phase::kSample:
-        return usage("schedule: the phase \"sample\" (in-situ sampling) is not in this version; leave it out");
+        return usage(
+            "schedule: the phase \"sample\" (in-situ sampling) is not in this version; leave it out");
     }
   }
   return schedule;

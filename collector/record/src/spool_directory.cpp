@@ -39,13 +39,15 @@ int make_in(const fs::path& parent, const std::string& stem, std::string& made) 
 
 }  // namespace
 
-Result<SpoolDirectory> SpoolDirectory::create(const std::string& parent, const std::string& stem, bool fall_back) {
+Result<SpoolDirectory> SpoolDirectory::create(const std::string& parent, const std::string& stem,
+                                              bool fall_back) {
   std::error_code code;
   const fs::path wanted = (fs::absolute(parent.empty() ? "." : parent, code) / "").lexically_normal();
   std::string made;
   const int error = make_in(wanted, stem, made);
   if (error == 0) return SpoolDirectory(made);
-  std::string message = fmt::format("cannot make a spool directory in {}: {}", wanted.string(), std::strerror(error));
+  std::string message =
+      fmt::format("cannot make a spool directory in {}: {}", wanted.string(), std::strerror(error));
   if (fall_back) {
     const char* temporary = std::getenv("TMPDIR");
     const fs::path second = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";

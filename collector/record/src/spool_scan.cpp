@@ -131,9 +131,11 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
           step->first_correlation_id = std::min(step->first_correlation_id, call->correlation_id);
           step->last_correlation_id = std::max(step->last_correlation_id, call->correlation_id);
           if (call->step_ordinal != kNoStep && !step->graph_calls.empty()) {
-            const auto later = std::upper_bound(
-                step->graph_calls.begin(), step->graph_calls.end(), call->correlation_id,
-                [](std::uint32_t id, const ScannedStep::GraphCall& graph) { return id < graph.correlation_id; });
+            const auto later =
+                std::upper_bound(step->graph_calls.begin(), step->graph_calls.end(), call->correlation_id,
+                                 [](std::uint32_t id, const ScannedStep::GraphCall& graph) {
+                                   return id < graph.correlation_id;
+                                 });
             if (later != step->graph_calls.end()) {
               later->next_position = std::max(later->next_position, call->step_ordinal + 1);
             }
@@ -178,7 +180,8 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
                                 (copy->header.flags & kGraphNode) != 0),
              copy->start_ns, copy->end_ns);
     } else if (const auto* set = view.as<MemsetRecord>()) {
-      extend(spool.step_of_copy(set->correlation_id, set->start_ns, false, (set->header.flags & kGraphNode) != 0),
+      extend(spool.step_of_copy(set->correlation_id, set->start_ns, false,
+                                (set->header.flags & kGraphNode) != 0),
              set->start_ns, set->end_ns);
     } else if (const auto* value = view.as<CounterValueRecord>()) {
       const auto found = spool.steps.find(value->step_index);
@@ -230,8 +233,8 @@ std::int64_t ScannedSpool::ordinal_in_step(const ScannedStep& step, std::uint32_
   return position + (later == step.graph_calls.begin() ? 0 : std::prev(later)->kernels_until_here);
 }
 
-ScannedStep* ScannedSpool::step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns, bool device_to_host,
-                                        bool graph_node) {
+ScannedStep* ScannedSpool::step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns,
+                                        bool device_to_host, bool graph_node) {
   const auto step_at = [&](std::uint32_t index) -> ScannedStep* {
     const auto found = steps.find(index);
     return found == steps.end() ? nullptr : &found->second;
@@ -247,7 +250,8 @@ ScannedStep* ScannedSpool::step_of_copy(std::uint32_t correlation_id, std::int64
   if (next == steps_by_correlation_.begin()) return begun ? following : nullptr;
   ScannedStep* const step = step_at(std::prev(next)->second);
   if (correlation_id <= step->last_correlation_id) return step;
-  // Behind the step's last launch and before the next step's first. A result read back belongs to what made it.
+  // Behind the step's last launch and before the next step's first. A result read back belongs to what made
+  // it.
   if (begun) return device_to_host ? step : following;
   // Of this step while the host was in its range, or if it was queued behind its kernels.
   constexpr std::int64_t kQueueGapNs = 100'000;

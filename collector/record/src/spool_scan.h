@@ -36,15 +36,15 @@ struct ScannedStep {
   std::uint32_t config_id = 0;
   std::optional<spool::CounterStepRecord> counters;
 
-  std::int64_t launches_seen = 0;     // calls that expect one kernel
+  std::int64_t launches_seen = 0;  // calls that expect one kernel
   std::int64_t launches_without_kernel() const { return launches_seen - kernel_records; }
-  std::int64_t kernel_records = 0;    // of those
+  std::int64_t kernel_records = 0;                       // of those
   std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // kernels, then copies too
   std::int64_t kernel_end_ns = 0;                        // kernels only
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
-  // The agent numbers kernel launches only: a graph launch has no position, but its kernels take places in the
-  // capture. By order of launch: correlation id, position of the next kernel launch, kernels of this and all
-  // earlier graph launches of the step.
+  // The agent numbers kernel launches only: a graph launch has no position, but its kernels take places in
+  // the capture. By order of launch: correlation id, position of the next kernel launch, kernels of this and
+  // all earlier graph launches of the step.
   struct GraphCall {
     std::uint32_t correlation_id = 0;
     std::uint32_t next_position = 0;
@@ -53,9 +53,9 @@ struct ScannedStep {
   std::vector<GraphCall> graph_calls;
 
   std::unordered_map<std::uint32_t, ReplayLaunch> replay;  // by position; replay steps only
-  std::int64_t counter_values = 0;                          // joined
-  std::int64_t unjoined_values = 0;                         // no kernel record at that position
-  std::string mismatch;                                     // "" or the first contradiction
+  std::int64_t counter_values = 0;                         // joined
+  std::int64_t unjoined_values = 0;                        // no kernel record at that position
+  std::string mismatch;                                    // "" or the first contradiction
 
   store::Id id = 0;  // the capture's, once written
 
@@ -122,7 +122,8 @@ using OffsetProgress = std::function<void(std::uint64_t)>;
 // All throw Error(io) if the spool can no longer be read.
 [[nodiscard]] ScannedSpool scan_definitions(const spool::Reader& reader, const OffsetProgress& progress);
 void scan_launches(const spool::Reader& reader, ScannedSpool& spool, const OffsetProgress& progress);
-void scan_copies_and_counters(const spool::Reader& reader, ScannedSpool& spool, const OffsetProgress& progress);
+void scan_copies_and_counters(const spool::Reader& reader, ScannedSpool& spool,
+                              const OffsetProgress& progress);
 
 // Visits every record; reports progress and turns a failed read into Error(io).
 void visit_records(const spool::Reader& reader, const OffsetProgress& progress,

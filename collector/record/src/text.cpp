@@ -4,7 +4,8 @@ namespace ridgeline::record {
 
 namespace {
 
-// Length of the UTF-8 sequence at the begin of `text`; 0 if it is not one (overlong, surrogate, out of range).
+// Length of the UTF-8 sequence at the begin of `text`; 0 if it is not one (overlong, surrogate, out of
+// range).
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {

@@ -18,18 +18,20 @@ RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& sp
     plan.step_range = one_line(reader.string_or(spool.process->step_range, ""));
   }
   if (plan.schedule.empty()) {
-    plan.schedule = manifest && !manifest->schedule.empty() ? manifest->schedule
-                                                            : spool::environment::kDefaultSchedule;
+    plan.schedule =
+        manifest && !manifest->schedule.empty() ? manifest->schedule : spool::environment::kDefaultSchedule;
   }
   if (plan.step_range.empty()) {
     plan.step_range = manifest && !manifest->step_range.empty() ? manifest->step_range
                                                                 : spool::environment::kDefaultStepRange;
   }
   spool::StepSchedule schedule;
-  if (spool::parse_schedule(plan.schedule.data(), plan.schedule.size(), &schedule) == spool::ScheduleError::kNone) {
+  if (spool::parse_schedule(plan.schedule.data(), plan.schedule.size(), &schedule) ==
+      spool::ScheduleError::kNone) {
     plan.total_steps = schedule.total_steps();
     plan.replay_requested = schedule.has(spool::Phase::kReplay);
-    for (std::size_t i = 0; i < schedule.phase_count && schedule.phases[i].phase != spool::Phase::kReplay; ++i) {
+    for (std::size_t i = 0; i < schedule.phase_count && schedule.phases[i].phase != spool::Phase::kReplay;
+         ++i) {
       plan.first_replay_step += schedule.phases[i].steps;
     }
   }
@@ -65,10 +67,14 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
 std::string phase_of(const ScannedStep& step, const RecordingPlan& plan) {
   if (plan.total_steps > 0 && step.index >= plan.total_steps) return "after";
   switch (step.phase) {
-    case spool::Phase::kWarmup: return "warmup";
-    case spool::Phase::kTimeline: return "timeline";
-    case spool::Phase::kSample: return "sample";
-    case spool::Phase::kReplay: return "replay";
+    case spool::Phase::kWarmup:
+      return "warmup";
+    case spool::Phase::kTimeline:
+      return "timeline";
+    case spool::Phase::kSample:
+      return "sample";
+    case spool::Phase::kReplay:
+      return "replay";
   }
   return "after";
 }
@@ -88,8 +94,9 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
   } else if (!step.end_ns) {
     judge("interrupted", "the recording ended inside this step");
   } else if (!spool.end && step.launches_without_kernel() > 0) {
-    judge("interrupted", fmt::format("the program was killed before {} of {} kernel records of this step arrived",
-                                     step.launches_without_kernel(), step.launches_seen));
+    judge("interrupted",
+          fmt::format("the program was killed before {} of {} kernel records of this step arrived",
+                      step.launches_without_kernel(), step.launches_seen));
   } else if (step.is_replay() && !step.counters && plan.replay_requested) {
     const MessageText* refused = spool.message_about(spool::Topic::kCountersRefused);
     if (refused == nullptr) refused = spool.message_about(spool::Topic::kReplay);
@@ -103,10 +110,11 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
                                              const ReplayOutcome& replay) {
   std::vector<store::TierStatus> verdicts;
   const auto add = [&](const char* tier, const char* status, std::string reason) {
-    verdicts.push_back({.process_id = 0,
-                        .tier = tier,
-                        .status = status,
-                        .reason = reason.empty() ? std::nullopt : std::optional<std::string>(std::move(reason))});
+    verdicts.push_back(
+        {.process_id = 0,
+         .tier = tier,
+         .status = status,
+         .reason = reason.empty() ? std::nullopt : std::optional<std::string>(std::move(reason))});
   };
 
   const MessageText* missing = spool.message_about(spool::Topic::kCuptiMissing);
@@ -142,26 +150,30 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
     if (replay.steps > 0 && replay.ok == replay.steps && replay.unjoined_values == 0) {
       add("T2", "ok", "");
     } else if (replay.ok > 0 && replay.ok == replay.steps) {
-      add("T2", "partial", fmt::format("{} counter values belong to launches without a kernel record and were left out",
-                                       replay.unjoined_values));
+      add("T2", "partial",
+          fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                      replay.unjoined_values));
     } else if (replay.ok > 0) {
-      add("T2", "partial", fmt::format("{} of {} replay steps gave counters; the first that did not: {}", replay.ok,
-                                       replay.steps, replay.first_reason));
+      add("T2", "partial",
+          fmt::format("{} of {} replay steps gave counters; the first that did not: {}", replay.ok,
+                      replay.steps, replay.first_reason));
     } else if (counters != nullptr) {
       add("T2", "refused", counters->text);
     } else if (missing != nullptr) {
       add("T2", "failed", missing->text);
     } else if (spool.steps.empty()) {
       add("T2", "failed",
-          nvtx != nullptr ? nvtx->text
-                          : fmt::format("no NVTX range named \"{}\" was seen: name the program's step range with "
-                                        "--step-range",
-                                        plan.step_range));
+          nvtx != nullptr
+              ? nvtx->text
+              : fmt::format("no NVTX range named \"{}\" was seen: name the program's step range with "
+                            "--step-range",
+                            plan.step_range));
     } else if (replay.steps == 0) {
       add("T2", "failed",
-          fmt::format("the program ended after {} steps and replay begins with step {}: run more steps or shorten "
-                      "the schedule",
-                      spool.steps.rbegin()->first + 1, plan.first_replay_step));
+          fmt::format(
+              "the program ended after {} steps and replay begins with step {}: run more steps or shorten "
+              "the schedule",
+              spool.steps.rbegin()->first + 1, plan.first_replay_step));
     } else {
       add("T2", "failed",
           fmt::format("none of {} replay steps gave counters: {}", replay.steps, replay.first_reason));
@@ -185,9 +197,11 @@ std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool
                         one_line(reader.string_or(definition->second.name, "?")), count);
   }
   return fmt::format(
-      "no NVTX range named \"{}\" was seen, so there are no steps and no counters (tier T2): mark the steps of the "
+      "no NVTX range named \"{}\" was seen, so there are no steps and no counters (tier T2): mark the steps "
+      "of the "
       "program with such a range, or name its own with --step-range; {}",
-      plan.step_range, seen.empty() ? "the program opened no range at all" : "outermost ranges seen: " + seen);
+      plan.step_range,
+      seen.empty() ? "the program opened no range at all" : "outermost ranges seen: " + seen);
 }
 
 }  // namespace ridgeline::record

@@ -16,7 +16,7 @@ struct RecordingPlan {
   std::string schedule;
   std::string step_range;
   bool replay_requested = true;
-  std::uint64_t total_steps = 0;         // of the schedule; 0: it could not be understood
+  std::uint64_t total_steps = 0;  // of the schedule; 0: it could not be understood
   std::uint64_t first_replay_step = 0;
 };
 [[nodiscard]] RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& spool,
@@ -40,7 +40,8 @@ struct ReplayOutcome {
 };
 
 // T0 to T3, without process id.
-[[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
+[[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool,
+                                                           const RecordingPlan& plan,
                                                            const store::Completeness& completeness,
                                                            const ReplayOutcome& replay);
 

@@ -13,7 +13,7 @@ enum class CheckStatus { ok, warn, fail };
 [[nodiscard]] std::string_view check_status_name(CheckStatus status);  // "ok", "warn", "fail"
 
 struct DoctorCheck {
-  std::string name;    // gpu, driver, cupti, counters, other_tools, nvml, cublas, cudnn, spool, agent
+  std::string name;  // gpu, driver, cupti, counters, other_tools, nvml, cublas, cudnn, spool, agent
   CheckStatus status = CheckStatus::ok;
   std::string detail;  // one line: what was found, and what that rests on
   std::string remedy;  // one line: what to do; empty if ok
@@ -26,16 +26,16 @@ struct TierForecast {
 };
 
 struct DoctorOptions {
-  std::string output_directory = ".";           // where captures and spools would go
-  std::vector<std::string> program;             // the program meant, if known: its Python's CUPTI is looked at
-  std::optional<std::string> agent_library;     // default: find_agent_library()
-  std::optional<std::string> cupti_library;     // default: find_cupti_library()
+  std::string output_directory = ".";        // where captures and spools would go
+  std::vector<std::string> program;          // the program meant, if known: its Python's CUPTI is looked at
+  std::optional<std::string> agent_library;  // default: find_agent_library()
+  std::optional<std::string> cupti_library;  // default: find_cupti_library()
 };
 
 struct DoctorReport {
   std::vector<DoctorCheck> checks;
   std::vector<TierForecast> tiers;
-  std::string overall;  // one line: which tiers will work
+  std::string overall;                       // one line: which tiers will work
   [[nodiscard]] CheckStatus status() const;  // the worst of the checks
   [[nodiscard]] bool can_record() const;     // T0 is available
 };

@@ -11,7 +11,7 @@
 namespace ridgeline::record {
 
 struct ImportProgress {
-  std::uint64_t done_bytes = 0;   // of all passes over all spools
+  std::uint64_t done_bytes = 0;  // of all passes over all spools
   std::uint64_t total_bytes = 0;
 };
 
@@ -24,11 +24,11 @@ struct ImportOptions {
 struct ImportSummary {
   std::string capture_path;
   std::int64_t processes = 0;
-  std::int64_t launches = 0;          // kernel executions
-  std::int64_t launches_seen = 0;     // kernel launches on the host, graph launches not counted
+  std::int64_t launches = 0;       // kernel executions
+  std::int64_t launches_seen = 0;  // kernel launches on the host, graph launches not counted
   std::int64_t steps = 0;
-  std::int64_t timeline_steps = 0;    // status ok
-  std::int64_t replay_steps = 0;      // status ok
+  std::int64_t timeline_steps = 0;  // status ok
+  std::int64_t replay_steps = 0;    // status ok
   std::int64_t counter_values = 0;
   std::vector<std::string> warnings;  // one line each: what is missing from the capture and why
 };
@@ -38,7 +38,8 @@ struct ImportSummary {
 // The spools are left as they are, whatever happens. The capture appears under its name when it is whole.
 // Failures: usage (no such directory; output exists), no_data (no spool, or no kernel in any of them: the
 // message says why), environment (the agent could not record: its own words), io.
-[[nodiscard]] Result<ImportSummary> import_spools(const std::string& spool_directory, const std::string& output,
+[[nodiscard]] Result<ImportSummary> import_spools(const std::string& spool_directory,
+                                                  const std::string& output,
                                                   const ImportOptions& options = {});
 
 // The output name the recording was started with, from the launch manifest; "" if there is none.

@@ -30,18 +30,18 @@ struct RecordProgress {
 };
 
 struct RecordOptions {
-  std::vector<std::string> program;               // argv; [0] is looked up in PATH if it has no slash
-  std::optional<std::string> output;              // default: default_output_name() in the current directory
-  bool overwrite = false;                         // replace an existing output
+  std::vector<std::string> program;   // argv; [0] is looked up in PATH if it has no slash
+  std::optional<std::string> output;  // default: default_output_name() in the current directory
+  bool overwrite = false;             // replace an existing output
   Schedule schedule = Schedule::defaults();
-  std::string step_range = "step";                // NVTX range that makes a step
-  std::vector<std::string> tiers = {"T0", "T2"};  // T0 must be among them
+  std::string step_range = "step";                               // NVTX range that makes a step
+  std::vector<std::string> tiers = {"T0", "T2"};                 // T0 must be among them
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
-  std::optional<std::string> working_directory;   // the program's; default: the current one
-  std::optional<std::string> spool_parent;        // default: the output's directory, else TMPDIR
+  std::optional<std::string> working_directory;                  // the program's; default: the current one
+  std::optional<std::string> spool_parent;  // default: the output's directory, else TMPDIR
   bool keep_spool = false;
-  std::optional<std::string> agent_library;       // default: find_agent_library()
-  std::optional<std::string> cupti_library;       // default: find_cupti_library()
+  std::optional<std::string> agent_library;             // default: find_agent_library()
+  std::optional<std::string> cupti_library;             // default: find_cupti_library()
   std::function<void(const RecordProgress&)> progress;  // may be empty; from the calling thread
 };
 
