@@ -1,33 +1,10 @@
-#include <cmath>
-#include <limits>
-
 #include "record_testing.h"
 
 namespace ridgeline::record::testing {
 namespace {
 
 using spool::CopyKind;
-using spool::CounterStatus;
 using spool::Phase;
-
-class Importer : public ::testing::Test {
- protected:
-  store::Capture import() {
-    Result<ImportSummary> imported = import_spools(directory_.path(), output_);
-    if (!imported.ok()) throw std::runtime_error(imported.failure().message);
-    summary_ = std::move(imported).value();
-    return open_capture(output_);
-  }
-  bool warned(const std::string& part) const {
-    for (const std::string& warning : summary_.warnings) {
-      if (warning.find(part) != std::string::npos) return true;
-    }
-    return false;
-  }
-  TemporaryDirectory directory_;
-  std::string output_ = directory_ / "out.ridge";
-  ImportSummary summary_;
-};
 
 TEST_F(Importer, complete_run_arrives_whole) {
   FakeSpool spool(directory_.path());
@@ -229,104 +206,6 @@ TEST_F(Importer, failed_and_captured_calls_expect_no_kernel) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
 }
 
-struct CounterCase {
-  const char* name;
-  void (*fill)(FakeSpool&);
-  const char* status;  // of the replay step
-  const char* reason;  // part of it; "" if ok
-  int values;          // that reach the capture
-  const char* tier;    // status of T2
-};
-
-void replay_step(FakeSpool& spool) {
-  spool.config(1, "R1");
-  spool.metric(1, "dram__bytes_read.sum");
-  spool.begin_step(0, Phase::kReplay, 1);
-  for (int i = 0; i < 3; ++i) spool.launch();
-  spool.end_step();
-}
-
-const CounterCase kCounterCases[] = {
-    {"ok",
-     [](FakeSpool& s) {
-       replay_step(s);
-       for (std::uint32_t i = 0; i < 3; ++i) s.counter_value(0, i, 1, 5);
-       s.counter_step(0, CounterStatus::kOk);
-     },
-     "ok", "", 3, "ok"},
-    {"agent_saw_a_mismatch",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.counter_step(0, CounterStatus::kMismatch, "launch 2 differs");
-     },
-     "mismatch", "launch 2 differs", 0, "failed"},
-    {"other_kernel_at_a_position",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.counter_value(0, 0, 1, 5);
-       s.counter_value(0, 1, 1, 5, 3);
-       s.counter_step(0, CounterStatus::kOk);
-     },
-     "mismatch", "launch 1", 0, "failed"},
-    {"other_grid_at_a_position",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.counter_value(0, 2, 1, 5, 0, 999);
-       s.counter_step(0, CounterStatus::kOk);
-     },
-     "mismatch", "grid 999x1x1", 0, "failed"},
-    {"cupti_refused",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.counter_step(0, CounterStatus::kFailed, "ranges were lost");
-     },
-     "failed", "ranges were lost", 0, "failed"},
-    {"no_permission",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, "counters refused: run as root");
-     },
-     "failed", "counters refused: run as root", 0, "refused"},
-    {"program_ended_before_the_counters_were_read", [](FakeSpool& s) { replay_step(s); }, "failed",
-     "before they were read", 0, "failed"},
-    {"values_that_are_no_number_or_name_no_metric_are_left_out",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.counter_value(0, 0, 1, std::numeric_limits<double>::quiet_NaN());
-       s.counter_value(0, 1, 77, 5);
-       s.counter_value(0, 2, 1, 5);
-       s.counter_step(0, CounterStatus::kOk);
-     },
-     "ok", "", 1, "ok"},
-    {"values_without_a_launch_make_the_tier_partial",
-     [](FakeSpool& s) {
-       replay_step(s);
-       s.counter_value(0, 2, 1, 5);
-       s.counter_value(0, 9, 1, 5);
-       s.counter_step(0, CounterStatus::kOk);
-     },
-     "ok", "", 1, "partial"},
-};
-
-class Counters : public Importer, public ::testing::WithParamInterface<CounterCase> {};
-
-TEST_P(Counters, are_judged) {
-  FakeSpool spool(directory_.path());
-  GetParam().fill(spool);
-  spool.completeness();
-  spool.end();
-  const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT status FROM step"), GetParam().status);
-  EXPECT_NE(scalar(capture, "SELECT coalesce(reason, '') FROM step").find(GetParam().reason),
-            std::string::npos)
-      << scalar(capture, "SELECT reason FROM step");
-  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), std::to_string(GetParam().values));
-  EXPECT_EQ(summary_.counter_values, GetParam().values);
-  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), GetParam().tier);
-}
-INSTANTIATE_TEST_SUITE_P(Importer, Counters, ::testing::ValuesIn(kCounterCases),
-                         [](const auto& each) { return std::string(each.param.name); });
-
 TEST_F(Importer, too_few_steps_for_replay_are_named) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t i = 0; i < 2; ++i) {
@@ -407,27 +286,6 @@ TEST_F(Importer, steps_of_a_killed_program_without_their_kernels_are_not_ok) {
   EXPECT_EQ(scalar(capture, "SELECT reason FROM step WHERE step_index = 1"),
             "the program was killed before 1 of 2 kernel records of this step arrived");
   EXPECT_EQ(summary_.timeline_steps, 1);
-}
-
-TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
-  FakeSpool spool(directory_.path());
-  spool.config(1, "R1");
-  spool.metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");
-  spool.begin_step(0, Phase::kReplay, 1);
-  for (int i = 0; i < 4; ++i) spool.launch();
-  const auto call = spool.call();
-  spool.put(call);
-  auto kernel = spool.kernel_of(call);
-  kernel.end_ns = kernel.start_ns + 500'000;
-  spool.put(kernel);
-  spool.end_step();
-  for (std::uint32_t i = 0; i < 4; ++i) spool.counter_value(0, i, 2, 4.7e12);
-  spool.counter_value(0, 4, 2, 4.81e12);
-  spool.counter_step(0, CounterStatus::kOk);
-  spool.completeness();
-  spool.end();
-  EXPECT_EQ(scalar(import(), "SELECT CAST(value AS INTEGER) FROM device_peak WHERE source = 'counter'"),
-            "4810000000000");
 }
 
 TEST_F(Importer, truncated_spool_gives_what_is_there) {

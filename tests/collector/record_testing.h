@@ -350,4 +350,24 @@ inline std::string scalar(const store::Capture& capture, const std::string& sql)
   return "NULL";
 }
 
+// Imports a directory of fabricated spools.
+class Importer : public ::testing::Test {
+ protected:
+  store::Capture import() {
+    Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+    if (!imported.ok()) throw std::runtime_error(imported.failure().message);
+    summary_ = std::move(imported).value();
+    return open_capture(output_);
+  }
+  bool warned(const std::string& part) const {
+    for (const std::string& warning : summary_.warnings) {
+      if (warning.find(part) != std::string::npos) return true;
+    }
+    return false;
+  }
+  TemporaryDirectory directory_;
+  std::string output_ = directory_ / "out.ridge";
+  ImportSummary summary_;
+};
+
 }  // namespace ridgeline::record::testing
