@@ -242,6 +242,18 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
   EXPECT_FALSE(has(u.findings, "pipes.tensor_only"));
 }
 
+// The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can do.
+TEST(Utilisation, APercentageOfTheSparsePeakIsNoPipe) {
+  FabricatedModel f =
+      one_launch({{kRead, 1e6},
+                  {kWritten, 0},
+                  {kDuration, 100e3},
+                  {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 46}});
+  const auto u = run(f.done());
+  EXPECT_FALSE(u.launches[0].compute_utilisation.has_value());
+  EXPECT_FALSE(u.launches[0].reason.empty());
+}
+
 TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
   // 50e9 operations in 100 µs = 500 TFLOP/s of 1000.
   FabricatedModel f =
