@@ -37,11 +37,14 @@ Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, 
   if (!document.is_object() || document.value("format", Json()) != "ridgeline.budget") {
     return wrong(name, "not a budget file: it needs \"format\": \"ridgeline.budget\"");
   }
-  if (document.value("version", Json()) != 1) return wrong(name, "unknown version: this Ridgeline reads \"version\": 1");
+  if (document.value("version", Json()) != 1)
+    return wrong(name, "unknown version: this Ridgeline reads \"version\": 1");
   for (const auto& [key, value] : document.items()) {
-    if (key != "format" && key != "version" && key != "kernels") return wrong(name, fmt::format("unknown field \"{}\"", key));
+    if (key != "format" && key != "version" && key != "kernels")
+      return wrong(name, fmt::format("unknown field \"{}\"", key));
   }
-  if (!document.contains("kernels") || !document["kernels"].is_array()) return wrong(name, "\"kernels\" must be a list");
+  if (!document.contains("kernels") || !document["kernels"].is_array())
+    return wrong(name, "\"kernels\" must be a list");
 
   std::vector<analyzer::KernelBudget> budgets;
   for (const Json& entry : document["kernels"]) {
@@ -68,7 +71,8 @@ Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, 
       if (!good) return wrong(name, fmt::format("{}: \"{}\" has no usable value", where, key));
     }
     if (budget.kernel.empty()) return wrong(name, where + ": \"kernel\" is missing");
-    if (budget.reason.empty()) return wrong(name, where + ": \"reason\" is missing: say why this kernel has a budget of its own");
+    if (budget.reason.empty())
+      return wrong(name, where + ": \"reason\" is missing: say why this kernel has a budget of its own");
     if (!budget.min_utilisation_ratio && !budget.max_time_ns && !budget.max_dram_bytes) {
       return wrong(name, where + ": give min_utilisation_ratio, max_time_ns or max_dram_bytes");
     }
@@ -87,7 +91,8 @@ Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path)
     file.setstate(std::ios::badbit);
   }
   if (!file || file.bad()) {
-    return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, std::strerror(errno != 0 ? errno : EIO))};
+    return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path,
+                                              std::strerror(errno != 0 ? errno : EIO))};
   }
   if (text.size() > kLargest_bytes) return wrong(path, "larger than a budget file can be");
   return parse_budget(text, path);

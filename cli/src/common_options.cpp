@@ -15,10 +15,14 @@ void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
       ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT");
   if (with_rows) {
-    app.add_option("--columns", options.columns, "Columns, comma-separated; docs/json.md lists them")->type_name("KEYS");
-    app.add_option("--top", options.top, "Print the first N rows")->check(CLI::Validator(CLI::PositiveNumber).description(""))->type_name("N");
+    app.add_option("--columns", options.columns, "Columns, comma-separated; docs/json.md lists them")
+        ->type_name("KEYS");
+    app.add_option("--top", options.top, "Print the first N rows")
+        ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+        ->type_name("N");
   }
-  app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")->type_name("FILE");
+  app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")
+      ->type_name("FILE");
 }
 
 reports::DocumentOptions document_options(const PrintOptions& options) {
@@ -47,17 +51,21 @@ void print(const PrintOptions& options, std::string_view document) {
 
 void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("CAPTURE", arguments.capture, "Capture file (*.ridge)")->required()->type_name("");
-  app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")->type_name("RATIO");
+  app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")
+      ->type_name("RATIO");
   app.add_option("--stretch", arguments.stretch, "Stretch goal (default 0.85)")->type_name("RATIO");
   app.add_option("--step", arguments.step, "Analyse this step; default: the median timeline step")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("INDEX");
-  app.add_option("--process", arguments.process, "Analyse this process (id from `info`); default: the busiest")
+  app.add_option("--process", arguments.process,
+                 "Analyse this process (id from `info`); default: the busiest")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("ID");
-  app.add_option("--dram-peak", arguments.dram_peak, "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
+  app.add_option("--dram-peak", arguments.dram_peak,
+                 "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
       ->type_name("SOURCE");
-  app.add_option("--compute-peak", arguments.compute_peak, "Source of the compute roof: clock, spec, measured (default clock)")
+  app.add_option("--compute-peak", arguments.compute_peak,
+                 "Source of the compute roof: clock, spec, measured (default clock)")
       ->type_name("SOURCE");
 }
 
@@ -72,7 +80,9 @@ double parse_ratio(const std::string& option, const std::string& text) {
   const char* end = digits.data() + digits.size();
   const auto [at, error] = std::from_chars(digits.data(), end, value);
   if (error != std::errc() || at != end || !std::isfinite(value) || value <= 0 || value * scale > 1.0) {
-    throw Error(ErrorKind::usage, fmt::format("{}: '{}' is not a ratio: give a number above 0 and up to 1, or up to 100%", option, text));
+    throw Error(ErrorKind::usage,
+                fmt::format("{}: '{}' is not a ratio: give a number above 0 and up to 1, or up to 100%",
+                            option, text));
   }
   return value * scale;
 }
@@ -82,8 +92,9 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   const double target = parse_ratio("--target", arguments.target);
   const double stretch = parse_ratio("--stretch", arguments.stretch);
   if (stretch < target) {
-    throw Error(ErrorKind::usage, fmt::format("--stretch {} is below --target {}: give a stretch goal at or above the target",
-                                              arguments.stretch, arguments.target));
+    throw Error(ErrorKind::usage,
+                fmt::format("--stretch {} is below --target {}: give a stretch goal at or above the target",
+                            arguments.stretch, arguments.target));
   }
   options.rank.target = options.targets.target = target;
   options.rank.stretch = options.targets.stretch = stretch;
@@ -94,7 +105,9 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   return options;
 }
 
-store::Capture open_capture(const std::string& path) { return store::Capture::open(path).value(); }
+store::Capture open_capture(const std::string& path) {
+  return store::Capture::open(path).value();
+}
 
 Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options) {
   Analysed out;

@@ -16,7 +16,8 @@ namespace ridgeline::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 fine; 1 target missed; 2 usage; 3 no or too little data, or not a capture; 4 environment; 5 internal.";
+    "Exit codes: 0 fine; 1 target missed; 2 usage; 3 no or too little data, or not a capture; 4 environment; "
+    "5 internal.";
 
 int usage_error(const CLI::App& program, const CLI::ParseError& error) {
   std::string verb;
@@ -44,13 +45,21 @@ int run(int argc, char** argv) {
     }
   }
 
-  CLI::App program("Ridgeline: which GPU kernels cost a training step the most, against 70 % and 85 % of peak.", "ridgeline");
+  CLI::App program(
+      "Ridgeline: which GPU kernels cost a training step the most, against 70 % and 85 % of peak.",
+      "ridgeline");
   program.set_version_flag("--version", std::string("ridgeline ") + reports::kVersion);
   program.require_subcommand(1);
   program.footer(kFooter);
-  const std::vector<Verb> verbs = {
-      add_record(program, command), add_doctor(program, command), add_info(program),   add_rank(program), add_check(program),
-      add_steps(program),           add_report(program),          add_import(program), add_sql(program)};
+  const std::vector<Verb> verbs = {add_record(program, command),
+                                   add_doctor(program, command),
+                                   add_info(program),
+                                   add_rank(program),
+                                   add_check(program),
+                                   add_steps(program),
+                                   add_report(program),
+                                   add_import(program),
+                                   add_sql(program)};
 
   std::string name;
   try {

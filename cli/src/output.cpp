@@ -49,7 +49,8 @@ reports::TextStyle standard_output_style() {
   if (const char* columns = std::getenv("COLUMNS")) {
     int value = 0;
     const char* end = columns + std::strlen(columns);
-    if (const auto [at, error] = std::from_chars(columns, end, value); error == std::errc() && at == end && value > 0) {
+    if (const auto [at, error] = std::from_chars(columns, end, value);
+        error == std::errc() && at == end && value > 0) {
       style.columns = value;
     }
   }
@@ -61,7 +62,9 @@ reports::TextStyle standard_output_style() {
   return style;
 }
 
-bool standard_error_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+bool standard_error_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
 
 void write_standard_output(std::string_view text) {
   // Ignored only here: a program that `record` starts must inherit the default.
@@ -74,7 +77,8 @@ void write_standard_output(std::string_view text) {
 }
 
 void write_message(std::string_view verb, std::string_view message) {
-  const std::string line = fmt::format("ridgeline{}{}: {}\n", verb.empty() ? "" : " ", verb, reports::terminal_safe(message));
+  const std::string line =
+      fmt::format("ridgeline{}{}: {}\n", verb.empty() ? "" : " ", verb, reports::terminal_safe(message));
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   (void)write_all(STDERR_FILENO, line);  // nowhere is left to complain to
   std::signal(SIGPIPE, before);
@@ -82,7 +86,8 @@ void write_message(std::string_view verb, std::string_view message) {
 
 void write_file(const std::string& path, std::string_view text) {
   const auto fail = [&](int error) {
-    throw Error(ErrorKind::io, fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
+    throw Error(ErrorKind::io,
+                fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
   };
   struct stat status {};
   // A device or a pipe cannot be replaced by renaming; a symbolic link should be written through.

@@ -9,7 +9,9 @@
 namespace ridgeline::cli {
 
 ProgressLine::ProgressLine() : enabled_(standard_error_is_terminal()) {}
-ProgressLine::~ProgressLine() { clear(); }
+ProgressLine::~ProgressLine() {
+  clear();
+}
 
 void ProgressLine::show(const std::string& text) {
   if (!enabled_) return;

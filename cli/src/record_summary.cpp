@@ -15,7 +15,8 @@ namespace {
 
 // A path as it must be typed in a shell.
 std::string shell_quoted(const std::string& text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -38,11 +39,15 @@ std::string steps_by_phase(const analyzer::Model& model) {
     if (found->second.second > 0) text += fmt::format(" ({} not ok)", found->second.second);
   }
   const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
-  return text.empty() ? fmt::format("none: no NVTX range '{}' was seen, the whole recording counts as one step", range) : text;
+  return text.empty()
+             ? fmt::format("none: no NVTX range '{}' was seen, the whole recording counts as one step", range)
+             : text;
 }
 
 std::string launches_text(const analyzer::Model& model) {
-  if (model.completeness.empty()) return reports::counted(static_cast<std::int64_t>(model.launches.size()), "record") + "; how many launches there were is not known";
+  if (model.completeness.empty())
+    return reports::counted(static_cast<std::int64_t>(model.launches.size()), "record") +
+           "; how many launches there were is not known";
   store::Completeness sum;
   for (const store::Completeness& c : model.completeness) {
     sum.launches_seen += c.launches_seen;
@@ -51,11 +56,14 @@ std::string launches_text(const analyzer::Model& model) {
     sum.dropped_records += c.dropped_records + c.lost_spool_records;
     sum.zero_timestamps += c.zero_timestamps;
   }
-  std::string text = fmt::format("{} seen {} {} recorded", reports::integer(sum.launches_seen),
-                                 sum.launches_seen == sum.kernel_records ? "=" : "≠", reports::integer(sum.kernel_records));
-  if (sum.graph_kernel_records > 0) text += fmt::format(", and {} in CUDA graphs", reports::integer(sum.graph_kernel_records));
+  std::string text =
+      fmt::format("{} seen {} {} recorded", reports::integer(sum.launches_seen),
+                  sum.launches_seen == sum.kernel_records ? "=" : "≠", reports::integer(sum.kernel_records));
+  if (sum.graph_kernel_records > 0)
+    text += fmt::format(", and {} in CUDA graphs", reports::integer(sum.graph_kernel_records));
   if (sum.dropped_records > 0) text += fmt::format(", {} dropped", reports::integer(sum.dropped_records));
-  if (sum.zero_timestamps > 0) text += fmt::format(", {} without a timestamp", reports::integer(sum.zero_timestamps));
+  if (sum.zero_timestamps > 0)
+    text += fmt::format(", {} without a timestamp", reports::integer(sum.zero_timestamps));
   return text;
 }
 
@@ -82,11 +90,13 @@ std::string capture_summary(const std::string& capture_path, const reports::Text
         value += c;
         if (c == '\n') value += std::string(12, ' ');
       }
-      out += "  " + reports::styled(fmt::format("{:<8}", label), reports::Style::dim, style.colour) + "  " + value + "\n";
+      out += "  " + reports::styled(fmt::format("{:<8}", label), reports::Style::dim, style.colour) + "  " +
+             value + "\n";
     };
     std::error_code error;
     const auto size = std::filesystem::file_size(capture_path, error);
-    line("capture", capture_path + (error ? "" : " (" + reports::bytes_text(static_cast<double>(size)) + ")"));
+    line("capture",
+         capture_path + (error ? "" : " (" + reports::bytes_text(static_cast<double>(size)) + ")"));
     line("steps", steps_by_phase(model));
     line("launches", launches_text(model));
     line("tiers", tiers_text(model));

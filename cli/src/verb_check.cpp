@@ -16,12 +16,17 @@ Verb add_check(CLI::App& program) {
     bool all = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("check", "Check the kernels of one step against the targets: exit 0 met, 1 missed, 3 not enough data");
+  CLI::App* app = program.add_subcommand(
+      "check", "Check the kernels of one step against the targets: exit 0 met, 1 missed, 3 not enough data");
   add_analysis_options(*app, options->analysis);
-  app->add_option("--min-share", options->min_share, "Judge kernels of at least this share of the step (default 0.005)")->type_name("RATIO");
+  app->add_option("--min-share", options->min_share,
+                  "Judge kernels of at least this share of the step (default 0.005)")
+      ->type_name("RATIO");
   app->add_option("--max-unmeasured", options->max_unmeasured,
-                  "Kernel time without a utilisation that is let pass (default 0.10)")->type_name("RATIO");
-  app->add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")->type_name("FILE");
+                  "Kernel time without a utilisation that is let pass (default 0.10)")
+      ->type_name("RATIO");
+  app->add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")
+      ->type_name("FILE");
   app->add_flag("--all", options->all, "Also list the kernels below --min-share");
   add_print_options(*app, options->print);
   return {app, [options] {
@@ -34,7 +39,8 @@ Verb add_check(CLI::App& program) {
             analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
             if (!options->budget.empty()) analysis.targets.budgets = read_budget(options->budget).value();
             const Analysed done = analyse(options->analysis.capture, analysis);
-            print(options->print, reports::check_document(done.model, done.analysis, options->all, document_options(options->print)));
+            print(options->print, reports::check_document(done.model, done.analysis, options->all,
+                                                          document_options(options->print)));
             return analyzer::exit_code(done.analysis.check.overall);
           }};
 }

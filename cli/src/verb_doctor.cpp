@@ -15,7 +15,9 @@ namespace {
 using reports::Style;
 
 Style style_of(record::CheckStatus status) {
-  return status == record::CheckStatus::ok ? Style::good : status == record::CheckStatus::warn ? Style::fair : Style::bad;
+  return status == record::CheckStatus::ok     ? Style::good
+         : status == record::CheckStatus::warn ? Style::fair
+                                               : Style::bad;
 }
 
 reports::Table checks_table(const record::DoctorReport& report) {
@@ -25,9 +27,10 @@ reports::Table checks_table(const record::DoctorReport& report) {
                    {"detail", "found", "", reports::Align::left, reports::Elide::end, 24, 0, true},
                    {"remedy", "what to do", "", reports::Align::left, reports::Elide::end, 24, 1, true}};
   for (const record::DoctorCheck& check : report.checks) {
-    table.rows.push_back({reports::Cell::of_text(check.name),
-                          reports::Cell::of_text(std::string(check_status_name(check.status)), style_of(check.status)),
-                          reports::Cell::of_text(check.detail), reports::Cell::of_text(check.remedy)});
+    table.rows.push_back(
+        {reports::Cell::of_text(check.name),
+         reports::Cell::of_text(std::string(check_status_name(check.status)), style_of(check.status)),
+         reports::Cell::of_text(check.detail), reports::Cell::of_text(check.remedy)});
   }
   return table;
 }
@@ -55,7 +58,8 @@ std::string doctor_text(const record::DoctorReport& report, const reports::TextS
   }
   out += "\n";
   for (const record::TierForecast& tier : report.tiers) {
-    out += reports::styled(fmt::format("{:<5}", tier.available ? "yes" : "no"), tier.available ? Style::good : Style::bad, style.colour) +
+    out += reports::styled(fmt::format("{:<5}", tier.available ? "yes" : "no"),
+                           tier.available ? Style::good : Style::bad, style.colour) +
            fmt::format(" {:<{}}  ", "tier " + tier.tier, width) + hanging(tier.reason);
   }
   return out + "\n" + reports::wrapped(reports::terminal_safe(report.overall), style.columns) + "\n";
@@ -69,10 +73,13 @@ Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
     std::string directory = ".";
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("doctor", "Say what a recording on this machine can measure: exit 4 if nothing");
-  app->add_option("--directory", options->directory, "Where captures would go (default: here)")->type_name("DIR");
+  CLI::App* app =
+      program.add_subcommand("doctor", "Say what a recording on this machine can measure: exit 4 if nothing");
+  app->add_option("--directory", options->directory, "Where captures would go (default: here)")
+      ->type_name("DIR");
   add_print_options(*app, options->print, false);
-  app->footer("ridgeline doctor [OPTIONS] [-- PROGRAM ARGS...]   also looks at the CUPTI of that program's Python");
+  app->footer(
+      "ridgeline doctor [OPTIONS] [-- PROGRAM ARGS...]   also looks at the CUPTI of that program's Python");
   return {app, [options, &command] {
             record::DoctorOptions doctor;
             doctor.output_directory = options->directory;
@@ -80,8 +87,12 @@ Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
             const record::DoctorReport report = record::run_doctor(doctor);
             const reports::DocumentOptions how = document_options(options->print);
             switch (how.format) {
-              case reports::Format::csv: print(options->print, reports::render_csv(checks_table(report))); break;
-              case reports::Format::markdown: print(options->print, reports::render_markdown(checks_table(report))); break;
+              case reports::Format::csv:
+                print(options->print, reports::render_csv(checks_table(report)));
+                break;
+              case reports::Format::markdown:
+                print(options->print, reports::render_markdown(checks_table(report)));
+                break;
               case reports::Format::json: {
                 nlohmann::ordered_json out = reports::json_document("ridgeline.doctor");
                 out["can_record"] = report.can_record();
@@ -96,7 +107,9 @@ Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
                 print(options->print, reports::json_text(out));
                 break;
               }
-              case reports::Format::text: print(options->print, doctor_text(report, how.text)); break;
+              case reports::Format::text:
+                print(options->print, doctor_text(report, how.text));
+                break;
             }
             return report.can_record() ? 0 : exit_code(ErrorKind::environment);
           }};

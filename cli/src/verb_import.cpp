@@ -20,16 +20,23 @@ Verb add_import(CLI::App& program) {
     bool quiet = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("import", "Make a capture of a spool directory that an interrupted recording left");
-  app->add_option("SPOOL_DIR", options->spool, "The spool directory; it is left as it is")->required()->type_name("");
-  app->add_option("-o,--output", options->output, "Capture to write (default: the one the recording was started with)")->type_name("FILE");
+  CLI::App* app = program.add_subcommand(
+      "import", "Make a capture of a spool directory that an interrupted recording left");
+  app->add_option("SPOOL_DIR", options->spool, "The spool directory; it is left as it is")
+      ->required()
+      ->type_name("");
+  app->add_option("-o,--output", options->output,
+                  "Capture to write (default: the one the recording was started with)")
+      ->type_name("FILE");
   app->add_flag("-f,--force", options->force, "Replace an existing capture");
   app->add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
   return {app, [options] {
             std::string output = options->output;
             if (output.empty()) output = record::planned_output(options->spool);
             if (output.empty()) {
-              throw Error(ErrorKind::usage, fmt::format("{} does not say what the capture was to be called: give -o FILE", options->spool));
+              throw Error(ErrorKind::usage,
+                          fmt::format("{} does not say what the capture was to be called: give -o FILE",
+                                      options->spool));
             }
             ProgressLine line;
             record::ImportOptions how;
@@ -44,9 +51,11 @@ Verb add_import(CLI::App& program) {
             auto result = record::import_spools(options->spool, output, how);
             line.clear();
             const record::ImportSummary summary = std::move(result).value();
-            for (const std::string& warning : summary.warnings) write_message("import", "warning: " + warning);
+            for (const std::string& warning : summary.warnings)
+              write_message("import", "warning: " + warning);
             if (!options->quiet) {
-              write_standard_output("Imported " + options->spool + ".\n" + capture_summary(summary.capture_path, standard_output_style()));
+              write_standard_output("Imported " + options->spool + ".\n" +
+                                    capture_summary(summary.capture_path, standard_output_style()));
             }
             return 0;
           }};

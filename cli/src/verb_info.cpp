@@ -11,13 +11,15 @@ Verb add_info(CLI::App& program) {
     PrintOptions print;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("info", "Show what was recorded: run, devices, versions, tiers, completeness");
+  CLI::App* app =
+      program.add_subcommand("info", "Show what was recorded: run, devices, versions, tiers, completeness");
   app->add_option("CAPTURE", options->capture, "Capture file (*.ridge)")->required()->type_name("");
   add_print_options(*app, options->print, false);
   return {app, [options] {
             const store::Capture capture = open_capture(options->capture);
             const analyzer::Model model = analyzer::load_model(capture);
-            print(options->print, reports::info_document(model, capture.row_counts(), document_options(options->print)));
+            print(options->print,
+                  reports::info_document(model, capture.row_counts(), document_options(options->print)));
             return 0;
           }};
 }

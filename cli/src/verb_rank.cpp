@@ -14,17 +14,21 @@ Verb add_rank(CLI::App& program) {
     std::string by = "kernel";
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("rank", "Rank the kernels of one step by what they cost against the targets");
+  CLI::App* app =
+      program.add_subcommand("rank", "Rank the kernels of one step by what they cost against the targets");
   add_analysis_options(*app, options->analysis);
-  app->add_option("--by", options->by,
-                  "What makes a row: kernel, kernel-grid, family, class, op (NVTX range) or launch (default kernel)")
+  app->add_option(
+         "--by", options->by,
+         "What makes a row: kernel, kernel-grid, family, class, op (NVTX range) or launch (default kernel)")
       ->type_name("KEY");
   add_print_options(*app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
-            analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path : analyzer::parse_rank_key(options->by).value();
+            analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path
+                                                    : analyzer::parse_rank_key(options->by).value();
             const Analysed done = analyse(options->analysis.capture, analysis);
-            print(options->print, reports::ranking_document(done.model, done.analysis, document_options(options->print)));
+            print(options->print,
+                  reports::ranking_document(done.model, done.analysis, document_options(options->print)));
             return 0;
           }};
 }

@@ -23,9 +23,11 @@ std::string progress_text(const record::RecordProgress& progress) {
     }
     case record::RecordStage::starting:
     case record::RecordStage::running:
-    case record::RecordStage::done: break;
+    case record::RecordStage::done:
+      break;
   }
-  return fmt::format("ridgeline: recording, {}, {}", reports::time_text(elapsed_ns), reports::bytes_text(static_cast<double>(progress.spool_bytes)));
+  return fmt::format("ridgeline: recording, {}, {}", reports::time_text(elapsed_ns),
+                     reports::bytes_text(static_cast<double>(progress.spool_bytes)));
 }
 
 }  // namespace
@@ -45,26 +47,36 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     bool quiet = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("record", "Run a program and record its kernels: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
-  app->add_option("-o,--output", options->output, "Capture to write (default PROGRAM-DATE-TIME.ridge)")->type_name("FILE");
+  CLI::App* app = program.add_subcommand(
+      "record", "Run a program and record its kernels: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
+  app->add_option("-o,--output", options->output, "Capture to write (default PROGRAM-DATE-TIME.ridge)")
+      ->type_name("FILE");
   app->add_flag("-f,--force", options->force, "Replace an existing capture");
   app->add_option("--schedule", options->schedule,
-                  "Steps by phase (default " + record::Schedule::defaults().text() + "); recording ends with it, the program goes on")
+                  "Steps by phase (default " + record::Schedule::defaults().text() +
+                      "); recording ends with it, the program goes on")
       ->type_name("PHASES");
-  app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")->type_name("NAME");
-  app->add_option("--tiers", options->tiers, "T0 timeline, T2 counters by step replay (default T0,T2)")->type_name("LIST");
+  app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")
+      ->type_name("NAME");
+  app->add_option("--tiers", options->tiers, "T0 timeline, T2 counters by step replay (default T0,T2)")
+      ->type_name("LIST");
   app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
-  app->add_option("--spool-directory", options->spool_directory, "Where the spool goes while recording (default: beside the capture)")
+  app->add_option("--spool-directory", options->spool_directory,
+                  "Where the spool goes while recording (default: beside the capture)")
       ->type_name("DIR");
   app->add_flag("--keep-spool", options->keep_spool, "Keep the spool after the capture is made");
-  app->add_option("--agent", options->agent, "The agent's library, if not beside this program")->type_name("FILE");
+  app->add_option("--agent", options->agent, "The agent's library, if not beside this program")
+      ->type_name("FILE");
   app->add_option("--cupti", options->cupti, "The CUPTI library to use")->type_name("FILE");
   app->add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
-  app->footer("The program's output and exit status stay its own; a program that fails leaves a capture of what it did until then.\n"
-              "Exit status: the program's if it failed, else 0; ridgeline's own errors as in docs/cli.md.");
+  app->footer(
+      "The program's output and exit status stay its own; a program that fails leaves a capture of what it "
+      "did until then.\n"
+      "Exit status: the program's if it failed, else 0; ridgeline's own errors as in docs/cli.md.");
   return {app, [options, &command] {
             if (command.empty()) {
-              throw Error(ErrorKind::usage, "no program to record: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
+              throw Error(ErrorKind::usage,
+                          "no program to record: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
             }
             record::RecordOptions how;
             how.program = command;
@@ -93,15 +105,19 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             auto result = record::record(how);
             line.clear();
             const record::RecordSummary summary = std::move(result).value();
-            for (const std::string& warning : summary.warnings) write_message("record", "warning: " + warning);
+            for (const std::string& warning : summary.warnings)
+              write_message("record", "warning: " + warning);
             const bool failed = summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0;
             if (failed) {
-              write_message("record", fmt::format("the program ended with {}: the capture holds what it did until then",
-                                                  record::describe_exit(summary.exit_status, summary.exit_signal)));
+              write_message("record",
+                            fmt::format("the program ended with {}: the capture holds what it did until then",
+                                        record::describe_exit(summary.exit_status, summary.exit_signal)));
             }
             if (!options->quiet) {
               reports::TextStyle style = standard_output_style();
-              std::string text = fmt::format("\nRecorded {} of the program.\n", reports::time_text(static_cast<double>(summary.duration.count()) * 1e6));
+              std::string text =
+                  fmt::format("\nRecorded {} of the program.\n",
+                              reports::time_text(static_cast<double>(summary.duration.count()) * 1e6));
               text += capture_summary(summary.capture_path, style);
               if (summary.spool_directory) text += "  spool     " + *summary.spool_directory + "\n";
               write_standard_output(text);

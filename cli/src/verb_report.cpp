@@ -16,25 +16,29 @@ Verb add_report(CLI::App& program) {
     std::string output;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("report", "Write a report: ranking, accounting, verdict, roofline, every launch");
+  CLI::App* app = program.add_subcommand(
+      "report", "Write a report: ranking, accounting, verdict, roofline, every launch");
   add_analysis_options(*app, options->analysis);
   app->add_option("--format", options->format, "What to write (default html)")
       ->check(CLI::IsMember({"html", "markdown", "json"}))
       ->type_name("FORMAT");
-  app->add_option("-o,--output", options->output, "File to write, - for the standard output (default report.html; markdown and json: -)")
+  app->add_option("-o,--output", options->output,
+                  "File to write, - for the standard output (default report.html; markdown and json: -)")
       ->type_name("FILE");
   return {app, [options] {
             const Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
-            const std::string document = options->format == "html"       ? reports::html_report(done.model, done.analysis)
-                                         : options->format == "markdown" ? reports::markdown_report(done.model, done.analysis)
-                                                                         : reports::json_report(done.model, done.analysis);
+            const std::string document =
+                options->format == "html"       ? reports::html_report(done.model, done.analysis)
+                : options->format == "markdown" ? reports::markdown_report(done.model, done.analysis)
+                                                : reports::json_report(done.model, done.analysis);
             std::string output = options->output;
             if (output.empty()) output = options->format == "html" ? "report.html" : "-";
             if (output == "-") {
               write_standard_output(document);
             } else {
               write_file(output, document);
-              write_standard_output(fmt::format("Wrote {} ({}).\n", output, reports::bytes_text(static_cast<double>(document.size()))));
+              write_standard_output(fmt::format("Wrote {} ({}).\n", output,
+                                                reports::bytes_text(static_cast<double>(document.size()))));
             }
             return 0;
           }};

@@ -18,7 +18,8 @@ Verb add_sql(CLI::App& program) {
     bool schema = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("sql", "Run one SELECT over a capture; --schema lists the documented views");
+  CLI::App* app =
+      program.add_subcommand("sql", "Run one SELECT over a capture; --schema lists the documented views");
   app->add_option("CAPTURE", options->capture, "Capture file (*.ridge)")->type_name("");
   app->add_option("SELECT", options->query, "The query, quoted as one argument")->type_name("");
   app->add_flag("--schema", options->schema, "Print the views, each column with its meaning");
@@ -34,8 +35,9 @@ Verb add_sql(CLI::App& program) {
               return 0;
             }
             if (options->capture.empty() || options->query.empty()) {
-              throw Error(ErrorKind::usage, "give a capture and a query: ridgeline sql FILE.ridge \"SELECT * FROM v_rank\"; "
-                                            "ridgeline sql --schema lists the views");
+              throw Error(ErrorKind::usage,
+                          "give a capture and a query: ridgeline sql FILE.ridge \"SELECT * FROM v_rank\"; "
+                          "ridgeline sql --schema lists the views");
             }
             const store::Capture capture = open_capture(options->capture);
             const bool all = options->max_rows == 0;
@@ -43,13 +45,16 @@ Verb add_sql(CLI::App& program) {
             const std::size_t limit = static_cast<std::size_t>(options->max_rows);
             auto result = capture.query(options->query, all ? SIZE_MAX : limit + 1);
             if (!result.ok() && result.failure().kind == ErrorKind::internal) {
-              // A query can also fail while it runs (VACUUM, an overflow in abs()): the query's fault, not ours.
-              throw Error(ErrorKind::usage, fmt::format("SQL: {}: only a SELECT over the capture is possible", result.failure().message));
+              // A query can also fail while it runs (VACUUM, an overflow in abs()): the query's fault, not
+              // ours.
+              throw Error(ErrorKind::usage, fmt::format("SQL: {}: only a SELECT over the capture is possible",
+                                                        result.failure().message));
             }
             store::Capture::Table table = std::move(result).value();
             const bool truncated = !all && table.rows.size() > limit;
             if (truncated) table.rows.resize(limit);
-            print(options->print, reports::query_document(table, truncated, document_options(options->print)));
+            print(options->print,
+                  reports::query_document(table, truncated, document_options(options->print)));
             if (truncated && options->print.format != "text") {
               write_message("sql", fmt::format("stopped after {} rows: --max-rows 0 prints all", limit));
             }

@@ -11,12 +11,14 @@ Verb add_steps(CLI::App& program) {
     PrintOptions print;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("steps", "List the steps and account for the time of one: kernels, copies, gaps");
+  CLI::App* app = program.add_subcommand(
+      "steps", "List the steps and account for the time of one: kernels, copies, gaps");
   add_analysis_options(*app, options->analysis);
   add_print_options(*app, options->print);
   return {app, [options] {
             const Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
-            print(options->print, reports::steps_document(done.model, done.analysis, document_options(options->print)));
+            print(options->print,
+                  reports::steps_document(done.model, done.analysis, document_options(options->print)));
             return 0;
           }};
 }

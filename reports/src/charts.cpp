@@ -16,10 +16,11 @@
 namespace ridgeline::reports {
 
 std::string class_css(const std::string& kernel_class) {
-  constexpr std::array<std::string_view, 10> kKnown = {"gemm",      "attention",     "normalisation", "elementwise",
-                                                       "reduction", "copy",          "communication", "optimiser",
-                                                       "embedding", "classifier"};
-  return std::find(kKnown.begin(), kKnown.end(), kernel_class) != kKnown.end() ? "k-" + kernel_class : "k-other";
+  constexpr std::array<std::string_view, 10> kKnown = {
+      "gemm", "attention",     "normalisation", "elementwise", "reduction",
+      "copy", "communication", "optimiser",     "embedding",   "classifier"};
+  return std::find(kKnown.begin(), kKnown.end(), kernel_class) != kKnown.end() ? "k-" + kernel_class
+                                                                               : "k-other";
 }
 
 std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const std::string& label) {
@@ -42,11 +43,13 @@ std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const Share& share = *shown[i];
     const double width = std::max(share.ns, 0.0) * scale;
-    const std::string value = fmt::format("{} ms · {}", milliseconds(share.ns), percent_text(share.ns / whole_ns));
+    const std::string value =
+        fmt::format("{} ms · {}", milliseconds(share.ns), percent_text(share.ns / whole_ns));
     svg.rect(x, 0, width, kBarHeight, share.css, share.label + ": " + value);
     // A label only where it fits: about 7.2 units a character.
     const double needs = 7.2 * display_width(share.label) + 16;
-    if (width > needs) svg.text(x + width / 2, kBarHeight / 2 + 4.5, share.label, "on-bar", Svg::Anchor::middle);
+    if (width > needs)
+      svg.text(x + width / 2, kBarHeight / 2 + 4.5, share.label, "on-bar", Svg::Anchor::middle);
     x += width;
 
     const double column = static_cast<double>(i % kLegendColumns);
@@ -85,8 +88,9 @@ std::vector<Share> class_shares(const analyzer::Ranking& by_class) {
 std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
   std::vector<std::size_t> order(ranking.rows.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return ranking.rows[a].time_ns > ranking.rows[b].time_ns; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return ranking.rows[a].time_ns > ranking.rows[b].time_ns;
+  });
   if (order.size() > rows) order.resize(rows);
   if (order.empty() || ranking.rows[order.front()].time_ns <= 0) return "";
 
@@ -98,7 +102,8 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
   const double longest = static_cast<double>(ranking.rows[order.front()].time_ns);
   const double tick = nice_tick(longest, 6);
   const double bottom = kTop + kRow * static_cast<double>(order.size());
-  Svg svg(kChartWidth, bottom + kAxis, "Time of each kernel in the step and the part that its target would save");
+  Svg svg(kChartWidth, bottom + kAxis,
+          "Time of each kernel in the step and the part that its target would save");
   const auto at = [&](double ns) { return kLabel + ns / longest * plot; };
   for (double t = 0; t <= longest * (1 + 1e-9); t += tick) {
     svg.line(at(t), kTop - 4, at(t), bottom, "grid");
@@ -110,15 +115,16 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
     const double y = kTop + kRow * static_cast<double>(i);
     const double time = static_cast<double>(row.time_ns);
     const std::string css = class_css(row.kernel_class);
-    const std::string what =
-        fmt::format("{}\n{} ms, limited by {}{}; {} ms less at {}, {} ms less at {}", row.key, milliseconds(time),
-                    limiter_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
-                    milliseconds(row.saved_target_ns), target_text(ranking.options.target),
-                    milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
+    const std::string what = fmt::format(
+        "{}\n{} ms, limited by {}{}; {} ms less at {}, {} ms less at {}", row.key, milliseconds(time),
+        limiter_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
+        milliseconds(row.saved_target_ns), target_text(ranking.options.target),
+        milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
     svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(row.key), kLabelColumns), "kernel",
              Svg::Anchor::end, row.key);
     svg.rect(kLabel, y + 4, at(time - row.saved_target_ns) - kLabel, kRow - 8, css, what, 2);
-    svg.rect(at(time - row.saved_target_ns), y + 4, at(row.saved_target_ns) - kLabel, kRow - 8, css + " pale", what, 2);
+    svg.rect(at(time - row.saved_target_ns), y + 4, at(row.saved_target_ns) - kLabel, kRow - 8, css + " pale",
+             what, 2);
     if (row.saved_stretch_ns > 0) {
       const double x = at(time - row.saved_stretch_ns);
       svg.line(x, y + 2, x, y + kRow - 2, "goal");
@@ -153,14 +159,18 @@ std::string step_chart(const analyzer::StepAnalysis& steps) {
   std::string phase;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const analyzer::StepSummary& step = *shown[i];
-    const bool chosen = !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
+    const bool chosen =
+        !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
     const double height = kPlot * static_cast<double>(step.gpu_duration_ns) / longest;
     const double x = kLeft + slot * static_cast<double>(i);
-    std::string css = "s-" + std::string(step.phase == "timeline" ? "timeline" : step.phase == "replay" ? "replay" : "rest");
+    std::string css = "s-" + std::string(step.phase == "timeline" ? "timeline"
+                                         : step.phase == "replay" ? "replay"
+                                                                  : "rest");
     if (step.status != "ok") css = "s-bad";
     svg.rect(x + slot * 0.1, kTop + kPlot - height, slot * 0.8, height, css + (chosen ? " chosen" : ""),
              fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status,
-                         milliseconds(static_cast<double>(step.gpu_duration_ns)), chosen ? ", stands for all" : ""));
+                         milliseconds(static_cast<double>(step.gpu_duration_ns)),
+                         chosen ? ", stands for all" : ""));
     if (step.phase != phase) {
       phase = step.phase;
       svg.text(x + slot * 0.1, kTop + kPlot + 18, phase, "tick");

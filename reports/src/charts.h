@@ -21,7 +21,8 @@ struct Share {
 };
 
 // One stacked bar of `whole_ns` and its legend with the numbers, which add up.
-[[nodiscard]] std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const std::string& label);
+[[nodiscard]] std::string stacked_bar(const std::vector<Share>& shares, double whole_ns,
+                                      const std::string& label);
 
 [[nodiscard]] std::vector<Share> accounting_shares(const analyzer::Accounting& accounting);
 // Kernel time by class, most first; `by_class` is a ranking with key kernel_class.

@@ -47,7 +47,9 @@ std::string in_words(std::string_view identifier) {
   return text;
 }
 
-bool anything_measured(const analyzer::Ranking& ranking) { return ranking.totals.measured_calls > 0; }
+bool anything_measured(const analyzer::Ranking& ranking) {
+  return ranking.totals.measured_calls > 0;
+}
 
 std::string target_text(double ratio) {
   const double in_percent = ratio * 100.0;
@@ -55,7 +57,9 @@ std::string target_text(double ratio) {
   return fixed(in_percent, whole ? 0 : 1) + " %";
 }
 
-std::string command_line(const analyzer::Model& model) { return model.run ? model.run->command_line : ""; }
+std::string command_line(const analyzer::Model& model) {
+  return model.run ? model.run->command_line : "";
+}
 
 std::vector<Fact> run_facts(const analyzer::Model& model) {
   std::vector<Fact> facts;
@@ -97,12 +101,15 @@ std::vector<Fact> run_facts(const analyzer::Model& model) {
 std::string run_line(const analyzer::Model& model) {
   std::vector<std::string> parts;
   if (const store::Device* device = main_device(model)) {
-    parts.push_back(model.devices.size() == 1 ? device->name : fmt::format("{} × {}", model.devices.size(), device->name));
+    parts.push_back(model.devices.size() == 1 ? device->name
+                                              : fmt::format("{} × {}", model.devices.size(), device->name));
   }
-  if (const std::string driver = version_of(model, "driver"); !driver.empty()) parts.push_back("driver " + driver);
+  if (const std::string driver = version_of(model, "driver"); !driver.empty())
+    parts.push_back("driver " + driver);
   if (model.run) {
     if (const std::string date = date_text(*model.run); !date.empty()) parts.push_back(date);
-    if (const std::string commit = commit_text(*model.run); !commit.empty()) parts.push_back("commit " + commit);
+    if (const std::string commit = commit_text(*model.run); !commit.empty())
+      parts.push_back("commit " + commit);
   }
   return fmt::format("{}", fmt::join(parts, " · "));
 }
@@ -116,8 +123,9 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
   }
   std::string text = fmt::format("Step {}", step.summary.step_index);
   if (steps.spread.count > 1) {
-    text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count, step.summary.phase,
-                        time_text(window_ns), milliseconds(steps.spread.p10_ns), milliseconds(steps.spread.p90_ns));
+    text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
+                        step.summary.phase, time_text(window_ns), milliseconds(steps.spread.p10_ns),
+                        milliseconds(steps.spread.p90_ns));
   } else {
     text += fmt::format(", a {} step: {}", step.summary.phase, time_text(window_ns));
   }
@@ -152,22 +160,27 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
   const std::string stretch = target_text(check.options.stretch);
   const bool budgets = !check.options.budgets.empty();
   const std::string step = time_text(static_cast<double>(analysis.accounting.step_ns));
-  const std::string saving = fmt::format("meeting the target would save up to {} of the {} step ({}), {} ({}) at {}",
-                                         time_text(analysis.check_ranking.totals.saved_target_ns), step,
-                                         percent_text(analysis.check_ranking.totals.saved_target_share),
-                                         time_text(analysis.check_ranking.totals.saved_stretch_ns),
-                                         percent_text(analysis.check_ranking.totals.saved_stretch_share), stretch);
+  const std::string saving =
+      fmt::format("meeting the target would save up to {} of the {} step ({}), {} ({}) at {}",
+                  time_text(analysis.check_ranking.totals.saved_target_ns), step,
+                  percent_text(analysis.check_ranking.totals.saved_target_share),
+                  time_text(analysis.check_ranking.totals.saved_stretch_ns),
+                  percent_text(analysis.check_ranking.totals.saved_stretch_share), stretch);
   switch (check.overall) {
     case analyzer::OverallVerdict::met:
-      return fmt::format("The step meets its target: each of the {} that count is at {} of peak or above{}, {} at {} or above.",
-                         counted(judged, "kernel"), target, budgets ? " or within its own budget" : "",
-                         integer(check.stretch_count), stretch);
+      return fmt::format(
+          "The step meets its target: each of the {} that count is at {} of peak or above{}, {} at {} or "
+          "above.",
+          counted(judged, "kernel"), target, budgets ? " or within its own budget" : "",
+          integer(check.stretch_count), stretch);
     case analyzer::OverallVerdict::missed:
-      return fmt::format("The step misses its target: {} of {} that count {} short of {} of peak{}, {} "
-                         "at {} or above; {}.",
-                         integer(check.missed_count), counted(judged, "kernel"), check.missed_count == 1 ? "is" : "are",
-                         target, budgets ? " or over budget" : "", integer(check.stretch_count), stretch, saving);
-    case analyzer::OverallVerdict::not_enough_data: break;
+      return fmt::format(
+          "The step misses its target: {} of {} that count {} short of {} of peak{}, {} "
+          "at {} or above; {}.",
+          integer(check.missed_count), counted(judged, "kernel"), check.missed_count == 1 ? "is" : "are",
+          target, budgets ? " or over budget" : "", integer(check.stretch_count), stretch, saving);
+    case analyzer::OverallVerdict::not_enough_data:
+      break;
   }
   return "No verdict against " + target + " and " + stretch + " of peak: " + check.text;
 }
@@ -179,9 +192,10 @@ std::string completeness_line(const analyzer::Quality& quality) {
   } else {
     const std::int64_t lost = quality.launches_seen - quality.kernel_records;
     text = fmt::format("{} seen, {}{}; {} dropped, {} without a timestamp.",
-                       counted(quality.launches_seen, "launch", "launches"), integer(quality.kernel_records) + " recorded",
-                       lost != 0 ? fmt::format(" ({} missing)", integer(lost)) : "", integer(quality.dropped_records),
-                       integer(quality.zero_timestamps));
+                       counted(quality.launches_seen, "launch", "launches"),
+                       integer(quality.kernel_records) + " recorded",
+                       lost != 0 ? fmt::format(" ({} missing)", integer(lost)) : "",
+                       integer(quality.dropped_records), integer(quality.zero_timestamps));
     if (quality.graph_kernel_records > 0) {
       text += fmt::format(" {} more from CUDA graphs.", counted(quality.graph_kernel_records, "kernel"));
     }
@@ -206,8 +220,9 @@ analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity 
          fmt::format("tier {} {}{}", tier.tier, tier.status, tier.reason.empty() ? "" : ": " + tier.reason)});
   }
   for (const analyzer::Finding& finding : quality.findings) add(finding);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const analyzer::Finding& a, const analyzer::Finding& b) { return a.severity > b.severity; });
+  std::stable_sort(out.begin(), out.end(), [](const analyzer::Finding& a, const analyzer::Finding& b) {
+    return a.severity > b.severity;
+  });
   return out;
 }
 

@@ -19,7 +19,8 @@ Table chosen(Table table, const DocumentOptions& options) {
 }
 
 void keep_top(Table& table, std::int64_t top) {
-  if (top > 0 && table.rows.size() > static_cast<std::size_t>(top)) table.rows.resize(static_cast<std::size_t>(top));
+  if (top > 0 && table.rows.size() > static_cast<std::size_t>(top))
+    table.rows.resize(static_cast<std::size_t>(top));
 }
 
 std::string paragraph(const std::string& text, const TextStyle& style) {
@@ -27,17 +28,20 @@ std::string paragraph(const std::string& text, const TextStyle& style) {
 }
 
 // Which program, where, which step.
-std::string headline(const analyzer::Model& model, const analyzer::Analysis& analysis, const TextStyle& style) {
+std::string headline(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                     const TextStyle& style) {
   std::string out;
   const std::string program = terminal_safe(command_line(model));
-  if (!program.empty()) out += styled(elide_middle(program, style.columns), Style::strong, style.colour) + "\n";
+  if (!program.empty())
+    out += styled(elide_middle(program, style.columns), Style::strong, style.colour) + "\n";
   out += paragraph(run_line(model), style);
   return out + paragraph(step_line(analysis.steps), style);
 }
 
 std::string markdown_headline(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out;
-  if (const std::string program = command_line(model); !program.empty()) out += markdown_code(program) + "\n\n";
+  if (const std::string program = command_line(model); !program.empty())
+    out += markdown_code(program) + "\n\n";
   return out + markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
 }
 
@@ -56,7 +60,8 @@ std::string markdown_footing(const analyzer::Analysis& analysis) {
 }
 
 std::string capitalised(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 32);
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 32);
   return text;
 }
 
@@ -72,13 +77,15 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   std::string text = fmt::format("To be saved: {}.", saving_text(ranking));
   if (anything_measured(ranking)) {
-    text += fmt::format(" {} of the kernel time is at {} or above, {} at {}.", percent_text(t.time_share_at_target),
-                        target_text(ranking.options.target), percent_text(t.time_share_at_stretch),
-                        target_text(ranking.options.stretch));
+    text += fmt::format(" {} of the kernel time is at {} or above, {} at {}.",
+                        percent_text(t.time_share_at_target), target_text(ranking.options.target),
+                        percent_text(t.time_share_at_stretch), target_text(ranking.options.stretch));
   }
   if (const std::string note = exposed_note(ranking); !note.empty()) text += " " + note;
   const auto part = [&](std::int64_t calls, std::int64_t ns, const char* what) {
-    if (calls > 0) text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"), time_text(static_cast<double>(ns)), what);
+    if (calls > 0)
+      text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"),
+                          time_text(static_cast<double>(ns)), what);
   };
   part(t.launch_bound_calls, t.launch_bound_time_ns, "too short for any roof");
   part(t.no_roof_calls, t.no_roof_time_ns, "without a meaningful roof");
@@ -92,7 +99,8 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
                              const DocumentOptions& options) {
   const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking, options.top), options);
   switch (options.format) {
-    case Format::csv: return render_csv(table);
+    case Format::csv:
+      return render_csv(table);
     case Format::markdown:
       return markdown_headline(model, analysis) + render_markdown(table) + "\n" +
              markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" + markdown_footing(analysis);
@@ -107,10 +115,12 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
       out["quality"] = quality_json(analysis.quality);
       return json_text(out);
     }
-    case Format::text: break;
+    case Format::text:
+      break;
   }
   return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" +
-         paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) + footing(analysis, options.text);
+         paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) +
+         footing(analysis, options.text);
 }
 
 std::string check_document(const analyzer::Model& model, const analyzer::Analysis& analysis, bool all,
@@ -132,9 +142,11 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
                            percent_text(analysis.check.options.min_share));
   }
   switch (options.format) {
-    case Format::csv: return render_csv(table);
+    case Format::csv:
+      return render_csv(table);
     case Format::markdown: {
-      std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) + render_markdown(table) + "\n";
+      std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) +
+                        render_markdown(table) + "\n";
       if (!left_out.empty()) out += markdown_cell(left_out) + "\n\n";
       if (!budgets.empty()) out += markdown_cell(budgets) + "\n\n";
       return out + markdown_footing(analysis);
@@ -151,7 +163,8 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
       out["quality"] = quality_json(analysis.quality);
       return json_text(out);
     }
-    case Format::text: break;
+    case Format::text:
+      break;
   }
   const Style style = analysis.check.overall == analyzer::OverallVerdict::met      ? Style::good
                       : analysis.check.overall == analyzer::OverallVerdict::missed ? Style::bad
@@ -165,7 +178,8 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
     from = end + 1;
   }
   return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" + coloured +
-         paragraph(left_out, options.text) + paragraph(budgets, options.text) + footing(analysis, options.text);
+         paragraph(left_out, options.text) + paragraph(budgets, options.text) +
+         footing(analysis, options.text);
 }
 
 std::string steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
@@ -173,12 +187,14 @@ std::string steps_document(const analyzer::Model& model, const analyzer::Analysi
   Table steps = steps_table(analysis.steps);
   const std::size_t all = steps.rows.size();
   keep_top(steps, options.top);
-  const std::string left_out = steps.rows.size() < all ? fmt::format("{} more steps not shown.", all - steps.rows.size()) : "";
+  const std::string left_out =
+      steps.rows.size() < all ? fmt::format("{} more steps not shown.", all - steps.rows.size()) : "";
   const Table table = chosen(std::move(steps), options);
   const Table accounting = accounting_table(analysis.accounting);
   const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
   switch (options.format) {
-    case Format::csv: return render_csv(table);
+    case Format::csv:
+      return render_csv(table);
     case Format::markdown: {
       std::string out = markdown_headline(model, analysis) + render_markdown(table) + "\n";
       if (!left_out.empty()) out += left_out + "\n\n";
@@ -196,15 +212,21 @@ std::string steps_document(const analyzer::Model& model, const analyzer::Analysi
       out["quality"] = quality_json(analysis.quality);
       return json_text(out);
     }
-    case Format::text: break;
+    case Format::text:
+      break;
   }
   const TextStyle& style = options.text;
   std::string out = headline(model, analysis, style) + "\n" + render_text(table, style);
   out += paragraph(left_out, style);
   bool open = false;
-  for (const analyzer::StepSummary& step : analysis.steps.steps) open = open || (!step.closed && step.gpu_duration_ns > 0);
-  out += paragraph(std::string("◀ stands for all in the ranking.") + (open ? " * to the end of its own work: the next step is missing or of another phase." : ""), style);
-  out += "\n" + styled("Where the step's time went", Style::strong, style.colour) + "\n" + render_text(accounting, style);
+  for (const analyzer::StepSummary& step : analysis.steps.steps)
+    open = open || (!step.closed && step.gpu_duration_ns > 0);
+  out += paragraph(
+      std::string("◀ stands for all in the ranking.") +
+          (open ? " * to the end of its own work: the next step is missing or of another phase." : ""),
+      style);
+  out += "\n" + styled("Where the step's time went", Style::strong, style.colour) + "\n" +
+         render_text(accounting, style);
   if (!gaps.rows.empty()) {
     out += "\n" + styled("Longest gaps", Style::strong, style.colour) + "\n" + render_text(gaps, style);
   }
@@ -215,20 +237,24 @@ std::string info_document(const analyzer::Model& model, const std::map<std::stri
                           const DocumentOptions& options) {
   const Table table = chosen(info_table(model, rows), options);
   switch (options.format) {
-    case Format::csv: return render_csv(table);
-    case Format::markdown: return render_markdown(table);
+    case Format::csv:
+      return render_csv(table);
+    case Format::markdown:
+      return render_markdown(table);
     case Format::json: {
       Json out = json_document("ridgeline.info");
       out["capture"] = capture_json(model);
       out["rows"] = rows_json(table);
       return json_text(out);
     }
-    case Format::text: break;
+    case Format::text:
+      break;
   }
   if (!options.columns.empty()) return render_text(table, options.text);
   // Sections as headings; long values wrap behind their name.
   int label_width = 0;
-  for (const auto& row : table.rows) label_width = std::max(label_width, display_width(terminal_safe(row[1].text)));
+  for (const auto& row : table.rows)
+    label_width = std::max(label_width, display_width(terminal_safe(row[1].text)));
   label_width = std::min(label_width, 28);
   std::string out;
   std::string section;
@@ -252,11 +278,14 @@ std::string info_document(const analyzer::Model& model, const std::map<std::stri
   return out;
 }
 
-std::string query_document(const store::Capture::Table& result, bool truncated, const DocumentOptions& options) {
+std::string query_document(const store::Capture::Table& result, bool truncated,
+                           const DocumentOptions& options) {
   const Table table = chosen(query_table(result), options);
   switch (options.format) {
-    case Format::csv: return render_csv(table);
-    case Format::markdown: return render_markdown(table);
+    case Format::csv:
+      return render_csv(table);
+    case Format::markdown:
+      return render_markdown(table);
     case Format::json: {
       Json out = json_document("ridgeline.sql");
       Json columns = Json::array();
@@ -266,7 +295,8 @@ std::string query_document(const store::Capture::Table& result, bool truncated, 
       out["rows"] = rows_json(table);
       return json_text(out);
     }
-    case Format::text: break;
+    case Format::text:
+      break;
   }
   std::string out = render_text(table, options.text);
   out += styled(counted(static_cast<std::int64_t>(table.rows.size()), "row") +
@@ -287,13 +317,16 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   }
   out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
   out += render_markdown(ranking_table(analysis.utilisation, analysis.ranking)) + "\n";
-  out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" + markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
-  out += "## Target check\n\n" + render_markdown(check_table(analysis.check, analysis.check_ranking, false)) + "\n";
+  out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
+         markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
+  out += "## Target check\n\n" + render_markdown(check_table(analysis.check, analysis.check_ranking, false)) +
+         "\n";
   out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
   const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
   if (!gaps.rows.empty()) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
   if (!analysis.declared_work.empty()) {
-    out += "## Declared and measured work\n\n" + render_markdown(declared_work_table(analysis.declared_work)) + "\n";
+    out += "## Declared and measured work\n\n" +
+           render_markdown(declared_work_table(analysis.declared_work)) + "\n";
   }
   return out + "## Steps\n\n" + render_markdown(steps_table(analysis.steps));
 }

@@ -199,12 +199,16 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
       if (distinct.size() < 2) continue;
       const std::string& first = *distinct.begin();
       const std::string& last = *distinct.rbegin();  // sorted: what these two share, all share
-      const auto split = std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(std::min(first.size(), last.size())), last.begin());
+      const auto split = std::mismatch(
+          first.begin(), first.begin() + static_cast<std::ptrdiff_t>(std::min(first.size(), last.size())),
+          last.begin());
       auto part = static_cast<std::size_t>(split.first - first.begin());
-      while (part > 0 && part < first.size() && (static_cast<unsigned char>(first[part]) & 0xc0u) == 0x80u) --part;
+      while (part > 0 && part < first.size() && (static_cast<unsigned char>(first[part]) & 0xc0u) == 0x80u)
+        --part;
       // The word that differs is read from its beginning.
       std::size_t word = part;
-      while (word > 0 && part - word < 12 && (std::isalnum(static_cast<unsigned char>(first[word - 1])) != 0)) --word;
+      while (word > 0 && part - word < 12 && (std::isalnum(static_cast<unsigned char>(first[word - 1])) != 0))
+        --word;
       if (word > 0 && std::isalnum(static_cast<unsigned char>(first[word - 1])) != 0) word = part;
       for (const std::size_t i : members) {
         const std::string_view name = full[i];
@@ -212,9 +216,11 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
         const auto scope = name.substr(0, brackets).rfind("::");
         const std::size_t begin = scope == std::string_view::npos ? 0 : scope + 2;
         const int head_columns = std::max(1, (columns - 2) / 2);
-        const std::string_view opening = begin < word ? head(name.substr(begin, word - begin), head_columns) : std::string_view();
+        const std::string_view opening =
+            begin < word ? head(name.substr(begin, word - begin), head_columns) : std::string_view();
         const bool gap = begin + opening.size() < word;
-        const std::string_view rest = name.substr(std::min(opening.empty() ? word : std::max(word, begin + opening.size()), name.size()));
+        const std::string_view rest = name.substr(
+            std::min(opening.empty() ? word : std::max(word, begin + opening.size()), name.size()));
         std::string text = std::string(opening) + (gap || opening.empty() ? std::string(kEllipsis) : "");
         text += elide_end(rest, columns - display_width(text));
         changed = changed || text != out[i];

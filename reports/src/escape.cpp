@@ -9,7 +9,9 @@
 namespace ridgeline::reports {
 namespace {
 
-bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0);
+}
 
 // Characters without a shape of their own that change how the others are shown.
 bool is_invisible_format(char32_t c) {
@@ -19,7 +21,9 @@ bool is_invisible_format(char32_t c) {
 }
 
 // XML 1.0 has no place for these, escaped or not.
-bool is_noncharacter(char32_t c) { return (c & 0xfffe) == 0xfffe; }
+bool is_noncharacter(char32_t c) {
+  return (c & 0xfffe) == 0xfffe;
+}
 
 void append_visible(std::string& out, char32_t c) {
   if (c == '\n') {
@@ -65,14 +69,27 @@ std::string html_escape(std::string_view text) {
   out.reserve(text.size() + text.size() / 8);
   for_each_code_point(text, [&](char32_t c) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
       case '\n':
-      case '\t': out += static_cast<char>(c); break;
-      default: append_visible(out, c);
+      case '\t':
+        out += static_cast<char>(c);
+        break;
+      default:
+        append_visible(out, c);
     }
   });
   return out;
@@ -99,9 +116,15 @@ std::string markdown_cell(std::string_view text) {
   std::string out;
   for (const char c : terminal_safe(text)) {
     switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
       case '|':
       case '\\':
       case '`':
@@ -111,8 +134,11 @@ std::string markdown_cell(std::string_view text) {
       case '[':
       case ']':
       case '#':
-      case '!': out += '\\'; [[fallthrough]];
-      default: out += c;
+      case '!':
+        out += '\\';
+        [[fallthrough]];
+      default:
+        out += c;
     }
   }
   return out;

@@ -14,10 +14,18 @@ std::string fixed(double value, int decimals) {
   return text;
 }
 
-std::string milliseconds(double ns) { return fixed(ns * 1e-6, 3); }
-std::string microseconds(double ns) { return fixed(ns * 1e-3, 1); }
-std::string percent(double ratio, int decimals) { return fixed(ratio * 100.0, decimals); }
-std::string percent_text(double ratio, int decimals) { return percent(ratio, decimals) + " %"; }
+std::string milliseconds(double ns) {
+  return fixed(ns * 1e-6, 3);
+}
+std::string microseconds(double ns) {
+  return fixed(ns * 1e-3, 1);
+}
+std::string percent(double ratio, int decimals) {
+  return fixed(ratio * 100.0, decimals);
+}
+std::string percent_text(double ratio, int decimals) {
+  return percent(ratio, decimals) + " %";
+}
 
 std::string integer(std::int64_t value) {
   std::string digits = fmt::format("{}", value);
@@ -52,10 +60,18 @@ std::string scaled(double value, const char* unit, int decimals) {
 
 }  // namespace
 
-std::string bytes_text(double bytes) { return scaled(bytes, "B", 2); }
-std::string bandwidth_text(double bytes_per_s) { return scaled(bytes_per_s, "B/s", 2); }
-std::string operations_text(double flops_per_s) { return scaled(flops_per_s, "FLOP/s", 1); }
-std::string clock_text(double hz) { return fixed(hz * 1e-6, 0) + " MHz"; }
+std::string bytes_text(double bytes) {
+  return scaled(bytes, "B", 2);
+}
+std::string bandwidth_text(double bytes_per_s) {
+  return scaled(bytes_per_s, "B/s", 2);
+}
+std::string operations_text(double flops_per_s) {
+  return scaled(flops_per_s, "FLOP/s", 1);
+}
+std::string clock_text(double hz) {
+  return fixed(hz * 1e-6, 0) + " MHz";
+}
 
 std::string utc_text(std::int64_t unix_ns) {
   std::int64_t seconds = unix_ns / 1'000'000'000;

@@ -1,5 +1,5 @@
-// html_report.cpp: the self-contained report. One file, no script, nothing fetched; well-formed XML, so that a
-// test can prove that no string of the capture has broken out of its place.
+// html_report.cpp: the self-contained report. One file, no script, nothing fetched; well-formed XML, so that
+// a test can prove that no string of the capture has broken out of its place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,25 +27,31 @@ constexpr int kNameColumns = 58;
 
 const char* style_css(Style style) {
   switch (style) {
-    case Style::good: return "good";
-    case Style::fair: return "fair";
-    case Style::bad: return "bad";
-    case Style::dim: return "dim";
-    case Style::strong: return "strong";
-    case Style::plain: break;
+    case Style::good:
+      return "good";
+    case Style::fair:
+      return "fair";
+    case Style::bad:
+      return "bad";
+    case Style::dim:
+      return "dim";
+    case Style::strong:
+      return "strong";
+    case Style::plain:
+      break;
   }
   return "";
 }
 
 // How the report's tables differ from the plain rendering.
 struct HtmlTable {
-  std::set<std::string> hidden;        // keys not shown here
-  std::set<std::string> wrapping;      // keys whose cells wrap
-  std::set<std::string> ratio_bars;    // cells with a bar of 0..1
-  std::set<std::string> largest_bars;  // cells with a bar against the column's largest value
-  std::string name_key;                // the column whose cells get a chip ...
-  std::string class_key;               // ... in the colour of the class in this column
-  std::vector<std::string> also_shown; // keys shown though not usual
+  std::set<std::string> hidden;         // keys not shown here
+  std::set<std::string> wrapping;       // keys whose cells wrap
+  std::set<std::string> ratio_bars;     // cells with a bar of 0..1
+  std::set<std::string> largest_bars;   // cells with a bar against the column's largest value
+  std::string name_key;                 // the column whose cells get a chip ...
+  std::string class_key;                // ... in the colour of the class in this column
+  std::vector<std::string> also_shown;  // keys shown though not usual
 };
 
 double number_of(const Scalar& value) {
@@ -70,8 +76,9 @@ std::string html_table(const Table& table, const HtmlTable& how) {
   std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
   for (const std::size_t i : shown) {
     const Column& c = table.columns[i];
-    out += fmt::format("<th{}>{}{}</th>", c.align == Align::right ? " class=\"r\"" : "", html_escape(c.header),
-                       c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
+    out +=
+        fmt::format("<th{}>{}{}</th>", c.align == Align::right ? " class=\"r\"" : "", html_escape(c.header),
+                    c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
   }
   out += "</tr></thead>\n<tbody>\n";
   // Kernel names are shortened together, so that different ones stay different.
@@ -106,12 +113,14 @@ std::string html_table(const Table& table, const HtmlTable& how) {
       std::string inner;
       if (!total && c.key == how.name_key && !how.class_key.empty()) {
         const std::string kernel_class = row[table.column(how.class_key)].text;
-        inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>", class_css(kernel_class), html_escape(kernel_class));
+        inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>", class_css(kernel_class),
+                             html_escape(kernel_class));
       }
       if (!total && (c.elide == Elide::kernel_name || c.elide == Elide::middle)) {
         add_css("name");
         const std::string safe = terminal_safe(cell.text);
-        const std::string cut = c.elide == Elide::kernel_name ? names[i][number] : elide_middle(safe, kNameColumns);
+        const std::string cut =
+            c.elide == Elide::kernel_name ? names[i][number] : elide_middle(safe, kNameColumns);
         if (cut != safe) attributes += " title=\"" + html_escape(cell.text) + "\"";
         inner += html_escape(cut);
       } else {
@@ -134,16 +143,19 @@ std::string html_table(const Table& table, const HtmlTable& how) {
 
 std::string paragraph(const std::string& text, const char* css = "") {
   if (text.empty()) return "";
-  return fmt::format("<p{}>{}</p>\n", *css == '\0' ? "" : fmt::format(" class=\"{}\"", css), html_escape(text));
+  return fmt::format("<p{}>{}</p>\n", *css == '\0' ? "" : fmt::format(" class=\"{}\"", css),
+                     html_escape(text));
 }
 
 std::string figure(const std::string& svg, const std::string& caption) {
   if (svg.empty()) return "";
-  return "<figure>\n" + svg + (caption.empty() ? "" : "<figcaption>" + html_escape(caption) + "</figcaption>") + "</figure>\n";
+  return "<figure>\n" + svg +
+         (caption.empty() ? "" : "<figcaption>" + html_escape(caption) + "</figcaption>") + "</figure>\n";
 }
 
 std::string tile(const std::string& value, const std::string& label) {
-  return "<div class=\"tile\"><b>" + html_escape(value) + "</b><span>" + html_escape(label) + "</span></div>\n";
+  return "<div class=\"tile\"><b>" + html_escape(value) + "</b><span>" + html_escape(label) +
+         "</span></div>\n";
 }
 
 // The program's own name, for the title.
@@ -171,15 +183,19 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
   const analyzer::Accounting& a = analysis.accounting;
   out += "<div class=\"tiles\">\n";
   out += tile(milliseconds(static_cast<double>(a.step_ns)) + " ms", "one step");
-  out += tile(a.step_ns > 0 ? percent_text(static_cast<double>(a.kernel_busy_ns) / static_cast<double>(a.step_ns)) : kMissing,
+  out += tile(a.step_ns > 0
+                  ? percent_text(static_cast<double>(a.kernel_busy_ns) / static_cast<double>(a.step_ns))
+                  : kMissing,
               "of it a kernel runs");
   const bool measured = anything_measured(analysis.ranking);
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
-  out += tile(measured ? percent_text(t.time_share_at_target) : "unknown", "of kernel time at " + target + " of peak or above");
+  out += tile(measured ? percent_text(t.time_share_at_target) : "unknown",
+              "of kernel time at " + target + " of peak or above");
   const auto saving = [&](double ns, double share, const std::string& goal) {
-    out += tile(measured ? milliseconds(ns) + " ms" : "unknown",
-                measured ? fmt::format("less at {} ({} of the step)", goal, percent_text(share)) : "less at " + goal);
+    out += tile(
+        measured ? milliseconds(ns) + " ms" : "unknown",
+        measured ? fmt::format("less at {} ({} of the step)", goal, percent_text(share)) : "less at " + goal);
   };
   saving(t.saved_target_ns, t.saved_target_share, target);
   saving(t.saved_stretch_ns, t.saved_stretch_share, stretch);
@@ -212,7 +228,8 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   how.name_key = "key";
   how.class_key = "class";
   out += html_table(ranking_table(analysis.utilisation, analysis.ranking), how);
-  out += paragraph("To be saved: " + saving_text(analysis.ranking) + ". " + roofs_line(analysis.utilisation), "soft");
+  out += paragraph("To be saved: " + saving_text(analysis.ranking) + ". " + roofs_line(analysis.utilisation),
+                   "soft");
   return out + "</section>\n";
 }
 
@@ -227,16 +244,22 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
 
   analyzer::RankOptions by_class = analysis.ranking.options;
   by_class.key = analyzer::RankKey::kernel_class;
-  const analyzer::Ranking classes = analyzer::rank_kernels(model, analysis.steps, analysis.utilisation, by_class);
+  const analyzer::Ranking classes =
+      analyzer::rank_kernels(model, analysis.steps, analysis.utilisation, by_class);
   out += "<section>\n<h2>Kernel time by class</h2>\n";
-  out += figure(stacked_bar(class_shares(classes), static_cast<double>(classes.totals.time_ns), "Kernel time by class"), "");
+  out += figure(
+      stacked_bar(class_shares(classes), static_cast<double>(classes.totals.time_ns), "Kernel time by class"),
+      "");
   out += "</section>\n";
 
   const std::string bars = limiter_chart(analysis.ranking, kChartRows);
   if (!bars.empty()) {
     out += "<section class=\"long\">\n<h2>Kernels by time, and what limits them</h2>\n";
-    std::string caption = fmt::format("The pale end of a bar is the time that {} of peak would save; the tick is where {} would end. ", target, stretch);
-    if (analysis.ranking.rows.size() > kChartRows) caption += fmt::format("The {} longest of {} kernels. ", kChartRows, analysis.ranking.rows.size());
+    std::string caption = fmt::format(
+        "The pale end of a bar is the time that {} of peak would save; the tick is where {} would end. ",
+        target, stretch);
+    if (analysis.ranking.rows.size() > kChartRows)
+      caption += fmt::format("The {} longest of {} kernels. ", kChartRows, analysis.ranking.rows.size());
     out += figure(bars, caption) + "</section>\n";
   }
   const RooflineChart roofline = roofline_chart(model, analysis);
@@ -247,10 +270,13 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
 
 std::string step_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "<section class=\"long\">\n<h2>Steps</h2>\n";
-  out += figure(step_chart(analysis.steps), "GPU time of each step in ms. Replay steps run one kernel at a time and are slower by design; figures of time come from timeline steps only.");
+  out += figure(step_chart(analysis.steps),
+                "GPU time of each step in ms. Replay steps run one kernel at a time and are slower by "
+                "design; figures of time come from timeline steps only.");
   HtmlTable how;
   how.wrapping = {"reason"};
-  out += fmt::format("<details><summary>All {}</summary>\n", counted(static_cast<std::int64_t>(analysis.steps.steps.size()), "step"));
+  out += fmt::format("<details><summary>All {}</summary>\n",
+                     counted(static_cast<std::int64_t>(analysis.steps.steps.size()), "step"));
   out += html_table(steps_table(analysis.steps), how) + "</details>\n";
   const Table gaps = gaps_table(model, analysis.accounting, kGapRows);
   if (!gaps.rows.empty()) {
@@ -265,10 +291,13 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   std::string out;
   if (!analysis.declared_work.empty()) {
     out += "<section class=\"long\">\n<h2>Declared and measured work</h2>\n";
-    out += paragraph("What the program says a range must move and compute, beside what its kernels did.", "soft");
+    out += paragraph("What the program says a range must move and compute, beside what its kernels did.",
+                     "soft");
     out += html_table(declared_work_table(analysis.declared_work), {}) + "</section>\n";
   }
-  out += "<section class=\"long\">\n<h2>Details</h2>\n<details><summary>Target check, kernel by kernel</summary>\n";
+  out +=
+      "<section class=\"long\">\n<h2>Details</h2>\n<details><summary>Target check, kernel by "
+      "kernel</summary>\n";
   HtmlTable check;
   check.also_shown = {"text"};
   check.wrapping = {"text"};
@@ -278,9 +307,13 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   Table launches = launches_table(model, analysis);
   const std::size_t all = launches.rows.size();
   if (all > kLaunchRows) launches.rows.resize(kLaunchRows);
-  out += fmt::format("<details><summary>All {} of the step</summary>\n", counted(static_cast<std::int64_t>(all), "launch", "launches"));
+  out += fmt::format("<details><summary>All {} of the step</summary>\n",
+                     counted(static_cast<std::int64_t>(all), "launch", "launches"));
   if (all > kLaunchRows) {
-    out += paragraph(fmt::format("The first {} of {}; ridgeline rank --by launch --format csv prints them all.", kLaunchRows, all), "soft");
+    out +=
+        paragraph(fmt::format("The first {} of {}; ridgeline rank --by launch --format csv prints them all.",
+                              kLaunchRows, all),
+                  "soft");
   }
   HtmlTable how;
   how.ratio_bars = {"dram_utilisation_ratio", "compute_utilisation_ratio"};
@@ -296,9 +329,12 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
 std::string footer(const analyzer::Analysis& analysis) {
   std::string out = "<footer>\n";
   out += paragraph(
-      "DRAM utilisation is bytes read and written, divided by time and peak. Compute utilisation is that of the busiest pipe. "
-      "A kernel is limited by the larger of the two. ms less at X: time × (1 − utilisation ÷ X), over the launches of the step "
-      "that are below X. Times are those of the unperturbed program; bytes and pipe cycles were counted in replayed steps (T2).");
+      "DRAM utilisation is bytes read and written, divided by time and peak. Compute utilisation is that of "
+      "the busiest pipe. "
+      "A kernel is limited by the larger of the two. ms less at X: time × (1 − utilisation ÷ X), over the "
+      "launches of the step "
+      "that are below X. Times are those of the unperturbed program; bytes and pipe cycles were counted in "
+      "replayed steps (T2).");
   out += paragraph(roofs_line(analysis.utilisation));
   return out + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
 }
@@ -307,9 +343,11 @@ std::string footer(const analyzer::Analysis& analysis) {
 
 std::string html_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta "
+      "charset=\"utf-8\"/>\n"
       // Even if a string did break out, the page may neither run nor fetch anything.
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n";
   out += "<title>" + html_escape(program_name(model)) + " – Ridgeline report</title>\n<style>";
   out += kStyle;

@@ -38,14 +38,16 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
       {"value", "value", "", Align::left, Elide::end, 24, 0, true},
   };
   const auto add = [&](const char* section, std::string name, std::string value) {
-    table.rows.push_back({Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_text(std::move(value))});
+    table.rows.push_back(
+        {Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_text(std::move(value))});
   };
   const auto count = [&](const char* section, std::string name, std::int64_t value) {
     table.rows.push_back({Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_integer(value)});
   };
 
   for (const Fact& fact : run_facts(model)) {
-    if (fact.key != "gpu" && fact.key != "driver" && fact.key != "libraries") add("run", fact.label, fact.value);
+    if (fact.key != "gpu" && fact.key != "driver" && fact.key != "libraries")
+      add("run", fact.label, fact.value);
   }
   if (!model.run) add("run", "state", "the recording never began");
   if (model.run) {
@@ -130,9 +132,10 @@ Table query_table(const store::Capture::Table& result) {
   Table table;
   std::set<std::string> keys;
   for (std::size_t i = 0; i < result.columns.size(); ++i) {
-    const bool numbers = !result.rows.empty() && std::all_of(result.rows.begin(), result.rows.end(), [&](const auto& row) {
-      return !std::holds_alternative<std::string>(row[i]);
-    });
+    const bool numbers =
+        !result.rows.empty() && std::all_of(result.rows.begin(), result.rows.end(), [&](const auto& row) {
+          return !std::holds_alternative<std::string>(row[i]);
+        });
     // Two columns of one name stay two in JSON. Where the width does not suffice, the last columns go first.
     std::string key = result.columns[i];
     for (int n = 2; !keys.insert(key).second; ++n) key = fmt::format("{}_{}", result.columns[i], n);

@@ -35,7 +35,8 @@ Json capture_json(const analyzer::Model& model) {
   }
   out["devices"] = std::move(devices);
   Json versions = Json::object();
-  for (const auto& [component, version] : model.versions) versions[valid_utf8(component)] = valid_utf8(version);
+  for (const auto& [component, version] : model.versions)
+    versions[valid_utf8(component)] = valid_utf8(version);
   out["versions"] = std::move(versions);
   return out;
 }
@@ -71,7 +72,8 @@ Json peaks_json(const analyzer::UtilisationAnalysis& utilisation) {
 }
 
 Json ranking_options_json(const analyzer::RankOptions& options) {
-  return {{"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}};
+  return {
+      {"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}};
 }
 
 Json ranking_totals_json(const analyzer::Ranking& ranking) {
@@ -100,7 +102,8 @@ Json ranking_totals_json(const analyzer::Ranking& ranking) {
 
 Json check_json(const analyzer::TargetCheck& check) {
   Json unmatched = Json::array();
-  for (const std::size_t i : check.unmatched_budgets) unmatched.push_back(valid_utf8(check.options.budgets[i].kernel));
+  for (const std::size_t i : check.unmatched_budgets)
+    unmatched.push_back(valid_utf8(check.options.budgets[i].kernel));
   return {{"overall", to_string(check.overall)},
           {"exit_code", exit_code(check.overall)},
           {"text", valid_utf8(check.text)},

@@ -16,7 +16,8 @@ using analyzer::RankKey;
 using analyzer::RankRow;
 
 Column number_column(std::string key, std::string header, std::string unit, int drop_order = 0) {
-  return {std::move(key), std::move(header), std::move(unit), Align::right, Elide::never, 24, drop_order, true};
+  return {
+      std::move(key), std::move(header), std::move(unit), Align::right, Elide::never, 24, drop_order, true};
 }
 
 Column data_column(std::string key, std::string header) {
@@ -36,8 +37,12 @@ Cell error_of(const std::optional<Measured>& measured) {
   return Cell::of_number(percent(*measured->error), *measured->error);
 }
 
-Cell nanoseconds(double ns) { return Cell::of_number(milliseconds(ns), ns); }
-Cell nanoseconds(std::int64_t ns) { return {milliseconds(static_cast<double>(ns)), ns, Style::plain}; }
+Cell nanoseconds(double ns) {
+  return Cell::of_number(milliseconds(ns), ns);
+}
+Cell nanoseconds(std::int64_t ns) {
+  return {milliseconds(static_cast<double>(ns)), ns, Style::plain};
+}
 
 Cell count_or_empty(const std::optional<double>& value) {
   return value ? Cell::of_number(fmt::format("{:.4g}", *value), *value) : Cell::missing();
@@ -59,21 +64,30 @@ Cell limiter_error(const RankRow& row) {
 
 std::string group_header(RankKey key) {
   switch (key) {
-    case RankKey::kernel: return "kernel";
-    case RankKey::kernel_and_grid: return "kernel and grid";
-    case RankKey::family: return "kernel family";
-    case RankKey::kernel_class: return "class";
-    case RankKey::nvtx_path: return "range";
-    case RankKey::launch: return "launch";
+    case RankKey::kernel:
+      return "kernel";
+    case RankKey::kernel_and_grid:
+      return "kernel and grid";
+    case RankKey::family:
+      return "kernel family";
+    case RankKey::kernel_class:
+      return "class";
+    case RankKey::nvtx_path:
+      return "range";
+    case RankKey::launch:
+      return "launch";
   }
   return "kernel";
 }
 
 Elide group_elision(RankKey key) {
   switch (key) {
-    case RankKey::kernel: return Elide::kernel_name;
-    case RankKey::kernel_class: return Elide::end;
-    default: return Elide::middle;
+    case RankKey::kernel:
+      return Elide::kernel_name;
+    case RankKey::kernel_class:
+      return Elide::end;
+    default:
+      return Elide::middle;
   }
 }
 
@@ -88,7 +102,8 @@ std::string limiter_word(const RankRow& row) {
       std::max({row.measured_time_ns, row.launch_bound_time_ns, row.no_roof_time_ns, row.unmeasured_time_ns});
   if (row.limiter && row.measured_time_ns == largest) {
     if (row.limiter_kind == analyzer::LimiterKind::dram) return "DRAM";
-    if (row.limiter_kind == analyzer::LimiterKind::compute) return row.compute_pipe.empty() ? "compute" : row.compute_pipe;
+    if (row.limiter_kind == analyzer::LimiterKind::compute)
+      return row.compute_pipe.empty() ? "compute" : row.compute_pipe;
   }
   if (row.launch_bound_time_ns == largest && largest > 0) return "launch";
   if (row.no_roof_time_ns == largest && largest > 0) return "no roof";
@@ -102,7 +117,8 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
   Table table;
   table.columns.push_back({"rank", "#", "", Align::right, Elide::never, 0, 9, false});
   if (by_launch) table.columns.push_back({"ordinal", "no.", "", Align::right, Elide::never, 0, 8, true});
-  table.columns.push_back({"key", group_header(options.key), "", Align::left, group_elision(options.key), 26, 0, true});
+  table.columns.push_back(
+      {"key", group_header(options.key), "", Align::left, group_elision(options.key), 26, 0, true});
   table.columns.push_back({"kernel", "kernel", "", Align::left, Elide::kernel_name, 26, 9, false});
   table.columns.push_back(data_column("normalised_name", "family"));
   table.columns.push_back(data_column("class", "class"));
@@ -121,13 +137,15 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
   for (const char* key :
        {"saved_target_ratio", "saved_stretch_ratio", "saved_target_error_ns", "dram_utilisation_error_ratio",
         "compute_utilisation_error_ratio", "compute_pipe", "dram_bytes", "tensor_ops", "measured_time_ns",
-        "launch_bound_time_ns", "no_roof_time_ns", "unmeasured_time_ns", "measured_calls", "launch_bound_calls",
-        "no_roof_calls", "unmeasured_calls", "missing", "reason", "replay_disagreement_ratio"}) {
+        "launch_bound_time_ns", "no_roof_time_ns", "unmeasured_time_ns", "measured_calls",
+        "launch_bound_calls", "no_roof_calls", "unmeasured_calls", "missing", "reason",
+        "replay_disagreement_ratio"}) {
     table.columns.push_back(data_column(key, key));
   }
 
-  const std::size_t count = top > 0 ? std::min<std::size_t>(ranking.rows.size(), static_cast<std::size_t>(top))
-                                    : ranking.rows.size();
+  const std::size_t count = top > 0
+                                ? std::min<std::size_t>(ranking.rows.size(), static_cast<std::size_t>(top))
+                                : ranking.rows.size();
   for (std::size_t i = 0; i < count; ++i) {
     const RankRow& row = ranking.rows[i];
     const auto style = [&](const std::optional<Measured>& of, analyzer::LimiterKind kind) {
@@ -138,8 +156,9 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
     std::vector<Cell> cells;
     cells.push_back(Cell::of_integer(static_cast<std::int64_t>(i) + 1));
     if (by_launch) {
-      cells.push_back(row.launches.empty() ? Cell::missing()
-                                           : Cell::of_integer(utilisation.launches[row.launches.front()].ordinal));
+      cells.push_back(row.launches.empty()
+                          ? Cell::missing()
+                          : Cell::of_integer(utilisation.launches[row.launches.front()].ordinal));
     }
     cells.push_back(Cell::of_text(by_launch ? row.kernel : row.key));
     cells.push_back(Cell::of_text(row.kernel));
@@ -170,7 +189,8 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
          {row.measured_time_ns, row.launch_bound_time_ns, row.no_roof_time_ns, row.unmeasured_time_ns}) {
       cells.push_back(nanoseconds(ns));
     }
-    for (const std::int64_t calls : {row.measured_calls, row.launch_bound_calls, row.no_roof_calls, row.unmeasured_calls}) {
+    for (const std::int64_t calls :
+         {row.measured_calls, row.launch_bound_calls, row.no_roof_calls, row.unmeasured_calls}) {
       cells.push_back(Cell::of_integer(calls));
     }
     cells.push_back(Cell::of_text(std::string(to_string(row.missing))));
@@ -201,12 +221,15 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
       rest.saved_target_ns += row.saved_target_ns;
       rest.saved_stretch_ns += row.saved_stretch_ns;
     }
-    total_row(fmt::format("{} more", ranking.rows.size() - count), rest.calls, static_cast<double>(rest.time_ns),
-              rest.step_share, rest.saved_target_ns, rest.saved_stretch_ns);
+    total_row(fmt::format("{} more", ranking.rows.size() - count), rest.calls,
+              static_cast<double>(rest.time_ns), rest.step_share, rest.saved_target_ns,
+              rest.saved_stretch_ns);
   }
   const analyzer::RankTotals& t = ranking.totals;
-  const double step_share = t.step_ns > 0 ? static_cast<double>(t.time_ns) / static_cast<double>(t.step_ns) : 0.0;
-  total_row("all", t.calls, static_cast<double>(t.time_ns), step_share, t.saved_target_ns, t.saved_stretch_ns);
+  const double step_share =
+      t.step_ns > 0 ? static_cast<double>(t.time_ns) / static_cast<double>(t.step_ns) : 0.0;
+  total_row("all", t.calls, static_cast<double>(t.time_ns), step_share, t.saved_target_ns,
+            t.saved_stretch_ns);
   return table;
 }
 
@@ -225,7 +248,9 @@ Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& r
 
   std::vector<std::size_t> order(check.kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto missed = [&](std::size_t i) { return check.kernels[i].verdict == analyzer::KernelVerdict::missed; };
+  const auto missed = [&](std::size_t i) {
+    return check.kernels[i].verdict == analyzer::KernelVerdict::missed;
+  };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (missed(a) != missed(b)) return missed(a);
     return ranking.rows[check.kernels[a].row].step_share > ranking.rows[check.kernels[b].row].step_share;
@@ -239,11 +264,17 @@ Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& r
     if (kernel.verdict == analyzer::KernelVerdict::stretch) style = Style::good;
     if (kernel.verdict == analyzer::KernelVerdict::not_measured) style = Style::fair;
     const analyzer::KernelBudget* budget = kernel.budget ? &check.options.budgets[*kernel.budget] : nullptr;
-    table.rows.push_back({Cell::of_text(row.key), {in_words(to_string(kernel.verdict)), std::string(to_string(kernel.verdict)), style},
-                          ratio_cell(row.step_share), nanoseconds(row.time_ns), ratio_cell(row.limiter),
-                          ratio_cell(kernel.required), Cell::of_text(limiter_word(row)), Cell::of_text(kernel.text),
-                          budget ? Cell::of_text(budget->kernel) : Cell::missing(),
-                          budget ? Cell::of_text(budget->reason) : Cell::missing()});
+    table.rows.push_back(
+        {Cell::of_text(row.key),
+         {in_words(to_string(kernel.verdict)), std::string(to_string(kernel.verdict)), style},
+         ratio_cell(row.step_share),
+         nanoseconds(row.time_ns),
+         ratio_cell(row.limiter),
+         ratio_cell(kernel.required),
+         Cell::of_text(limiter_word(row)),
+         Cell::of_text(kernel.text),
+         budget ? Cell::of_text(budget->kernel) : Cell::missing(),
+         budget ? Cell::of_text(budget->reason) : Cell::missing()});
   }
   return table;
 }

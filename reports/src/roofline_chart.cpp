@@ -18,13 +18,15 @@ namespace {
 struct Point {
   std::size_t rank = 0;  // 1 is the ranking's first row
   const analyzer::RankRow* row = nullptr;
-  double intensity = 0;    // FLOP/byte
+  double intensity = 0;  // FLOP/byte
   double flops_per_s = 0;
-  double share = 0;        // of the step
+  double share = 0;  // of the step
 };
 
 // The area is the share of the step.
-double radius_of(const Point& point) { return std::clamp(std::sqrt(std::max(point.share, 0.0)) * 34.0, 4.0, 22.0); }
+double radius_of(const Point& point) {
+  return std::clamp(std::sqrt(std::max(point.share, 0.0)) * 34.0, 4.0, 22.0);
+}
 
 struct Roof {
   std::string label;
@@ -73,15 +75,18 @@ std::vector<Roof> compute_roofs(const analyzer::Model& model, store::Id device_i
     for (const store::DevicePeak& peak : model.device_peaks) {
       const std::string_view quantity = peak.quantity;
       if (peak.device_id != device_id || peak.source != source || peak.value <= 0) continue;
-      if (quantity.size() <= kSuffix.size() || quantity.substr(quantity.size() - kSuffix.size()) != kSuffix) continue;
+      if (quantity.size() <= kSuffix.size() || quantity.substr(quantity.size() - kSuffix.size()) != kSuffix)
+        continue;
       const std::string precision(quantity.substr(0, quantity.size() - kSuffix.size()));
       if (!used.empty() && used.count(precision) == 0) continue;
       if (std::find(precisions.begin(), precisions.end(), precision) != precisions.end()) continue;
       precisions.push_back(precision);
-      roofs.push_back({fmt::format("{} {} ({})", precision, operations_text(peak.value), source), peak.value});
+      roofs.push_back(
+          {fmt::format("{} {} ({})", precision, operations_text(peak.value), source), peak.value});
     }
   }
-  std::sort(roofs.begin(), roofs.end(), [](const Roof& a, const Roof& b) { return a.flops_per_s > b.flops_per_s; });
+  std::sort(roofs.begin(), roofs.end(),
+            [](const Roof& a, const Roof& b) { return a.flops_per_s > b.flops_per_s; });
   return roofs;
 }
 
@@ -90,11 +95,14 @@ std::vector<Roof> compute_roofs(const analyzer::Model& model, store::Id device_i
 RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::vector<Point> points;
   for (std::size_t i = 0; i < analysis.ranking.rows.size(); ++i) {
-    if (auto point = point_of(analysis.utilisation, analysis.ranking.rows[i], i + 1)) points.push_back(*point);
+    if (auto point = point_of(analysis.utilisation, analysis.ranking.rows[i], i + 1))
+      points.push_back(*point);
   }
   if (points.empty()) {
-    return {"", "No roofline: no kernel of the step has both a count of tensor operations and of DRAM bytes. Record replay "
-                "steps with counters that hold them."};
+    return {"",
+            "No roofline: no kernel of the step has both a count of tensor operations and of DRAM bytes. "
+            "Record replay "
+            "steps with counters that hold them."};
   }
   const analyzer::Peak* dram = nullptr;
   for (const analyzer::Peak& peak : analysis.utilisation.peaks) {
@@ -138,8 +146,8 @@ RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analy
     const double target = analysis.ranking.options.target;
     const double target_from = std::max(x.low(), y.low() / (dram->value * target));
     if (target_from < memory_to) {
-      svg.line(x(target_from), y(target_from * dram->value * target), x(memory_to), y(memory_to * dram->value * target),
-               "roof-target");
+      svg.line(x(target_from), y(target_from * dram->value * target), x(memory_to),
+               y(memory_to * dram->value * target), "roof-target");
     }
     const double label_at = std::sqrt(memory_from * memory_to);
     svg.text(x(label_at) - 12, y(label_at * dram->value) - 6,
@@ -152,14 +160,16 @@ RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analy
     svg.text(kChartWidth - kRight - 4, y(roof.flops_per_s) - 6, roof.label, "roof-label", Svg::Anchor::end);
   }
   // Large dots first, so that small ones are not buried; area is the share of the step.
-  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.share > b.share; });
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Point& a, const Point& b) { return a.share > b.share; });
   for (const Point& p : points) {
     const double radius = radius_of(p);
     svg.circle(x(p.intensity), y(p.flops_per_s), radius, "dot " + class_css(p.row->kernel_class),
-               fmt::format("{}. {}\n{} FLOP/byte, {}, {} of the step", p.rank, p.row->key, fixed(p.intensity, 1),
-                           operations_text(p.flops_per_s), percent_text(p.share)));
+               fmt::format("{}. {}\n{} FLOP/byte, {}, {} of the step", p.rank, p.row->key,
+                           fixed(p.intensity, 1), operations_text(p.flops_per_s), percent_text(p.share)));
   }
-  // A number goes where it covers no other: beside, above or below its dot; a crowded one is left to its tooltip.
+  // A number goes where it covers no other: beside, above or below its dot; a crowded one is left to its
+  // tooltip.
   struct Spot {
     double x, y;
   };
@@ -185,9 +195,11 @@ RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analy
     }
   }
   const std::size_t left_out = analysis.ranking.rows.size() - points.size();
-  std::string note = "Numbers are those of the ranking; a dot's area is its share of the step. FLOP are operations of the "
-                     "tensor pipe as counted.";
-  note += fmt::format(" The dashed line is {} of the DRAM roof.", target_text(analysis.ranking.options.target));
+  std::string note =
+      "Numbers are those of the ranking; a dot's area is its share of the step. FLOP are operations of the "
+      "tensor pipe as counted.";
+  note +=
+      fmt::format(" The dashed line is {} of the DRAM roof.", target_text(analysis.ranking.options.target));
   if (left_out > 0) {
     note += fmt::format(" {} without tensor operations or DRAM bytes {} not drawn.",
                         counted(static_cast<std::int64_t>(left_out), "kernel"), left_out == 1 ? "is" : "are");

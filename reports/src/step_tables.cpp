@@ -12,8 +12,10 @@
 namespace ridgeline::reports {
 namespace {
 
-Column number_column(std::string key, std::string header, std::string unit, int drop_order = 0, bool shown = true) {
-  return {std::move(key), std::move(header), std::move(unit), Align::right, Elide::never, 24, drop_order, shown};
+Column number_column(std::string key, std::string header, std::string unit, int drop_order = 0,
+                     bool shown = true) {
+  return {std::move(key), std::move(header), std::move(unit), Align::right, Elide::never, 24, drop_order,
+          shown};
 }
 
 Column text_column(std::string key, std::string header, Elide elide, int least_width, int drop_order = 0,
@@ -21,10 +23,16 @@ Column text_column(std::string key, std::string header, Elide elide, int least_w
   return {std::move(key), std::move(header), "", Align::left, elide, least_width, drop_order, shown};
 }
 
-Cell in_milliseconds(std::int64_t ns) { return {milliseconds(static_cast<double>(ns)), ns, Style::plain}; }
-Cell in_microseconds(std::int64_t ns) { return {microseconds(static_cast<double>(ns)), ns, Style::plain}; }
+Cell in_milliseconds(std::int64_t ns) {
+  return {milliseconds(static_cast<double>(ns)), ns, Style::plain};
+}
+Cell in_microseconds(std::int64_t ns) {
+  return {microseconds(static_cast<double>(ns)), ns, Style::plain};
+}
 
-Cell time_or_missing(std::int64_t ns) { return ns > 0 ? in_milliseconds(ns) : Cell::missing(); }
+Cell time_or_missing(std::int64_t ns) {
+  return ns > 0 ? in_milliseconds(ns) : Cell::missing();
+}
 
 Cell optional_ratio(const std::optional<analyzer::Measured>& measured) {
   return measured ? Cell::of_number(percent(measured->value), measured->value) : Cell::missing();
@@ -67,17 +75,19 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
       text_column("reason", "reason", Elide::end, 12, 1),
       text_column("closed", "closed", Elide::end, 6, 9, false),
   };
-  const bool several = std::any_of(steps.steps.begin(), steps.steps.end(), [&](const analyzer::StepSummary& step) {
-    return step.process_id != steps.steps.front().process_id;
-  });
+  const bool several = std::any_of(
+      steps.steps.begin(), steps.steps.end(),
+      [&](const analyzer::StepSummary& step) { return step.process_id != steps.steps.front().process_id; });
   table.columns[0].shown = several;
   // Columns that would be empty all the way down are noise.
   const auto any = [&](auto&& has) { return std::any_of(steps.steps.begin(), steps.steps.end(), has); };
-  table.columns[table.column("configuration")].shown = any([](const auto& s) { return !s.configuration.empty(); });
+  table.columns[table.column("configuration")].shown =
+      any([](const auto& s) { return !s.configuration.empty(); });
   table.columns[table.column("reason")].shown = any([](const auto& s) { return !s.reason.empty(); });
 
   for (const analyzer::StepSummary& step : steps.steps) {
-    const bool chosen = !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
+    const bool chosen =
+        !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
     const Style style = step.status == "ok" ? (chosen ? Style::strong : Style::plain) : Style::bad;
     table.rows.push_back({
         Cell::of_integer(step.process_id),
@@ -86,15 +96,16 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
         Cell::of_text(step.phase),
         Cell::of_text(step.configuration),
         Cell::of_text(step.status, style),
-        {step.gpu_duration_ns > 0 ? milliseconds(static_cast<double>(step.gpu_duration_ns)) + (step.closed ? "" : "*")
-                                  : kMissing,
+        {step.gpu_duration_ns > 0
+             ? milliseconds(static_cast<double>(step.gpu_duration_ns)) + (step.closed ? "" : "*")
+             : kMissing,
          step.gpu_duration_ns > 0 ? Scalar(step.gpu_duration_ns) : Scalar(), style},
         step.host_duration_ns ? in_milliseconds(*step.host_duration_ns) : Cell::missing(),
         time_or_missing(step.kernel_time_ns),
         Cell::of_integer(step.launches),
         Cell::of_integer(step.launches_without_time),
-        {step.majority_sequence ? "same" : "other", std::string(step.majority_sequence ? "majority" : "other"),
-         Style::plain},
+        {step.majority_sequence ? "same" : "other",
+         std::string(step.majority_sequence ? "majority" : "other"), Style::plain},
         Cell::of_text(step.reason),
         {step.closed ? "yes" : "no", step.closed, Style::plain},
     });
@@ -120,9 +131,9 @@ Table accounting_table(const analyzer::Accounting& a) {
                           Cell::of_text(std::move(meaning))});
   };
   row("kernels", "kernels", a.kernel_busy_ns,
-      a.kernel_overlap_ns > 0
-          ? fmt::format("at least one runs; {} more in parallel", time_text(static_cast<double>(a.kernel_overlap_ns)))
-          : counted(a.launches, "launch", "launches") + ", none in parallel");
+      a.kernel_overlap_ns > 0 ? fmt::format("at least one runs; {} more in parallel",
+                                            time_text(static_cast<double>(a.kernel_overlap_ns)))
+                              : counted(a.launches, "launch", "launches") + ", none in parallel");
   row("copies_exposed", "copies", a.copy_exposed_ns,
       a.copy_hidden_ns > 0
           ? fmt::format("no kernel runs; {} more hidden", time_text(static_cast<double>(a.copy_hidden_ns)))
@@ -161,8 +172,10 @@ Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accou
   for (const std::size_t i : order) {
     const analyzer::Gap& gap = accounting.gaps[i];
     // The gap follows the launch `before` and precedes the launch `after`.
-    table.rows.push_back({in_microseconds(gap.end_ns - gap.start_ns), {in_words(to_string(gap.kind)), std::string(to_string(gap.kind)), Style::plain},
-                          Cell::of_text(launch_name(model, gap.before)), Cell::of_text(launch_name(model, gap.after)),
+    table.rows.push_back({in_microseconds(gap.end_ns - gap.start_ns),
+                          {in_words(to_string(gap.kind)), std::string(to_string(gap.kind)), Style::plain},
+                          Cell::of_text(launch_name(model, gap.before)),
+                          Cell::of_text(launch_name(model, gap.after)),
                           {fmt::format("{}", gap.start_ns), gap.start_ns, Style::plain}});
   }
   return table;
@@ -239,8 +252,9 @@ Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work) {
       return value ? Cell::of_number(fixed(*value, 2), *value) : Cell::missing();
     };
     table.rows.push_back({Cell::of_text(w.path), Cell::of_text(w.name), Cell::of_integer(w.ranges),
-                          Cell::of_integer(w.launches), in_milliseconds(w.time_ns), optional_number(w.declared_bytes),
-                          optional_number(w.measured_bytes), ratio(w.bytes_ratio), optional_number(w.declared_flops),
+                          Cell::of_integer(w.launches), in_milliseconds(w.time_ns),
+                          optional_number(w.declared_bytes), optional_number(w.measured_bytes),
+                          ratio(w.bytes_ratio), optional_number(w.declared_flops),
                           optional_number(w.measured_tensor_ops), ratio(w.ops_ratio)});
   }
   return table;

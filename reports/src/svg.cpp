@@ -54,13 +54,15 @@ void Svg::circle(double x, double y, double radius, std::string_view css, std::s
 void Svg::text(double x, double y, std::string_view content, std::string_view css, Anchor anchor,
                std::string_view title) {
   const char* where = anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
-  body_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\">", coordinate(x), coordinate(y),
-                       where, html_escape(css));
+  body_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\">", coordinate(x),
+                       coordinate(y), where, html_escape(css));
   if (!title.empty()) body_ += "<title>" + html_escape(title) + "</title>";
   body_ += html_escape(content) + "</text>\n";
 }
 
-std::string Svg::finish() const { return head_ + body_ + "</svg>\n"; }
+std::string Svg::finish() const {
+  return head_ + body_ + "</svg>\n";
+}
 
 LogScale::LogScale(double low, double high, double at_low, double at_high)
     : low_(low), high_(high), at_low_(at_low), at_high_(at_high) {}

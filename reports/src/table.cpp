@@ -17,7 +17,9 @@ namespace {
 constexpr int kGap = 2;
 constexpr int kNarrowGap = 1;
 
-std::string spaces(int count) { return std::string(static_cast<std::size_t>(std::max(count, 0)), ' '); }
+std::string spaces(int count) {
+  return std::string(static_cast<std::size_t>(std::max(count, 0)), ' ');
+}
 
 std::string padded(std::string_view text, int width, Align align) {
   const std::string fill = spaces(width - display_width(text));
@@ -37,7 +39,8 @@ int natural_width(const Table& table, std::size_t column) {
   int width = std::max(display_width(terminal_safe(c.header)), display_width(c.unit));
   const auto widen = [&](const std::vector<Cell>& row) {
     const std::string text = terminal_safe(row[column].text);
-    width = std::max(width, c.elide == Elide::kernel_name ? display_width(kernel_display_name(text)) : display_width(text));
+    width = std::max(width, c.elide == Elide::kernel_name ? display_width(kernel_display_name(text))
+                                                          : display_width(text));
   };
   for (const auto& row : table.rows) widen(row);
   for (const auto& row : table.totals) widen(row);
@@ -144,8 +147,12 @@ Cell Cell::of_number(std::string text, double value, Style style) {
   if (!std::isfinite(value)) return missing();
   return {std::move(text), value, style};
 }
-Cell Cell::of_integer(std::int64_t value, Style style) { return {integer(value), value, style}; }
-Cell Cell::missing() { return {kMissing, std::monostate{}, Style::dim}; }
+Cell Cell::of_integer(std::int64_t value, Style style) {
+  return {integer(value), value, style};
+}
+Cell Cell::missing() {
+  return {kMissing, std::monostate{}, Style::dim};
+}
 
 std::size_t Table::column(std::string_view key) const {
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -167,7 +174,8 @@ Result<Table> select_columns(const Table& table, std::string_view keys) {
     if (found == table.columns.end()) {
       std::string known;
       for (const Column& c : table.columns) known += (known.empty() ? "" : ",") + c.key;
-      return Failure{ErrorKind::usage, fmt::format("no column '{}'; choose from {}", terminal_safe(key), known)};
+      return Failure{ErrorKind::usage,
+                     fmt::format("no column '{}'; choose from {}", terminal_safe(key), known)};
     }
     picked.push_back(static_cast<std::size_t>(found - table.columns.begin()));
   }
@@ -191,12 +199,23 @@ Result<Table> select_columns(const Table& table, std::string_view keys) {
 std::string styled(std::string_view text, Style style, bool colour) {
   const char* code = "";
   switch (style) {
-    case Style::plain: return std::string(text);
-    case Style::good: code = "32"; break;
-    case Style::fair: code = "33"; break;
-    case Style::bad: code = "31"; break;
-    case Style::dim: code = "2"; break;
-    case Style::strong: code = "1"; break;
+    case Style::plain:
+      return std::string(text);
+    case Style::good:
+      code = "32";
+      break;
+    case Style::fair:
+      code = "33";
+      break;
+    case Style::bad:
+      code = "31";
+      break;
+    case Style::dim:
+      code = "2";
+      break;
+    case Style::strong:
+      code = "1";
+      break;
   }
   if (!colour || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
@@ -212,8 +231,9 @@ std::string render_text(const Table& table, const TextStyle& style) {
       const Column& column = table.columns[layout.index[k]];
       const auto [text, cell_style] = cell_of(layout.index[k]);
       const std::string safe = terminal_safe(text);
-      const std::string cut = elide_by_kind && column.elide == Elide::middle ? elide_middle(safe, layout.width[k])
-                                                                             : elide_end(safe, layout.width[k]);
+      const std::string cut = elide_by_kind && column.elide == Elide::middle
+                                  ? elide_middle(safe, layout.width[k])
+                                  : elide_end(safe, layout.width[k]);
       const std::string gap = k == 0 ? "" : spaces(layout.gap);
       const bool last = k + 1 == layout.index.size();
       const std::string filled =
@@ -247,7 +267,11 @@ std::string render_text(const Table& table, const TextStyle& style) {
   }
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const auto& row = table.rows[r];
-    line([&](std::size_t i) { return Piece{names[i].empty() ? row[i].text : names[i][r], row[i].style}; }, true);
+    line(
+        [&](std::size_t i) {
+          return Piece{names[i].empty() ? row[i].text : names[i][r], row[i].style};
+        },
+        true);
   }
   if (!table.totals.empty()) out += rule;
   for (const auto& row : table.totals) {
@@ -265,8 +289,8 @@ std::string render_markdown(const Table& table) {
   std::string rule = "|";
   for (const Column& c : table.columns) {
     if (!c.shown) continue;
-    header += fmt::format(" {}{}{}{} |", markdown_cell(c.header), c.unit.empty() ? "" : " (", markdown_cell(c.unit),
-                          c.unit.empty() ? "" : ")");
+    header += fmt::format(" {}{}{}{} |", markdown_cell(c.header), c.unit.empty() ? "" : " (",
+                          markdown_cell(c.unit), c.unit.empty() ? "" : ")");
     rule += c.align == Align::right ? " ---: |" : " --- |";
   }
   std::string out = header + "\n" + rule + "\n";

@@ -8,7 +8,8 @@ namespace {
 TEST(Budget, ReadsEntries) {
   const auto budgets = parse_budget(R"({"format": "ridgeline.budget", "version": 1, "kernels": [
     {"kernel": "*layernorm*", "min_utilisation_ratio": 0.5, "reason": "reads twice by design"},
-    {"kernel": "adamw", "max_time_ns": 1e6, "max_dram_bytes": 2000000, "reason": "budget of the step"}]})", "b.json");
+    {"kernel": "adamw", "max_time_ns": 1e6, "max_dram_bytes": 2000000, "reason": "budget of the step"}]})",
+                                    "b.json");
   ASSERT_TRUE(budgets.ok());
   ASSERT_EQ(budgets.value().size(), 2u);
   EXPECT_EQ(budgets.value()[0].kernel, "*layernorm*");

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 struct Outcome {
-  int code = -1;    // exit status
+  int code = -1;  // exit status
   int signal = 0;
   std::string out;
   std::string err;
@@ -65,7 +65,8 @@ class Program : public ::testing::Test {
   static std::string file(const std::string& name) { return (directory_ / name).string(); }
 
   // Runs the program in the directory; standard output and error go to files, or `out` to that descriptor.
-  static Outcome run(std::vector<std::string> arguments, int out = -1, const std::vector<std::string>& environment = {}) {
+  static Outcome run(std::vector<std::string> arguments, int out = -1,
+                     const std::vector<std::string>& environment = {}) {
     arguments.insert(arguments.begin(), RIDGELINE_PROGRAM);
     const std::string out_path = file("stdout.txt");
     const std::string err_path = file("stderr.txt");
@@ -109,7 +110,8 @@ class Program : public ::testing::Test {
   static void expect_no_control(const std::string& text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       const auto c = static_cast<unsigned char>(text[i]);
-      EXPECT_FALSE((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f) << "byte " << i << ": " << int{c};
+      EXPECT_FALSE((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)
+          << "byte " << i << ": " << int{c};
     }
   }
 
@@ -117,10 +119,16 @@ class Program : public ::testing::Test {
 };
 
 TEST_F(Program, EveryVerbPrintsEveryFormat) {
-  const std::vector<std::vector<std::string>> kVerbs = {
-      {"rank", "c.ridge"}, {"rank", "c.ridge", "--by", "kernel-grid"}, {"rank", "c.ridge", "--by", "class"},
-      {"rank", "c.ridge", "--by", "op"}, {"rank", "c.ridge", "--by", "launch"}, {"rank", "c.ridge", "--by", "family"},
-      {"steps", "c.ridge"}, {"info", "c.ridge"}, {"sql", "c.ridge", "SELECT * FROM v_rank"}, {"check", "fast.ridge"}};
+  const std::vector<std::vector<std::string>> kVerbs = {{"rank", "c.ridge"},
+                                                        {"rank", "c.ridge", "--by", "kernel-grid"},
+                                                        {"rank", "c.ridge", "--by", "class"},
+                                                        {"rank", "c.ridge", "--by", "op"},
+                                                        {"rank", "c.ridge", "--by", "launch"},
+                                                        {"rank", "c.ridge", "--by", "family"},
+                                                        {"steps", "c.ridge"},
+                                                        {"info", "c.ridge"},
+                                                        {"sql", "c.ridge", "SELECT * FROM v_rank"},
+                                                        {"check", "fast.ridge"}};
   for (const auto& verb : kVerbs) {
     for (const char* format : {"text", "json", "csv", "markdown"}) {
       auto arguments = verb;
@@ -235,9 +243,9 @@ TEST_F(Program, UsageErrorsAreOneLine) {
 
 TEST_F(Program, SqlOnlyReads) {
   const std::string before = read_file(file("c.ridge"));
-  for (const char* query : {"DELETE FROM launch", "DROP VIEW v_rank", "UPDATE run SET command_line = 'x'", "VACUUM",
-                            "PRAGMA journal_mode = WAL", "ATTACH 'x.db' AS y", "CREATE TEMP TABLE t (a)",
-                            "WITH a AS (SELECT 1) DELETE FROM launch"}) {
+  for (const char* query : {"DELETE FROM launch", "DROP VIEW v_rank", "UPDATE run SET command_line = 'x'",
+                            "VACUUM", "PRAGMA journal_mode = WAL", "ATTACH 'x.db' AS y",
+                            "CREATE TEMP TABLE t (a)", "WITH a AS (SELECT 1) DELETE FROM launch"}) {
     expect_error({"sql", "c.ridge", query}, 2, "SELECT");
   }
   expect_error({"sql", "c.ridge", "SELEKT 1"}, 2, "SELEKT");
@@ -249,11 +257,16 @@ TEST_F(Program, SqlOnlyReads) {
   EXPECT_FALSE(std::filesystem::exists(file("x.db")));
 
   EXPECT_EQ(run({"sql", "c.ridge", "SELECT count(*) AS n FROM step", "--format", "csv"}).out, "n\r\n14\r\n");
-  const Outcome cut = run({"sql", "c.ridge", "SELECT launch_id FROM v_launch", "--max-rows", "5", "--format", "json"});
+  const Outcome cut =
+      run({"sql", "c.ridge", "SELECT launch_id FROM v_launch", "--max-rows", "5", "--format", "json"});
   EXPECT_EQ(json::parse(cut.out)["rows"].size(), 5u);
   EXPECT_EQ(json::parse(cut.out)["truncated"], true);
   EXPECT_NE(cut.err.find("--max-rows"), std::string::npos);
-  EXPECT_EQ(json::parse(run({"sql", "c.ridge", "SELECT launch_id FROM v_launch", "--max-rows", "0", "--format", "json"}).out)["rows"].size(), 3150u);
+  EXPECT_EQ(json::parse(run({"sql", "c.ridge", "SELECT launch_id FROM v_launch", "--max-rows", "0",
+                             "--format", "json"})
+                            .out)["rows"]
+                .size(),
+            3150u);
   const Outcome schema = run({"sql", "--schema"});
   EXPECT_EQ(schema.code, 0);
   EXPECT_NE(schema.out.find("CREATE VIEW v_rank"), std::string::npos);
@@ -261,10 +274,17 @@ TEST_F(Program, SqlOnlyReads) {
 
 TEST_F(Program, HostileCapturesAreHarmless) {
   const std::vector<std::vector<std::string>> kCommands = {
-      {"rank", "hostile.ridge"}, {"rank", "hostile.ridge", "--by", "launch"}, {"rank", "hostile.ridge", "--format", "csv"},
-      {"rank", "hostile.ridge", "--format", "json"}, {"rank", "hostile.ridge", "--format", "markdown"}, {"info", "hostile.ridge"},
-      {"steps", "hostile.ridge"}, {"check", "hostile.ridge", "--all"}, {"sql", "hostile.ridge", "SELECT kernel FROM v_rank"},
-      {"report", "hostile.ridge", "-o", "-"}, {"report", "hostile.ridge", "--format", "markdown"}};
+      {"rank", "hostile.ridge"},
+      {"rank", "hostile.ridge", "--by", "launch"},
+      {"rank", "hostile.ridge", "--format", "csv"},
+      {"rank", "hostile.ridge", "--format", "json"},
+      {"rank", "hostile.ridge", "--format", "markdown"},
+      {"info", "hostile.ridge"},
+      {"steps", "hostile.ridge"},
+      {"check", "hostile.ridge", "--all"},
+      {"sql", "hostile.ridge", "SELECT kernel FROM v_rank"},
+      {"report", "hostile.ridge", "-o", "-"},
+      {"report", "hostile.ridge", "--format", "markdown"}};
   for (const auto& command : kCommands) {
     const Outcome outcome = run(command);
     EXPECT_LE(outcome.code, 1) << command[0] << outcome.err;
@@ -302,8 +322,12 @@ TEST_F(Program, AFullDiskIsAnError) {
 }
 
 TEST_F(Program, WidthFollowsColumns) {
-  for (const auto& [columns, expected] : std::vector<std::pair<std::string, std::size_t>>{
-           {"COLUMNS=80", 80}, {"COLUMNS=20", 80}, {"COLUMNS=120", 120}, {"COLUMNS=nonsense", 100}, {"COLUMNS=99999", 200}}) {
+  for (const auto& [columns, expected] :
+       std::vector<std::pair<std::string, std::size_t>>{{"COLUMNS=80", 80},
+                                                        {"COLUMNS=20", 80},
+                                                        {"COLUMNS=120", 120},
+                                                        {"COLUMNS=nonsense", 100},
+                                                        {"COLUMNS=99999", 200}}) {
     std::size_t widest = 0;
     std::istringstream lines(run({"rank", "c.ridge"}, -1, {columns}).out);
     for (std::string line; std::getline(lines, line);) {
@@ -334,7 +358,8 @@ TEST_F(Program, DoctorAnswers) {
   EXPECT_EQ(document["format"], "ridgeline.doctor");
   EXPECT_EQ(outcome.code, document["can_record"] == true ? 0 : 4);
   EXPECT_GT(document["checks"].size(), 3u);
-  for (const char* format : {"text", "csv", "markdown"}) EXPECT_EQ(run({"doctor", "--format", format}).code, outcome.code);
+  for (const char* format : {"text", "csv", "markdown"})
+    EXPECT_EQ(run({"doctor", "--format", format}).code, outcome.code);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ TEST(CaptureSummary, SaysWhatIsInTheFile) {
   EXPECT_NE(text.find("2 warmup, 7 timeline, 4 replay, 1 after"), std::string::npos) << text;
   EXPECT_NE(text.find("3,150 seen = 3,150 recorded"), std::string::npos) << text;
   EXPECT_NE(text.find("T0 ok; T2 ok"), std::string::npos) << text;
-  EXPECT_NE(text.find("ridgeline rank '" + directory + "/it'\\''s a capture.ridge'"), std::string::npos) << text;
+  EXPECT_NE(text.find("ridgeline rank '" + directory + "/it'\\''s a capture.ridge'"), std::string::npos)
+      << text;
 
   testing::FabricatedCapture worse;
   worse.tier_refused = true;
@@ -33,7 +34,8 @@ TEST(CaptureSummary, SaysWhatIsInTheFile) {
   EXPECT_NE(text.find("17 dropped"), std::string::npos) << text;
   EXPECT_NE(text.find("T2 refused (counters are not permitted"), std::string::npos) << text;
 
-  EXPECT_NE(capture_summary(directory + "/none.ridge", {100, false}).find("cannot be read back"), std::string::npos);
+  EXPECT_NE(capture_summary(directory + "/none.ridge", {100, false}).find("cannot be read back"),
+            std::string::npos);
   std::filesystem::remove_all(directory);
 }
 

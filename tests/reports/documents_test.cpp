@@ -37,8 +37,9 @@ TEST(Documents, TextFitsItsWidth) {
   refused.tier_refused = true;
   for (const FabricatedCapture& options : {FabricatedCapture{}, hostile, refused}) {
     analyzer::AnalysisOptions how;
-    for (const auto key : {analyzer::RankKey::kernel, analyzer::RankKey::launch, analyzer::RankKey::nvtx_path,
-                           analyzer::RankKey::kernel_class, analyzer::RankKey::family, analyzer::RankKey::kernel_and_grid}) {
+    for (const auto key :
+         {analyzer::RankKey::kernel, analyzer::RankKey::launch, analyzer::RankKey::nvtx_path,
+          analyzer::RankKey::kernel_class, analyzer::RankKey::family, analyzer::RankKey::kernel_and_grid}) {
       how.rank.key = key;
       const TemporaryCapture capture(options, how);
       for (const int columns : {80, 100, 160}) {
@@ -66,14 +67,41 @@ TEST(Documents, RankJsonHasItsFields) {
   ASSERT_EQ(document["rows"].size(), capture.analysis.ranking.rows.size());
   double time_ns = 0, saved_ns = 0;
   for (const json& row : document["rows"]) {
-    for (const char* key : {"rank", "key", "kernel", "normalised_name", "class", "calls", "time_ns", "step_share_ratio",
-                            "dram_utilisation_ratio", "compute_utilisation_ratio", "limiter", "limiter_utilisation_ratio",
-                            "limiter_error_ratio", "saved_target_ns", "saved_stretch_ns", "saved_target_ratio",
-                            "saved_stretch_ratio", "saved_target_error_ns", "dram_utilisation_error_ratio",
-                            "compute_utilisation_error_ratio", "compute_pipe", "dram_bytes", "tensor_ops", "measured_time_ns",
-                            "launch_bound_time_ns", "no_roof_time_ns", "unmeasured_time_ns", "measured_calls",
-                            "launch_bound_calls", "no_roof_calls", "unmeasured_calls", "missing", "reason",
-                            "replay_disagreement_ratio", "tier"}) {
+    for (const char* key : {"rank",
+                            "key",
+                            "kernel",
+                            "normalised_name",
+                            "class",
+                            "calls",
+                            "time_ns",
+                            "step_share_ratio",
+                            "dram_utilisation_ratio",
+                            "compute_utilisation_ratio",
+                            "limiter",
+                            "limiter_utilisation_ratio",
+                            "limiter_error_ratio",
+                            "saved_target_ns",
+                            "saved_stretch_ns",
+                            "saved_target_ratio",
+                            "saved_stretch_ratio",
+                            "saved_target_error_ns",
+                            "dram_utilisation_error_ratio",
+                            "compute_utilisation_error_ratio",
+                            "compute_pipe",
+                            "dram_bytes",
+                            "tensor_ops",
+                            "measured_time_ns",
+                            "launch_bound_time_ns",
+                            "no_roof_time_ns",
+                            "unmeasured_time_ns",
+                            "measured_calls",
+                            "launch_bound_calls",
+                            "no_roof_calls",
+                            "unmeasured_calls",
+                            "missing",
+                            "reason",
+                            "replay_disagreement_ratio",
+                            "tier"}) {
       EXPECT_TRUE(row.contains(key)) << key;
     }
     time_ns += row["time_ns"].get<double>();
@@ -143,7 +171,9 @@ TEST(Documents, CheckSaysItsVerdict) {
   const TemporaryCapture met(fast);
   document = json::parse(check_document(met.model, met.analysis, false, as(Format::json)));
   EXPECT_EQ(document["verdict"]["overall"], "met");
-  EXPECT_NE(check_document(met.model, met.analysis, false, as(Format::text)).find("The step meets its target"), std::string::npos);
+  EXPECT_NE(
+      check_document(met.model, met.analysis, false, as(Format::text)).find("The step meets its target"),
+      std::string::npos);
 }
 
 TEST(Documents, StepsAddUp) {
@@ -168,8 +198,8 @@ TEST(Documents, InfoShowsEverySection) {
   const json document = json::parse(info_document(capture.model, {{"launch", 7}}, as(Format::json)));
   std::set<std::string> sections;
   for (const json& row : document["rows"]) sections.insert(row["section"].get<std::string>());
-  for (const char* section : {"run", "processes", "devices", "peaks", "versions", "environment", "steps", "tiers", "completeness",
-                              "messages", "rows"}) {
+  for (const char* section : {"run", "processes", "devices", "peaks", "versions", "environment", "steps",
+                              "tiers", "completeness", "messages", "rows"}) {
     EXPECT_EQ(sections.count(section), 1u) << section;
   }
 }
@@ -178,13 +208,14 @@ TEST(Documents, ReportsHoldEverything) {
   const TemporaryCapture capture;
   const json document = json::parse(json_report(capture.model, capture.analysis));
   EXPECT_EQ(document["format"], "ridgeline.report");
-  for (const char* key : {"capture", "step", "verdict", "sentence", "peaks", "ranking", "check", "accounting", "gaps",
-                          "declared_work", "steps", "launches", "quality"}) {
+  for (const char* key : {"capture", "step", "verdict", "sentence", "peaks", "ranking", "check", "accounting",
+                          "gaps", "declared_work", "steps", "launches", "quality"}) {
     EXPECT_TRUE(document.contains(key)) << key;
   }
   EXPECT_EQ(document["launches"].size(), 225u);
   const std::string markdown = markdown_report(capture.model, capture.analysis);
-  for (const char* heading : {"# Ridgeline report", "## Ranking", "## Target check", "## Where the step's time went", "## Steps"}) {
+  for (const char* heading :
+       {"# Ridgeline report", "## Ranking", "## Target check", "## Where the step's time went", "## Steps"}) {
     EXPECT_NE(markdown.find(heading), std::string::npos) << heading;
   }
 }
@@ -192,7 +223,8 @@ TEST(Documents, ReportsHoldEverything) {
 TEST(Documents, QueryKeepsColumnsOfOneName) {
   store::Capture::Table result;
   result.columns = {"a", "a", "s"};
-  result.rows = {{std::int64_t{1}, 2.5, std::string("x\x1b")}, {store::Value{}, std::int64_t{3}, std::string("y")}};
+  result.rows = {{std::int64_t{1}, 2.5, std::string("x\x1b")},
+                 {store::Value{}, std::int64_t{3}, std::string("y")}};
   const json document = json::parse(query_document(result, true, as(Format::json)));
   EXPECT_EQ(document["columns"], json({"a", "a_2", "s"}));
   EXPECT_EQ(document["rows"][0]["a_2"], 2.5);
@@ -204,7 +236,10 @@ TEST(Documents, QueryKeepsColumnsOfOneName) {
 
 TEST(Notices, WarnOnceWorstFirst) {
   analyzer::Quality quality;
-  quality.tiers = {{1, "T0", "ok", ""}, {1, "T2", "refused", "no permission"}, {2, "T2", "refused", "no permission"}, {1, "T1", "not_requested", ""}};
+  quality.tiers = {{1, "T0", "ok", ""},
+                   {1, "T2", "refused", "no permission"},
+                   {2, "T2", "refused", "no permission"},
+                   {1, "T1", "not_requested", ""}};
   quality.findings = {{analyzer::Severity::info, "a", "a note"}, {analyzer::Severity::error, "b", "a fault"}};
   const auto all = notices(quality, analyzer::Severity::info);
   ASSERT_EQ(all.size(), 3u);

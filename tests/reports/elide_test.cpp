@@ -34,22 +34,32 @@ TEST(KernelDisplayName, DropsReturnTypeAndParameters) {
 TEST(ElideKernelName, KeepsFunctionNameAndTail) {
   const std::string cutlass =
       "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8>(Params)";
-  EXPECT_EQ(elide_kernel_name(cutlass, 200), "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8>");
+  EXPECT_EQ(elide_kernel_name(cutlass, 200),
+            "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8>");
   EXPECT_EQ(elide_kernel_name(cutlass, 40), "cutlass::Kernel2<cutlass_80_…_nn_align8>");
   // Namespaces go before the function's own name does.
   const std::string deep = "void a::very::deep::name_space::of_the::program::compute<float, 4, true>(int)";
   EXPECT_EQ(elide_kernel_name(deep, 28), "…::compute<float, 4, true>");
   EXPECT_EQ(elide_kernel_name(deep, 21), "…::compute<floa…true>");
   EXPECT_EQ(elide_kernel_name(deep, 10), "compute<…>");
-  EXPECT_EQ(elide_kernel_name("void a_function_with_a_long_name<int>(int)", 33), "a_function_with_a_long_name<int>");
-  EXPECT_EQ(elide_kernel_name("void a_function_with_a_long_name<int>(int)", 31), "a_function_with_a_long_name<…>");
+  EXPECT_EQ(elide_kernel_name("void a_function_with_a_long_name<int>(int)", 33),
+            "a_function_with_a_long_name<int>");
+  EXPECT_EQ(elide_kernel_name("void a_function_with_a_long_name<int>(int)", 31),
+            "a_function_with_a_long_name<…>");
 }
 
 TEST(ElideKernelName, FitsAnyWidthAndText) {
-  const char* kNames[] = {"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm>(Params)",
-                          "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_7_64x64x64_1x4x1_kernel0_0",
-                          "<<<<<<>>>>>>", "a<b", "a>b::c<", "ääääääääääääääääääääääääääääää<öööööööööööööööööö>",
-                          "核核核核核核核核核核核核核核核核核核核核", "::::::::::::::::::::", "x<>", "                              "};
+  const char* kNames[] = {
+      "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm>(Params)",
+      "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_7_64x64x64_1x4x1_kernel0_0",
+      "<<<<<<>>>>>>",
+      "a<b",
+      "a>b::c<",
+      "ääääääääääääääääääääääääääääää<öööööööööööööööööö>",
+      "核核核核核核核核核核核核核核核核核核核核",
+      "::::::::::::::::::::",
+      "x<>",
+      "                              "};
   for (const char* name : kNames) {
     for (int columns = 8; columns < 120; ++columns) {
       EXPECT_LE(display_width(elide_kernel_name(name, columns)), columns) << name << " in " << columns;
@@ -59,9 +69,12 @@ TEST(ElideKernelName, FitsAnyWidthAndText) {
 
 TEST(ElideKernelNames, DifferentNamesStayDifferent) {
   const std::vector<std::string> names = {
-      "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)",
-      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 3ul> >(int)",
-      "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernel, std::array<char*, 3ul> >(int)",
+      "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+      "std::array<char*, 3ul> >(int)",
+      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, "
+      "3ul> >(int)",
+      "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernel, std::array<char*, 3ul> "
+      ">(int)",
       "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_7_64x64x64_1x4x1_kernel0_0",
       "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x64x64_1x4x1_kernel0_0",
       "other"};
@@ -85,7 +98,7 @@ TEST(Elide, CutsByColumnsNotBytes) {
   EXPECT_EQ(elide_end("abc", 0), "");
   EXPECT_EQ(display_width("核"), 2);
   EXPECT_EQ(display_width("e\xcc\x81"), 1);  // a combining accent takes no column
-  EXPECT_EQ(display_width("\xff\xfe"), 2);    // bytes that are no UTF-8
+  EXPECT_EQ(display_width("\xff\xfe"), 2);   // bytes that are no UTF-8
 }
 
 }  // namespace

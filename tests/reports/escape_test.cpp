@@ -9,9 +9,15 @@ TEST(TerminalSafe, LeavesNoControlCharacter) {
   EXPECT_EQ(terminal_safe("plain <text> & ümlaut"), "plain <text> & ümlaut");
   EXPECT_EQ(terminal_safe("\x1b[31mred\x1b]0;title\x07"), "\\x1b[31mred\\x1b]0;title\\x07");
   EXPECT_EQ(terminal_safe("a\nb\tc\r"), "a\\nb\\tc\\r");
-  EXPECT_EQ(terminal_safe("\xc2\x9b" "31m"), "\\x9b31m");                  // C1 control as UTF-8
-  EXPECT_EQ(terminal_safe("a\xe2\x80\xae" "b"), "a\\u{202e}b");            // right-to-left override
-  EXPECT_EQ(terminal_safe("a\xe2\x80\x8b" "b"), "a\\u{200b}b");            // zero-width space
+  EXPECT_EQ(terminal_safe("\xc2\x9b"
+                          "31m"),
+            "\\x9b31m");  // C1 control as UTF-8
+  EXPECT_EQ(terminal_safe("a\xe2\x80\xae"
+                          "b"),
+            "a\\u{202e}b");  // right-to-left override
+  EXPECT_EQ(terminal_safe("a\xe2\x80\x8b"
+                          "b"),
+            "a\\u{200b}b");  // zero-width space
   EXPECT_EQ(terminal_safe(std::string("a\0b", 3)), "a\\x00b");
   for (int byte = 0; byte < 256; ++byte) {
     for (const char c : terminal_safe(std::string(1, static_cast<char>(byte)))) {
@@ -24,10 +30,10 @@ TEST(ValidUtf8, ReplacesWhatIsNot) {
   const std::string kReplacement = "\xef\xbf\xbd";
   EXPECT_EQ(valid_utf8("ok ✓"), "ok ✓");
   EXPECT_EQ(valid_utf8("\xff"), kReplacement);
-  EXPECT_EQ(valid_utf8("\xc0\xaf"), kReplacement + kReplacement);                   // overlong '/'
+  EXPECT_EQ(valid_utf8("\xc0\xaf"), kReplacement + kReplacement);                     // overlong '/'
   EXPECT_EQ(valid_utf8("\xed\xa0\x80"), kReplacement + kReplacement + kReplacement);  // surrogate
-  EXPECT_EQ(valid_utf8("a\xe2\x82"), "a" + kReplacement + kReplacement);            // cut short
-  EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80").size(), 12u);                            // above U+10FFFF
+  EXPECT_EQ(valid_utf8("a\xe2\x82"), "a" + kReplacement + kReplacement);              // cut short
+  EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80").size(), 12u);                              // above U+10FFFF
 }
 
 TEST(HtmlEscape, NeutralisesMarkup) {

@@ -24,35 +24,45 @@ struct Op {
   double fma;
 };
 
-constexpr const char* kGemmForward =
-    "nvjet_tst_256x128_64x4_2x1_v_bz_coopA_NTN";
+constexpr const char* kGemmForward = "nvjet_tst_256x128_64x4_2x1_v_bz_coopA_NTN";
 constexpr const char* kGemmBias = "nvjet_tst_192x192_64x4_1x2_h_bz_coopB_bias_TNN";
 constexpr const char* kGemmGelu = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_gelu_aux_bias_TNT";
 constexpr const char* kCutlass =
-    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8>(cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8::Params)";
+    "void "
+    "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8>(cutlass_80_"
+    "tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_nn_align8::Params)";
 constexpr const char* kFlashForward =
     "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3i_64x128x64_4x1x1_kernel0_0";
 constexpr const char* kFlashBackward =
     "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_7_64x64x64_1x4x1_kernel0_0";
 constexpr const char* kFlashDot =
-    "void cudnn::fusion::compute_dot_do_o_specialized<true, 64, 128, cutlass::bfloat16_t>(cudnn::fusion::dot_do_o_params_t)";
+    "void cudnn::fusion::compute_dot_do_o_specialized<true, 64, 128, "
+    "cutlass::bfloat16_t>(cudnn::fusion::dot_do_o_params_t)";
 constexpr const char* kConvertDq =
     "void cudnn::fusion::convert_dq_to_16bits<true, 64>(cudnn::fusion::convert_dq_params_t)";
 constexpr const char* kLayernormForward =
-    "void ridgeline::gpt2::fused_residual_layernorm_forward_kernel<__nv_bfloat16, 768, 4>(__nv_bfloat16*, float*, float const*, int)";
+    "void ridgeline::gpt2::fused_residual_layernorm_forward_kernel<__nv_bfloat16, 768, 4>(__nv_bfloat16*, "
+    "float*, float const*, int)";
 constexpr const char* kLayernormBackward =
-    "void ridgeline::gpt2::layernorm_backward_kernel<__nv_bfloat16>(__nv_bfloat16*, float*, float*, __nv_bfloat16 const*, int, int)";
+    "void ridgeline::gpt2::layernorm_backward_kernel<__nv_bfloat16>(__nv_bfloat16*, float*, float*, "
+    "__nv_bfloat16 const*, int, int)";
 constexpr const char* kGeluBackward =
-    "void ridgeline::gpt2::(anonymous namespace)::gelu_backward_kernel<__nv_bfloat16>(__nv_bfloat16*, __nv_bfloat16 const*, int)";
+    "void ridgeline::gpt2::(anonymous namespace)::gelu_backward_kernel<__nv_bfloat16>(__nv_bfloat16*, "
+    "__nv_bfloat16 const*, int)";
 constexpr const char* kBiasReduce =
-    "void ridgeline::gpt2::bias_gradient_kernel<__nv_bfloat16, float, false>(float*, __nv_bfloat16 const*, int, int, ridgeline::gpt2::bool_constant<false>)";
-constexpr const char* kReduceAdd = "ridgeline::gpt2::reduce_add_sum_kernel(__nv_bfloat16*, float const*, unsigned long, unsigned long)";
+    "void ridgeline::gpt2::bias_gradient_kernel<__nv_bfloat16, float, false>(float*, __nv_bfloat16 const*, "
+    "int, int, ridgeline::gpt2::bool_constant<false>)";
+constexpr const char* kReduceAdd =
+    "ridgeline::gpt2::reduce_add_sum_kernel(__nv_bfloat16*, float const*, unsigned long, unsigned long)";
 constexpr const char* kTranspose =
-    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)";
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, "
+    "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)";
 
 std::vector<Op> ops_of_step(const FabricatedCapture& options) {
   std::vector<Op> ops;
-  ops.push_back({"ridgeline::gpt2::embedding_forward_kernel(__nv_bfloat16*, int const*, __nv_bfloat16 const*)", "forward / encoder", 38.0, 0.66, 0, 0.05});
+  ops.push_back(
+      {"ridgeline::gpt2::embedding_forward_kernel(__nv_bfloat16*, int const*, __nv_bfloat16 const*)",
+       "forward / encoder", 38.0, 0.66, 0, 0.05});
   for (int layer = 0; layer < options.layers; ++layer) {
     ops.push_back({kLayernormForward, "forward / layer / layernorm", 52.4, 0.71, 0, 0.11});
     ops.push_back({kGemmBias, "forward / layer / qkv", 192.0, 0.34, 0.62, 0.02});
@@ -62,7 +72,10 @@ std::vector<Op> ops_of_step(const FabricatedCapture& options) {
     ops.push_back({kGemmForward, "forward / layer / fc_projection", 241.0, 0.33, 0.67, 0.01});
   }
   ops.push_back({kGemmForward, "forward / lm_head", 3680.0, 0.42, 0.71, 0.01});
-  ops.push_back({"void ridgeline::gpt2::fused_classifier_kernel<__nv_bfloat16, true>(__nv_bfloat16*, float*, float, int const*, int, int, int)", "forward / classifier", 3010.0, 0.88, 0, 0.09});
+  ops.push_back(
+      {"void ridgeline::gpt2::fused_classifier_kernel<__nv_bfloat16, true>(__nv_bfloat16*, float*, float, "
+       "int const*, int, int, int)",
+       "forward / classifier", 3010.0, 0.88, 0, 0.09});
   ops.push_back({kGemmForward, "backward / lm_head", 3720.0, 0.41, 0.70, 0.01});
   ops.push_back({kCutlass, "backward / lm_head", 3905.0, 0.39, 0.66, 0.01});
   for (int layer = options.layers; layer-- > 0;) {
@@ -79,11 +92,19 @@ std::vector<Op> ops_of_step(const FabricatedCapture& options) {
     ops.push_back({kGemmBias, "backward / layer / qkv", 201.0, 0.33, 0.60, 0.02});
     ops.push_back({kTranspose, "backward / layer / residual", 46.0, 0.76, 0, 0.03});
   }
-  ops.push_back({"ridgeline::gpt2::embedding_backward_kernel(float*, int const*, __nv_bfloat16 const*)", "backward / encoder", 189.0, 0.21, 0, 0.02});
-  ops.push_back({"void ridgeline::gpt2::global_norm_squared_kernel<float>(float*, float const*, unsigned long)", "optimizer / norm", 118.0, 0.87, 0, 0.06});
-  ops.push_back({"ridgeline::gpt2::global_norm_finish_kernel(float*, int)", "optimizer / norm", 2.2, 0.001, 0, 0.001});
-  ops.push_back({"void ridgeline::gpt2::adamw_kernel<__nv_bfloat16, float>(__nv_bfloat16*, float*, float const*, float*, float*, unsigned long, float, float, float, float, float)", "optimizer / adamw", 548.0, 0.83, 0, 0.10});
-  if (!options.extra_kernel.empty()) ops.push_back({options.extra_kernel.c_str(), "optimizer / extra", 1000.0, 0.30, 0, 0.05});
+  ops.push_back({"ridgeline::gpt2::embedding_backward_kernel(float*, int const*, __nv_bfloat16 const*)",
+                 "backward / encoder", 189.0, 0.21, 0, 0.02});
+  ops.push_back(
+      {"void ridgeline::gpt2::global_norm_squared_kernel<float>(float*, float const*, unsigned long)",
+       "optimizer / norm", 118.0, 0.87, 0, 0.06});
+  ops.push_back(
+      {"ridgeline::gpt2::global_norm_finish_kernel(float*, int)", "optimizer / norm", 2.2, 0.001, 0, 0.001});
+  ops.push_back(
+      {"void ridgeline::gpt2::adamw_kernel<__nv_bfloat16, float>(__nv_bfloat16*, float*, float const*, "
+       "float*, float*, unsigned long, float, float, float, float, float)",
+       "optimizer / adamw", 548.0, 0.83, 0, 0.10});
+  if (!options.extra_kernel.empty())
+    ops.push_back({options.extra_kernel.c_str(), "optimizer / extra", 1000.0, 0.30, 0, 0.05});
   if (options.fast) {
     for (Op& op : ops) (op.tensor > 0 ? op.tensor : op.dram) = 0.90;
   }
@@ -165,10 +186,14 @@ class Fabricator {
     device.l2_bytes = 62'914'560;
     device_ = writer_.add(device);
     if (options_.device_peaks) {
-      writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", "spec", kDramPeak_bytes_per_s, "NVIDIA H200 SXM datasheet"});
-      writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", "spec", kBf16Peak_flops_per_s, "NVIDIA H200 SXM datasheet, dense"});
-      writer_.add(store::DevicePeak{device_, "tf32_flops_per_s", "spec", 494.7e12, "NVIDIA H200 SXM datasheet, dense"});
-      writer_.add(store::DevicePeak{device_, "fp32_flops_per_s", "spec", 66.9e12, "NVIDIA H200 SXM datasheet"});
+      writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", "spec", kDramPeak_bytes_per_s,
+                                    "NVIDIA H200 SXM datasheet"});
+      writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", "spec", kBf16Peak_flops_per_s,
+                                    "NVIDIA H200 SXM datasheet, dense"});
+      writer_.add(store::DevicePeak{device_, "tf32_flops_per_s", "spec", 494.7e12,
+                                    "NVIDIA H200 SXM datasheet, dense"});
+      writer_.add(
+          store::DevicePeak{device_, "fp32_flops_per_s", "spec", 66.9e12, "NVIDIA H200 SXM datasheet"});
     }
   }
 
@@ -192,7 +217,8 @@ class Fabricator {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
       const double slow = phase == "warmup" ? 1.04 : 1.0;
-      const auto duration = static_cast<std::int64_t>(op.time_us * 1000.0 * slow * jitter(static_cast<std::uint64_t>(index), i));
+      const auto duration = static_cast<std::int64_t>(op.time_us * 1000.0 * slow *
+                                                      jitter(static_cast<std::uint64_t>(index), i));
       store::Launch launch;
       launch.process_id = process_;
       launch.device_id = device_;
@@ -242,8 +268,8 @@ class Fabricator {
       if (replay) write_counters(launch, ops_[i], index, i);
     }
     for (int i = 0; i < 3; ++i) {
-      writer_.add(store::ClockSample{device_, begin + i * 15'000'000, 1'755'000'000 + i * 15'000'000, 3'201'000'000,
-                                     612'000 + i * 9'000, 58 + i, i == 2 ? 0x4 : 0});
+      writer_.add(store::ClockSample{device_, begin + i * 15'000'000, 1'755'000'000 + i * 15'000'000,
+                                     3'201'000'000, 612'000 + i * 9'000, 58 + i, i == 2 ? 0x4 : 0});
     }
     launches_ += static_cast<std::int64_t>(launches.size());
     now_ns_ = at;
@@ -254,7 +280,8 @@ class Fabricator {
     const double seconds = op.time_us * 1e-6;
     const double bytes = op.dram * kDramPeak_bytes_per_s * seconds * noise;
     const auto put = [&](const char* metric, double value) {
-      writer_.add(store::LaunchMetric{launch, writer_.metric_id(metric), "T2", value, std::nullopt, std::nullopt});
+      writer_.add(
+          store::LaunchMetric{launch, writer_.metric_id(metric), "T2", value, std::nullopt, std::nullopt});
     };
     put("gpu__time_duration.sum", op.time_us * 1000.0 * 1.01 * noise);
     put("dram__bytes_read.sum", bytes * 0.62);
@@ -274,15 +301,19 @@ class Fabricator {
     c.dropped_records = options_.losses ? 17 : 0;
     writer_.add(c);
     writer_.add(store::TierStatus{process_, "T0", options_.losses ? "partial" : "ok",
-                                  options_.losses ? std::optional<std::string>("17 records were dropped by the driver") : std::nullopt});
+                                  options_.losses
+                                      ? std::optional<std::string>("17 records were dropped by the driver")
+                                      : std::nullopt});
     writer_.add(store::TierStatus{process_, "T1", "not_requested", std::nullopt});
     if (options_.tier_refused) {
-      writer_.add(store::TierStatus{process_, "T2", "refused",
-                                    "counters are not permitted: run as root or set NVreg_RestrictProfilingToAdminUsers=0"});
+      writer_.add(store::TierStatus{
+          process_, "T2", "refused",
+          "counters are not permitted: run as root or set NVreg_RestrictProfilingToAdminUsers=0"});
     } else {
       writer_.add(store::TierStatus{process_, "T2", "ok", std::nullopt});
     }
-    writer_.add(store::Message{.process_id = process_, .severity = "info", .text = "schedule finished, recording off"});
+    writer_.add(store::Message{
+        .process_id = process_, .severity = "info", .text = "schedule finished, recording off"});
   }
 
   FabricatedCapture options_;

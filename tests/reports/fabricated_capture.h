@@ -11,16 +11,16 @@ struct FabricatedCapture {
   int layers = 12;
   int warmup_steps = 2;
   int timeline_steps = 7;
-  int replay_steps = 4;         // R1 and R2 in turn
+  int replay_steps = 4;  // R1 and R2 in turn
   int after_steps = 1;
   bool device_peaks = true;
-  bool tier_refused = false;    // no replay; the collector's reason is recorded
-  bool losses = false;          // dropped records and missing launches
-  bool step_ranges = true;      // false: no steps at all
-  bool fast = false;            // every kernel at 90 % of its roof
-  std::string extra_kernel;     // one more launch a step under that name, of 1 ms
+  bool tier_refused = false;  // no replay; the collector's reason is recorded
+  bool losses = false;        // dropped records and missing launches
+  bool step_ranges = true;    // false: no steps at all
+  bool fast = false;          // every kernel at 90 % of its roof
+  std::string extra_kernel;   // one more launch a step under that name, of 1 ms
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
-  std::string nvtx_suffix;      // appended to a range's name
+  std::string nvtx_suffix;  // appended to a range's name
 };
 
 // Launches of one step with those options.

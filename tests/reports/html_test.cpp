@@ -16,7 +16,9 @@ using testing::TemporaryCapture;
 using testing::XmlResult;
 
 // The style sheet is text to XML.
-XmlResult checked(const std::string& html) { return check_xml(html); }
+XmlResult checked(const std::string& html) {
+  return check_xml(html);
+}
 
 void expect_self_contained(const std::string& html, const XmlResult& xml) {
   EXPECT_EQ(xml.elements.count("script"), 0u);
@@ -27,14 +29,15 @@ void expect_self_contained(const std::string& html, const XmlResult& xml) {
   EXPECT_EQ(html.find("@import"), std::string::npos);
   for (const std::string& attribute : xml.attributes) {
     const std::string name = attribute.substr(0, attribute.find('='));
-    EXPECT_FALSE(std::regex_search(name, std::regex("@(src|href|on[a-z]+|action|data|xlink.*)$"))) << attribute;
+    EXPECT_FALSE(std::regex_search(name, std::regex("@(src|href|on[a-z]+|action|data|xlink.*)$")))
+        << attribute;
   }
 }
 
 TEST(XmlChecker, KnowsBadFromGood) {
   EXPECT_EQ(check_xml("<a b=\"c\"><d/>x &amp; y</a>").error, "");
-  for (const char* bad : {"<a>", "<a></b>", "<a b=c/>", "<a>&</a>", "<a><</a>", "<a b=\"<\"/>", "<a/><b/>", "<a b=\"1\" b=\"2\"/>",
-                          "<a>\x01</a>", "x<a/>"}) {
+  for (const char* bad : {"<a>", "<a></b>", "<a b=c/>", "<a>&</a>", "<a><</a>", "<a b=\"<\"/>", "<a/><b/>",
+                          "<a b=\"1\" b=\"2\"/>", "<a>\x01</a>", "x<a/>"}) {
     EXPECT_NE(check_xml(bad).error, "") << bad;
   }
 }
@@ -115,14 +118,16 @@ TEST(HtmlReport, WorksWithoutSteps) {
 TEST(HtmlReport, AccountingAddsUp) {
   const TemporaryCapture capture;
   const analyzer::Accounting& a = capture.analysis.accounting;
-  EXPECT_EQ(a.kernel_busy_ns + a.copy_exposed_ns + a.memset_exposed_ns + a.gap_total_ns + a.remainder_ns, a.step_ns);
+  EXPECT_EQ(a.kernel_busy_ns + a.copy_exposed_ns + a.memset_exposed_ns + a.gap_total_ns + a.remainder_ns,
+            a.step_ns);
   const std::string html = html_report(capture.model, capture.analysis);
   const std::size_t from = html.find("Accounting of the step");
   ASSERT_NE(from, std::string::npos);
   const std::string svg = html.substr(from, html.find("</svg>", from) - from);
   double sum = 0;
   const std::regex number(">([0-9.]+) ms · ");
-  for (std::sregex_iterator it(svg.begin(), svg.end(), number), end; it != end; ++it) sum += std::stod((*it)[1]);
+  for (std::sregex_iterator it(svg.begin(), svg.end(), number), end; it != end; ++it)
+    sum += std::stod((*it)[1]);
   EXPECT_NEAR(sum, static_cast<double>(a.step_ns) * 1e-6, 0.005);
 }
 

@@ -19,10 +19,13 @@ Table sample() {
                    {"note", "note", "", Align::left, Elide::end, 10, 1, true},
                    {"extra", "extra", "", Align::right, Elide::never, 0, 2, true},
                    {"hidden", "hidden", "", Align::left, Elide::end, 10, 9, false}};
-  table.rows = {{Cell::of_text("void add<float>(int)"), {"1.500", std::int64_t{1500000}, Style::good}, Cell::of_text("a, \"b\""),
-                 Cell::of_integer(1234567), Cell::of_text("h")},
-                {Cell::of_text("\x1b[31mevil|<b>\xff"), Cell::missing(), Cell::of_text("x\ny"), Cell::of_number("0.25", 0.25),
-                 Cell::of_text("")}};
+  table.rows = {{Cell::of_text("void add<float>(int)"),
+                 {"1.500", std::int64_t{1500000}, Style::good},
+                 Cell::of_text("a, \"b\""),
+                 Cell::of_integer(1234567),
+                 Cell::of_text("h")},
+                {Cell::of_text("\x1b[31mevil|<b>\xff"), Cell::missing(), Cell::of_text("x\ny"),
+                 Cell::of_number("0.25", 0.25), Cell::of_text("")}};
   table.totals = {{Cell::of_text("all of it"), {"1.500", std::int64_t{1500000}, Style::plain}, {}, {}, {}}};
   return table;
 }
@@ -37,7 +40,8 @@ std::vector<std::string> lines(const std::string& text) {
 TEST(RenderText, NoLineIsWiderThanPromised) {
   Table table = sample();
   for (int i = 0; i < 12; ++i) {
-    table.columns.push_back({"more" + std::to_string(i), "a_header_" + std::to_string(i), "unit", Align::right, Elide::never, 0, 3 + i, true});
+    table.columns.push_back({"more" + std::to_string(i), "a_header_" + std::to_string(i), "unit",
+                             Align::right, Elide::never, 0, 3 + i, true});
     for (auto& row : table.rows) row.push_back(Cell::of_integer(1000000 + i));
     for (auto& row : table.totals) row.push_back({});
   }
@@ -134,7 +138,8 @@ TEST(Wrapped, BreaksAtWordsOnly) {
   EXPECT_EQ(wrapped("one two three", 8), "one two\nthree");
   EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three");
   EXPECT_EQ(wrapped("", 8), "");
-  for (const std::string& line : lines(wrapped(std::string(300, 'x') + " y", 40, 2))) EXPECT_LE(display_width(line), 40);
+  for (const std::string& line : lines(wrapped(std::string(300, 'x') + " y", 40, 2)))
+    EXPECT_LE(display_width(line), 40);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@
 namespace ridgeline::testing {
 
 struct TemporaryCapture {
-  explicit TemporaryCapture(const FabricatedCapture& options = {}, const analyzer::AnalysisOptions& how = {}) {
+  explicit TemporaryCapture(const FabricatedCapture& options = {},
+                            const analyzer::AnalysisOptions& how = {}) {
     std::string pattern = (std::filesystem::temp_directory_path() / "ridgeline-report-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
     directory = pattern;

@@ -17,21 +17,25 @@ namespace ridgeline::reports {
 struct DocumentOptions {
   Format format = Format::text;
   TextStyle text;
-  std::string columns;    // keys of the columns wanted; "": the usual ones
-  std::int64_t top = 0;   // rows of the table; 0: all
+  std::string columns;   // keys of the columns wanted; "": the usual ones
+  std::int64_t top = 0;  // rows of the table; 0: all
 };
 
 // All throw Error(usage) for an unknown column.
-[[nodiscard]] std::string ranking_document(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
+[[nodiscard]] std::string ranking_document(const analyzer::Model&, const analyzer::Analysis&,
+                                           const DocumentOptions&);
 // `all`: also the kernels below the least share.
 [[nodiscard]] std::string check_document(const analyzer::Model&, const analyzer::Analysis&, bool all,
                                          const DocumentOptions&);
 // Steps, accounting and the longest gaps.
-[[nodiscard]] std::string steps_document(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
-[[nodiscard]] std::string info_document(const analyzer::Model&, const std::map<std::string, std::int64_t>& rows,
+[[nodiscard]] std::string steps_document(const analyzer::Model&, const analyzer::Analysis&,
+                                         const DocumentOptions&);
+[[nodiscard]] std::string info_document(const analyzer::Model&,
+                                        const std::map<std::string, std::int64_t>& rows,
                                         const DocumentOptions&);
 // `truncated`: there were more rows than asked for.
-[[nodiscard]] std::string query_document(const store::Capture::Table& result, bool truncated, const DocumentOptions&);
+[[nodiscard]] std::string query_document(const store::Capture::Table& result, bool truncated,
+                                         const DocumentOptions&);
 
 // The whole report.
 [[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);

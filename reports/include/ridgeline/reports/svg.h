@@ -14,8 +14,8 @@ class Svg {
   Svg(double width, double height, std::string_view label);
 
   // `css` names CSS classes; `title` (may be empty) is the tooltip.
-  void rect(double x, double y, double width, double height, std::string_view css, std::string_view title = {},
-            double radius = 0);
+  void rect(double x, double y, double width, double height, std::string_view css,
+            std::string_view title = {}, double radius = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view css);
   void circle(double x, double y, double radius, std::string_view css, std::string_view title = {});
   enum class Anchor { start, middle, end };

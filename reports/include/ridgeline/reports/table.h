@@ -26,7 +26,8 @@ struct Cell {
 
   [[nodiscard]] static Cell of_text(std::string text, Style style = Style::plain);
   [[nodiscard]] static Cell of_number(std::string text, double value, Style style = Style::plain);
-  [[nodiscard]] static Cell of_integer(std::int64_t value, Style style = Style::plain);  // with thousands separators
+  [[nodiscard]] static Cell of_integer(std::int64_t value,
+                                       Style style = Style::plain);  // with thousands separators
   [[nodiscard]] static Cell missing();
 };
 

@@ -11,12 +11,13 @@
 namespace ridgeline::reports {
 
 // The ranking's rows, worst first. `top` > 0 keeps that many; what is left out is one line of the totals.
-[[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking,
-                                  std::int64_t top = 0);
+[[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation,
+                                  const analyzer::Ranking& ranking, std::int64_t top = 0);
 
 // One row a kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
 // `all` false leaves out the kernels that are below the least share.
-[[nodiscard]] Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking, bool all);
+[[nodiscard]] Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking,
+                                bool all);
 
 // One row a step; the representative one is marked.
 [[nodiscard]] Table steps_table(const analyzer::StepAnalysis& steps);
@@ -25,7 +26,8 @@ namespace ridgeline::reports {
 [[nodiscard]] Table accounting_table(const analyzer::Accounting& accounting);
 
 // The `count` longest gaps of the step, longest first, with the kernels round them.
-[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting, std::size_t count);
+[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting,
+                               std::size_t count);
 
 // One row a launch of the representative step, in order of launch.
 [[nodiscard]] Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis);
