@@ -28,7 +28,7 @@ TEST(CaptureSummary, SaysWhatIsInTheFile) {
   worse.losses = true;
   const std::string second = directory + "/second.ridge";
   testing::write_fabricated_capture(second, worse);
-  text = capture_summary(second, {100, false});
+  text = capture_summary(second, {200, false});
   EXPECT_NE(text.find("no NVTX range 'step'"), std::string::npos) << text;
   EXPECT_NE(text.find("≠"), std::string::npos) << text;
   EXPECT_NE(text.find("17 dropped"), std::string::npos) << text;
