@@ -61,6 +61,36 @@ bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
 
+// A display name in parts, views into it.
+struct NameParts {
+  std::string_view qualified;  // "namespaces::function"
+  std::string_view function;
+  std::string_view arguments;  // "<…>" or empty
+};
+
+NameParts split_name(std::string_view full) {
+  NameParts parts{full, full, {}};
+  if (!full.empty() && full.back() == '>') {
+    const std::size_t open = matching_open(full, full.size() - 1);
+    if (open != std::string_view::npos && open > 0) {
+      parts.qualified = full.substr(0, open);
+      parts.arguments = full.substr(open);
+    }
+  }
+  parts.function = parts.qualified;
+  int depth = 0;
+  for (std::size_t i = parts.qualified.size(); i-- > 1;) {
+    const char c = parts.qualified[i];
+    if (c == '>' || c == ')') ++depth;
+    if (c == '<' || c == '(') --depth;
+    if (depth == 0 && c == ':' && parts.qualified[i - 1] == ':') {
+      parts.function = parts.qualified.substr(i + 1);
+      break;
+    }
+  }
+  return parts;
+}
+
 // "(anonymous namespace)" is a name, not a parameter list.
 bool is_name_in_parentheses(std::string_view inside) {
   return inside == "anonymous namespace" || inside.rfind("lambda", 0) == 0;
@@ -124,26 +154,8 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   const std::string full = kernel_display_name(demangled_name);
   if (display_width(full) <= columns) return full;
 
-  // Split "namespaces::function" from "<arguments>".
-  std::string_view qualified = full;
-  std::string_view arguments;
-  if (full.back() == '>') {
-    const std::size_t open = matching_open(full, full.size() - 1);
-    if (open != std::string::npos && open > 0) {
-      qualified = std::string_view(full).substr(0, open);
-      arguments = std::string_view(full).substr(open);
-    }
-  }
-  std::string_view function = qualified;
-  int depth = 0;
-  for (std::size_t i = qualified.size(); i-- > 1;) {
-    if (qualified[i] == '>' || qualified[i] == ')') ++depth;
-    if (qualified[i] == '<' || qualified[i] == '(') --depth;
-    if (depth == 0 && qualified[i] == ':' && qualified[i - 1] == ':') {
-      function = qualified.substr(i + 1);
-      break;
-    }
-  }
+  const NameParts parts = split_name(full);
+  const auto [qualified, function, arguments] = parts;
 
   // What is left for the inside of <…> when the rest is printed whole; 9 columns still tell instances apart.
   constexpr int kLeastArguments = 9;
@@ -212,10 +224,11 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
       if (word > 0 && std::isalnum(static_cast<unsigned char>(first[word - 1])) != 0) word = part;
       for (const std::size_t i : members) {
         const std::string_view name = full[i];
-        const auto brackets = name.find_first_of("<(");
-        const auto scope = name.substr(0, brackets).rfind("::");
-        const std::size_t begin = scope == std::string_view::npos ? 0 : scope + 2;
-        const int head_columns = std::max(1, (columns - 2) / 2);
+        const std::string_view function = split_name(name).function;
+        const auto begin = static_cast<std::size_t>(function.data() - name.data());
+        // The whole function name and its bracket, if that leaves room for what differs.
+        const int head_columns =
+            std::max((columns - 2) / 2, std::min(display_width(function) + 1, columns - 14));
         const std::string_view opening =
             begin < word ? head(name.substr(begin, word - begin), head_columns) : std::string_view();
         const bool gap = begin + opening.size() < word;

@@ -26,7 +26,8 @@ struct FileHeader {
 };
 
 std::uint32_t big_endian32(const unsigned char* bytes) {
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
 }
 
 Failure not_a_capture(const std::string& path, const std::string& what) {
@@ -50,7 +51,8 @@ Result<FileHeader> read_header(const std::string& path) {
   const auto have = static_cast<std::size_t>(file.gcount());
   if (have < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
     return not_a_capture(path, "it is no SQLite file");
-  if (have < bytes.size()) return Failure{ErrorKind::corrupt, path + " is truncated: its header is incomplete"};
+  if (have < bytes.size())
+    return Failure{ErrorKind::corrupt, path + " is truncated: its header is incomplete"};
 
   FileHeader header;
   header.page_bytes = std::uint64_t{bytes[16]} << 8 | bytes[17];
@@ -61,9 +63,10 @@ Result<FileHeader> read_header(const std::string& path) {
   header.application_id = big_endian32(&bytes[68]);
   if (header.application_id != kApplicationId) return not_a_capture(path, "it is some other SQLite database");
   if (header.user_version > schema_version()) {
-    return Failure{ErrorKind::newer_capture,
-                   path + " was written by a newer Ridgeline (schema " + std::to_string(header.user_version) +
-                       ", this program reads up to " + std::to_string(schema_version()) + "): upgrade Ridgeline"};
+    return Failure{ErrorKind::newer_capture, path + " was written by a newer Ridgeline (schema " +
+                                                 std::to_string(header.user_version) +
+                                                 ", this program reads up to " +
+                                                 std::to_string(schema_version()) + "): upgrade Ridgeline"};
   }
   const std::uint64_t expected = header.page_bytes * header.page_count;
   if (file_bytes < expected) {
@@ -78,7 +81,8 @@ Database copy_to_memory(const Database& source) {
   Database memory(":memory:", OpenMode::read_write);
   sqlite3_backup* backup = sqlite3_backup_init(memory.handle(), "main", source.handle(), "main");
   if (backup == nullptr)
-    throw Error(ErrorKind::internal, std::string("cannot copy the capture: ") + sqlite3_errmsg(memory.handle()));
+    throw Error(ErrorKind::internal,
+                std::string("cannot copy the capture: ") + sqlite3_errmsg(memory.handle()));
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
   if (code != SQLITE_DONE) throw Error(ErrorKind::corrupt, source.path() + ": " + sqlite3_errstr(code));
@@ -135,8 +139,10 @@ std::optional<int> optional_int(const Statement& row, int column) {
 }
 
 constexpr std::string_view kLaunchColumns =
-    "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, graph_id, graph_node_id, kernel_id,"
-    " start_ns, end_ns, host_start_ns, host_end_ns, thread_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,"
+    "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, graph_id, graph_node_id, "
+    "kernel_id,"
+    " start_ns, end_ns, host_start_ns, host_end_ns, thread_id, grid_x, grid_y, grid_z, block_x, block_y, "
+    "block_z,"
     " cluster_x, cluster_y, cluster_z, registers_per_thread, static_smem_bytes, dynamic_smem_bytes, step_id,"
     " ordinal_in_step, nvtx_path_id FROM launch ";
 
@@ -181,8 +187,10 @@ int authorise_select(void*, int action, const char*, const char*, const char*, c
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_FUNCTION:
-    case SQLITE_RECURSIVE: return SQLITE_OK;
-    default: return SQLITE_DENY;
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    default:
+      return SQLITE_DENY;
   }
 }
 
@@ -198,16 +206,19 @@ Result<Capture> Capture::open(const std::string& path) {
     return capture;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::corrupt || error.kind() == ErrorKind::usage)
-      return Failure{ErrorKind::corrupt, path + " is damaged (" + error.message() + "): record again or use a backup"};
+      return Failure{ErrorKind::corrupt,
+                     path + " is damaged (" + error.message() + "): record again or use a backup"};
     return Failure{error.kind(), error.message()};
   }
 }
 
 Run Capture::run() const {
   Statement row = database_.prepare(
-      "SELECT command_line, working_directory, git_commit, git_dirty, host_name, os, ridgeline_version, clock,"
+      "SELECT command_line, working_directory, git_commit, git_dirty, host_name, os, ridgeline_version, "
+      "clock,"
       " start_ns, end_ns, exit_status, exit_signal, schedule, step_range FROM run WHERE id = 1");
-  if (!row.step()) throw Error(ErrorKind::no_data, path_ + " holds no run: the recording ended before it began");
+  if (!row.step())
+    throw Error(ErrorKind::no_data, path_ + " holds no run: the recording ended before it began");
   Run run;
   run.command_line = row.text(0);
   run.working_directory = row.optional_text(1);
@@ -234,10 +245,12 @@ std::map<std::string, std::string> Capture::environment() const {
 }
 
 std::vector<Process> Capture::processes() const {
-  return load(database_, "SELECT id, pid, parent_pid, command, rank, start_ns, end_ns FROM process ORDER BY id",
+  return load(database_,
+              "SELECT id, pid, parent_pid, command, rank, start_ns, end_ns FROM process ORDER BY id",
               [](const Statement& row) {
-                return Process{row.int64(0),         row.int64(1),          row.optional_int64(2), row.optional_text(3),
-                               optional_int(row, 4), row.optional_int64(5), row.optional_int64(6)};
+                return Process{row.int64(0),         row.int64(1),         row.optional_int64(2),
+                               row.optional_text(3), optional_int(row, 4), row.optional_int64(5),
+                               row.optional_int64(6)};
               });
 }
 std::vector<Device> Capture::devices() const {
@@ -245,10 +258,10 @@ std::vector<Device> Capture::devices() const {
               "SELECT id, device_index, name, uuid, chip, compute_capability, sm_count, max_sm_clock_hz,"
               " max_memory_clock_hz, memory_bus_bits, memory_bytes, l2_bytes FROM device ORDER BY id",
               [](const Statement& row) {
-                return Device{row.int64(0),          static_cast<int>(row.int64(1)), row.text(2),
-                              row.optional_text(3),  row.optional_text(4),           row.optional_text(5),
-                              optional_int(row, 6),  row.optional_int64(7),          row.optional_int64(8),
-                              optional_int(row, 9),  row.optional_int64(10),         row.optional_int64(11)};
+                return Device{row.int64(0),         static_cast<int>(row.int64(1)), row.text(2),
+                              row.optional_text(3), row.optional_text(4),           row.optional_text(5),
+                              optional_int(row, 6), row.optional_int64(7),          row.optional_int64(8),
+                              optional_int(row, 9), row.optional_int64(10),         row.optional_int64(11)};
               });
 }
 std::vector<DevicePeak> Capture::device_peaks() const {
@@ -260,21 +273,23 @@ std::vector<DevicePeak> Capture::device_peaks() const {
               });
 }
 std::vector<ClockSample> Capture::clock_samples() const {
-  return load(database_,
-              "SELECT device_id, time_ns, sm_clock_hz, memory_clock_hz, power_mw, temperature_c, throttle_reasons"
-              " FROM clock_sample ORDER BY device_id, time_ns",
-              [](const Statement& row) {
-                return ClockSample{row.int64(0),          row.int64(1),          row.optional_int64(2),
-                                   row.optional_int64(3), row.optional_int64(4), optional_int(row, 5),
-                                   row.optional_int64(6)};
-              });
+  return load(
+      database_,
+      "SELECT device_id, time_ns, sm_clock_hz, memory_clock_hz, power_mw, temperature_c, throttle_reasons"
+      " FROM clock_sample ORDER BY device_id, time_ns",
+      [](const Statement& row) {
+        return ClockSample{row.int64(0),          row.int64(1),          row.optional_int64(2),
+                           row.optional_int64(3), row.optional_int64(4), optional_int(row, 5),
+                           row.optional_int64(6)};
+      });
 }
 std::vector<Kernel> Capture::kernels() const {
-  return load(database_,
-              "SELECT id, mangled_name, demangled_name, normalised_name, class, code_hash FROM kernel ORDER BY id",
-              [](const Statement& row) {
-                return Kernel{row.int64(0), row.text(1), row.text(2), row.text(3), row.text(4), row.optional_text(5)};
-              });
+  return load(
+      database_,
+      "SELECT id, mangled_name, demangled_name, normalised_name, class, code_hash FROM kernel ORDER BY id",
+      [](const Statement& row) {
+        return Kernel{row.int64(0), row.text(1), row.text(2), row.text(3), row.text(4), row.optional_text(5)};
+      });
 }
 std::vector<CounterConfiguration> Capture::counter_configurations() const {
   return load(database_, "SELECT id, name, pass_count FROM counter_configuration ORDER BY id",
@@ -283,58 +298,73 @@ std::vector<CounterConfiguration> Capture::counter_configurations() const {
               });
 }
 std::vector<Step> Capture::steps() const {
-  return load(database_,
-              "SELECT id, process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
-              " configuration_id, status, reason FROM step ORDER BY process_id, step_index",
-              [](const Statement& row) {
-                return Step{row.int64(0),          row.int64(1),          row.int64(2),          row.text(3),
-                            row.optional_int64(4), row.optional_int64(5), row.optional_int64(6), row.optional_int64(7),
-                            row.optional_int64(8), row.text(9),           row.optional_text(10)};
-              });
+  return load(
+      database_,
+      "SELECT id, process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
+      " configuration_id, status, reason FROM step ORDER BY process_id, step_index",
+      [](const Statement& row) {
+        return Step{row.int64(0),          row.int64(1),          row.int64(2),
+                    row.text(3),           row.optional_int64(4), row.optional_int64(5),
+                    row.optional_int64(6), row.optional_int64(7), row.optional_int64(8),
+                    row.text(9),           row.optional_text(10)};
+      });
 }
 std::vector<NvtxRange> Capture::nvtx_ranges() const {
-  return load(database_,
-              "SELECT id, process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id, start_ns,"
-              " end_ns FROM nvtx_range ORDER BY process_id, start_ns, depth",
-              [](const Statement& row) {
-                return NvtxRange{row.int64(0),          row.int64(1), row.int64(2), row.optional_int64(3),
-                                 static_cast<int>(row.int64(4)), row.int64(5), row.int64(6), row.optional_int64(7),
-                                 row.optional_int64(8), row.int64(9), row.optional_int64(10)};
-              });
+  return load(
+      database_,
+      "SELECT id, process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id, start_ns,"
+      " end_ns FROM nvtx_range ORDER BY process_id, start_ns, depth",
+      [](const Statement& row) {
+        return NvtxRange{row.int64(0),
+                         row.int64(1),
+                         row.int64(2),
+                         row.optional_int64(3),
+                         static_cast<int>(row.int64(4)),
+                         row.int64(5),
+                         row.int64(6),
+                         row.optional_int64(7),
+                         row.optional_int64(8),
+                         row.int64(9),
+                         row.optional_int64(10)};
+      });
 }
 std::vector<Launch> Capture::launches() const {
   return load(database_, std::string(kLaunchColumns) + "ORDER BY process_id, start_ns, id", launch_of);
 }
 std::vector<Launch> Capture::launches_of_step(Id step_id) const {
   std::vector<Launch> rows;
-  Statement statement = database_.prepare(std::string(kLaunchColumns) + "WHERE step_id = ? ORDER BY ordinal_in_step, id");
+  Statement statement =
+      database_.prepare(std::string(kLaunchColumns) + "WHERE step_id = ? ORDER BY ordinal_in_step, id");
   statement.bind_all(step_id);
   while (statement.step()) rows.push_back(launch_of(statement));
   return rows;
 }
 std::vector<Memcpy> Capture::memcpys() const {
-  return load(database_,
-              "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns,"
-              " end_ns, step_id, nvtx_path_id FROM memcpy ORDER BY process_id, start_ns, id",
-              [](const Statement& row) {
-                return Memcpy{row.int64(0), row.int64(1), row.int64(2), row.int64(3), row.int64(4),
-                              row.int64(5), row.text(6),  row.int64(7), row.int64(8), row.int64(9),
-                              row.optional_int64(10), row.optional_int64(11)};
-              });
+  return load(
+      database_,
+      "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns,"
+      " end_ns, step_id, nvtx_path_id FROM memcpy ORDER BY process_id, start_ns, id",
+      [](const Statement& row) {
+        return Memcpy{row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
+                      row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
+                      row.optional_int64(10), row.optional_int64(11)};
+      });
 }
 std::vector<Memset> Capture::memsets() const {
   return load(database_,
               "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, bytes, start_ns,"
               " end_ns, step_id, nvtx_path_id FROM memset ORDER BY process_id, start_ns, id",
               [](const Statement& row) {
-                return Memset{row.int64(0), row.int64(1), row.int64(2), row.int64(3), row.int64(4), row.int64(5),
-                              row.int64(6), row.int64(7), row.int64(8), row.optional_int64(9), row.optional_int64(10)};
+                return Memset{row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
+                              row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
+                              row.int64(8), row.optional_int64(9), row.optional_int64(10)};
               });
 }
 std::vector<Metric> Capture::metrics() const {
-  return load(database_, "SELECT id, name, label, unit, meaning FROM metric ORDER BY id", [](const Statement& row) {
-    return Metric{row.int64(0), row.text(1), row.text(2), row.text(3), row.text(4)};
-  });
+  return load(database_, "SELECT id, name, label, unit, meaning FROM metric ORDER BY id",
+              [](const Statement& row) {
+                return Metric{row.int64(0), row.text(1), row.text(2), row.text(3), row.text(4)};
+              });
 }
 std::vector<LaunchMetric> Capture::launch_metrics() const {
   return load(database_,
@@ -362,15 +392,17 @@ std::vector<TierStatus> Capture::tier_statuses() const {
               });
 }
 std::vector<Message> Capture::messages() const {
-  return load(database_, "SELECT id, process_id, time_ns, severity, text FROM message ORDER BY id",
-              [](const Statement& row) {
-                return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2), row.text(3), row.text(4)};
-              });
+  return load(
+      database_, "SELECT id, process_id, time_ns, severity, text FROM message ORDER BY id",
+      [](const Statement& row) {
+        return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2), row.text(3), row.text(4)};
+      });
 }
 std::vector<Annotation> Capture::annotations() const {
   return load(database_, "SELECT id, nvtx_range_id, name, bytes, flops FROM annotation ORDER BY id",
               [](const Statement& row) {
-                return Annotation{row.int64(0), row.int64(1), row.text(2), row.optional_real(3), row.optional_real(4)};
+                return Annotation{row.int64(0), row.int64(1), row.text(2), row.optional_real(3),
+                                  row.optional_real(4)};
               });
 }
 std::map<Id, std::string> Capture::strings() const {
@@ -419,11 +451,14 @@ Result<Capture::Table> Capture::query(std::string_view sql, std::size_t max_rows
       table.columns.push_back(statement.column_name(column));
     while (table.rows.size() < max_rows && statement.step()) {
       auto& row = table.rows.emplace_back();
-      for (int column = 0; column < statement.column_count(); ++column) row.push_back(statement.value(column));
+      for (int column = 0; column < statement.column_count(); ++column)
+        row.push_back(statement.value(column));
     }
     return table;
   } catch (const Error& error) {
-    return Failure{error.kind(), error.message()};
+    // What fails only while it runs (an overflow, a LIKE pattern too long) is the query's fault, not ours.
+    const ErrorKind kind = error.kind() == ErrorKind::internal ? ErrorKind::usage : error.kind();
+    return Failure{kind, error.message()};
   }
 }
 

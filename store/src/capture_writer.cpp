@@ -42,8 +42,10 @@ struct CaptureWriter::State {
 
   Statement insert_string = database.prepare("INSERT INTO string(value) VALUES (?)");
   Statement insert_kernel = database.prepare(
-      "INSERT INTO kernel(mangled_name, demangled_name, normalised_name, class, code_hash) VALUES (?,?,?,?,?)");
-  Statement insert_metric = database.prepare("INSERT INTO metric(name, label, unit, meaning) VALUES (?,?,?,?)");
+      "INSERT INTO kernel(mangled_name, demangled_name, normalised_name, class, code_hash) VALUES "
+      "(?,?,?,?,?)");
+  Statement insert_metric =
+      database.prepare("INSERT INTO metric(name, label, unit, meaning) VALUES (?,?,?,?)");
   Statement insert_clock = database.prepare("INSERT OR IGNORE INTO clock_sample VALUES (?,?,?,?,?,?,?)");
   Statement insert_step = database.prepare(
       "INSERT INTO step(process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
@@ -99,8 +101,8 @@ void CaptureWriter::set_run(const Run& run) {
       " ridgeline_version, clock, start_ns, end_ns, exit_status, exit_signal, schedule, step_range)"
       " VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       run.command_line, run.working_directory, run.git_commit, run.git_dirty, run.host_name, run.os,
-      run.ridgeline_version, run.clock, run.start_ns, run.end_ns, run.exit_status, run.exit_signal, run.schedule,
-      run.step_range);
+      run.ridgeline_version, run.clock, run.start_ns, run.end_ns, run.exit_status, run.exit_signal,
+      run.schedule, run.step_range);
 }
 void CaptureWriter::add_environment(std::string_view name, std::string_view value) {
   state_->insert_once("INSERT OR REPLACE INTO environment_variable VALUES (?,?)", name, value);
@@ -146,16 +148,17 @@ Id CaptureWriter::add(const Device& row) {
   return state_->insert_once(
       "INSERT INTO device(device_index, name, uuid, chip, compute_capability, sm_count, max_sm_clock_hz,"
       " max_memory_clock_hz, memory_bus_bits, memory_bytes, l2_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-      row.device_index, row.name, row.uuid, row.chip, row.compute_capability, row.sm_count, row.max_sm_clock_hz,
-      row.max_memory_clock_hz, row.memory_bus_bits, row.memory_bytes, row.l2_bytes);
+      row.device_index, row.name, row.uuid, row.chip, row.compute_capability, row.sm_count,
+      row.max_sm_clock_hz, row.max_memory_clock_hz, row.memory_bus_bits, row.memory_bytes, row.l2_bytes);
 }
 void CaptureWriter::add(const DevicePeak& row) {
-  state_->insert_once("INSERT OR REPLACE INTO device_peak(device_id, quantity, source, value, detail) VALUES (?,?,?,?,?)",
-                      row.device_id, row.quantity, row.source, row.value, row.detail);
+  state_->insert_once(
+      "INSERT OR REPLACE INTO device_peak(device_id, quantity, source, value, detail) VALUES (?,?,?,?,?)",
+      row.device_id, row.quantity, row.source, row.value, row.detail);
 }
 void CaptureWriter::add(const ClockSample& row) {
-  state_->insert_clock.bind_all(row.device_id, row.time_ns, row.sm_clock_hz, row.memory_clock_hz, row.power_mw,
-                                row.temperature_c, row.throttle_reasons);
+  state_->insert_clock.bind_all(row.device_id, row.time_ns, row.sm_clock_hz, row.memory_clock_hz,
+                                row.power_mw, row.temperature_c, row.throttle_reasons);
   state_->insert_clock.run();
 }
 Id CaptureWriter::add(const CounterConfiguration& row) {
@@ -164,12 +167,13 @@ Id CaptureWriter::add(const CounterConfiguration& row) {
 }
 Id CaptureWriter::add(const Step& row) {
   state_->insert_step.bind_all(row.process_id, row.step_index, row.phase, row.host_start_ns, row.host_end_ns,
-                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status, row.reason);
+                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status,
+                               row.reason);
   return state_->inserted(state_->insert_step);
 }
 Id CaptureWriter::add(const NvtxRange& row) {
-  state_->insert_range.bind_all(row.process_id, row.thread_id, row.parent_id, row.depth, row.name_id, row.path_id,
-                                row.domain_id, row.step_id, row.start_ns, row.end_ns);
+  state_->insert_range.bind_all(row.process_id, row.thread_id, row.parent_id, row.depth, row.name_id,
+                                row.path_id, row.domain_id, row.step_id, row.start_ns, row.end_ns);
   return state_->inserted(state_->insert_range);
 }
 Id CaptureWriter::add(const Launch& row) {
@@ -178,20 +182,22 @@ Id CaptureWriter::add(const Launch& row) {
   };
   state_->insert_launch.bind_all(
       row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id, row.graph_id,
-      row.graph_node_id, row.kernel_id, row.start_ns, row.end_ns, row.host_start_ns, row.host_end_ns, row.thread_id,
-      row.grid.x, row.grid.y, row.grid.z, row.block.x, row.block.y, row.block.z, cluster(&Dim3::x),
-      cluster(&Dim3::y), cluster(&Dim3::z), row.registers_per_thread, row.static_smem_bytes, row.dynamic_smem_bytes,
-      row.step_id, row.ordinal_in_step, row.nvtx_path_id);
+      row.graph_node_id, row.kernel_id, row.start_ns, row.end_ns, row.host_start_ns, row.host_end_ns,
+      row.thread_id, row.grid.x, row.grid.y, row.grid.z, row.block.x, row.block.y, row.block.z,
+      cluster(&Dim3::x), cluster(&Dim3::y), cluster(&Dim3::z), row.registers_per_thread,
+      row.static_smem_bytes, row.dynamic_smem_bytes, row.step_id, row.ordinal_in_step, row.nvtx_path_id);
   return state_->inserted(state_->insert_launch);
 }
 Id CaptureWriter::add(const Memcpy& row) {
-  state_->insert_memcpy.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id,
-                                 row.kind, row.bytes, row.start_ns, row.end_ns, row.step_id, row.nvtx_path_id);
+  state_->insert_memcpy.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id,
+                                 row.correlation_id, row.kind, row.bytes, row.start_ns, row.end_ns,
+                                 row.step_id, row.nvtx_path_id);
   return state_->inserted(state_->insert_memcpy);
 }
 Id CaptureWriter::add(const Memset& row) {
-  state_->insert_memset.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id,
-                                 row.bytes, row.start_ns, row.end_ns, row.step_id, row.nvtx_path_id);
+  state_->insert_memset.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id,
+                                 row.correlation_id, row.bytes, row.start_ns, row.end_ns, row.step_id,
+                                 row.nvtx_path_id);
   return state_->inserted(state_->insert_memset);
 }
 void CaptureWriter::add(const LaunchMetric& row) {
@@ -206,8 +212,8 @@ void CaptureWriter::add(const Completeness& row) {
                       row.truncated_bytes);
 }
 void CaptureWriter::add(const TierStatus& row) {
-  state_->insert_once("INSERT OR REPLACE INTO tier_status VALUES (?,?,?,?)", row.process_id, row.tier, row.status,
-                      row.reason);
+  state_->insert_once("INSERT OR REPLACE INTO tier_status VALUES (?,?,?,?)", row.process_id, row.tier,
+                      row.status, row.reason);
 }
 Id CaptureWriter::add(const Message& row) {
   return state_->insert_once("INSERT INTO message(process_id, time_ns, severity, text) VALUES (?,?,?,?)",

@@ -13,17 +13,22 @@ namespace {
 ErrorKind kind_of(int code) {
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
-    case SQLITE_FORMAT: return ErrorKind::corrupt;
-    case SQLITE_NOTADB: return ErrorKind::not_a_capture;
+    case SQLITE_FORMAT:
+      return ErrorKind::corrupt;
+    case SQLITE_NOTADB:
+      return ErrorKind::not_a_capture;
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
     case SQLITE_FULL:
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return ErrorKind::io;
-    case SQLITE_ERROR: return ErrorKind::usage;
-    default: return ErrorKind::internal;
+    case SQLITE_LOCKED:
+      return ErrorKind::io;
+    case SQLITE_ERROR:
+      return ErrorKind::usage;
+    default:
+      return ErrorKind::internal;
   }
 }
 
@@ -63,7 +68,9 @@ Statement::Statement(sqlite3* database, std::string_view sql) : database_(databa
   if (code != SQLITE_OK) fail(database, code, "cannot prepare SQL");
   if (statement_ == nullptr) throw Error(ErrorKind::usage, "the SQL text holds no statement");
 }
-Statement::~Statement() { sqlite3_finalize(statement_); }
+Statement::~Statement() {
+  sqlite3_finalize(statement_);
+}
 Statement::Statement(Statement&& other) noexcept
     : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
 
@@ -77,8 +84,8 @@ void Statement::bind(int index, double value) {
   if (code != SQLITE_OK) fail(database_, code, "cannot bind a number");
 }
 void Statement::bind(int index, std::string_view value) {
-  const int code = sqlite3_bind_text64(statement_, index, value.data() != nullptr ? value.data() : "", value.size(),
-                                       SQLITE_TRANSIENT, SQLITE_UTF8);
+  const int code = sqlite3_bind_text64(statement_, index, value.data() != nullptr ? value.data() : "",
+                                       value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   if (code != SQLITE_OK) fail(database_, code, "cannot bind a text");
 }
 void Statement::bind(int index, std::nullopt_t) {
@@ -104,7 +111,9 @@ void Statement::reset() {
   sqlite3_clear_bindings(statement_);
 }
 
-int Statement::column_count() const { return sqlite3_column_count(statement_); }
+int Statement::column_count() const {
+  return sqlite3_column_count(statement_);
+}
 std::string Statement::column_name(int column) const {
   const char* name = sqlite3_column_name(statement_, column);
   return name != nullptr ? name : "";
@@ -112,18 +121,26 @@ std::string Statement::column_name(int column) const {
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
-std::int64_t Statement::int64(int column) const { return sqlite3_column_int64(statement_, column); }
-double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+std::int64_t Statement::int64(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
 std::string Statement::text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   return text != nullptr ? std::string(text, sqlite3_column_bytes(statement_, column)) : std::string();
 }
 Value Statement::value(int column) const {
   switch (sqlite3_column_type(statement_, column)) {
-    case SQLITE_INTEGER: return int64(column);
-    case SQLITE_FLOAT: return real(column);
-    case SQLITE_NULL: return std::monostate{};
-    default: return text(column);
+    case SQLITE_INTEGER:
+      return int64(column);
+    case SQLITE_FLOAT:
+      return real(column);
+    case SQLITE_NULL:
+      return std::monostate{};
+    default:
+      return text(column);
   }
 }
 std::optional<std::int64_t> Statement::optional_int64(int column) const {
@@ -140,8 +157,12 @@ Database::Database(const std::string& path, OpenMode mode) : path_(path) {
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
   const std::string uri = uri_of(path);
   switch (mode) {
-    case OpenMode::read_only: flags |= SQLITE_OPEN_READONLY; break;
-    case OpenMode::read_write: flags |= SQLITE_OPEN_READWRITE; break;
+    case OpenMode::read_only:
+      flags |= SQLITE_OPEN_READONLY;
+      break;
+    case OpenMode::read_write:
+      flags |= SQLITE_OPEN_READWRITE;
+      break;
     case OpenMode::create:
       if (std::filesystem::exists(path)) throw Error(ErrorKind::io, path + " exists already");
       flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -156,7 +177,9 @@ Database::Database(const std::string& path, OpenMode mode) : path_(path) {
   sqlite3_extended_result_codes(handle_, 1);
   sqlite3_busy_timeout(handle_, 5000);
 }
-Database::~Database() { sqlite3_close(handle_); }
+Database::~Database() {
+  sqlite3_close(handle_);
+}
 Database::Database(Database&& other) noexcept
     : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
@@ -168,14 +191,20 @@ void Database::execute(const std::string& sql) {
   sqlite3_free(message);
   throw Error(kind_of(code), path_ + ": " + text);
 }
-Statement Database::prepare(std::string_view sql) const { return Statement(handle_, sql); }
-std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
+Statement Database::prepare(std::string_view sql) const {
+  return Statement(handle_, sql);
+}
+std::int64_t Database::last_insert_id() const {
+  return sqlite3_last_insert_rowid(handle_);
+}
 std::int64_t Database::scalar_int64(std::string_view sql) const {
   Statement statement = prepare(sql);
   return statement.step() ? statement.int64(0) : 0;
 }
 
-Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Database& database) : database_(database) {
+  database_.execute("BEGIN IMMEDIATE");
+}
 Transaction::~Transaction() {
   if (!open_) return;
   try {

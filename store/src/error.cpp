@@ -6,14 +6,18 @@ namespace ridgeline {
 
 int exit_code(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::usage: return 2;
+    case ErrorKind::usage:
+      return 2;
     case ErrorKind::no_data:
     case ErrorKind::not_a_capture:
     case ErrorKind::newer_capture:
-    case ErrorKind::corrupt: return 3;
+    case ErrorKind::corrupt:
+      return 3;
     case ErrorKind::environment:
-    case ErrorKind::io: return 4;
-    case ErrorKind::internal: return 5;
+    case ErrorKind::io:
+      return 4;
+    case ErrorKind::internal:
+      return 5;
   }
   return 5;
 }

@@ -8,65 +8,88 @@ namespace ridgeline::store {
 namespace {
 constexpr std::array kCatalog = {
     MetricDescription{"gpu__time_duration.sum", "Replay duration", "ns",
-                      "GPU time of the launch in the replay step, serialised; the timeline's duration is the authoritative one"},
+                      "GPU time of the launch in the replay step, serialised; the timeline's duration is the "
+                      "authoritative one"},
     MetricDescription{"dram__bytes_read.sum", "DRAM read", "bytes", "Bytes read from device memory"},
     MetricDescription{"dram__bytes_write.sum", "DRAM written", "bytes", "Bytes written to device memory"},
-    MetricDescription{"dram__bytes.sum.peak_sustained_elapsed.per_second", "DRAM peak", "bytes/s",
-                      "Device-memory bandwidth at the memory clock of the launch, all channels busy every cycle"},
+    MetricDescription{
+        "dram__bytes.sum.peak_sustained_elapsed.per_second", "DRAM peak", "bytes/s",
+        "Device-memory bandwidth at the memory clock of the launch, all channels busy every cycle"},
     MetricDescription{"dram__bytes.sum.pct_of_peak_sustained_elapsed", "DRAM bytes of peak", "percent",
                       "DRAM bytes of what the memory could move in the replay step's time"},
-    MetricDescription{"gpc__cycles_elapsed.max", "GPC cycles", "cycles", "Clock cycles that passed during the launch"},
+    MetricDescription{"gpc__cycles_elapsed.max", "GPC cycles", "cycles",
+                      "Clock cycles that passed during the launch"},
     MetricDescription{"sm__cycles_active.avg", "SM active cycles", "cycles",
                       "Cycles in which an SM had a warp resident, mean over SMs"},
     MetricDescription{"sm__warps_active.avg.pct_of_peak_sustained_active", "Achieved occupancy", "percent",
                       "Resident warps of the most an SM can hold, while it was active"},
     MetricDescription{"smsp__issue_active.avg.pct_of_peak_sustained_active", "Issue slots busy", "percent",
                       "Share of active cycles in which a scheduler issued an instruction"},
-    MetricDescription{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "Tensor pipe", "percent",
-                      "Share of cycles in which the tensor pipe worked"},
+    MetricDescription{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "Tensor pipe",
+                      "percent", "Share of cycles in which the tensor pipe worked"},
     MetricDescription{"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed", "FMA pipe", "percent",
                       "Instructions executed by the FP32 FMA pipe, of the most it can issue"},
     MetricDescription{"sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed", "ALU pipe", "percent",
                       "Instructions executed by the integer and logic pipe, of the most it can issue"},
-    MetricDescription{"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed", "XU pipe", "percent",
-                      "Transcendental and conversion instructions executed, of the most their pipe can issue"},
+    MetricDescription{
+        "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed", "XU pipe", "percent",
+        "Transcendental and conversion instructions executed, of the most their pipe can issue"},
     MetricDescription{"sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed", "LSU pipe", "percent",
                       "Instructions executed by the load-store pipe, of the most it can issue"},
     MetricDescription{"sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed", "FP64 pipe", "percent",
                       "Instructions executed by the FP64 pipe, of the most it can issue"},
-    MetricDescription{"sm__ops_path_tensor_src_bf16_dst_fp32.sum", "BF16 tensor operations", "ops",
-                      "Multiplies and adds done by the tensor pipe with BF16 inputs and FP32 sums; one FMA is two"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum", "BF16 tensor operations", "ops",
+        "Multiplies and adds done by the tensor pipe with BF16 inputs and FP32 sums; one FMA is two"},
     MetricDescription{"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed",
-                      "BF16 tensor operations of peak", "percent", "BF16 tensor operations of the most the SMs can do with structured sparsity; a dense product ends at 50 %"},
-    MetricDescription{"sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained_elapsed.per_second",
-                      "BF16 tensor peak", "ops/s", "The most BF16 tensor operations a second at the launch's clock, structured sparsity counted"},
-    MetricDescription{"sm__ops_path_tensor_op_hgmma_src_fp16.sum", "FP16 tensor operations", "ops",
-                      "Multiplies and adds of warpgroup matrix instructions with FP16 inputs; one FMA is two"},
+                      "BF16 tensor operations of peak", "percent",
+                      "BF16 tensor operations of the most the SMs can do with structured sparsity; a dense "
+                      "product ends at 50 %"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained_elapsed.per_second", "BF16 tensor peak",
+        "ops/s",
+        "The most BF16 tensor operations a second at the launch's clock, structured sparsity counted"},
+    MetricDescription{
+        "sm__ops_path_tensor_op_hgmma_src_fp16.sum", "FP16 tensor operations", "ops",
+        "Multiplies and adds of warpgroup matrix instructions with FP16 inputs; one FMA is two"},
     MetricDescription{"sm__ops_path_tensor_op_hgmma_src_fp16.avg.pct_of_peak_sustained_elapsed",
                       "FP16 tensor operations of peak", "percent",
-                      "FP16 warpgroup matrix operations of the most the SMs can do with structured sparsity; dense ends at 50 %"},
+                      "FP16 warpgroup matrix operations of the most the SMs can do with structured sparsity; "
+                      "dense ends at 50 %"},
     MetricDescription{"sm__ops_path_tensor_op_hgmma_src_fp16.sum.peak_sustained_elapsed.per_second",
-                      "FP16 tensor peak", "ops/s", "The most FP16 warpgroup matrix operations a second at the launch's clock, structured sparsity counted"},
-    MetricDescription{"sm__ops_path_tensor_src_tf32_dst_fp32.sum", "TF32 tensor operations", "ops",
-                      "Multiplies and adds done by the tensor pipe with TF32 inputs and FP32 sums; one FMA is two"},
-    MetricDescription{"sm__ops_path_tensor_src_tf32_dst_fp32.avg.pct_of_peak_sustained_elapsed",
-                      "TF32 tensor operations of peak", "percent", "TF32 tensor operations of the most the SMs can do with structured sparsity; dense ends at 50 %"},
-    MetricDescription{"sm__ops_path_tensor_src_tf32_dst_fp32.sum.peak_sustained_elapsed.per_second",
-                      "TF32 tensor peak", "ops/s", "The most TF32 tensor operations a second at the launch's clock, structured sparsity counted"},
+                      "FP16 tensor peak", "ops/s",
+                      "The most FP16 warpgroup matrix operations a second at the launch's clock, structured "
+                      "sparsity counted"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_tf32_dst_fp32.sum", "TF32 tensor operations", "ops",
+        "Multiplies and adds done by the tensor pipe with TF32 inputs and FP32 sums; one FMA is two"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_tf32_dst_fp32.avg.pct_of_peak_sustained_elapsed",
+        "TF32 tensor operations of peak", "percent",
+        "TF32 tensor operations of the most the SMs can do with structured sparsity; dense ends at 50 %"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_tf32_dst_fp32.sum.peak_sustained_elapsed.per_second", "TF32 tensor peak",
+        "ops/s",
+        "The most TF32 tensor operations a second at the launch's clock, structured sparsity counted"},
     MetricDescription{"sm__ops_path_tensor_src_fp8.sum", "FP8 tensor operations", "ops",
                       "Multiplies and adds done by the tensor pipe with FP8 inputs; one FMA is two"},
-    MetricDescription{"sm__ops_path_tensor_src_fp8.sum.peak_sustained_elapsed.per_second", "FP8 tensor peak", "ops/s",
-                      "The most FP8 tensor operations a second at the launch's clock, structured sparsity counted"},
-    MetricDescription{"lts__t_bytes.sum", "L2 bytes", "bytes", "Bytes that passed through the L2 cache's tag stage"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_fp8.sum.peak_sustained_elapsed.per_second", "FP8 tensor peak", "ops/s",
+        "The most FP8 tensor operations a second at the launch's clock, structured sparsity counted"},
+    MetricDescription{"lts__t_bytes.sum", "L2 bytes", "bytes",
+                      "Bytes that passed through the L2 cache's tag stage"},
     MetricDescription{"lts__t_bytes.sum.peak_sustained_elapsed.per_second", "L2 peak", "bytes/s",
                       "The most bytes a second through the L2 cache's tag stage at the launch's clock"},
-    MetricDescription{"l1tex__t_bytes.sum", "L1 bytes", "bytes", "Bytes that passed through the L1 cache's tag stage"},
+    MetricDescription{"l1tex__t_bytes.sum", "L1 bytes", "bytes",
+                      "Bytes that passed through the L1 cache's tag stage"},
     MetricDescription{"l1tex__t_bytes.sum.peak_sustained_elapsed.per_second", "L1 peak", "bytes/s",
                       "The most bytes a second through the L1 cache's tag stage at the launch's clock"},
 };
 }  // namespace
 
-std::span<const MetricDescription> metric_catalog() { return kCatalog; }
+std::span<const MetricDescription> metric_catalog() {
+  return kCatalog;
+}
 
 std::optional<MetricDescription> describe_metric(std::string_view name) {
   const auto found = std::find_if(kCatalog.begin(), kCatalog.end(),

@@ -12,17 +12,23 @@ namespace {
 constexpr std::array kMigrations = {Migration{1, kTablesV1}};
 }
 
-std::span<const Migration> migrations() { return kMigrations; }
-int schema_version() { return kMigrations.back().to_version; }
-std::string_view views_sql() { return kViews; }
+std::span<const Migration> migrations() {
+  return kMigrations;
+}
+int schema_version() {
+  return kMigrations.back().to_version;
+}
+std::string_view views_sql() {
+  return kViews;
+}
 
 void migrate(Database& database, std::span<const Migration> steps, std::string_view views) {
   const auto have = database.scalar_int64("PRAGMA user_version");
   const int newest = steps.empty() ? 0 : steps.back().to_version;
   if (have > newest) {
-    throw Error(ErrorKind::newer_capture,
-                database.path() + " has schema version " + std::to_string(have) + ", this program knows " +
-                    std::to_string(newest) + ": use a newer Ridgeline");
+    throw Error(ErrorKind::newer_capture, database.path() + " has schema version " + std::to_string(have) +
+                                              ", this program knows " + std::to_string(newest) +
+                                              ": use a newer Ridgeline");
   }
   Transaction transaction(database);
   for (const Migration& step : steps) {

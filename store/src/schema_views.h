@@ -72,6 +72,7 @@ GROUP BY kernel_id
 ORDER BY mean_ns_per_step DESC;
 )sql";
 
-inline constexpr const char* kViewNames[] = {"v_rank", "v_kernel_step", "v_launch_metric", "v_launch", "v_step"};
+inline constexpr const char* kViewNames[] = {"v_rank", "v_kernel_step", "v_launch_metric", "v_launch",
+                                             "v_step"};
 
 }  // namespace ridgeline::store

@@ -59,6 +59,8 @@ def read_ncu(path):
 
 def base(name):
     """Function name without return type, namespaces' decoration and arguments: ncu prints its own form."""
+    for unnamed in ("(anonymous namespace)::", "<unnamed>::"):
+        name = name.replace(unnamed, "")
     return name.split("<")[0].split("(")[0].replace("void ", "").split("::")[-1].strip()
 
 

@@ -60,10 +60,10 @@ def median_step(db):
 
 def check_accounting(db, step, checks):
     begin, end = step["gpu_start_ns"], step["gpu_start_ns"] + step["duration_ns"]
-    work = db.execute("""SELECT start_ns, end_ns FROM launch WHERE end_ns > ?1 AND start_ns < ?2
-                         UNION ALL SELECT start_ns, end_ns FROM memcpy WHERE end_ns > ?1 AND start_ns < ?2
-                         UNION ALL SELECT start_ns, end_ns FROM memset WHERE end_ns > ?1 AND start_ns < ?2
-                         ORDER BY 1""", (begin, end)).fetchall()
+    work = db.execute("""SELECT start_ns, end_ns FROM launch WHERE end_ns > :begin AND start_ns < :end
+                         UNION ALL SELECT start_ns, end_ns FROM memcpy WHERE end_ns > :begin AND start_ns < :end
+                         UNION ALL SELECT start_ns, end_ns FROM memset WHERE end_ns > :begin AND start_ns < :end
+                         ORDER BY 1""", {"begin": begin, "end": end}).fetchall()
     busy, gaps, at = 0, 0, begin
     for start, stop in work:
         start, stop = max(start, begin), min(stop, end)

@@ -169,6 +169,7 @@ TEST_P(CaptureQuery, IsRefusedAsUsageAndChangesNothing) {
 INSTANTIATE_TEST_SUITE_P(Misuse, CaptureQuery,
                          ::testing::Values(BadQuery{"syntax", "SELEKT 1"}, BadQuery{"empty", " ; "},
                                            BadQuery{"missing_table", "SELECT * FROM nowhere"},
+                                           BadQuery{"overflow", "SELECT abs(-9223372036854775808)"},
                                            BadQuery{"insert", "INSERT INTO string VALUES (9,'x')"},
                                            BadQuery{"drop", "DROP TABLE launch"},
                                            BadQuery{"attach", "ATTACH 'evil.db' AS evil"},

@@ -169,7 +169,7 @@ __device__ inline float half_warp_max(float value) {
 
 template <typename T, int kPadded>
 __global__ void __launch_bounds__(kThreads)
-    forward_kernel(T* out, float* lse, const T* qkv, Geometry geometry) {
+    attention_forward_kernel(T* out, float* lse, const T* qkv, Geometry geometry) {
   extern __shared__ float storage[];
   float* q = storage;
   float* k = q + kTileFloats<kPadded>;
@@ -247,8 +247,8 @@ __global__ void __launch_bounds__(kThreads)
 // Owns a tile of queries: dq, and row_dots for the kernel below.
 template <typename T, int kPadded>
 __global__ void __launch_bounds__(kThreads)
-    query_gradient_kernel(T* dqkv, float* row_dots, const T* dout, const T* qkv, const T* out,
-                          const float* lse, Geometry geometry) {
+    attention_query_gradient_kernel(T* dqkv, float* row_dots, const T* dout, const T* qkv, const T* out,
+                                    const float* lse, Geometry geometry) {
   extern __shared__ float storage[];
   float* q = storage;
   float* d_out = q + kTileFloats<kPadded>;
@@ -319,8 +319,8 @@ __global__ void __launch_bounds__(kThreads)
 // Owns a tile of keys: dk and dv. Scores are formed transposed: rows are keys, columns queries.
 template <typename T, int kPadded>
 __global__ void __launch_bounds__(kThreads)
-    key_gradient_kernel(T* dqkv, const float* row_dots, const T* dout, const T* qkv, const float* lse,
-                        Geometry geometry) {
+    attention_key_gradient_kernel(T* dqkv, const float* row_dots, const T* dout, const T* qkv,
+                                  const float* lse, Geometry geometry) {
   extern __shared__ float storage[];
   float* k = storage;
   float* v = k + kTileFloats<kPadded>;
@@ -403,7 +403,7 @@ dim3 grid_of(const AttentionShape& shape) {
 template <typename T, int kPadded>
 void forward(T* out, float* lse, const T* qkv, const AttentionShape& shape, cudaStream_t stream) {
   constexpr std::size_t kBytes = (3 * kTileFloats<kPadded> + kScoreFloats) * sizeof(float);
-  auto* kernel = forward_kernel<T, kPadded>;
+  auto* kernel = attention_forward_kernel<T, kPadded>;
   allow_shared(kernel, kBytes);
   kernel<<<grid_of(shape), kThreads, kBytes, stream>>>(out, lse, qkv, geometry_of(shape));
   RIDGELINE_CUDA_CHECK_LAUNCH();
@@ -413,13 +413,13 @@ template <typename T, int kPadded>
 void backward(T* dqkv, const T* dout, const T* qkv, const T* out, const float* lse, float* row_dots,
               const AttentionShape& shape, cudaStream_t stream) {
   constexpr std::size_t kQueryBytes = (4 * kTileFloats<kPadded> + kScoreFloats) * sizeof(float);
-  auto* query_kernel = query_gradient_kernel<T, kPadded>;
+  auto* query_kernel = attention_query_gradient_kernel<T, kPadded>;
   allow_shared(query_kernel, kQueryBytes);
   query_kernel<<<grid_of(shape), kThreads, kQueryBytes, stream>>>(dqkv, row_dots, dout, qkv, out, lse,
                                                                   geometry_of(shape));
   RIDGELINE_CUDA_CHECK_LAUNCH();
   constexpr std::size_t kKeyBytes = (4 * kTileFloats<kPadded> + 2 * kScoreFloats) * sizeof(float);
-  auto* key_kernel = key_gradient_kernel<T, kPadded>;
+  auto* key_kernel = attention_key_gradient_kernel<T, kPadded>;
   allow_shared(key_kernel, kKeyBytes);
   key_kernel<<<grid_of(shape), kThreads, kKeyBytes, stream>>>(dqkv, row_dots, dout, qkv, lse,
                                                               geometry_of(shape));

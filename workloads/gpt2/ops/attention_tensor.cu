@@ -23,7 +23,7 @@ namespace {
 
 template <int kRowTiles, int kHeadSize, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    forward_kernel(bf16* out, float* lse, const bf16* qkv, Geometry geometry) {
+    attention_forward_kernel(bf16* out, float* lse, const bf16* qkv, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
   constexpr int kTileElements = kTile * kStride<kHeadSize>;
   extern __shared__ uint4 storage[];
@@ -161,8 +161,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 // Owns a tile of queries: dq, and row_dots for the kernel below.
 template <int kRowTiles, int kHeadSize, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    query_gradient_kernel(bf16* dqkv, float* row_dots, const bf16* dout, const bf16* qkv, const bf16* out,
-                          const float* lse, Geometry geometry) {
+    attention_query_gradient_kernel(bf16* dqkv, float* row_dots, const bf16* dout, const bf16* qkv,
+                                    const bf16* out, const float* lse, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
   constexpr int kTileElements = kTile * kStride<kHeadSize>;
   constexpr int kOwnElements = kRows * kStride<kHeadSize>;
@@ -291,8 +291,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 // Owns a tile of keys: dk and dv. Rows are keys, columns queries.
 template <int kRowTiles, int kHeadSize, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    key_gradient_kernel(bf16* dqkv, const float* row_dots, const bf16* dout, const bf16* qkv,
-                        const float* lse, Geometry geometry) {
+    attention_key_gradient_kernel(bf16* dqkv, const float* row_dots, const bf16* dout, const bf16* qkv,
+                                  const float* lse, Geometry geometry) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
   constexpr int kTileElements = kTile * kStride<kHeadSize>;
   constexpr int kOwnElements = kRows * kStride<kHeadSize>;
@@ -441,15 +441,15 @@ template <int kRowTiles, int kHeadSize, int kBlocks>
 void launch_forward(bf16* out, float* lse, const bf16* qkv, const AttentionShape& shape,
                     cudaStream_t stream) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
-  launch(forward_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows, shared_bytes<kHeadSize>(kRows), stream,
-         out, lse, qkv);
+  launch(attention_forward_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
+         shared_bytes<kHeadSize>(kRows), stream, out, lse, qkv);
 }
 
 template <int kRowTiles, int kHeadSize, int kBlocks>
 void launch_query_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
                            float* row_dots, const AttentionShape& shape, cudaStream_t stream) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
-  launch(query_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
+  launch(attention_query_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
          shared_bytes<kHeadSize>(2 * kRows), stream, dqkv, row_dots, dout, qkv, out, lse);
 }
 
@@ -457,8 +457,8 @@ template <int kRowTiles, int kHeadSize, int kBlocks>
 void launch_key_gradient(bf16* dqkv, const bf16* dout, const bf16* qkv, const float* lse, float* row_dots,
                          const AttentionShape& shape, cudaStream_t stream) {
   constexpr int kRows = kWarps * 16 * kRowTiles;
-  launch(key_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows, shared_bytes<kHeadSize>(2 * kRows),
-         stream, dqkv, row_dots, dout, qkv, lse);
+  launch(attention_key_gradient_kernel<kRowTiles, kHeadSize, kBlocks>, shape, kRows,
+         shared_bytes<kHeadSize>(2 * kRows), stream, dqkv, row_dots, dout, qkv, lse);
 }
 
 // More rows a warp halve the shared-memory reads per product; registers allow it for small heads only.

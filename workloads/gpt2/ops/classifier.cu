@@ -83,11 +83,12 @@ __device__ inline float packed_max(const Packed<bf16>& x) {
 
 // kShared: the row lives in dynamic shared memory between the passes; otherwise it is read from global memory
 // three times. Requires Vp % vector == 0 and 16-byte aligned logits. The exponentials wait until the whole
-// row is in shared memory: formed while it loads, as in loss_kernel, they hold the loads of this block back,
-// and the other block of the multiprocessor is there to compute meanwhile.
+// row is in shared memory: formed while it loads, as in classifier_loss_kernel, they hold the loads of this
+// block back, and the other block of the multiprocessor is there to compute meanwhile.
 template <typename T, bool kShared, int kBlock>
-__global__ void __launch_bounds__(kBlock) fused_kernel(T* logits, float* losses, const std::int32_t* targets,
-                                                       float dloss, int vocab, int padded_vocab) {
+__global__ void __launch_bounds__(kBlock)
+    classifier_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
+                      int padded_vocab) {
   constexpr int kVector = kPackedSize<T>;
   extern __shared__ uint4 row_storage[];
   __shared__ float shared_max[kBlock / kWarpSize];
@@ -177,7 +178,8 @@ __global__ void __launch_bounds__(kBlock) fused_kernel(T* logits, float* losses,
 // of exponentials relative to it. The start is finite, so that columns of -infinity subtract without NaN.
 template <typename T, int kBlock>
 __global__ void __launch_bounds__(kBlock)
-    loss_kernel(const T* logits, float* losses, const std::int32_t* targets, int vocab, int padded_vocab) {
+    classifier_loss_kernel(const T* logits, float* losses, const std::int32_t* targets, int vocab,
+                           int padded_vocab) {
   constexpr int kVector = kPackedSize<T>;
   __shared__ float shared_max[kBlock / kWarpSize];
   __shared__ float shared_sum[kBlock / kWarpSize];
@@ -274,17 +276,18 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
         <<<blocks, 512, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
   } else if constexpr (!kGradient) {
     constexpr int kBlock = 512;
-    loss_kernel<T, kBlock><<<blocks, kBlock, 0, stream>>>(logits, losses, targets, vocab, padded_vocab);
+    classifier_loss_kernel<T, kBlock>
+        <<<blocks, kBlock, 0, stream>>>(logits, losses, targets, vocab, padded_vocab);
   } else {
     constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
     const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
     if (row_bytes > kSharedLimit) {
-      fused_kernel<T, false, kMaxBlock>
+      classifier_kernel<T, false, kMaxBlock>
           <<<blocks, kMaxBlock, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
     } else {
       // Two blocks a multiprocessor when the row leaves room, so that one computes while the other loads.
       constexpr int kBlock = sizeof(T) == 2 ? 512 : kMaxBlock;
-      auto* kernel = fused_kernel<T, true, kBlock>;
+      auto* kernel = classifier_kernel<T, true, kBlock>;
       RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 static_cast<int>(kSharedLimit)));
       kernel<<<blocks, kBlock, static_cast<std::size_t>(row_bytes), stream>>>(logits, losses, targets, dloss,
