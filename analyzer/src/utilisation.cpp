@@ -8,6 +8,7 @@
 
 #include "statistics.h"
 #include "text.h"
+#include "timeline_clock.h"
 
 namespace ridgeline::analyzer {
 
@@ -261,17 +262,30 @@ class Analyzer {
     }
   }
 
-  // Pipe-active cycles do not depend on when they are counted, so their time at full rate in the replay step,
-  // over the duration in the timeline, is the in-situ utilisation: at equal clocks, which quality.cpp checks.
-  void fill_compute_by_pipes(const ReplayValues& values, LaunchUtilisation& out) {
+  // Pipe-active cycles do not depend on when they are counted: those of the replay step, over the cycles that
+  // passed in the timeline, are the in-situ utilisation. The two run at different clocks when power is the
+  // limit.
+  void fill_compute_by_pipes(const store::Launch& launch, const ReplayValues& values,
+                             LaunchUtilisation& out) {
+    double clock_ratio = 1.0;
+    out.timeline_clock_hz = timeline_clock(launch.device_id);
+    if (out.timeline_clock_hz && out.replay_clock_hz) {
+      // The cycle counter of a very short launch includes the time around it; no clock is above the device's.
+      double replay_hz = *out.replay_clock_hz;
+      if (const store::Device* device = model_.device(launch.device_id);
+          device != nullptr && device->max_sm_clock_hz)
+        replay_hz = std::min(replay_hz, static_cast<double>(*device->max_sm_clock_hz));
+      clock_ratio = replay_hz / *out.timeline_clock_hz;
+    }
     std::set<std::string_view> done;
     for (const PipeMetric& pipe : known_pipe_metrics()) {
       const auto found = values.pipe_ns.find(pipe.metric);
       if (found == values.pipe_ns.end() || !done.insert(pipe.pipe).second) continue;
       pipes_.insert(std::string(pipe.pipe));
       if (out.duration_ns <= 0) continue;
-      const Measured ratio = ratio_of(*measured_mean(found->second, kT2),
-                                      static_cast<double>(out.duration_ns), out.duration_deviation_ns, 1.0);
+      const Measured ratio =
+          ratio_of(*measured_mean(found->second, kT2), static_cast<double>(out.duration_ns),
+                   out.duration_deviation_ns, 1.0 / clock_ratio);
       if (!out.compute_utilisation || ratio.value > out.compute_utilisation->value) {
         out.compute_utilisation = ratio;
         out.compute_pipe = pipe.pipe;
@@ -380,7 +394,7 @@ class Analyzer {
       fill_operations(values, out);
       fill_dram(launch, values, out);
       if (options_.peaks.compute == PeakSource::clock || options_.peaks.compute == PeakSource::counter) {
-        fill_compute_by_pipes(values, out);
+        fill_compute_by_pipes(launch, values, out);
       } else {
         fill_compute_by_operations(launch, values, out);
       }
@@ -426,9 +440,16 @@ class Analyzer {
     }
   }
 
+  std::optional<double> timeline_clock(store::Id device_id) {
+    const auto found = timeline_clocks_.find(device_id);
+    if (found != timeline_clocks_.end()) return found->second;
+    return timeline_clocks_[device_id] = timeline_sm_clock_hz(model_, steps_, device_id);
+  }
+
   const Model& model_;
   const StepAnalysis& steps_;
   const UtilisationOptions& options_;
+  std::map<store::Id, std::optional<double>> timeline_clocks_;
   UtilisationAnalysis result_;
   std::vector<OrdinalMap> replay_;
   std::vector<OrdinalMap> peers_;
@@ -492,7 +513,8 @@ std::string_view to_string(MissingReason reason) {
 }
 
 const std::vector<PipeMetric>& known_pipe_metrics() {
-  // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50 %.
+  // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50
+  // %.
   static const std::vector<PipeMetric> kPipes = {
       {"tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},
       {"tensor", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"},

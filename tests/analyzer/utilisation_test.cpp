@@ -242,7 +242,27 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
   EXPECT_FALSE(has(u.findings, "pipes.tensor_only"));
 }
 
-// The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can do.
+// 45 µs of pipe work at 1.8 GHz are 81,000 cycles; 100 µs of the timeline at 1.5 GHz are 150,000.
+TEST(Utilisation, ComputeCountsCyclesAtEachOnesClock) {
+  FabricatedModel f = one_launch(
+      {{kRead, 1e6}, {kWritten, 0}, {kTensor, 45}, {kDuration, 100e3}, {"gpc__cycles_elapsed.max", 180e3}});
+  f.model.clock_samples.push_back({1, 1'000'000, 1'500'000'000, {}, {}, {}, {}});
+  const auto u = run(f.done());
+  EXPECT_NEAR(u.launches[0].compute_utilisation->value, 81.0 / 150.0, 1e-12);
+  EXPECT_DOUBLE_EQ(*u.launches[0].timeline_clock_hz, 1.5e9);
+  EXPECT_DOUBLE_EQ(*u.launches[0].replay_clock_hz, 1.8e9);
+}
+
+TEST(Utilisation, NoReplayClockIsAboveTheDevices) {
+  FabricatedModel f = one_launch(
+      {{kRead, 1e6}, {kWritten, 0}, {kTensor, 45}, {kDuration, 100e3}, {"gpc__cycles_elapsed.max", 900e3}});
+  f.model.devices[0].max_sm_clock_hz = 2'000'000'000;
+  f.model.clock_samples.push_back({1, 1'000'000, 2'000'000'000, {}, {}, {}, {}});
+  EXPECT_NEAR(run(f.done()).launches[0].compute_utilisation->value, 0.45, 1e-12);
+}
+
+// The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can
+// do.
 TEST(Utilisation, APercentageOfTheSparsePeakIsNoPipe) {
   FabricatedModel f =
       one_launch({{kRead, 1e6},

@@ -68,6 +68,7 @@ struct LaunchUtilisation {
   std::optional<Measured> tensor_ops;           // operations of the tensor pipe, all data types
   std::optional<Measured> replay_duration;      // ns, T2: gpu__time_duration.sum
   std::optional<double> replay_clock_hz;        // gpc cycles ÷ replay duration
+  std::optional<double> timeline_clock_hz;      // median of the sampled SM clock during the timeline steps
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
