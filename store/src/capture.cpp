@@ -440,6 +440,8 @@ Result<Capture::Table> Capture::query(std::string_view sql, std::size_t max_rows
     return Failure{ErrorKind::usage, "only SELECT is allowed: a capture is never modified"};
   if (code != SQLITE_OK) return Failure{ErrorKind::usage, std::string("SQL: ") + sqlite3_errmsg(handle)};
   if (raw == nullptr) return Failure{ErrorKind::usage, "SQL: the text holds no statement"};
+  if (sqlite3_stmt_readonly(raw) == 0)  // VACUUM asks no authoriser before it runs
+    return Failure{ErrorKind::usage, "only SELECT is allowed: a capture is never modified"};
   const std::string_view rest(tail, static_cast<std::size_t>(sql.data() + sql.size() - tail));
   if (rest.find_first_not_of(" \t\r\n;") != std::string_view::npos)
     return Failure{ErrorKind::usage, "SQL: give one statement, not several"};
