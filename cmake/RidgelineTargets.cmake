@@ -40,6 +40,7 @@ function(ridgeline_add_test name)
   add_executable(test_${name} ${ARG_SOURCES})
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(test_${name} PRIVATE ridgeline::options ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(ARG_LABELS STREQUAL gpu)
     # Not discovered case by case: listing cases must not need a GPU, and one process a file keeps start-up cheap.

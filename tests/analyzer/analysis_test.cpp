@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../store/temporary_directory.h"
+#include "support/temporary_directory.h"
 #include "fabricated_model.h"
 #include "ridgeline/store/capture_writer.h"
 

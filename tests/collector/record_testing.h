@@ -18,30 +18,13 @@
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/spool/writer.h"
 #include "ridgeline/store/capture.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::record::testing {
 
 namespace fs = std::filesystem;
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "ridgeline-record-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using ridgeline::testing::TemporaryDirectory;
 
 inline std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

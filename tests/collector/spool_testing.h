@@ -12,27 +12,11 @@
 
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/spool/writer.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::spool::testing {
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ridgeline-spool-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using ridgeline::testing::TemporaryDirectory;
 
 inline Writer* make_writer(const std::string& directory, std::uint64_t limit_bytes = 1ull << 30) {
   Writer::Options options;

@@ -120,19 +120,26 @@ def check_gemm(db, channels, tokens, vocabulary, checks):
     Operations are counted where they are done, so a product whose output is no whole number of tiles counts its padding
     too. Such a product passes only if the surplus is what the tile and cluster in its kernel's name make of its shape.
     """
+    # Both sides are narrowed to the steps that counted these operations before they meet.
     rows = db.execute("""
-        SELECT name.value AS op, a.flops AS declared, sum(m.value) AS counted, max(k.demangled_name) AS kernel
-        FROM annotation a
-        JOIN nvtx_range r ON r.id = a.nvtx_range_id
-        JOIN string name ON name.id = r.name_id
-        JOIN launch l ON l.process_id = r.process_id AND l.thread_id = r.thread_id
-                     AND l.host_start_ns BETWEEN r.start_ns AND r.end_ns
-        JOIN kernel k ON k.id = l.kernel_id AND k.class = 'gemm'
-        JOIN launch_metric m ON m.launch_id = l.id AND m.tier = 'T2'
-        JOIN metric n ON n.id = m.metric_id
-        WHERE name.value LIKE 'matmul%' AND a.flops > 0
-          AND n.name = 'sm__ops_path_tensor_src_bf16_dst_fp32.sum'
-        GROUP BY a.id HAVING max(m.value) > 0""").fetchall()
+        WITH counted AS MATERIALIZED (
+          SELECT l.id, l.process_id, l.thread_id, l.host_start_ns, l.step_id, k.demangled_name, m.value
+          FROM launch_metric m
+          JOIN metric n ON n.id = m.metric_id AND n.name = 'sm__ops_path_tensor_src_bf16_dst_fp32.sum'
+          JOIN launch l ON l.id = m.launch_id
+          JOIN kernel k ON k.id = l.kernel_id AND k.class = 'gemm'
+          WHERE m.tier = 'T2'),
+        declared AS MATERIALIZED (
+          SELECT a.id, name.value AS op, a.flops, r.process_id, r.thread_id, r.step_id, r.start_ns, r.end_ns
+          FROM annotation a
+          JOIN nvtx_range r ON r.id = a.nvtx_range_id
+          JOIN string name ON name.id = r.name_id
+          WHERE name.value LIKE 'matmul%' AND a.flops > 0 AND r.step_id IN (SELECT step_id FROM counted))
+        SELECT d.op, d.flops AS declared, sum(c.value) AS counted, max(c.demangled_name) AS kernel
+        FROM declared d
+        JOIN counted c ON c.process_id = d.process_id AND c.thread_id = d.thread_id AND c.step_id = d.step_id
+                      AND c.host_start_ns BETWEEN d.start_ns AND d.end_ns
+        GROUP BY d.id HAVING max(c.value) > 0""").fetchall()
     exact, padded, wrong = [], [], []
     widths = [channels, 3 * channels, 4 * channels, vocabulary]
     for row in rows:

@@ -9,7 +9,7 @@
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
@@ -203,7 +203,7 @@ TEST(Capture, WhatIsNoCaptureIsNamed) {
     return opened.failure().kind;
   };
   EXPECT_EQ(kind_of(directory.file("absent")), ErrorKind::io);
-  EXPECT_EQ(kind_of(directory.path().string()), ErrorKind::not_a_capture);
+  EXPECT_EQ(kind_of(directory.path()), ErrorKind::not_a_capture);
   EXPECT_EQ(kind_of(directory.file("empty")), ErrorKind::not_a_capture);
   EXPECT_EQ(kind_of(directory.file("text")), ErrorKind::not_a_capture);
   EXPECT_EQ(kind_of(directory.file("short")), ErrorKind::corrupt);

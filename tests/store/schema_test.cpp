@@ -5,7 +5,7 @@
 #include <array>
 #include <regex>
 
-#include "temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::store {
 namespace {
