@@ -112,6 +112,12 @@ std::string elide_end(std::string_view text, int columns) {
   return std::string(head(text, columns - 1)) + std::string(kEllipsis);
 }
 
+std::string elide_start(std::string_view text, int columns) {
+  if (display_width(text) <= columns) return std::string(text);
+  if (columns < 1) return "";
+  return std::string(kEllipsis) + std::string(tail(text, columns - 1));
+}
+
 std::string elide_middle(std::string_view text, int columns) {
   if (display_width(text) <= columns) return std::string(text);
   if (columns < 3) return elide_end(text, columns);

@@ -116,11 +116,12 @@ std::string html_table(const Table& table, const HtmlTable& how) {
         inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>", class_css(kernel_class),
                              html_escape(kernel_class));
       }
-      if (!total && (c.elide == Elide::kernel_name || c.elide == Elide::middle)) {
+      if (!total && c.elide != Elide::never && c.elide != Elide::end) {
         add_css("name");
         const std::string safe = terminal_safe(cell.text);
-        const std::string cut =
-            c.elide == Elide::kernel_name ? names[i][number] : elide_middle(safe, kNameColumns);
+        const std::string cut = c.elide == Elide::kernel_name ? names[i][number]
+                                : c.elide == Elide::start     ? elide_start(safe, kNameColumns)
+                                                              : elide_middle(safe, kNameColumns);
         if (cut != safe) attributes += " title=\"" + html_escape(cell.text) + "\"";
         inner += html_escape(cut);
       } else {

@@ -86,6 +86,8 @@ Elide group_elision(RankKey key) {
       return Elide::kernel_name;
     case RankKey::kernel_class:
       return Elide::end;
+    case RankKey::nvtx_path:
+      return Elide::start;
     default:
       return Elide::middle;
   }

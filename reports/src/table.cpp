@@ -231,9 +231,10 @@ std::string render_text(const Table& table, const TextStyle& style) {
       const Column& column = table.columns[layout.index[k]];
       const auto [text, cell_style] = cell_of(layout.index[k]);
       const std::string safe = terminal_safe(text);
-      const std::string cut = elide_by_kind && column.elide == Elide::middle
-                                  ? elide_middle(safe, layout.width[k])
-                                  : elide_end(safe, layout.width[k]);
+      const Elide kind = elide_by_kind ? column.elide : Elide::end;
+      const std::string cut = kind == Elide::middle  ? elide_middle(safe, layout.width[k])
+                              : kind == Elide::start ? elide_start(safe, layout.width[k])
+                                                     : elide_end(safe, layout.width[k]);
       const std::string gap = k == 0 ? "" : spaces(layout.gap);
       const bool last = k + 1 == layout.index.size();
       const std::string filled =

@@ -7,6 +7,14 @@
 namespace ridgeline::reports {
 namespace {
 
+TEST(ElideStart, KeepsTheEndThatTellsPathsApart) {
+  EXPECT_EQ(elide_start("step / backward / layer 11 / gelu", 17), "… layer 11 / gelu");
+  EXPECT_EQ(display_width(elide_start("step / backward / layer 11 / gelu", 16)), 16);
+  EXPECT_EQ(elide_start("short", 5), "short");
+  EXPECT_EQ(elide_start("short", 1), "…");
+  EXPECT_EQ(elide_start("short", 0), "");
+}
+
 TEST(KernelDisplayName, DropsReturnTypeAndParameters) {
   const struct {
     const char* demangled;

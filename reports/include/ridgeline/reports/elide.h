@@ -13,6 +13,9 @@ namespace ridgeline::reports {
 // The first columns, then "…"; unchanged if it fits.
 [[nodiscard]] std::string elide_end(std::string_view text, int columns);
 
+// "…", then the last columns: for paths, which differ at their end; unchanged if it fits.
+[[nodiscard]] std::string elide_start(std::string_view text, int columns);
+
 // Head and tail with "…" between; unchanged if it fits.
 [[nodiscard]] std::string elide_middle(std::string_view text, int columns);
 

@@ -32,7 +32,7 @@ struct Cell {
 };
 
 enum class Align { left, right };
-enum class Elide { never, kernel_name, middle, end };
+enum class Elide { never, kernel_name, start, middle, end };
 
 struct Column {
   std::string key;     // JSON and CSV name and --columns, unit included: "time_ns"
