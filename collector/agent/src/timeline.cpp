@@ -236,6 +236,26 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     totals_.add(&Count::zero_timestamp_records);
     return spool::kZeroTimestamp;
   };
+  // What the records of copies within a device and between devices have in common.
+  const auto copy_of = [&](const auto& m) {
+    spool::MemcpyRecord r{};
+    r.header.flags =
+        static_cast<std::uint16_t>(zero_flag(m.start, m.end) | (m.graphNodeId != 0 ? spool::kGraphNode : 0));
+    r.correlation_id = m.correlationId;
+    r.kind = static_cast<spool::CopyKind>(m.copyKind);
+    r.source = static_cast<spool::MemoryKind>(m.srcKind);
+    r.destination = static_cast<spool::MemoryKind>(m.dstKind);
+    r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
+    r.start_ns = static_cast<std::int64_t>(m.start);
+    r.end_ns = static_cast<std::int64_t>(m.end);
+    r.bytes = static_cast<std::int64_t>(m.bytes);
+    r.device_id = m.deviceId;
+    r.context_id = m.contextId;
+    r.stream_id = m.streamId;
+    r.graph_id = m.graphId;
+    r.graph_node_id = m.graphNodeId;
+    return r;
+  };
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -245,44 +265,15 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
       totals_.add(&Count::memcpy_records);
-      spool::MemcpyRecord r{};
-      r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |
-                                                  (m.graphNodeId != 0 ? spool::kGraphNode : 0));
-      r.correlation_id = m.correlationId;
-      r.kind = static_cast<spool::CopyKind>(m.copyKind);
-      r.source = static_cast<spool::MemoryKind>(m.srcKind);
-      r.destination = static_cast<spool::MemoryKind>(m.dstKind);
-      r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
-      r.start_ns = static_cast<std::int64_t>(m.start);
-      r.end_ns = static_cast<std::int64_t>(m.end);
-      r.bytes = static_cast<std::int64_t>(m.bytes);
-      r.device_id = r.source_device_id = r.destination_device_id = m.deviceId;
-      r.context_id = m.contextId;
-      r.stream_id = m.streamId;
-      r.graph_id = m.graphId;
-      r.graph_node_id = m.graphNodeId;
+      spool::MemcpyRecord r = copy_of(m);
+      r.source_device_id = r.destination_device_id = m.deviceId;
       writer_.put(r);
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
       totals_.add(&Count::memcpy_records);
-      spool::MemcpyRecord r{};
-      r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |
-                                                  (m.graphNodeId != 0 ? spool::kGraphNode : 0));
-      r.correlation_id = m.correlationId;
-      r.kind = static_cast<spool::CopyKind>(m.copyKind);
-      r.source = static_cast<spool::MemoryKind>(m.srcKind);
-      r.destination = static_cast<spool::MemoryKind>(m.dstKind);
-      r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
-      r.start_ns = static_cast<std::int64_t>(m.start);
-      r.end_ns = static_cast<std::int64_t>(m.end);
-      r.bytes = static_cast<std::int64_t>(m.bytes);
-      r.device_id = m.deviceId;
-      r.context_id = m.contextId;
-      r.stream_id = m.streamId;
-      r.graph_id = m.graphId;
-      r.graph_node_id = m.graphNodeId;
+      spool::MemcpyRecord r = copy_of(m);
       r.source_device_id = m.srcDeviceId;
       r.destination_device_id = m.dstDeviceId;
       writer_.put(r);
