@@ -306,7 +306,7 @@ std::vector<Step> Capture::steps() const {
         return Step{row.int64(0),          row.int64(1),          row.int64(2),
                     row.text(3),           row.optional_int64(4), row.optional_int64(5),
                     row.optional_int64(6), row.optional_int64(7), row.optional_int64(8),
-                    row.text(9),           row.optional_text(10)};
+                    row.text(9),           row.optional_text(10), row.text(11)};
       });
 }
 std::vector<NvtxRange> Capture::nvtx_ranges() const {
@@ -403,6 +403,74 @@ std::vector<Annotation> Capture::annotations() const {
               [](const Statement& row) {
                 return Annotation{row.int64(0), row.int64(1), row.text(2), row.optional_real(3),
                                   row.optional_real(4)};
+              });
+}
+std::vector<PmWindow> Capture::pm_windows() const {
+  return load(
+      database_,
+      "SELECT id, process_id, device_id, first_step_index, last_step_index, interval_ns, start_ns,"
+      " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason"
+      " FROM pm_window ORDER BY process_id, start_ns, id",
+      [](const Statement& row) {
+        return PmWindow{row.int64(0),          row.int64(1), row.int64(2),          row.optional_int64(3),
+                        row.optional_int64(4), row.int64(5), row.optional_int64(6), row.optional_int64(7),
+                        row.int64(8),          row.int64(9), row.int64(10) != 0,    row.optional_int64(11),
+                        row.optional_real(12), row.text(13), row.optional_text(14)};
+      });
+}
+std::vector<PmSample> Capture::pm_samples(Id device_id, Id metric_id) const {
+  std::vector<PmSample> rows;
+  Statement statement = database_.prepare(
+      "SELECT time_ns, value FROM pm_sample WHERE device_id = ? AND metric_id = ? ORDER BY time_ns");
+  statement.bind_all(device_id, metric_id);
+  while (statement.step()) rows.push_back({device_id, statement.int64(0), metric_id, statement.real(1)});
+  return rows;
+}
+std::vector<TierCoverage> Capture::tier_coverage() const {
+  return load(database_,
+              "SELECT process_id, tier, metric_id, kernel_time_ns, covered_ns FROM tier_coverage"
+              " ORDER BY process_id, tier, metric_id",
+              [](const Statement& row) {
+                return TierCoverage{row.int64(0), row.text(1), row.int64(2), row.int64(3), row.int64(4)};
+              });
+}
+std::vector<ReplayExclusion> Capture::replay_exclusions() const {
+  return load(database_,
+              "SELECT process_id, kernel_id, reason FROM replay_exclusion ORDER BY process_id, kernel_id",
+              [](const Statement& row) {
+                return ReplayExclusion{row.int64(0), row.int64(1), row.text(2)};
+              });
+}
+std::vector<GraphMetric> Capture::graph_metrics() const {
+  return load(database_,
+              "SELECT step_id, correlation_id, metric_id, tier, value FROM graph_metric"
+              " ORDER BY step_id, correlation_id, metric_id",
+              [](const Statement& row) {
+                return GraphMetric{row.int64(0), row.int64(1), row.int64(2), row.text(3), row.real(4)};
+              });
+}
+std::vector<RecordingWindow> Capture::recording_windows() const {
+  return load(
+      database_,
+      "SELECT id, process_id, start_ns, end_ns, cause FROM recording_window"
+      " ORDER BY process_id, start_ns",
+      [](const Statement& row) {
+        return RecordingWindow{row.int64(0), row.int64(1), row.int64(2), row.optional_int64(3), row.text(4)};
+      });
+}
+std::vector<StallSample> Capture::stall_samples() const {
+  return load(database_,
+              "SELECT kernel_id, pc_offset, stall_reason, samples FROM stall_sample"
+              " ORDER BY kernel_id, pc_offset, stall_reason",
+              [](const Statement& row) {
+                return StallSample{row.int64(0), row.int64(1), row.text(2), row.int64(3)};
+              });
+}
+std::vector<SourceLine> Capture::source_lines() const {
+  return load(database_,
+              "SELECT kernel_id, pc_offset, file_id, line FROM source_line ORDER BY kernel_id, pc_offset",
+              [](const Statement& row) {
+                return SourceLine{row.int64(0), row.int64(1), row.optional_int64(2), row.optional_int64(3)};
               });
 }
 std::map<Id, std::string> Capture::strings() const {

@@ -49,7 +49,7 @@ struct CaptureWriter::State {
   Statement insert_clock = database.prepare("INSERT OR IGNORE INTO clock_sample VALUES (?,?,?,?,?,?,?)");
   Statement insert_step = database.prepare(
       "INSERT INTO step(process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
-      " configuration_id, status, reason) VALUES (?,?,?,?,?,?,?,?,?,?)");
+      " configuration_id, status, reason, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   Statement insert_range = database.prepare(
       "INSERT INTO nvtx_range(process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id,"
       " start_ns, end_ns) VALUES (?,?,?,?,?,?,?,?,?,?)");
@@ -67,6 +67,10 @@ struct CaptureWriter::State {
       " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?)");
   Statement insert_launch_metric =
       database.prepare("INSERT OR REPLACE INTO launch_metric VALUES (?,?,?,?,?,?)");
+  Statement insert_pm_sample = database.prepare("INSERT OR REPLACE INTO pm_sample VALUES (?,?,?,?)");
+  Statement insert_stall = database.prepare(
+      "INSERT INTO stall_sample VALUES (?,?,?,?)"
+      " ON CONFLICT(kernel_id, pc_offset, stall_reason) DO UPDATE SET samples = samples + excluded.samples");
 
   Id inserted(Statement& statement) {
     statement.run();
@@ -167,8 +171,8 @@ Id CaptureWriter::add(const CounterConfiguration& row) {
 }
 Id CaptureWriter::add(const Step& row) {
   state_->insert_step.bind_all(row.process_id, row.step_index, row.phase, row.host_start_ns, row.host_end_ns,
-                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status,
-                               row.reason);
+                               row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status, row.reason,
+                               row.source);
   return state_->inserted(state_->insert_step);
 }
 Id CaptureWriter::add(const NvtxRange& row) {
@@ -222,6 +226,45 @@ Id CaptureWriter::add(const Message& row) {
 Id CaptureWriter::add(const Annotation& row) {
   return state_->insert_once("INSERT INTO annotation(nvtx_range_id, name, bytes, flops) VALUES (?,?,?,?)",
                              row.nvtx_range_id, row.name, row.bytes, row.flops);
+}
+
+Id CaptureWriter::add(const PmWindow& row) {
+  return state_->insert_once(
+      "INSERT INTO pm_window(process_id, device_id, first_step_index, last_step_index, interval_ns, start_ns,"
+      " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason)"
+      " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+      row.process_id, row.device_id, row.first_step_index, row.last_step_index, row.interval_ns, row.start_ns,
+      row.end_ns, row.sample_count, row.buffer_bytes, row.overflow, row.clock_shift_ns, row.shift_correlation,
+      row.status, row.reason);
+}
+void CaptureWriter::add(const PmSample& row) {
+  state_->insert_pm_sample.bind_all(row.device_id, row.time_ns, row.metric_id, row.value);
+  state_->insert_pm_sample.run();
+}
+void CaptureWriter::add(const TierCoverage& row) {
+  state_->insert_once("INSERT OR REPLACE INTO tier_coverage VALUES (?,?,?,?,?)", row.process_id, row.tier,
+                      row.metric_id, row.kernel_time_ns, row.covered_ns);
+}
+void CaptureWriter::add(const ReplayExclusion& row) {
+  state_->insert_once("INSERT OR REPLACE INTO replay_exclusion VALUES (?,?,?)", row.process_id, row.kernel_id,
+                      row.reason);
+}
+void CaptureWriter::add(const GraphMetric& row) {
+  state_->insert_once("INSERT OR REPLACE INTO graph_metric VALUES (?,?,?,?,?)", row.step_id,
+                      row.correlation_id, row.metric_id, row.tier, row.value);
+}
+Id CaptureWriter::add(const RecordingWindow& row) {
+  return state_->insert_once(
+      "INSERT INTO recording_window(process_id, start_ns, end_ns, cause) VALUES (?,?,?,?)", row.process_id,
+      row.start_ns, row.end_ns, row.cause);
+}
+void CaptureWriter::add(const StallSample& row) {
+  state_->insert_stall.bind_all(row.kernel_id, row.pc_offset, row.stall_reason, row.samples);
+  state_->insert_stall.run();
+}
+void CaptureWriter::add(const SourceLine& row) {
+  state_->insert_once("INSERT OR REPLACE INTO source_line VALUES (?,?,?,?)", row.kernel_id, row.pc_offset,
+                      row.file_id, row.line);
 }
 
 void CaptureWriter::set_process_end(Id process_id, std::int64_t end_ns) {

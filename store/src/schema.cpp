@@ -9,7 +9,7 @@
 namespace ridgeline::store {
 
 namespace {
-constexpr std::array kMigrations = {Migration{1, kTablesV1}};
+constexpr std::array kMigrations = {Migration{1, kTablesV1}, Migration{2, kTablesV2}};
 }
 
 std::span<const Migration> migrations() {
@@ -30,12 +30,23 @@ void migrate(Database& database, std::span<const Migration> steps, std::string_v
                                               ", this program knows " + std::to_string(newest) +
                                               ": use a newer Ridgeline");
   }
+  // Replacing a table that others refer to looks like deleting its rows; the pragma works outside a
+  // transaction only.
+  struct WithoutForeignKeys {
+    Database& database;
+    const bool were_on = database.scalar_int64("PRAGMA foreign_keys") != 0;
+    explicit WithoutForeignKeys(Database& d) : database(d) { database.execute("PRAGMA foreign_keys = OFF"); }
+    ~WithoutForeignKeys() {
+      if (were_on) database.execute("PRAGMA foreign_keys = ON");
+    }
+  } without_foreign_keys(database);
   Transaction transaction(database);
+  // First, because a table cannot be replaced while a view names it.
+  for (const char* name : kViewNames) database.execute(std::string("DROP VIEW IF EXISTS ") + name);
   for (const Migration& step : steps) {
     if (step.to_version <= have) continue;
     database.execute(std::string(step.sql));
   }
-  for (const char* name : kViewNames) database.execute(std::string("DROP VIEW IF EXISTS ") + name);
   database.execute(std::string(views));
   database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
   database.execute("PRAGMA user_version = " + std::to_string(newest));

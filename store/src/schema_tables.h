@@ -1,4 +1,4 @@
-// schema_tables.h: DDL of schema version 1. Every column says its meaning and unit.
+// schema_tables.h: DDL of the schema, version by version. Every column says its meaning and unit.
 #pragma once
 
 namespace ridgeline::store {
@@ -254,6 +254,97 @@ CREATE TABLE annotation (          -- work that the program declares for a range
   bytes         REAL,              -- algorithmic minimum, read + written
   flops         REAL
 ) STRICT;
+)sql";
+
+// Version 2: in-situ samples, further phases and tiers, recording windows. `step` is made anew because the
+// list of phases is a constraint of it.
+inline constexpr const char kTablesV2[] = R"sql(
+CREATE TABLE step_v2 (
+  id               INTEGER PRIMARY KEY,
+  process_id       INTEGER NOT NULL REFERENCES process(id),
+  step_index       INTEGER NOT NULL,  -- 0-based, in order of time
+  phase            TEXT NOT NULL CHECK (phase IN ('warmup','timeline','sample','replay','cold','stalls','flops','after')),
+  host_start_ns    INTEGER,        -- the range's begin on the host
+  host_end_ns      INTEGER,        -- NULL: the step was interrupted
+  gpu_start_ns     INTEGER,        -- first GPU activity launched in the step
+  gpu_end_ns       INTEGER,        -- last GPU activity launched in the step
+  configuration_id INTEGER REFERENCES counter_configuration(id),  -- replay and cold steps: what was collected
+  status           TEXT NOT NULL CHECK (status IN ('ok','mismatch','failed','interrupted')),
+  reason           TEXT,           -- why not ok
+  source           TEXT NOT NULL DEFAULT 'nvtx' CHECK (source IN ('nvtx','period','window')),  -- what marks the step: a range of the program, the period of its launches, or the recording window as a whole
+  UNIQUE (process_id, step_index)
+) STRICT;
+INSERT INTO step_v2 SELECT id, process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,
+  configuration_id, status, reason, 'nvtx' FROM step;
+DROP TABLE step;
+ALTER TABLE step_v2 RENAME TO step;
+
+CREATE TABLE pm_window (           -- T1: a stretch of time with periodic samples
+  id                INTEGER PRIMARY KEY,
+  process_id        INTEGER NOT NULL REFERENCES process(id),
+  device_id         INTEGER NOT NULL REFERENCES device(id),
+  first_step_index  INTEGER,       -- steps it was meant to cover
+  last_step_index   INTEGER,
+  interval_ns       INTEGER NOT NULL,  -- between two samples
+  start_ns          INTEGER,       -- first sample's start
+  end_ns            INTEGER,       -- last sample's end
+  sample_count      INTEGER NOT NULL,
+  buffer_bytes      INTEGER NOT NULL,  -- hardware buffer
+  overflow          INTEGER NOT NULL,  -- 1: the buffer was full before the window ended
+  clock_shift_ns    INTEGER,       -- added to the samples' times to fit the kernels'; already applied in pm_sample
+  shift_correlation REAL,          -- of kernels running with SMs active, at that shift; 0..1
+  status            TEXT NOT NULL CHECK (status IN ('ok','overflow','failed')),
+  reason            TEXT
+) STRICT;
+
+CREATE TABLE tier_coverage (       -- how much of the steps' kernel time a tier has values for
+  process_id     INTEGER NOT NULL REFERENCES process(id),
+  tier           TEXT NOT NULL CHECK (tier IN ('T1','T2','T3')),
+  metric_id      INTEGER NOT NULL REFERENCES metric(id),
+  kernel_time_ns INTEGER NOT NULL, -- of the steps of that tier
+  covered_ns     INTEGER NOT NULL, -- of kernels with a value
+  PRIMARY KEY (process_id, tier, metric_id)
+) STRICT;
+
+CREATE TABLE replay_exclusion (    -- kernels that replay steps ran without measuring them
+  process_id INTEGER NOT NULL REFERENCES process(id),
+  kernel_id  INTEGER NOT NULL REFERENCES kernel(id),
+  reason     TEXT NOT NULL,        -- name, user, concurrent, time-out, cooperative
+  PRIMARY KEY (process_id, kernel_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE graph_metric (        -- a counter of a whole graph launch of a replay step
+  step_id        INTEGER NOT NULL REFERENCES step(id),
+  correlation_id INTEGER NOT NULL, -- of the graph launch
+  metric_id      INTEGER NOT NULL REFERENCES metric(id),
+  tier           TEXT NOT NULL CHECK (tier IN ('T2','T3')),
+  value          REAL NOT NULL,    -- in metric.unit
+  PRIMARY KEY (step_id, correlation_id, metric_id, tier)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE recording_window (    -- when the timeline was on; kernels outside are not recorded
+  id         INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process(id),
+  start_ns   INTEGER NOT NULL,
+  end_ns     INTEGER,              -- NULL: to the end of the recording
+  cause      TEXT NOT NULL         -- what opened it: start, delay, signal
+) STRICT;
+
+CREATE TABLE stall_sample (        -- T3: samples of the program counter
+  kernel_id    INTEGER NOT NULL REFERENCES kernel(id),
+  pc_offset    INTEGER NOT NULL,   -- bytes from the function's start
+  stall_reason TEXT NOT NULL,      -- the vendor's, verbatim
+  samples      INTEGER NOT NULL,
+  PRIMARY KEY (kernel_id, pc_offset, stall_reason)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE source_line (         -- source of an instruction, as far as the machine code says
+  kernel_id INTEGER NOT NULL REFERENCES kernel(id),
+  pc_offset INTEGER NOT NULL,
+  file_id   INTEGER REFERENCES string(id),
+  line      INTEGER,
+  PRIMARY KEY (kernel_id, pc_offset)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace ridgeline::store

@@ -43,7 +43,7 @@ TEST(Schedule, wrong_texts_are_usage_errors_that_name_the_part) {
       {"warmup=1.5", "needs a whole number"},
       {"warmup=", "needs a whole number"},
       {"warmup=99999999999999999999", "needs a whole number"},
-      {"timeline=5,sample=2", "\"sample\""},
+      {"timeline=5,samples=2", "\"samples=2\""},
       {"warm\nup=5", "names no phase"},
   };
   for (const auto& each : cases) {

@@ -47,6 +47,30 @@ TEST(Migrate, AFailingStepChangesNothing) {
   EXPECT_EQ(database.scalar_int64("SELECT count(*) FROM sqlite_master WHERE name = 'u'"), 0);
 }
 
+TEST(Migrate, StepsOfTheFirstVersionKeepTheirRowsAndWhatRefersToThem) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  database.execute("PRAGMA foreign_keys = ON");
+  migrate(database, migrations().first(1), views_sql());
+  database.execute(
+      "INSERT INTO process(id, pid) VALUES (1, 10);"
+      "INSERT INTO device(id, device_index, name) VALUES (1, 0, 'd');"
+      "INSERT INTO kernel VALUES (1, 'k', 'k', 'k', 'other', NULL);"
+      "INSERT INTO step(id, process_id, step_index, phase, status) VALUES (7, 1, 3, 'replay', 'ok');"
+      "INSERT INTO launch(process_id, device_id, context_id, stream_id, correlation_id, kernel_id, start_ns, "
+      "end_ns,"
+      " grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, static_smem_bytes,"
+      " dynamic_smem_bytes, step_id) VALUES (1, 1, 1, 1, 1, 1, 5, 6, 1, 1, 1, 1, 1, 1, 1, 0, 0, 7)");
+  migrate(database, migrations(), views_sql());
+  EXPECT_EQ(database.scalar_int64("SELECT step_index FROM step WHERE id = 7 AND source = 'nvtx'"), 3);
+  EXPECT_EQ(database.scalar_int64("SELECT count(*) FROM pragma_foreign_key_check"), 0);
+  EXPECT_EQ(database.scalar_int64("SELECT step_index FROM v_launch"), 3);
+  database.execute("INSERT INTO step(process_id, step_index, phase, status) VALUES (1, 4, 'cold', 'ok')");
+  EXPECT_THROW(
+      database.execute("INSERT INTO step(process_id, step_index, phase, status) VALUES (1, 5, 'no', 'ok')"),
+      Error);
+}
+
 TEST(Migrate, ANewerFileIsRefused) {
   TemporaryDirectory directory;
   Database database(directory.file("a"), OpenMode::create);
@@ -64,7 +88,8 @@ TEST(Schema, VersionsAreConsecutiveFromOne) {
   for (const Migration& step : migrations()) EXPECT_EQ(step.to_version, expected++);
 }
 
-// Views are for people without Ridgeline: each must be readable and none may be forgotten when they are remade.
+// Views are for people without Ridgeline: each must be readable and none may be forgotten when they are
+// remade.
 TEST(Schema, EveryViewCanBeSelectedFrom) {
   TemporaryDirectory directory;
   Database database(directory.file("a"), OpenMode::create);
@@ -81,7 +106,8 @@ TEST(Schema, EveryViewCanBeSelectedFrom) {
   }
   const std::string text(views_sql());
   const std::regex create("CREATE VIEW (\\w+) AS +--");  // each view says what a row is
-  EXPECT_EQ(count, std::distance(std::sregex_iterator(text.begin(), text.end(), create), std::sregex_iterator()));
+  EXPECT_EQ(count,
+            std::distance(std::sregex_iterator(text.begin(), text.end(), create), std::sregex_iterator()));
 }
 
 }  // namespace

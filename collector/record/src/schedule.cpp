@@ -7,14 +7,21 @@
 
 namespace ridgeline::record {
 
+namespace {
+
+constexpr struct {
+  Phase phase;
+  spool::Phase in_spool;
+} kPhases[] = {{Phase::warmup, spool::Phase::kWarmup}, {Phase::timeline, spool::Phase::kTimeline},
+               {Phase::sample, spool::Phase::kSample}, {Phase::replay, spool::Phase::kReplay},
+               {Phase::cold, spool::Phase::kCold},     {Phase::stalls, spool::Phase::kStalls},
+               {Phase::flops, spool::Phase::kFlops}};
+
+}  // namespace
+
 std::string_view phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::warmup:
-      return "warmup";
-    case Phase::timeline:
-      return "timeline";
-    case Phase::replay:
-      return "replay";
+  for (const auto& each : kPhases) {
+    if (each.phase == phase) return spool::phase_name(each.in_spool);
   }
   return "unknown";
 }
@@ -39,7 +46,9 @@ Result<Schedule> Schedule::parse(std::string_view text) {
       return usage(fmt::format("schedule: \"{}\" is not phase=steps: {}", part, example));
     case spool::ScheduleError::kUnknownPhase:
       return usage(
-          fmt::format("schedule: \"{}\" names no phase; the phases are warmup, timeline and replay", part));
+          fmt::format("schedule: \"{}\" names no phase; the phases are warmup, timeline, sample, replay, "
+                      "cold, stalls and flops",
+                      part));
     case spool::ScheduleError::kBadCount:
       return usage(fmt::format("schedule: \"{}\" needs a whole number of steps, 1 to {}", part,
                                spool::kMaxScheduleSteps));
@@ -48,19 +57,9 @@ Result<Schedule> Schedule::parse(std::string_view text) {
   }
   Schedule schedule;
   for (std::size_t i = 0; i < parsed.phase_count; ++i) {
-    switch (parsed.phases[i].phase) {
-      case spool::Phase::kWarmup:
-        schedule.phases.push_back({Phase::warmup, parsed.phases[i].steps});
-        break;
-      case spool::Phase::kTimeline:
-        schedule.phases.push_back({Phase::timeline, parsed.phases[i].steps});
-        break;
-      case spool::Phase::kReplay:
-        schedule.phases.push_back({Phase::replay, parsed.phases[i].steps});
-        break;
-      case spool::Phase::kSample:
-        return usage(
-            "schedule: the phase \"sample\" (in-situ sampling) is not in this version; leave it out");
+    for (const auto& each : kPhases) {
+      if (each.in_spool == parsed.phases[i].phase)
+        schedule.phases.push_back({each.phase, parsed.phases[i].steps});
     }
   }
   return schedule;

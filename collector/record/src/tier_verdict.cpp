@@ -66,15 +66,8 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
 
 std::string phase_of(const ScannedStep& step, const RecordingPlan& plan) {
   if (plan.total_steps > 0 && step.index >= plan.total_steps) return "after";
-  switch (step.phase) {
-    case spool::Phase::kWarmup:
-      return "warmup";
-    case spool::Phase::kTimeline:
-      return "timeline";
-    case spool::Phase::kSample:
-      return "sample";
-    case spool::Phase::kReplay:
-      return "replay";
+  for (const spool::Phase known : spool::kAllPhases) {
+    if (known == step.phase) return spool::phase_name(known);
   }
   return "after";
 }

@@ -73,6 +73,22 @@ std::uint32_t least_size(RecordType type) {
       return sizeof(MessageRecord);
     case RecordType::kEnd:
       return sizeof(EndRecord);
+    case RecordType::kPmWindow:
+      return sizeof(PmWindowRecord);
+    case RecordType::kPmMetric:
+      return sizeof(PmMetricRecord);
+    case RecordType::kPmSample:
+      return sizeof(PmSampleRecord);
+    case RecordType::kGraphCounterValue:
+      return sizeof(GraphCounterValueRecord);
+    case RecordType::kReplayExclusion:
+      return sizeof(ReplayExclusionRecord);
+    case RecordType::kRecordingWindow:
+      return sizeof(RecordingWindowRecord);
+    case RecordType::kStallSample:
+      return sizeof(StallSampleRecord);
+    case RecordType::kSourceLine:
+      return sizeof(SourceLineRecord);
     case RecordType::kNone:
       break;
   }

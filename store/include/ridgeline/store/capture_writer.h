@@ -32,23 +32,32 @@ class CaptureWriter {
   // The kernel of that mangled name; made with demangled, normalised name and class on first sight.
   [[nodiscard]] Id kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash = {});
   // The metric of that verbatim name; on first sight described by metric_catalog.h, else by what is given.
-  [[nodiscard]] Id metric_id(std::string_view name, std::string_view unit = {}, std::string_view meaning = {});
+  [[nodiscard]] Id metric_id(std::string_view name, std::string_view unit = {},
+                             std::string_view meaning = {});
 
   Id add(const Process&);
   Id add(const Device&);
-  void add(const DevicePeak&);     // the same (device, quantity, source) again replaces
-  void add(const ClockSample&);    // the same instant again is ignored
+  void add(const DevicePeak&);   // the same (device, quantity, source) again replaces
+  void add(const ClockSample&);  // the same instant again is ignored
   Id add(const CounterConfiguration&);
   Id add(const Step&);
   Id add(const NvtxRange&);
   Id add(const Launch&);
   Id add(const Memcpy&);
   Id add(const Memset&);
-  void add(const LaunchMetric&);   // the same (launch, metric, tier) again replaces
+  void add(const LaunchMetric&);  // the same (launch, metric, tier) again replaces
   void add(const Completeness&);
-  void add(const TierStatus&);     // replaces
+  void add(const TierStatus&);  // replaces
   Id add(const Message&);
   Id add(const Annotation&);
+  Id add(const PmWindow&);
+  void add(const PmSample&);         // the same (device, metric, time) again replaces
+  void add(const TierCoverage&);     // replaces
+  void add(const ReplayExclusion&);  // replaces
+  void add(const GraphMetric&);      // replaces
+  Id add(const RecordingWindow&);
+  void add(const StallSample&);  // the same (kernel, offset, reason) again adds its samples
+  void add(const SourceLine&);   // replaces
 
   // Sets a process's end, once known.
   void set_process_end(Id process_id, std::int64_t end_ns);

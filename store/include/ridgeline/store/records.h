@@ -91,7 +91,7 @@ struct Step {
   Id id = 0;
   Id process_id = 0;
   std::int64_t step_index = 0;
-  std::string phase;  // warmup, timeline, sample, replay, after
+  std::string phase;  // warmup, timeline, sample, replay, cold, stalls, flops, after
   std::optional<std::int64_t> host_start_ns;
   std::optional<std::int64_t> host_end_ns;
   std::optional<std::int64_t> gpu_start_ns;
@@ -99,6 +99,7 @@ struct Step {
   std::optional<Id> configuration_id;
   std::string status = "ok";  // ok, mismatch, failed, interrupted
   std::optional<std::string> reason;
+  std::string source = "nvtx";  // nvtx, period, window
 };
 
 struct NvtxRange {
@@ -227,6 +228,75 @@ struct Annotation {
   std::string name;
   std::optional<double> bytes;
   std::optional<double> flops;
+};
+
+struct PmWindow {
+  Id id = 0;
+  Id process_id = 0;
+  Id device_id = 0;
+  std::optional<std::int64_t> first_step_index;
+  std::optional<std::int64_t> last_step_index;
+  std::int64_t interval_ns = 0;
+  std::optional<std::int64_t> start_ns;
+  std::optional<std::int64_t> end_ns;
+  std::int64_t sample_count = 0;
+  std::int64_t buffer_bytes = 0;
+  bool overflow = false;
+  std::optional<std::int64_t> clock_shift_ns;
+  std::optional<double> shift_correlation;
+  std::string status = "ok";  // ok, overflow, failed
+  std::optional<std::string> reason;
+};
+
+struct PmSample {
+  Id device_id = 0;
+  std::int64_t time_ns = 0;  // end of the sample
+  Id metric_id = 0;
+  double value = 0;
+};
+
+struct TierCoverage {
+  Id process_id = 0;
+  std::string tier;  // T1, T2, T3
+  Id metric_id = 0;
+  std::int64_t kernel_time_ns = 0;
+  std::int64_t covered_ns = 0;
+};
+
+struct ReplayExclusion {
+  Id process_id = 0;
+  Id kernel_id = 0;
+  std::string reason;  // name, user, concurrent, time-out, cooperative
+};
+
+struct GraphMetric {
+  Id step_id = 0;
+  std::int64_t correlation_id = 0;
+  Id metric_id = 0;
+  std::string tier;  // T2, T3
+  double value = 0;
+};
+
+struct RecordingWindow {
+  Id id = 0;
+  Id process_id = 0;
+  std::int64_t start_ns = 0;
+  std::optional<std::int64_t> end_ns;
+  std::string cause;  // start, delay, signal
+};
+
+struct StallSample {
+  Id kernel_id = 0;
+  std::int64_t pc_offset = 0;
+  std::string stall_reason;
+  std::int64_t samples = 0;
+};
+
+struct SourceLine {
+  Id kernel_id = 0;
+  std::int64_t pc_offset = 0;
+  std::optional<Id> file_id;
+  std::optional<std::int64_t> line;
 };
 
 }  // namespace ridgeline::store

@@ -11,9 +11,9 @@
 
 namespace ridgeline::record {
 
-enum class Phase { warmup, timeline, replay };
+enum class Phase { warmup, timeline, sample, replay, cold, stalls, flops };
 
-// "warmup", "timeline", "replay".
+// "warmup", "timeline", ...
 [[nodiscard]] std::string_view phase_name(Phase phase);
 
 struct ScheduledPhase {

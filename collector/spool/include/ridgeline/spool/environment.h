@@ -9,8 +9,8 @@ namespace ridgeline::spool::environment {
 inline constexpr char kSpoolDirectory[] = "RIDGELINE_SPOOL_DIR";
 
 /// Phases and their steps, in order: `warmup=5,timeline=10,replay=4,timeline=2`. Names: warmup, timeline,
-/// sample, replay. After the last phase the timeline goes on to the end of the program. Default
-/// kDefaultSchedule.
+/// sample, replay, cold, stalls, flops. After the last phase the timeline goes on to the end of the program.
+/// Default kDefaultSchedule.
 inline constexpr char kSchedule[] = "RIDGELINE_SCHEDULE";
 inline constexpr char kDefaultSchedule[] = "warmup=5,timeline=10,replay=4";
 
@@ -20,7 +20,7 @@ inline constexpr char kDefaultSchedule[] = "warmup=5,timeline=10,replay=4";
 inline constexpr char kStepRange[] = "RIDGELINE_STEP_RANGE";
 inline constexpr char kDefaultStepRange[] = "step";
 
-/// Tiers that may be used, comma separated: `T0,T2`. Default: both. T0 cannot be left out while T2 is on.
+/// Tiers that may be used, comma separated: `T0,T2`. Default: all. T0 cannot be left out.
 inline constexpr char kTiers[] = "RIDGELINE_TIERS";
 
 /// Counter configurations that replace the built-in ones: RIDGELINE_METRICS_R1, _R2, … (up to 8), each a
@@ -28,6 +28,25 @@ inline constexpr char kTiers[] = "RIDGELINE_TIERS";
 /// they repeat.
 inline constexpr char kMetricsPrefix[] = "RIDGELINE_METRICS_R";
 inline constexpr int kMaxConfigs = 8;
+
+/// T1: nanoseconds between two samples; unset or 0: chosen from the step's length and the memory that is
+/// free.
+inline constexpr char kSampleIntervalNs[] = "RIDGELINE_SAMPLE_NS";
+/// T1: most bytes of hardware buffer; unset or 0: a share of the memory that is free.
+inline constexpr char kSampleBufferBytes[] = "RIDGELINE_SAMPLE_BUFFER_BYTES";
+
+/// Kernels to leave out of replay steps: comma separated parts of mangled names, beside the built-in rules.
+inline constexpr char kReplayExclude[] = "RIDGELINE_REPLAY_EXCLUDE";
+/// Milliseconds after which a kernel that runs alone in a replay step is taken to wait for another. Default
+/// 10000.
+inline constexpr char kReplayTimeOutMs[] = "RIDGELINE_REPLAY_TIMEOUT_MS";
+
+/// Recording starts this many milliseconds after the process's first context, and ends this many after its
+/// start; 0 or unset: at once, never.
+inline constexpr char kAfterMs[] = "RIDGELINE_AFTER_MS";
+inline constexpr char kDurationMs[] = "RIDGELINE_DURATION_MS";
+/// "1": no recording until the launcher says so, by the control file in the spool directory.
+inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 
 /// Path of libcupti. Unset: by soname (libcupti.so.13, then .12) as the dynamic linker finds it.
 inline constexpr char kCuptiLibrary[] = "RIDGELINE_CUPTI_LIBRARY";

@@ -86,6 +86,14 @@ enum class RecordType : std::uint16_t {
   kCompleteness = 25,
   kMessage = 26,
   kEnd = 27,
+  kPmWindow = 28,
+  kPmMetric = 29,
+  kPmSample = 30,
+  kGraphCounterValue = 32,
+  kReplayExclusion = 33,
+  kRecordingWindow = 36,
+  kStallSample = 39,
+  kSourceLine = 40,
 };
 
 struct RecordHeader {
@@ -222,6 +230,7 @@ static_assert(sizeof(KernelRecord) == 112);
 inline constexpr std::uint32_t kNoStep = 0xffffffff;
 inline constexpr std::uint16_t kLaunchIsGraph = 1;  // cuGraphLaunch: zero or more kernels
 inline constexpr std::uint16_t kLaunchFailed = 2;  // the driver returned an error: no kernel record to expect
+inline constexpr std::uint16_t kLaunchExcluded = 8;  // replay step: ran unmeasured, see ReplayExclusionRecord
 inline constexpr std::uint16_t kLaunchCaptured = 4;  // stream capture was active: no kernel record to expect
 
 /// A launch call seen on the host: who launched, inside which NVTX ranges, in which step.
@@ -233,8 +242,8 @@ struct LaunchRecord {
   std::int64_t exit_ns;
   std::uint32_t nvtx_path_id;   // 0: outside every range
   std::uint32_t step_index;     // kNoStep: outside every step
-  std::uint32_t step_ordinal;   // position among the kernel launches of the step, from 0; kNoStep for graph launches,
-                                // failed and captured ones: they have none
+  std::uint32_t step_ordinal;   // position among the kernel launches of the step, from 0; kNoStep for graph
+                                // launches, failed and captured ones: they have none
   std::uint32_t callback_id;    // CUPTI driver callback id
   std::uint64_t nvtx_range_id;  // innermost open range, 0: none
   std::uint32_t context_id;
@@ -360,7 +369,19 @@ struct NvtxPayloadRecord {
 };
 static_assert(sizeof(NvtxPayloadRecord) == 32);
 
-enum class Phase : std::uint32_t { kWarmup = 1, kTimeline = 2, kSample = 3, kReplay = 4 };
+enum class Phase : std::uint32_t {
+  kWarmup = 1,
+  kTimeline = 2,
+  kSample = 3,  // T1: in-situ sampling
+  kReplay = 4,  // T2: counters of each kernel, caches as the program left them
+  kCold = 5,    // T3: the same with caches evicted before each kernel
+  kStalls = 6,  // T3: continuous PC sampling
+  kFlops = 7,   // T3: instrumented count of SASS floating-point operations
+};
+
+inline constexpr std::uint16_t kStepByPeriod = 1;  // StepBegin: found by the period of the launch sequence
+inline constexpr std::uint16_t kStepUnmeasured =
+    2;  // StepBegin: a sample step that only lets the clocks settle
 
 struct StepBeginRecord {
   RecordHeader header;
@@ -432,8 +453,116 @@ struct CounterStepRecord {
   StringId reason;  // 0 when ok
   std::uint32_t launches_expected;
   std::uint32_t ranges_received;
+  std::int64_t open_ns;    // host time spent on opening the session, 0: unknown
+  std::int64_t finish_ns;  // host time spent on stopping, decoding, evaluating and closing
 };
-static_assert(sizeof(CounterStepRecord) == 32);
+static_assert(sizeof(CounterStepRecord) == 48);
+
+enum class PmStatus : std::uint32_t {
+  kOk = 1,
+  kOverflow = 2,  // the hardware buffer was full before the window ended: samples end early
+  kFailed = 3,    // no samples; reason says why
+};
+/// One window of periodic samples of a whole device (T1). Written when the window is decoded; its samples and
+/// metrics may stand before it.
+struct PmWindowRecord {
+  RecordHeader header;
+  std::uint32_t window_id;  // per file, from 1
+  std::uint32_t device_id;
+  std::uint32_t first_step;  // first and last step meant to be covered
+  std::uint32_t last_step;
+  std::int64_t interval_ns;  // asked for
+  std::int64_t start_ns;     // host: sampling started
+  std::int64_t stop_ns;      // host: sampling stopped
+  std::uint64_t hardware_buffer_bytes;
+  std::uint64_t samples;
+  std::int64_t setup_ns;   // host time: enable and configure
+  std::int64_t decode_ns;  // host time: decode and evaluate
+  PmStatus status;
+  StringId reason;  // 0 when ok
+};
+static_assert(sizeof(PmWindowRecord) == 88);
+
+/// Metric of a column of the samples of a window.
+struct PmMetricRecord {
+  RecordHeader header;
+  std::uint32_t window_id;
+  std::uint32_t position;  // from 0
+  std::uint32_t metric_id;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PmMetricRecord) == 24);
+
+/// One sample. Followed by value_count doubles, by position; NaN: CUPTI could not evaluate it.
+struct PmSampleRecord {
+  RecordHeader header;
+  std::uint32_t window_id;
+  std::uint32_t value_count;
+  std::int64_t start_ns;  // as CUPTI stamps it, without the calibration of the shift against kernel records
+  std::int64_t end_ns;
+};
+static_assert(sizeof(PmSampleRecord) == 32);
+
+inline constexpr std::uint32_t kWholeGraph = 0xffffffff;
+/// One counter of a graph launch in a replay step: of one of its kernels, or of the whole graph.
+struct GraphCounterValueRecord {
+  RecordHeader header;
+  std::uint32_t config_id;
+  std::uint32_t step_index;
+  std::uint32_t graph_launch;  // position among the graph launches of the step, from 0
+  std::uint32_t kernel;  // position among the kernels of the graph in order of execution, or kWholeGraph
+  std::uint32_t correlation_id;
+  std::uint32_t metric_id;
+  double value;
+};
+static_assert(sizeof(GraphCounterValueRecord) == 40);
+
+enum class ExclusionReason : std::uint32_t {
+  kName = 1,         // name rule: collectives and the like
+  kUser = 2,         // the recording was told to
+  kConcurrent = 3,   // it overlapped a kernel launched later on another stream: it may wait for it
+  kTimeOut = 4,      // it did not end when run alone
+  kCooperative = 5,  // a cooperative launch over several devices
+};
+/// A kernel that replay steps run without measuring it.
+struct ReplayExclusionRecord {
+  RecordHeader header;
+  std::uint32_t kernel_id;
+  ExclusionReason reason;
+};
+static_assert(sizeof(ReplayExclusionRecord) == 16);
+
+enum class WindowEdge : std::uint32_t { kOpen = 1, kClose = 2 };
+enum class WindowCause : std::uint32_t { kStart = 1, kDelay = 2, kDuration = 3, kSignal = 4, kExit = 5 };
+/// The timeline begins or ends here: kernels outside a window are not recorded and not counted.
+struct RecordingWindowRecord {
+  RecordHeader header;
+  std::int64_t time_ns;
+  WindowEdge edge;
+  WindowCause cause;
+};
+static_assert(sizeof(RecordingWindowRecord) == 24);
+
+/// Samples of the program counter of one kernel at one instruction (T3).
+struct StallSampleRecord {
+  RecordHeader header;
+  std::uint32_t kernel_id;
+  std::uint32_t pc_offset;   // bytes from the function's start
+  StringId stall_reason;     // CUPTI's name
+  std::uint32_t step_index;  // first step of the window
+  std::uint64_t samples;
+};
+static_assert(sizeof(StallSampleRecord) == 32);
+
+/// Source line of an instruction, as far as the cubin says.
+struct SourceLineRecord {
+  RecordHeader header;
+  std::uint32_t kernel_id;
+  std::uint32_t pc_offset;
+  StringId file;  // 0: none
+  std::uint32_t line;
+};
+static_assert(sizeof(SourceLineRecord) == 24);
 
 struct ClockSampleRecord {
   RecordHeader header;
@@ -496,6 +625,14 @@ enum class Topic : std::uint32_t {
   kClocksMissing = 8,      // NVML absent: no clock samples
   kForked = 9,             // a forked child used CUDA: that child is not recorded
   kConfiguration = 10,     // a RIDGELINE_ variable could not be understood
+  kSampling = 11,          // T1: what became of in-situ sampling
+  kSamplingRefused = 12,   // no permission for sampling, or the device does not have it: T1 absent
+  kReplayExclusion = 14,   // kernels left out of replay steps
+  kReplayTimeOut = 15,     // a kernel did not end when run alone
+  kSteps = 17,             // how steps were found without NVTX
+  kWindow = 18,            // recording windows
+  kStalls = 19,            // T3: PC sampling
+  kFlops = 20,             // T3: SASS counts
 };
 struct MessageRecord {
   RecordHeader header;
@@ -574,5 +711,21 @@ template <>
 inline constexpr RecordType kTypeOf<MessageRecord> = RecordType::kMessage;
 template <>
 inline constexpr RecordType kTypeOf<EndRecord> = RecordType::kEnd;
+template <>
+inline constexpr RecordType kTypeOf<PmWindowRecord> = RecordType::kPmWindow;
+template <>
+inline constexpr RecordType kTypeOf<PmMetricRecord> = RecordType::kPmMetric;
+template <>
+inline constexpr RecordType kTypeOf<PmSampleRecord> = RecordType::kPmSample;
+template <>
+inline constexpr RecordType kTypeOf<GraphCounterValueRecord> = RecordType::kGraphCounterValue;
+template <>
+inline constexpr RecordType kTypeOf<ReplayExclusionRecord> = RecordType::kReplayExclusion;
+template <>
+inline constexpr RecordType kTypeOf<RecordingWindowRecord> = RecordType::kRecordingWindow;
+template <>
+inline constexpr RecordType kTypeOf<StallSampleRecord> = RecordType::kStallSample;
+template <>
+inline constexpr RecordType kTypeOf<SourceLineRecord> = RecordType::kSourceLine;
 
 }  // namespace ridgeline::spool

@@ -18,7 +18,7 @@ enum class ScheduleError {
   kNone,
   kEmpty,          // no phase at all
   kSyntax,         // not `name=count`
-  kUnknownPhase,   // a name that is none of warmup, timeline, sample, replay
+  kUnknownPhase,   // a name that phase_name() never gives
   kBadCount,       // not a whole number from 1 to kMaxScheduleSteps
   kTooManyPhases,  // more than kMaxSchedulePhases
 };
@@ -64,6 +64,9 @@ struct StepSchedule {
   }
 };
 
+inline constexpr Phase kAllPhases[] = {Phase::kWarmup, Phase::kTimeline, Phase::kSample, Phase::kReplay,
+                                       Phase::kCold,   Phase::kStalls,   Phase::kFlops};
+
 inline constexpr const char* phase_name(Phase phase) {
   switch (phase) {
     case Phase::kWarmup:
@@ -74,6 +77,12 @@ inline constexpr const char* phase_name(Phase phase) {
       return "sample";
     case Phase::kReplay:
       return "replay";
+    case Phase::kCold:
+      return "cold";
+    case Phase::kStalls:
+      return "stalls";
+    case Phase::kFlops:
+      return "flops";
   }
   return "unknown";
 }
@@ -114,7 +123,7 @@ inline ScheduleError parse_schedule(const char* text, std::size_t length, StepSc
     while (name_end > first && detail::is_blank(text[name_end - 1])) --name_end;
     SchedulePhase phase;
     bool known = false;
-    for (Phase candidate : {Phase::kWarmup, Phase::kTimeline, Phase::kSample, Phase::kReplay}) {
+    for (Phase candidate : kAllPhases) {
       if (detail::equals(text + first, name_end - first, phase_name(candidate))) {
         phase.phase = candidate;
         known = true;
