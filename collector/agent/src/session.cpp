@@ -332,27 +332,41 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
   }
 }
 
+bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept {
+  if (replay_) replay_->finish_pending();
+  StepTracker::Step step{};
+  if (!steps_.begin(&step)) return false;
+  const std::int64_t now = now_ns();  // after what had to be finished
+  *step_index = step.index;
+  std::uint32_t config_id = 0;
+  if (step.phase == spool::Phase::kReplay && replay_) {
+    config_id = replay_->config_id(step);
+    replay_->arm(step, thread.thread_id);
+  }
+  steps_.write_begin(step, config_id, now, thread.thread_id, flags);
+  return true;
+}
+
+void Session::end_step(ThreadState& thread, std::int64_t now) noexcept {
+  const StepTracker::Step step = steps_.end(now);
+  bool done = true;
+  if (step.phase == spool::Phase::kReplay && replay_) {
+    thread.inside = true;
+    done = replay_->step_end(thread.thread_id);
+    thread.inside = false;
+  } else {
+    steps_.keep_as_reference();
+  }
+  if (done) steps_.release();
+}
+
 int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
                        const NvtxAttributes& attributes) noexcept {
   ThreadState* thread = this_thread(generation_);
   if (thread == nullptr || closed_.load(std::memory_order_relaxed)) return -1;
   std::uint32_t step_index = steps_.active();
-  StepTracker::Step step{};
-  bool is_step = false;
-  if (steps_.matches(name)) {
-    if (replay_) replay_->finish_pending();
-    is_step = steps_.begin(&step);
-    if (is_step) step_index = step.index;
-  }
+  const bool is_step = steps_.matches(name) && begin_step(*thread, 0, &step_index);
   const std::int64_t now = now_ns();
-  if (is_step) {
-    std::uint32_t config_id = 0;
-    if (step.phase == spool::Phase::kReplay && replay_) {
-      config_id = replay_->config_id(step);
-      replay_->arm(step, thread->thread_id);
-    }
-    steps_.write_begin(step, config_id, now, thread->thread_id);
-  }
   NvtxFrame* frame =
       nvtx_.push(*thread, domain, domain_name, writer_.intern(name), attributes, now, step_index);
   if (frame != nullptr) frame->is_step = is_step;
@@ -366,16 +380,7 @@ int Session::nvtx_pop(const void* domain) noexcept {
   const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
   const std::int64_t now = now_ns();
   if (!nvtx_.pop(*thread, domain, now, &frame) || !frame.is_step) return level;
-  const StepTracker::Step step = steps_.end(now);
-  bool done = true;
-  if (step.phase == spool::Phase::kReplay && replay_) {
-    thread->inside = true;
-    done = replay_->step_end(thread->thread_id);
-    thread->inside = false;
-  } else {
-    steps_.keep_as_reference();
-  }
-  if (done) steps_.release();
+  end_step(*thread, now);
   return level;
 }
 

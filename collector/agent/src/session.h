@@ -78,6 +78,9 @@ class Session {
   void write_process() noexcept;
   void write_version(spool::Component component, std::string_view text, std::int64_t number) noexcept;
   void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
+  bool begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
+  void end_step(ThreadState& thread, std::int64_t now) noexcept;
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;

@@ -27,8 +27,9 @@ bool StepTracker::begin(Step* step) noexcept {
 }
 
 void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
-                              std::uint32_t thread_id) noexcept {
+                              std::uint32_t thread_id, std::uint16_t flags) noexcept {
   spool::StepBeginRecord record{};
+  record.header.flags = flags;
   record.step_index = step.index;
   record.phase = step.phase;
   record.begin_ns = now_ns;

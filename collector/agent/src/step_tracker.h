@@ -31,7 +31,7 @@ class StepTracker {
   /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
   bool begin(Step* step) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
-                   std::uint32_t thread_id) noexcept;
+                   std::uint32_t thread_id, std::uint16_t flags = 0) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.
   Step end(std::int64_t now_ns) noexcept;
   /// Makes the launches of the step just ended the reference for the steps to come.
