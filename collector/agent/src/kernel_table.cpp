@@ -21,8 +21,23 @@ std::uint32_t KernelTable::id_of(std::string_view name) noexcept {
   spool::KernelFunctionRecord record{};
   record.kernel_id = fresh;
   record.name = string;
+  record.code_hash = code_.bind(name, fresh);
   writer_.put(record);
   return fresh;
+}
+
+void KernelTable::module_loaded(const void* cubin, std::size_t size_bytes) noexcept {
+  try {
+    code_.take_module(cubin, size_bytes, [&](std::uint32_t kernel_id, std::uint64_t code_hash) {
+      spool::KernelFunctionRecord record{};
+      // Records of several threads do not stand in order of time in the file.
+      record.header.flags = static_cast<std::uint16_t>(revision_.fetch_add(1, std::memory_order_relaxed) + 1);
+      record.kernel_id = kernel_id;
+      record.code_hash = code_hash;
+      writer_.put(record);
+    });
+  } catch (...) {
+  }
 }
 
 bool KernelTable::waits_for_others(std::string_view name) noexcept {

@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "code_hash.h"
 #include "ridgeline/spool/writer.h"
 
 namespace ridgeline::agent {
 
-/// Thread-safe; never allocates after construction.
+/// Thread-safe; allocates after construction only when a module is loaded.
 class KernelTable {
  public:
   explicit KernelTable(spool::Writer& writer);
@@ -21,6 +22,10 @@ class KernelTable {
   /// table.
   std::uint32_t id_of(std::string_view name) noexcept;
 
+  /// A module's machine code, valid during the call: kernels get its hash. Never throws; without memory they
+  /// have none.
+  void module_loaded(const void* cubin, std::size_t size_bytes) noexcept;
+
   /// True for kernels that wait for kernels of another stream or device (collectives): run one at a time, as
   /// counter collection does, they would wait for ever.
   static bool waits_for_others(std::string_view name) noexcept;
@@ -29,6 +34,8 @@ class KernelTable {
   spool::Writer& writer_;
   std::atomic<std::uint32_t>* ids_;  // by string id
   std::atomic<std::uint32_t> count_{0};
+  CodeHashes code_;
+  std::atomic<std::uint16_t> revision_{0};
 };
 
 }  // namespace ridgeline::agent

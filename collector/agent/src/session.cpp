@@ -195,7 +195,8 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   for (const CUpti_CallbackId id : kLaunchCallbacks) enable(CUPTI_CB_DOMAIN_DRIVER_API, id);
   for (const CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-        CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED})
+        CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED})
     enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id));
   api.enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
   if (!refused.empty())
@@ -305,6 +306,10 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
   switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
       if (ThreadState* thread = this_thread(generation_)) thread->graph_node_created = true;
+      return;
+    case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+      if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor))
+        kernels_.module_loaded(module->pCubin, module->cubinSize);
       return;
     case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
       // A name's address may be reused by the next module.

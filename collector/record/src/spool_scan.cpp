@@ -38,7 +38,10 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     } else if (const auto* device = view.as<DeviceRecord>()) {
       spool.devices[device->device_id] = *device;
     } else if (const auto* function = view.as<KernelFunctionRecord>()) {
-      spool.kernels[function->kernel_id] = *function;
+      KernelFunctionRecord& known = spool.kernels[function->kernel_id];
+      const StringId name = function->name != 0 ? function->name : known.name;
+      if (known.kernel_id == 0 || function->header.flags > known.header.flags) known = *function;
+      known.name = name;
     } else if (const auto* path = view.as<NvtxPathRecord>()) {
       spool.paths[path->path_id] = *path;
     } else if (const auto* range = view.as<NvtxRangeRecord>()) {

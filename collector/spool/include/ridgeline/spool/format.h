@@ -192,11 +192,13 @@ struct ClockPairRecord {
 };
 static_assert(sizeof(ClockPairRecord) == 32);
 
+/// Written at a kernel's first sight. When another module with a kernel of that name is loaded later, another
+/// record follows, without name, `flags` counting them over the file: the highest holds.
 struct KernelFunctionRecord {
   RecordHeader header;
   std::uint32_t kernel_id;  // per file, from 1
-  StringId name;            // mangled
-  std::uint64_t code_hash;  // 0: not taken
+  StringId name;            // mangled; 0 in a later record of the id
+  std::uint64_t code_hash;  // XXH64 of the machine code (section .text.<name> of the cubin); 0: not taken
 };
 static_assert(sizeof(KernelFunctionRecord) == 24);
 
