@@ -368,11 +368,12 @@ std::vector<Metric> Capture::metrics() const {
 }
 std::vector<LaunchMetric> Capture::launch_metrics() const {
   return load(database_,
-              "SELECT launch_id, metric_id, tier, value, error, sample_count FROM launch_metric"
+              "SELECT launch_id, metric_id, tier, value, error, sample_count, concurrent FROM launch_metric"
               " ORDER BY launch_id, metric_id",
               [](const Statement& row) {
-                return LaunchMetric{row.int64(0), row.int64(1),         row.text(2),
-                                    row.real(3),  row.optional_real(4), row.optional_int64(5)};
+                return LaunchMetric{row.int64(0),     row.int64(1),         row.text(2),
+                                    row.real(3),      row.optional_real(4), row.optional_int64(5),
+                                    row.int64(6) != 0};
               });
 }
 std::vector<Completeness> Capture::completeness() const {

@@ -66,7 +66,7 @@ struct CaptureWriter::State {
       "INSERT INTO memset(process_id, device_id, context_id, stream_id, correlation_id, bytes,"
       " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?)");
   Statement insert_launch_metric =
-      database.prepare("INSERT OR REPLACE INTO launch_metric VALUES (?,?,?,?,?,?)");
+      database.prepare("INSERT OR REPLACE INTO launch_metric VALUES (?,?,?,?,?,?,?)");
   Statement insert_pm_sample = database.prepare("INSERT OR REPLACE INTO pm_sample VALUES (?,?,?,?)");
   Statement insert_stall = database.prepare(
       "INSERT INTO stall_sample VALUES (?,?,?,?)"
@@ -206,7 +206,7 @@ Id CaptureWriter::add(const Memset& row) {
 }
 void CaptureWriter::add(const LaunchMetric& row) {
   state_->insert_launch_metric.bind_all(row.launch_id, row.metric_id, row.tier, row.value, row.error,
-                                        row.sample_count);
+                                        row.sample_count, row.concurrent);
   state_->insert_launch_metric.run();
 }
 void CaptureWriter::add(const Completeness& row) {

@@ -279,6 +279,8 @@ INSERT INTO step_v2 SELECT id, process_id, step_index, phase, host_start_ns, hos
 DROP TABLE step;
 ALTER TABLE step_v2 RENAME TO step;
 
+ALTER TABLE launch_metric ADD COLUMN concurrent INTEGER NOT NULL DEFAULT 0;  -- T1; 1: other kernels ran on the device for a good part of the launch, and the value is of all of them
+
 CREATE TABLE pm_window (           -- T1: a stretch of time with periodic samples
   id                INTEGER PRIMARY KEY,
   process_id        INTEGER NOT NULL REFERENCES process(id),

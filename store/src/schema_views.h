@@ -41,7 +41,7 @@ LEFT JOIN string p ON p.id = l.nvtx_path_id;
 
 CREATE VIEW v_launch_metric AS     -- one row a measured value
 SELECT m.launch_id, v.step_index, v.phase, v.ordinal_in_step, v.kernel,
-       n.name AS metric, n.label, n.unit, m.tier, m.value, m.error, m.sample_count
+       n.name AS metric, n.label, n.unit, m.tier, m.value, m.error, m.sample_count, m.concurrent
 FROM launch_metric m
 JOIN metric n ON n.id = m.metric_id
 JOIN v_launch v ON v.launch_id = m.launch_id;
@@ -62,17 +62,24 @@ SELECT kernel_id, kernel, normalised_name, class,
        sum(duration_ns) * 1.0 / (SELECT count(*) FROM step WHERE phase = 'timeline' AND status = 'ok') AS mean_ns_per_step,
        (SELECT avg(m.value) FROM launch_metric m JOIN launch l ON l.id = m.launch_id
           JOIN metric n ON n.id = m.metric_id
-        WHERE l.kernel_id = v.kernel_id AND n.name = 'dram__bytes_read.sum') AS dram_read_bytes_per_launch,
+        WHERE l.kernel_id = v.kernel_id AND m.tier = 'T2' AND n.name = 'dram__bytes_read.sum') AS dram_read_bytes_per_launch,
        (SELECT avg(m.value) FROM launch_metric m JOIN launch l ON l.id = m.launch_id
           JOIN metric n ON n.id = m.metric_id
-        WHERE l.kernel_id = v.kernel_id AND n.name = 'dram__bytes_write.sum') AS dram_written_bytes_per_launch
+        WHERE l.kernel_id = v.kernel_id AND m.tier = 'T2' AND n.name = 'dram__bytes_write.sum') AS dram_written_bytes_per_launch
 FROM v_kernel_step v
 WHERE phase = 'timeline'
 GROUP BY kernel_id
 ORDER BY mean_ns_per_step DESC;
+
+CREATE VIEW v_pm_sample AS         -- one row a metric of a periodic sample of a device
+SELECT s.device_id,
+       s.time_ns,                  -- end of the sample
+       n.name AS metric, n.label, n.unit, s.value
+FROM pm_sample s
+JOIN metric n ON n.id = s.metric_id;
 )sql";
 
-inline constexpr const char* kViewNames[] = {"v_rank", "v_kernel_step", "v_launch_metric", "v_launch",
+inline constexpr const char* kViewNames[] = {"v_pm_sample", "v_rank", "v_kernel_step", "v_launch_metric", "v_launch",
                                              "v_step"};
 
 }  // namespace ridgeline::store

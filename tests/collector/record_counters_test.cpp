@@ -106,6 +106,33 @@ TEST_P(Counters, are_judged) {
 INSTANTIATE_TEST_SUITE_P(Importer, Counters, ::testing::ValuesIn(kCounterCases),
                          [](const auto& each) { return std::string(each.param.name); });
 
+TEST_F(Importer, values_of_cold_and_instrumented_steps_are_the_third_tiers) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "replay=1,cold=1,flops=1");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  const Phase phases[] = {Phase::kReplay, Phase::kCold, Phase::kFlops};
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    spool.begin_step(step, phases[step], 1);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step();
+    for (std::uint32_t i = 0; i < 3; ++i) spool.counter_value(step, i, 1, 100.0 * (step + 1));
+    spool.counter_step(step, step == 2 ? CounterStatus::kFailed : CounterStatus::kOk, "lost");
+  }
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(DISTINCT phase || ' ' || tier || ' ' || CAST(value AS INTEGER))"
+                   " FROM v_launch_metric"),
+            "replay T2 100,cold T3 200");
+  EXPECT_EQ(scalar(capture, "SELECT status || ': ' || reason FROM tier_status WHERE tier = 'T3'"),
+            "partial: 1 of 2 cold and instrumented steps gave counters; the first that did not: lost");
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "ok");
+  EXPECT_EQ(summary_.replay_steps, 1);
+  EXPECT_EQ(scalar(capture, "SELECT CAST(dram_read_bytes_per_launch AS INTEGER) FROM v_rank"), "0 rows");
+}
+
 TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
   FakeSpool spool(directory_.path());
   spool.config(1, "R1");

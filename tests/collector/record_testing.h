@@ -60,20 +60,7 @@ class FakeSpool {
     // A writer is never destroyed; kept here so that a leak checker can tell.
     static auto* const writers = new std::vector<spool::Writer*>;
     writers->push_back(writer_);
-    spool::ProcessRecord process{};
-    process.pid = pid;
-    process.parent_pid = 1;
-    process.start_ns = kOrigin;
-    process.arguments =
-        text(std::string("./train\0--steps\0"
-                         "8 8",
-                         19));
-    process.executable = text("/opt/train");
-    process.working_directory = text("/tmp");
-    process.host_name = text("host");
-    process.schedule = text("warmup=1,timeline=2,replay=2");
-    process.step_range = text("step");
-    put(process);
+    process(pid, "warmup=1,timeline=2,replay=2");
     device(gpu);
     for (std::uint32_t id = 1; id <= 3; ++id) {
       spool::KernelFunctionRecord function{};
@@ -94,6 +81,23 @@ class FakeSpool {
     ASSERT_TRUE(writer_->put(record));
   }
 
+  // The last one counts.
+  void process(std::uint32_t pid, const std::string& schedule) {
+    spool::ProcessRecord record{};
+    record.pid = pid;
+    record.parent_pid = 1;
+    record.start_ns = kOrigin;
+    record.arguments =
+        text(std::string("./train\0--steps\0"
+                         "8 8",
+                         19));
+    record.executable = text("/opt/train");
+    record.working_directory = text("/tmp");
+    record.host_name = text("host");
+    record.schedule = text(schedule);
+    record.step_range = text("step");
+    put(record);
+  }
   void device(std::uint8_t gpu) {
     spool::DeviceRecord record{};
     record.name = text("NVIDIA H200");

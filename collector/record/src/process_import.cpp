@@ -181,15 +181,21 @@ class Rows {
                                    one_line(reader_.string_or(step.counters->reason, "(text lost)"))));
       }
       if (row.status == "ok" && row.phase == "timeline") ++summary_.timeline_steps;
+      const auto count = [&](auto& outcome) {
+        ++outcome.steps;
+        if (row.status == "ok") {
+          ++outcome.ok;
+        } else if (outcome.first_reason.empty()) {
+          outcome.first_reason = row.reason.value_or("no reason given");
+        }
+      };
+      if (step.phase == spool::Phase::kSample && !step.unmeasured) count(outcomes_.sampling);
       if (!step.is_replay()) continue;
-      ++replay_.steps;
-      if (row.status == "ok") {
-        ++summary_.replay_steps;
-        ++replay_.ok;
-        replay_.unjoined_values += step.unjoined_values;
-      } else if (replay_.first_reason.empty()) {
-        replay_.first_reason = row.reason.value_or("no reason given");
-      }
+      CounterOutcome& outcome = step.is_third_tier() ? outcomes_.third_tier : outcomes_.replay;
+      count(outcome);
+      if (row.status != "ok") continue;
+      outcome.unjoined_values += step.unjoined_values;
+      if (!step.is_third_tier()) ++summary_.replay_steps;
     }
   }
 
@@ -483,7 +489,7 @@ class Rows {
       }
       writer_.add(store::LaunchMetric{.launch_id = launch->second.launch_id,
                                       .metric_id = metric->second,
-                                      .tier = "T2",
+                                      .tier = step->second.counter_tier(),
                                       .value = value->value});
       ++summary_.counter_values;
       row_written();
@@ -505,14 +511,14 @@ class Rows {
     completeness.process_id = process_id_;
     writer_.add(completeness);
     summary_.launches_seen += completeness.launches_seen;
-    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, replay_)) {
+    for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, outcomes_)) {
       verdict.process_id = process_id_;
       const bool noteworthy = verdict.status != "ok" && verdict.status != "not_requested";
       // What the agent said itself is among the warnings already.
       const bool said =
           std::any_of(spool_.messages.begin(), spool_.messages.end(),
                       [&](const MessageText& m) { return verdict.reason && m.text == *verdict.reason; });
-      if (noteworthy && !said && !(verdict.tier == "T2" && spool_.steps.empty())) {
+      if (noteworthy && !said && !(verdict.tier != "T0" && spool_.steps.empty())) {
         summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status,
                                                 verdict.reason.value_or("no reason given")));
       }
@@ -555,7 +561,7 @@ class Rows {
   store::Id process_id_ = 0;
   std::int64_t pid_ = 0;
   std::int64_t rows_ = 0;
-  ReplayOutcome replay_;
+  TierOutcomes outcomes_;
   std::unordered_map<std::uint32_t, store::Id> device_ids_;
   std::unordered_map<std::uint32_t, store::Id> config_ids_;
   std::unordered_map<std::uint32_t, store::Id> kernel_ids_;

@@ -11,6 +11,10 @@ namespace ridgeline::record {
 
 using namespace spool;  // NOLINT: record names all over this file
 
+namespace {
+constexpr std::uint32_t kMaxPmMetrics = 256;  // a damaged record must not ask for more
+}
+
 void visit_records(const Reader& reader, const OffsetProgress& progress,
                    const std::function<void(const RecordView&)>& visit) {
   std::uint64_t count = 0;
@@ -55,12 +59,28 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       ScannedStep& step = spool.steps[begin->step_index];
       step.index = begin->step_index;
       step.phase = begin->phase;
+      step.unmeasured = (begin->header.flags & kStepUnmeasured) != 0;
       step.begin_ns = begin->begin_ns;
       step.config_id = begin->config_id;
     } else if (const auto* end = view.as<StepEndRecord>()) {
       ends[end->step_index] = *end;
     } else if (const auto* counters = view.as<CounterStepRecord>()) {
       counter_steps[counters->step_index] = *counters;
+    } else if (const auto* window = view.as<PmWindowRecord>()) {
+      spool.pm_windows[window->window_id].record = *window;
+    } else if (const auto* column = view.as<PmMetricRecord>()) {
+      auto& metrics = spool.pm_windows[column->window_id].metrics;
+      if (column->position >= kMaxPmMetrics) return;
+      if (metrics.size() <= column->position) metrics.resize(column->position + 1, 0);
+      metrics[column->position] = column->metric_id;
+    } else if (const auto* sample = view.as<PmSampleRecord>()) {
+      ScannedPmWindow& window = spool.pm_windows[sample->window_id];
+      if (window.samples++ == 0 || sample->start_ns < window.first_start_ns) {
+        window.first_start_ns = sample->start_ns;
+      }
+      window.last_end_ns = std::max(window.last_end_ns, sample->end_ns);
+    } else if (view.as<StallSampleRecord>() != nullptr) {
+      ++spool.stall_samples;
     } else if (const auto* completeness = view.as<CompletenessRecord>()) {
       spool.completeness = *completeness;
     } else if (const auto* message = view.as<MessageRecord>()) {

@@ -31,6 +31,7 @@ struct ReplayLaunch {
 struct ScannedStep {
   std::uint32_t index = 0;
   spool::Phase phase = spool::Phase::kTimeline;
+  bool unmeasured = false;  // sample phase: only lets the clocks settle
   std::int64_t begin_ns = 0;
   std::optional<std::int64_t> end_ns;
   std::uint32_t config_id = 0;
@@ -52,14 +53,23 @@ struct ScannedStep {
   };
   std::vector<GraphCall> graph_calls;
 
-  std::unordered_map<std::uint32_t, ReplayLaunch> replay;  // by position; replay steps only
-  std::int64_t counter_values = 0;                         // joined
-  std::int64_t unjoined_values = 0;                        // no kernel record at that position
-  std::string mismatch;                                    // "" or the first contradiction
+  std::unordered_map<std::uint32_t, ReplayLaunch>
+      replay;                        // by position; steps with counters of launches only
+  std::int64_t counter_values = 0;   // joined
+  std::int64_t unjoined_values = 0;  // no kernel record at that position
+  std::string mismatch;              // "" or the first contradiction
 
   store::Id id = 0;  // the capture's, once written
 
-  [[nodiscard]] bool is_replay() const { return phase == spool::Phase::kReplay || counters.has_value(); }
+  // Replayed with counters: T2's steps, and T3's with cold caches or instrumented.
+  [[nodiscard]] bool is_replay() const {
+    return phase == spool::Phase::kReplay || is_third_tier() || counters.has_value();
+  }
+  [[nodiscard]] bool is_third_tier() const {
+    return phase == spool::Phase::kCold || phase == spool::Phase::kFlops;
+  }
+  // Of the values of its counters.
+  [[nodiscard]] const char* counter_tier() const { return is_third_tier() ? "T3" : "T2"; }
   [[nodiscard]] bool counters_usable() const {
     return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::kOk);
   }
@@ -70,6 +80,14 @@ struct MessageText {
   spool::Severity severity = spool::Severity::kInfo;
   spool::Topic topic = spool::Topic::kGeneral;
   std::string text;
+};
+
+// A window of periodic samples (T1).
+struct ScannedPmWindow {
+  std::optional<spool::PmWindowRecord> record;  // none: the recording ended before it was decoded to the end
+  std::vector<std::uint32_t> metrics;           // spool's ids, by position
+  std::int64_t samples = 0;                     // in the spool
+  std::int64_t first_start_ns = 0, last_end_ns = 0;  // of those, as stamped
 };
 
 struct ClockPoint {
@@ -85,7 +103,8 @@ struct ScannedSpool {
   std::unordered_map<std::uint32_t, spool::NvtxPathRecord> paths;
   std::unordered_map<std::uint32_t, spool::MetricRecord> metrics;
   std::map<std::uint32_t, spool::CounterConfigRecord> configs;
-  std::map<std::uint32_t, ScannedStep> steps;  // by index
+  std::map<std::uint32_t, ScannedStep> steps;           // by index
+  std::map<std::uint32_t, ScannedPmWindow> pm_windows;  // by id
   std::optional<spool::CompletenessRecord> completeness;
   std::vector<MessageText> messages;
   std::optional<spool::EndRecord> end;
@@ -99,6 +118,7 @@ struct ScannedSpool {
   std::int64_t graph_kernel_records = 0;
   std::int64_t copies = 0;  // memcpy and memset
   std::int64_t zero_timestamps = 0;
+  std::int64_t stall_samples = 0;  // records of them
   GraphLaunches graphs;
 
   [[nodiscard]] const MessageText* message_about(spool::Topic topic) const;

@@ -10,6 +10,10 @@
 
 namespace ridgeline::record {
 
+namespace {
+constexpr double kGoodCoverage = 0.95;  // of the sampled steps' kernel time, below that T1 is partial
+}
+
 RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& spool,
                              const std::optional<LaunchManifest>& manifest) {
   RecordingPlan plan;
@@ -29,15 +33,28 @@ RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& sp
   if (spool::parse_schedule(plan.schedule.data(), plan.schedule.size(), &schedule) ==
       spool::ScheduleError::kNone) {
     plan.total_steps = schedule.total_steps();
-    plan.replay_requested = schedule.has(spool::Phase::kReplay);
-    for (std::size_t i = 0; i < schedule.phase_count && schedule.phases[i].phase != spool::Phase::kReplay;
-         ++i) {
-      plan.first_replay_step += schedule.phases[i].steps;
-    }
+    const auto begins_with = [&](std::initializer_list<spool::Phase> wanted, std::uint64_t& first_step) {
+      first_step = 0;
+      for (std::size_t i = 0; i < schedule.phase_count; ++i) {
+        if (std::find(wanted.begin(), wanted.end(), schedule.phases[i].phase) != wanted.end()) return true;
+        first_step += schedule.phases[i].steps;
+      }
+      return false;
+    };
+    plan.sampling_requested = begins_with({spool::Phase::kSample}, plan.first_sample_step);
+    plan.replay_requested = begins_with({spool::Phase::kReplay}, plan.first_replay_step);
+    plan.third_tier_requested = begins_with(
+        {spool::Phase::kCold, spool::Phase::kStalls, spool::Phase::kFlops}, plan.first_third_tier_step);
+    plan.stalls_requested = schedule.has(spool::Phase::kStalls);
   }
-  if (manifest && !manifest->tiers.empty() &&
-      std::find(manifest->tiers.begin(), manifest->tiers.end(), "T2") == manifest->tiers.end()) {
-    plan.replay_requested = false;
+  if (manifest && !manifest->tiers.empty()) {
+    const auto allowed = [&](const char* tier) {
+      return std::find(manifest->tiers.begin(), manifest->tiers.end(), tier) != manifest->tiers.end();
+    };
+    plan.sampling_requested = plan.sampling_requested && allowed("T1");
+    plan.replay_requested = plan.replay_requested && allowed("T2");
+    plan.third_tier_requested = plan.third_tier_requested && allowed("T3");
+    plan.stalls_requested = plan.stalls_requested && allowed("T3");
   }
   return plan;
 }
@@ -72,6 +89,52 @@ std::string phase_of(const ScannedStep& step, const RecordingPlan& plan) {
   return "after";
 }
 
+namespace {
+
+// A sample step is ok if samples cover its work on the GPU to the end.
+void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
+                    store::Step& row) {
+  std::string reason = "the recording ended before they were decoded";
+  if (const MessageText* refused = spool.message_about(spool::Topic::kSamplingRefused)) {
+    reason = refused->text;
+  } else if (const MessageText* said = spool.message_about(spool::Topic::kSampling)) {
+    reason = said->text;
+  }
+  for (const auto& [id, window] : spool.pm_windows) {
+    if (window.record && (step.index < window.record->first_step || step.index > window.record->last_step)) {
+      continue;
+    }
+    if (window.record && window.record->status == spool::PmStatus::kFailed) {
+      reason = one_line(reader.string_or(window.record->reason, "no reason given"));
+      continue;
+    }
+    if (window.samples == 0 || !step.gpu_start_ns || !step.gpu_end_ns) continue;
+    // What the clocks of kernels and samples may differ by, and a few intervals at each end.
+    const std::int64_t slack =
+        20'000 + 4 * (window.last_end_ns - window.first_start_ns) / std::max<std::int64_t>(window.samples, 1);
+    if (window.last_end_ns + slack >= *step.gpu_end_ns &&
+        window.first_start_ns <= *step.gpu_start_ns + slack) {
+      return;
+    }
+    if (window.first_start_ns < *step.gpu_end_ns && window.last_end_ns > *step.gpu_start_ns) {
+      row.status = "interrupted";
+      const bool overflow = window.record && window.record->status == spool::PmStatus::kOverflow;
+      row.reason = fmt::format(
+          "samples cover {:.0f} % of this step{}",
+          100.0 *
+              static_cast<double>(std::min(window.last_end_ns, *step.gpu_end_ns) -
+                                  std::max(window.first_start_ns, *step.gpu_start_ns)) /
+              static_cast<double>(std::max<std::int64_t>(*step.gpu_end_ns - *step.gpu_start_ns, 1)),
+          overflow ? ": the sampling buffer was full" : "");
+      return;
+    }
+  }
+  row.status = "failed";
+  row.reason = "no samples: " + reason;
+}
+
+}  // namespace
+
 void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                 const RecordingPlan& plan, store::Step& row) {
   const auto judge = [&](const char* status, std::string reason) {
@@ -90,7 +153,10 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
     judge("interrupted",
           fmt::format("the program was killed before {} of {} kernel records of this step arrived",
                       step.launches_without_kernel(), step.launches_seen));
-  } else if (step.is_replay() && !step.counters && plan.replay_requested) {
+  } else if (step.phase == spool::Phase::kSample && !step.unmeasured && plan.sampling_requested) {
+    judge_sampling(reader, spool, step, row);
+  } else if (step.is_replay() && !step.counters &&
+             (step.is_third_tier() ? plan.third_tier_requested : plan.replay_requested)) {
     const MessageText* refused = spool.message_about(spool::Topic::kCountersRefused);
     if (refused == nullptr) refused = spool.message_about(spool::Topic::kReplay);
     judge("failed", refused != nullptr ? "no counters: " + refused->text
@@ -100,7 +166,8 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
 
 std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
                                              const store::Completeness& completeness,
-                                             const ReplayOutcome& replay) {
+                                             const TierOutcomes& outcomes) {
+  const CounterOutcome& replay = outcomes.replay;
   std::vector<store::TierStatus> verdicts;
   const auto add = [&](const char* tier, const char* status, std::string reason) {
     verdicts.push_back(
@@ -133,13 +200,58 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
     add("T0", gaps.empty() ? "ok" : "partial", gaps);
   }
 
-  add("T1", "not_requested", "in-situ sampling is not in this version");
+  // Why a tier that needs steps got none; "" if steps of it were seen.
+  const auto no_steps = [&](const char* what, std::uint64_t first_step) -> std::string {
+    if (missing != nullptr) return missing->text;
+    if (spool.steps.empty()) {
+      const MessageText* nvtx = spool.message_about(spool::Topic::kNvtxMissing);
+      return nvtx != nullptr ? nvtx->text
+                             : fmt::format(
+                                   "no NVTX range named \"{}\" was seen: name the program's step range with "
+                                   "--step-range",
+                                   plan.step_range);
+    }
+    return fmt::format(
+        "the program ended after {} steps and {} begins with step {}: run more steps or shorten the schedule",
+        spool.steps.rbegin()->first + 1, what, first_step);
+  };
 
+  const SamplingOutcome& sampling = outcomes.sampling;
+  if (!plan.sampling_requested && sampling.ok == 0) {
+    add("T1", "not_requested", "the schedule or the tiers leave in-situ sampling out");
+  } else if (sampling.ok == 0 || sampling.covered_ns == 0) {
+    const MessageText* no_permission = spool.message_about(spool::Topic::kSamplingRefused);
+    if (no_permission != nullptr) {
+      add("T1", "refused", no_permission->text);
+    } else if (sampling.steps == 0) {
+      add("T1", "failed", no_steps("sampling", plan.first_sample_step));
+    } else {
+      add("T1", "failed",
+          fmt::format("none of {} sample steps gave values: {}", sampling.steps,
+                      sampling.first_reason.empty() ? "no kernel in them could be told from its neighbours"
+                                                    : sampling.first_reason));
+    }
+  } else {
+    std::string gaps;
+    if (sampling.ok < sampling.steps) {
+      gaps = fmt::format("{} of {} sample steps are whole; the first that is not: {}", sampling.ok,
+                         sampling.steps, sampling.first_reason);
+    }
+    const double covered =
+        static_cast<double>(sampling.covered_ns) / static_cast<double>(sampling.kernel_time_ns);
+    if (covered < kGoodCoverage) {
+      gaps += fmt::format(
+          "{}values for {:.1f} % of the kernel time only: a finer interval or more sample steps "
+          "tell more kernels apart",
+          gaps.empty() ? "" : "; ", 100 * covered);
+    }
+    add("T1", gaps.empty() ? "ok" : "partial", gaps);
+  }
+
+  const MessageText* counters = spool.message_about(spool::Topic::kCountersRefused);
   if (!plan.replay_requested) {
     add("T2", "not_requested", "the schedule or the tiers leave step replay out");
   } else {
-    const MessageText* counters = spool.message_about(spool::Topic::kCountersRefused);
-    const MessageText* nvtx = spool.message_about(spool::Topic::kNvtxMissing);
     if (replay.steps > 0 && replay.ok == replay.steps && replay.unjoined_values == 0) {
       add("T2", "ok", "");
     } else if (replay.ok > 0 && replay.ok == replay.steps) {
@@ -152,28 +264,47 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
                       replay.steps, replay.first_reason));
     } else if (counters != nullptr) {
       add("T2", "refused", counters->text);
-    } else if (missing != nullptr) {
-      add("T2", "failed", missing->text);
-    } else if (spool.steps.empty()) {
-      add("T2", "failed",
-          nvtx != nullptr
-              ? nvtx->text
-              : fmt::format("no NVTX range named \"{}\" was seen: name the program's step range with "
-                            "--step-range",
-                            plan.step_range));
-    } else if (replay.steps == 0) {
-      add("T2", "failed",
-          fmt::format(
-              "the program ended after {} steps and replay begins with step {}: run more steps or shorten "
-              "the schedule",
-              spool.steps.rbegin()->first + 1, plan.first_replay_step));
+    } else if (missing != nullptr || replay.steps == 0) {
+      add("T2", "failed", no_steps("replay", plan.first_replay_step));
     } else {
       add("T2", "failed",
           fmt::format("none of {} replay steps gave counters: {}", replay.steps, replay.first_reason));
     }
   }
 
-  add("T3", "not_requested", "kernel replay is not in this version");
+  const CounterOutcome& third = outcomes.third_tier;
+  const bool stalls_wanting = plan.stalls_requested && spool.stall_samples == 0;
+  const MessageText* about_stalls = spool.message_about(spool::Topic::kStalls);
+  const std::string no_stalls = about_stalls != nullptr ? about_stalls->text : "no sample of stalls arrived";
+  if (!plan.third_tier_requested && third.ok == 0 && spool.stall_samples == 0) {
+    add("T3", "not_requested", "ask for it with --cold, --stalls or --sass-flops");
+  } else if (third.ok == third.steps && third.ok + spool.stall_samples > 0 && !stalls_wanting) {
+    if (third.unjoined_values == 0) {
+      add("T3", "ok", "");
+    } else {
+      add("T3", "partial",
+          fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                      third.unjoined_values));
+    }
+  } else if (third.ok > 0 || spool.stall_samples > 0) {
+    std::string gaps;
+    if (third.ok < third.steps) {
+      gaps = fmt::format("{} of {} cold and instrumented steps gave counters; the first that did not: {}",
+                         third.ok, third.steps, third.first_reason);
+    }
+    if (stalls_wanting) gaps += (gaps.empty() ? "" : "; ") + no_stalls;
+    add("T3", "partial", gaps);
+  } else if (counters != nullptr) {
+    add("T3", "refused", counters->text);
+  } else if (third.steps > 0) {
+    add("T3", "failed",
+        fmt::format("none of {} cold and instrumented steps gave counters: {}", third.steps,
+                    third.first_reason));
+  } else if (stalls_wanting && about_stalls != nullptr) {
+    add("T3", "failed", no_stalls);
+  } else {
+    add("T3", "failed", no_steps("tier T3", plan.first_third_tier_step));
+  }
   return verdicts;
 }
 

@@ -120,6 +120,10 @@ std::string_view RecordView::trailing_bytes() const {
   } else if (const auto* p = as<NvtxPayloadRecord>()) {
     length = p->length_bytes;
     fixed = sizeof(NvtxPayloadRecord);
+  } else if (const auto* m = as<PmSampleRecord>()) {
+    if (m->value_count > header().size_bytes / sizeof(double)) return {};
+    length = m->value_count * static_cast<std::uint32_t>(sizeof(double));
+    fixed = sizeof(PmSampleRecord);
   } else {
     return {};
   }

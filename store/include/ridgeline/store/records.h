@@ -192,6 +192,7 @@ struct LaunchMetric {
   double value = 0;
   std::optional<double> error;
   std::optional<std::int64_t> sample_count;
+  bool concurrent = false;  // T1: the value is of several kernels that ran at the same time
 };
 
 struct Completeness {
