@@ -9,6 +9,7 @@
 #include <chrono>
 #include <new>
 
+#include "launch_params.h"
 #include "messages.h"
 #include "process_info.h"
 #include "ridgeline/spool/environment.h"
@@ -39,39 +40,6 @@ constexpr CUpti_CallbackId kLaunchCallbacks[] = {
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
-
-bool is_graph_launch(CUpti_CallbackId id) {
-  return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
-}
-
-void grid_of(CUpti_CallbackId id, const void* params, SequenceEntry* entry) {
-  if (params == nullptr) return;
-  auto set = [&](unsigned x, unsigned y, unsigned z) {
-    entry->grid_x = x;
-    entry->grid_y = y;
-    entry->grid_z = z;
-  };
-  switch (id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
-      const auto& p = *static_cast<const cuLaunchKernel_params*>(params);
-      return set(p.gridDimX, p.gridDimY, p.gridDimZ);
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
-      const auto& p = *static_cast<const cuLaunchKernelEx_params*>(params);
-      if (p.config != nullptr) set(p.config->gridDimX, p.config->gridDimY, p.config->gridDimZ);
-      return;
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
-      const auto& p = *static_cast<const cuLaunchCooperativeKernel_params*>(params);
-      return set(p.gridDimX, p.gridDimY, p.gridDimZ);
-    }
-    default:
-      return;
-  }
-}
 
 void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                const void* data) {
@@ -230,6 +198,7 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
   ThreadState* thread = this_thread(generation_);
   if (thread == nullptr || thread->inside) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
+    if (watches_period_.load(std::memory_order_relaxed)) note_launch(*thread, id, data, api_->now_ns());
     if (replay_ && replay_->wants_launch() && !is_graph_launch(id)) {
       thread->inside = true;
       replay_->launch_enter(data.context, thread->thread_id);
@@ -370,7 +339,9 @@ int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::str
   ThreadState* thread = this_thread(generation_);
   if (thread == nullptr || closed_.load(std::memory_order_relaxed)) return -1;
   std::uint32_t step_index = steps_.active();
-  const bool is_step = steps_.matches(name) && begin_step(*thread, 0, &step_index);
+  const bool marks_step = steps_.matches(name);
+  if (marks_step && watches_period_.load(std::memory_order_relaxed)) steps_are_marked(*thread);
+  const bool is_step = marks_step && begin_step(*thread, 0, &step_index);
   const std::int64_t now = now_ns();
   NvtxFrame* frame =
       nvtx_.push(*thread, domain, domain_name, writer_.intern(name), attributes, now, step_index);
@@ -449,6 +420,7 @@ void Session::tick(std::int64_t now) noexcept {
   writer_.maintain();
   if (!cupti_started_) return;
   timeline_->maintain();
+  look_for_period(now);
   try {
     if (devices_to_describe_.load(std::memory_order_acquire) != 0) describe_devices();
     if (replay_ && !replay_prepared_ && settings_.replay_allowed) prepare_replay();
@@ -566,12 +538,12 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
     if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);
   if (cupti_started_ && steps_.steps_begun() == 0 && totals_.get(&Count::launches_seen) > 0)
-    message(
-        spool::Severity::kWarning, spool::Topic::kNvtxMissing,
-        "no NVTX range named '" + settings_.step_range +
-            "' was seen: there are no steps and no counters; put one round each step of the program, or name "
-            "another with " +
-            spool::environment::kStepRange);
+    message(spool::Severity::kWarning, spool::Topic::kNvtxMissing,
+            "no NVTX range named '" + settings_.step_range +
+                "' was seen and the launches show no period: there are no steps and no counters; put one "
+                "round each "
+                "step of the program, or name another with " +
+                spool::environment::kStepRange);
   totals_.refresh(now);
   report_losses();
   spool::EndRecord end{};

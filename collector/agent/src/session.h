@@ -30,6 +30,7 @@
 #include "nvtx_tracker.h"
 #include "replay.h"
 #include "settings.h"
+#include "step_period.h"
 #include "step_tracker.h"
 #include "timeline.h"
 #include "totals.h"
@@ -81,6 +82,15 @@ class Session {
   /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
   bool begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
   void end_step(ThreadState& thread, std::int64_t now) noexcept;
+  // Steps by period (session_steps.cpp).
+  /// At a launch's entry, before anything else is done with it.
+  void note_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data,
+                   std::int64_t now) noexcept;
+  void period_border(ThreadState& thread, const char* kernel_name) noexcept;
+  void end_period_step(ThreadState& thread) noexcept;
+  /// A range marks steps: no more steps by period.
+  void steps_are_marked(ThreadState& thread) noexcept;
+  void look_for_period(std::int64_t now) noexcept;
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
@@ -99,6 +109,14 @@ class Session {
   KernelTable kernels_;
   NvtxTracker nvtx_;
   StepTracker steps_;
+  StepPeriod period_;
+  std::atomic<bool> watches_period_{true};  // until a range marks a step
+  std::atomic_flag border_lock_ = ATOMIC_FLAG_INIT;
+  std::atomic<std::uint32_t> period_step_{spool::kNoStep};  // the open step by period
+  std::atomic<std::uint32_t> period_context_{0};            // the context whose launches are looked at
+  std::atomic<std::uint64_t> foreign_launches_{0};          // of other contexts since one of that
+  std::atomic<bool> describe_border_{false};  // the next border's kernel is wanted for the message
+  StepPeriod::Found period_found_{};
   const CuptiApi* api_ = nullptr;
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Replay> replay_;

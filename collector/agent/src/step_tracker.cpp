@@ -15,11 +15,14 @@ bool StepTracker::matches(std::string_view name) const noexcept {
 }
 
 bool StepTracker::begin(Step* step) noexcept {
+  if (held_.load(std::memory_order_acquire)) return false;
   bool closed = false;
   if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
   const std::uint32_t index = next_index_.fetch_add(1, std::memory_order_relaxed);
-  step_ = {index, schedule_.phase_of(index),
-           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(spool::Phase::kReplay, index))};
+  const std::uint32_t at = index - schedule_base_.load(std::memory_order_acquire);
+  step_ = {index, schedule_.phase_of(at),
+           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(spool::Phase::kReplay, at)),
+           pending_flags_.exchange(0, std::memory_order_acq_rel)};
   current().clear();
   *step = step_;
   active_.store(index, std::memory_order_release);
@@ -29,13 +32,18 @@ bool StepTracker::begin(Step* step) noexcept {
 void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
                               std::uint32_t thread_id, std::uint16_t flags) noexcept {
   spool::StepBeginRecord record{};
-  record.header.flags = flags;
+  record.header.flags = static_cast<std::uint16_t>(flags | step.flags);
   record.step_index = step.index;
   record.phase = step.phase;
   record.begin_ns = now_ns;
   record.thread_id = thread_id;
   record.config_id = config_id;
   writer_.put(record);
+}
+
+void StepTracker::restart_schedule(std::uint16_t flags) noexcept {
+  pending_flags_.fetch_or(flags | spool::kScheduleStarts, std::memory_order_acq_rel);
+  schedule_base_.store(next_index_.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 StepTracker::Step StepTracker::end(std::int64_t now_ns) noexcept {

@@ -1,7 +1,7 @@
 // Counts steps, knows their phase and collects the launches of each.
 //
-// A step is an NVTX push/pop range of the agreed name. One step at a time: a step range opened while another
-// is open (nested, or on another thread) is an ordinary range.
+// A step is an NVTX push/pop range of the agreed name, or a period of the launches. One step at a time: a
+// step range opened while another is open (nested, or on another thread) is an ordinary range.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,8 @@ class StepTracker {
   struct Step {
     std::uint32_t index;
     spool::Phase phase;
-    std::uint32_t replay_number;  // among the replay steps, from 0
+    std::uint32_t replay_number;  // among the replay steps of the schedule, from 0
+    std::uint16_t flags = 0;      // of StepBeginRecord
   };
 
   StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);
@@ -30,14 +31,19 @@ class StepTracker {
 
   /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
   bool begin(Step* step) noexcept;
-  void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
-                   std::uint32_t thread_id, std::uint16_t flags = 0) noexcept;
+  void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
+                   std::uint16_t flags = 0) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.
   Step end(std::int64_t now_ns) noexcept;
   /// Makes the launches of the step just ended the reference for the steps to come.
   void keep_as_reference() noexcept;
   /// After end() and whatever is done with last(): the next step may begin.
   void release() noexcept { open_.store(false, std::memory_order_release); }
+
+  /// The schedule begins anew with the next step; `flags` go to its StepBeginRecord as well.
+  void restart_schedule(std::uint16_t flags) noexcept;
+  /// No step begins while this is so.
+  void hold(bool held) noexcept { held_.store(held, std::memory_order_release); }
 
   /// Index of the open step or spool::kNoStep.
   std::uint32_t active() const noexcept { return active_.load(std::memory_order_acquire); }
@@ -54,6 +60,9 @@ class StepTracker {
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> active_{spool::kNoStep};
   std::atomic<std::uint32_t> next_index_{0};
+  std::atomic<std::uint32_t> schedule_base_{0};  // index of the schedule's first step
+  std::atomic<std::uint16_t> pending_flags_{0};
+  std::atomic<bool> held_{false};
   Step step_{};
   LaunchSequence sequences_[2];
   std::atomic<LaunchSequence*> current_{&sequences_[0]};

@@ -384,6 +384,9 @@ enum class Phase : std::uint32_t {
 inline constexpr std::uint16_t kStepByPeriod = 1;  // StepBegin: found by the period of the launch sequence
 inline constexpr std::uint16_t kStepUnmeasured =
     2;  // StepBegin: a sample step that only lets the clocks settle
+inline constexpr std::uint16_t kScheduleStarts = 4;  // StepBegin: the schedule counts from this step
+inline constexpr std::uint16_t kStepSupersedes =
+    8;  // StepBegin: the steps by period before this one were no steps of the program: they count as warm-up
 
 struct StepBeginRecord {
   RecordHeader header;

@@ -1,0 +1,120 @@
+// Steps by period in the session: programs without ranges, with late ranges, with several contexts.
+#include <gtest/gtest.h>
+
+#include "agent_testing.h"
+
+namespace ridgeline::agent {
+namespace {
+
+using testing::FakeCupti;
+using testing::FakeProgram;
+
+// A step of 43 launches: 2 ms of the host, then launches 5 us apart.
+struct Loop {
+  Loop(FakeCupti& c, FakeProgram& p) : cupti(c), program(p) {}
+  void step() {
+    cupti.clock_ns += 2'000'000;
+    program.launch("first", 9);
+    for (int layer = 0; layer < 10; ++layer)
+      for (const char* name : {"norm", "gemm", "gelu", "add"}) {
+        cupti.clock_ns += 5'000;
+        program.launch(name, 3);
+      }
+    program.launch("loss");
+    program.launch("update", 100);
+    program.session().tick(cupti.clock_ns);
+  }
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) step();
+  }
+  FakeCupti& cupti;
+  FakeProgram& program;
+};
+
+TEST(StepsByPeriod, GoThroughTheScheduleLikeAnyOther) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "warmup=2,timeline=3,replay=1"},
+                              {"RIDGELINE_METRICS_R1", "dram__bytes_read.sum"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Loop loop(cupti, program);
+  loop.run(600);
+  const auto c = program.contents();
+  ASSERT_GT(c.begins.size(), 6u);
+  EXPECT_EQ(c.begins[0].header.flags, spool::kStepByPeriod);
+  EXPECT_EQ(c.begins[1].phase, spool::Phase::kWarmup);
+  EXPECT_EQ(c.begins[4].phase, spool::Phase::kTimeline);
+  EXPECT_EQ(c.begins[5].phase, spool::Phase::kReplay);
+  ASSERT_GE(c.ends.size(), 6u);
+  for (const auto& end : c.ends) EXPECT_EQ(end.launches_seen, 43u);
+  // One step ends where the next begins.
+  EXPECT_LT(c.begins[3].begin_ns - c.ends[2].end_ns, 10'000);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].ranges_received, 43u);
+  const std::string said = c.message(spool::Topic::kSteps);
+  EXPECT_NE(said.find("43 launches"), std::string::npos) << said;
+  EXPECT_NE(said.find("beginning with first"), std::string::npos) << said;
+}
+
+TEST(StepsByPeriod, GiveWayToARange) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "warmup=2,timeline=3"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Loop loop(cupti, program);
+  loop.run(500);
+  for (int i = 0; i < 4; ++i) {
+    program.push("step");
+    loop.step();
+    program.pop();
+  }
+  const auto c = program.contents();
+  ASSERT_GT(c.begins.size(), 10u);
+  const std::size_t first = c.begins.size() - 4;
+  EXPECT_EQ(c.begins[first - 1].header.flags, spool::kStepByPeriod);
+  EXPECT_EQ(c.begins[first].header.flags, spool::kScheduleStarts | spool::kStepSupersedes);
+  EXPECT_EQ(c.begins[first].phase, spool::Phase::kWarmup) << "the schedule begins anew";
+  EXPECT_EQ(c.begins[first + 1].header.flags, 0);
+  EXPECT_EQ(c.begins[first + 2].phase, spool::Phase::kTimeline);
+  EXPECT_EQ(c.ends.size(), c.begins.size()) << "the step that was open is ended";
+}
+
+TEST(StepsByPeriod, AreNotLookedForOnceARangeMarksThem) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.push("step");
+  program.pop();
+  Loop loop(cupti, program);
+  loop.run(600);
+  EXPECT_EQ(program.contents().begins.size(), 1u);
+}
+
+TEST(StepsByPeriod, EndWhenTheProgramDoesSomethingElse) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Loop loop(cupti, program);
+  loop.run(600);
+  const std::size_t before = program.contents().ends.size();
+  for (int i = 0; i < 400; ++i) program.launch("evaluate", 1 + static_cast<unsigned>(i));
+  program.session().tick(cupti.clock_ns);
+  for (int i = 0; i < 100; ++i) program.launch("evaluate", 1000 + static_cast<unsigned>(i));
+  const auto c = program.contents();
+  EXPECT_EQ(c.ends.size(), before + 1);
+  EXPECT_EQ(c.launches.back().step_index, spool::kNoStep);
+}
+
+TEST(StepsByPeriod, AreSaidToBeMissing) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.launch("k");
+  program.session().at_exit(spool::EndReason::kExit);
+  EXPECT_NE(program.contents().message(spool::Topic::kNvtxMissing).find("no period"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ridgeline::agent
