@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct FakeCupti {
   int host_objects = 0;
   int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
   std::size_t launches_in_session = 0;
+  int disables = 0;  // of activity kinds
+  bool launch_callbacks = false;
   CUpti_CallbackFunc callback = nullptr;
   void* user = nullptr;
   CUpti_BuffersCallbackRequestFunc requested = nullptr;
@@ -65,7 +68,9 @@ struct FakeCupti {
       return current()->subscribe_result;
     };
     a.unsubscribe = [](CUpti_SubscriberHandle) { return CUPTI_SUCCESS; };
-    a.enable_callback = [](std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+    a.enable_callback = [](std::uint32_t on, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                           CUpti_CallbackId) {
+      if (domain == CUPTI_CB_DOMAIN_DRIVER_API) current()->launch_callbacks = on != 0;
       return CUPTI_SUCCESS;
     };
     a.enable_domain = [](std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain) {
@@ -82,6 +87,10 @@ struct FakeCupti {
     a.activity_enable = [](CUpti_ActivityKind kind) {
       if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return current()->kernel_enable_result;
       if (kind == CUPTI_ACTIVITY_KIND_MEMSET) return current()->memset_enable_result;
+      return CUPTI_SUCCESS;
+    };
+    a.activity_disable = [](CUpti_ActivityKind) {
+      ++current()->disables;
       return CUPTI_SUCCESS;
     };
     a.activity_flush_all = [](std::uint32_t flag) {
@@ -198,8 +207,15 @@ struct FakeCupti {
 /// A session on a fake CUPTI, and a program that launches kernels in it.
 class FakeProgram {
  public:
-  explicit FakeProgram(FakeCupti& cupti, const std::map<std::string, std::string>& environment = {})
+  explicit FakeProgram(FakeCupti& cupti, const std::map<std::string, std::string>& environment = {},
+                       bool with_control = false)
       : cupti_(cupti) {
+    if (with_control) {  // as the launcher makes it
+      std::string bytes(spool::kControlBytes, 0);
+      std::memcpy(bytes.data(), &spool::kControlMagic, sizeof spool::kControlMagic);
+      std::ofstream(directory_.path() + "/" + spool::kControlFileName, std::ios::binary) << bytes;
+      control_ = map_control(directory_.path());
+    }
     variables() = environment;
     variables()["RIDGELINE_SPOOL_DIR"] = directory_.path();
     variables()["RIDGELINE_CLOCK_MS"] = "0";
@@ -214,6 +230,7 @@ class FakeProgram {
 
   bool start() { return session_->start_cupti(*api_, "/fake/libcupti.so.13"); }
   Session& session() { return *session_; }
+  spool::Control* control() { return control_; }
 
   void create_context() {
     CUpti_ResourceData data{};
@@ -341,6 +358,7 @@ class FakeProgram {
   FakeCupti& cupti_;
   spool::testing::TemporaryDirectory directory_;
   const CuptiApi* api_ = nullptr;
+  spool::Control* control_ = nullptr;
   Session* session_ = nullptr;  // leaked, as in the agent
   CUcontext context_ = reinterpret_cast<CUcontext>(0x1000);
   std::uint32_t correlation_ = 0;

@@ -78,6 +78,7 @@ bool load_cupti(const std::string& path, CuptiApi* api, std::string* library_pat
   need("cuptiGetContextId", &a.get_context_id);
   need("cuptiActivityRegisterCallbacks", &a.activity_register_callbacks);
   need("cuptiActivityEnable", &a.activity_enable);
+  need("cuptiActivityDisable", &a.activity_disable);
   need("cuptiActivityFlushAll", &a.activity_flush_all);
   need("cuptiActivityGetNextRecord", &a.activity_get_next_record);
   need("cuptiActivityGetNumDroppedRecords", &a.activity_get_num_dropped_records);

@@ -1,10 +1,15 @@
 // What the driver's launch calls carry.
 #pragma once
 
+#include <span>
+
 #include "cupti_api.h"
 #include "sequence.h"
 
 namespace ridgeline::agent {
+
+/// Every driver call that launches kernels.
+std::span<const CUpti_CallbackId> launch_callbacks() noexcept;
 
 inline bool is_graph_launch(CUpti_CallbackId id) {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;

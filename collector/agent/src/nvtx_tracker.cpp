@@ -49,6 +49,7 @@ void NvtxTracker::fill(NvtxFrame* frame, const NvtxAttributes& attributes) noexc
 }
 
 void NvtxTracker::write_blobs(std::uint64_t range_id, const NvtxAttributes& attributes) noexcept {
+  if (muted_.load(std::memory_order_relaxed)) return;
   for (std::uint32_t i = 0; i < attributes.blob_count; ++i) {
     const NvtxAttributes::Blob& blob = attributes.blobs[i];
     if (blob.bytes == nullptr || blob.size_bytes == 0 || blob.size_bytes > kMaxPayloadBytes) continue;
@@ -164,6 +165,7 @@ void NvtxTracker::write_open(const ThreadState& thread, std::int64_t now_ns) noe
 void NvtxTracker::write(const NvtxFrame& frame, std::uint64_t parent, std::uint32_t thread_id,
                         std::uint32_t depth, spool::NvtxKind kind, std::int64_t end_ns,
                         std::uint16_t flags) noexcept {
+  if (muted_.load(std::memory_order_relaxed)) return;
   spool::NvtxRangeRecord record{};
   record.header.flags = static_cast<std::uint16_t>(flags | (frame.has_color ? spool::kRangeHasColor : 0));
   record.range_id = frame.range_id;

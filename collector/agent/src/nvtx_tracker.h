@@ -54,6 +54,8 @@ class NvtxTracker {
             std::int64_t now_ns, std::uint32_t thread_id, std::uint32_t step_index) noexcept;
 
   /// Path and range that a launch of this thread belongs to; 0 and 0 outside every range.
+  /// Muted, ranges are followed but not written. Any thread.
+  void mute(bool muted) noexcept { muted_.store(muted, std::memory_order_relaxed); }
   static std::uint32_t path_of(const ThreadState& thread) noexcept {
     return thread.depth > 0 ? thread.frames[thread.depth - 1].path_id : 0;
   }
@@ -80,6 +82,7 @@ class NvtxTracker {
 
   spool::Writer& writer_;
   Totals& totals_;
+  std::atomic<bool> muted_{false};
   std::atomic<std::uint64_t> next_range_{1};
   std::atomic_flag path_lock_ = ATOMIC_FLAG_INIT;
   PathSlot* paths_;  // open addressing, 2 * kMaxPaths

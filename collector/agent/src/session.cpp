@@ -25,7 +25,6 @@ std::int64_t monotonic_ns() noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// Every driver call that launches kernels.
 constexpr CUpti_CallbackId kLaunchCallbacks[] = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid,
@@ -59,6 +58,10 @@ std::vector<MetricSet> wanted_sets(const Settings& settings) {
 
 }  // namespace
 
+std::span<const CUpti_CallbackId> launch_callbacks() noexcept {
+  return kLaunchCallbacks;
+}
+
 Session::Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation)
     : settings_(settings),
       writer_(writer),
@@ -66,7 +69,13 @@ Session::Session(const Settings& settings, spool::Writer& writer, std::uint32_t 
       totals_(writer),
       kernels_(writer),
       nvtx_(writer, totals_),
-      steps_(writer, settings.schedule, settings.step_range) {}
+      steps_(writer, settings.schedule, settings.step_range),
+      window_plan_({settings.wait, static_cast<std::int64_t>(settings.after_ms) * kMillisecond,
+                    static_cast<std::int64_t>(settings.duration_ms) * kMillisecond},
+                   map_control(settings.spool_directory)) {
+  nvtx_.mute(!window_plan_.opens_at_start());
+  steps_.hold(!window_plan_.opens_at_start());
+}
 
 Session* Session::create(const Settings& settings, std::uint32_t generation) noexcept {
   try {
@@ -170,6 +179,7 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   if (!refused.empty())
     message(spool::Severity::kWarning, spool::Topic::kTimelineRefused,
             "launches may be missed: CUPTI refuses " + refused);
+  start_window();
   timeline_->enable();
   cupti_started_ = true;
   return true;
@@ -198,6 +208,8 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
   ThreadState* thread = this_thread(generation_);
   if (thread == nullptr || thread->inside) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
+    thread->launch_noted = recording_.load(std::memory_order_acquire);
+    if (!thread->launch_noted) return;
     if (watches_period_.load(std::memory_order_relaxed)) note_launch(*thread, id, data, api_->now_ns());
     if (replay_ && replay_->wants_launch() && !is_graph_launch(id)) {
       thread->inside = true;
@@ -211,7 +223,8 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
     timeline_->seen().mark(data.correlationId, thread->launch_kernel_id);
     thread->graph_node_created = false;
     thread->launch_enter_ns = api_->now_ns();
-  } else {
+  } else if (thread->launch_noted) {
+    thread->launch_noted = false;
     launch_exit(*thread, id, data);
   }
 }
@@ -287,6 +300,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED: {
       spool::ContextRecord record{};
       record.created_ns = api_->now_ns();
+      window_plan_.context_created(record.created_ns);
       if (api_->get_context_id(data.context, &record.context_id) != CUPTI_SUCCESS ||
           api_->get_device_id(data.context, &record.device_id) != CUPTI_SUCCESS)
         return;
@@ -356,6 +370,7 @@ int Session::nvtx_pop(const void* domain) noexcept {
   const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
   const std::int64_t now = now_ns();
   if (!nvtx_.pop(*thread, domain, now, &frame) || !frame.is_step) return level;
+  if (steps_.active() != frame.step_index) return level;  // a window closed before its end
   end_step(*thread, now);
   return level;
 }
@@ -420,6 +435,7 @@ void Session::tick(std::int64_t now) noexcept {
   writer_.maintain();
   if (!cupti_started_) return;
   timeline_->maintain();
+  tend_window(now);
   look_for_period(now);
   try {
     if (devices_to_describe_.load(std::memory_order_acquire) != 0) describe_devices();
@@ -427,6 +443,7 @@ void Session::tick(std::int64_t now) noexcept {
   } catch (...) {
     totals_.add(&Count::callback_errors);
   }
+  if (!collecting_) return;  // no window: not a trace of the agent
   if (now - last_flush_ns_ >= settings_.flush_period_ms * kMillisecond) {
     last_flush_ns_ = now;
     // CUPTI's range profiler and a flush on another thread are not known to get along.
@@ -533,8 +550,14 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   }
   if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
   if (replay_) replay_->abandon();
-  if (cupti_started_) timeline_->flush_final();
+  if (cupti_started_ && collecting_) timeline_->flush_final();
   const std::int64_t now = now_ns();
+  if (const WindowState state = window_state_.load(); state != WindowState::kDormant) {
+    const bool over = state == WindowState::kDraining;
+    write_window(spool::WindowEdge::kClose, over ? window_cause_ : spool::WindowCause::kExit,
+                 over ? window_closed_ns_ : now);
+    window_plan_.count_closed();
+  }
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
     if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);
   if (cupti_started_ && steps_.steps_begun() == 0 && totals_.get(&Count::launches_seen) > 0)

@@ -34,6 +34,7 @@
 #include "step_tracker.h"
 #include "timeline.h"
 #include "totals.h"
+#include "window.h"
 
 namespace ridgeline::agent {
 
@@ -91,6 +92,13 @@ class Session {
   /// A range marks steps: no more steps by period.
   void steps_are_marked(ThreadState& thread) noexcept;
   void look_for_period(std::int64_t now) noexcept;
+  // Recording windows (session_window.cpp); the agent's thread.
+  void start_window() noexcept;
+  void tend_window(std::int64_t now) noexcept;
+  void open_window(spool::WindowCause cause, std::int64_t now) noexcept;
+  void close_window(spool::WindowCause cause) noexcept;
+  void write_window(spool::WindowEdge edge, spool::WindowCause cause, std::int64_t now) noexcept;
+  void enable_launch_callbacks(bool on) noexcept;
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
@@ -117,6 +125,15 @@ class Session {
   std::atomic<std::uint64_t> foreign_launches_{0};          // of other contexts since one of that
   std::atomic<bool> describe_border_{false};  // the next border's kernel is wanted for the message
   StepPeriod::Found period_found_{};
+  WindowPlan window_plan_;
+  enum class WindowState { kDormant, kOpen, kLastStep, kDraining };
+  std::atomic<WindowState> window_state_{WindowState::kDormant};
+  std::atomic<bool> recording_{false};  // launches are noted
+  bool collecting_ = true;              // CUPTI's callbacks and records are on
+  spool::WindowCause window_cause_{};   // of the close that is under way
+  std::int64_t window_opened_ns_ = 0, window_closed_ns_ = 0, window_deadline_ns_ = 0;
+  std::int64_t window_quiet_since_ns_ = 0;
+  std::uint64_t window_records_ = 0;
   const CuptiApi* api_ = nullptr;
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Replay> replay_;

@@ -117,6 +117,10 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   read_number<std::uint32_t>(lookup, env::kClockPeriodMs, 0, 60'000, &s.clock_period_ms, &s.complaints);
   read_number<std::uint64_t>(lookup, env::kSpoolLimitBytes, 8ull << 20, 1ull << 50, &s.spool_limit_bytes,
                              &s.complaints);
+  constexpr std::uint64_t kYearMs = 366ull * 24 * 3600 * 1000;
+  read_number<std::uint64_t>(lookup, env::kAfterMs, 0, kYearMs, &s.after_ms, &s.complaints);
+  read_number<std::uint64_t>(lookup, env::kDurationMs, 0, kYearMs, &s.duration_ms, &s.complaints);
+  s.wait = text(env::kWaitForSignal, "") == "1";
   return s;
 }
 

@@ -22,6 +22,9 @@ struct Settings {
   std::uint32_t flush_period_ms = 200;
   std::uint32_t clock_period_ms = 100;
   std::uint64_t spool_limit_bytes = 16ull << 30;
+  bool wait = false;              // no recording until the launcher says so
+  std::uint64_t after_ms = 0;     // from the first context to the recording; 0: at once
+  std::uint64_t duration_ms = 0;  // of a recording window; 0: no end
   /// One line for each variable that made no sense; its default is in force then.
   std::vector<std::string> complaints;
 };

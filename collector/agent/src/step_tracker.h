@@ -45,6 +45,11 @@ class StepTracker {
   /// No step begins while this is so.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_release); }
 
+  /// Drops the open step, if any: it never ends.
+  void abandon() noexcept {
+    if (active_.exchange(spool::kNoStep, std::memory_order_acq_rel) != spool::kNoStep) release();
+  }
+
   /// Index of the open step or spool::kNoStep.
   std::uint32_t active() const noexcept { return active_.load(std::memory_order_acquire); }
   LaunchSequence& current() noexcept { return *current_.load(std::memory_order_acquire); }

@@ -70,6 +70,30 @@ Timeline::~Timeline() {
   for (std::uint8_t* b : all_) std::free(b);
 }
 
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_OVERHEAD};
+
+void Timeline::switch_off() noexcept {
+  for (const CUpti_ActivityKind kind : kKinds) api_.activity_disable(kind);
+}
+void Timeline::switch_on() noexcept {
+  for (const CUpti_ActivityKind kind : kKinds) api_.activity_enable(kind);
+}
+
+void Timeline::set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept {
+  window_open_ns_.store(open_ns, std::memory_order_relaxed);
+  window_close_ns_.store(close_ns, std::memory_order_relaxed);
+  windowed_.store(true, std::memory_order_release);
+}
+
+bool Timeline::in_window(std::uint64_t start_ns) const noexcept {
+  if (!windowed_.load(std::memory_order_acquire)) return true;
+  const auto start = static_cast<std::int64_t>(start_ns);
+  return start >= window_open_ns_.load(std::memory_order_relaxed) &&
+         start <= window_close_ns_.load(std::memory_order_relaxed);
+}
+
 bool Timeline::enable() noexcept {
   g_timeline.store(this, std::memory_order_release);
   auto refuse = [&](const char* what, CUptiResult result, const char* consequence) {
@@ -198,6 +222,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     totals_.add(&Count::own_kernel_records);
     return;
   }
+  if (windowed_.load(std::memory_order_acquire) && !seen_.seen(k.correlationId, 0)) return;
   const bool node = k.graphNodeId != 0;
   totals_.add(node ? &Count::graph_kernel_records : &Count::kernel_records);
   if (zero) totals_.add(&Count::zero_timestamp_records);
@@ -264,6 +289,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
       break;
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
+      if (!in_window(m.start)) break;
       totals_.add(&Count::memcpy_records);
       spool::MemcpyRecord r = copy_of(m);
       r.source_device_id = r.destination_device_id = m.deviceId;
@@ -272,6 +298,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
+      if (!in_window(m.start)) break;
       totals_.add(&Count::memcpy_records);
       spool::MemcpyRecord r = copy_of(m);
       r.source_device_id = m.srcDeviceId;
@@ -281,6 +308,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
+      if (!in_window(m.start)) break;
       totals_.add(&Count::memset_records);
       spool::MemsetRecord r{};
       r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |

@@ -31,13 +31,14 @@ class SeenLaunches {
                                           std::memory_order_relaxed);
   }
   /// False only if this kernel was certainly not launched by a call that the agent saw: a slot that a later
-  /// launch took, and a launch of an unknown kernel, count as seen.
+  /// launch took, and a launch of an unknown kernel, count as seen. kernel_id 0: whichever kernel.
   bool seen(std::uint32_t correlation_id, std::uint32_t kernel_id) const noexcept {
     const std::uint64_t slot = slots_[correlation_id % kSlots].load(std::memory_order_relaxed);
     const auto marked = static_cast<std::uint32_t>(slot >> 32);
     const auto kernel = static_cast<std::uint32_t>(slot);
     if (marked > correlation_id) return true;
-    return marked == correlation_id && correlation_id != 0 && (kernel == 0 || kernel == kernel_id);
+    return marked == correlation_id && correlation_id != 0 &&
+           (kernel == 0 || kernel_id == 0 || kernel == kernel_id);
   }
 
  private:
@@ -71,6 +72,12 @@ class Timeline {
   /// Registers buffers and enables the activity kinds. What CUPTI refuses becomes a message; false if kernels
   /// themselves were refused. CUPTI keeps one pair of buffer callbacks a process: one Timeline at a time.
   bool enable() noexcept;
+  /// The activity kinds off, and on again. Records of what was launched before may still come.
+  void switch_off() noexcept;
+  void switch_on() noexcept;
+  /// From now on only kernels count whose launch was marked as seen, and only copies that began between
+  /// these.
+  void set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept;
   /// In a forked child: CUPTI's buffers are the parent's. Async-signal-safe.
   static void disconnect() noexcept;
   void flush() noexcept;
@@ -88,6 +95,7 @@ class Timeline {
  private:
   void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
   void take(const CUpti_Activity* record) noexcept;
+  bool in_window(std::uint64_t start_ns) const noexcept;
   std::uint8_t* allocate() noexcept;
 
   const CuptiApi& api_;
@@ -99,6 +107,8 @@ class Timeline {
   std::atomic_flag pool_lock_ = ATOMIC_FLAG_INIT;
   std::vector<std::uint8_t*> free_;  // capacity buffer_count_ from the start: no allocation under the lock
   std::vector<std::uint8_t*> all_;
+  std::atomic<bool> windowed_{false};
+  std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   SeenLaunches seen_;
   CounterIntervals intervals_;
 };

@@ -41,11 +41,11 @@ inline constexpr char kReplayExclude[] = "RIDGELINE_REPLAY_EXCLUDE";
 /// 10000.
 inline constexpr char kReplayTimeOutMs[] = "RIDGELINE_REPLAY_TIMEOUT_MS";
 
-/// Recording starts this many milliseconds after the process's first context, and ends this many after its
-/// start; 0 or unset: at once, never.
+/// Recording starts this many milliseconds after the process's first context, and a recording window ends
+/// this many after it opened; 0 or unset: at once, never.
 inline constexpr char kAfterMs[] = "RIDGELINE_AFTER_MS";
 inline constexpr char kDurationMs[] = "RIDGELINE_DURATION_MS";
-/// "1": no recording until the launcher says so, by the control file in the spool directory.
+/// "1": no recording until the launcher says so, by the control file in the spool directory (control.h).
 inline constexpr char kWaitForSignal[] = "RIDGELINE_WAIT";
 
 /// Path of libcupti. Unset: by soname (libcupti.so.13, then .12) as the dynamic linker finds it.

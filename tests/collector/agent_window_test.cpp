@@ -1,0 +1,249 @@
+// Recording windows: delay, duration, commands of the launcher; nothing of what lies outside.
+#include <gtest/gtest.h>
+
+#include "agent_testing.h"
+#include "window.h"
+
+namespace ridgeline::agent {
+namespace {
+
+using spool::WindowCause;
+using spool::WindowEdge;
+using testing::FakeCupti;
+using testing::FakeProgram;
+using Action = WindowPlan::Action;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+TEST(WindowPlan, OpensAtTheStartUnlessToldOtherwise) {
+  EXPECT_TRUE(WindowPlan({}, nullptr).opens_at_start());
+  EXPECT_TRUE(WindowPlan({.duration_ns = 5}, nullptr).opens_at_start());
+  EXPECT_FALSE(WindowPlan({.after_ns = 5}, nullptr).opens_at_start());
+  EXPECT_FALSE(WindowPlan({.wait = true}, nullptr).opens_at_start());
+}
+
+TEST(WindowPlan, CountsTheDelayFromTheFirstContext) {
+  WindowPlan plan({.after_ns = 3 * kSecond, .duration_ns = 2 * kSecond}, nullptr);
+  WindowCause cause{};
+  EXPECT_EQ(plan.due(false, 0, 100 * kSecond, &cause), Action::kNone) << "no context yet";
+  plan.context_created(100 * kSecond);
+  plan.context_created(102 * kSecond);
+  EXPECT_EQ(plan.due(false, 0, 103 * kSecond - 1, &cause), Action::kNone);
+  EXPECT_EQ(plan.due(false, 0, 103 * kSecond, &cause), Action::kOpen);
+  EXPECT_EQ(cause, WindowCause::kDelay);
+  EXPECT_EQ(plan.due(true, 103 * kSecond, 104 * kSecond, &cause), Action::kNone);
+  EXPECT_EQ(plan.due(true, 103 * kSecond, 105 * kSecond, &cause), Action::kClose);
+  EXPECT_EQ(cause, WindowCause::kDuration);
+  EXPECT_EQ(plan.due(false, 103 * kSecond, 900 * kSecond, &cause), Action::kNone) << "once";
+}
+
+TEST(WindowPlan, FollowsCommands) {
+  spool::Control control{};
+  WindowPlan plan({.wait = true}, &control);
+  plan.context_created(1);
+  WindowCause cause{};
+  const auto command = [&](spool::WindowCommand c) {
+    control.command = static_cast<std::uint32_t>(c);
+    ++control.sequence;
+  };
+  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kNone);
+  command(spool::WindowCommand::kOpen);
+  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kOpen);
+  EXPECT_EQ(cause, WindowCause::kSignal);
+  EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::kNone) << "a command acts once";
+  command(spool::WindowCommand::kOpen);
+  EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::kNone) << "open already";
+  command(spool::WindowCommand::kClose);
+  EXPECT_EQ(plan.due(true, kSecond, 2 * kSecond, &cause), Action::kClose);
+  // Processes that start later follow the last command.
+  EXPECT_FALSE(WindowPlan({}, &control).opens_at_start());
+  command(spool::WindowCommand::kOpen);
+  EXPECT_TRUE(WindowPlan({.wait = true}, &control).opens_at_start());
+}
+
+TEST(WindowPlan, ACommandEndsTheDelay) {
+  spool::Control control{};
+  WindowPlan plan({.after_ns = 60 * kSecond}, &control);
+  plan.context_created(1);
+  control.command = static_cast<std::uint32_t>(spool::WindowCommand::kOpen);
+  control.sequence = 1;
+  WindowCause cause{};
+  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kOpen);
+  EXPECT_EQ(plan.due(false, 0, 100 * kSecond, &cause), Action::kNone);
+}
+
+std::vector<spool::RecordingWindowRecord> windows_in(FakeProgram& program) {
+  std::vector<spool::RecordingWindowRecord> found;
+  std::string error;
+  auto reader = spool::Reader::open(program.session().writer().path(), &error);
+  EXPECT_TRUE(reader) << error;
+  if (reader)
+    reader->for_each([&](const spool::RecordView& r) {
+      if (const auto* w = r.as<spool::RecordingWindowRecord>()) found.push_back(*w);
+    });
+  return found;
+}
+
+struct Recorded {
+  std::uint32_t launch(const char* name = "k") {
+    const std::uint32_t id = program.launch(name);
+    program.deliver({FakeProgram::kernel(id, name, static_cast<std::uint64_t>(cupti.clock_ns),
+                                         static_cast<std::uint64_t>(cupti.clock_ns) + 10)});
+    return id;
+  }
+  void pass(double seconds) {
+    for (double t = 0; t < seconds; t += 0.05) program.session().tick(cupti.clock_ns += 50'000'000);
+  }
+  FakeCupti& cupti;
+  FakeProgram& program;
+};
+
+TEST(Window, OpensAfterTheDelayAndClosesAfterItsDuration) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_AFTER_MS", "3000"},
+                              {"RIDGELINE_DURATION_MS", "2000"},
+                              {"RIDGELINE_SCHEDULE", "warmup=1,timeline=1"}});
+  ASSERT_TRUE(program.start());
+  EXPECT_TRUE(cupti.launch_callbacks) << "on once at the start: the first time is dear";
+  program.create_context();
+  Recorded run{cupti, program};
+  program.push("step");
+  run.launch("before");
+  program.pop();
+  run.pass(2);
+  EXPECT_FALSE(cupti.launch_callbacks);
+  EXPECT_EQ(cupti.disables, 5);
+  const int flushes = cupti.flushes;
+  run.pass(0.8);
+  EXPECT_EQ(cupti.flushes, flushes) << "nothing is done outside a window";
+  run.pass(0.4);
+  EXPECT_TRUE(cupti.launch_callbacks);
+  for (int i = 0; i < 3; ++i) {
+    program.push("step");
+    run.launch("inside");
+    program.pop();
+  }
+  run.pass(2.1);
+  run.launch("after");  // between the two, the window drains
+  run.pass(1);
+  EXPECT_FALSE(cupti.launch_callbacks);
+  program.push("step");
+  run.launch("after");
+  program.pop();
+  const auto windows = windows_in(program);
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0].edge, WindowEdge::kOpen);
+  EXPECT_EQ(windows[0].cause, WindowCause::kDelay);
+  EXPECT_EQ(windows[1].edge, WindowEdge::kClose);
+  EXPECT_EQ(windows[1].cause, WindowCause::kDuration);
+  EXPECT_NEAR(static_cast<double>(windows[1].time_ns - windows[0].time_ns), 2e9, 0.11e9);
+  const auto c = program.contents();
+  EXPECT_EQ(c.launches.size(), 3u);
+  EXPECT_EQ(c.kernels.size(), 3u);
+  EXPECT_EQ(c.totals.launches_seen, 3u);
+  EXPECT_EQ(c.totals.kernel_records, 3u);
+  EXPECT_EQ(c.ranges.size(), 3u);
+  ASSERT_EQ(c.begins.size(), 3u);
+  EXPECT_EQ(c.begins[0].phase, spool::Phase::kWarmup) << "the schedule counts from the window";
+  EXPECT_EQ(c.begins[1].phase, spool::Phase::kTimeline);
+}
+
+TEST(Window, LetsTheOpenStepEnd) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_DURATION_MS", "1000"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Recorded run{cupti, program};
+  program.push("step");
+  run.launch();
+  run.pass(1.5);
+  run.launch();
+  program.pop();
+  program.push("step");
+  run.launch();
+  run.pass(1);
+  program.pop();
+  const auto c = program.contents();
+  ASSERT_EQ(c.begins.size(), 1u);
+  ASSERT_EQ(c.ends.size(), 1u);
+  EXPECT_EQ(c.ends[0].launches_seen, 2u);
+  EXPECT_EQ(windows_in(program).size(), 2u);
+}
+
+TEST(Window, DoesNotWaitForAStepForEver) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_DURATION_MS", "1000"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Recorded run{cupti, program};
+  program.push("step");
+  run.launch();
+  run.pass(13);
+  EXPECT_EQ(windows_in(program).size(), 2u);
+  program.pop();
+  const auto c = program.contents();
+  EXPECT_EQ(c.begins.size(), 1u);
+  EXPECT_TRUE(c.ends.empty()) << "the step was cut";
+}
+
+TEST(Window, WaitsForRecordsOfWhatWasLaunched) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_DURATION_MS", "1000"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Recorded run{cupti, program};
+  const std::uint32_t slow = program.launch("slow");
+  run.pass(3);
+  EXPECT_TRUE(cupti.launch_callbacks) << "a kernel still runs";
+  program.deliver({FakeProgram::kernel(slow, "slow", 5, 6)});
+  run.pass(0.6);
+  EXPECT_FALSE(cupti.launch_callbacks);
+  EXPECT_EQ(program.contents().kernels.size(), 1u);
+}
+
+TEST(Window, OpensAndClosesAgain) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_WAIT", "1"}}, true);
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Recorded run{cupti, program};
+  spool::Control* control = program.control();
+  ASSERT_NE(control, nullptr);
+  const auto command = [&](spool::WindowCommand c) {
+    control->command = static_cast<std::uint32_t>(c);
+    ++control->sequence;
+    run.pass(1);
+  };
+  run.pass(1);
+  run.launch("outside");
+  for (int round = 0; round < 2; ++round) {
+    command(spool::WindowCommand::kOpen);
+    EXPECT_EQ(control->windows_opened, static_cast<std::uint32_t>(round + 1));
+    run.launch("inside");
+    command(spool::WindowCommand::kClose);
+    EXPECT_EQ(control->windows_closed, static_cast<std::uint32_t>(round + 1));
+    run.launch("outside");
+  }
+  command(spool::WindowCommand::kOpen);
+  program.session().at_exit(spool::EndReason::kExit);
+  EXPECT_EQ(control->windows_closed, 3u);
+  const auto windows = windows_in(program);
+  ASSERT_EQ(windows.size(), 6u);
+  EXPECT_EQ(windows[3].cause, WindowCause::kSignal);
+  EXPECT_EQ(windows[5].cause, WindowCause::kExit);
+  EXPECT_EQ(program.contents().kernels.size(), 2u);
+}
+
+TEST(Window, IsTheWholeRunByDefault) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  program.session().at_exit(spool::EndReason::kExit);
+  const auto windows = windows_in(program);
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0].cause, WindowCause::kStart);
+  EXPECT_EQ(windows[1].cause, WindowCause::kExit);
+}
+
+}  // namespace
+}  // namespace ridgeline::agent
