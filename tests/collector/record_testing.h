@@ -124,10 +124,12 @@ class FakeSpool {
   void advance(std::int64_t ns) { now_ += ns; }
   std::uint32_t next_correlation() const { return correlation_; }
 
-  void begin_step(std::uint32_t index, spool::Phase phase, std::uint32_t config = 0) {
+  void begin_step(std::uint32_t index, spool::Phase phase, std::uint32_t config = 0,
+                  std::uint16_t flags = 0) {
     step_ = index;
     position_ = 0;
     spool::StepBeginRecord begin{};
+    begin.header.flags = flags;
     begin.step_index = index;
     begin.phase = phase;
     begin.begin_ns = kOrigin + now_;
@@ -254,6 +256,36 @@ class FakeSpool {
     spool::CounterStepRecord record{};
     record.config_id = 1;
     record.step_index = step;
+    record.status = status;
+    record.reason = text(reason);
+    put(record);
+  }
+  void pm_metric(std::uint32_t window, std::uint32_t position, std::uint32_t metric_id) {
+    spool::PmMetricRecord record{};
+    record.window_id = window;
+    record.position = position;
+    record.metric_id = metric_id;
+    put(record);
+  }
+  // Times are absolute.
+  void pm_sample(std::uint32_t window, std::int64_t start_ns, std::int64_t end_ns,
+                 const std::vector<double>& values) {
+    spool::PmSampleRecord record{};
+    record.window_id = window;
+    record.value_count = static_cast<std::uint32_t>(values.size());
+    record.start_ns = start_ns;
+    record.end_ns = end_ns;
+    ASSERT_TRUE(
+        writer_->put(record, values.data(), static_cast<std::uint32_t>(values.size() * sizeof(double))));
+  }
+  void pm_window(std::uint32_t window, std::uint32_t first_step, std::uint32_t last_step,
+                 spool::PmStatus status, const std::string& reason = {}) {
+    spool::PmWindowRecord record{};
+    record.window_id = window;
+    record.first_step = first_step;
+    record.last_step = last_step;
+    record.interval_ns = 5000;
+    record.hardware_buffer_bytes = 1 << 30;
     record.status = status;
     record.reason = text(reason);
     put(record);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "pm_import.h"
 #include "text.h"
 #include "tier_verdict.h"
 
@@ -92,6 +93,7 @@ class Rows {
         writer_(import.writer),
         reader_(import.reader),
         spool_(import.spool),
+        samples_(import.reader, import.spool),
         summary_(summary) {}
 
   void write() {
@@ -109,6 +111,7 @@ class Rows {
     write_messages();
     write_activity();
     write_counters();
+    write_samples();
     write_verdicts();
     writer_.checkpoint();
     ++summary_.processes;
@@ -296,6 +299,7 @@ class Rows {
       }
     }
     const store::Id id = writer_.add(row);
+    samples_.add_kernel(kernel, step, row.ordinal_in_step, id);
     ++summary_.launches;
     row_written();
     if (step != nullptr && !node) {
@@ -417,9 +421,12 @@ class Rows {
         auto row = copy_row<store::Memcpy>(*copy, copy->kind == CopyKind::kDeviceToHost);
         row.kind = copy_kind(copy->kind);
         writer_.add(row);
+        samples_.add_copy(copy->device_id, copy->start_ns, copy->end_ns,
+                          static_cast<std::uint32_t>(copy->kind), copy->bytes);
         row_written();
       } else if (const auto* set = view.as<MemsetRecord>()) {
         writer_.add(copy_row<store::Memset>(*set, false));
+        samples_.add_copy(set->device_id, set->start_ns, set->end_ns, UINT32_MAX, set->bytes);
         row_written();
       } else if (const auto* range = view.as<NvtxRangeRecord>()) {
         take_range(*range);
@@ -506,6 +513,15 @@ class Rows {
     }
   }
 
+  void write_samples() {
+    const PmImport::Target target{.writer = writer_,
+                                  .process_id = process_id_,
+                                  .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
+                                  .warn = [this](std::string text) { say("warning", std::move(text)); },
+                                  .row_written = [this] { row_written(); }};
+    samples_.write(target, outcomes_.sampling, in_.progress_counters);
+  }
+
   void write_verdicts() {
     store::Completeness completeness = completeness_of(reader_, spool_);
     completeness.process_id = process_id_;
@@ -556,6 +572,7 @@ class Rows {
   store::CaptureWriter& writer_;
   const Reader& reader_;
   ScannedSpool& spool_;
+  PmImport samples_;
   ImportSummary& summary_;
   RecordingPlan plan_;
   store::Id process_id_ = 0;

@@ -74,11 +74,11 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       if (metrics.size() <= column->position) metrics.resize(column->position + 1, 0);
       metrics[column->position] = column->metric_id;
     } else if (const auto* sample = view.as<PmSampleRecord>()) {
-      ScannedPmWindow& window = spool.pm_windows[sample->window_id];
-      if (window.samples++ == 0 || sample->start_ns < window.first_start_ns) {
-        window.first_start_ns = sample->start_ns;
+      ScannedPmWindow& sampled = spool.pm_windows[sample->window_id];
+      if (sampled.samples++ == 0 || sample->start_ns < sampled.first_start_ns) {
+        sampled.first_start_ns = sample->start_ns;
       }
-      window.last_end_ns = std::max(window.last_end_ns, sample->end_ns);
+      sampled.last_end_ns = std::max(sampled.last_end_ns, sample->end_ns);
     } else if (view.as<StallSampleRecord>() != nullptr) {
       ++spool.stall_samples;
     } else if (const auto* completeness = view.as<CompletenessRecord>()) {
@@ -110,6 +110,18 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   }
   for (const auto& [index, counters] : counter_steps) {
     if (auto step = spool.steps.find(index); step != spool.steps.end()) step->second.counters = counters;
+  }
+  // A window may cover fewer steps than its phase has; the others were not meant to be measured.
+  const auto meant = [&](std::uint32_t index) {
+    bool any = false;
+    for (const auto& [id, window] : spool.pm_windows) {
+      if (!window.record) return true;
+      any = any || (index >= window.record->first_step && index <= window.record->last_step);
+    }
+    return any || spool.pm_windows.empty();
+  };
+  for (auto& [index, step] : spool.steps) {
+    if (step.phase == ::ridgeline::spool::Phase::kSample && !meant(index)) step.unmeasured = true;
   }
   return spool;
 }
