@@ -351,7 +351,7 @@ void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
   }
   launch_adamw(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
                layout_.total(), std::span<const WeightDecayRange>(ranges.data(), count), o.adamw,
-               stream_.get());
+               stream_.get(), o.step_factors);
 }
 
 template <typename T>

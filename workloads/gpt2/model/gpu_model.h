@@ -50,6 +50,9 @@ struct OptimizerOptions {
   AdamwConfig adamw{.beta2 = 0.95F};  // its step counts from 1
   float weight_decay = 0.1F;          // of the matrices; biases and layernorms have none
   float clip = 1.0F;                  // largest global norm of the gradient; 0: no clipping
+  // In device memory, read when the step runs in place of adamw's learning rate and step; null: adamw's. For
+  // a step that is captured once and run often.
+  const AdamwStepFactors* step_factors = nullptr;
 };
 
 // What one optimizer step measured, on the device.

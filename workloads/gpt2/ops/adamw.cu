@@ -36,6 +36,14 @@ void adamw_cpu(Real* params, Real* m, Real* v, const Real* grads, Real clip_scal
   }
 }
 
+AdamwStepFactors adamw_step_factors(const AdamwConfig& config) {
+  if (config.step < 1) throw std::invalid_argument("launch_adamw: step counts from 1");
+  const auto step = static_cast<double>(config.step);
+  const double correction1 = 1.0 - std::pow(static_cast<double>(config.beta1), step);
+  const double correction2 = 1.0 - std::pow(static_cast<double>(config.beta2), step);
+  return {config.learning_rate, static_cast<float>(1.0 / correction1), static_cast<float>(1.0 / correction2)};
+}
+
 namespace {
 
 constexpr int kBlock = 256;
@@ -49,13 +57,11 @@ struct DecayTable {
 };
 
 struct UpdateFactors {
-  float learning_rate;
+  AdamwStepFactors step;
   float beta1;
   float one_minus_beta1;
   float beta2;
   float one_minus_beta2;
-  float inverse_correction1;
-  float inverse_correction2;
   float epsilon;
 };
 
@@ -67,12 +73,12 @@ __device__ inline float decay_of(const DecayTable& table, std::int64_t i) {
   return decay;
 }
 
-__device__ inline void update_one(float& p, float& m, float& v, float g, float decay,
-                                  const UpdateFactors& f) {
+__device__ inline void update_one(float& p, float& m, float& v, float g, float decay, const UpdateFactors& f,
+                                  const AdamwStepFactors& s) {
   m = f.beta1 * m + f.one_minus_beta1 * g;
   v = f.beta2 * v + f.one_minus_beta2 * g * g;
-  const float update = m * f.inverse_correction1 / (sqrtf(v * f.inverse_correction2) + f.epsilon);
-  p -= f.learning_rate * (update + decay * p);
+  const float update = m * s.inverse_correction1 / (sqrtf(v * s.inverse_correction2) + f.epsilon);
+  p -= s.learning_rate * (update + decay * p);
 }
 
 __device__ inline void store_copy(float*, std::int64_t, const float (&)[kWidth]) {}
@@ -91,7 +97,7 @@ template <typename T, bool kWide>
 __global__ void __launch_bounds__(kBlock)
     adamw_kernel(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
                  std::int64_t n, const __grid_constant__ DecayTable table,
-                 const __grid_constant__ UpdateFactors factors) {
+                 const __grid_constant__ UpdateFactors factors, const AdamwStepFactors* step_factors) {
   float clip_scale = 1.0F;
   if (norm != nullptr) {
     if (norm->finite == 0) return;
@@ -100,6 +106,7 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = kWide ? thread * kWidth : thread;
   if (first >= n) return;
+  const AdamwStepFactors step = step_factors != nullptr ? *step_factors : factors.step;
   if (kWide && first + kWidth <= n) {
     const float4 g4 = __ldcs(reinterpret_cast<const float4*>(grads + first));
     const float4 m4 = __ldcs(reinterpret_cast<const float4*>(m + first));
@@ -111,7 +118,7 @@ __global__ void __launch_bounds__(kBlock)
     float vv[kWidth] = {v4.x, v4.y, v4.z, v4.w};
     float p[kWidth] = {p4.x, p4.y, p4.z, p4.w};
 #pragma unroll
-    for (int k = 0; k < kWidth; ++k) update_one(p[k], mm[k], vv[k], g[k] * clip_scale, decay, factors);
+    for (int k = 0; k < kWidth; ++k) update_one(p[k], mm[k], vv[k], g[k] * clip_scale, decay, factors, step);
     __stcs(reinterpret_cast<float4*>(m + first), make_float4(mm[0], mm[1], mm[2], mm[3]));
     __stcs(reinterpret_cast<float4*>(v + first), make_float4(vv[0], vv[1], vv[2], vv[3]));
     __stcs(reinterpret_cast<float4*>(master + first), make_float4(p[0], p[1], p[2], p[3]));
@@ -123,7 +130,7 @@ __global__ void __launch_bounds__(kBlock)
     float p = master[i];
     float mi = m[i];
     float vi = v[i];
-    update_one(p, mi, vi, grads[i] * clip_scale, decay_of(table, i), factors);
+    update_one(p, mi, vi, grads[i] * clip_scale, decay_of(table, i), factors, step);
     m[i] = mi;
     v[i] = vi;
     master[i] = p;
@@ -136,7 +143,7 @@ __global__ void __launch_bounds__(kBlock)
 template <typename T>
 void launch_adamw(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
                   std::int64_t n, std::span<const WeightDecayRange> ranges, const AdamwConfig& config,
-                  cudaStream_t stream) {
+                  cudaStream_t stream, const AdamwStepFactors* step_factors) {
   const NvtxRange nvtx("adamw", {adamw_bytes<T>(n), adamw_flops(n)});
   if (ranges.size() > kMaxWeightDecayRanges) {
     throw std::invalid_argument("launch_adamw: " + std::to_string(ranges.size()) +
@@ -151,7 +158,8 @@ void launch_adamw(T* params, float* master, float* m, float* v, const float* gra
   } else if (master == nullptr) {
     throw std::invalid_argument("launch_adamw: bf16 parameters need an FP32 master copy");
   }
-  if (config.step < 1) throw std::invalid_argument("launch_adamw: step counts from 1");
+  const UpdateFactors factors{adamw_step_factors(config), config.beta1,  1.0F - config.beta1, config.beta2,
+                              1.0F - config.beta2,        config.epsilon};
 
   bool wide = is_aligned_16(params) && is_aligned_16(master) && is_aligned_16(m) && is_aligned_16(v) &&
               is_aligned_16(grads);
@@ -170,26 +178,13 @@ void launch_adamw(T* params, float* master, float* m, float* v, const float* gra
   }
   if (n <= 0) return;
 
-  // FP64 on the host: 1 - beta^step loses digits in FP32 for the first steps.
-  const double correction1 =
-      1.0 - std::pow(static_cast<double>(config.beta1), static_cast<double>(config.step));
-  const double correction2 =
-      1.0 - std::pow(static_cast<double>(config.beta2), static_cast<double>(config.step));
-  const UpdateFactors factors{config.learning_rate,
-                              config.beta1,
-                              1.0F - config.beta1,
-                              config.beta2,
-                              1.0F - config.beta2,
-                              static_cast<float>(1.0 / correction1),
-                              static_cast<float>(1.0 / correction2),
-                              config.epsilon};
   const auto blocks = static_cast<unsigned>(ceil_div(wide ? ceil_div(n, kWidth) : n, kBlock));
   if (wide) {
     adamw_kernel<T, true>
-        <<<blocks, kBlock, 0, stream>>>(params, master, m, v, grads, norm, n, table, factors);
+        <<<blocks, kBlock, 0, stream>>>(params, master, m, v, grads, norm, n, table, factors, step_factors);
   } else {
     adamw_kernel<T, false>
-        <<<blocks, kBlock, 0, stream>>>(params, master, m, v, grads, norm, n, table, factors);
+        <<<blocks, kBlock, 0, stream>>>(params, master, m, v, grads, norm, n, table, factors, step_factors);
   }
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
@@ -200,9 +195,9 @@ template void adamw_cpu(double*, double*, double*, const double*, double, std::i
                         std::span<const WeightDecayRange>, const AdamwConfig&);
 template void launch_adamw<float>(float*, float*, float*, float*, const float*, const GradientNorm*,
                                   std::int64_t, std::span<const WeightDecayRange>, const AdamwConfig&,
-                                  cudaStream_t);
+                                  cudaStream_t, const AdamwStepFactors*);
 template void launch_adamw<bf16>(bf16*, float*, float*, float*, const float*, const GradientNorm*,
                                  std::int64_t, std::span<const WeightDecayRange>, const AdamwConfig&,
-                                 cudaStream_t);
+                                 cudaStream_t, const AdamwStepFactors*);
 
 }  // namespace ridgeline::gpt2

@@ -26,6 +26,18 @@ struct AdamwConfig {
   std::int64_t step = 1;  // 1 at the first update; drives the bias correction
 };
 
+// What changes from update to update. A CUDA graph keeps the arguments its kernels were captured with, so a
+// captured update reads these from device memory.
+struct AdamwStepFactors {
+  float learning_rate = 0.0F;
+  float inverse_correction1 = 0.0F;  // 1 / (1 - beta1^step)
+  float inverse_correction2 = 0.0F;  // 1 / (1 - beta2^step)
+};
+
+// In FP64 on the host: 1 - beta^step loses digits in FP32 for the first steps. Throws std::invalid_argument
+// unless step >= 1.
+AdamwStepFactors adamw_step_factors(const AdamwConfig& config);
+
 // m = b1 m + (1-b1) g s;  v = b2 v + (1-b2) (g s)^2;
 // p -= lr (m/(1-b1^step) / (sqrt(v/(1-b2^step)) + eps) + decay p).  Real is float or double.
 template <typename Real>
@@ -46,9 +58,11 @@ constexpr std::int64_t adamw_flops(std::int64_t n) {
 // norm: device pointer from launch_global_norm (its clip_scale multiplies the gradients; if it is not finite
 // nothing is changed), or null for scale 1. At most kMaxWeightDecayRanges ranges, disjoint, within [0, n);
 // throws std::invalid_argument otherwise.
+// step_factors: device pointer, read when the kernel runs in place of config's learning rate and step; or
+// null.
 template <typename T>
 void launch_adamw(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
                   std::int64_t n, std::span<const WeightDecayRange> ranges, const AdamwConfig& config,
-                  cudaStream_t stream);
+                  cudaStream_t stream, const AdamwStepFactors* step_factors = nullptr);
 
 }  // namespace ridgeline::gpt2

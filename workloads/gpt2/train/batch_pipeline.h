@@ -20,7 +20,7 @@ namespace ridgeline::gpt2 {
 
 struct DeviceBatch {
   const std::int32_t* inputs = nullptr;   // (B, T)
-  const std::int32_t* targets = nullptr;  // (B, T)
+  const std::int32_t* targets = nullptr;  // (B, T), directly behind the inputs
 };
 
 class BatchPipeline {

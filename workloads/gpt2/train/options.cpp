@@ -112,6 +112,8 @@ int parse_options(int argc, char** argv, Options& o) {
       ->group("Computation");
   app.add_flag("--deterministic", o.deterministic, "Add up the token embedding's gradient in a fixed order")
       ->group("Computation");
+  app.add_flag("--cuda-graph", o.cuda_graph, "Capture the whole step once and launch it as one CUDA graph")
+      ->group("Computation");
   app.add_option("--matmul-search", o.matmul_search,
                  "off, fast or full: how the algorithm of each product is found [fast]")
       ->transform(choice<MatmulSearch>(

@@ -25,6 +25,7 @@ struct Options {
   GeluKind gelu = GeluKind::fused;
   BiasGradientKind bias_gradient = BiasGradientKind::separate;
   bool deterministic = false;
+  bool cuda_graph = false;  // from the second step on a step is one graph launch
   MatmulSearch matmul_search = MatmulSearch::fast;
   std::string matmul_cache;  // "none": no file; empty: the user's cache directory
 

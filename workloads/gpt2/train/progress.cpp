@@ -72,9 +72,10 @@ void Progress::header(const MemoryPlan& memory) {
                   config_.heads, config_.channels, config_.vocab, config_.padded_vocab,
                   static_cast<double>(ParameterLayout(config_).total()) / 1e6));
   say(fmt::format(
-      "step      B={} T={} x {} micro-batches = {} tokens; {}, attention {}, gelu {}, bias gradient {}",
+      "step      B={} T={} x {} micro-batches = {} tokens; {}, attention {}, gelu {}, bias gradient {}{}",
       options_.batch, options_.sequence, options_.grad_accum, tokens_per_step_, name(options_.precision),
-      name(options_.attention), name(options_.gelu), name(options_.bias_gradient)));
+      name(options_.attention), name(options_.gelu), name(options_.bias_gradient),
+      options_.cuda_graph ? ", one CUDA graph" : ""));
   if (options_.data.front() == "synthetic") {
     say(fmt::format("data      synthetic, seed {}: uniform guess {:.3f} nats/token, entropy floor {:.3f}",
                     options_.seed, std::log(config_.vocab),
@@ -159,6 +160,7 @@ void Progress::summary() {
                                        {"attention", name(options_.attention)},
                                        {"gelu", name(options_.gelu)},
                                        {"bias_gradient", name(options_.bias_gradient)},
+                                       {"cuda_graph", options_.cuda_graph},
                                        {"gpu", peak_.name},
                                        {"steps", options_.steps},
                                        {"timed_steps", times_ms_.size()},

@@ -14,6 +14,7 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/errors.h"
 #include "gpt2/model/parameters.h"
+#include "gpt2/model/step_graph.h"
 #include "gpt2/train/batch_pipeline.h"
 #include "gpt2/train/progress.h"
 #include "gpt2/train/token_source.h"
@@ -194,6 +195,9 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
   std::optional<ValidationSet> validation;
   if (options.val_every > 0) validation.emplace(options, config.vocab, batch_tokens);
   model.load(initial_parameters(options, config));
+  std::optional<StepGraph> graph;
+  if (options.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
+  const std::size_t batch_bytes = 2 * static_cast<std::size_t>(batch_tokens) * sizeof(std::int32_t);
 
   StepRing ring;
   cudaStream_t stream = model.stream();
@@ -219,7 +223,12 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
       const NvtxRange range("step");
       for (int micro = 0; micro < options.grad_accum; ++micro) {
         const DeviceBatch batch = batches.acquire(stream);
-        model.micro_step(batch.inputs, batch.targets, micro);
+        if (graph) {  // it reads where it was captured to read, whichever slot the batch came in
+          RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(graph->tokens(micro), batch.inputs, batch_bytes,
+                                               cudaMemcpyDeviceToDevice, stream));
+        } else {
+          model.micro_step(batch.inputs, batch.targets, micro);
+        }
         batches.release(stream);
       }
       OptimizerOptions optimizer;
@@ -227,7 +236,11 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
       optimizer.adamw.step = step + 1;
       optimizer.weight_decay = static_cast<float>(options.weight_decay);
       optimizer.clip = static_cast<float>(options.clip);
-      model.optimizer_step(optimizer);
+      if (graph) {
+        graph->step(optimizer);
+      } else {
+        model.optimizer_step(optimizer);
+      }
       ring.end(step, model);
     }
     finish_all(step);  // the GPU works on `step` meanwhile
