@@ -1,3 +1,7 @@
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "record_testing.h"
 
 namespace ridgeline::record::testing {
@@ -501,6 +505,27 @@ TEST_F(Importer, misuse_is_refused_and_leaves_files_alone) {
   EXPECT_EQ(file_text(output_), "precious");
   EXPECT_TRUE(import_spools(directory_.path(), output_, {.overwrite = true, .progress = {}}).ok());
   EXPECT_EQ(open_capture(output_).launches().size(), 30u);
+}
+
+TEST_F(Importer, a_limit_on_file_sizes_is_an_error_and_no_sudden_death) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit limit{16384, 16384};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+    _exit(imported.ok()                                                             ? 1
+          : imported.failure().message.find(directory_.path()) == std::string::npos ? 2
+                                                                                    : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_FALSE(fs::exists(output_));
+  import();  // without the limit the same spool makes a capture
 }
 
 TEST_F(Importer, a_file_that_is_no_spool_is_named_beside_good_ones) {

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 """DRAM bytes and duration of a capture's kernels beside Nsight Compute's on the same kernels of the same program.
 
-usage: against_ncu.py CAPTURE --ncu-csv FILE [--json FILE]    compare with what `ncu` wrote
-       against_ncu.py CAPTURE --print-filter                  print "SKIP COUNT": the launches ncu should take
+usage: against_ncu.py CAPTURE --ncu-csv FILE [--json FILE]
 
 FILE is the output of
   ncu --clock-control none --cache-control none --nvtx --nvtx-include step/ --launch-skip SKIP --launch-count COUNT
       --metrics dram__bytes_read.sum,dram__bytes_write.sum,gpu__time_duration.sum --csv --page raw --print-units base
-so it holds one whole step; launches are matched by their order in the step and their name. Prints ten kernels, the
+(`crosscheck.py CAPTURE --print-filter --in-steps` names SKIP and COUNT), so it holds one whole step; launches are matched by their order in the step and their name. Prints ten kernels, the
 longest launch of each name and grid among those of 20 us and more. A difference over 5 % is marked; what explains it belongs in the results.
 """
 import argparse
-import csv
 import json
 import sqlite3
 import statistics
 import sys
 
-WARM_STEPS = 3
+from common import kernel_base as base
+from ncu import read as read_ncu
+
 MIN_NS = 20_000
 KERNELS = 10
 MARK = 0.05
@@ -38,37 +38,10 @@ def step_launches(db):
     return timeline, values
 
 
-def read_ncu(path):
-    """ncu's rows in order of launch: name and the three metrics. Columns by header name; units are base units."""
-    with open(path, newline="") as file:
-        lines = [line for line in file if line.startswith('"')]
-    rows = list(csv.DictReader(lines))
-    launches = []
-    for row in rows:
-        try:
-            launches.append({
-                "name": row["Kernel Name"],
-                "read": float(row["dram__bytes_read.sum"].replace(",", "")),
-                "write": float(row["dram__bytes_write.sum"].replace(",", "")),
-                "ns": float(row["gpu__time_duration.sum"].replace(",", "")),
-            })
-        except ValueError:
-            continue  # the line of units under the header
-    return launches
-
-
-def base(name):
-    """Function name without return type, namespaces' decoration and arguments: ncu prints its own form."""
-    for unnamed in ("(anonymous namespace)::", "<unnamed>::"):
-        name = name.replace(unnamed, "")
-    return name.split("<")[0].split("(")[0].replace("void ", "").split("::")[-1].strip()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("capture")
-    parser.add_argument("--ncu-csv")
-    parser.add_argument("--print-filter", action="store_true")
+    parser.add_argument("--ncu-csv", required=True)
     parser.add_argument("--json")
     options = parser.parse_args()
     db = sqlite3.connect(f"file:{options.capture}?mode=ro", uri=True)
@@ -77,12 +50,6 @@ def main():
     if not counts:
         sys.exit("against_ncu: the capture has no timeline step")
     launches = statistics.mode(counts)
-    if options.print_filter:
-        print(WARM_STEPS * launches, launches)
-        return
-    if not options.ncu_csv:
-        parser.error("give --ncu-csv or --print-filter")
-
     timeline, values = step_launches(db)
     ncu = read_ncu(options.ncu_csv)
     if len(ncu) != launches:

@@ -19,20 +19,10 @@ import statistics
 import subprocess
 import sys
 
+from common import Checks
+
 STEP_TOLERANCE = 0.01
 GEMM_TOLERANCE = 0.001
-
-
-class Checks:
-    def __init__(self):
-        self.rows = []
-
-    def add(self, name, passed, detail):
-        self.rows.append({"check": name, "passed": bool(passed), "detail": detail})
-        print(f"{name:<14} {'pass' if passed else 'FAIL'}  {detail}", flush=True)
-
-    def failed(self):
-        return [row for row in self.rows if not row["passed"]]
 
 
 def ridgeline_json(ridgeline, *arguments):

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 
@@ -233,6 +234,21 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
   return summary;
 }
 
+// Past a limit on the size of files (ulimit -f) a write raises SIGXFSZ, which ends a process without a word:
+// ignored, it is an error like a full disk. Not while a program is being started, which would inherit that.
+class FileSizeSignalIgnored {
+ public:
+  FileSizeSignalIgnored() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~FileSizeSignalIgnored() {
+    if (before_ != SIG_ERR) std::signal(SIGXFSZ, before_);
+  }
+  FileSizeSignalIgnored(const FileSizeSignalIgnored&) = delete;
+  FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 }  // namespace
 
 Result<ImportSummary> import_spools(const std::string& spool_directory, const std::string& output,
@@ -253,6 +269,7 @@ Result<ImportSummary> import_spools(const std::string& spool_directory, const st
     return Failure{ErrorKind::usage,
                    fmt::format("{} is no directory: make it, or write elsewhere", parent.string())};
   }
+  const FileSizeSignalIgnored ignored;
   try {
     return import_checked(spool_directory, output, options);
   } catch (const Error& error) {

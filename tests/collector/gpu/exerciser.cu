@@ -4,7 +4,7 @@
 //   --changing      every third step launches one kernel more
 //   --threads       the second half of a step is launched by another thread
 //   --plain-us      prints the median step time on stdout ("median_us X")
-//   --end return|exit|_exit|kill|abort                  how the process ends (return)
+//   --end return|exit|_exit|kill|abort|segv             how the process ends (return)
 //   --reset         cudaDeviceReset before the end      --fork         forks a child that uses CUDA, before the loop
 //   --exit-in N     exit() in the middle of step N
 #include <cuda_runtime.h>
@@ -180,5 +180,6 @@ int main(int argc, char** argv) {
   if (end == "_exit") _exit(0);
   if (end == "kill") raise(SIGKILL);
   if (end == "abort") std::abort();
+  if (end == "segv") *static_cast<volatile int*>(nullptr) = 1;
   return 0;
 }

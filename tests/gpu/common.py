@@ -1,0 +1,160 @@
+"""What the checks on a GPU machine share: running a recording, reading a capture, printing a row a check."""
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+
+class Checks:
+    """Rows of name, pass or FAIL, and what was seen; printed as they come."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, name, passed, detail):
+        self.rows.append({"check": name, "passed": bool(passed), "detail": detail})
+        print(f"{name:<14} {'pass' if passed else 'FAIL'}  {detail}", flush=True)
+
+    def failed(self):
+        return [row for row in self.rows if not row["passed"]]
+
+    def finish(self, json_path, **more):
+        """Writes the rows, and exits 1 if any failed or there is none."""
+        if json_path:
+            with open(json_path, "w") as file:
+                json.dump({"rows": self.rows, **more}, file, indent=1)
+        sys.exit(1 if self.failed() or not self.rows else 0)
+
+
+class Run:
+    """A program that has ended: exit status (negative: by that signal), wall seconds, output."""
+
+    def __init__(self, status, seconds, out, err):
+        self.status, self.seconds, self.out, self.err = status, seconds, out, err
+
+    def said(self):
+        """What ridgeline itself had to say on stderr."""
+        return [line for line in self.err.splitlines() if re.match(r"ridgeline [a-z]+: ", line)]
+
+    def last_json(self):
+        for line in reversed(self.out.splitlines()):
+            if line.startswith("{"):
+                return json.loads(line)
+        return None
+
+    def tail(self):
+        lines = [line for line in (self.err or self.out).splitlines() if line.strip()]
+        return lines[-1][:200] if lines else "no output"
+
+
+class Started:
+    """A running program in a process group of its own, so that nothing of it outlives the check."""
+
+    def __init__(self, command, env=None, limits=None):
+        self.begin = time.monotonic()
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                        env={**os.environ, **(env or {})}, start_new_session=True, preexec_fn=limits)
+
+    def finish(self, timeout=240):
+        try:
+            out, err = self.process.communicate(timeout=timeout)
+            status = self.process.returncode
+        except subprocess.TimeoutExpired:
+            self.kill()
+            out, err = self.process.communicate()
+            status, err = 124, (err or "") + f"\nended by the check after {timeout} s"
+        return Run(status, time.monotonic() - self.begin, out or "", err or "")
+
+    def kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def run(command, env=None, timeout=240, limits=None):
+    return Started([str(part) for part in command], env, limits).finish(timeout)
+
+
+def children(pid):
+    """Processes that `pid` started and theirs, oldest first."""
+    found, queue = [], [pid]
+    while queue:
+        parent = queue.pop(0)
+        try:
+            tasks = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for task in tasks:
+            try:
+                with open(f"/proc/{parent}/task/{task}/children") as file:
+                    mine = [int(word) for word in file.read().split()]
+            except OSError:
+                continue
+            found += mine
+            queue += mine
+    return found
+
+
+def open_capture(path):
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    db.row_factory = sqlite3.Row
+    return db
+
+
+class Facts:
+    """What a capture says of itself, read with SQL and not through ridgeline."""
+
+    def __init__(self, path):
+        db = open_capture(path)
+        self.problem = None
+        check = db.execute("PRAGMA quick_check").fetchone()[0]
+        if check != "ok":
+            self.problem = f"SQLite finds it damaged: {check}"
+        self.run = dict(db.execute("SELECT * FROM run").fetchone())
+        self.steps = {}  # phase -> number of steps that are ok
+        for row in db.execute("SELECT phase, count(*) n FROM step WHERE status = 'ok' GROUP BY phase"):
+            self.steps[row["phase"]] = row["n"]
+        self.sources = {row[0] for row in db.execute("SELECT DISTINCT source FROM step")}
+        self.launches = db.execute("SELECT count(*) FROM launch").fetchone()[0]
+        self.processes = db.execute("SELECT count(*) FROM process").fetchone()[0]
+        self.completeness = [dict(row) for row in db.execute("SELECT * FROM completeness")]
+        self.tiers = {}
+        for row in db.execute("SELECT tier, status, reason FROM tier_status ORDER BY process_id"):
+            self.tiers.setdefault(row["tier"], (row["status"], row["reason"] or ""))
+        self.messages = [(row["severity"], row["text"]) for row in db.execute("SELECT severity, text FROM message")]
+        db.close()
+
+    def total(self, column):
+        return sum(row[column] for row in self.completeness)
+
+    def complete(self):
+        """Every launch that was seen has its record, with a time."""
+        return bool(self.completeness) and self.total("launches_seen") == self.total("kernel_records") and not any(
+            self.total(c) for c in ("dropped_records", "lost_spool_records", "zero_timestamps", "truncated_bytes"))
+
+    def counts(self):
+        text = f"launches {self.total('launches_seen')} seen, {self.total('kernel_records')} recorded"
+        if self.total("graph_kernel_records"):
+            text += f", {self.total('graph_kernel_records')} in {self.total('graph_launches')} graph launches"
+        return text
+
+    def step_text(self):
+        order = ("warmup", "timeline", "sample", "replay", "cold", "stalls", "flops", "after")
+        return ", ".join(f"{self.steps[p]} {p}" for p in order if p in self.steps) or "no steps"
+
+    def tier_text(self):
+        return ", ".join(f"{tier} {status}" for tier, (status, _) in self.tiers.items() if status != "not_requested")
+
+
+def kernel_base(name):
+    """Function name without return type, namespaces and arguments: every tool prints its own form."""
+    for unnamed in ("(anonymous namespace)::", "<unnamed>::"):
+        name = name.replace(unnamed, "")
+    return name.split("<")[0].split("(")[0].replace("void ", "").split("::")[-1].strip()
