@@ -1,5 +1,5 @@
-// ridgeline-spool-dump FILE… [--kernels] [--steps] [--values] [--strings]: what a spool holds, for
-// developers.
+// ridgeline-spool-dump FILE… [--kernels] [--steps] [--values] [--ranges] [--samples]: what a spool holds, for
+// developers. --samples prints every periodic sample (T1) as comma-separated values, one line each.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 using namespace ridgeline::spool;
 
 struct Options {
-  bool kernels = false, steps = false, values = false, ranges = false;
+  bool kernels = false, steps = false, values = false, ranges = false, samples = false;
 };
 
 struct Total {
@@ -46,6 +46,43 @@ const char* status_name(CounterStatus s) {
   }
   return "?";
 }
+
+const char* status_name(PmStatus s) {
+  switch (s) {
+    case PmStatus::kOk:
+      return "ok";
+    case PmStatus::kOverflow:
+      return "overflow";
+    case PmStatus::kFailed:
+      return "failed";
+  }
+  return "?";
+}
+
+// Samples of one window as they come by.
+struct Samples {
+  std::map<std::uint32_t, std::uint32_t> metric_by_position;
+  std::uint64_t count = 0;
+  std::int64_t first_ns = 0, last_ns = 0, longest_gap_ns = 0;
+  std::vector<double> sum;
+  std::vector<std::uint64_t> not_evaluated;
+
+  void add(const PmSampleRecord& sample, std::string_view bytes) {
+    std::vector<double> values(bytes.size() / sizeof(double));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(double));
+    if (count++ == 0)
+      first_ns = sample.start_ns;
+    else
+      longest_gap_ns = std::max(longest_gap_ns, sample.start_ns - last_ns);
+    last_ns = sample.end_ns;
+    if (sum.size() < values.size()) sum.resize(values.size()), not_evaluated.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (std::isfinite(values[i]))
+        sum[i] += values[i];
+      else
+        ++not_evaluated[i];
+  }
+};
 
 double median(std::vector<double> v) {
   if (v.empty()) return std::nan("");
@@ -75,6 +112,9 @@ int dump(const char* path, const Options& options) {
   std::vector<KernelRecord> kernels;
   std::vector<CounterValueRecord> values;
   std::map<std::string, Total> ranges;
+  std::map<std::uint32_t, Samples> windows;
+  std::map<std::uint32_t, std::uint64_t> stalls;  // samples by kernel
+  std::uint64_t source_lines = 0, graph_values = 0;
   reader->for_each([&](const RecordView& r) {
     ++by_type[static_cast<int>(r.type())];
     if (auto* f = r.as<KernelFunctionRecord>()) kernel_name[f->kernel_id] = f->name;
@@ -112,6 +152,39 @@ int dump(const char* path, const Options& options) {
       std::printf("  counters of step %u config %u: %s, launches %u, ranges %u %s\n", s->step_index,
                   s->config_id, status_name(s->status), s->launches_expected, s->ranges_received,
                   printable(reader->string_or(s->reason, ""), 300).c_str());
+    if (auto* w = r.as<PmWindowRecord>())
+      std::printf("  sampling window %u on device %u: %s, steps %u to %u, every %" PRId64
+                  " ns, %.3f ms, %" PRIu64 " samples, buffer %.0f MiB, set-up %.1f ms, decoding %.1f ms %s\n",
+                  w->window_id, w->device_id, status_name(w->status), w->first_step, w->last_step,
+                  w->interval_ns, static_cast<double>(w->stop_ns - w->start_ns) / 1e6, w->samples,
+                  static_cast<double>(w->hardware_buffer_bytes) / (1 << 20),
+                  static_cast<double>(w->setup_ns) / 1e6, static_cast<double>(w->decode_ns) / 1e6,
+                  printable(reader->string_or(w->reason, ""), 300).c_str());
+    if (auto* m = r.as<PmMetricRecord>())
+      windows[m->window_id].metric_by_position[m->position] = m->metric_id;
+    if (auto* m = r.as<PmSampleRecord>()) {
+      windows[m->window_id].add(*m, r.trailing_bytes());
+      if (options.samples) {
+        std::printf("sample,%u,%" PRId64 ",%" PRId64, m->window_id, m->start_ns, m->end_ns);
+        const std::string_view bytes = r.trailing_bytes();
+        for (std::size_t at = 0; at + sizeof(double) <= bytes.size(); at += sizeof(double)) {
+          double value = 0;
+          std::memcpy(&value, bytes.data() + at, sizeof value);
+          std::printf(",%.10g", value);
+        }
+        std::printf("\n");
+      }
+    }
+    if (auto* x = r.as<ReplayExclusionRecord>())
+      std::printf("  kernel %u is left out of replay: reason %u\n", x->kernel_id,
+                  static_cast<unsigned>(x->reason));
+    if (auto* w = r.as<RecordingWindowRecord>())
+      std::printf("  recording window %s at %" PRId64 ", cause %u\n",
+                  w->edge == WindowEdge::kOpen ? "opens" : "closes", w->time_ns,
+                  static_cast<unsigned>(w->cause));
+    if (auto* x = r.as<StallSampleRecord>()) stalls[x->kernel_id] += x->samples;
+    if (r.as<SourceLineRecord>() != nullptr) ++source_lines;
+    if (r.as<GraphCounterValueRecord>() != nullptr) ++graph_values;
     if (auto* c = r.as<CompletenessRecord>())
       std::printf("  completeness: launches %" PRIu64 " (graph %" PRIu64 ", failed %" PRIu64
                   ", captured %" PRIu64 ") kernels %" PRIu64 " (graph %" PRIu64 ", own %" PRIu64
@@ -135,6 +208,25 @@ int dump(const char* path, const Options& options) {
       t.total_ns += n->end_ns - n->start_ns;
     }
   });
+  for (const auto& [id, w] : windows) {
+    std::printf("  samples of window %u: %" PRIu64 " over %.3f ms, longest gap %" PRId64 " ns\n", id, w.count,
+                static_cast<double>(w.last_ns - w.first_ns) / 1e6, w.longest_gap_ns);
+    for (std::size_t i = 0; i < w.sum.size(); ++i) {
+      const auto metric = w.metric_by_position.find(static_cast<std::uint32_t>(i));
+      const std::uint64_t evaluated = w.count - w.not_evaluated[i];
+      std::printf("    %-70s mean %.6g, %" PRIu64 " not evaluated\n",
+                  metric == w.metric_by_position.end()
+                      ? "?"
+                      : printable(reader->string_or(metric_name[metric->second], "?"), 100).c_str(),
+                  evaluated == 0 ? std::nan("") : w.sum[i] / static_cast<double>(evaluated),
+                  w.not_evaluated[i]);
+    }
+  }
+  for (const auto& [kernel, samples] : stalls)
+    std::printf("  stalls of kernel %u %-50s %" PRIu64 " samples\n", kernel,
+                printable(reader->string_or(kernel_name[kernel], "?"), 50).c_str(), samples);
+  if (source_lines + graph_values > 0)
+    std::printf("  source lines %" PRIu64 ", counters of graphs %" PRIu64 "\n", source_lines, graph_values);
   std::printf("  records by type:");
   for (const auto& [type, count] : by_type) std::printf(" %d:%" PRIu64, type, count);
   std::printf("\n");
@@ -225,6 +317,8 @@ int main(int argc, char** argv) {
       options.values = true;
     else if (a == "--ranges")
       options.ranges = true;
+    else if (a == "--samples")
+      options.samples = true;
     else if (a.substr(0, 1) == "-") {
       std::fprintf(stderr, "unknown option %s\n", argv[i]);
       return 2;
@@ -232,7 +326,9 @@ int main(int argc, char** argv) {
       files.push_back(argv[i]);
   }
   if (files.empty()) {
-    std::fprintf(stderr, "usage: ridgeline-spool-dump [--kernels] [--values] [--steps] [--ranges] FILE...\n");
+    std::fprintf(
+        stderr,
+        "usage: ridgeline-spool-dump [--kernels] [--values] [--steps] [--ranges] [--samples] FILE...\n");
     return 2;
   }
   int worst = 0;
