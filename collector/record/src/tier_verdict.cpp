@@ -108,26 +108,27 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
       reason = one_line(reader.string_or(window.record->reason, "no reason given"));
       continue;
     }
-    if (window.samples == 0 || !step.gpu_start_ns || !step.gpu_end_ns) continue;
+    if (window.samples == 0 || !step.gpu_start_ns || step.kernel_end_ns == 0) continue;
     // What the clocks of kernels and samples may differ by, and a few intervals at each end.
     const std::int64_t slack =
         20'000 + 4 * (window.last_end_ns - window.first_start_ns) / std::max<std::int64_t>(window.samples, 1);
-    if (window.last_end_ns + slack >= *step.gpu_end_ns &&
+    if (window.last_end_ns + slack >= step.kernel_end_ns &&
         window.first_start_ns <= *step.gpu_start_ns + slack) {
       return;
     }
-    if (window.first_start_ns < *step.gpu_end_ns && window.last_end_ns > *step.gpu_start_ns) {
+    if (window.first_start_ns < step.kernel_end_ns && window.last_end_ns > *step.gpu_start_ns) {
       row.status = "interrupted";
       const bool overflow = window.record && window.record->status == spool::PmStatus::kOverflow;
       row.reason = fmt::format(
           "samples cover {:.0f} % of this step{}",
           100.0 *
-              static_cast<double>(std::min(window.last_end_ns, *step.gpu_end_ns) -
+              static_cast<double>(std::min(window.last_end_ns, step.kernel_end_ns) -
                                   std::max(window.first_start_ns, *step.gpu_start_ns)) /
-              static_cast<double>(std::max<std::int64_t>(*step.gpu_end_ns - *step.gpu_start_ns, 1)),
+              static_cast<double>(std::max<std::int64_t>(step.kernel_end_ns - *step.gpu_start_ns, 1)),
           overflow ? ": the sampling buffer was full" : "");
       return;
     }
+    reason = window.record ? "those of its window end before it or begin after it" : reason;
   }
   row.status = "failed";
   row.reason = "no samples: " + reason;
@@ -217,9 +218,9 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   };
 
   const SamplingOutcome& sampling = outcomes.sampling;
-  if (!plan.sampling_requested && sampling.ok == 0) {
+  if (!plan.sampling_requested && sampling.covered_ns == 0) {
     add("T1", "not_requested", "the schedule or the tiers leave in-situ sampling out");
-  } else if (sampling.ok == 0 || sampling.covered_ns == 0) {
+  } else if (sampling.covered_ns == 0) {
     const MessageText* no_permission = spool.message_about(spool::Topic::kSamplingRefused);
     if (no_permission != nullptr) {
       add("T1", "refused", no_permission->text);
