@@ -281,6 +281,72 @@ TEST_F(Sampled, samples_that_do_not_follow_the_kernels_are_doubted) {
   EXPECT_TRUE(warned("hardly follow the kernels"));
 }
 
+// Samples are of the device, whoever runs on it.
+TEST_F(Sampled, another_process_on_the_device_makes_values_those_of_both) {
+  FakeSpool spool(directory_.path());
+  fill(spool);
+  FakeSpool other(directory_.path(), 4243);
+  FakeSpool elsewhere(directory_.path(), 4244, 8);  // on another device
+  for (FakeSpool* each : {&other, &elsewhere}) {
+    const spool::LaunchRecord call = each->call();
+    each->put(call);
+    spool::KernelRecord kernel = each->kernel_of(call);
+    const std::size_t beside = each == &other ? 24 : 36;  // first launch of step 2, of step 3
+    kernel.start_ns = FakeSpool::kOrigin + window_.activities[beside].start_ns + 1000;
+    kernel.end_ns = kernel.start_ns + 30'000;
+    each->put(kernel);
+    each->completeness();
+    each->end();
+  }
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(DISTINCT step_index || ':' || ordinal_in_step) FROM "
+                   "v_launch_metric WHERE concurrent = 1"),
+            "2:0");
+}
+
+// A window of 250 ms at 5 us, as the default schedule takes of a step of 60 ms.
+TEST_F(Sampled, a_full_window_stays_small_on_disk) {
+  constexpr std::int64_t kSamples = 50'000;
+  constexpr std::uint32_t kMetrics = 11;
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "sample=4");
+  for (std::uint32_t m = 0; m < kMetrics; ++m) {
+    spool.metric(m + 1, m == 0 ? kActive : "metric_" + std::to_string(m) + (m % 2 == 1 ? ".sum" : ".pct"));
+    spool.pm_metric(1, m, m + 1);
+  }
+  const std::int64_t base = FakeSpool::kOrigin;
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    spool.advance(10'000 + s * 62'500'000ll - spool.now());
+    spool.begin_step(s, Phase::kSample);
+    for (std::int64_t k = 0; k < 400; ++k) {
+      const spool::LaunchRecord call = spool.call();
+      spool.put(call);
+      spool::KernelRecord kernel = spool.kernel_of(call);
+      kernel.start_ns = base + s * 62'500'000ll + 50'000 + k * 150'000;
+      kernel.end_ns = kernel.start_ns + (k % 4 == 0 ? 8000 : 140'000);
+      spool.put(kernel);
+    }
+    spool.end_step(false);
+  }
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> u(0, 1);
+  for (std::int64_t i = 0; i < kSamples; ++i) {
+    std::vector<double> row;
+    for (std::uint32_t m = 0; m < kMetrics; ++m)
+      row.push_back(m % 2 == 1 ? std::round(2e7 * u(random)) : 100 * u(random));
+    row[0] = (i * 5000 - 50'000) % 150'000 < 140'000 ? 99.5 : 1;
+    spool.pm_sample(1, base + i * 5000, base + (i + 1) * 5000, row);
+  }
+  spool.pm_window(1, 0, 3, PmStatus::kOk);
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(t1(capture), "ok");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM pm_sample"), std::to_string(kSamples * kMetrics));
+  EXPECT_LT(fs::file_size(output_), 20'000'000u);
+}
+
 TEST(PmMeaning, is_told_by_the_name) {
   EXPECT_EQ(pm_meaning(kRead), PmMeaning::amount);
   EXPECT_EQ(pm_meaning(kTensor), PmMeaning::mean);

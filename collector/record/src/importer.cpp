@@ -218,10 +218,17 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
       writer.add(store::Message{.time_ns = std::nullopt, .severity = "warning", .text = warning});
     }
     CaptureDevices devices(writer);
+    std::vector<PmPeer> peers;
+    for (const OpenSpool& each : spools) peers.push_back({&each.reader, each.scanned.devices});
     for (OpenSpool& each : spools) {
-      ProcessImport process{writer, devices, each.reader, each.scanned, manifest, tell, tell};
+      const std::uint64_t size = each.reader.diagnosis().file_bytes;
+      const auto tell_pass = [&](std::uint64_t passes_before) -> OffsetProgress {
+        return [&tell, before = passes_before * size](std::uint64_t offset) { tell(before + offset); };
+      };
+      ProcessImport process{writer, devices, each.reader,  each.scanned, manifest,
+                            peers,  tell,    tell_pass(1), tell_pass(2)};
       import_process(process, summary);
-      progress.pass_done(each.reader.diagnosis().file_bytes * 2);
+      progress.pass_done(3 * size);
       each.scanned = {};
     }
     devices.write_peaks();

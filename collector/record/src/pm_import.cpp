@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t kMarginNs = 2 * kLargestShiftNs;
 constexpr double kMostUnevaluated = 0.1;  // of a column; above, it is left out
 constexpr double kPoorCorrelation = 0.3;
+constexpr std::uint32_t kForeign = UINT32_MAX - 1;  // kind of another process's work
 
 constexpr std::string_view kSmActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 
@@ -95,6 +96,30 @@ void PmImport::add_copy(std::uint32_t device_id, std::int64_t start_ns, std::int
                   .family = family,
                   .launch_id = 0,
                   .kernel = false});
+}
+
+void PmImport::add_peer(const PmPeer& peer) {
+  std::map<std::uint32_t, std::uint32_t> ours;  // ordinals by the peer's
+  for (const auto& [theirs, device] : peer.devices) {
+    for (const auto& [ordinal, own] : spool_.devices) {
+      if (std::memcmp(own.uuid, device.uuid, sizeof own.uuid) == 0) ours[theirs] = ordinal;
+    }
+  }
+  const bool sampled = std::any_of(spool_.pm_windows.begin(), spool_.pm_windows.end(),
+                                   [](const auto& window) { return window.second.samples > 0; });
+  if (ours.empty() || !sampled) return;
+  const auto add = [&](std::uint32_t device, std::int64_t start_ns, std::int64_t end_ns) {
+    const auto own = ours.find(device);
+    if (own == ours.end()) return;
+    add_copy(own->second, start_ns, end_ns, kForeign, next_position_);  // like nothing else
+  };
+  visit_records(*peer.reader, {}, [&](const spool::RecordView& view) {
+    if (const auto* kernel = view.as<spool::KernelRecord>()) {
+      add(kernel->device_id, kernel->start_ns, kernel->end_ns);
+    } else if (const auto* copy = view.as<spool::MemcpyRecord>()) {
+      add(copy->device_id, copy->start_ns, copy->end_ns);
+    }
+  });
 }
 
 void PmImport::write(const Target& target, SamplingOutcome& outcome, const OffsetProgress& progress) {

@@ -1,8 +1,8 @@
 // pm_import.h: windows of periodic samples (T1) from a spool into a capture: samples, what each launch of the
 // sampled steps did, coverage.
 //
-// Order: 1. add_kernel() and add_copy() for all of the process  2. write(). One pass over the spool; memory
-// grows with one window: its samples and what ran during it.
+// Order: 1. add_kernel() and add_copy() for all of the process, add_peer() for the others  2. write(). One
+// pass over the spool; memory grows with one window: its samples and what ran during it.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,12 @@ enum class PmMeaning {
 };
 [[nodiscard]] PmMeaning pm_meaning(std::string_view metric);
 
+// Another process of the recording: what it ran on the same device is in the samples too.
+struct PmPeer {
+  const spool::Reader* reader = nullptr;
+  std::map<std::uint32_t, spool::DeviceRecord> devices;  // by its CUDA ordinal
+};
+
 class PmImport {
  public:
   struct Target {
@@ -48,6 +54,9 @@ class PmImport {
   // A copy or set; `kind` tells apart what is not alike.
   void add_copy(std::uint32_t device_id, std::int64_t start_ns, std::int64_t end_ns, std::uint32_t kind,
                 std::int64_t bytes);
+
+  // Reads the peer's spool if a window and a device are shared.
+  void add_peer(const PmPeer& peer);
 
   // Writes windows, samples, values and coverage; adds kernel time and covered time to the outcome.
   void write(const Target& target, SamplingOutcome& outcome, const OffsetProgress& progress);

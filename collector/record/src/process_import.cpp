@@ -6,7 +6,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "pm_import.h"
 #include "text.h"
 #include "tier_verdict.h"
 
@@ -519,7 +518,10 @@ class Rows {
                                   .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
                                   .warn = [this](std::string text) { say("warning", std::move(text)); },
                                   .row_written = [this] { row_written(); }};
-    samples_.write(target, outcomes_.sampling, in_.progress_counters);
+    for (const PmPeer& peer : in_.peers) {
+      if (peer.reader != &reader_) samples_.add_peer(peer);
+    }
+    samples_.write(target, outcomes_.sampling, in_.progress_samples);
   }
 
   void write_verdicts() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "manifest.h"
+#include "pm_import.h"
 #include "ridgeline/record/importer.h"
 #include "ridgeline/spool/reader.h"
 #include "ridgeline/store/capture_writer.h"
@@ -46,12 +47,14 @@ struct ProcessImport {
   const spool::Reader& reader;
   ScannedSpool& spool;
   const std::optional<LaunchManifest>& manifest;
+  const std::vector<PmPeer>& peers;        // the recording's processes, this one among them
   const OffsetProgress progress_rows;      // pass of launches, copies and ranges
   const OffsetProgress progress_counters;  // pass of counter values
+  const OffsetProgress progress_samples;   // pass of periodic samples
 };
 
-// Passes over the spool expected of scan and import together.
-inline constexpr int kPassesASpool = 5;
+// Passes over the spool expected of scan and import together; one more if there are periodic samples.
+inline constexpr int kPassesASpool = 6;
 
 // Writes the rows and adds to the summary. Checkpoints as it goes.
 void import_process(ProcessImport& import, ImportSummary& summary);
