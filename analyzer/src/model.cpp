@@ -56,6 +56,10 @@ Model load_model(const store::Capture& capture) {
   model.messages = capture.messages();
   model.nvtx_ranges = capture.nvtx_ranges();
   model.annotations = capture.annotations();
+  model.pm_windows = capture.pm_windows();
+  model.tier_coverage = capture.tier_coverage();
+  model.replay_exclusions = capture.replay_exclusions();
+  model.recording_windows = capture.recording_windows();
   model.strings = capture.strings();
   require_sums_fit(model);
   model.index();

@@ -11,7 +11,9 @@ namespace ridgeline::analyzer {
 namespace {
 
 constexpr std::string_view kDramBytesPerS = "dram_bytes_per_s";
+constexpr std::string_view kL2BytesPerS = "l2_bytes_per_s";
 constexpr std::string_view kDramPeakMetric = "dram__bytes.sum.peak_sustained_elapsed.per_second";
+constexpr std::string_view kL2PeakMetric = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
 
 std::string value_text(std::string_view quantity, double value) {
   if (quantity.ends_with("bytes_per_s")) return number(value / 1e12, 2) + " TB/s";
@@ -37,18 +39,20 @@ std::optional<Peak> stored_peak(const Model& model, store::Id device_id, std::st
       return make_peak(quantity, row.value, source, row.detail.value_or(""));
     }
   }
-  if (quantity != kDramBytesPerS) return std::nullopt;
-  if (source == PeakSource::counter) {
+  const std::string_view peak_metric = quantity == kDramBytesPerS ? kDramPeakMetric
+                                       : quantity == kL2BytesPerS ? kL2PeakMetric
+                                                                  : std::string_view();
+  if (source == PeakSource::counter && !peak_metric.empty()) {
     std::vector<double> values;
     for (const store::Launch& launch : model.launches) {
       if (launch.device_id != device_id) continue;
-      if (const auto value = model.metric(launch.id, kDramPeakMetric, "T2"); value && *value > 0) {
+      if (const auto value = model.metric(launch.id, peak_metric, "T2"); value && *value > 0) {
         values.push_back(*value);
       }
     }
-    if (!values.empty()) return make_peak(quantity, median(values), source, kDramPeakMetric);
+    if (!values.empty()) return make_peak(quantity, median(values), source, peak_metric);
   }
-  if (source == PeakSource::clock) {
+  if (source == PeakSource::clock && quantity == kDramBytesPerS) {
     const store::Device* device = model.device(device_id);
     if (device != nullptr && device->memory_bus_bits && device->max_memory_clock_hz &&
         *device->memory_bus_bits > 0 && *device->max_memory_clock_hz > 0) {

@@ -32,7 +32,9 @@ class Assessor {
     completeness();
     tiers();
     coverage();
+    reach();
     disagreements();
+    compare_tiers();
     clocks();
     messages();
     add_all(steps_.findings);
@@ -149,6 +151,105 @@ class Assessor {
       find(Severity::info, "missing." + std::string(to_string(reason)),
            count(entry.first, "launch", "launches") + " without utilisation, the longest " +
                time_text(static_cast<double>(entry.second->duration_ns)) + ": " + entry.second->reason);
+    }
+  }
+
+  void reach() {
+    const auto add = [&](const char* tier, bool recorded, const TierUtilisation LaunchUtilisation::*part) {
+      if (!recorded) return;
+      TierReach row;
+      row.tier = tier;
+      double time = 0, dram = 0, compute = 0, with_error = 0, errors = 0;
+      for (const LaunchUtilisation& launch : utilisation_.launches) {
+        const auto t = static_cast<double>(launch.duration_ns);
+        const TierUtilisation& said = launch.*part;
+        time += t;
+        if (said.compute_utilisation) compute += t;
+        if (!said.dram_utilisation) continue;
+        ++row.launches;
+        if (said.dram_utilisation->error) {
+          with_error += t;
+          errors += t * *said.dram_utilisation->error;
+          dram += t;
+        } else if (row.tier != "T1") {
+          dram += t;  // a counter needs no error to be a value
+        }
+      }
+      if (time > 0) {
+        row.dram_coverage = dram / time;
+        row.compute_coverage = compute / time;
+      }
+      if (with_error > 0) row.dram_mean_error = errors / with_error;
+      quality_.reach.push_back(std::move(row));
+    };
+    add("T1", !utilisation_.sample_steps.empty(), &LaunchUtilisation::t1);
+    add("T2", !utilisation_.replay_steps.empty(), &LaunchUtilisation::t2);
+    add("T3", !utilisation_.cold_steps.empty(), &LaunchUtilisation::cold);
+  }
+
+  // Two instruments on one quantity: what one says of a kernel, the other must say too.
+  void compare_tiers() {
+    quality_.comparison_limit = options_.tier_difference_ratio;
+    quality_.comparison_floor_ns = options_.tier_difference_floor_ns;
+    struct Sum {
+      std::int64_t calls = 0;
+      double time_ns = 0;
+      double t1 = 0, t2 = 0;
+      double t1_variance = 0, t2_variance = 0;
+      bool t1_error = true, t2_error = true;
+      std::int64_t t1_samples = 0, t2_samples = 0;
+    };
+    std::map<store::Id, Sum> kernels;
+    for (const LaunchUtilisation& launch : utilisation_.launches) {
+      const auto& t1 = launch.t1.dram_utilisation;
+      const auto& t2 = launch.t2.dram_utilisation;
+      if (!t1 || !t2 || launch.duration_ns <= 0) continue;
+      Sum& sum = kernels[launch.kernel_id];
+      const auto t = static_cast<double>(launch.duration_ns);
+      ++sum.calls;
+      sum.time_ns += t;
+      sum.t1 += t * t1->value;
+      sum.t2 += t * t2->value;
+      sum.t1_error = sum.t1_error && t1->error.has_value();
+      sum.t2_error = sum.t2_error && t2->error.has_value();
+      sum.t1_variance += std::pow(t * t1->error.value_or(0), 2);
+      sum.t2_variance += std::pow(t * t2->error.value_or(0), 2);
+      sum.t1_samples += t1->sample_count;
+      sum.t2_samples += t2->sample_count;
+    }
+    for (const auto& [id, sum] : kernels) {
+      TierComparison row;
+      row.calls = sum.calls;
+      row.mean_ns = sum.time_ns / static_cast<double>(sum.calls);
+      if (row.mean_ns < static_cast<double>(options_.tier_difference_floor_ns)) continue;
+      const store::Kernel* kernel = model_.kernel(id);
+      row.kernel = kernel == nullptr ? "?" : kernel->demangled_name;
+      const auto measured = [&](double value, double variance, bool known, std::int64_t samples,
+                                const char* tier) {
+        Measured out{.value = value / sum.time_ns, .error = {}, .sample_count = samples, .tier = tier};
+        if (known) out.error = std::sqrt(variance) / sum.time_ns;
+        return out;
+      };
+      row.t1 = measured(sum.t1, sum.t1_variance, sum.t1_error, sum.t1_samples, "T1");
+      row.t2 = measured(sum.t2, sum.t2_variance, sum.t2_error, sum.t2_samples, "T2");
+      row.difference = tier_difference(row.t1, row.t2);
+      row.flagged = std::fabs(row.difference.value) > options_.tier_difference_ratio;
+      quality_.comparisons.push_back(std::move(row));
+    }
+    std::stable_sort(quality_.comparisons.begin(), quality_.comparisons.end(),
+                     [](const TierComparison& a, const TierComparison& b) {
+                       return std::fabs(a.difference.value) > std::fabs(b.difference.value);
+                     });
+    const auto with_error = [](const Measured& value) {
+      return percent(value.value) + (value.error ? " ± " + number(*value.error * 100, 1) : "");
+    };
+    for (const TierComparison& row : quality_.comparisons) {
+      if (!row.flagged) continue;
+      find(Severity::warning, "t1.disagreement",
+           short_name(row.kernel) + ": DRAM utilisation " + with_error(row.t1) +
+               " by in-situ samples (T1) against " + with_error(row.t2) + " by counters (T2), " +
+               (row.difference.value > 0 ? "+" : "−") + number(std::fabs(row.difference.value) * 100, 1) +
+               " points over " + count(row.calls, "launch", "launches") + " of " + time_text(row.mean_ns));
     }
   }
 

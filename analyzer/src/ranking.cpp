@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "text.h"
 
@@ -46,6 +47,13 @@ double saving(double time_ns, double ratio, double target) {
   return ratio < target ? time_ns * (1.0 - ratio / target) : 0.0;
 }
 
+// "T2", "T1,T2"; "" without any.
+std::string tiers_text(const std::set<std::string>& tiers) {
+  std::string text;
+  for (const std::string& tier : tiers) text += (text.empty() ? "" : ",") + tier;
+  return text;
+}
+
 // Σ t·u ÷ Σ t with the errors taken as independent; an unknown error makes the whole unknown.
 class WeightedMean {
  public:
@@ -53,7 +61,7 @@ class WeightedMean {
     weight_ += weight;
     sum_ += weight * value.value;
     samples_ = samples_ == 0 ? value.sample_count : std::min(samples_, value.sample_count);
-    tier_ = value.tier;
+    tiers_.insert(value.tier);
     if (value.error) {
       variance_ += weight * *value.error * weight * *value.error;
     } else {
@@ -65,7 +73,7 @@ class WeightedMean {
     Measured mean;
     mean.value = sum_ / weight_;
     mean.sample_count = samples_;
-    mean.tier = tier_;
+    mean.tier = tiers_text(tiers_);
     if (known_error_) mean.error = std::sqrt(variance_) / weight_;
     return mean;
   }
@@ -76,7 +84,7 @@ class WeightedMean {
   double variance_ = 0;
   bool known_error_ = true;
   std::int64_t samples_ = 0;
-  std::string tier_;
+  std::set<std::string> tiers_;
 };
 
 template <typename Key>
@@ -143,13 +151,66 @@ void count_status(const LaunchUtilisation& item, RankRow& row) {
   }
 }
 
+void add_up(std::optional<double>& sum, const std::optional<Measured>& value) {
+  if (value) sum = sum.value_or(0) + value->value;
+}
+
+// What each tier says about the launches of a row, side by side.
+class TierSums {
+ public:
+  void add(const LaunchUtilisation& item, RankRow& row) {
+    const auto time = static_cast<double>(item.duration_ns);
+    const auto weigh = [&](WeightedMean& mean, const std::optional<Measured>& value) {
+      if (value) mean.add(*value, time);
+    };
+    weigh(dram_t1_, item.t1.dram_utilisation);
+    weigh(dram_t2_, item.t2.dram_utilisation);
+    weigh(compute_t1_, item.t1.compute_utilisation);
+    weigh(compute_t2_, item.t2.compute_utilisation);
+    weigh(l2_, item.l2_utilisation);
+    weigh(l2_hits_, item.l2_hit_ratio);
+    weigh(l1_hits_, item.l1_hit_ratio);
+    weigh(occupancy_, item.occupancy_ratio);
+    if (item.t1.dram_utilisation) row.t1_time_ns += item.duration_ns;
+    if (item.t2.dram_utilisation) row.t2_time_ns += item.duration_ns;
+    if (item.t1.dram_utilisation && item.t2.dram_utilisation)
+      difference_.add(tier_difference(*item.t1.dram_utilisation, *item.t2.dram_utilisation), time);
+    add_up(row.l2_bytes, item.l2_bytes);
+    add_up(row.l1_bytes, item.l1_bytes);
+    if (!item.cold.dram_utilisation || !item.cold.duration) return;
+    cold_.add(*item.cold.dram_utilisation, item.cold.duration->value);
+    add_up(row.cold_time_ns, item.cold.duration);
+    row.cold_in_situ_time_ns = row.cold_in_situ_time_ns.value_or(0) + time;
+    add_up(row.cold_dram_bytes, item.cold.dram_bytes);
+    add_up(row.cold_in_situ_dram_bytes, item.dram_bytes);
+  }
+
+  void finish(RankRow& row) const {
+    row.dram_t1 = dram_t1_.result();
+    row.dram_t2 = dram_t2_.result();
+    row.compute_t1 = compute_t1_.result();
+    row.compute_t2 = compute_t2_.result();
+    row.dram_difference = difference_.result();
+    row.l2 = l2_.result();
+    row.l2_hit_ratio = l2_hits_.result();
+    row.l1_hit_ratio = l1_hits_.result();
+    row.occupancy = occupancy_.result();
+    row.cold_dram = cold_.result();
+  }
+
+ private:
+  WeightedMean dram_t1_, dram_t2_, compute_t1_, compute_t2_, difference_;
+  WeightedMean l2_, l2_hits_, l1_hits_, occupancy_, cold_;
+};
+
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
                  std::vector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns) {
   RankRow row;
   row.key = key;
   row.launches = std::move(launches);
-  row.tier = "T0";
   WeightedMean dram, compute;
+  TierSums tier_sums;
+  std::set<std::string> tiers;
   double limiter_sum = 0;
   double error_squares = 0;
   bool error_known = true;
@@ -174,14 +235,17 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
       const store::Kernel* kernel = model.kernel(launch.kernel_id);
       row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
     }
-    if (item.dram_bytes) row.dram_bytes = row.dram_bytes.value_or(0) + item.dram_bytes->value;
-    if (item.tensor_ops) row.tensor_ops = row.tensor_ops.value_or(0) + item.tensor_ops->value;
+    add_up(row.dram_bytes, item.dram_bytes);
+    add_up(row.tensor_ops, item.tensor_ops);
+    tier_sums.add(item, row);
+    for (const auto* shown : {&item.dram_utilisation, &item.compute_utilisation}) {
+      if (*shown) tiers.insert((*shown)->tier);
+    }
     if (item.dram_utilisation) dram.add(*item.dram_utilisation, time);
     if (item.compute_utilisation) {
       compute.add(*item.compute_utilisation, time);
       pipes[item.compute_pipe] += item.duration_ns;
     }
-    if (item.dram_utilisation || item.compute_utilisation) row.tier = "T2";
     if (item.replay_duration && item.duration_ns > 0) {
       replay_ns += item.replay_duration->value;
       replayed_timeline_ns += time;
@@ -207,6 +271,8 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
       reasons[item.reason] += item.duration_ns;
     }
   }
+  tier_sums.finish(row);
+  row.tier = tiers.empty() ? "T0" : tiers_text(tiers);
   row.dram = dram.result();
   row.compute = compute.result();
   if (row.measured_time_ns > 0) row.limiter = limiter_sum / static_cast<double>(row.measured_time_ns);

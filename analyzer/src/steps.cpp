@@ -57,6 +57,7 @@ StepSummary summarise(const Model& model, StepIndex index) {
   summary.phase = item.step.phase;
   summary.status = item.step.status;
   summary.reason = item.step.reason.value_or("");
+  summary.source = item.step.source;
   if (item.step.configuration_id) {
     const auto found = model.configurations.find(*item.step.configuration_id);
     if (found != model.configurations.end()) summary.configuration = found->second.name;
@@ -277,8 +278,9 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   }
   analysis.steps = summarise_steps(model);
 
-  static constexpr std::array<std::string_view, 5> kPhases = {"timeline", "sample", "after", "warmup",
-                                                              "replay"};
+  // The less a phase disturbs its steps, the earlier.
+  static constexpr std::array<std::string_view, 8> kPhases = {"timeline", "sample", "after", "warmup",
+                                                              "stalls",   "replay", "cold",  "flops"};
   Pool pool;
   std::string_view phase;
   for (const std::string_view candidate : kPhases) {
@@ -324,12 +326,19 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   for (const StepSummary* step : pool) analysis.representative.peers.push_back(step->index);
 
   if (!pool.empty() && phase != "timeline") {
-    analysis.findings.push_back(
-        {Severity::warning, "steps.no_timeline",
-         "no timeline step is usable: " + std::string(phase) + " steps stand in" +
-             (phase == "replay" ? ", whose gaps are the profiler's, not the program's" : "")});
+    analysis.findings.push_back({Severity::warning, "steps.no_timeline",
+                                 "no timeline step is usable: " + std::string(phase) + " steps stand in" +
+                                     (phase == "replay" || phase == "cold" || phase == "flops"
+                                          ? ", whose gaps are the profiler's, not the program's"
+                                          : "")});
   }
-  if (!pool.empty() && pool.size() < 3) {
+  const bool window = !analysis.representative.whole_recording &&
+                      model.steps[analysis.representative.summary.index].step.source == "window";
+  if (window) {
+    analysis.findings.push_back({Severity::warning, "steps.window",
+                                 "no steps were found: the recording window is taken as one; mark steps with "
+                                 "an NVTX range (record --step-range NAME)"});
+  } else if (!pool.empty() && pool.size() < 3) {
     analysis.findings.push_back({Severity::info, "steps.few",
                                  "the median is of " +
                                      count(static_cast<std::int64_t>(pool.size()), "step", "steps") +

@@ -4,111 +4,96 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "statistics.h"
 #include "text.h"
+#include "tier_values.h"
 #include "timeline_clock.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
+constexpr std::string_view kT1 = "T1";
 constexpr std::string_view kT2 = "T2";
-constexpr std::string_view kDurationMetric = "gpu__time_duration.sum";
-constexpr std::string_view kDramRead = "dram__bytes_read.sum";
-constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
-constexpr std::string_view kDramBoth = "dram__bytes.sum";
-constexpr std::string_view kCycles = "gpc__cycles_elapsed.max";
+constexpr std::string_view kT3 = "T3";
 
 struct OperationMetric {
   std::string_view metric;
   std::string_view peak_quantity;
+  // Counts one kind of instruction: stands for its data type on chips that do not count the type as a whole,
+  // and counts only there.
+  bool by_instruction = false;
 };
-// Leaves of the metric tree only: a parent counts its children's operations again. The hgmma name stands for
-// the FP16 leaves on chips whose counters are not split by destination type, and counts only without them.
+// Leaves of the metric tree only: a parent counts its children's operations again.
 constexpr OperationMetric kOperationMetrics[] = {
     {"sm__ops_path_tensor_src_bf16_dst_fp32.sum", "bf16_flops_per_s"},
     {"sm__ops_path_tensor_src_fp16_dst_fp32.sum", "fp16_flops_per_s"},
     {"sm__ops_path_tensor_src_fp16_dst_fp16.sum", "fp16_flops_per_s"},
-    {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", "fp16_flops_per_s"},
+    {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", "fp16_flops_per_s", true},
+    {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum", "fp16_flops_per_s", true},
+    {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16.sum", "fp16_flops_per_s", true},
     {"sm__ops_path_tensor_src_tf32_dst_fp32.sum", "tf32_flops_per_s"},
     {"sm__ops_path_tensor_src_fp8.sum", "fp8_flops_per_s"},
+    {"sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum", "fp8_flops_per_s"},
     {"sm__ops_path_tensor_src_int8.sum", "int8_ops_per_s"},
+    {"sm__ops_path_tensor_op_igmma_src_int8.sum", "int8_ops_per_s", true},
+    {"sm__ops_path_tensor_op_imma_src_int8_sparsity_off.sum", "int8_ops_per_s", true},
     {"sm__ops_path_tensor_src_fp64.sum", "fp64_tensor_flops_per_s"},
 };
-constexpr std::string_view kHgmmaFp16 = "sm__ops_path_tensor_op_hgmma_src_fp16.sum";
-
-using OrdinalMap = std::unordered_map<std::int64_t, LaunchIndex>;
-
-OrdinalMap by_ordinal(const Model& model, const std::vector<LaunchIndex>& launches) {
-  OrdinalMap map;
-  for (const LaunchIndex index : launches) {
-    if (const auto ordinal = model.launches[index].ordinal_in_step) map.emplace(*ordinal, index);
-  }
-  return map;
-}
-
-bool same_launch(const store::Launch& a, const store::Launch& b) {
-  return a.kernel_id == b.kernel_id && a.grid == b.grid;
-}
 
 // What the replay steps say about one launch: a value a step.
 struct ReplayValues {
-  std::map<std::string_view, std::vector<double>> values;
+  ValuesByMetric values;
   // Pipe metrics × that step's duration: ns of the pipe at its full rate.
-  std::map<std::string_view, std::vector<double>> pipe_ns;
+  ValuesByMetric pipe_ns;
   std::vector<double> dram_bytes;
+  std::vector<double> duration_ns;
   std::vector<double> clock_hz;
-  int replayed = 0;
   int mismatched = 0;
   std::string mismatch;  // the first
+
+  explicit ReplayValues(const TierRows& rows) : mismatched(rows.mismatched), mismatch(rows.mismatch) {
+    for (const TierRow& row : rows.rows) add(row);
+    replayed = !rows.rows.empty();
+  }
+  bool replayed = false;
+
+ private:
+  void add(const TierRow& row) {
+    for (const auto& [name, value] : row.values) values[name].push_back(value.value);
+    if (const auto bytes = row.dram_bytes()) dram_bytes.push_back(*bytes);
+    using namespace metric_name;
+    const auto duration = row.duration_ns();
+    if (!duration) return;
+    duration_ns.push_back(*duration);
+    for (const PipeMetric& pipe : known_pipe_metrics()) {
+      if (const auto value = row.value(pipe.metric))
+        pipe_ns[pipe.metric].push_back(*value / 100.0 * *duration);
+    }
+    if (const auto cycles = row.value(kCycles)) clock_hz.push_back(*cycles / *duration * 1e9);
+  }
 };
 
-void read_replayed_launch(const Model& model, const store::Launch& launch, ReplayValues& into) {
-  std::map<std::string_view, double> row;
-  for (const MetricValue& value : model.metrics_of(launch.id)) {
-    if (value.tier == kT2 && std::isfinite(value.value)) row[value.name] = value.value;
-  }
-  if (row.empty()) return;
-  ++into.replayed;
-  for (const auto& [name, value] : row) into.values[name].push_back(value);
-  const auto find = [&](std::string_view name) -> std::optional<double> {
-    const auto found = row.find(name);
-    return found == row.end() ? std::nullopt : std::optional(found->second);
-  };
-  if (const auto read = find(kDramRead), written = find(kDramWrite); read && written) {
-    into.dram_bytes.push_back(*read + *written);
-  } else if (const auto both = find(kDramBoth)) {
-    into.dram_bytes.push_back(*both);
-  }
-  std::optional<double> duration = find(kDurationMetric);
-  if (!duration && has_time(launch)) duration = static_cast<double>(duration_ns(launch));
-  if (!duration || *duration <= 0) return;
-  for (const PipeMetric& pipe : known_pipe_metrics()) {
-    if (const auto value = find(pipe.metric)) into.pipe_ns[pipe.metric].push_back(*value / 100.0 * *duration);
-  }
-  if (const auto cycles = find(kCycles)) into.clock_hz.push_back(*cycles / *duration * 1e9);
-}
-
 std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric) {
-  const auto found = values.values.find(metric);
-  return found == values.values.end() ? std::nullopt : measured_mean(found->second, kT2);
+  return mean_of(values.values, metric, kT2);
 }
 
 struct Operations {
   std::string_view peak_quantity;
   Measured count;
+  bool by_instruction = false;
 };
 
 std::vector<Operations> operations_of(const ReplayValues& values) {
   std::vector<Operations> found;
   for (const OperationMetric& type : kOperationMetrics) {
     const bool counted = std::any_of(found.begin(), found.end(), [&](const Operations& o) {
-      return o.peak_quantity == type.peak_quantity;
+      return o.peak_quantity == type.peak_quantity && !o.by_instruction;
     });
-    if (type.metric == kHgmmaFp16 && counted) continue;
-    if (auto count = value_of(values, type.metric)) found.push_back({type.peak_quantity, std::move(*count)});
+    if (type.by_instruction && counted) continue;
+    if (auto count = value_of(values, type.metric))
+      found.push_back({type.peak_quantity, std::move(*count), type.by_instruction});
   }
   return found;
 }
@@ -130,63 +115,51 @@ Measured ratio_of(const Measured& quantity, double duration_ns, std::optional<do
 class Analyzer {
  public:
   Analyzer(const Model& model, const StepAnalysis& steps, const UtilisationOptions& options)
-      : model_(model), steps_(steps), options_(options) {}
+      : model_(model),
+        steps_(steps),
+        options_(options),
+        replay_(model, steps, "replay", kT2),
+        sample_(model, steps, "sample", kT1),
+        cold_(model, steps, "cold", kT3) {}
 
   UtilisationAnalysis run() {
-    collect_steps();
+    result_.replay_steps = replay_.steps();
+    for (StepIndex i = 0; i < model_.steps.size(); ++i) step_of_.emplace(model_.steps[i].step.id, i);
+    for (const StepIndex peer : steps_.representative.peers) {
+      peers_.push_back(by_ordinal(model_, model_.steps[peer].launches));
+    }
+    for (const store::ReplayExclusion& row : model_.replay_exclusions) {
+      if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = row.reason;
+    }
     for (std::size_t i = 0; i < steps_.representative.launches.size(); ++i) {
       result_.launches.push_back(analyze(steps_.representative.launches[i], static_cast<std::int64_t>(i)));
     }
     result_.pipes.assign(pipes_.begin(), pipes_.end());
+    result_.sample_steps.assign(sample_steps_.begin(), sample_steps_.end());
+    result_.cold_steps.assign(cold_steps_.begin(), cold_steps_.end());
     report();
     return std::move(result_);
   }
 
  private:
-  void collect_steps() {
-    for (const StepSummary& step : steps_.steps) {
-      if (step.process_id != steps_.process_id || step.phase != "replay") continue;
-      ++replay_steps_seen_;
-      if (step.status != "ok") {
-        if (unusable_.empty()) unusable_ = step.status + (step.reason.empty() ? "" : ": " + step.reason);
-        continue;
-      }
-      result_.replay_steps.push_back(step.index);
-      replay_.push_back(by_ordinal(model_, model_.steps[step.index].launches));
-    }
-    for (const StepIndex peer : steps_.representative.peers) {
-      peers_.push_back(by_ordinal(model_, model_.steps[peer].launches));
-    }
-  }
+  // Steps can be joined: there are some, and the representative is one of them.
+  bool joins() const { return !steps_.representative.whole_recording; }
 
-  ReplayValues replay_values(const store::Launch& launch) const {
-    ReplayValues values;
-    if (steps_.representative.whole_recording || !launch.ordinal_in_step) return values;
-    for (std::size_t i = 0; i < replay_.size(); ++i) {
-      const auto found = replay_[i].find(*launch.ordinal_in_step);
-      if (found == replay_[i].end()) continue;
-      const store::Launch& replayed = model_.launches[found->second];
-      if (same_launch(launch, replayed)) {
-        read_replayed_launch(model_, replayed, values);
-        continue;
-      }
-      ++values.mismatched;
-      if (values.mismatch.empty()) {
-        values.mismatch =
-            "replay step " + std::to_string(model_.steps[result_.replay_steps[i]].step.step_index) +
-            " launched " +
-            (launch.kernel_id == replayed.kernel_id ? std::string("it with another grid")
-                                                    : short_name(model_.kernel_name(replayed))) +
-            " at this place";
+  TierRows rows_of(const TierSteps& tier, const store::Launch& launch, std::set<StepIndex>* used = nullptr) {
+    TierRows found = joins() ? tier.rows(launch) : TierRows{};
+    if (used != nullptr) {
+      for (const TierRow& row : found.rows) {
+        if (const auto step = step_of_.find(row.launch->step_id.value_or(0)); step != step_of_.end())
+          used->insert(step->second);
       }
     }
-    return values;
+    return found;
   }
 
   std::optional<double> deviation(const store::Launch& launch) const {
     if (!launch.ordinal_in_step) return std::nullopt;
     std::vector<double> durations;
-    for (const OrdinalMap& peer : peers_) {
+    for (const auto& peer : peers_) {
       const auto found = peer.find(*launch.ordinal_in_step);
       if (found == peer.end()) continue;
       const store::Launch& other = model_.launches[found->second];
@@ -212,26 +185,35 @@ class Analyzer {
     return peaks_.emplace(key, std::move(chosen)).first->second;
   }
 
-  void set_missing(LaunchUtilisation& launch, MissingReason missing, std::string reason) {
-    if (launch.missing != MissingReason::none) return;
-    launch.missing = missing;
-    launch.reason = std::move(reason);
+  static void set_missing(TierUtilisation& tier, MissingReason missing, std::string reason) {
+    if (tier.missing != MissingReason::none) return;
+    tier.missing = missing;
+    tier.reason = std::move(reason);
+  }
+
+  // "counters refused: no permission" if the tier as a whole gave nothing; "" if it ran.
+  std::string refusal(std::string_view tier, std::string_view what) const {
+    const store::TierStatus* status = model_.tier_status(steps_.process_id, tier);
+    if (status == nullptr || status->status == "ok" || status->status == "partial") return "";
+    std::string text =
+        std::string(what) + " " + (status->status == "not_requested" ? "not requested" : status->status);
+    if (status->reason) text += ": " + *status->reason;
+    return text;
   }
 
   // Why nothing at all was replayed of this launch.
-  void explain_no_values(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
-    const store::TierStatus* status = model_.tier_status(steps_.process_id, kT2);
-    const bool refused = status != nullptr && status->status != "ok" && status->status != "partial";
-    if (replay_.empty() && refused) {
-      std::string text =
-          "counters " + std::string(status->status == "not_requested" ? "not requested" : status->status);
-      if (status->reason) text += ": " + *status->reason;
+  void explain_no_values(const store::Launch& launch, const ReplayValues& values, TierUtilisation& out) {
+    const bool no_replay = replay_.steps().empty();
+    if (std::string text = refusal(kT2, "counters"); no_replay && !text.empty()) {
       set_missing(out, MissingReason::tier_refused, std::move(text));
-    } else if (replay_.empty() || steps_.representative.whole_recording) {
+    } else if (no_replay || !joins()) {
       set_missing(out, MissingReason::no_replay,
-                  replay_steps_seen_ == 0 ? "the recording has no replay step"
-                  : replay_.empty()       ? "no replay step is usable (" + unusable_ + ")"
-                                          : "without steps there is nothing to join counters on");
+                  replay_.seen() == 0 ? "the recording has no replay step"
+                  : no_replay         ? "no replay step is usable (" + replay_.unusable() + ")"
+                                      : "without steps there is nothing to join counters on");
+    } else if (const auto excluded = excluded_.find(launch.kernel_id); excluded != excluded_.end()) {
+      set_missing(out, MissingReason::excluded,
+                  "replay steps leave this kernel out (" + excluded->second + ")");
     } else if (launch.graph_node_id || launch.graph_id) {
       set_missing(out, MissingReason::graph_node,
                   "a CUDA graph's node: graphs are not replayed node by node");
@@ -243,22 +225,56 @@ class Analyzer {
     }
   }
 
+  void explain_no_samples(const TierRows& rows, TierUtilisation& out) {
+    if (std::string text = refusal(kT1, "in-situ samples"); sample_.steps().empty() && !text.empty()) {
+      set_missing(out, MissingReason::tier_refused, std::move(text));
+    } else if (sample_.steps().empty()) {
+      set_missing(out, MissingReason::no_sample,
+                  sample_.seen() == 0 ? "the recording has no sampled step"
+                                      : "no sampled step is usable (" + sample_.unusable() + ")");
+    } else if (!joins()) {
+      set_missing(out, MissingReason::no_sample, "without steps there is nothing to join samples on");
+    } else if (rows.mismatched > 0) {
+      set_missing(out, MissingReason::mismatch, rows.mismatch);
+    } else {
+      set_missing(out, MissingReason::no_sample, "no sample tells this launch from its neighbours");
+    }
+  }
+
   void fill_dram(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
-    out.dram_bytes = measured_mean(values.dram_bytes, kT2);
-    out.dram_read_bytes = value_of(values, kDramRead);
-    out.dram_write_bytes = value_of(values, kDramWrite);
-    if (!out.dram_bytes) {
-      set_missing(out, MissingReason::metric_missing, "replayed, but without a counter of DRAM bytes");
+    out.t2.dram_bytes = measured_mean(values.dram_bytes, kT2);
+    out.dram_read_bytes = value_of(values, metric_name::kDramRead);
+    out.dram_write_bytes = value_of(values, metric_name::kDramWrite);
+    if (!out.t2.dram_bytes) {
+      set_missing(out.t2, MissingReason::metric_missing, "replayed, but without a counter of DRAM bytes");
       return;
     }
     const Result<Peak>& roof = peak(launch.device_id, "dram_bytes_per_s", options_.peaks.dram);
     if (!roof) {
-      set_missing(out, MissingReason::no_peak, roof.failure().message);
+      set_missing(out.t2, MissingReason::no_peak, roof.failure().message);
       return;
     }
     if (out.duration_ns > 0) {
-      out.dram_utilisation = ratio_of(*out.dram_bytes, static_cast<double>(out.duration_ns),
-                                      out.duration_deviation_ns, roof.value().value / 1e9);
+      out.t2.dram_utilisation = ratio_of(*out.t2.dram_bytes, static_cast<double>(out.duration_ns),
+                                         out.duration_deviation_ns, roof.value().value / 1e9);
+    }
+  }
+
+  void fill_caches(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
+    out.t2.l2_bytes = value_of(values, metric_name::kL2Bytes);
+    using namespace metric_name;
+    out.t2.l2_hit_ratio = hit_ratio_of(values.values, kL2Hits, kL2Misses, kL2HitRate, kT2);
+    out.l1_bytes = value_of(values, kL1Bytes);
+    out.l1_hit_ratio = hit_ratio_of(values.values, kL1Hits, kL1Misses, kL1HitRate, kT2);
+    if (auto percent = value_of(values, metric_name::kOccupancy)) {
+      percent->value /= 100.0;
+      if (percent->error) *percent->error /= 100.0;
+      out.occupancy_ratio = percent;
+    }
+    if (!out.t2.l2_bytes || out.duration_ns <= 0) return;
+    if (const Result<Peak>& roof = peak(launch.device_id, "l2_bytes_per_s", PeakSource::counter)) {
+      out.t2.l2_utilisation = ratio_of(*out.t2.l2_bytes, static_cast<double>(out.duration_ns),
+                                       out.duration_deviation_ns, roof.value().value / 1e9);
     }
   }
 
@@ -286,13 +302,13 @@ class Analyzer {
       const Measured ratio =
           ratio_of(*measured_mean(found->second, kT2), static_cast<double>(out.duration_ns),
                    out.duration_deviation_ns, 1.0 / clock_ratio);
-      if (!out.compute_utilisation || ratio.value > out.compute_utilisation->value) {
-        out.compute_utilisation = ratio;
-        out.compute_pipe = pipe.pipe;
+      if (!out.t2.compute_utilisation || ratio.value > out.t2.compute_utilisation->value) {
+        out.t2.compute_utilisation = ratio;
+        out.t2.compute_pipe = pipe.pipe;
       }
     }
     if (done.empty())
-      set_missing(out, MissingReason::metric_missing, "replayed, but without a counter of a compute pipe");
+      set_missing(out.t2, MissingReason::metric_missing, "replayed, but without a counter of a compute pipe");
   }
 
   void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values,
@@ -304,7 +320,7 @@ class Analyzer {
       if (type.count.value == 0) continue;
       const Result<Peak>& roof = peak(launch.device_id, type.peak_quantity, options_.peaks.compute);
       if (!roof) {
-        set_missing(out, MissingReason::no_peak, roof.failure().message);
+        set_missing(out.t2, MissingReason::no_peak, roof.failure().message);
         return;
       }
       if (out.duration_ns <= 0) return;
@@ -315,14 +331,114 @@ class Analyzer {
           total.error && part.error ? std::optional(std::hypot(*total.error, *part.error)) : std::nullopt;
     }
     if (types.empty()) {
-      set_missing(out, MissingReason::metric_missing, "replayed, but without a counter of tensor operations");
+      set_missing(out.t2, MissingReason::metric_missing,
+                  "replayed, but without a counter of tensor operations");
       return;
     }
     pipes_.insert("tensor");
     if (out.duration_ns > 0) {
-      out.compute_utilisation = total;
-      out.compute_pipe = "tensor";
+      out.t2.compute_utilisation = total;
+      out.t2.compute_pipe = "tensor";
     }
+  }
+
+  // Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes.
+  void fill_sampled(const store::Launch& launch, const TierRows& rows, TierUtilisation& out) {
+    std::vector<double> durations;
+    std::vector<Estimate> dram, l2, hits;
+    std::map<std::string_view, std::vector<Estimate>> pipes;
+    const auto rate = [](const MetricValue& value, double over) {
+      return Estimate{value.value / over,
+                      value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
+                      value.sample_count.value_or(0)};
+    };
+    for (const TierRow& row : rows.rows) {
+      if (!has_time(*row.launch) || duration_ns(*row.launch) <= 0) continue;
+      const auto own = static_cast<double>(duration_ns(*row.launch));
+      durations.push_back(own);
+      using namespace metric_name;
+      const MetricValue* read = row.find(kDramRead);
+      const MetricValue* written = row.find(kDramWrite);
+      if (read != nullptr && written != nullptr) {
+        Estimate both = rate(*read, own);
+        const Estimate other = rate(*written, own);
+        both.value += other.value;
+        both.error =
+            both.error && other.error ? std::optional(std::hypot(*both.error, *other.error)) : std::nullopt;
+        dram.push_back(both);
+      }
+      if (const MetricValue* bytes = row.find(kL2Bytes)) l2.push_back(rate(*bytes, own));
+      if (const MetricValue* ratio = row.find(kL2HitRateSampled)) hits.push_back(rate(*ratio, 100.0));
+      for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
+        if (const MetricValue* value = row.find(pipe.metric))
+          pipes[pipe.metric].push_back(rate(*value, 100.0));
+      }
+    }
+    if (durations.empty()) {
+      set_missing(out, MissingReason::zero_timestamp, "the driver gave its sampled launches no timestamps");
+      return;
+    }
+    out.duration = measured_mean(durations, kT1);
+    const auto scaled = [](std::optional<Measured> value, double by) {
+      if (!value) return value;
+      value->value *= by;
+      if (value->error) *value->error *= by;
+      return value;
+    };
+    const std::optional<Measured> dram_rate = mean_of_estimates(dram, kT1);  // bytes a ns
+    const std::optional<Measured> l2_rate = mean_of_estimates(l2, kT1);
+    out.dram_bytes = scaled(dram_rate, out.duration->value);
+    out.l2_bytes = scaled(l2_rate, out.duration->value);
+    out.l2_hit_ratio = mean_of_estimates(hits, kT1);
+    if (dram_rate) {
+      if (const Result<Peak>& roof = peak(launch.device_id, "dram_bytes_per_s", options_.peaks.dram)) {
+        out.dram_utilisation = scaled(dram_rate, 1e9 / roof.value().value);
+      } else {
+        set_missing(out, MissingReason::no_peak, roof.failure().message);
+      }
+    } else {
+      set_missing(out, MissingReason::metric_missing, "sampled, but without DRAM bytes");
+    }
+    if (l2_rate) {
+      if (const Result<Peak>& roof = peak(launch.device_id, "l2_bytes_per_s", PeakSource::counter))
+        out.l2_utilisation = scaled(l2_rate, 1e9 / roof.value().value);
+    }
+    std::set<std::string_view> done;
+    for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
+      const auto found = pipes.find(pipe.metric);
+      if (found == pipes.end() || !done.insert(pipe.pipe).second) continue;
+      const auto ratio = mean_of_estimates(found->second, kT1);
+      if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
+        out.compute_utilisation = ratio;
+        out.compute_pipe = pipe.pipe;
+      }
+    }
+    if (done.empty()) set_missing(out, MissingReason::metric_missing, "sampled, but without a compute pipe");
+  }
+
+  // As Nsight Compute shows it: bytes and time both of the launch with cold caches.
+  void fill_cold(const store::Launch& launch, const TierRows& rows, TierUtilisation& out) {
+    std::vector<double> bytes, durations, ratios;
+    ValuesByMetric values;
+    for (const TierRow& row : rows.rows) {
+      for (const auto& [name, value] : row.values) values[name].push_back(value.value);
+      const auto duration = row.duration_ns();
+      const auto moved = row.dram_bytes();
+      if (duration) durations.push_back(*duration);
+      if (moved) bytes.push_back(*moved);
+      if (!duration || !moved) continue;
+      if (const Result<Peak>& roof = peak(launch.device_id, "dram_bytes_per_s", options_.peaks.dram))
+        ratios.push_back(*moved / *duration / (roof.value().value / 1e9));
+    }
+    out.duration = measured_mean(durations, kT3);
+    out.dram_bytes = measured_mean(bytes, kT3);
+    out.dram_utilisation = measured_mean(ratios, kT3);
+    using namespace metric_name;
+    out.l2_hit_ratio = hit_ratio_of(values, kL2Hits, kL2Misses, kL2HitRate, kT3);
+    if (out.dram_utilisation) return;
+    set_missing(out, cold_.seen() == 0 ? MissingReason::no_replay : MissingReason::not_replayed,
+                cold_.seen() == 0 ? "the recording has no cold step"
+                                  : "no cold step measured a launch at this place of the step");
   }
 
   void fill_operations(const ReplayValues& values, LaunchUtilisation& out) {
@@ -345,6 +461,24 @@ class Analyzer {
     if (!options_.clamp) return;
     ratio->value = 1.0;
     out.clamped = true;
+  }
+
+  // T2 where there is one, else T1; what neither has keeps T2's reason, and T1's if T1 was asked for.
+  void choose(LaunchUtilisation& out) {
+    const auto first = [](const std::optional<Measured>& a, const std::optional<Measured>& b) {
+      return a ? a : b;
+    };
+    out.dram_bytes = first(out.t2.dram_bytes, out.t1.dram_bytes);
+    out.dram_utilisation = first(out.t2.dram_utilisation, out.t1.dram_utilisation);
+    out.l2_bytes = first(out.t2.l2_bytes, out.t1.l2_bytes);
+    out.l2_utilisation = first(out.t2.l2_utilisation, out.t1.l2_utilisation);
+    out.l2_hit_ratio = first(out.t2.l2_hit_ratio, out.t1.l2_hit_ratio);
+    out.compute_utilisation = first(out.t2.compute_utilisation, out.t1.compute_utilisation);
+    out.compute_pipe = out.t2.compute_utilisation ? out.t2.compute_pipe : out.t1.compute_pipe;
+    if (out.missing != MissingReason::none || (out.dram_utilisation && out.compute_utilisation)) return;
+    out.missing = out.t2.missing;
+    out.reason = out.t2.reason;
+    if (sample_.seen() > 0 && !out.t1.reason.empty()) out.reason += "; " + out.t1.reason;
   }
 
   void judge(const store::Launch& launch, LaunchUtilisation& out) {
@@ -383,16 +517,19 @@ class Analyzer {
     out.duration_ns = duration_ns(launch);
     out.duration_deviation_ns = deviation(launch);
     if (!has_time(launch)) {
-      set_missing(out, MissingReason::zero_timestamp, "the driver gave no timestamps for it");
+      out.missing = MissingReason::zero_timestamp;
+      out.reason = "the driver gave no timestamps for it";
     }
-    const ReplayValues values = replay_values(launch);
-    if (values.replayed == 0) {
-      explain_no_values(launch, values, out);
+    const ReplayValues values(rows_of(replay_, launch));
+    if (!values.replayed) {
+      explain_no_values(launch, values, out.t2);
     } else {
-      out.replay_duration = value_of(values, kDurationMetric);
+      out.replay_duration = value_of(values, metric_name::kDuration);
+      out.t2.duration = measured_mean(values.duration_ns, kT2);
       if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);
       fill_operations(values, out);
       fill_dram(launch, values, out);
+      fill_caches(launch, values, out);
       if (options_.peaks.compute == PeakSource::clock || options_.peaks.compute == PeakSource::counter) {
         fill_compute_by_pipes(launch, values, out);
       } else {
@@ -400,9 +537,18 @@ class Analyzer {
       }
       // A duration of 0 ns with valid timestamps divides nothing.
       if (out.duration_ns <= 0) {
-        set_missing(out, MissingReason::zero_timestamp, "its timestamps are equal: no duration to divide by");
+        set_missing(out.t2, MissingReason::zero_timestamp,
+                    "its timestamps are equal: no duration to divide by");
       }
     }
+    const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
+    if (sampled.rows.empty()) {
+      explain_no_samples(sampled, out.t1);
+    } else {
+      fill_sampled(launch, sampled, out.t1);
+    }
+    fill_cold(launch, rows_of(cold_, launch, &cold_steps_), out.cold);
+    choose(out);
     clamp(out.dram_utilisation, out);
     clamp(out.compute_utilisation, out);
     judge(launch, out);
@@ -449,88 +595,21 @@ class Analyzer {
   const Model& model_;
   const StepAnalysis& steps_;
   const UtilisationOptions& options_;
+  const TierSteps replay_;
+  const TierSteps sample_;
+  const TierSteps cold_;
+  std::map<store::Id, StepIndex> step_of_;
+  std::set<StepIndex> sample_steps_, cold_steps_;
+  std::map<store::Id, std::string> excluded_;  // kernel → why replay leaves it out
   std::map<store::Id, std::optional<double>> timeline_clocks_;
   UtilisationAnalysis result_;
-  std::vector<OrdinalMap> replay_;
-  std::vector<OrdinalMap> peers_;
+  std::vector<std::unordered_map<std::int64_t, LaunchIndex>> peers_;
   std::map<std::pair<store::Id, std::string>, Result<Peak>> peaks_;
   std::set<std::string> pipes_;
   std::map<store::Id, double> above_;  // kernel → its largest ratio above 1
-  int replay_steps_seen_ = 0;
-  std::string unusable_;  // status of the first replay step that cannot be used
 };
 
 }  // namespace
-
-std::string_view to_string(LimiterKind kind) {
-  switch (kind) {
-    case LimiterKind::none:
-      return "none";
-    case LimiterKind::dram:
-      return "dram";
-    case LimiterKind::compute:
-      return "compute";
-  }
-  return "none";
-}
-
-std::string_view to_string(LaunchStatus status) {
-  switch (status) {
-    case LaunchStatus::measured:
-      return "measured";
-    case LaunchStatus::launch_bound:
-      return "launch_bound";
-    case LaunchStatus::no_roof:
-      return "no_roof";
-    case LaunchStatus::unmeasured:
-      return "unmeasured";
-  }
-  return "unmeasured";
-}
-
-std::string_view to_string(MissingReason reason) {
-  switch (reason) {
-    case MissingReason::none:
-      return "none";
-    case MissingReason::zero_timestamp:
-      return "zero_timestamp";
-    case MissingReason::tier_refused:
-      return "tier_refused";
-    case MissingReason::no_replay:
-      return "no_replay";
-    case MissingReason::graph_node:
-      return "graph_node";
-    case MissingReason::not_replayed:
-      return "not_replayed";
-    case MissingReason::mismatch:
-      return "mismatch";
-    case MissingReason::metric_missing:
-      return "metric_missing";
-    case MissingReason::no_peak:
-      return "no_peak";
-  }
-  return "none";
-}
-
-const std::vector<PipeMetric>& known_pipe_metrics() {
-  // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50
-  // %.
-  static const std::vector<PipeMetric> kPipes = {
-      {"tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"tensor", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"tensor", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"},
-      {"fma", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"fma", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"},
-      {"fp16", "sm__pipe_fp16_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"fp16", "sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_elapsed"},
-      {"fp64", "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed"},
-      {"alu", "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"alu", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed"},
-      {"xu", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"},
-  };
-  return kPipes;
-}
 
 UtilisationAnalysis analyze_utilisation(const Model& model, const StepAnalysis& steps,
                                         const UtilisationOptions& options) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
 
@@ -121,6 +122,10 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
     return fmt::format("The whole recording taken as one step: {}, {}.", time_text(window_ns),
                        counted(static_cast<std::int64_t>(step.launches.size()), "launch", "launches"));
   }
+  if (step.summary.source == "window") {
+    return fmt::format("The recording window taken as one step: {}, {}.", time_text(window_ns),
+                       counted(step.summary.launches, "launch", "launches"));
+  }
   std::string text = fmt::format("Step {}", step.summary.step_index);
   if (steps.spread.count > 1) {
     text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
@@ -136,6 +141,7 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
   std::set<std::string> seen;
   std::string text;
   for (const analyzer::Peak& peak : utilisation.peaks) {
+    if (peak.quantity == "l2_bytes_per_s") continue;  // L2 is shown, but limits nobody here
     std::string one = peak.quantity == "dram_bytes_per_s" ? "DRAM " + peak.text : peak.text;
     if (peak.fallback) one += " (fallback)";
     if (seen.insert(one).second) text += (text.empty() ? "" : "; ") + one;
@@ -203,6 +209,33 @@ std::string completeness_line(const analyzer::Quality& quality) {
   return text + fmt::format(" Utilisation known for {} of the step's kernel time (DRAM {}, compute {}).",
                             percent_text(quality.coverage), percent_text(quality.dram_coverage),
                             percent_text(quality.compute_coverage));
+}
+
+std::string tiers_line(const analyzer::Quality& quality) {
+  const auto reach = [&](std::string_view tier) {
+    const auto found = std::find_if(quality.reach.begin(), quality.reach.end(),
+                                    [&](const analyzer::TierReach& r) { return r.tier == tier; });
+    return found == quality.reach.end() ? nullptr : &*found;
+  };
+  const analyzer::TierReach* t1 = reach("T1");
+  if (t1 == nullptr) return "";
+  std::string text =
+      fmt::format("DRAM utilisation in situ (T1) for {} of the kernel time", percent_text(t1->dram_coverage));
+  if (t1->dram_mean_error)
+    text += fmt::format(", mean error {} points", fixed(*t1->dram_mean_error * 100.0, 2));
+  const analyzer::TierReach* t2 = reach("T2");
+  text += fmt::format("; by counters (T2) for {}.", percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
+  if (quality.comparisons.empty()) return text;
+  const analyzer::TierComparison& worst = quality.comparisons.front();
+  const auto flagged = std::count_if(quality.comparisons.begin(), quality.comparisons.end(),
+                                     [](const analyzer::TierComparison& c) { return c.flagged; });
+  return text + fmt::format(" T1 against T2 on {} of {} or more: at most {} points apart ({}), {} beyond {}.",
+                            counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
+                            time_text(static_cast<double>(quality.comparison_floor_ns)),
+                            fixed(std::fabs(worst.difference.value) * 100.0, 1),
+                            elide_kernel_name(terminal_safe(worst.kernel), 40),
+                            flagged == 0 ? "none" : integer(flagged),
+                            fixed(quality.comparison_limit * 100.0, 0));
 }
 
 analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least) {

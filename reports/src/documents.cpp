@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "json_parts.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -16,6 +18,20 @@ constexpr std::size_t kGapsShown = 5;
 
 Table chosen(Table table, const DocumentOptions& options) {
   return options.columns.empty() ? table : select_columns(table, options.columns).value();
+}
+
+// True if `name` is an item of --columns.
+bool asks_for(const DocumentOptions& options, std::string_view name) {
+  std::string_view list = options.columns;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view item = list.substr(0, comma);
+    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
+    while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
+    if (item == name) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
 }
 
 void keep_top(Table& table, std::int64_t top) {
@@ -48,6 +64,7 @@ std::string markdown_headline(const analyzer::Model& model, const analyzer::Anal
 std::string footing(const analyzer::Analysis& analysis, const TextStyle& style) {
   return paragraph(roofs_line(analysis.utilisation), style) +
          paragraph(completeness_line(analysis.quality), style) +
+         paragraph(tiers_line(analysis.quality), style) +
          notices_text(notices(analysis.quality, analyzer::Severity::warning), style);
 }
 
@@ -55,6 +72,8 @@ std::string markdown_footing(const analyzer::Analysis& analysis) {
   std::string out = markdown_cell(roofs_line(analysis.utilisation));
   if (!out.empty()) out += "\n\n";
   out += markdown_cell(completeness_line(analysis.quality)) + "\n";
+  if (const std::string tiers = tiers_line(analysis.quality); !tiers.empty())
+    out += "\n" + markdown_cell(tiers) + "\n";
   const std::string told = notices_markdown(notices(analysis.quality, analyzer::Severity::warning));
   return told.empty() ? out : out + "\n" + told;
 }
@@ -97,6 +116,10 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
 
 std::string ranking_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
                              const DocumentOptions& options) {
+  if (asks_for(options, "cold") && analysis.utilisation.cold_steps.empty()) {
+    throw Error(ErrorKind::no_data,
+                model.path + ": no kernel was measured with cold caches: record it with --cold");
+  }
   const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking, options.top), options);
   switch (options.format) {
     case Format::csv:
@@ -118,7 +141,9 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
     case Format::text:
       break;
   }
-  return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" +
+  TextStyle wide = options.text;  // whoever asks for every column gets them
+  if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
+  return headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
          paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) +
          footing(analysis, options.text);
 }
@@ -310,6 +335,8 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   out += "**" + markdown_cell(verdict_sentence(analysis)) + "**\n\n";
   const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::info);
   out += markdown_cell(completeness_line(analysis.quality)) + "\n\n";
+  if (const std::string tiers = tiers_line(analysis.quality); !tiers.empty())
+    out += markdown_cell(tiers) + "\n\n";
   if (!told.empty()) out += notices_markdown(told) + "\n";
   out += "| | |\n| --- | --- |\n";
   for (const Fact& fact : run_facts(model)) {
@@ -319,6 +346,16 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   out += render_markdown(ranking_table(analysis.utilisation, analysis.ranking)) + "\n";
   out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
          markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
+  if (!analysis.quality.comparisons.empty()) {
+    out += "### In-situ samples (T1) beside counters (T2)\n\n" +
+           render_markdown(comparison_table(analysis.quality)) + "\n";
+  }
+  if (!analysis.utilisation.cold_steps.empty()) {
+    out += "### Cold caches (T3) beside in situ\n\n" +
+           render_markdown(
+               select_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold").value()) +
+           "\n";
+  }
   out += "## Target check\n\n" + render_markdown(check_table(analysis.check, analysis.check_ranking, false)) +
          "\n";
   out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";

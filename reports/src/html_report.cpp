@@ -180,6 +180,7 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
                        to_string(finding.severity), html_escape(finding.text));
   }
   out += paragraph(completeness_line(analysis.quality), "soft");
+  out += paragraph(tiers_line(analysis.quality), "soft");
   const analyzer::RankTotals& t = analysis.ranking.totals;
   const analyzer::Accounting& a = analysis.accounting;
   out += "<div class=\"tiles\">\n";
@@ -224,7 +225,9 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   out += class_legend(analysis.ranking);
   HtmlTable how;
   how.also_shown = {"rank"};
-  how.ratio_bars = {"dram_utilisation_ratio", "compute_utilisation_ratio"};
+  how.ratio_bars = {"dram_utilisation_ratio", "dram_t1_utilisation_ratio", "compute_utilisation_ratio"};
+  if (!analysis.utilisation.sample_steps.empty())
+    how.also_shown.insert(how.also_shown.end(), {"dram_t1_error_ratio", "l2_utilisation_ratio"});
   how.largest_bars = {"time_ns", "saved_target_ns", "saved_stretch_ns"};
   how.name_key = "key";
   how.class_key = "class";
@@ -232,6 +235,30 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   out += paragraph("To be saved: " + saving_text(analysis.ranking) + ". " + roofs_line(analysis.utilisation),
                    "soft");
   return out + "</section>\n";
+}
+
+// What the tiers say, side by side; nothing for a recording with counters alone.
+std::string tier_sections(const analyzer::Analysis& analysis) {
+  std::string out;
+  if (!analysis.quality.comparisons.empty()) {
+    out += "<section class=\"long\">\n<h2>In-situ samples beside counters</h2>\n";
+    out += paragraph(tiers_line(analysis.quality), "soft");
+    HtmlTable how;
+    how.ratio_bars = {"t1_ratio", "t2_ratio"};
+    out += html_table(comparison_table(analysis.quality), how) + "</section>\n";
+  }
+  if (!analysis.utilisation.cold_steps.empty()) {
+    out += "<section class=\"long\">\n<h2>Cold caches beside in situ</h2>\n";
+    out += paragraph(
+        "Caches evicted before each kernel (T3): the worst case, and what Nsight Compute shows unless told "
+        "otherwise.",
+        "soft");
+    HtmlTable how;
+    how.ratio_bars = {"dram_utilisation_ratio", "cold_dram_utilisation_ratio"};
+    const Table ranking = ranking_table(analysis.utilisation, analysis.ranking);
+    out += html_table(select_columns(ranking, "cold").value(), how) + "</section>\n";
+  }
+  return out;
 }
 
 std::string chart_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
@@ -317,7 +344,7 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
                   "soft");
   }
   HtmlTable how;
-  how.ratio_bars = {"dram_utilisation_ratio", "compute_utilisation_ratio"};
+  how.ratio_bars = {"dram_utilisation_ratio", "dram_t1_utilisation_ratio", "compute_utilisation_ratio"};
   how.wrapping = {"reason"};
   how.name_key = "kernel";
   how.class_key = "class";
@@ -328,14 +355,19 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
 }
 
 std::string footer(const analyzer::Analysis& analysis) {
-  std::string out = "<footer>\n";
-  out += paragraph(
+  std::string text =
       "DRAM utilisation is bytes read and written, divided by time and peak. Compute utilisation is that of "
       "the busiest pipe. "
       "A kernel is limited by the larger of the two. ms less at X: time × (1 − utilisation ÷ X), over the "
       "launches of the step "
       "that are below X. Times are those of the unperturbed program; bytes and pipe cycles were counted in "
-      "replayed steps (T2).");
+      "replayed steps (T2).";
+  if (!analysis.utilisation.sample_steps.empty()) {
+    text +=
+        " T1 is what periodic samples of undisturbed steps say; it stands in where no step could be "
+        "replayed.";
+  }
+  std::string out = "<footer>\n" + paragraph(text);
   out += paragraph(roofs_line(analysis.utilisation));
   return out + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
 }
@@ -355,6 +387,7 @@ std::string html_report(const analyzer::Model& model, const analyzer::Analysis& 
   out += "</style>\n</head>\n<body>\n<main>\n";
   out += header(model, analysis);
   out += ranking_section(analysis);
+  out += tier_sections(analysis);
   out += chart_sections(model, analysis);
   out += step_sections(model, analysis);
   out += detail_sections(model, analysis);

@@ -196,6 +196,30 @@ Json quality_json(const analyzer::Quality& q) {
                       {"throttle_reasons", std::move(reasons)},
                       {"throttled_ratio", c.throttled_share}});
   }
+  const auto measured = [](const analyzer::Measured& value) {
+    return Json{{"value_ratio", value.value},
+                {"error_ratio", optional_json(value.error)},
+                {"sample_count", value.sample_count}};
+  };
+  Json reach = Json::array();
+  for (const analyzer::TierReach& r : q.reach) {
+    reach.push_back({{"tier", r.tier},
+                     {"dram_coverage_ratio", r.dram_coverage},
+                     {"compute_coverage_ratio", r.compute_coverage},
+                     {"dram_mean_error_ratio", optional_json(r.dram_mean_error)},
+                     {"launches", r.launches}});
+  }
+  Json comparisons = Json::array();
+  for (const analyzer::TierComparison& c : q.comparisons) {
+    comparisons.push_back({{"kernel", valid_utf8(c.kernel)},
+                           {"calls", c.calls},
+                           {"mean_ns", c.mean_ns},
+                           {"t1", measured(c.t1)},
+                           {"t2", measured(c.t2)},
+                           {"difference_ratio", c.difference.value},
+                           {"difference_error_ratio", optional_json(c.difference.error)},
+                           {"flagged", c.flagged}});
+  }
   return {{"complete", q.complete},
           {"completeness_known", q.completeness_known},
           {"launches_seen", q.launches_seen},
@@ -210,6 +234,10 @@ Json quality_json(const analyzer::Quality& q) {
           {"explained_launches_ratio", q.explained_share},
           {"tiers", std::move(tiers)},
           {"disagreements", std::move(disagreements)},
+          {"reach", std::move(reach)},
+          {"comparison_limit_ratio", q.comparison_limit},
+          {"comparison_floor_ns", q.comparison_floor_ns},
+          {"comparisons", std::move(comparisons)},
           {"clocks", std::move(clocks)},
           {"findings", findings_json(notices(q, analyzer::Severity::info))}};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/format.h"
@@ -18,6 +19,13 @@ using analyzer::RankRow;
 Column number_column(std::string key, std::string header, std::string unit, int drop_order = 0) {
   return {
       std::move(key), std::move(header), std::move(unit), Align::right, Elide::never, 24, drop_order, true};
+}
+
+// Shown only if asked for.
+Column extra_column(std::string key, std::string header, std::string unit) {
+  Column column = number_column(std::move(key), std::move(header), std::move(unit), 9);
+  column.shown = false;
+  return column;
 }
 
 Column data_column(std::string key, std::string header) {
@@ -46,6 +54,95 @@ Cell nanoseconds(std::int64_t ns) {
 
 Cell count_or_empty(const std::optional<double>& value) {
   return value ? Cell::of_number(fmt::format("{:.4g}", *value), *value) : Cell::missing();
+}
+
+Cell bytes_or_empty(const std::optional<double>& bytes) {
+  return bytes ? Cell::of_number(fixed(*bytes * 1e-6, 2), *bytes) : Cell::missing();
+}
+
+Cell nanoseconds_or_empty(const std::optional<double>& ns) {
+  return ns ? nanoseconds(*ns) : Cell::missing();
+}
+
+Cell tier_of(const std::optional<Measured>& measured) {
+  return measured ? Cell::of_text(measured->tier, Style::dim) : Cell::missing();
+}
+
+// Columns of the tiers beside the shown values, by group.
+const std::vector<ColumnGroup>& tier_groups() {
+  static const std::vector<ColumnGroup> kGroups = {
+      {"tiers",
+       {"key", "calls", "time_ns", "dram_t1_utilisation_ratio", "dram_t1_error_ratio",
+        "dram_t2_utilisation_ratio", "dram_t2_error_ratio", "dram_difference_ratio",
+        "compute_t1_utilisation_ratio", "compute_t2_utilisation_ratio", "tier"}},
+      {"caches",
+       {"key", "calls", "time_ns", "dram_utilisation_ratio", "l2_utilisation_ratio", "l2_bytes",
+        "l2_hit_ratio", "l1_bytes", "l1_hit_ratio", "occupancy_ratio"}},
+      {"cold",
+       {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",
+        "cold_in_situ_dram_bytes", "cold_dram_bytes", "cold_dram_bytes_ratio"}},
+  };
+  return kGroups;
+}
+
+void add_tier_columns(Table& table) {
+  table.columns.push_back(data_column("dram_tier", "DRAM by"));
+  table.columns.push_back(data_column("compute_tier", "comp by"));
+  for (auto [key, header, unit] : {
+           std::tuple{"dram_t1_error_ratio", "± T1", "%"},
+           {"dram_t2_utilisation_ratio", "DRAM T2", "%"},
+           {"dram_t2_error_ratio", "± T2", "%"},
+           {"dram_difference_ratio", "T1−T2", "points"},
+           {"dram_difference_error_ratio", "± diff", "points"},
+           {"compute_t1_utilisation_ratio", "comp T1", "%"},
+           {"compute_t1_error_ratio", "± comp T1", "%"},
+           {"compute_t2_utilisation_ratio", "comp T2", "%"},
+           {"t1_time_ns", "by T1", "ms"},
+           {"t2_time_ns", "by T2", "ms"},
+           {"l2_utilisation_ratio", "L2", "%"},
+           {"l2_bytes", "L2", "MB"},
+           {"l2_hit_ratio", "L2 hit", "%"},
+           {"l1_bytes", "L1", "MB"},
+           {"l1_hit_ratio", "L1 hit", "%"},
+           {"occupancy_ratio", "occup.", "%"},
+           {"cold_time_ns", "cold", "ms"},
+           {"cold_in_situ_time_ns", "in situ", "ms"},
+           {"cold_dram_utilisation_ratio", "DRAM cold", "%"},
+           {"cold_in_situ_dram_bytes", "in situ", "MB"},
+           {"cold_dram_bytes", "cold", "MB"},
+           {"cold_dram_bytes_ratio", "cold ÷", "in situ"},
+       }) {
+    table.columns.push_back(extra_column(key, header, unit));
+  }
+}
+
+void add_tier_cells(const RankRow& row, std::vector<Cell>& cells) {
+  cells.push_back(tier_of(row.dram));
+  cells.push_back(tier_of(row.compute));
+  cells.push_back(error_of(row.dram_t1));
+  cells.push_back(value_of(row.dram_t2));
+  cells.push_back(error_of(row.dram_t2));
+  cells.push_back(value_of(row.dram_difference));
+  cells.push_back(error_of(row.dram_difference));
+  cells.push_back(value_of(row.compute_t1));
+  cells.push_back(error_of(row.compute_t1));
+  cells.push_back(value_of(row.compute_t2));
+  cells.push_back(nanoseconds(row.t1_time_ns));
+  cells.push_back(nanoseconds(row.t2_time_ns));
+  cells.push_back(value_of(row.l2));
+  cells.push_back(bytes_or_empty(row.l2_bytes));
+  cells.push_back(value_of(row.l2_hit_ratio));
+  cells.push_back(bytes_or_empty(row.l1_bytes));
+  cells.push_back(value_of(row.l1_hit_ratio));
+  cells.push_back(value_of(row.occupancy));
+  cells.push_back(nanoseconds_or_empty(row.cold_time_ns));
+  cells.push_back(nanoseconds_or_empty(row.cold_in_situ_time_ns));
+  cells.push_back(value_of(row.cold_dram));
+  cells.push_back(bytes_or_empty(row.cold_in_situ_dram_bytes));
+  cells.push_back(bytes_or_empty(row.cold_dram_bytes));
+  const bool both = row.cold_dram_bytes && row.cold_in_situ_dram_bytes && *row.cold_in_situ_dram_bytes > 0;
+  const double ratio = both ? *row.cold_dram_bytes / *row.cold_in_situ_dram_bytes : 0;
+  cells.push_back(both ? Cell::of_number(fixed(ratio, 2), ratio) : Cell::missing());
 }
 
 // "70%", narrow enough for a column's head.
@@ -116,7 +213,9 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
                     std::int64_t top) {
   const analyzer::RankOptions& options = ranking.options;
   const bool by_launch = options.key == RankKey::launch;
+  const bool sampled = !utilisation.sample_steps.empty();
   Table table;
+  table.groups = tier_groups();
   table.columns.push_back({"rank", "#", "", Align::right, Elide::never, 0, 9, false});
   if (by_launch) table.columns.push_back({"ordinal", "no.", "", Align::right, Elide::never, 0, 8, true});
   table.columns.push_back(
@@ -124,18 +223,22 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
   table.columns.push_back({"kernel", "kernel", "", Align::left, Elide::kernel_name, 26, 9, false});
   table.columns.push_back(data_column("normalised_name", "family"));
   table.columns.push_back(data_column("class", "class"));
-  table.columns.push_back(number_column("calls", "calls", "", by_launch ? 7 : 2));
+  // With samples beside the counters 80 columns no longer hold everything: tier and error stay.
+  table.columns.push_back(number_column("calls", "calls", "", by_launch ? 7 : sampled ? 6 : 2));
   table.columns.push_back(number_column("time_ns", "time", "ms"));
   table.columns.push_back(number_column("step_share_ratio", "step", "%"));
   table.columns.push_back(number_column("dram_utilisation_ratio", "DRAM", "%"));
+  table.columns.push_back(number_column("dram_t1_utilisation_ratio", "T1", "%"));
+  table.columns.back().shown = sampled;
   table.columns.push_back(number_column("compute_utilisation_ratio", "comp", "%"));
   table.columns.push_back({"limiter", "limit", "", Align::left, Elide::never, 0, 1, true});
   table.columns.push_back(number_column("limiter_utilisation_ratio", "limit", "%", 9));
   table.columns.back().shown = false;
-  table.columns.push_back(number_column("limiter_error_ratio", "±", "%", 4));
+  table.columns.push_back(number_column("limiter_error_ratio", "±", "%", sampled ? 2 : 4));
   table.columns.push_back(number_column("saved_target_ns", "ms less", "at " + compact(options.target)));
-  table.columns.push_back(number_column("saved_stretch_ns", "ms less", "at " + compact(options.stretch)));
-  table.columns.push_back({"tier", "tier", "", Align::left, Elide::never, 0, 5, true});
+  table.columns.push_back(
+      number_column("saved_stretch_ns", "ms less", "at " + compact(options.stretch), sampled ? 5 : 0));
+  table.columns.push_back({"tier", "tier", "", Align::left, Elide::never, 0, sampled ? 3 : 5, true});
   for (const char* key :
        {"saved_target_ratio", "saved_stretch_ratio", "saved_target_error_ns", "dram_utilisation_error_ratio",
         "compute_utilisation_error_ratio", "compute_pipe", "dram_bytes", "tensor_ops", "measured_time_ns",
@@ -144,6 +247,7 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
         "replay_disagreement_ratio"}) {
     table.columns.push_back(data_column(key, key));
   }
+  add_tier_columns(table);
 
   const std::size_t count = top > 0
                                 ? std::min<std::size_t>(ranking.rows.size(), static_cast<std::size_t>(top))
@@ -170,6 +274,7 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
     cells.push_back(nanoseconds(row.time_ns));
     cells.push_back(ratio_cell(row.step_share));
     cells.push_back(value_of(row.dram, style(row.dram, analyzer::LimiterKind::dram)));
+    cells.push_back(value_of(row.dram_t1));
     cells.push_back(value_of(row.compute, style(row.compute, analyzer::LimiterKind::compute)));
     cells.push_back(Cell::of_text(limiter_word(row)));
     cells.push_back(ratio_cell(row.limiter));
@@ -198,6 +303,7 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
     cells.push_back(Cell::of_text(std::string(to_string(row.missing))));
     cells.push_back(Cell::of_text(row.reason));
     cells.push_back(ratio_cell(row.replay_disagreement));
+    add_tier_cells(row, cells);
     table.rows.push_back(std::move(cells));
   }
 

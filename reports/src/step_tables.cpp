@@ -38,6 +38,20 @@ Cell optional_ratio(const std::optional<analyzer::Measured>& measured) {
   return measured ? Cell::of_number(percent(measured->value), measured->value) : Cell::missing();
 }
 
+Cell optional_error(const std::optional<analyzer::Measured>& measured) {
+  return measured && measured->error ? Cell::of_number(percent(*measured->error), *measured->error)
+                                     : Cell::missing();
+}
+
+// "T2", "T1", or "T2/T1" where DRAM and compute come from different ones; "T0": time only.
+std::string tiers_of(const analyzer::LaunchUtilisation& u) {
+  const std::string dram = u.dram_utilisation ? u.dram_utilisation->tier : "";
+  const std::string compute = u.compute_utilisation ? u.compute_utilisation->tier : "";
+  if (dram.empty() && compute.empty()) return "T0";
+  if (dram.empty() || compute.empty() || dram == compute) return dram.empty() ? compute : dram;
+  return dram + "/" + compute;
+}
+
 Cell optional_number(const std::optional<double>& value) {
   return value ? Cell::of_number(fmt::format("{:.4g}", *value), *value) : Cell::missing();
 }
@@ -74,6 +88,7 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
       text_column("sequence", "sequence", Elide::end, 8, 4),
       text_column("reason", "reason", Elide::end, 12, 1),
       text_column("closed", "closed", Elide::end, 6, 9, false),
+      text_column("source", "found by", Elide::never, 0, 2, false),
   };
   const bool several = std::any_of(
       steps.steps.begin(), steps.steps.end(),
@@ -83,6 +98,7 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
   const auto any = [&](auto&& has) { return std::any_of(steps.steps.begin(), steps.steps.end(), has); };
   table.columns[table.column("configuration")].shown =
       any([](const auto& s) { return !s.configuration.empty(); });
+  table.columns[table.column("source")].shown = any([](const auto& s) { return s.source != "nvtx"; });
   table.columns[table.column("reason")].shown = any([](const auto& s) { return !s.reason.empty(); });
 
   for (const analyzer::StepSummary& step : steps.steps) {
@@ -108,6 +124,7 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
          std::string(step.majority_sequence ? "majority" : "other"), Style::plain},
         Cell::of_text(step.reason),
         {step.closed ? "yes" : "no", step.closed, Style::plain},
+        Cell::of_text(step.source),
     });
   }
   return table;
@@ -182,6 +199,8 @@ Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accou
 }
 
 Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  const bool sampled = !analysis.utilisation.sample_steps.empty();
+  const bool cold = !analysis.utilisation.cold_steps.empty();
   Table table;
   table.columns = {
       number_column("ordinal", "no.", ""),
@@ -202,6 +221,24 @@ Table launches_table(const analyzer::Model& model, const analyzer::Analysis& ana
       number_column("registers_per_thread", "registers", "", 9, false),
       number_column("static_smem_bytes", "static smem", "bytes", 9, false),
       number_column("dynamic_smem_bytes", "dynamic smem", "bytes", 9, false),
+      text_column("tier", "tier", Elide::never, 0, 5, sampled),
+      number_column("dram_error_ratio", "± DRAM", "%", 9, false),
+      number_column("compute_error_ratio", "± comp", "%", 9, false),
+      number_column("dram_t1_utilisation_ratio", "DRAM T1", "%", 4, sampled),
+      number_column("dram_t1_error_ratio", "± T1", "%", 4, sampled),
+      number_column("dram_t1_samples", "samples", "T1", 9, false),
+      number_column("dram_t2_utilisation_ratio", "DRAM T2", "%", 9, false),
+      number_column("compute_t1_utilisation_ratio", "comp T1", "%", 9, false),
+      number_column("compute_t2_utilisation_ratio", "comp T2", "%", 9, false),
+      number_column("l2_utilisation_ratio", "L2", "%", 9, false),
+      number_column("l2_bytes", "L2", "bytes", 9, false),
+      number_column("l2_hit_ratio", "L2 hit", "%", 9, false),
+      number_column("l1_bytes", "L1", "bytes", 9, false),
+      number_column("l1_hit_ratio", "L1 hit", "%", 9, false),
+      number_column("occupancy_ratio", "occupancy", "%", 9, false),
+      number_column("cold_duration_ns", "cold", "µs", 9, cold),
+      number_column("cold_dram_utilisation_ratio", "DRAM cold", "%", 9, cold),
+      number_column("cold_dram_bytes", "DRAM cold", "bytes", 9, false),
   };
   const std::int64_t origin = analysis.steps.representative.window_start_ns;
   for (const analyzer::LaunchUtilisation& u : analysis.utilisation.launches) {
@@ -227,7 +264,57 @@ Table launches_table(const analyzer::Model& model, const analyzer::Analysis& ana
         Cell::of_integer(launch.registers_per_thread),
         Cell::of_integer(launch.static_smem_bytes),
         Cell::of_integer(launch.dynamic_smem_bytes),
+        Cell::of_text(tiers_of(u), Style::dim),
+        optional_error(u.dram_utilisation),
+        optional_error(u.compute_utilisation),
+        optional_ratio(u.t1.dram_utilisation),
+        optional_error(u.t1.dram_utilisation),
+        u.t1.dram_utilisation ? Cell::of_integer(u.t1.dram_utilisation->sample_count) : Cell::missing(),
+        optional_ratio(u.t2.dram_utilisation),
+        optional_ratio(u.t1.compute_utilisation),
+        optional_ratio(u.t2.compute_utilisation),
+        optional_ratio(u.l2_utilisation),
+        optional_number(u.l2_bytes),
+        optional_ratio(u.l2_hit_ratio),
+        optional_number(u.l1_bytes),
+        optional_ratio(u.l1_hit_ratio),
+        optional_ratio(u.occupancy_ratio),
+        u.cold.duration ? Cell::of_number(microseconds(u.cold.duration->value), u.cold.duration->value)
+                        : Cell::missing(),
+        optional_ratio(u.cold.dram_utilisation),
+        optional_number(u.cold.dram_bytes),
     });
+  }
+  return table;
+}
+
+Table comparison_table(const analyzer::Quality& quality) {
+  Table table;
+  table.columns = {
+      text_column("kernel", "kernel", Elide::kernel_name, 26),
+      number_column("calls", "calls", "", 2),
+      number_column("mean_ns", "mean", "µs"),
+      number_column("t1_ratio", "DRAM T1", "%"),
+      number_column("t1_error_ratio", "± T1", "%"),
+      number_column("t1_samples", "samples", "T1", 3),
+      number_column("t2_ratio", "DRAM T2", "%"),
+      number_column("t2_error_ratio", "± T2", "%"),
+      number_column("difference_ratio", "T1−T2", "points"),
+      text_column("verdict", "", Elide::never, 0, 1),
+  };
+  for (const analyzer::TierComparison& c : quality.comparisons) {
+    table.rows.push_back(
+        {Cell::of_text(c.kernel),
+         Cell::of_integer(c.calls),
+         Cell::of_number(microseconds(c.mean_ns), c.mean_ns),
+         optional_ratio(c.t1),
+         optional_error(c.t1),
+         Cell::of_integer(c.t1.sample_count),
+         optional_ratio(c.t2),
+         optional_error(c.t2),
+         Cell::of_number(percent(c.difference.value), c.difference.value,
+                         c.flagged ? Style::bad : Style::plain),
+         {c.flagged ? "disagree" : "agree", !c.flagged, c.flagged ? Style::bad : Style::good}});
   }
   return table;
 }

@@ -162,33 +162,60 @@ std::size_t Table::column(std::string_view key) const {
 }
 
 Result<Table> select_columns(const Table& table, std::string_view keys) {
-  std::vector<std::size_t> picked;
+  struct Picked {
+    std::size_t column;
+    bool fixed;  // stays whatever the width
+  };
+  std::vector<Picked> picked;
+  const auto pick = [&](std::size_t column, bool fixed) {
+    for (Picked& have : picked) {
+      if (have.column != column) continue;
+      have.fixed = have.fixed || fixed;
+      return;
+    }
+    picked.push_back({column, fixed});
+  };
   for (std::size_t from = 0; from <= keys.size();) {
     const std::size_t comma = std::min(keys.find(',', from), keys.size());
     std::string_view key = keys.substr(from, comma - from);
     while (!key.empty() && key.front() == ' ') key.remove_prefix(1);
     while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
     from = comma + 1;
+    if (key == "default" || key == "all") {
+      for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        if (key == "all" || table.columns[i].shown) pick(i, key == "all");
+      }
+      continue;
+    }
+    const auto group = std::find_if(table.groups.begin(), table.groups.end(),
+                                    [&](const ColumnGroup& g) { return g.name == key; });
+    if (group != table.groups.end()) {
+      for (const std::string& member : group->keys) pick(table.column(member), true);
+      continue;
+    }
     const auto found = std::find_if(table.columns.begin(), table.columns.end(),
                                     [&](const Column& c) { return c.key == key; });
     if (found == table.columns.end()) {
-      std::string known;
-      for (const Column& c : table.columns) known += (known.empty() ? "" : ",") + c.key;
+      std::string known = "default, all";
+      for (const ColumnGroup& g : table.groups) known += ", " + g.name;
+      known += " or keys: ";
+      const std::size_t keys_from = known.size();
+      for (const Column& c : table.columns) known += (known.size() == keys_from ? "" : ",") + c.key;
       return Failure{ErrorKind::usage,
                      fmt::format("no column '{}'; choose from {}", terminal_safe(key), known)};
     }
-    picked.push_back(static_cast<std::size_t>(found - table.columns.begin()));
+    pick(static_cast<std::size_t>(found - table.columns.begin()), true);
   }
   Table out;
-  for (const std::size_t i : picked) {
+  for (const auto& [i, fixed] : picked) {
     out.columns.push_back(table.columns[i]);
     out.columns.back().shown = true;
-    out.columns.back().drop_order = 0;
+    if (fixed) out.columns.back().drop_order = 0;
   }
   const auto copy = [&](const std::vector<std::vector<Cell>>& from, std::vector<std::vector<Cell>>& to) {
     for (const auto& row : from) {
       auto& made = to.emplace_back();
-      for (const std::size_t i : picked) made.push_back(row[i]);
+      for (const Picked& column : picked) made.push_back(row[column.column]);
     }
   };
   copy(table.rows, out.rows);
@@ -219,6 +246,14 @@ std::string styled(std::string_view text, Style style, bool colour) {
   }
   if (!colour || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+int full_width(const Table& table) {
+  int width = 0;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].shown) width += natural_width(table, i) + kGap;
+  }
+  return width;
 }
 
 std::string render_text(const Table& table, const TextStyle& style) {

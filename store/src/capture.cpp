@@ -301,7 +301,7 @@ std::vector<Step> Capture::steps() const {
   return load(
       database_,
       "SELECT id, process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
-      " configuration_id, status, reason FROM step ORDER BY process_id, step_index",
+      " configuration_id, status, reason, source FROM step ORDER BY process_id, step_index",
       [](const Statement& row) {
         return Step{row.int64(0),          row.int64(1),          row.int64(2),
                     row.text(3),           row.optional_int64(4), row.optional_int64(5),

@@ -18,7 +18,8 @@ SELECT s.id AS step_id,
        coalesce((SELECT n.gpu_start_ns FROM step n
                  WHERE n.process_id = s.process_id AND n.step_index = s.step_index + 1 AND n.phase = s.phase),
                 s.gpu_end_ns) - s.gpu_start_ns AS duration_ns,
-       (SELECT count(*) FROM launch l WHERE l.step_id = s.id) AS launches
+       (SELECT count(*) FROM launch l WHERE l.step_id = s.id) AS launches,
+       s.source                    -- what marks the step: nvtx, period, window
 FROM step s LEFT JOIN counter_configuration c ON c.id = s.configuration_id;
 
 CREATE VIEW v_launch AS            -- one row a kernel execution, names resolved

@@ -15,6 +15,8 @@ inline constexpr const char* kTensor = "sm__pipe_tensor_cycles_active.avg.pct_of
 inline constexpr const char* kFma = "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed";
 inline constexpr const char* kDuration = "gpu__time_duration.sum";
 inline constexpr const char* kOperations = "sm__ops_path_tensor_src_bf16_dst_fp32.sum";
+inline constexpr const char* kSampledTensor =
+    "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed";
 inline constexpr const char* kGpcCycles = "gpc__cycles_elapsed.max";
 
 // One process (1), one device (1) with a DRAM peak of 1000 bytes/ns = 1 TB/s. Ids count from 1.
@@ -95,18 +97,26 @@ class FabricatedModel {
     return model.memsets.back();
   }
 
-  // Of the last launch, at tier T2.
-  void counters(const std::map<std::string, double>& values) {
+  store::Id metric(const std::string& name) {
+    for (const auto& [known, metric] : model.metrics) {
+      if (metric.name == name) return known;
+    }
+    const auto id = static_cast<store::Id>(model.metrics.size() + 1);
+    model.metrics[id] = {id, name, name, "", ""};
+    return id;
+  }
+
+  // Of the last launch.
+  void counters(const std::map<std::string, double>& values, const std::string& tier = "T2") {
+    for (const auto& [name, value] : values)
+      model.launch_metrics.push_back({model.launches.back().id, metric(name), tier, value, {}, {}});
+  }
+
+  // In-situ samples of the last launch: name → (value, standard error).
+  void samples(const std::map<std::string, std::pair<double, double>>& values, std::int64_t count) {
     for (const auto& [name, value] : values) {
-      store::Id id = 0;
-      for (const auto& [known, metric] : model.metrics) {
-        if (metric.name == name) id = known;
-      }
-      if (id == 0) {
-        id = static_cast<store::Id>(model.metrics.size() + 1);
-        model.metrics[id] = {id, name, name, "", ""};
-      }
-      model.launch_metrics.push_back({model.launches.back().id, id, "T2", value, {}, {}});
+      model.launch_metrics.push_back(
+          {model.launches.back().id, metric(name), "T1", value.first, value.second, count});
     }
   }
 

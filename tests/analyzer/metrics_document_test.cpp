@@ -34,7 +34,10 @@ TEST(MetricsDocument, DescribesEveryPipeMetricAndReason) {
   for (const PipeMetric& pipe : known_pipe_metrics()) {
     EXPECT_NE(text.find(quoted(pipe.metric)), std::string::npos) << pipe.metric;
   }
-  for (int reason = 1; reason <= static_cast<int>(MissingReason::no_peak); ++reason) {
+  for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
+    EXPECT_NE(text.find(quoted(pipe.metric)), std::string::npos) << pipe.metric;
+  }
+  for (int reason = 1; reason <= static_cast<int>(MissingReason::no_sample); ++reason) {
     const std::string_view name = to_string(static_cast<MissingReason>(reason));
     EXPECT_NE(text.find(quoted(name)), std::string::npos) << name;
   }

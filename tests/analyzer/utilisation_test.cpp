@@ -294,6 +294,13 @@ TEST(Utilisation, OperationsOfAllTypesAddUpAndNoneCountsTwice) {
   };
   EXPECT_DOUBLE_EQ(operations({{kOperations, 4e9}, {"sm__ops_path_tensor_src_fp8.sum", 2e9}}), 6e9);
   EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_op_hgmma_src_fp16.sum", 3e9}}), 3e9);
+  // Of instructions: warpgroup and warp-wide ones are different operations of one type.
+  EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_op_hgmma_src_fp16.sum", 3e9},
+                               {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum", 1e9}}),
+                   4e9);
+  EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_src_int8.sum", 5e9},
+                               {"sm__ops_path_tensor_op_igmma_src_int8.sum", 5e9}}),
+                   5e9);
   EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_src_fp16_dst_fp32.sum", 3e9},
                                {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", 3e9}}),
                    3e9);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -35,7 +36,12 @@ TEST(Documents, TextFitsItsWidth) {
   hostile.losses = true;
   FabricatedCapture refused;
   refused.tier_refused = true;
-  for (const FabricatedCapture& options : {FabricatedCapture{}, hostile, refused}) {
+  FabricatedCapture sampled = hostile;
+  sampled.sample_steps = 4;
+  sampled.cold_steps = 2;
+  sampled.exclude_attention = true;
+  sampled.t1_outlier = 0.05;
+  for (const FabricatedCapture& options : {FabricatedCapture{}, hostile, refused, sampled}) {
     analyzer::AnalysisOptions how;
     for (const auto key :
          {analyzer::RankKey::kernel, analyzer::RankKey::launch, analyzer::RankKey::nvtx_path,
@@ -232,6 +238,103 @@ TEST(Documents, QueryKeepsColumnsOfOneName) {
   EXPECT_EQ(document["truncated"], true);
   EXPECT_EQ(query_document(result, false, as(Format::text)).find('\x1b'), std::string::npos);
   EXPECT_EQ(query_document({}, false, as(Format::csv)), "\r\n");
+}
+
+FabricatedCapture with_samples() {
+  FabricatedCapture options;
+  options.sample_steps = 4;
+  options.cold_steps = 2;
+  options.exclude_attention = true;
+  options.t1_outlier = 0.05;
+  return options;
+}
+
+TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
+  const TemporaryCapture capture(with_samples());
+  std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 80));
+  std::istringstream lines(text);
+  std::string header;
+  while (std::getline(lines, header) && header.find("kernel") != 0) {
+  }
+  for (const char* word : {"DRAM", "T1", "±", "tier"})
+    EXPECT_NE(header.find(word), std::string::npos) << word;
+  std::replace(text.begin(), text.end(), '\n', ' ');  // where a sentence wraps is no matter
+  EXPECT_NE(text.find("DRAM utilisation in situ (T1) for "), std::string::npos) << text;
+  EXPECT_NE(text.find("1 beyond 3"), std::string::npos) << text;
+  EXPECT_NE(text.find("adamw_kernel"), std::string::npos);
+  const TemporaryCapture without;
+  const std::string old = ranking_document(without.model, without.analysis, as(Format::text, 100));
+  EXPECT_EQ(old.find("T1"), std::string::npos) << old;
+}
+
+TEST(Documents, RankJsonHasTheTiers) {
+  const TemporaryCapture capture(with_samples());
+  const json document = json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)));
+  int excluded = 0, compared = 0;
+  for (const json& row : document["rows"]) {
+    if (row["key"].get<std::string>().find("sdpa") != std::string::npos) {
+      ++excluded;
+      EXPECT_EQ(row["tier"], "T1");
+      EXPECT_EQ(row["dram_tier"], "T1");
+      EXPECT_TRUE(row["dram_t2_utilisation_ratio"].is_null());
+      EXPECT_EQ(row["dram_utilisation_ratio"], row["dram_t1_utilisation_ratio"]);
+    } else if (!row["dram_difference_ratio"].is_null()) {
+      ++compared;
+      EXPECT_NEAR(
+          row["dram_difference_ratio"].get<double>(),
+          row["dram_t1_utilisation_ratio"].get<double>() - row["dram_t2_utilisation_ratio"].get<double>(),
+          1e-9);
+      EXPECT_GT(row["cold_dram_bytes_ratio"].get<double>(), 1.1);
+      EXPECT_GT(row["l2_utilisation_ratio"].get<double>(), 0.0);
+      EXPECT_NEAR(row["l2_hit_ratio"].get<double>(), 0.5, 1e-9);
+    }
+  }
+  EXPECT_EQ(excluded, 2);
+  EXPECT_GT(compared, 10);
+  const json& q = document["quality"];
+  EXPECT_EQ(q["reach"].size(), 3u);
+  EXPECT_EQ(q["comparison_limit_ratio"], 0.03);
+  EXPECT_EQ(std::count_if(q["comparisons"].begin(), q["comparisons"].end(),
+                          [](const json& c) { return c["flagged"] == true; }),
+            1);
+  EXPECT_TRUE(q["comparisons"][0]["flagged"]) << "the largest difference comes first";
+}
+
+TEST(Documents, RankColumnsByGroup) {
+  const TemporaryCapture capture(with_samples());
+  DocumentOptions options = as(Format::csv);
+  options.columns = "cold";
+  EXPECT_EQ(ranking_document(capture.model, capture.analysis, options).substr(0, 31),
+            "key,calls,time_ns,cold_time_ns,");
+  options.format = Format::text;
+  for (const int columns : {80, 100}) {
+    options.text.columns = columns;
+    for (const char* group : {"cold", "tiers", "caches", "default", "default,l2_hit_ratio"}) {
+      options.columns = group;
+      expect_width(ranking_document(capture.model, capture.analysis, options), columns);
+    }
+  }
+  options.columns = "all";
+  const std::string all = ranking_document(capture.model, capture.analysis, options);
+  EXPECT_EQ(all.find("Not shown"), std::string::npos);
+  const TemporaryCapture without;
+  options.columns = "cold";
+  try {
+    (void)ranking_document(without.model, without.analysis, options);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::no_data);
+    EXPECT_NE(error.message().find("--cold"), std::string::npos);
+  }
+}
+
+TEST(Documents, InfoTellsOfWindowsAndExclusions) {
+  const TemporaryCapture capture(with_samples());
+  const std::string text = info_document(capture.model, {}, as(Format::text));
+  for (const char* words : {"20,000 samples every 5.0 µs", "clock shifted by +750 ns", "96.3 % of 100.000 ms",
+                            "Left out of replay", "opened by delay"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
 }
 
 TEST(Notices, WarnOnceWorstFirst) {

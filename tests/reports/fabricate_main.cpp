@@ -7,7 +7,9 @@
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: fabricate_capture FILE [refused|losses|fast|nosteps]\n");
+    std::fprintf(
+        stderr,
+        "usage: fabricate_capture FILE [refused|losses|fast|nosteps|samples|cold|exclude|disagree]\n");
     return 2;
   }
   ridgeline::testing::FabricatedCapture options;
@@ -17,6 +19,10 @@ int main(int argc, char** argv) {
     if (word == "losses") options.losses = true;
     if (word == "fast") options.fast = true;
     if (word == "nosteps") options.step_ranges = false;
+    if (word == "samples") options.sample_steps = 6;
+    if (word == "cold") options.cold_steps = 2;
+    if (word == "exclude") options.exclude_attention = true;
+    if (word == "disagree") options.t1_outlier = 0.05;
   }
   try {
     ridgeline::testing::write_fabricated_capture(argv[1], options);

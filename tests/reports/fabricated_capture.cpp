@@ -131,10 +131,19 @@ class Fabricator {
     int index = 0;
     for (int i = 0; i < options_.warmup_steps; ++i) write_step("warmup", index++, std::nullopt);
     for (int i = 0; i < options_.timeline_steps; ++i) write_step("timeline", index++, std::nullopt);
+    for (int i = 0; i < options_.sample_steps; ++i) {
+      sampled_ = i > 0;
+      write_step("sample", index++, std::nullopt);
+    }
+    sampled_ = false;
     if (!options_.tier_refused && options_.replay_steps > 0) {
       const Id r1 = writer_.add(store::CounterConfiguration{.name = "R1"});
       const Id r2 = writer_.add(store::CounterConfiguration{.name = "R2"});
       for (int i = 0; i < options_.replay_steps; ++i) write_step("replay", index++, i % 2 == 0 ? r1 : r2);
+    }
+    if (options_.cold_steps > 0) {
+      const Id r1 = writer_.add(store::CounterConfiguration{.name = "R1 cold"});
+      for (int i = 0; i < options_.cold_steps; ++i) write_step("cold", index++, r1);
     }
     for (int i = 0; i < options_.after_steps; ++i) write_step("after", index++, std::nullopt);
     write_completeness();
@@ -265,7 +274,9 @@ class Fabricator {
       launches[i].step_id = step_id;
       if (!step_id) launches[i].ordinal_in_step.reset();
       const Id launch = writer_.add(launches[i]);
-      if (replay) write_counters(launch, ops_[i], index, i);
+      if (sampled_) write_samples(launch, ops_[i], launches[i].end_ns - launches[i].start_ns, index, i);
+      if (replay && (phase == "cold" || !excluded(ops_[i])))
+        write_counters(launch, ops_[i], index, i, phase == "cold");
     }
     for (int i = 0; i < 3; ++i) {
       writer_.add(store::ClockSample{device_, begin + i * 15'000'000, 1'755'000'000 + i * 15'000'000,
@@ -275,21 +286,93 @@ class Fabricator {
     now_ns_ = at;
   }
 
-  void write_counters(Id launch, const Op& op, int index, std::size_t i) {
+  bool excluded(const Op& op) const {
+    return options_.exclude_attention &&
+           std::string_view(op.range).find("attention") != std::string_view::npos;
+  }
+
+  // As the samples of a window give them: rates over the launch, with an error that grows as it gets shorter.
+  void write_samples(Id launch, const Op& op, std::int64_t duration_ns, int index, std::size_t i) {
+    if (op.time_us < 3.0) return;  // too short to be told from its neighbours
+    const double noise = jitter(static_cast<std::uint64_t>(index) * 77, i);
+    const double error = 0.05 / op.time_us;  // of the peak
+    double dram = op.dram + options_.t1_bias;
+    if (std::string_view(op.range) == "optimizer / adamw") dram += options_.t1_outlier;
+    const double full_bytes = kDramPeak_bytes_per_s * static_cast<double>(duration_ns) * 1e-9;
+    const auto samples = std::max<std::int64_t>(1, static_cast<std::int64_t>(op.time_us / 5.0));
+    const auto put = [&](const char* metric, double value, double deviation) {
+      writer_.add(store::LaunchMetric{launch, writer_.metric_id(metric), "T1", value, deviation, samples});
+    };
+    put("dram__bytes_read.sum", dram * full_bytes * 0.62 * noise, error * full_bytes * 0.8);
+    put("dram__bytes_write.sum", dram * full_bytes * 0.38 * noise, error * full_bytes * 0.6);
+    put("lts__t_bytes.sum", dram * full_bytes * 2.1 * noise, error * full_bytes);
+    put("LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct", 55.0, 1.0);
+    put("sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed", op.tensor * 100.0 * noise,
+        error * 100.0);
+    put("TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed",
+        op.fma * 100.0 * noise, error * 100.0);
+  }
+
+  void write_counters(Id launch, const Op& op, int index, std::size_t i, bool cold) {
     const double noise = jitter(static_cast<std::uint64_t>(index) * 31, i);
     const double seconds = op.time_us * 1e-6;
-    const double bytes = op.dram * kDramPeak_bytes_per_s * seconds * noise;
+    const double bytes = op.dram * kDramPeak_bytes_per_s * seconds * noise * (cold ? 1.15 : 1.0);
     const auto put = [&](const char* metric, double value) {
-      writer_.add(
-          store::LaunchMetric{launch, writer_.metric_id(metric), "T2", value, std::nullopt, std::nullopt});
+      writer_.add(store::LaunchMetric{launch, writer_.metric_id(metric), cold ? "T3" : "T2", value,
+                                      std::nullopt, std::nullopt});
     };
-    put("gpu__time_duration.sum", op.time_us * 1000.0 * 1.01 * noise);
+    put("gpu__time_duration.sum", op.time_us * 1000.0 * (cold ? 1.08 : 1.01) * noise);
+    if (options_.sample_steps > 0 && !cold) {
+      put("lts__t_bytes.sum", bytes * 2.0);
+      put("lts__t_bytes.sum.peak_sustained_elapsed.per_second", 11.0e12);
+      put("l1tex__t_bytes.sum", bytes * 3.0);
+      put("lts__t_sectors_lookup_hit.sum", bytes / 32.0);
+      put("lts__t_sectors_lookup_miss.sum", bytes / 32.0);
+    }
     put("dram__bytes_read.sum", bytes * 0.62);
     put("dram__bytes_write.sum", bytes * 0.38);
     put("gpc__cycles_elapsed.max", op.time_us * 1770.0);
     put("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", op.tensor * 100.0 * noise);
     put("sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed", op.fma * 100.0);
     put("sm__ops_path_tensor_src_bf16_dst_fp32.sum", op.tensor * kBf16Peak_flops_per_s * seconds * 0.96);
+  }
+
+  void write_windows() {
+    if (options_.sample_steps == 0) {
+      writer_.add(store::TierStatus{process_, "T1", "not_requested", std::nullopt});
+      return;
+    }
+    store::PmWindow window;
+    window.process_id = process_;
+    window.device_id = device_;
+    window.first_step_index = options_.warmup_steps + options_.timeline_steps + 1;
+    window.last_step_index = options_.warmup_steps + options_.timeline_steps + options_.sample_steps - 1;
+    window.interval_ns = 5000;
+    window.start_ns = kOrigin_ns + 1'000'000;
+    window.end_ns = kOrigin_ns + 101'000'000;
+    window.sample_count = 20'000;
+    window.buffer_bytes = 1'500'000'000;
+    window.clock_shift_ns = 750;
+    window.shift_correlation = 0.997;
+    writer_.add(window);
+    // Three samples are enough to draw: one a device and metric every millisecond.
+    for (int i = 0; i < 100; ++i) {
+      const std::int64_t at = kOrigin_ns + 1'000'000 + i * 1'000'000;
+      writer_.add(store::PmSample{device_, at,
+                                  writer_.metric_id("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
+                                  40.0 + i % 10});
+    }
+    writer_.add(store::TierCoverage{process_, "T1", writer_.metric_id("dram__bytes_read.sum"), 100'000'000,
+                                    96'300'000});
+    writer_.add(store::TierStatus{process_, "T1", "ok", std::nullopt});
+    if (options_.exclude_attention) {
+      for (const char* name : {kFlashForward, kFlashBackward})
+        writer_.add(store::ReplayExclusion{process_, writer_.kernel_id(name), "user"});
+    }
+    writer_.add(store::RecordingWindow{.process_id = process_,
+                                       .start_ns = kOrigin_ns + 30'000'000'000,
+                                       .end_ns = kOrigin_ns + 60'000'000'000,
+                                       .cause = "delay"});
   }
 
   void write_completeness() {
@@ -304,7 +387,7 @@ class Fabricator {
                                   options_.losses
                                       ? std::optional<std::string>("17 records were dropped by the driver")
                                       : std::nullopt});
-    writer_.add(store::TierStatus{process_, "T1", "not_requested", std::nullopt});
+    write_windows();
     if (options_.tier_refused) {
       writer_.add(store::TierStatus{
           process_, "T2", "refused",
@@ -325,6 +408,7 @@ class Fabricator {
   std::int64_t now_ns_ = 0;
   std::int64_t correlation_ = 0;
   std::int64_t launches_ = 0;
+  bool sampled_ = false;
 };
 
 }  // namespace

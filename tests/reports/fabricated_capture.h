@@ -12,13 +12,18 @@ struct FabricatedCapture {
   int warmup_steps = 2;
   int timeline_steps = 7;
   int replay_steps = 4;  // R1 and R2 in turn
+  int sample_steps = 0;  // T1: the first only lets the clocks settle
+  int cold_steps = 0;    // T3
   int after_steps = 1;
   bool device_peaks = true;
-  bool tier_refused = false;  // no replay; the collector's reason is recorded
-  bool losses = false;        // dropped records and missing launches
-  bool step_ranges = true;    // false: no steps at all
-  bool fast = false;          // every kernel at 90 % of its roof
-  std::string extra_kernel;   // one more launch a step under that name, of 1 ms
+  bool tier_refused = false;       // no replay; the collector's reason is recorded
+  double t1_bias = 0.004;          // T1's DRAM utilisation less T2's, in every kernel
+  double t1_outlier = 0.0;         // added to it in AdamW
+  bool exclude_attention = false;  // attention is left out of replay steps: T1 alone knows it
+  bool losses = false;             // dropped records and missing launches
+  bool step_ranges = true;         // false: no steps at all
+  bool fast = false;               // every kernel at 90 % of its roof
+  std::string extra_kernel;        // one more launch a step under that name, of 1 ms
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
   std::string nvtx_suffix;  // appended to a range's name
 };

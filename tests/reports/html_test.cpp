@@ -77,6 +77,26 @@ TEST(HtmlReport, MissesNothingWhenNothingWasMeasured) {
   EXPECT_NE(xml.text.find("unknown"), std::string::npos);
 }
 
+TEST(HtmlReport, ShowsTheTiersSideBySide) {
+  FabricatedCapture options;
+  options.sample_steps = 4;
+  options.cold_steps = 1;
+  options.t1_outlier = 0.05;
+  const TemporaryCapture capture(options);
+  const std::string html = html_report(capture.model, capture.analysis);
+  const XmlResult xml = checked(html);
+  ASSERT_EQ(xml.error, "");
+  expect_self_contained(html, xml);
+  for (const char* words : {"In-situ samples beside counters", "Cold caches beside in situ", "disagree",
+                            "DRAM utilisation in situ (T1) for"}) {
+    EXPECT_NE(xml.text.find(words), std::string::npos) << words;
+  }
+  const TemporaryCapture without;
+  const XmlResult old = checked(html_report(without.model, without.analysis));
+  EXPECT_EQ(old.text.find("In-situ samples"), std::string::npos);
+  EXPECT_EQ(old.text.find("Cold caches"), std::string::npos);
+}
+
 TEST(HtmlReport, ShowsLosses) {
   FabricatedCapture options;
   options.losses = true;

@@ -112,6 +112,28 @@ TEST(SelectColumns, KeepsOrderAndNamesTheUnknown) {
   }
 }
 
+TEST(SelectColumns, TakesGroupsOnceAndKeepsTheUsualOnesDroppable) {
+  Table table = sample();
+  table.groups = {{"pair", {"kernel", "hidden"}}};
+  const Table picked = select_columns(table, "pair,kernel,note").value();
+  ASSERT_EQ(picked.columns.size(), 3u);
+  EXPECT_EQ(picked.columns[1].key, "hidden");
+  EXPECT_EQ(picked.rows[0].size(), 3u);
+  const Table usual = select_columns(table, "default").value();
+  EXPECT_EQ(usual.columns.size(), 4u);
+  EXPECT_EQ(usual.columns[3].drop_order, table.columns[3].drop_order);
+  EXPECT_EQ(select_columns(table, "all").value().columns.size(), 5u);
+  EXPECT_EQ(select_columns(table, "default,hidden").value().columns.size(), 5u);
+  EXPECT_NE(select_columns(table, "nope").failure().message.find("default, all, pair"), std::string::npos);
+}
+
+TEST(FullWidth, ShowsEveryColumn) {
+  const Table all = select_columns(sample(), "all").value();
+  const std::string text = render_text(all, {full_width(all), false});
+  EXPECT_EQ(text.find("Not shown"), std::string::npos);
+  EXPECT_EQ(text.find("…"), std::string::npos) << text;
+}
+
 TEST(Cell, NoNumberIsMissing) {
   for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
     EXPECT_TRUE(std::holds_alternative<std::monostate>(Cell::of_number("x", value).value));

@@ -49,6 +49,7 @@ Written write_sample(CaptureWriter& writer) {
   step.phase = "timeline";
   step.gpu_start_ns = 200;
   step.gpu_end_ns = 900;
+  step.source = "period";
   ids.step = writer.add(step);
   ids.kernel = writer.kernel_id("_Z5triadPfS_S_fi");
   Launch launch;
@@ -102,6 +103,7 @@ TEST(Capture, EverythingWrittenIsReadBack) {
   EXPECT_EQ(capture.device_peaks().at(0).value, 4.8e12);
   EXPECT_EQ(capture.clock_samples().at(0).power_mw, 650'000);
   EXPECT_EQ(capture.steps().at(0).gpu_end_ns, 900);
+  EXPECT_EQ(capture.steps().at(0).source, "period");
   EXPECT_EQ(capture.kernels().at(0).demangled_name, "triad(float*, float*, float*, float, int)");
   const auto launches = capture.launches();
   ASSERT_EQ(launches.size(), 1u);

@@ -62,6 +62,10 @@ struct Model {
   std::vector<store::Message> messages;
   std::vector<store::NvtxRange> nvtx_ranges;  // by process, start_ns
   std::vector<store::Annotation> annotations;
+  std::vector<store::PmWindow> pm_windows;
+  std::vector<store::TierCoverage> tier_coverage;
+  std::vector<store::ReplayExclusion> replay_exclusions;
+  std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
   std::map<store::Id, std::string> strings;
 
   // Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it

@@ -28,7 +28,7 @@ struct PeakPolicy {
 };
 
 struct Peak {
-  std::string quantity;  // dram_bytes_per_s, bf16_flops_per_s, …
+  std::string quantity;  // dram_bytes_per_s, l2_bytes_per_s, bf16_flops_per_s, …
   double value = 0;      // in the quantity's unit
   PeakSource source = PeakSource::spec;
   bool fallback = false;  // the policy's source was not there

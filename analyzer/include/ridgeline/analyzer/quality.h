@@ -12,10 +12,12 @@
 namespace ridgeline::analyzer {
 
 struct QualityOptions {
-  double disagreement_ratio = 0.10;            // replay against timeline duration, of a kernel …
-  std::int64_t disagreement_floor_ns = 20000;  // … whose launches last at least this on average
-  double coverage_warning = 0.90;              // T2 coverage of kernel time below this is a warning
-  double clock_spread_warning = 0.05;          // (max − min) ÷ median SM clock in the timeline steps
+  double disagreement_ratio = 0.10;               // replay against timeline duration, of a kernel …
+  std::int64_t disagreement_floor_ns = 20000;     // … whose launches last at least this on average
+  double tier_difference_ratio = 0.03;            // T1 against T2 DRAM utilisation, likewise of a kernel …
+  std::int64_t tier_difference_floor_ns = 20000;  // … whose launches last at least this on average
+  double coverage_warning = 0.90;      // kernel time with both utilisations below this is a warning
+  double clock_spread_warning = 0.05;  // (max − min) ÷ median SM clock in the timeline steps
 };
 
 // Clock samples that fall into the timeline steps (all samples if none do).
@@ -45,6 +47,25 @@ struct Disagreement {
   double ratio = 0;        // replay ÷ timeline − 1
 };
 
+// What a tier covers of the representative step.
+struct TierReach {
+  std::string tier;             // T1, T2, T3
+  double dram_coverage = 0;     // share of kernel time with a DRAM utilisation by it; T1: and with its error
+  double compute_coverage = 0;  // … with a compute utilisation
+  std::optional<double> dram_mean_error;  // standard error of the DRAM utilisation, weighted by time
+  std::int64_t launches = 0;              // with a DRAM utilisation by it
+};
+
+// The two tiers' DRAM utilisation of one kernel, over the launches that have both.
+struct TierComparison {
+  std::string kernel;
+  std::int64_t calls = 0;
+  double mean_ns = 0;    // of a launch, T0
+  Measured t1, t2;       // 0..1
+  Measured difference;   // T1 − T2
+  bool flagged = false;  // beyond QualityOptions::tier_difference_ratio
+};
+
 struct Quality {
   std::int64_t launches_seen = 0;  // over all processes; graphs aside
   std::int64_t kernel_records = 0;
@@ -60,6 +81,10 @@ struct Quality {
   double explained_share = 0;   // share of launches with both or a stated reason; 1 by construction
   std::int64_t mismatched_steps = 0;
   std::vector<Disagreement> disagreements;  // flagged ones
+  std::vector<TierReach> reach;             // of the tiers that were recorded
+  std::vector<TierComparison> comparisons;  // of kernels at or above the floor, largest difference first
+  double comparison_limit = 0;              // QualityOptions::tier_difference_ratio
+  std::int64_t comparison_floor_ns = 0;     // QualityOptions::tier_difference_floor_ns
   std::vector<ClockSummary> clocks;
   // Everything above that a reader must know, with what steps and utilisation found; errors first.
   Findings findings;

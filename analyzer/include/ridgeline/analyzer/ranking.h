@@ -42,7 +42,20 @@ struct RankRow {
   double step_share = 0;            // time_ns ÷ step time
   std::optional<Measured> dram;     // time-weighted mean over launches that have it
   std::optional<Measured> compute;  // likewise
-  std::optional<double> limiter;    // time-weighted mean of limiter_utilisation over measured launches
+  // What the tiers say, each over the launches that have its value; `dram` and `compute` are the shown ones.
+  std::optional<Measured> dram_t1, dram_t2;
+  std::optional<Measured> compute_t1, compute_t2;
+  std::optional<Measured> dram_difference;  // T1 − T2, over the launches that have both
+  std::optional<Measured> l2;               // L2 utilisation
+  std::optional<Measured> l2_hit_ratio;
+  std::optional<Measured> l1_hit_ratio;
+  std::optional<Measured> occupancy;
+  std::optional<Measured> cold_dram;           // with cold caches (T3), over the time it took then
+  std::optional<double> cold_time_ns;          // of the launches measured cold
+  std::optional<double> cold_in_situ_time_ns;  // T0 of the same launches
+  std::optional<double> cold_dram_bytes;
+  std::optional<double> cold_in_situ_dram_bytes;  // of the same launches, as shown
+  std::optional<double> limiter;  // time-weighted mean of limiter_utilisation over measured launches
   LimiterKind limiter_kind = LimiterKind::none;  // of the larger share of that time
   std::string compute_pipe;                      // of the larger share of the time
   double saved_target_ns = 0;                    // impact at RankOptions::target
@@ -52,6 +65,10 @@ struct RankRow {
   std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
   std::optional<double> dram_bytes;             // of all calls with a value
   std::optional<double> tensor_ops;
+  std::optional<double> l2_bytes;
+  std::optional<double> l1_bytes;
+  std::int64_t t1_time_ns = 0;        // T0 time of the launches with a DRAM utilisation by T1
+  std::int64_t t2_time_ns = 0;        // … by T2
   std::int64_t measured_time_ns = 0;  // these four add up to time_ns
   std::int64_t launch_bound_time_ns = 0;
   std::int64_t no_roof_time_ns = 0;
@@ -63,7 +80,7 @@ struct RankRow {
   MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
   std::string reason;
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
-  std::string tier;                   // best tier behind the utilisations: "T2"; "T0" if there is only time
+  std::string tier;  // behind the utilisations: "T2", "T1", "T1,T2"; "T0": there is only time
   std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
 };
 

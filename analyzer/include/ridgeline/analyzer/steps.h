@@ -17,10 +17,11 @@ struct StepSummary {
   store::Id step_id = 0;
   store::Id process_id = 0;
   std::int64_t step_index = 0;
-  std::string phase;          // warmup, timeline, sample, replay, after
+  std::string phase;          // warmup, timeline, sample, replay, cold, stalls, flops, after
   std::string status;         // ok, mismatch, failed, interrupted
   std::string reason;         // why not ok; "" if ok
-  std::string configuration;  // counters of a replay step; "" otherwise
+  std::string source;         // what marks the step: nvtx, period, window
+  std::string configuration;  // counters of a replay or cold step; "" otherwise
   // From the begin of this step's GPU work to the begin of the next step's. If the next step is missing or of
   // another phase (a change of phase costs the collector time that is not the program's), to the end of its
   // own work, and `closed` is false. 0: no GPU work with timestamps.
@@ -80,7 +81,7 @@ struct StepAnalysis {
 
 // Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
 // ok and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
-// sample, after, warm-up and at last replay steps, and says so.
+// sample, after, warm-up, stalls and at last replay, cold and flops steps, and says so.
 // Failures: no_data (no launch with a timestamp), usage (no such process or step).
 [[nodiscard]] Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options = {});
 

@@ -1,7 +1,8 @@
 // utilisation.h: for every launch of the representative step, how busy it kept DRAM and the compute pipes.
 //
 // Duration is T0 (in situ, unperturbed). Bytes and pipe cycles are T2 (replay steps), joined on
-// (ordinal in step, kernel, grid). Formulas: docs/metrics.md.
+// (ordinal in step, kernel, grid). T1 (in-situ samples) says the same without any replay: it stands beside T2
+// as the check, and in its place where T2 has no value. Formulas: docs/metrics.md.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,12 @@ namespace ridgeline::analyzer {
 struct Measured {
   double value = 0;
   std::optional<double> error;    // standard error, same unit; empty: one sample, unknown
-  std::int64_t sample_count = 0;  // replay steps it is the mean of
-  std::string tier;               // "T2", or "T0" for durations
+  std::int64_t sample_count = 0;  // T2, T3: steps it is the mean of; T1: samples it rests on
+  std::string tier;               // "T1", "T2", "T3", or "T0" for durations; "T1,T2" if it rests on both
 };
+
+// T1 − T2 with both errors; unknown if one is. Its tier is "T1,T2".
+[[nodiscard]] Measured tier_difference(const Measured& t1, const Measured& t2);
 
 enum class LimiterKind { none, dram, compute };
 [[nodiscard]] std::string_view to_string(LimiterKind kind);  // "none", "dram", "compute"
@@ -47,8 +51,24 @@ enum class MissingReason {
   mismatch,        // another kernel or grid stood at this ordinal
   metric_missing,  // replayed, but this counter was not collected for it
   no_peak,         // counter known, roof unknown
+  excluded,        // the kernel must not run alone: replay steps leave it out
+  no_sample,       // T1 only: no sampled step, or no sample tells this launch from its neighbours
 };
 [[nodiscard]] std::string_view to_string(MissingReason reason);  // stable identifiers, e.g. "graph_node"
+
+// What one tier says about one launch, with nothing taken from another tier but the duration under T2.
+struct TierUtilisation {
+  std::optional<Measured> duration;             // ns, of the same launch in that tier's own steps
+  std::optional<Measured> dram_bytes;           // read + written
+  std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
+  std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
+  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
+  std::optional<Measured> l2_bytes;
+  std::optional<Measured> l2_utilisation;       // of the L2 cache's peak as counted in replay
+  std::optional<Measured> l2_hit_ratio;         // sectors found in L2 ÷ sectors asked for
+  MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
+  std::string reason;
+};
 
 struct LaunchUtilisation {
   LaunchIndex launch = 0;  // into Model::launches
@@ -62,6 +82,11 @@ struct LaunchUtilisation {
   MissingReason missing = MissingReason::none;  // not none whenever dram or compute is empty
   std::string reason;                           // the same in words; "" if nothing is missing
 
+  // What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
+  // over its own in the cold steps, as Nsight Compute would.
+  TierUtilisation t1, t2, cold;
+
+  // What is shown: T2's value, else T1's; Measured::tier says which.
   std::optional<Measured> dram_bytes;  // read + written
   std::optional<Measured> dram_read_bytes;
   std::optional<Measured> dram_write_bytes;
@@ -72,7 +97,13 @@ struct LaunchUtilisation {
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
-  std::optional<double> limiter_utilisation;    // max of both; set only if both are known
+  std::optional<Measured> l2_bytes;
+  std::optional<Measured> l2_utilisation;
+  std::optional<Measured> l2_hit_ratio;
+  std::optional<Measured> l1_bytes;           // T2
+  std::optional<Measured> l1_hit_ratio;       // T2
+  std::optional<Measured> occupancy_ratio;    // T2: warps resident of the most, while an SM was active
+  std::optional<double> limiter_utilisation;  // max of DRAM and compute; set only if both are known
   LimiterKind limiter = LimiterKind::none;
   bool clamped = false;  // a utilisation above 1 was cut to 1 on request
 };
@@ -92,12 +123,16 @@ struct PipeMetric {
 };
 // The pipe metrics known, best first within a pipe.
 [[nodiscard]] const std::vector<PipeMetric>& known_pipe_metrics();
+// Likewise those of in-situ samples (T1).
+[[nodiscard]] const std::vector<PipeMetric>& known_sampled_pipe_metrics();
 
 struct UtilisationAnalysis {
   std::vector<LaunchUtilisation> launches;  // one for each launch of the representative step, same order
   std::vector<Peak> peaks;                  // the roofs used, one for each device and quantity
   std::vector<std::string> pipes;           // pipes measured anywhere in the replay steps
-  std::vector<StepIndex> replay_steps;      // replay steps used
+  std::vector<StepIndex> replay_steps;      // T2: replay steps used
+  std::vector<StepIndex> sample_steps;      // T1: sample steps with values
+  std::vector<StepIndex> cold_steps;        // T3: cold steps with values
   Findings findings;
 };
 

@@ -25,7 +25,7 @@ struct Fact {
 [[nodiscard]] std::string command_line(const analyzer::Model& model);
 // "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
 [[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
-// The roofs that utilisation was measured against, with their sources; one sentence, "" if none was needed.
+// The roofs that the limiter was measured against, with their sources; one sentence, "" if none was needed.
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
 
 // One sentence: are the targets met, by how many kernels, and what would meeting them save.
@@ -37,6 +37,9 @@ struct Fact {
 
 // Launches seen and recorded, drops, coverage: one sentence that is printed whether good or bad.
 [[nodiscard]] std::string completeness_line(const analyzer::Quality& quality);
+
+// How far samples (T1) and counters (T2) cover the step and how well they agree; "" without samples.
+[[nodiscard]] std::string tiers_line(const analyzer::Quality& quality);
 
 // What the reader must know: tiers that did not run as asked, then the analyzer's findings of at least that
 // severity, errors first, none twice.

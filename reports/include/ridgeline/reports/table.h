@@ -46,16 +46,25 @@ struct Column {
   bool shown = true;  // false: only in JSON and CSV, or if asked for
 };
 
+// A name for several columns, for --columns.
+struct ColumnGroup {
+  std::string name;
+  std::vector<std::string> keys;
+};
+
 struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;    // each as long as columns
   std::vector<std::vector<Cell>> totals;  // below a rule in text, last in Markdown; not in CSV
 
+  std::vector<ColumnGroup> groups = {};
+
   [[nodiscard]] std::size_t column(std::string_view key) const;  // index; throws Error(internal)
 };
 
-// Keeps the columns of that comma-separated list of keys, in that order, all of them shown.
-// Failure usage: an unknown key, with the list of the known ones.
+// Keeps the columns of that comma-separated list, in that order, each once and shown. An item is a key, one
+// of the table's groups, `default` (what is shown anyway, dropped where the width does not suffice) or `all`.
+// Failure usage: an unknown item, with the list of the known ones.
 [[nodiscard]] Result<Table> select_columns(const Table& table, std::string_view keys);
 
 struct TextStyle {
@@ -63,6 +72,8 @@ struct TextStyle {
   bool colour = false;  // ANSI colours
 };
 
+// The width that shows every column in full.
+[[nodiscard]] int full_width(const Table& table);
 // Lines end in '\n'. Columns that did not fit are named in a last line.
 [[nodiscard]] std::string render_text(const Table& table, const TextStyle& style);
 [[nodiscard]] std::string render_markdown(const Table& table);

@@ -11,6 +11,7 @@
 namespace ridgeline::reports {
 
 // The ranking's rows, worst first. `top` > 0 keeps that many; what is left out is one line of the totals.
+// Groups of columns: `tiers` (T1 beside T2), `caches`, `cold`.
 [[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation,
                                   const analyzer::Ranking& ranking, std::int64_t top = 0);
 
@@ -31,6 +32,9 @@ namespace ridgeline::reports {
 
 // One row a launch of the representative step, in order of launch.
 [[nodiscard]] Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis);
+
+// T1 beside T2 for the kernels that are long enough to compare, largest difference first.
+[[nodiscard]] Table comparison_table(const analyzer::Quality& quality);
 
 // What the program declares beside what was measured.
 [[nodiscard]] Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work);

@@ -1,0 +1,154 @@
+#include "tier_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "statistics.h"
+#include "text.h"
+
+namespace ridgeline::analyzer {
+
+std::optional<double> TierRow::value(std::string_view name) const {
+  const MetricValue* found = find(name);
+  return found == nullptr ? std::nullopt : std::optional(found->value);
+}
+
+const MetricValue* TierRow::find(std::string_view name) const {
+  const auto found = values.find(name);
+  return found == values.end() ? nullptr : &found->second;
+}
+
+std::optional<double> TierRow::duration_ns() const {
+  std::optional<double> duration = value(metric_name::kDuration);
+  if (!duration && has_time(*launch)) duration = static_cast<double>(analyzer::duration_ns(*launch));
+  return duration && *duration > 0 ? duration : std::nullopt;
+}
+
+std::optional<double> TierRow::dram_bytes() const {
+  if (const auto read = value(metric_name::kDramRead), written = value(metric_name::kDramWrite);
+      read && written) {
+    return *read + *written;
+  }
+  return value(metric_name::kDramBoth);
+}
+
+std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
+                                std::string_view tier) {
+  const auto found = values.find(metric);
+  return found == values.end() ? std::nullopt : measured_mean(found->second, tier);
+}
+
+std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
+                                     std::string_view misses, std::string_view rate, std::string_view tier) {
+  const auto hit = mean_of(values, hits, tier);
+  const auto miss = mean_of(values, misses, tier);
+  if (hit && miss) {
+    const double all = hit->value + miss->value;
+    if (all <= 0) return std::nullopt;
+    Measured ratio{.value = hit->value / all,
+                   .error = {},
+                   .sample_count = std::min(hit->sample_count, miss->sample_count),
+                   .tier = std::string(tier)};
+    if (hit->error && miss->error)
+      ratio.error = std::hypot(miss->value * *hit->error, hit->value * *miss->error) / (all * all);
+    return ratio;
+  }
+  auto ratio = mean_of(values, rate, tier);
+  if (!ratio) return std::nullopt;
+  ratio->value /= 100.0;
+  if (ratio->error) *ratio->error /= 100.0;
+  return ratio;
+}
+
+std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(const Model& model,
+                                                         const std::vector<LaunchIndex>& launches) {
+  std::unordered_map<std::int64_t, LaunchIndex> map;
+  for (const LaunchIndex index : launches) {
+    if (const auto ordinal = model.launches[index].ordinal_in_step) map.emplace(*ordinal, index);
+  }
+  return map;
+}
+
+TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, std::string_view phase,
+                     std::string_view tier)
+    : model_(model), phase_(phase), tier_(tier) {
+  for (const StepSummary& step : steps.steps) {
+    if (step.process_id != steps.process_id || step.phase != phase) continue;
+    ++seen_;
+    if (step.status != "ok") {
+      if (unusable_.empty()) unusable_ = step.status + (step.reason.empty() ? "" : ": " + step.reason);
+      continue;
+    }
+    steps_.push_back(step.index);
+    ordinals_.push_back(by_ordinal(model, model.steps[step.index].launches));
+  }
+}
+
+TierRows TierSteps::rows(const store::Launch& launch) const {
+  TierRows found;
+  if (!launch.ordinal_in_step) return found;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const auto place = ordinals_[i].find(*launch.ordinal_in_step);
+    if (place == ordinals_[i].end()) continue;
+    const store::Launch& other = model_.launches[place->second];
+    if (!same_launch(launch, other)) {
+      ++found.mismatched;
+      if (found.mismatch.empty()) {
+        found.mismatch = std::string(phase_) + " step " +
+                         std::to_string(model_.steps[steps_[i]].step.step_index) + " launched " +
+                         (launch.kernel_id == other.kernel_id ? std::string("it with another grid")
+                                                              : short_name(model_.kernel_name(other))) +
+                         " at this place";
+      }
+      continue;
+    }
+    TierRow row;
+    row.launch = &other;
+    for (const MetricValue& value : model_.metrics_of(other.id)) {
+      if (value.tier == tier_ && std::isfinite(value.value)) row.values.emplace(value.name, value);
+    }
+    if (!row.values.empty()) found.rows.push_back(std::move(row));
+  }
+  return found;
+}
+
+Measured tier_difference(const Measured& t1, const Measured& t2) {
+  Measured difference;
+  difference.value = t1.value - t2.value;
+  if (t1.error && t2.error) difference.error = std::hypot(*t1.error, *t2.error);
+  difference.sample_count = std::min(t1.sample_count, t2.sample_count);
+  difference.tier = t1.tier + "," + t2.tier;
+  return difference;
+}
+
+std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates, std::string_view tier) {
+  if (estimates.empty()) return std::nullopt;
+  std::vector<double> values;
+  double squares = 0;
+  bool errors_known = true;
+  std::int64_t sum = 0, most = 0;
+  for (const Estimate& estimate : estimates) {
+    values.push_back(estimate.value);
+    if (estimate.error && std::isfinite(*estimate.error)) {
+      squares += *estimate.error * *estimate.error;
+    } else {
+      errors_known = false;
+    }
+    sum += estimate.samples;
+    most = std::max(most, estimate.samples);
+  }
+  Measured result = *measured_mean(values, tier);
+  const auto count = static_cast<double>(values.size());
+  const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+  const bool pooled = values.size() > 1 && *largest - *least <= 1e-9 * std::fabs(*largest);
+  result.sample_count = pooled ? most : sum;
+  if (pooled) {
+    result.error.reset();  // equal because they are one, not because they agree
+    if (errors_known) result.error = std::sqrt(squares / count);
+  } else if (errors_known) {
+    result.error = std::max(result.error.value_or(0), std::sqrt(squares) / count);
+  }
+  return result;
+}
+
+}  // namespace ridgeline::analyzer

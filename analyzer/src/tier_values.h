@@ -1,0 +1,105 @@
+// tier_values.h: the values that the steps of one phase hold for a launch of the representative step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/utilisation.h"
+
+namespace ridgeline::analyzer {
+
+namespace metric_name {
+inline constexpr std::string_view kDuration = "gpu__time_duration.sum";
+inline constexpr std::string_view kDramRead = "dram__bytes_read.sum";
+inline constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
+inline constexpr std::string_view kDramBoth = "dram__bytes.sum";
+inline constexpr std::string_view kCycles = "gpc__cycles_elapsed.max";
+inline constexpr std::string_view kL2Bytes = "lts__t_bytes.sum";
+inline constexpr std::string_view kL2Hits = "lts__t_sectors_lookup_hit.sum";
+inline constexpr std::string_view kL2Misses = "lts__t_sectors_lookup_miss.sum";
+inline constexpr std::string_view kL2HitRate = "lts__t_sector_hit_rate.pct";
+inline constexpr std::string_view kL2HitRateSampled =
+    "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct";
+inline constexpr std::string_view kL1Bytes = "l1tex__t_bytes.sum";
+inline constexpr std::string_view kL1Hits = "l1tex__t_sectors_lookup_hit.sum";
+inline constexpr std::string_view kL1Misses = "l1tex__t_sectors_lookup_miss.sum";
+inline constexpr std::string_view kL1HitRate = "l1tex__t_sector_hit_rate.pct";
+inline constexpr std::string_view kOccupancy = "sm__warps_active.avg.pct_of_peak_sustained_active";
+}  // namespace metric_name
+
+// The launch of one step that stands at the same place, and its finite values at the tier.
+struct TierRow {
+  const store::Launch* launch = nullptr;
+  std::map<std::string_view, MetricValue> values;
+
+  [[nodiscard]] std::optional<double> value(std::string_view name) const;
+  [[nodiscard]] const MetricValue* find(std::string_view name) const;
+  // ns: the counter's, else the launch's own; empty without either.
+  [[nodiscard]] std::optional<double> duration_ns() const;
+  // Read + written, as far as counted; empty if neither pair nor sum is there.
+  [[nodiscard]] std::optional<double> dram_bytes() const;
+};
+
+// A value for each step that has one, by metric.
+using ValuesByMetric = std::map<std::string_view, std::vector<double>>;
+[[nodiscard]] std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
+                                              std::string_view tier);
+// Hits ÷ lookups, which may have been counted in different steps; else the rate itself.
+[[nodiscard]] std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
+                                                   std::string_view misses, std::string_view rate,
+                                                   std::string_view tier);
+
+struct TierRows {
+  std::vector<TierRow> rows;  // a row for each step with values for the launch
+  int mismatched = 0;         // steps with another kernel or grid at this place
+  std::string mismatch;       // the first of them, in words
+};
+
+// The steps of one phase, ready to be joined on (ordinal, kernel, grid).
+class TierSteps {
+ public:
+  // `phase` is that of the steps, `tier` that of the values. Steps not ok are left out and remembered.
+  TierSteps(const Model& model, const StepAnalysis& steps, std::string_view phase, std::string_view tier);
+
+  [[nodiscard]] const std::vector<StepIndex>& steps() const { return steps_; }
+  [[nodiscard]] int seen() const { return seen_; }  // ok or not
+  [[nodiscard]] const std::string& unusable() const {
+    return unusable_;
+  }  // why the first that is not ok is so
+  [[nodiscard]] TierRows rows(const store::Launch& launch) const;
+
+ private:
+  const Model& model_;
+  std::string_view phase_;
+  std::string_view tier_;
+  std::vector<StepIndex> steps_;
+  std::vector<std::unordered_map<std::int64_t, LaunchIndex>> ordinals_;
+  int seen_ = 0;
+  std::string unusable_;
+};
+
+[[nodiscard]] std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(
+    const Model& model, const std::vector<LaunchIndex>& launches);
+[[nodiscard]] inline bool same_launch(const store::Launch& a, const store::Launch& b) {
+  return a.kernel_id == b.kernel_id && a.grid == b.grid;
+}
+
+// One step's estimate with its own error.
+struct Estimate {
+  double value = 0;
+  std::optional<double> error;
+  std::int64_t samples = 0;
+};
+// Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
+// their own errors say. Estimates that are all the same to nine digits were made once, from samples pooled
+// over the steps: their error does not shrink with the number of steps.
+[[nodiscard]] std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates,
+                                                        std::string_view tier);
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,91 @@
+// utilisation_names.cpp: stable identifiers of what utilisation.h enumerates, and the pipe metrics known.
+#include "ridgeline/analyzer/utilisation.h"
+
+namespace ridgeline::analyzer {
+
+std::string_view to_string(LimiterKind kind) {
+  switch (kind) {
+    case LimiterKind::none:
+      return "none";
+    case LimiterKind::dram:
+      return "dram";
+    case LimiterKind::compute:
+      return "compute";
+  }
+  return "none";
+}
+
+std::string_view to_string(LaunchStatus status) {
+  switch (status) {
+    case LaunchStatus::measured:
+      return "measured";
+    case LaunchStatus::launch_bound:
+      return "launch_bound";
+    case LaunchStatus::no_roof:
+      return "no_roof";
+    case LaunchStatus::unmeasured:
+      return "unmeasured";
+  }
+  return "unmeasured";
+}
+
+std::string_view to_string(MissingReason reason) {
+  switch (reason) {
+    case MissingReason::none:
+      return "none";
+    case MissingReason::zero_timestamp:
+      return "zero_timestamp";
+    case MissingReason::tier_refused:
+      return "tier_refused";
+    case MissingReason::no_replay:
+      return "no_replay";
+    case MissingReason::graph_node:
+      return "graph_node";
+    case MissingReason::not_replayed:
+      return "not_replayed";
+    case MissingReason::mismatch:
+      return "mismatch";
+    case MissingReason::metric_missing:
+      return "metric_missing";
+    case MissingReason::no_peak:
+      return "no_peak";
+    case MissingReason::excluded:
+      return "excluded";
+    case MissingReason::no_sample:
+      return "no_sample";
+  }
+  return "none";
+}
+
+const std::vector<PipeMetric>& known_pipe_metrics() {
+  // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50
+  // %.
+  static const std::vector<PipeMetric> kPipes = {
+      {"tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {"tensor", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {"tensor", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"},
+      {"fma", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {"fma", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"},
+      {"fp16", "sm__pipe_fp16_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {"fp16", "sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_elapsed"},
+      {"fp64", "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {"fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed"},
+      {"alu", "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {"alu", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed"},
+      {"xu", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"},
+  };
+  return kPipes;
+}
+
+const std::vector<PipeMetric>& known_sampled_pipe_metrics() {
+  static const std::vector<PipeMetric> kPipes = {
+      {"tensor", "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
+      {"tensor",
+       "TPC.TriageCompute.sm__pipe_tensor_op_hmma_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
+      {"fma", "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed"},
+      {"fp64", "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
+  };
+  return kPipes;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,302 @@
+// What in-situ samples (T1), counters (T2) and cold caches (T3) say of one launch, and which of it is shown.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fabricated_model.h"
+#include "ridgeline/analyzer/analysis.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kDuration;
+using testing::kRead;
+using testing::kSampledTensor;
+using testing::kTensor;
+using testing::kWritten;
+
+constexpr const char* kL2Bytes = "lts__t_bytes.sum";
+constexpr const char* kL2Peak = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
+
+UtilisationAnalysis utilisation(const Model& model, const UtilisationOptions& options = {}) {
+  return analyze_utilisation(model, analyze_steps(model).value(), options);
+}
+
+Quality quality(const Model& model) {
+  const StepAnalysis steps = analyze_steps(model).value();
+  return assess_quality(model, steps, analyze_utilisation(model, steps));
+}
+
+Ranking ranking(const Model& model) {
+  const StepAnalysis steps = analyze_steps(model).value();
+  return rank_kernels(model, steps, analyze_utilisation(model, steps));
+}
+
+const Finding* find(const Quality& q, std::string_view code) {
+  const auto found =
+      std::find_if(q.findings.begin(), q.findings.end(), [&](const Finding& f) { return f.code == code; });
+  return found == q.findings.end() ? nullptr : &*found;
+}
+
+// A timeline step with one 100 µs launch of k.
+FabricatedModel one_launch() {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'100'000);
+  return f;
+}
+
+// A sample step whose launch of k takes `duration_ns` and moves `bytes`.
+void sample(FabricatedModel& f, std::int64_t duration_ns, double bytes, double error, double tensor = 20) {
+  f.step("sample");
+  const std::int64_t start = 2'000'000 + 1'000'000 * static_cast<std::int64_t>(f.model.steps.size());
+  f.launch("k", start, start + duration_ns);
+  f.samples({{kRead, {bytes / 2, error * 0.6}},
+             {kWritten, {bytes / 2, error * 0.8}},
+             {kSampledTensor, {tensor, 2}}},
+            18);
+}
+
+void replay(FabricatedModel& f, double bytes, double tensor) {
+  f.step("replay");
+  f.launch("k", 90'000'000, 90'100'000);
+  f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, tensor}, {kDuration, 100e3}});
+}
+
+TEST(Sampled, UtilisationIsOverTheSampledStepsOwnDuration) {
+  // 50 MB in 125 µs and 52 MB in 130 µs are both 400 GB/s of 1 TB/s, whatever the timeline's 100 µs.
+  FabricatedModel f = one_launch();
+  sample(f, 125'000, 50e6, 2e6);
+  sample(f, 130'000, 52.2e6, 2e6);
+  const auto u = utilisation(f.done());
+  const TierUtilisation& t1 = u.launches[0].t1;
+  EXPECT_NEAR(t1.dram_utilisation->value, (50.0 / 125 + 52.2 / 130) / 2, 1e-12);
+  EXPECT_EQ(t1.dram_utilisation->tier, "T1");
+  EXPECT_EQ(t1.dram_utilisation->sample_count, 36);
+  EXPECT_NEAR(t1.duration->value, 127'500, 1e-9);
+  EXPECT_NEAR(t1.compute_utilisation->value, 0.20, 1e-12);
+  EXPECT_EQ(t1.compute_pipe, "tensor");
+  EXPECT_EQ(u.sample_steps.size(), 2U);
+}
+
+TEST(Sampled, ErrorIsTheLargerOfSpreadAndTheSamplesOwn) {
+  // Errors of 1 % of the peak each (1 MB read, 0 written would be 0.6 and 0.8): two steps give 0.01 ÷ √2.
+  FabricatedModel quiet = one_launch();
+  sample(quiet, 100'000, 40e6, 1e6);
+  sample(quiet, 100'000, 40.1e6, 1e6);
+  EXPECT_NEAR(*utilisation(quiet.done()).launches[0].t1.dram_utilisation->error, 0.01 / std::sqrt(2.0), 1e-9);
+  // Steps that differ by 20 points say more than their errors: (0.5 − 0.3) ÷ 2 is the mean's standard error.
+  FabricatedModel wide = one_launch();
+  sample(wide, 100'000, 30e6, 1e6);
+  sample(wide, 100'000, 50e6, 1e6);
+  EXPECT_NEAR(*utilisation(wide.done()).launches[0].t1.dram_utilisation->error, 0.1, 1e-9);
+}
+
+TEST(Sampled, OnePooledValueInEveryStepKeepsItsError) {
+  FabricatedModel f = one_launch();
+  for (int i = 0; i < 4; ++i) sample(f, 100'000, 40e6, 1e6);
+  const Measured& dram = *utilisation(f.done()).launches[0].t1.dram_utilisation;
+  EXPECT_NEAR(*dram.error, 0.01, 1e-9);
+  EXPECT_EQ(dram.sample_count, 18);
+}
+
+TEST(Sampled, StepsThatOnlyLetTheClocksSettleAreNoSampleSteps) {
+  FabricatedModel f = one_launch();
+  f.step("sample");
+  f.launch("k", 2'000'000, 2'300'000);  // no values
+  sample(f, 100'000, 40e6, 1e6);
+  const auto u = utilisation(f.done());
+  EXPECT_EQ(u.sample_steps, (std::vector<StepIndex>{2}));
+  EXPECT_NEAR(u.launches[0].t1.duration->value, 100'000, 1e-9);
+}
+
+TEST(Tiers, CountersAreShownAndSamplesStandBeside) {
+  FabricatedModel f = one_launch();
+  sample(f, 100'000, 44e6, 1e6);
+  replay(f, 40e6, 60);
+  const LaunchUtilisation k = utilisation(f.done()).launches[0];
+  EXPECT_EQ(k.dram_utilisation->tier, "T2");
+  EXPECT_NEAR(k.dram_utilisation->value, 0.40, 1e-12);
+  EXPECT_NEAR(k.t1.dram_utilisation->value, 0.44, 1e-12);
+  EXPECT_EQ(k.compute_utilisation->tier, "T2");
+  EXPECT_NEAR(k.compute_utilisation->value, 0.60, 1e-12);
+  const RankRow row = ranking(f.model).rows.at(0);
+  EXPECT_EQ(row.tier, "T2");
+  EXPECT_NEAR(row.dram_t1->value, 0.44, 1e-12);
+  EXPECT_NEAR(row.dram_t2->value, 0.40, 1e-12);
+  EXPECT_NEAR(row.dram_difference->value, 0.04, 1e-12);
+  EXPECT_EQ(row.t1_time_ns, 100'000);
+  EXPECT_EQ(row.t2_time_ns, 100'000);
+}
+
+TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'100'000);
+  f.launch("other", 1'100'000, 1'200'000);
+  sample(f, 100'000, 44e6, 1e6);
+  f.step("replay");
+  f.launch("k", 90'000'000, 90'100'000);  // runs unmeasured
+  f.launch("other", 90'100'000, 90'200'000);
+  f.counters({{kRead, 10e6}, {kWritten, 0}, {kTensor, 5}, {kDuration, 100e3}});
+  f.model.replay_exclusions.push_back({1, 1, "name"});
+  const auto u = utilisation(f.done());
+  const LaunchUtilisation& k = u.launches[0];
+  EXPECT_EQ(k.status, LaunchStatus::measured);
+  EXPECT_EQ(k.missing, MissingReason::none);
+  EXPECT_EQ(k.dram_utilisation->tier, "T1");
+  EXPECT_EQ(k.t2.missing, MissingReason::excluded);
+  EXPECT_NE(k.t2.reason.find("name"), std::string::npos);
+  EXPECT_EQ(u.launches[1].dram_utilisation->tier, "T2");
+  EXPECT_EQ(u.launches[1].t1.missing, MissingReason::no_sample);
+  const Ranking r = ranking(f.model);
+  for (const RankRow& row : r.rows) EXPECT_EQ(row.tier, row.key == "k" ? "T1" : "T2") << row.key;
+  RankOptions by_class;
+  by_class.key = RankKey::kernel_class;
+  const StepAnalysis steps = analyze_steps(f.model).value();
+  EXPECT_EQ(rank_kernels(f.model, steps, u, by_class).rows.at(0).tier, "T1,T2");
+}
+
+TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
+  FabricatedModel f = one_launch();
+  f.step("sample");
+  f.launch("k", 2'000'000, 2'100'000);
+  f.model.tier_statuses.push_back({1, "T2", "refused", "no permission"});
+  const LaunchUtilisation k = utilisation(f.done()).launches[0];
+  EXPECT_EQ(k.missing, MissingReason::tier_refused);
+  EXPECT_NE(k.reason.find("no permission"), std::string::npos);
+  EXPECT_NE(k.reason.find("no sample tells"), std::string::npos) << k.reason;
+
+  FabricatedModel refused = one_launch();
+  refused.model.tier_statuses.push_back({1, "T1", "refused", "not permitted"});
+  const LaunchUtilisation r = utilisation(refused.done()).launches[0];
+  EXPECT_EQ(r.t1.missing, MissingReason::tier_refused);
+  EXPECT_EQ(r.t1.reason, "in-situ samples refused: not permitted");
+  EXPECT_EQ(r.reason, "the recording has no replay step");
+}
+
+TEST(Tiers, L2IsMeasuredAgainstItsCountedPeak) {
+  FabricatedModel f = one_launch();
+  sample(f, 200'000, 44e6, 1e6);
+  f.samples({{kL2Bytes, {300e6, 3e6}}}, 18);
+  replay(f, 40e6, 60);
+  f.counters({{kL2Bytes, 100e6},
+              {kL2Peak, 5e12},
+              {"lts__t_sectors_lookup_hit.sum", 30},
+              {"lts__t_sectors_lookup_miss.sum", 10}});
+  const LaunchUtilisation k = utilisation(f.done()).launches[0];
+  EXPECT_NEAR(k.t2.l2_utilisation->value, 0.2, 1e-12);  // 100 MB in the timeline's 100 µs of 5 TB/s
+  EXPECT_NEAR(k.t1.l2_utilisation->value, 0.3, 1e-12);  // 300 MB in its own 200 µs
+  EXPECT_NEAR(*k.t1.l2_utilisation->error, 0.003, 1e-12);
+  EXPECT_NEAR(k.l2_utilisation->value, 0.2, 1e-12);
+  EXPECT_NEAR(k.l2_hit_ratio->value, 0.75, 1e-12);
+  EXPECT_FALSE(k.l1_hit_ratio.has_value());
+}
+
+TEST(Tiers, HitsAndMissesMayBeOfDifferentSteps) {
+  FabricatedModel f = one_launch();
+  replay(f, 40e6, 60);
+  f.counters({{"lts__t_sectors_lookup_hit.sum", 30}});
+  replay(f, 40e6, 60);
+  f.counters({{"lts__t_sectors_lookup_miss.sum", 90}});
+  EXPECT_NEAR(utilisation(f.done()).launches[0].l2_hit_ratio->value, 0.25, 1e-12);
+}
+
+TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
+  FabricatedModel f = one_launch();
+  replay(f, 40e6, 60);
+  f.step("cold");
+  f.launch("k", 95'000'000, 95'125'000);
+  f.counters({{kRead, 60e6}, {kWritten, 2.5e6}, {kDuration, 125e3}}, "T3");
+  const auto u = utilisation(f.done());
+  const LaunchUtilisation& k = u.launches[0];
+  EXPECT_NEAR(k.dram_utilisation->value, 0.40, 1e-12);
+  EXPECT_NEAR(k.cold.dram_utilisation->value, 0.50, 1e-12);  // 62.5 MB in its own 125 µs
+  EXPECT_EQ(k.cold.dram_utilisation->tier, "T3");
+  EXPECT_NEAR(k.cold.dram_bytes->value, 62.5e6, 1e-6);
+  EXPECT_EQ(u.cold_steps.size(), 1U);
+  const RankRow row = ranking(f.model).rows.at(0);
+  EXPECT_NEAR(*row.cold_time_ns, 125e3, 1e-9);
+  EXPECT_NEAR(*row.cold_in_situ_time_ns, 100e3, 1e-9);
+  EXPECT_NEAR(*row.cold_in_situ_dram_bytes, 40e6, 1e-6);
+  EXPECT_EQ(row.tier, "T2");
+}
+
+TEST(Tiers, FurtherPhasesAreNoTimeline) {
+  FabricatedModel f = one_launch();
+  for (const char* phase : {"sample", "cold", "stalls", "flops"}) {
+    f.step(phase);
+    f.launch("k", 2'000'000, 2'500'000);
+  }
+  f.done();
+  EXPECT_EQ(analyze_steps(f.model).value().representative.summary.phase, "timeline");
+  f.model.steps[0].step.status = "interrupted";
+  EXPECT_EQ(analyze_steps(f.model).value().representative.summary.phase, "sample");
+}
+
+TEST(Tiers, AWindowTakenAsOneStepIsSaid) {
+  FabricatedModel f = one_launch();
+  f.model.steps[0].step.source = "window";
+  const StepAnalysis steps = analyze_steps(f.done()).value();
+  EXPECT_EQ(steps.representative.summary.source, "window");
+  EXPECT_TRUE(std::any_of(steps.findings.begin(), steps.findings.end(),
+                          [](const Finding& finding) { return finding.code == "steps.window"; }));
+}
+
+TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
+  for (const auto& [bytes, flagged] :
+       {std::pair(42.9e6, false), {43.1e6, true}, {36.9e6, true}, {37.1e6, false}}) {
+    FabricatedModel f = one_launch();
+    sample(f, 100'000, bytes, 0.5e6);
+    replay(f, 39.9e6, 60);
+    replay(f, 40.1e6, 60);
+    const Quality q = quality(f.done());
+    ASSERT_EQ(q.comparisons.size(), 1U) << bytes;
+    EXPECT_EQ(q.comparisons[0].flagged, flagged) << bytes;
+    EXPECT_NEAR(q.comparisons[0].difference.value, bytes / 100e6 - 0.40, 1e-9);
+    EXPECT_NEAR(*q.comparisons[0].t1.error, 0.005, 1e-9);
+    EXPECT_NEAR(*q.comparisons[0].t2.error, 0.001, 1e-9);
+    const Finding* finding = find(q, "t1.disagreement");
+    ASSERT_EQ(finding != nullptr, flagged) << bytes;
+    if (!flagged) continue;
+    EXPECT_EQ(finding->severity, Severity::warning);
+    EXPECT_NE(finding->text.find("40.0 % ± 0.1"), std::string::npos) << finding->text;
+    EXPECT_NE(finding->text.find("± 0.5"), std::string::npos) << finding->text;
+  }
+}
+
+TEST(Comparison, ShortKernelsAreNotCompared) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'019'000);
+  sample(f, 19'000, 1e6, 1e5);
+  replay(f, 15e6, 60);
+  const Quality q = quality(f.done());
+  EXPECT_TRUE(q.comparisons.empty());
+  EXPECT_EQ(find(q, "t1.disagreement"), nullptr);
+}
+
+TEST(Comparison, ReachIsOfKernelTimeAndAnErrorBelongsToAT1Value) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("k", 1'000'000, 1'300'000);
+  f.launch("b", 1'300'000, 1'400'000);
+  f.step("sample");
+  f.launch("k", 2'000'000, 2'300'000);
+  f.samples({{kRead, {60e6, 3e6}}, {kWritten, {0, 0}}, {kSampledTensor, {20, 2}}}, 60);
+  f.launch("b", 2'300'000, 2'400'000);
+  f.counters({{kRead, 10e6}, {kWritten, 0}, {kSampledTensor, 3}}, "T1");  // a value of an interval: no error
+  const Quality q = quality(f.done());
+  ASSERT_EQ(q.reach.size(), 1U);
+  EXPECT_EQ(q.reach[0].tier, "T1");
+  EXPECT_DOUBLE_EQ(q.reach[0].dram_coverage, 0.75);
+  EXPECT_DOUBLE_EQ(q.reach[0].compute_coverage, 1.0);
+  EXPECT_NEAR(*q.reach[0].dram_mean_error, 0.01, 1e-12);
+  EXPECT_EQ(q.reach[0].launches, 2);
+  EXPECT_DOUBLE_EQ(q.coverage, 1.0);  // both have both utilisations, by T1
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
