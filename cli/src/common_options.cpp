@@ -15,7 +15,7 @@ void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
       ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT");
   if (with_rows) {
-    app.add_option("--columns", options.columns, "Columns, comma-separated; docs/json.md lists them")
+    app.add_option("--columns", options.columns, "Columns, comma-separated: keys or groups, default, all; docs/json.md lists them")
         ->type_name("KEYS");
     app.add_option("--top", options.top, "Print the first N rows")
         ->check(CLI::Validator(CLI::PositiveNumber).description(""))

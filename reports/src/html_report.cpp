@@ -367,7 +367,8 @@ std::string footer(const analyzer::Analysis& analysis) {
         " T1 is what periodic samples of undisturbed steps say; it stands in where no step could be "
         "replayed.";
   }
-  std::string out = "<footer>\n" + paragraph(text);
+  std::string out = "<footer>\n";
+  out += paragraph(text);
   out += paragraph(roofs_line(analysis.utilisation));
   return out + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
 }
