@@ -6,6 +6,7 @@
 #include "output.h"
 #include "progress.h"
 #include "record_summary.h"
+#include "ridgeline/record/duration.h"
 #include "ridgeline/record/recorder.h"
 #include "ridgeline/reports/format.h"
 #include "verb.h"
@@ -43,6 +44,10 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     std::string agent;
     std::string cupti;
     bool force = false;
+    std::string after;
+    std::string duration;
+    bool wait = false;
+    bool stop_program = false;
     bool keep_spool = false;
     bool quiet = false;
   };
@@ -60,6 +65,16 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
       ->type_name("NAME");
   app->add_option("--tiers", options->tiers, "T0 timeline, T2 counters by step replay (default T0,T2)")
       ->type_name("LIST");
+  app->add_option("--after", options->after,
+                  "Start recording that long after the first CUDA context (30s, 5m, 1h30m)")
+      ->type_name("TIME");
+  app->add_option("--duration", options->duration,
+                  "Stop recording after that long; the capture is written, the program goes on")
+      ->type_name("TIME");
+  app->add_flag("--wait", options->wait,
+                "Record nothing until SIGUSR2 comes; it opens and closes recording windows");
+  app->add_flag("--stop-program", options->stop_program,
+                "End the program when its recording window has closed");
   app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
   app->add_option("--spool-directory", options->spool_directory,
                   "Where the spool goes while recording (default: beside the capture)")
@@ -83,6 +98,13 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             how.overwrite = options->force;
             how.step_range = options->step_range;
             how.keep_spool = options->keep_spool;
+            if (!options->after.empty()) how.after = record::parse_duration(options->after).value();
+            if (!options->duration.empty()) how.duration = record::parse_duration(options->duration).value();
+            how.wait = options->wait;
+            how.stop_program = options->stop_program;
+            if (!options->quiet) {
+              how.notice = [](const std::string& line) { write_message("record", line); };
+            }
             if (!options->output.empty()) how.output = options->output;
             if (!options->schedule.empty()) how.schedule = record::Schedule::parse(options->schedule).value();
             if (!options->directory.empty()) how.working_directory = options->directory;

@@ -226,7 +226,8 @@ TEST(Window, OpensAndClosesAgain) {
   }
   command(spool::WindowCommand::kOpen);
   program.session().at_exit(spool::EndReason::kExit);
-  EXPECT_EQ(control->windows_closed, 3u);
+  EXPECT_EQ(control->windows_closed, 2u);
+  EXPECT_EQ(control->windows_ended, 1u);
   const auto windows = windows_in(program);
   ASSERT_EQ(windows.size(), 6u);
   EXPECT_EQ(windows[3].cause, WindowCause::kSignal);

@@ -556,7 +556,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
     const bool over = state == WindowState::kDraining;
     write_window(spool::WindowEdge::kClose, over ? window_cause_ : spool::WindowCause::kExit,
                  over ? window_closed_ns_ : now);
-    window_plan_.count_closed();
+    window_plan_.count_ended();
   }
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
     if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);

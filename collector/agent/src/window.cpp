@@ -60,6 +60,10 @@ void WindowPlan::count_closed() noexcept {
   if (control_ != nullptr) control_->windows_closed.fetch_add(1, std::memory_order_acq_rel);
 }
 
+void WindowPlan::count_ended() noexcept {
+  if (control_ != nullptr) control_->windows_ended.fetch_add(1, std::memory_order_acq_rel);
+}
+
 spool::Control* map_control(const std::string& spool_directory) noexcept {
   try {
     const std::string path = spool_directory + "/" + spool::kControlFileName;

@@ -35,6 +35,7 @@ class WindowPlan {
 
   void count_opened() noexcept;
   void count_closed() noexcept;
+  void count_ended() noexcept;
 
  private:
   const Options options_;

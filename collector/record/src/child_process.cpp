@@ -124,6 +124,7 @@ Result<RunningProgram> RunningProgram::start(const std::vector<std::string>& arg
     sigaddset(&relayed, signal);
   }
   sigaddset(&relayed, SIGCHLD);
+  sigaddset(&relayed, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &relayed, &previous);
   RunningProgram program(relayed, previous);
 
@@ -144,6 +145,7 @@ Result<RunningProgram> RunningProgram::start(const std::vector<std::string>& arg
 RunningProgram::RunningProgram(RunningProgram&& other) noexcept
     : pid_(other.pid_),
       ended_(other.ended_),
+      requests_(other.requests_),
       holds_signals_(other.holds_signals_),
       relayed_(other.relayed_),
       previous_(other.previous_) {
@@ -168,6 +170,10 @@ void RunningProgram::pass_on(const siginfo_t& signal) const {
   kill(pid_, signal.si_signo);
 }
 
+void RunningProgram::send(int signal) const noexcept {
+  if (pid_ > 0 && !ended_) kill(pid_, signal);
+}
+
 std::optional<ProgramEnd> RunningProgram::wait(std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   while (!ended_) {
@@ -186,7 +192,12 @@ std::optional<ProgramEnd> RunningProgram::wait(std::chrono::milliseconds timeout
     const auto slice = std::min<std::chrono::milliseconds>(left, std::chrono::milliseconds(100));
     timespec bound{slice.count() / 1000, slice.count() % 1000 * 1'000'000};
     siginfo_t signal{};
-    if (sigtimedwait(&relayed_, &signal, &bound) > 0) pass_on(signal);
+    if (sigtimedwait(&relayed_, &signal, &bound) <= 0) continue;
+    if (signal.si_signo == SIGUSR2) {
+      ++requests_;
+    } else {
+      pass_on(signal);
+    }
   }
   throw Error(ErrorKind::internal, "the program was waited for after its end");
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ridgeline/store/error.h"
@@ -21,7 +22,8 @@ struct ProgramEnd {
 };
 
 // The recorded program. While the object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the thread's
-// process are passed on to the program (one that the terminal sent to both is not sent twice).
+// process are passed on to the program (one that the terminal sent to both is not sent twice); SIGUSR2 is
+// counted.
 class RunningProgram {
  public:
   // Failure: usage, if it cannot be started. `environment` as NAME=value.
@@ -35,6 +37,9 @@ class RunningProgram {
   // Waits at most that long; nullopt: it still runs.
   [[nodiscard]] std::optional<ProgramEnd> wait(std::chrono::milliseconds timeout);
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  // SIGUSR2 received since the last call.
+  [[nodiscard]] int take_requests() noexcept { return std::exchange(requests_, 0); }
+  void send(int signal) const noexcept;
 
  private:
   RunningProgram(const sigset_t& relayed, const sigset_t& previous)
@@ -43,6 +48,7 @@ class RunningProgram {
 
   pid_t pid_ = -1;
   bool ended_ = false;
+  int requests_ = 0;
   bool holds_signals_ = true;
   sigset_t relayed_;   // blocked in this thread and taken by sigtimedwait()
   sigset_t previous_;  // the thread's mask before

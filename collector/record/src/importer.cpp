@@ -143,6 +143,14 @@ Failure nothing_recorded(const std::string& directory, const std::optional<Launc
   if (manifest && (manifest->exit_signal || manifest->exit_status.value_or(0) != 0)) {
     end = fmt::format(" ({})", describe_exit(manifest->exit_status, manifest->exit_signal));
   }
+  const bool any_window = std::any_of(spools.begin(), spools.end(),
+                                      [](const OpenSpool& each) { return !each.scanned.windows.empty(); });
+  if (!spools.empty() && manifest && !manifest->window.empty() && !any_window) {
+    return {ErrorKind::no_data,
+            fmt::format("no recording window was open while {} ran{} ({}): {}", name, end, manifest->window,
+                        manifest->window == "--wait" ? "send SIGUSR2 to ridgeline to open one"
+                                                     : "it ended too soon after its first CUDA context")};
+  }
   if (!spools.empty()) {
     return {
         ErrorKind::no_data,

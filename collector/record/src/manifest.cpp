@@ -51,6 +51,7 @@ Result<void> write_manifest(const std::string& directory, const LaunchManifest& 
       {"schedule", manifest.schedule},
       {"step_range", clean_text(manifest.step_range)},
       {"tiers", manifest.tiers},
+      {"window", manifest.window},
       {"environment", cleaned(manifest.environment)},
       {"launcher_pid", manifest.launcher_pid},
       {"start_ns", manifest.start_ns},
@@ -110,6 +111,7 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
     get(json, "schedule", manifest.schedule);
     get(json, "step_range", manifest.step_range);
     get(json, "tiers", manifest.tiers);
+    get(json, "window", manifest.window);
     get(json, "environment", manifest.environment);
     get(json, "launcher_pid", manifest.launcher_pid);
     get(json, "start_ns", manifest.start_ns);

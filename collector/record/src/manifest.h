@@ -28,6 +28,7 @@ struct LaunchManifest {
   std::string schedule;
   std::string step_range;
   std::vector<std::string> tiers;
+  std::string window;  // options that delay recording, e.g. "--after 5m"; "": recorded from the start
   std::map<std::string, std::string> environment;  // what the program's behaviour may depend on; no secrets
   std::int64_t launcher_pid = 0;
   std::int64_t start_ns = 0;  // Unix epoch

@@ -107,6 +107,7 @@ class Rows {
           .pass_count = static_cast<int>(config.passes)});
     }
     write_steps();
+    write_windows();
     write_messages();
     write_activity();
     write_counters();
@@ -169,6 +170,7 @@ class Rows {
       row.process_id = process_id_;
       row.step_index = index;
       row.phase = phase_of(step, plan_);
+      row.source = step.by_period ? "period" : "nvtx";
       row.host_start_ns = step.begin_ns;
       row.host_end_ns = step.end_ns;
       row.gpu_start_ns = step.gpu_start_ns;
@@ -199,6 +201,39 @@ class Rows {
       outcome.unjoined_values += step.unjoined_values;
       if (!step.is_third_tier()) ++summary_.replay_steps;
     }
+  }
+
+  // A program without steps: each recording window stands for one, so that it can be ranked like any other.
+  void write_windows() {
+    std::int64_t index = 0;
+    for (ScannedSpool::Window& window : spool_.windows) {
+      const char* cause = window.cause == WindowCause::kDelay    ? "delay"
+                          : window.cause == WindowCause::kSignal ? "signal"
+                                                                 : "start";
+      writer_.add(store::RecordingWindow{
+          .process_id = process_id_, .start_ns = window.open_ns, .end_ns = window.close_ns, .cause = cause});
+      if (!spool_.steps.empty() || !window.gpu_start_ns) continue;
+      store::Step row;
+      row.process_id = process_id_;
+      row.step_index = index++;
+      row.phase = "timeline";
+      row.source = "window";
+      row.host_start_ns = window.open_ns;
+      row.host_end_ns = window.close_ns;
+      row.gpu_start_ns = window.gpu_start_ns;
+      row.gpu_end_ns = window.gpu_end_ns;
+      if (!window.close_ns) {
+        row.status = "interrupted";
+        row.reason = "the program was killed before the recording window closed";
+      }
+      window.step_id = writer_.add(row);
+      ++summary_.steps;
+    }
+  }
+  std::optional<store::Id> window_step(std::int64_t time_ns) {
+    if (!spool_.steps.empty()) return std::nullopt;
+    const ScannedSpool::Window* window = spool_.window_at(time_ns);
+    return window == nullptr || window->step_id == 0 ? std::nullopt : std::optional(window->step_id);
   }
 
   void write_messages() {
@@ -282,6 +317,7 @@ class Rows {
     row.static_smem_bytes = kernel.static_smem_bytes;
     row.dynamic_smem_bytes = kernel.dynamic_smem_bytes;
     ScannedStep* step = nullptr;
+    row.step_id = window_step(call != nullptr ? call->enter_ns : kernel.start_ns);
     if (call != nullptr) {
       row.host_start_ns = call->enter_ns;
       row.host_end_ns = call->exit_ns;
@@ -332,6 +368,7 @@ class Rows {
     const bool timed = has_time(record.start_ns, record.end_ns);
     row.start_ns = timed ? record.start_ns : 0;
     row.end_ns = timed ? record.end_ns : 0;
+    row.step_id = window_step(record.start_ns);
     if (const ScannedStep* step =
             spool_.step_of_copy(record.correlation_id, record.start_ns, device_to_host, node)) {
       row.step_id = step->id;
@@ -551,7 +588,7 @@ class Rows {
                       completeness.truncated_bytes, findings.empty() ? "no detail" : findings.front(),
                       findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
     }
-    if (!spool_.end) {
+    if (!spool_.end && !spool_.left_alone()) {
       say("warning",
           fmt::format("process {} did not end in order (killed, crashed or still running): the last "
                       "moments of it may be missing",

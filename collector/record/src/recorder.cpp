@@ -16,10 +16,12 @@
 #include "manifest.h"
 #include "mapped_libraries.h"
 #include "program_environment.h"
+#include "ridgeline/record/duration.h"
 #include "ridgeline/record/libraries.h"
 #include "ridgeline/spool/environment.h"
 #include "spool_directory.h"
 #include "text.h"
+#include "window_switch.h"
 
 namespace ridgeline::record {
 
@@ -34,6 +36,8 @@ constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 // How long processes that the program left behind may take to end once it has ended.
 constexpr auto kStragglerGrace = std::chrono::seconds(3);
+// How long a program that is told to end may take to do so in order.
+constexpr auto kStopGrace = std::chrono::seconds(10);
 
 Failure usage(std::string message) {
   return {ErrorKind::usage, std::move(message)};
@@ -65,6 +69,12 @@ Result<void> check_options(const RecordOptions& options) {
   }
   if (options.schedule.phases.empty()) return usage("the schedule is empty");
   if (options.step_range.empty()) return usage("the name of the step range is empty");
+  if (options.wait && options.after.count() > 0) {
+    return usage("--wait and --after contradict each other: a signal opens the window, or the delay does");
+  }
+  if (options.stop_program && !options.wait && options.duration.count() == 0) {
+    return usage("--stop-program ends the program when the window closes: give it a --duration");
+  }
   if (options.counter_configurations.size() > variables::kMaxConfigs) {
     return usage(fmt::format("{} counter configurations, at most {} are possible",
                              options.counter_configurations.size(), variables::kMaxConfigs));
@@ -130,7 +140,9 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
     const std::string name = entry.substr(0, entry.find('='));
     return name == kCudaInjection || name == kNvtxInjection || name == variables::kSpoolDirectory ||
            name == variables::kSchedule || name == variables::kStepRange || name == variables::kTiers ||
-           name == variables::kCuptiLibrary || name.rfind(variables::kMetricsPrefix, 0) == 0;
+           name == variables::kCuptiLibrary || name == variables::kAfterMs ||
+           name == variables::kDurationMs || name == variables::kWaitForSignal ||
+           name.rfind(variables::kMetricsPrefix, 0) == 0;
   };
   std::vector<std::string> environment = current_environment();
   std::erase_if(environment, replaced);
@@ -143,11 +155,19 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   set(variables::kSchedule, options.schedule.text());
   set(variables::kStepRange, options.step_range);
   set(variables::kTiers, joined(options.tiers));
+  if (options.after.count() > 0) set(variables::kAfterMs, std::to_string(options.after.count()));
+  if (options.duration.count() > 0) set(variables::kDurationMs, std::to_string(options.duration.count()));
+  if (options.wait) set(variables::kWaitForSignal, "1");
   if (cupti) set(variables::kCuptiLibrary, *cupti);
   for (std::size_t i = 0; i < options.counter_configurations.size(); ++i) {
     set(fmt::format("{}{}", variables::kMetricsPrefix, i + 1), joined(options.counter_configurations[i]));
   }
   return environment;
+}
+
+std::string window_options(const RecordOptions& options) {
+  if (options.wait) return "--wait";
+  return options.after.count() > 0 ? "--after " + duration_text(options.after) : "";
 }
 
 // "train.ridge" to "train-2.ridge" and so on: the first that is free.
@@ -164,10 +184,12 @@ std::string free_name(const std::string& name) {
 
 class Recording {
  public:
-  Recording(const RecordOptions& options, std::string output, SpoolDirectory spool, LaunchManifest manifest)
+  Recording(const RecordOptions& options, std::string output, SpoolDirectory spool, WindowSwitch windows,
+            LaunchManifest manifest)
       : options_(options),
         output_(std::move(output)),
         spool_(std::move(spool)),
+        windows_(std::move(windows)),
         manifest_(std::move(manifest)) {}
 
   Result<RecordSummary> run(const std::string& agent, const std::optional<std::string>& cupti) {
@@ -194,6 +216,7 @@ class Recording {
     if (Result<void> written = write_manifest(spool_.path(), manifest_); !written.ok()) {
       warn(written.failure().message);
     }
+    if (made_since_ && *made_since_ == windows_.opened()) return finish();
     return import();
   }
 
@@ -224,13 +247,32 @@ class Recording {
     auto next_look = Steady::now() + std::chrono::milliseconds(200);
     auto interval = std::chrono::milliseconds(500);
     std::optional<ProgramEnd> end;
+    std::optional<Steady::time_point> kill_at;
     while (!(end = program.wait(std::chrono::milliseconds(100)))) {
       if (Steady::now() >= next_look) {
         look_at_processes(program.pid());
         next_look = Steady::now() + interval;
         interval = std::min<std::chrono::milliseconds>(interval * 2, std::chrono::seconds(30));
       }
+      if (program.take_requests() % 2 == 1) {
+        notice(windows_.toggle() ? "a recording window opens" : "the recording window closes");
+      }
+      if (windows_.closed() != windows_closed_ && !windows_.any_open()) {
+        windows_closed_ = windows_.closed();
+        if (options_.stop_program) {
+          notice("the recording window has closed: the program is told to end");
+          program.send(SIGTERM);
+          kill_at = Steady::now() + kStopGrace;
+        } else {
+          make_capture(program.pid());
+        }
+      }
       const auto now = Steady::now();
+      if (kill_at && now >= *kill_at) {
+        warn("the program did not end when told to: it was killed");
+        program.send(SIGKILL);
+        kill_at.reset();
+      }
       if (now - last_told_ >= std::chrono::milliseconds(500)) {
         last_told_ = now;
         tell(RecordStage::running, {}, true);
@@ -255,7 +297,49 @@ class Recording {
     }
   }
 
-  Result<RecordSummary> import() {
+  void notice(const std::string& line) const {
+    if (options_.notice) options_.notice(line);
+  }
+
+  // A window has closed and the program goes on: whoever waits for the capture need not wait for its end.
+  void make_capture(pid_t program) {
+    const std::uint32_t opened = windows_.opened();
+    look_at_processes(program);
+    LaunchManifest until_now = manifest_;
+    until_now.versions = libraries_.versions();
+    until_now.end_ns = now_ns();
+    Result<void> written = write_manifest(spool_.path(), until_now);
+    if (!written.ok()) return notice("no capture yet: " + written.failure().message);
+    Result<RecordSummary> imported = import(true);
+    if (!imported.ok()) {
+      if (Result<void> back = write_manifest(spool_.path(), manifest_); !back.ok())
+        warn(back.failure().message);
+      return notice("no capture yet: " + imported.failure().message);
+    }
+    made_since_ = opened;
+    notice(fmt::format("the recording window has closed: {} is written, the program goes on",
+                       summary_.capture_path));
+  }
+
+  // The capture is made; the program went on without being recorded, and has ended now.
+  RecordSummary finish() {
+    for (const std::string& line : manifest_.warnings) {
+      if (std::find(summary_.warnings.begin(), summary_.warnings.end(), line) == summary_.warnings.end())
+        summary_.warnings.push_back(line);
+    }
+    leave_spool();
+    tell(RecordStage::done);
+    return summary_;
+  }
+  void leave_spool() {
+    if (options_.keep_spool) {
+      summary_.spool_directory = spool_.path();
+    } else {
+      spool_.remove();
+    }
+  }
+
+  Result<RecordSummary> import(bool program_runs = false) {
     ImportOptions import_options;
     import_options.overwrite = options_.overwrite;
     import_options.progress = [this](const ImportProgress& progress) {
@@ -266,8 +350,11 @@ class Recording {
     std::string taken;
     for (int attempt = 0;; ++attempt) {
       // Somebody may have made that file while the program ran; the recording is worth another name.
-      if (!options_.overwrite) name = free_name(output_);
-      if (name != output_)
+      const bool again = made_since_.has_value();
+      if (again) name = summary_.capture_path;
+      import_options.overwrite = options_.overwrite || again;
+      if (!import_options.overwrite) name = free_name(output_);
+      if (name != output_ && !again)
         taken = fmt::format("{} was made by somebody else meanwhile: this capture is {}", output_, name);
       Result<ImportSummary> imported = import_spools(spool_.path(), name, import_options);
       if (imported.ok()) {
@@ -275,17 +362,14 @@ class Recording {
         break;
       }
       const Failure& failure = imported.failure();
-      if (failure.kind == ErrorKind::usage && !options_.overwrite && attempt < 10) continue;
-      return give_up(failure);
+      if (failure.kind == ErrorKind::usage && !import_options.overwrite && attempt < 10) continue;
+      return program_runs ? failure : give_up(failure);
     }
     summary_.capture_path = name;
     summary_.warnings = summary_.import.warnings;
     if (!taken.empty()) summary_.warnings.push_back(taken);
-    if (options_.keep_spool) {
-      summary_.spool_directory = spool_.path();
-    } else {
-      spool_.remove();
-    }
+    if (program_runs) return summary_;
+    leave_spool();
     tell(RecordStage::done);
     return summary_;
   }
@@ -305,9 +389,12 @@ class Recording {
   const RecordOptions& options_;
   std::string output_;
   SpoolDirectory spool_;
+  WindowSwitch windows_;
   LaunchManifest manifest_;
   RecordSummary summary_;
   MappedLibraries libraries_;
+  std::uint32_t windows_closed_ = 0;         // when they were last looked at
+  std::optional<std::uint32_t> made_since_;  // windows opened when the capture was last made
   Steady::time_point begin_ = Steady::now();
   Steady::time_point last_told_{};
 };
@@ -350,6 +437,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
   manifest.schedule = options.schedule.text();
   manifest.step_range = options.step_range;
   manifest.tiers = options.tiers;
+  manifest.window = window_options(options);
   manifest.environment = relevant_environment(current_environment());
   manifest.launcher_pid = getpid();
   manifest.start_ns = now_ns();
@@ -359,7 +447,13 @@ Result<RecordSummary> record(const RecordOptions& options) {
       SpoolDirectory::create(options.spool_parent.value_or(output_path.parent_path().string()),
                              output_path.stem().string(), !options.spool_parent.has_value());
   if (!spool.ok()) return spool.failure();
-  return Recording(options, output, std::move(spool).value(), std::move(manifest)).run(agent_path, cupti);
+  Result<WindowSwitch> windows = WindowSwitch::create(spool.value().path());
+  if (!windows.ok()) {
+    spool.value().remove();
+    return windows.failure();
+  }
+  return Recording(options, output, std::move(spool).value(), std::move(windows).value(), std::move(manifest))
+      .run(agent_path, cupti);
 }
 
 std::string default_output_name(const std::vector<std::string>& program) {

@@ -33,6 +33,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   // A step's end and counters may come before its begin: other threads write them.
   std::map<std::uint32_t, StepEndRecord> ends;
   std::map<std::uint32_t, CounterStepRecord> counter_steps;
+  std::vector<RecordingWindowRecord> edges;
   std::map<std::uint32_t, std::vector<std::uint32_t>> graph_calls;  // correlation ids by step
   visit_records(reader, progress, [&](const RecordView& view) {
     if (const auto* process = view.as<ProcessRecord>()) {
@@ -59,6 +60,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       ScannedStep& step = spool.steps[begin->step_index];
       step.index = begin->step_index;
       step.phase = begin->phase;
+      step.flags = begin->header.flags;
+      step.by_period = (begin->header.flags & kStepByPeriod) != 0;
       step.unmeasured = (begin->header.flags & kStepUnmeasured) != 0;
       step.begin_ns = begin->begin_ns;
       step.config_id = begin->config_id;
@@ -88,6 +91,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
                                 one_line(reader.string_or(message->text, "(text lost)"))});
     } else if (const auto* last = view.as<EndRecord>()) {
       spool.end = *last;
+    } else if (const auto* edge = view.as<RecordingWindowRecord>()) {
+      edges.push_back(*edge);
     } else if (const auto* clock = view.as<ClockSampleRecord>()) {
       spool.clocks[clock->device_id].push_back({clock->time_ns, clock->sm_hz});
     } else if (view.as<MemcpyRecord>() != nullptr || view.as<MemsetRecord>() != nullptr) {
@@ -123,7 +128,33 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   for (auto& [index, step] : spool.steps) {
     if (step.phase == ::ridgeline::spool::Phase::kSample && !meant(index)) step.unmeasured = true;
   }
+  std::uint32_t schedule_start = 0;
+  for (auto& [index, step] : spool.steps) {
+    if ((step.flags & kScheduleStarts) != 0) schedule_start = index;
+    step.position = index - schedule_start;
+    if ((step.flags & kStepSupersedes) == 0) continue;
+    for (auto& [before, earlier] : spool.steps) {
+      if (before == index) break;
+      earlier.superseded = earlier.superseded || earlier.by_period;
+    }
+  }
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  for (const RecordingWindowRecord& edge : edges) {
+    if (edge.edge == WindowEdge::kOpen) {
+      spool.windows.push_back({.open_ns = edge.time_ns, .cause = edge.cause});
+    } else if (!spool.windows.empty() && !spool.windows.back().close_ns) {
+      spool.windows.back().close_ns = edge.time_ns;
+    }
+  }
   return spool;
+}
+
+ScannedSpool::Window* ScannedSpool::window_at(std::int64_t time_ns) {
+  const auto next =
+      std::upper_bound(windows.begin(), windows.end(), time_ns,
+                       [](std::int64_t at, const Window& window) { return at < window.open_ns; });
+  return next == windows.begin() ? nullptr : &*std::prev(next);
 }
 
 void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {
@@ -134,6 +165,12 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
   };
   const auto kernel_of_call = [&](const KernelRecord& kernel, const LaunchRecord* call) {
     ScannedStep* step = call == nullptr ? nullptr : step_of(*call);
+    if (spool.steps.empty() && has_time(kernel.start_ns, kernel.end_ns)) {
+      if (auto* window = spool.window_at(call != nullptr ? call->enter_ns : kernel.start_ns)) {
+        window->gpu_start_ns = std::min(window->gpu_start_ns.value_or(kernel.start_ns), kernel.start_ns);
+        window->gpu_end_ns = std::max(window->gpu_end_ns.value_or(kernel.end_ns), kernel.end_ns);
+      }
+    }
     if (step == nullptr) return;
     if ((call->header.flags & kLaunchIsGraph) == 0) ++step->kernel_records;
     if (has_time(kernel.start_ns, kernel.end_ns)) {

@@ -31,7 +31,11 @@ struct ReplayLaunch {
 struct ScannedStep {
   std::uint32_t index = 0;
   spool::Phase phase = spool::Phase::kTimeline;
-  bool unmeasured = false;  // sample phase: only lets the clocks settle
+  bool by_period = false;      // found by the period of the launches
+  bool superseded = false;     // by period, and no step of the program after all
+  std::uint32_t position = 0;  // in the schedule, from 0
+  std::uint16_t flags = 0;     // of its begin
+  bool unmeasured = false;     // sample phase: only lets the clocks settle
   std::int64_t begin_ns = 0;
   std::optional<std::int64_t> end_ns;
   std::uint32_t config_id = 0;
@@ -108,6 +112,18 @@ struct ScannedSpool {
   std::optional<spool::CompletenessRecord> completeness;
   std::vector<MessageText> messages;
   std::optional<spool::EndRecord> end;
+  struct Window {
+    std::int64_t open_ns = 0;
+    std::optional<std::int64_t> close_ns;
+    spool::WindowCause cause{};                            // of the opening
+    std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // of kernels launched in it; only without steps
+    store::Id step_id = 0;                                 // of the step that stands for it, once written
+  };
+  std::vector<Window> windows;  // in order of time; none in spools of older agents
+  // The window that a launch at this time belongs to.
+  [[nodiscard]] Window* window_at(std::int64_t time_ns);
+  // The process went on, but recording had been ended.
+  [[nodiscard]] bool left_alone() const { return !windows.empty() && windows.back().close_ns.has_value(); }
   std::map<std::uint32_t, std::vector<ClockPoint>> clocks;  // by device
   std::map<std::uint32_t, std::int64_t> ranges_by_path;     // outermost ranges, how many of each
 

@@ -82,7 +82,8 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
 }
 
 std::string phase_of(const ScannedStep& step, const RecordingPlan& plan) {
-  if (plan.total_steps > 0 && step.index >= plan.total_steps) return "after";
+  if (step.superseded) return spool::phase_name(spool::Phase::kWarmup);
+  if (plan.total_steps > 0 && step.position >= plan.total_steps) return "after";
   for (const spool::Phase known : spool::kAllPhases) {
     if (known == step.phase) return spool::phase_name(known);
   }
@@ -322,10 +323,11 @@ std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool
                         one_line(reader.string_or(definition->second.name, "?")), count);
   }
   return fmt::format(
-      "no NVTX range named \"{}\" was seen, so there are no steps and no counters (tier T2): mark the steps "
-      "of the "
-      "program with such a range, or name its own with --step-range; {}",
-      plan.step_range,
+      "no NVTX range named \"{}\" was seen{}, so there are no steps and no counters (tier T2){}: mark the "
+      "steps "
+      "of the program with such a range, or name its own with --step-range; {}",
+      plan.step_range, spool.windows.empty() ? "" : " and the launches show no period",
+      spool.windows.empty() ? "" : "; the recording counts as one step, on the timeline only",
       seen.empty() ? "the program opened no range at all" : "outermost ranges seen: " + seen);
 }
 

@@ -3,7 +3,8 @@
 // Lifecycle of record(): 1. checks everything that can be checked before the program starts  2. makes a spool
 // directory with a launch manifest  3. starts the program, its stdin, stdout and stderr untouched, and passes
 // SIGINT, SIGTERM, SIGHUP and SIGQUIT on to it  4. waits  5. imports the spools and removes their directory.
-// If the launcher dies on the way, import_spools() makes the capture from the directory later.
+// SIGUSR2 opens and closes recording windows; a capture is also made when a window closes and the program
+// goes on. If the launcher dies on the way, import_spools() makes the capture from the directory later.
 // Several recordings may run at once. record() blocks; it changes no signal handler for good.
 #pragma once
 
@@ -40,9 +41,14 @@ struct RecordOptions {
   std::optional<std::string> working_directory;                  // the program's; default: the current one
   std::optional<std::string> spool_parent;  // default: the output's directory, else TMPDIR
   bool keep_spool = false;
-  std::optional<std::string> agent_library;             // default: find_agent_library()
-  std::optional<std::string> cupti_library;             // default: find_cupti_library()
+  std::chrono::milliseconds after{0};        // from a process's first CUDA context to its recording
+  std::chrono::milliseconds duration{0};     // of a recording window; 0: to the end of the program
+  bool wait = false;                         // record nothing until SIGUSR2 comes
+  bool stop_program = false;                 // end the program when its window has closed
+  std::optional<std::string> agent_library;  // default: find_agent_library()
+  std::optional<std::string> cupti_library;  // default: find_cupti_library()
   std::function<void(const RecordProgress&)> progress;  // may be empty; from the calling thread
+  std::function<void(const std::string&)> notice;       // likewise: one line about a window, as it happens
 };
 
 struct RecordSummary {

@@ -21,8 +21,10 @@ struct Control {
   std::atomic<std::uint32_t> sequence;  // 0: no command yet
   // The processes write. One that is killed leaves its window open.
   std::atomic<std::uint32_t> windows_opened;
-  std::atomic<std::uint32_t> windows_closed;
+  std::atomic<std::uint32_t> windows_closed;  // while the process went on
+  std::atomic<std::uint32_t> windows_ended;   // with the process
+  std::uint32_t reserved_too;
 };
-static_assert(sizeof(Control) == 24 && std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(sizeof(Control) == 32 && std::atomic<std::uint32_t>::is_always_lock_free);
 
 }  // namespace ridgeline::spool
