@@ -11,10 +11,14 @@ namespace {
 
 // Weights of what is believed before the samples speak, in samples: a bin is like its neighbour in the
 // launch, a position like its family, a family does nothing.
-constexpr double kTieToNeighbour = 0.05;
+constexpr double kTieToNeighbour = 0.1;
 constexpr double kTieToFamily = 0.05;
 constexpr double kTieToNothing = 1e-3;
 constexpr double kLeastFree = 0.1;
+// Ends of the bins at either end of a launch, in intervals. Ramps and tails take a microsecond or two; finer
+// bins than a third of an interval are no longer told apart by the steps of a window.
+constexpr double kEdgeIntervals = 0.35;
+constexpr double kInnerIntervals = 2;
 // The misfit of a launch's own samples counts like so many more samples of the usual misfit.
 constexpr double kUsualMisfitSamples = 2;
 // Doubt about the split of a sample that several activities share, as a standard deviation: so much of the
@@ -208,10 +212,10 @@ struct Bin {
   int number;       // -1: not solved
 };
 
-// Bins of a launch that takes `intervals`: one interval at each end, for there lie its ramp and its tail; two
-// more beside them in a long one, whose middle is known without solving.
+// Bins of a launch that takes `intervals`: a short one at each end, for there lie its ramp and its tail; one
+// more beside each in a long launch, whose middle is known without solving.
 std::vector<Bin> bins_of(std::uint32_t count, double intervals) {
-  const double edge = 1 / intervals;
+  const double edge = kEdgeIntervals / intervals, inner = kInnerIntervals / intervals;
   switch (count) {
     case 1:
       return {{0, 1, 0}};
@@ -220,11 +224,8 @@ std::vector<Bin> bins_of(std::uint32_t count, double intervals) {
     case 3:
       return {{0, edge, 0}, {edge, 1 - edge, 1}, {1 - edge, 1, 2}};
     default:
-      return {{0, edge, 0},
-              {edge, 3 * edge, 1},
-              {3 * edge, 1 - 3 * edge, -1},
-              {1 - 3 * edge, 1 - edge, 2},
-              {1 - edge, 1, 3}};
+      return {
+          {0, edge, 0}, {edge, inner, 1}, {inner, 1 - inner, -1}, {1 - inner, 1 - edge, 2}, {1 - edge, 1, 3}};
   }
 }
 
