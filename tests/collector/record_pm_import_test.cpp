@@ -344,6 +344,7 @@ TEST_F(Sampled, a_full_window_stays_small_on_disk) {
   const store::Capture capture = import();
   EXPECT_EQ(t1(capture), "ok");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM pm_sample"), std::to_string(kSamples * kMetrics));
+  RecordProperty("capture_bytes", std::to_string(fs::file_size(output_)));
   EXPECT_LT(fs::file_size(output_), 20'000'000u);
 }
 
