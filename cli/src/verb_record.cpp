@@ -131,9 +131,12 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
               write_message("record", "warning: " + warning);
             const bool failed = summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0;
             if (failed) {
-              write_message("record",
-                            fmt::format("the program ended with {}: the capture holds what it did until then",
-                                        record::describe_exit(summary.exit_status, summary.exit_signal)));
+              write_message(
+                  "record",
+                  fmt::format("the program {} {}: the capture holds what it did until then{}",
+                              summary.exit_signal ? "was" : "ended with",
+                              record::describe_exit(summary.exit_status, summary.exit_signal),
+                              summary.missing.empty() ? "" : fmt::format(" ({})", summary.missing)));
             }
             if (!options->quiet) {
               reports::TextStyle style = standard_output_style();

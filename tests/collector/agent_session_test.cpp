@@ -1,4 +1,5 @@
 // The session against a fake CUPTI: complete and incomplete timelines, refusals, steps, the end.
+#include <algorithm>
 #include <thread>
 
 #include "agent_testing.h"
@@ -158,8 +159,12 @@ TEST(Session, RecordsAFatalReportOfCupti) {
   state.notification.result = CUPTI_ERROR_UNKNOWN;
   state.notification.message = "something broke";
   cupti.callback(cupti.user, CUPTI_CB_DOMAIN_STATE, 1, &state);
-  EXPECT_NE(program.contents().message(spool::Topic::kTimelineRefused).find("something broke"),
-            std::string::npos);
+  cupti.callback(cupti.user, CUPTI_CB_DOMAIN_STATE, 1, &state);  // again and again: said once
+  const auto c = program.contents();
+  EXPECT_NE(c.message(spool::Topic::kTimelineRefused).find("something broke"), std::string::npos);
+  EXPECT_EQ(std::count_if(c.messages.begin(), c.messages.end(),
+                          [](const auto& m) { return m.topic == spool::Topic::kTimelineRefused; }),
+            1);
 }
 
 TEST(Session, FlushesAtTheEndAndStaysSilentAfterwards) {
@@ -253,7 +258,7 @@ TEST(Session, SaysThatTheSpoolIsFull) {
   EXPECT_LT(c.launches.size(), 70'000u);
   EXPECT_GE(c.launches.size() + c.totals.spool_records_lost, 70'000u);
   EXPECT_EQ(c.messages.size(), 1u) << "said once";
-  EXPECT_NE(c.message(spool::Topic::kGeneral).find("RIDGELINE_SPOOL_LIMIT_BYTES"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::kSpoolFull).find("RIDGELINE_SPOOL_LIMIT_BYTES"), std::string::npos);
 }
 
 TEST(Session, ReportsVariablesThatMakeNoSense) {

@@ -468,6 +468,61 @@ TEST_F(Importer, hostile_names_become_plain_text) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM device WHERE name = 'unknown device'"), "1");
 }
 
+TEST_F(Importer, one_cause_is_one_line) {
+  {
+    FakeSpool spool(directory_.path());
+    spool.process(100, "warmup=1,timeline=1");
+    spool.device(0);
+    spool.begin_step(0, Phase::kTimeline);
+    spool.launch();
+    spool.launch(0, false);
+    spool.end_step();
+    for (int i = 0; i < 3; ++i) {
+      spool.message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+                    "CUPTI reports that it has no buffer");
+    }
+    spool.completeness(1);
+    spool.end();
+  }
+  import();
+  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
+  EXPECT_EQ(
+      summary_.warnings.front(),
+      "tier T0 partial: 1 launches without a kernel record; 1 records dropped by the driver; CUPTI reports "
+      "that it has no buffer");
+  EXPECT_TRUE(summary_.unfinished.empty());
+}
+
+TEST_F(Importer, an_abrupt_end_is_one_line_with_what_it_cost) {
+  FakeSpool spool(directory_.path());
+  spool.process(100, "warmup=1,timeline=1");
+  spool.device(0);
+  spool.begin_step(0, Phase::kTimeline);
+  spool.launch();
+  spool.launch(0, false);
+  import();
+  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
+  EXPECT_EQ(summary_.warnings.front(),
+            "process 100 did not end in order (killed, crashed or still running): 1 launches without a "
+            "kernel record");
+  ASSERT_EQ(summary_.unfinished.size(), 1u);
+  EXPECT_EQ(summary_.unfinished.front().warning, summary_.warnings.front());
+  EXPECT_EQ(summary_.unfinished.front().missing, "1 launches without a kernel record");
+}
+
+TEST_F(Importer, a_program_killed_before_its_first_records_leaves_a_capture_that_says_so) {
+  FakeSpool spool(directory_.path());
+  spool.process(100, "warmup=1,timeline=1");
+  spool.device(0);
+  spool.begin_step(0, Phase::kTimeline);
+  spool.launch(0, false);
+  spool.launch(0, false);
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT launches_seen || ',' || kernel_records FROM completeness"), "2,0");
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "partial");
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step"), "interrupted");
+}
+
 TEST_F(Importer, nothing_to_import_is_no_data) {
   Result<ImportSummary> imported = import_spools(directory_.path(), output_);
   ASSERT_FALSE(imported.ok());

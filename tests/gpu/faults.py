@@ -8,6 +8,7 @@ nothing could happen, and in one clear line. Rows say what was seen. `--list` na
 """
 import argparse
 import glob
+import json
 import os
 import re
 import resource
@@ -37,6 +38,10 @@ class Faults:
         return run([*prefix, self.o.ridgeline, "record", "--force", "-o", self.path(name), *options, "--", *program],
                    env=env, limits=limits, timeout=timeout)
 
+    def log(self, name, done):
+        with open(os.path.join(self.o.out, f"fault-{name}.log"), "w") as file:
+            file.write(done.out + done.err)
+
     def start(self, name, program, *options, env=None):
         return Started([self.o.ridgeline, "record", "--force", "-o", self.path(name), *options, "--", *program], env)
 
@@ -64,7 +69,7 @@ class Faults:
     def verdict(self, name, wrong, seen, done=None, lines=1):
         """`done` must have said exactly `lines` lines; None: any number."""
         if done is not None and lines is not None and len(done.said()) != lines:
-            wrong.append(f"{len(done.said())} lines were said, {lines} expected: " + " | ".join(line[:160] for line in done.said()))
+            wrong.append(f"{len(done.said())} lines were said, {lines} expected: " + " | ".join(line[:160] for line in done.said()[:4]))
         line = f'; said: "{done.said()[0][:200]}"' if done is not None and done.said() else ""
         self.checks.add(name, not wrong, seen + line + ("" if not wrong else " -- WRONG: " + "; ".join(wrong)))
 
@@ -203,14 +208,14 @@ class Faults:
     def crash(self):
         for how, status in (("segv", 128 + 11), ("abort", 128 + 6), ("_exit", 0)):
             name, wrong = f"ends-by-{how}", []
-            done = self.record(name, self.exerciser(60, "--end", how), "--schedule", "warmup=2,timeline=1000")
+            done = self.record(name, self.exerciser(800, "--end", how), "--schedule", "warmup=2,timeline=1000")
             facts = self.facts(name, wrong)
             if done.status != status:
                 wrong.append(f"record exits {done.status}, not {status}")
             if facts and status and facts.run["exit_signal"] != status - 128:
                 wrong.append(f"the capture says exit signal {facts.run['exit_signal']}")
-            if facts and facts.steps.get("timeline", 0) < 20:
-                wrong.append(f"{facts.steps.get('timeline', 0)} of 58 timeline steps were kept")
+            if facts and facts.steps.get("timeline", 0) < 100:
+                wrong.append(f"{facts.steps.get('timeline', 0)} of 798 timeline steps were kept")
             # A process that ends by _exit gives no last flush: what is missing must be said, and nothing else.
             lines = None if how == "_exit" else 1
             if how == "_exit" and facts and facts.complete() != (not done.said()):
@@ -225,6 +230,7 @@ class Faults:
         done = run(["ncu", "--target-processes", "all", "--launch-count", "1", self.o.ridgeline, "record", "--force", "-o", self.path(name),
                     "--", *program], timeout=120)
         lines = [line for line in (done.out + done.err).splitlines() if line.startswith("ridgeline record: ")]
+        self.log(name, done)
         seen = f"ncu round ridgeline: exit {done.status}"
         if len(lines) != 1:
             wrong.append(f"{len(lines)} lines: " + " | ".join(line[:160] for line in lines))
@@ -235,6 +241,7 @@ class Faults:
 
         name, wrong = "round-ncu", []
         done = self.record(name, ["ncu", "--launch-count", "1", *program], "--schedule", "warmup=2,timeline=100")
+        self.log(name, done)
         seen = f"ridgeline round ncu: exit {done.status}"
         if "agent_exerciser" not in done.out and "==PROF==" not in done.out + done.err:
             wrong.append("ncu itself did not work")
@@ -255,14 +262,18 @@ class Faults:
         facts = self.facts(name, wrong)
         if done.status != 0:
             wrong.append(f"record exits {done.status}: {done.tail()}")
-        if not os.path.exists(kernels):
+        got = None
+        if os.path.exists(kernels):
+            with open(kernels) as file:
+                got = len(json.load(file)["kernels"])
+        else:
             wrong.append("PyTorch's profiler wrote nothing")
         if facts and facts.complete() != (not done.said()):
             wrong.append("complete and warned, or incomplete and silent")
         if len(done.said()) > 1:
             wrong.append(f"{len(done.said())} lines")
-        self.verdict(name, wrong, f"PyTorch's profiler over five steps of the recorded program: {facts.counts()}, {facts.step_text()}"
-                     if facts else "-", done, None)
+        self.verdict(name, wrong, f"PyTorch's profiler over five steps of the recorded program: {facts.counts()}, {facts.step_text()}; "
+                     f"PyTorch's profiler itself has {got} device events" if facts else "-", done, None)
 
     def no_capability(self):
         name, wrong = "no-capability", []

@@ -195,6 +195,9 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
     } else if (domain == CUPTI_CB_DOMAIN_STATE) {
       const auto& state = *static_cast<const CUpti_StateData*>(data);
       const char* text = state.notification.message;
+      // Once a kind: for want of buffers CUPTI says it anew with every record, and those are counted.
+      const std::uint64_t kind = 1ull << (static_cast<unsigned>(state.notification.result) % 64);
+      if ((states_reported_.fetch_or(kind, std::memory_order_relaxed) & kind) != 0) return;
       message(spool::Severity::kError, spool::Topic::kTimelineRefused,
               "CUPTI reports " + api_->error_text(state.notification.result) + (text != nullptr ? ": " : "") +
                   (text != nullptr ? text : ""));
@@ -531,7 +534,7 @@ void Session::report_losses() noexcept {
   const std::uint64_t lost = writer_.statistics().records_lost;
   if (lost == 0 || losses_reported_) return;
   losses_reported_ = true;
-  message(spool::Severity::kError, spool::Topic::kGeneral,
+  message(spool::Severity::kError, spool::Topic::kSpoolFull,
           "records are being lost: " + writer_.path() + " cannot grow; free some space, raise ulimit -f or " +
               spool::environment::kSpoolLimitBytes);
 }

@@ -153,6 +153,7 @@ class Session {
   bool profiler_initialized_ = false;
   std::string chips_[kMaxDevices];
   void* nvml_devices_[kMaxDevices] = {};
+  std::atomic<std::uint64_t> states_reported_{0};  // a bit a kind of CUPTI's asynchronous errors
   bool losses_reported_ = false;
   std::int64_t last_flush_ns_ = 0, last_clock_ns_ = 0, last_pair_ns_ = 0;
 

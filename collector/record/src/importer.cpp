@@ -164,6 +164,21 @@ Failure nothing_recorded(const std::string& directory, const std::optional<Launc
                   name, end)};
 }
 
+// Launches without a single kernel record, and nothing that forbade recording: the program was killed before
+// the first records were fetched. That is what happened, so it is worth a capture.
+bool launched_something(const std::vector<OpenSpool>& spools) {
+  bool launched = false;
+  for (const OpenSpool& each : spools) {
+    for (const auto topic :
+         {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing, spool::Topic::kTimelineRefused}) {
+      if (each.scanned.message_about(topic) != nullptr) return false;
+    }
+    const auto& counted = each.scanned.completeness;
+    launched = launched || each.scanned.launches_seen > 0 || (counted && counted->launches_seen > 0);
+  }
+  return launched;
+}
+
 Result<ImportSummary> import_checked(const std::string& directory, const std::string& output,
                                      const ImportOptions& options) {
   Result<std::optional<LaunchManifest>> read = read_manifest(directory);
@@ -199,7 +214,9 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
     pass(each, [&] { scan_copies_and_counters(each.reader, each.scanned, tell); });
     kernels += each.scanned.kernel_records + each.scanned.graph_kernel_records;
   }
-  if (kernels == 0) return nothing_recorded(directory, manifest, spools, unreadable);
+  if (kernels == 0 && !launched_something(spools)) {
+    return nothing_recorded(directory, manifest, spools, unreadable);
+  }
   std::erase_if(spools, [](const OpenSpool& each) { return each.scanned.is_empty(); });
   // The busiest process first: its schedule and clock speak for the run.
   std::stable_sort(spools.begin(), spools.end(), [](const OpenSpool& a, const OpenSpool& b) {

@@ -245,7 +245,11 @@ class Rows {
                                  .time_ns = present<std::int64_t>(message.time_ns, 0),
                                  .severity = severity,
                                  .text = message.text});
-      if (message.severity != Severity::kInfo) summary_.warnings.push_back(message.text);
+      const auto& warnings = summary_.warnings;
+      if (message.severity != Severity::kInfo &&
+          std::find(warnings.begin(), warnings.end(), message.text) == warnings.end()) {
+        summary_.warnings.push_back(message.text);
+      }
     }
   }
 
@@ -566,16 +570,20 @@ class Rows {
     completeness.process_id = process_id_;
     writer_.add(completeness);
     summary_.launches_seen += completeness.launches_seen;
+    std::string timeline_gaps;
     for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, outcomes_)) {
       verdict.process_id = process_id_;
       const bool noteworthy = verdict.status != "ok" && verdict.status != "not_requested";
-      // What the agent said itself is among the warnings already.
-      const bool said =
-          std::any_of(spool_.messages.begin(), spool_.messages.end(),
-                      [&](const MessageText& m) { return verdict.reason && m.text == *verdict.reason; });
+      if (noteworthy && verdict.tier == "T0") timeline_gaps = verdict.reason.value_or("");
+      // One cause, one line: what the agent said itself is not said again, and a verdict that says more than
+      // the agent did takes the place of its words.
+      const std::string reason = verdict.reason.value_or("no reason given");
+      const bool said = std::any_of(spool_.messages.begin(), spool_.messages.end(),
+                                    [&](const MessageText& m) { return m.text == reason; });
       if (noteworthy && !said && !(verdict.tier != "T0" && spool_.steps.empty())) {
-        summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status,
-                                                verdict.reason.value_or("no reason given")));
+        std::erase_if(summary_.warnings,
+                      [&](const std::string& w) { return reason.find(w) != std::string::npos; });
+        summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status, reason));
       }
       writer_.add(verdict);
     }
@@ -589,10 +597,14 @@ class Rows {
                       findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
     }
     if (!spool_.end && !spool_.left_alone()) {
-      say("warning",
-          fmt::format("process {} did not end in order (killed, crashed or still running): the last "
-                      "moments of it may be missing",
-                      pid_));
+      const std::string text =
+          fmt::format("process {} did not end in order (killed, crashed or still running): {}", pid_,
+                      timeline_gaps.empty() ? "the last moments of it may be missing" : timeline_gaps);
+      std::erase_if(summary_.warnings, [&](const std::string& w) {
+        return !timeline_gaps.empty() && w == "tier T0 partial: " + timeline_gaps;
+      });
+      say("warning", text);
+      summary_.unfinished.push_back({.warning = text, .missing = timeline_gaps});
     }
   }
 

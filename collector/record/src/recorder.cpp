@@ -367,11 +367,22 @@ class Recording {
     }
     summary_.capture_path = name;
     summary_.warnings = summary_.import.warnings;
+    if (summary_.exit_signal) fold_in_the_unfinished();
     if (!taken.empty()) summary_.warnings.push_back(taken);
     if (program_runs) return summary_;
     leave_spool();
     tell(RecordStage::done);
     return summary_;
+  }
+
+  // The program was killed: one line says so, with what that cost.
+  void fold_in_the_unfinished() {
+    for (const Unfinished& each : summary_.import.unfinished) {
+      std::erase(summary_.warnings, each.warning);
+      if (each.missing.empty()) continue;
+      if (!summary_.missing.empty()) summary_.missing += "; ";
+      summary_.missing += each.missing;
+    }
   }
 
   // Where a second import cannot help there is nothing to keep.

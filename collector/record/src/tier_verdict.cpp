@@ -195,6 +195,10 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
     gap(completeness.launches_seen - completeness.kernel_records, "launches without a kernel record");
     gap(completeness.dropped_records, "records dropped by the driver");
     gap(completeness.lost_spool_records, "records that found no room in the spool");
+    if (const MessageText* full = spool.message_about(spool::Topic::kSpoolFull);
+        full != nullptr && completeness.lost_spool_records > 0) {
+      gaps += "; " + full->text;
+    }
     gap(completeness.zero_timestamps, "kernel records without a time");
     gap(completeness.truncated_bytes, "bytes of the spool unreadable");
     if (refused != nullptr) gaps += (gaps.empty() ? "" : "; ") + refused->text;

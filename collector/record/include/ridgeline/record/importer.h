@@ -20,6 +20,13 @@ struct ImportOptions {
   std::function<void(const ImportProgress&)> progress;  // called a few times a second at most; may be empty
 };
 
+// A process that did not end in order: the line about it among the warnings, and what is known to be missing
+// of it, "" if nothing.
+struct Unfinished {
+  std::string warning;
+  std::string missing;
+};
+
 // What went into the capture.
 struct ImportSummary {
   std::string capture_path;
@@ -31,6 +38,7 @@ struct ImportSummary {
   std::int64_t replay_steps = 0;    // status ok
   std::int64_t counter_values = 0;
   std::vector<std::string> warnings;  // one line each: what is missing from the capture and why
+  std::vector<Unfinished> unfinished;
 };
 
 // Imports every spool of a directory, with the launch manifest there if there is one, into a new capture.

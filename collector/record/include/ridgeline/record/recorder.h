@@ -58,7 +58,9 @@ struct RecordSummary {
   std::optional<int> exit_signal;              // if a signal ended it
   std::chrono::milliseconds duration{0};       // of the program
   std::optional<std::string> spool_directory;  // if it was kept
-  std::vector<std::string> warnings;           // one line each, those of the import included
+  std::vector<std::string> warnings;  // one line each, those of the import included; not what the program's
+                                      // own end by a signal explains
+  std::string missing;  // what that end is known to have cost; "" if nothing
 };
 
 // Failures: usage (program cannot be started, output exists, options contradict each other), environment (no

@@ -638,6 +638,7 @@ enum class Topic : std::uint32_t {
   kWindow = 18,            // recording windows
   kStalls = 19,            // T3: PC sampling
   kFlops = 20,             // T3: SASS counts
+  kSpoolFull = 21,         // records found no room in the spool
 };
 struct MessageRecord {
   RecordHeader header;
