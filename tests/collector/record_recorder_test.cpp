@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -239,6 +240,41 @@ TEST_F(Recorder, another_profiler_is_not_pushed_aside) {
   ASSERT_FALSE(recorded.ok());
   EXPECT_EQ(recorded.failure().kind, ErrorKind::environment);
   EXPECT_NE(recorded.failure().message.find("/opt/other.so"), std::string::npos);
+}
+
+TEST_F(Recorder, a_profiler_is_not_recorded) {
+  const Result<RecordSummary> recorded = record(options(script(directory_, "ncu", leave_spool_)));
+  ASSERT_FALSE(recorded.ok());
+  EXPECT_EQ(recorded.failure().kind, ErrorKind::environment);
+  EXPECT_NE(recorded.failure().message.find("is a profiler itself"), std::string::npos)
+      << recorded.failure().message;
+  EXPECT_TRUE(spool_directories().empty());
+}
+
+TEST_F(Recorder, nothing_is_recorded_under_a_profiler) {
+  const RecordOptions given = options(script(directory_, "train", leave_spool_));
+  const auto outcome_under = [&](const char* name) {
+    const pid_t above = fork();
+    if (above == 0) {
+      prctl(PR_SET_NAME, name);
+      const pid_t launcher = fork();
+      if (launcher == 0) {
+        const Result<RecordSummary> recorded = record(given);
+        _exit(recorded.ok()                                                                   ? 0
+              : recorded.failure().message.find("under compute-sanitiz") != std::string::npos ? 1
+                                                                                              : 2);
+      }
+      int status = 0;
+      waitpid(launcher, &status, 0);
+      _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 9);
+    }
+    int status = 0;
+    waitpid(above, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(outcome_under("compute-sanitizer"), 1);
+  fs::remove(directory_ / "out.ridge");
+  EXPECT_EQ(outcome_under("a) ncu"), 0) << "a name that only looks like it";
 }
 
 TEST_F(Recorder, two_recordings_at_once_do_not_meet) {

@@ -223,32 +223,25 @@ class Faults:
             self.verdict(name, wrong, f"{facts.step_text()}, {facts.counts()}" if facts else "-", done, lines)
 
     def under_ncu(self):
-        name, wrong = "under-ncu", []
         if not shutil.which("ncu"):
-            return self.checks.add(name, False, "ncu is not on the PATH")
+            return self.checks.add("ncu", False, "ncu is not on the PATH")
         program = self.exerciser(10)
-        done = run(["ncu", "--target-processes", "all", "--launch-count", "1", self.o.ridgeline, "record", "--force", "-o", self.path(name),
-                    "--", *program], timeout=120)
-        lines = [line for line in (done.out + done.err).splitlines() if line.startswith("ridgeline record: ")]
-        self.log(name, done)
-        seen = f"ncu round ridgeline: exit {done.status}"
-        if len(lines) != 1:
-            wrong.append(f"{len(lines)} lines: " + " | ".join(line[:160] for line in lines))
-        if os.path.exists(self.path(name)):
-            facts = self.facts(name, wrong)
-            seen += f", capture of {facts.counts()}"
-        self.checks.add(name, not wrong, seen + (f'; said: "{lines[0][:200]}"' if lines else "") + (" -- WRONG: " + "; ".join(wrong) if wrong else ""))
-
-        name, wrong = "round-ncu", []
-        done = self.record(name, ["ncu", "--launch-count", "1", *program], "--schedule", "warmup=2,timeline=100")
-        self.log(name, done)
-        seen = f"ridgeline round ncu: exit {done.status}"
-        if "agent_exerciser" not in done.out and "==PROF==" not in done.out + done.err:
-            wrong.append("ncu itself did not work")
-        if os.path.exists(self.path(name)):
-            facts = self.facts(name, wrong)
-            seen += f", capture of {facts.counts()}"
-        self.verdict(name, wrong, seen, done)
+        for name, seen, command in (
+                ("under-ncu", "record started by ncu", ["ncu", "--target-processes", "all", "--launch-count", "1", self.o.ridgeline, "record",
+                                                        "--force", "-o", self.path("under-ncu"), "--", *program]),
+                ("round-ncu", "ncu started by record", [self.o.ridgeline, "record", "--force", "-o", self.path("round-ncu"), "--",
+                                                        "ncu", "--launch-count", "1", *program])):
+            wrong = []
+            done = run(command, timeout=120)
+            self.log(name, done)
+            done.err = done.out + done.err  # ncu mixes the two
+            if name == "round-ncu" and done.status != 4:
+                wrong.append(f"record exits {done.status}, not 4")
+            if not any("one profiler at a time" in line for line in done.said()):
+                wrong.append("the cause is not named")
+            if os.path.exists(self.path(name)):
+                wrong.append("a capture was made of nothing")
+            self.verdict(name, wrong, f"{seen}: refused before the program started", done)
 
     def torch_profiler(self):
         name, wrong = "torch-profiler", []

@@ -18,12 +18,12 @@ def programs(options):
     trainer = [options.trainer, "--model", "124M", "-B", "8", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none"]
     python = [sys.executable, options.python_program, "-B", "8", "-T", "512"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", options.python_program,
-                "--model", "tiny", "-B", "4", "-T", "128", "--steps", "150"]
+                "--model", "tiny", "-B", "4", "-T", "128", "--steps", "300"]
     return {
         # name: (program, processes that use the GPU, where its steps come from, must kernels come out of graphs)
-        "eager": ([*python, "--mode", "eager", "--steps", "80"], 1, "period", False),
-        "compile": ([*python, "--mode", "compile", "--steps", "80"], 1, "period", False),
-        "cudagraph": ([*python, "--mode", "cudagraph", "--steps", "80"], 1, "period", True),
+        "eager": ([*python, "--mode", "eager", "--steps", "200"], 1, "period", False),
+        "compile": ([*python, "--mode", "compile", "--steps", "300"], 1, "period", False),
+        "cudagraph": ([*python, "--mode", "cudagraph", "--steps", "300"], 1, "period", True),
         "trainer-graph": ([*trainer, "--cuda-graph", "--steps", "60"], 1, "nvtx", True),
         "torchrun": (torchrun, 2, "period", False),
     }

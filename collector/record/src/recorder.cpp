@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "child_process.h"
+#include "doctor_probe.h"
 #include "manifest.h"
 #include "mapped_libraries.h"
 #include "program_environment.h"
@@ -120,16 +121,20 @@ Result<void> check_output(const std::string& output, bool overwrite) {
   return {};
 }
 
-Result<void> check_other_tools() {
-  for (const char* name : {kCudaInjection, kNvtxInjection}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    return Failure{
-        ErrorKind::environment,
-        fmt::format("{} is set to {}: another profiler is at work, and CUDA takes one at a time; unset it",
-                    name, one_line(value))};
+Result<void> check_other_tools(const std::vector<std::string>& program) {
+  constexpr std::string_view kProfilers[] = {"ncu",    "nsys",     "nv-nsight-cu-cli",
+                                             "nvprof", "cuda-gdb", "compute-sanitizer"};
+  const std::string_view name = base_name(program.front());
+  std::string conflict;
+  if (std::find(std::begin(kProfilers), std::end(kProfilers), name) != std::end(kProfilers))
+    conflict = fmt::format("{} is a profiler itself", name);
+  for (const OtherTool& tool : probe_other_tools()) {
+    if (tool.exclusive && conflict.empty()) conflict = tool.text;
   }
-  return {};
+  if (conflict.empty()) return {};
+  return Failure{
+      ErrorKind::environment,
+      fmt::format("{}: CUDA takes one profiler at a time; record the program without the other", conflict)};
 }
 
 std::vector<std::string> program_environment(const RecordOptions& options, const std::string& spool,
@@ -419,7 +424,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
                                  .lexically_normal()
                                  .string();
   if (Result<void> checked = check_output(output, options.overwrite); !checked.ok()) return checked.failure();
-  if (Result<void> checked = check_other_tools(); !checked.ok()) return checked.failure();
+  if (Result<void> checked = check_other_tools(options.program); !checked.ok()) return checked.failure();
 
   const std::optional<std::string> agent =
       options.agent_library ? options.agent_library : find_agent_library();
