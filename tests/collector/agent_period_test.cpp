@@ -122,6 +122,23 @@ TEST(StepPeriod, TakesTheFirstKernelOfRepeatedOnesByWhatStandsBefore) {
   EXPECT_EQ((p.borders.back()) % 45, 0u) << "the one after the pause";
 }
 
+// PyTorch's fused AdamW launches one kernel several times in a row: its own distance is no period.
+TEST(StepPeriod, IsNotMisledByABurstOfOneKernel) {
+  Program program;
+  for (int step = 0; step < 150; ++step) {
+    for (std::uint32_t layer = 0; layer < 12; ++layer) {
+      for (std::uint32_t k = 0; k < 25; ++k) program.launch(10 + k, 1 + k % 3, 40'000);
+    }
+    for (int chunk = 0; chunk < 4; ++chunk) program.launch(kUpdate, 320, 7'000);
+    program.launch(kClassifier, 1, 50'000);
+  }
+  ASSERT_EQ(program.found.size(), 1u);
+  EXPECT_EQ(program.found.front().periods, 1u);
+  EXPECT_EQ(program.found.front().launches, 305u);
+  EXPECT_GT(program.borders.size(), 10u);
+  EXPECT_EQ(program.step(), 305u);
+}
+
 TEST(StepPeriod, IsNotMisledByTheFirstPassThroughManyLayers) {
   // 96 layers, the first pass slow: every kernel is loaded, at its first launch.
   Program p;

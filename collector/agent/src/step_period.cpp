@@ -149,6 +149,8 @@ std::vector<StepPeriod::Candidate> StepPeriod::candidates(const View& view, bool
         c.repeats = kind.first;
       }
       if (c.repeats < least_repeats(c.period)) continue;
+      // Once a period: a kernel that comes in bursts (an optimiser's chunks) is next to itself most of the time.
+      if (std::uint64_t{c.repeats} * 5 < (count - 1) * 4) continue;
       // Parts of a period at either end are nothing unexplained.
       const std::uint64_t head = std::min<std::uint64_t>(at(0), c.period);
       const std::uint64_t tail = std::min<std::uint64_t>(n - at(count - 1), c.period);
