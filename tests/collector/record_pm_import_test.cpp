@@ -281,6 +281,35 @@ TEST_F(Sampled, samples_that_do_not_follow_the_kernels_are_doubted) {
   EXPECT_TRUE(warned("hardly follow the kernels"));
 }
 
+TEST_F(Sampled, damaged_records_change_nothing) {
+  const auto spoilt = [&](FakeSpool& spool) {
+    const double nothing[] = {1, 2, 3};
+    for (const auto& [start, end] : {std::pair<std::int64_t, std::int64_t>{INT64_MIN, INT64_MAX},
+                                     {0, 5000},
+                                     {FakeSpool::kOrigin, FakeSpool::kOrigin},
+                                     {INT64_MAX - 10, INT64_MAX},
+                                     {FakeSpool::kOrigin + 10, FakeSpool::kOrigin}}) {
+      spool.pm_sample(1, start, end, {nothing, nothing + 3});
+    }
+    spool::PmSampleRecord lying{};  // says more values than it holds
+    lying.window_id = 1;
+    lying.value_count = UINT32_MAX;
+    lying.start_ns = FakeSpool::kOrigin + 60'000;
+    lying.end_ns = lying.start_ns + 10;
+    spool.put(lying);
+    spool.pm_metric(1, UINT32_MAX, 1);
+    spool.pm_metric(1, 200, 77);
+  };
+  FakeSpool spool(directory_.path());
+  spoilt(spool);
+  fill(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(t1(capture), "ok");
+  EXPECT_EQ(number(capture, "SELECT sample_count FROM pm_window"), static_cast<double>(samples_ + 1));
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"),
+            std::to_string(12 * kMeasured * 6));
+}
+
 // Samples are of the device, whoever runs on it.
 TEST_F(Sampled, another_process_on_the_device_makes_values_those_of_both) {
   FakeSpool spool(directory_.path());

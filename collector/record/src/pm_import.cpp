@@ -18,12 +18,17 @@ namespace {
 constexpr std::int64_t kMarginNs = 2 * kLargestShiftNs;
 constexpr double kMostUnevaluated = 0.1;  // of a column; above, it is left out
 constexpr double kPoorCorrelation = 0.3;
-constexpr std::uint32_t kForeign = UINT32_MAX - 1;  // kind of another process's work
+constexpr std::int64_t kLongestNs = 3'600'000'000'000;  // of a launch; a damaged record may say more
+constexpr std::uint32_t kForeign = UINT32_MAX - 1;      // kind of another process's work
 
 constexpr std::string_view kSmActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 
 bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+bool is_usable(std::int64_t start_ns, std::int64_t end_ns) {
+  return has_time(start_ns, end_ns) && end_ns > start_ns && end_ns - start_ns <= kLongestNs;
 }
 
 std::uint64_t grid_number(const spool::KernelRecord& kernel) {
@@ -56,7 +61,7 @@ bool PmImport::in_window(std::uint32_t device_id, std::int64_t start_ns, std::in
 
 void PmImport::add_kernel(const spool::KernelRecord& kernel, const ScannedStep* step,
                           std::optional<std::int64_t> ordinal, store::Id launch_id) {
-  if (!has_time(kernel.start_ns, kernel.end_ns) || kernel.end_ns == kernel.start_ns) return;
+  if (!is_usable(kernel.start_ns, kernel.end_ns)) return;
   const bool sampled = step != nullptr && step->phase == spool::Phase::kSample && !step->unmeasured;
   if (sampled) covered_.kernel_time_ns += kernel.end_ns - kernel.start_ns;
   if (!in_window(kernel.device_id, kernel.start_ns, kernel.end_ns)) return;
@@ -84,7 +89,7 @@ void PmImport::add_kernel(const spool::KernelRecord& kernel, const ScannedStep* 
 
 void PmImport::add_copy(std::uint32_t device_id, std::int64_t start_ns, std::int64_t end_ns,
                         std::uint32_t kind, std::int64_t bytes) {
-  if (!has_time(start_ns, end_ns) || end_ns == start_ns || !in_window(device_id, start_ns, end_ns)) return;
+  if (!is_usable(start_ns, end_ns) || !in_window(device_id, start_ns, end_ns)) return;
   const auto family = families_
                           .try_emplace({1, kind, static_cast<std::uint64_t>(bytes)},
                                        static_cast<std::uint32_t>(families_.size()))
@@ -139,7 +144,7 @@ void PmImport::write(const Target& target, SamplingOutcome& outcome, const Offse
   };
   visit_records(reader_, progress, [&](const spool::RecordView& view) {
     const auto* sample = view.as<PmSampleRecord>();
-    if (sample == nullptr) return;
+    if (sample == nullptr || !is_plausible(*sample)) return;
     const auto known = spool_.pm_windows.find(sample->window_id);
     if (known == spool_.pm_windows.end()) return;
     Window& window = open[sample->window_id];

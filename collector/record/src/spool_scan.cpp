@@ -77,6 +77,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       if (metrics.size() <= column->position) metrics.resize(column->position + 1, 0);
       metrics[column->position] = column->metric_id;
     } else if (const auto* sample = view.as<PmSampleRecord>()) {
+      if (!is_plausible(*sample)) return;
       ScannedPmWindow& sampled = spool.pm_windows[sample->window_id];
       if (sampled.samples++ == 0 || sample->start_ns < sampled.first_start_ns) {
         sampled.first_start_ns = sample->start_ns;
