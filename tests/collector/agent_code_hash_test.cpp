@@ -156,7 +156,14 @@ TEST(CodeHash, KeepsManyFunctions) {
   }
   EXPECT_EQ(hashes.size(), 8000u);
   EXPECT_EQ(hashes.bind("k7_33", 1), hash_bytes("7033", 4));
-  EXPECT_EQ(hashes.bind("k40_0", 2), 0u) << "never loaded";
+  EXPECT_EQ(hashes.bind("k40_0", 2), 0u) << "not loaded yet";
+  const std::string late = cubin({{"k40_0", "code"}});
+  std::uint32_t told = 0;
+  hashes.take_module(late.data(), late.size(), [&](std::uint32_t id, std::uint64_t code) {
+    told = id;
+    EXPECT_EQ(code, hash_bytes("code", 4));
+  });
+  EXPECT_EQ(told, 2u) << "its launch loaded the module";
 }
 
 void load_module(FakeCupti& cupti, const std::string& file) {

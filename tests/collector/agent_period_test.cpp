@@ -106,6 +106,17 @@ TEST(StepPeriod, WaitsForEvidence) {
   EXPECT_TRUE(p.found.empty()) << "half of 0.7 s is too little to tell a step from a loop";
 }
 
+TEST(StepPeriod, TakesManyRepeatsForEvidence) {
+  Program p;
+  run(p, 0.4, [&] {
+    p.launch(1, 1, 200'000);
+    for (std::uint32_t k = 10; k < 60; ++k) p.launch(k);
+  });
+  ASSERT_EQ(p.found.size(), 1u);
+  EXPECT_EQ(p.found[0].launches, 51u);
+  EXPECT_EQ(p.found[0].periods, 3u);
+}
+
 TEST(StepPeriod, TakesTheFirstKernelOfRepeatedOnesByWhatStandsBefore) {
   // A step that begins with the kernel that also fills elsewhere (zero_grad): only the row of keys is unique.
   Program p;

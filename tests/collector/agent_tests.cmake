@@ -5,11 +5,21 @@ if(TARGET ridgeline_agent)
   endforeach()
   target_compile_definitions(test_collector.agent_metrics PRIVATE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}")
 
+  add_test(NAME collector.agent_library
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)
+  set_tests_properties(collector.agent_library PROPERTIES LABELS cpu)
+
   # A program with known kernels and steps, for the tests that need a GPU.
   add_executable(agent_exerciser gpu/exerciser.cu)
   set_target_properties(agent_exerciser PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(agent_exerciser SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_exerciser PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+
+  # One that marks nothing, in several processes and contexts, for tests/gpu/windows.py.
+  add_executable(agent_looper gpu/looper.cu)
+  set_target_properties(agent_looper PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_looper SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_looper PRIVATE CUDA::cuda_driver)
 
   ridgeline_add_test(collector.agent_gpu SOURCES agent_gpu_test.cpp LINK ridgeline::spool LABELS gpu TIMEOUT 300)
   add_dependencies(test_collector.agent_gpu agent_exerciser ridgeline_agent)

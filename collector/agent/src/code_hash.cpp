@@ -139,33 +139,39 @@ void CodeHashes::grow() {
     if (e.name != 0) *find(e.name) = e;
 }
 
-std::uint32_t CodeHashes::set(std::string_view name, std::uint64_t code) {
+CodeHashes::Entry* CodeHashes::entry(std::string_view name) {
   const std::uint64_t name_hash = hash_bytes(name.data(), name.size()) | 1;
-  if (code == 0) code = 1;  // 0 is "not taken"
-  std::lock_guard<std::mutex> guard(mutex_);
   if (2 * (count_ + 1) > entries_.size()) {
-    if (count_ >= kMaxFunctions) return 0;
+    if (count_ >= kMaxFunctions) return nullptr;
     grow();
   }
   Entry* e = find(name_hash);
   if (e->name == 0) {
-    *e = {name_hash, code, 0};
+    e->name = name_hash;
     ++count_;
-    return 0;
   }
-  if (e->code == code) return 0;
+  return e;
+}
+
+std::uint32_t CodeHashes::set(std::string_view name, std::uint64_t code) {
+  if (code == 0) code = 1;  // 0 is "not taken"
+  std::lock_guard<std::mutex> guard(mutex_);
+  Entry* e = entry(name);
+  if (e == nullptr || e->code == code) return 0;
   e->code = code;
   return e->kernel_id;
 }
 
 std::uint64_t CodeHashes::bind(std::string_view name, std::uint32_t kernel_id) noexcept {
-  const std::uint64_t name_hash = hash_bytes(name.data(), name.size()) | 1;
-  std::lock_guard<std::mutex> guard(mutex_);
-  if (entries_.empty()) return 0;
-  Entry* e = find(name_hash);
-  if (e->name == 0) return 0;
-  e->kernel_id = kernel_id;
-  return e->code;
+  try {
+    std::lock_guard<std::mutex> guard(mutex_);
+    Entry* e = entry(name);
+    if (e == nullptr) return 0;
+    e->kernel_id = kernel_id;
+    return e->code;
+  } catch (...) {  // no memory: a kernel without a hash
+    return 0;
+  }
 }
 
 std::size_t CodeHashes::size() const {

@@ -49,7 +49,7 @@ class CubinReader {
   std::uint64_t budget_ = 0;
 };
 
-/// Code hashes by kernel name. Thread-safe; takes memory only when modules are loaded.
+/// Code hashes by kernel name. Thread-safe; takes memory when modules are loaded and kernels first seen.
 class CodeHashes {
  public:
   /// Functions beyond this many are not kept (cuBLAS has some ten thousand).
@@ -67,7 +67,8 @@ class CodeHashes {
       if (kernel_id != 0) changed(kernel_id, code);
     }
   }
-  /// Hash of a kernel's code, 0 if its module was not seen; the kernel has this id from now on.
+  /// Hash of a kernel's code, 0 if its module was not seen yet: where modules are loaded lazily that happens
+  /// inside the kernel's first launch. The kernel has this id from now on.
   std::uint64_t bind(std::string_view name, std::uint32_t kernel_id) noexcept;
 
   std::size_t size() const;
@@ -80,6 +81,7 @@ class CodeHashes {
   };
   /// Id that the name is bound to if its hash has changed, else 0.
   std::uint32_t set(std::string_view name, std::uint64_t code);
+  Entry* entry(std::string_view name);            // made if need be; null: too many
   Entry* find(std::uint64_t name_hash) noexcept;  // its entry or the free one it would take
   void grow();
 

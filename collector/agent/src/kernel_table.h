@@ -10,7 +10,7 @@
 
 namespace ridgeline::agent {
 
-/// Thread-safe; allocates after construction only when a module is loaded.
+/// Thread-safe; allocates after construction only for modules and kernels that are new.
 class KernelTable {
  public:
   explicit KernelTable(spool::Writer& writer);

@@ -564,12 +564,13 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
     if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);
   if (cupti_started_ && steps_.steps_begun() == 0 && totals_.get(&Count::launches_seen) > 0)
-    message(spool::Severity::kWarning, spool::Topic::kNvtxMissing,
-            "no NVTX range named '" + settings_.step_range +
-                "' was seen and the launches show no period: there are no steps and no counters; put one "
-                "round each "
-                "step of the program, or name another with " +
-                spool::environment::kStepRange);
+    message(
+        spool::Severity::kWarning, spool::Topic::kNvtxMissing,
+        "no NVTX range named '" + settings_.step_range +
+            "' was seen and no period of the launches was found: there are no steps and no counters; put one "
+            "round each "
+            "step of the program, or name another with " +
+            spool::environment::kStepRange);
   totals_.refresh(now);
   report_losses();
   spool::EndRecord end{};

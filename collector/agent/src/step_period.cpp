@@ -200,7 +200,8 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
   // The later half: the first steps of a program differ from the rest.
   const std::uint64_t half = std::min<std::uint64_t>((count - first_) / 2, kHistory / 2);
   View seen = view(count - half, count, true);
-  if (seen.span_ns < kShortestEvidenceNs && half < kHistory / 4) return false;
+  const bool long_enough = seen.span_ns >= kShortestEvidenceNs || half >= kHistory / 4;
+  if (!long_enough && seen.span_ns < kShortestEvidenceOfManyNs) return false;
   std::vector<Candidate> all = candidates(seen, true);
   Candidate best;
   bool any = choose(all, &best);
@@ -209,6 +210,7 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
     all = candidates(seen, false);
     any = choose(all, &best);
   }
+  if (any && !long_enough && (best.repeats < kManyRepeats || best.period < 8)) return false;
   // Searching a long history that has no period is not free.
   if (!any) next_ns_ = now_ns + (now_ns - first_launch_ns_) / 8 + kAnalysisPauseNs;
   if (!any) return false;

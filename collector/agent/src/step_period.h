@@ -26,8 +26,10 @@ class StepPeriod {
   /// A step shorter than this is made of several periods.
   static constexpr std::int64_t kShortestStepNs = 1'000'000;
   /// What is looked at must have taken this long: the first pass through the layers of a model looks like a
-  /// period, but is over soon.
+  /// period, but is over soon. Many repeats will do sooner.
   static constexpr std::int64_t kShortestEvidenceNs = 400'000'000;
+  static constexpr std::uint32_t kManyRepeats = 128;
+  static constexpr std::int64_t kShortestEvidenceOfManyNs = 50'000'000;
 
   /// A launch as the search sees it: low half kernel and grid, high half the kernel alone.
   using Key = std::uint32_t;

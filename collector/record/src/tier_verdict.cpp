@@ -330,7 +330,7 @@ std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool
       "no NVTX range named \"{}\" was seen{}, so there are no steps and no counters (tier T2){}: mark the "
       "steps "
       "of the program with such a range, or name its own with --step-range; {}",
-      plan.step_range, spool.windows.empty() ? "" : " and the launches show no period",
+      plan.step_range, spool.windows.empty() ? "" : " and no period of the launches was found",
       spool.windows.empty() ? "" : "; the recording counts as one step, on the timeline only",
       seen.empty() ? "the program opened no range at all" : "outermost ranges seen: " + seen);
 }

@@ -1,0 +1,25 @@
+#!/bin/sh
+# The agent lives in other people's processes: it shows two symbols and needs the C library alone, so that no
+# SQLite, protobuf or C++ runtime of theirs can meet one of ours.
+# usage: agent_library_test.sh LIBRARY
+set -eu
+library=$1
+shown=$(nm -D --defined-only "$library" | awk '{print $3}' | sort | tr '\n' ' ')
+if [ "$shown" != "InitializeInjection InitializeInjectionNvtx2 " ]; then
+  echo "$library shows: $shown"
+  exit 1
+fi
+needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+for each in $needed; do
+  case "$each" in
+    libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*|librt.so.*|ld-linux*) ;;
+    *) echo "$library needs $each"; exit 1 ;;
+  esac
+done
+# Undefined symbols must all be of the C library: a weak C++ or SQLite symbol could bind to the program's.
+foreign=$(nm -D --undefined-only "$library" | awk '{print $2}' | grep -v '@' | grep -v -e '^__gmon_start__$' \
+  -e '^_ITM_' -e '^__cxa_finalize$' -e '^__cxa_thread_atexit_impl$' || true)
+if [ -n "$foreign" ]; then
+  echo "$library leaves open: $foreign"
+  exit 1
+fi
