@@ -1,6 +1,7 @@
 // verb_record.cpp: runs a program with the agent injected and makes a capture of it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "output.h"
@@ -39,6 +40,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     std::string schedule;
     std::string step_range = "step";
     std::string tiers = "T0,T2";
+    std::string replay_exclude;
+    bool cold = false;
     std::string directory;
     std::string spool_directory;
     std::string agent;
@@ -75,6 +78,13 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
                 "Record nothing until SIGUSR2 comes; it opens and closes recording windows");
   app->add_flag("--stop-program", options->stop_program,
                 "End the program when its recording window has closed");
+  app->add_option(
+         "--replay-exclude", options->replay_exclude,
+         "Kernels that replay steps do not measure, because they wait for others: parts of mangled names")
+      ->type_name("NAMES");
+  app->add_flag(
+      "--cold", options->cold,
+      "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
   app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
   app->add_option("--spool-directory", options->spool_directory,
                   "Where the spool goes while recording (default: beside the capture)")
@@ -107,6 +117,16 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             }
             if (!options->output.empty()) how.output = options->output;
             if (!options->schedule.empty()) how.schedule = record::Schedule::parse(options->schedule).value();
+            const bool has_cold = std::any_of(how.schedule.phases.begin(), how.schedule.phases.end(),
+                                              [](const auto& p) { return p.phase == record::Phase::cold; });
+            if (options->cold && !has_cold) how.schedule.phases.push_back({record::Phase::cold, 2});
+            for (std::size_t from = 0; from < options->replay_exclude.size();) {
+              const std::size_t comma =
+                  std::min(options->replay_exclude.find(',', from), options->replay_exclude.size());
+              if (comma > from)
+                how.replay_exclude.push_back(options->replay_exclude.substr(from, comma - from));
+              from = comma + 1;
+            }
             if (!options->directory.empty()) how.working_directory = options->directory;
             if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
             if (!options->agent.empty()) how.agent_library = options->agent;

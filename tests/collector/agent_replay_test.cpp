@@ -1,4 +1,6 @@
 // Step replay against a fake CUPTI: which configuration in which step, checks, refusals, tear-down.
+#include <signal.h>
+
 #include <thread>
 
 #include "agent_testing.h"
@@ -21,6 +23,12 @@ void step(FakeProgram& program, int launches = 3, const char* last = "k2") {
   program.pop();
 }
 
+// What the spool holds once the agent's thread has evaluated everything.
+FakeProgram::Contents measured(FakeProgram& program) {
+  program.tick();
+  return program.contents();
+}
+
 // A program whose counters are ready: two timeline steps are through.
 struct Ready {
   explicit Ready(FakeCupti& cupti, const std::map<std::string, std::string>& environment = kTwoSets)
@@ -38,11 +46,11 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   FakeCupti cupti;
   Ready r(cupti);
   for (int i = 0; i < 4; ++i) step(r.program);
-  EXPECT_EQ(cupti.sessions_made, 3);
+  EXPECT_EQ(cupti.sessions_made, 3) << "one cannot change its configuration";
   EXPECT_EQ(cupti.sessions_open, 0);
   EXPECT_EQ(cupti.starts, 3);
   EXPECT_EQ(cupti.stops, 3);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.configs.size(), 2u);
   EXPECT_EQ(c.configs[0].metric_count, 2u);
   EXPECT_EQ(c.configs[1].metric_count, 3u);
@@ -69,7 +77,7 @@ TEST(Replay, DiscardsAStepThatDiffers) {
   step(r.program, 3, "other");
   step(r.program, 4);
   step(r.program);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 3u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kMismatch);
   EXPECT_NE(c.text(c.counter_steps[0].reason).find("launch 2"), std::string::npos);
@@ -86,7 +94,7 @@ TEST(Replay, DiscardsAStepWithMissingRanges) {
   cupti.missing_ranges = 0;
   cupti.ranges_dropped = 2;
   step(r.program);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kMismatch);
   EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kFailed);
   EXPECT_NE(c.text(c.counter_steps[1].reason).find("2 ranges were dropped"), std::string::npos);
@@ -100,7 +108,7 @@ TEST(Replay, SaysTimelineOnlyWithoutPermission) {
   step(r.program);
   step(r.program);
   EXPECT_EQ(cupti.sessions_made, 0);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   const std::string text = c.message(spool::Topic::kCountersRefused);
   EXPECT_NE(text.find("timeline only"), std::string::npos) << text;
   EXPECT_NE(text.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos);
@@ -117,33 +125,415 @@ TEST(Replay, StopsTryingWhenStartIsRefused) {
   step(r.program);
   EXPECT_EQ(cupti.sessions_made, 1);
   EXPECT_EQ(cupti.sessions_open, 0);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   EXPECT_NE(c.message(spool::Topic::kCountersRefused).find("CAP_SYS_ADMIN"), std::string::npos);
   ASSERT_EQ(c.counter_steps.size(), 2u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
   EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kNotAvailable);
 }
 
-TEST(Replay, LeavesGraphAndCollectiveStepsAlone) {
+TEST(Replay, DiscardsAStepOfWhichOnlyTheMiddleChanged) {
   FakeCupti cupti;
-  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=1,timeline=1,replay=1"}});
+  Ready r(cupti);
+  r.program.push("step");
+  r.program.launch("k1", 1);
+  r.program.launch("k2", 2);
+  r.program.launch("k2", 3);
+  r.program.pop();
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kMismatch);
+  EXPECT_NE(c.text(c.counter_steps[0].reason).find("launch 1"), std::string::npos);
+  EXPECT_TRUE(c.values.empty());
+}
+
+constexpr char kCollective[] = "_Z23ncclDevKernel_AllReducePv";
+
+// One timeline step and then replay steps of: k1, `waiting`, k2, k3.
+struct WithWaiting {
+  explicit WithWaiting(FakeCupti& cupti, const char* waiting = kCollective,
+                       std::map<std::string, std::string> environment = {},
+                       const char* schedule = "timeline=1,replay=2")
+      : program(cupti, with_schedule(std::move(environment), schedule)), name(waiting) {
+    EXPECT_TRUE(program.start());
+    program.create_context();
+    run();
+    program.tick();
+  }
+  static std::map<std::string, std::string> with_schedule(std::map<std::string, std::string> e,
+                                                          const char* schedule) {
+    e["RIDGELINE_SCHEDULE"] = schedule;
+    e["RIDGELINE_METRICS_R1"] = "a,b";
+    return e;
+  }
+  void run() {
+    program.push("step");
+    for (const char* kernel : {"k1", name, "k2", "k3"}) program.launch(kernel);
+    program.pop();
+  }
+  FakeProgram program;
+  const char* name;
+};
+
+TEST(Replay, RunsCollectivesUnmeasuredAndMeasuresTheRest) {
+  FakeCupti cupti;
+  WithWaiting w(cupti);
+  cupti.log.clear();
+  w.run();
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "start kernels",
+                                                 "k2", "k3", "stop"}));
+  EXPECT_EQ(cupti.events_recorded, 1);
+  EXPECT_EQ(cupti.configured, 1) << "counting goes on in the same image";
+  const auto c = measured(w.program);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].launches_expected, 4u);
+  EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
+  ASSERT_EQ(c.values.size(), 6u);
+  EXPECT_EQ(c.values[0].step_ordinal, 0u);
+  EXPECT_EQ(c.values[2].step_ordinal, 2u);
+  EXPECT_EQ(c.values[4].step_ordinal, 3u);
+  EXPECT_EQ(c.values[4].value, 200) << "the third range is the fourth launch's";
+  ASSERT_EQ(c.launches.size(), 8u);
+  for (std::size_t i = 4; i < 8; ++i)
+    EXPECT_EQ((c.launches[i].header.flags & spool::kLaunchExcluded) != 0, i == 5) << i;
+  ASSERT_EQ(c.exclusions.size(), 1u);
+  EXPECT_EQ(c.exclusions[0].kernel_id, c.values[2].kernel_id - 1) << "ids go by first sight";
+  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kName);
+}
+
+TEST(Replay, MeasuresNothingWhileAnExcludedKernelRuns) {
+  FakeCupti cupti;
+  WithWaiting w(cupti);
+  cupti.log.clear();
+  cupti.events_not_ready = 1000;
+  w.run();
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "k2", "k3"}))
+      << "what it waits for must be let through";
+  cupti.events_not_ready = 0;
+  w.run();
+  const auto c = measured(w.program);
+  ASSERT_EQ(c.counter_steps.size(), 2u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].ranges_received, 1u);
+  EXPECT_EQ(c.counter_steps[1].ranges_received, 3u);
+  EXPECT_EQ(c.exclusions.size(), 1u) << "the kernels behind it are not excluded for themselves";
+}
+
+TEST(Replay, ExcludesWhatTheUserNames) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, "my_barrier", {{"RIDGELINE_REPLAY_EXCLUDE", "other, barrier"}});
+  w.run();
+  const auto c = measured(w.program);
+  ASSERT_EQ(c.exclusions.size(), 1u);
+  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kUser);
+  EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
+}
+
+TEST(Replay, ExcludesWhatOverlappedALaterLaunchInTheTimeline) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, "spin", {}, "timeline=2,replay=2");
+  std::vector<CUpti_ActivityKernel10> records;
+  w.run();  // the records below are of the two timeline steps: k1 is launch 1, spin 2, k2 3, k3 4; then 5…
+  records.push_back(FakeProgram::kernel(999, "spin", 500'000, 500'100));  // outside steps: a warm-up
+  for (std::uint32_t run = 0; run < 2; ++run) {
+    const std::uint64_t t = 1'000'000 + run * 1000;
+    auto spin = FakeProgram::kernel(2 + run * 4, "spin", t, t + 500);
+    auto partner = FakeProgram::kernel(3 + run * 4, "k2", t + 100, t + 400);
+    partner.streamId = 9;
+    records.push_back(spin);
+    records.push_back(partner);
+  }
+  ASSERT_TRUE(w.program.deliver(records));
+  w.run();
+  const auto c = measured(w.program);
+  ASSERT_EQ(c.exclusions.size(), 1u);
+  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kConcurrent);
+  EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
+}
+
+TEST(Replay, KeepsTheSessionOverStepsOfOneConfiguration) {
+  FakeCupti cupti;
+  Ready r(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,replay=3"}, {"RIDGELINE_METRICS_R1", "a,b"}});
+  for (int i = 0; i < 3; ++i) step(r.program);
+  EXPECT_EQ(cupti.sessions_made, 1);
+  EXPECT_EQ(cupti.sessions_open, 0) << "closed after the last";
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.counter_steps.size(), 3u);
+  for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);
+  ASSERT_EQ(c.values.size(), 18u);
+  EXPECT_EQ(c.values[17].step_ordinal, 2u) << "CUPTI numbers ranges over the whole session";
+}
+
+TEST(Replay, CountsGraphLaunchesAsAWholeAndKernelsInTurn) {
+  FakeCupti cupti;
+  FakeProgram program(cupti,
+                      {{"RIDGELINE_SCHEDULE", "timeline=1,replay=2"}, {"RIDGELINE_METRICS_R1", "a,b"}});
   ASSERT_TRUE(program.start());
   program.create_context();
-  for (int pair = 0; pair < 2; ++pair)
-    for (int i = 0; i < 2; ++i) {
-      program.push("step");
-      if (pair == 0) program.launch("k", 1, CUDA_SUCCESS, false, true);
-      program.launch(pair == 1 ? "_Z23ncclDevKernel_AllReducePv" : "k");
-      program.pop();
-      program.tick();
+  std::uint32_t second[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    cupti.log.clear();
+    program.push("step");
+    program.launch("k1");
+    program.launch("", 1, CUDA_SUCCESS, false, true);
+    second[i] = program.launch("", 1, CUDA_SUCCESS, false, true);
+    program.launch("k2");
+    program.pop();
+    program.tick();
+    if (i == 1) {
+      EXPECT_EQ(cupti.log, (std::vector<std::string>{"start graphs", "k1", "graph", "graph", "k2", "stop"}));
     }
-  EXPECT_EQ(cupti.sessions_made, 0) << "serialising a collective kernel would hang the program";
+  }
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", "graph", "graph",
+                                                 "start kernels", "k2", "stop"}));
+  EXPECT_EQ(cupti.pushes, 2);
+  EXPECT_EQ(cupti.pops, 2);
   const auto c = program.contents();
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kNotAvailable);
-  EXPECT_NE(c.text(c.counter_steps[0].reason).find("graph"), std::string::npos);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kNotAvailable);
-  EXPECT_NE(c.text(c.counter_steps[1].reason).find("collective"), std::string::npos);
+  for (const auto& s : c.counter_steps) {
+    EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);
+    EXPECT_EQ(s.config_id, 1u);
+  }
+  ASSERT_EQ(c.graph_values.size(), 4u);
+  EXPECT_EQ(c.graph_values[0].kernel, spool::kWholeGraph);
+  EXPECT_EQ(c.graph_values[3].graph_launch, 1u);
+  EXPECT_EQ(c.graph_values[3].correlation_id, second[1]);
+  EXPECT_EQ(c.graph_values[3].value, 101);
+  ASSERT_EQ(c.values.size(), 4u) << "the kernels beside the graphs are counted one by one";
+  EXPECT_EQ(c.values[2].step_ordinal, 1u);
+  EXPECT_EQ(c.values[2].step_index, 2u);
+}
+
+TEST(Replay, CountsOnlyGraphsWhereThereIsNothingElse) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=2"},
+                              {"RIDGELINE_METRICS_R1", "a,b"},
+                              {"RIDGELINE_METRICS_R2", "c"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  for (int i = 0; i < 3; ++i) {
+    program.push("step");
+    program.launch("", 1, CUDA_SUCCESS, false, true);
+    program.pop();
+    program.tick();
+  }
+  const auto c = program.contents();
+  ASSERT_EQ(c.counter_steps.size(), 2u);
+  EXPECT_EQ(c.counter_steps[0].config_id, 1u);
+  EXPECT_EQ(c.counter_steps[1].config_id, 2u) << "no turns to take";
+  EXPECT_EQ(c.graph_values.size(), 3u);
+}
+
+TEST(Replay, StaysOutOfStreamCapture) {
+  FakeCupti cupti;
+  Ready r(cupti);
+  r.program.push("step");
+  cupti.stream_captures = true;
+  r.program.launch("k1", 1, CUDA_SUCCESS, true);
+  EXPECT_EQ(cupti.sessions_made, 0) << "opening a session would end the capture";
+  cupti.stream_captures = false;
+  r.program.launch("k1", 1);
+  r.program.launch("k1", 2);
+  r.program.launch("k2", 3);
+  r.program.pop();
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+}
+
+TEST(Replay, GivesUpAStepWhenCuptiFailsInsideIt) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=2"}, {"RIDGELINE_METRICS_R1", "a"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  for (int i = 0; i < 3; ++i) {
+    cupti.push_result = i == 1 ? CUPTI_ERROR_UNKNOWN : CUPTI_SUCCESS;
+    program.push("step");
+    program.launch("k1");
+    program.launch("", 1, CUDA_SUCCESS, false, true);
+    program.pop();
+    program.tick();
+  }
+  EXPECT_EQ(cupti.sessions_made, 2);
+  EXPECT_EQ(cupti.sessions_open, 0);
+  const auto c = program.contents();
+  ASSERT_EQ(c.counter_steps.size(), 2u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
+  EXPECT_NE(c.text(c.counter_steps[0].reason).find("beginning a range"), std::string::npos);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk) << c.text(c.counter_steps[1].reason);
+}
+
+TEST(Replay, CutsALongStepIntoSegments) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=1"}, {"RIDGELINE_METRICS_R1", "a"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  constexpr unsigned kLaunches = CounterSession::kMostRanges + 100;
+  for (int i = 0; i < 2; ++i) {
+    program.push("step");
+    for (unsigned k = 0; k < kLaunches; ++k) program.launch("k", k + 1);
+    program.pop();
+    program.tick();
+  }
+  EXPECT_EQ(cupti.configured, 2);
+  const auto c = program.contents();
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  ASSERT_EQ(c.values.size(), kLaunches);
+  for (unsigned k = 0; k < kLaunches; ++k) {
+    ASSERT_EQ(c.values[k].step_ordinal, k);
+    ASSERT_EQ(c.values[k].grid_x, k + 1);
+  }
+}
+
+const std::map<std::string, std::string> kColdSteps = {{"RIDGELINE_SCHEDULE", "timeline=2,replay=1,cold=2"},
+                                                       {"RIDGELINE_METRICS_R1", "a,b"},
+                                                       {"RIDGELINE_METRICS_R2", "a,c,d"},
+                                                       {"RIDGELINE_METRICS_R3", "e"}};
+
+TEST(Replay, EvictsTheCachesBeforeEachLaunchOfAColdStep) {
+  FakeCupti cupti;
+  Ready r(cupti, kColdSteps);
+  step(r.program);
+  EXPECT_EQ(cupti.evictions, 0);
+  EXPECT_EQ(cupti.allocated, 0u);
+  step(r.program);
+  const int chunks = static_cast<int>((Eviction::kCacheSizes * (8u << 20) + Eviction::kChunkBytes - 1) /
+                                      Eviction::kChunkBytes);
+  EXPECT_EQ(cupti.evictions, 3 * chunks);
+  EXPECT_GT(cupti.allocated, Eviction::kCacheSizes * (8u << 20));
+  step(r.program);
+  EXPECT_EQ(cupti.allocated, 0u) << "given back after the last cold step";
+  EXPECT_EQ(cupti.sessions_made, 2) << "the first cold step has the configuration before it";
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.counter_steps.size(), 3u);
+  for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);
+  EXPECT_EQ(c.counter_steps[0].config_id, 1u);
+  EXPECT_EQ(c.counter_steps[1].config_id, 1u) << "cold steps begin with the first set again";
+  EXPECT_EQ(c.counter_steps[2].config_id, 2u);
+}
+
+TEST(Replay, RefusesColdStepsWithoutMemory) {
+  FakeCupti cupti;
+  Ready r(cupti, kColdSteps);
+  cupti.allocation_result = CUDA_ERROR_OUT_OF_MEMORY;
+  step(r.program);
+  step(r.program);
+  cupti.allocation_result = CUDA_SUCCESS;
+  step(r.program);
+  const auto c = measured(r.program);
+  std::map<std::uint32_t, spool::CounterStepRecord> steps;
+  for (const auto& s : c.counter_steps) steps[s.step_index] = s;
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[2].status, CounterStatus::kOk);
+  EXPECT_EQ(steps[3].status, CounterStatus::kNotAvailable);
+  EXPECT_NE(c.text(steps[3].reason).find("memory"), std::string::npos);
+  EXPECT_EQ(steps[4].status, CounterStatus::kOk);
+  EXPECT_EQ(cupti.sessions_open, 0);
+}
+
+TEST(Replay, DropsTheRecordsOfItsOwnCopies) {
+  FakeCupti cupti;
+  Ready r(cupti, kColdSteps);
+  step(r.program);
+  r.program.push("step");
+  r.program.launch("k1");
+  CUpti_ActivityMemcpy5 copy{};
+  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOD;
+  copy.start = static_cast<std::uint64_t>(cupti.clock_ns);
+  copy.end = copy.start + 5;
+  for (const std::uint64_t bytes : {std::uint64_t{Eviction::kChunkBytes}, std::uint64_t{2} << 20}) {
+    copy.bytes = bytes;
+    CUpti_ActivityKernel10 room{};  // records of this fake are of this size
+    static_assert(sizeof copy <= sizeof room);
+    std::memcpy(&room, &copy, sizeof copy);
+    ASSERT_TRUE(r.program.deliver({room}));
+  }
+  r.program.launch("k1", 2);
+  r.program.launch("k2", 3);
+  r.program.pop();
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.copies.size(), 1u);
+  EXPECT_EQ(c.copies[0].bytes, 2 << 20);
+}
+
+TEST(Replay, EndsAProgramThatHangs) {
+  FakeCupti cupti;
+  auto environment = kTwoSets;
+  environment["RIDGELINE_REPLAY_TIMEOUT_MS"] = "2000";
+  Ready r(cupti, environment);
+  r.program.push("step");
+  r.program.launch("k1", 1);
+  r.program.tick();
+  EXPECT_TRUE(cupti.signals.empty());
+  r.program.while_running = [&] {
+    for (int i = 0; i < 8; ++i) r.program.tick();  // a second each
+  };
+  r.program.launch("spin_wait", 2);
+  EXPECT_EQ(cupti.signals, (std::vector<int>{SIGTERM, SIGKILL}));
+  const auto c = r.program.contents();
+  const std::string text = c.message(spool::Topic::kReplayTimeOut);
+  EXPECT_NE(text.find("spin_wait"), std::string::npos) << text;
+  EXPECT_NE(text.find("--replay-exclude"), std::string::npos);
+  int messages = 0;
+  for (const auto& m : c.messages) messages += m.topic == spool::Topic::kReplayTimeOut;
+  EXPECT_EQ(messages, 1);
+  ASSERT_EQ(c.exclusions.size(), 1u);
+  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kTimeOut);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
+}
+
+TEST(Replay, LetsALongKernelOutsideReplayStepsBe) {
+  FakeCupti cupti;
+  auto environment = kTwoSets;
+  environment["RIDGELINE_REPLAY_TIMEOUT_MS"] = "2000";
+  Ready r(cupti, environment);
+  r.program.while_running = [&] {
+    for (int i = 0; i < 8; ++i) r.program.tick();
+  };
+  r.program.launch("long");
+  EXPECT_TRUE(cupti.signals.empty());
+}
+
+TEST(Replay, WaitsForTheEvaluationAtExit) {
+  FakeCupti cupti;
+  Ready r(cupti);
+  r.program.session().start_thread();
+  step(r.program);
+  r.program.session().wait_for_evaluation(5000);
+  const auto c = r.program.contents();
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk);
+  r.program.session().at_exit(spool::EndReason::kExit);
+}
+
+TEST(ConcurrencyWatch, SuspectsOnlyWhatAlwaysOverlapsALaterLaunch) {
+  ConcurrencyWatch watch;
+  const auto add = [&](std::uint32_t kernel, std::uint32_t correlation, std::uint32_t stream,
+                       std::int64_t start, std::int64_t end) {
+    spool::KernelRecord k{};
+    k.kernel_id = kernel;
+    k.correlation_id = correlation;
+    k.stream_id = stream;
+    k.start_ns = start;
+    k.end_ns = end;
+    watch.add(k);
+  };
+  for (std::int64_t run = 0; run < 3; ++run) {
+    const std::int64_t t = 1000 + 1000 * run;
+    const auto c = static_cast<std::uint32_t>(run * 10);
+    add(1, c + 1, 1, t, t + 500);                           // waits for 2
+    add(2, c + 2, 2, t + 100, t + 400);                     // was launched later: waits for nothing
+    add(3, c + 3, 1, t + 600, t + (run == 1 ? 650 : 800));  // overlaps 4 but for one run
+    add(4, c + 4, 2, t + 700, t + 900);
+  }
+  add(5, 90, 1, 9000, 9100);  // once: chance
+  add(6, 91, 2, 9050, 9150);
+  EXPECT_EQ(watch.finish(), std::vector<std::uint32_t>{1});
+  EXPECT_FALSE(watch.watching());
 }
 
 TEST(Replay, NamesMetricsThatTheChipLacks) {
@@ -153,7 +543,7 @@ TEST(Replay, NamesMetricsThatTheChipLacks) {
   Ready r(cupti);
   step(r.program);
   step(r.program);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.configs.size(), 2u);
   EXPECT_EQ(c.configs[0].metric_count, 1u);
   EXPECT_EQ(c.configs[1].metric_count, 2u) << "d needs a second pass";
@@ -176,7 +566,7 @@ TEST(Replay, FiltersCuptisOwnKernels) {
   const auto later = static_cast<std::uint64_t>(cupti.clock_ns) + 1'000'000;
   r.program.deliver({FakeProgram::kernel(1'000'000, "unseen", later, later + 5)});
   r.program.tick();
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   EXPECT_EQ(c.totals.own_kernel_records, 2u) << "one shares our correlation id, one has its own";
   ASSERT_EQ(c.kernels.size(), 2u);
   EXPECT_EQ(c.kernels[0].correlation_id, ours);
@@ -197,7 +587,7 @@ TEST(Replay, FinishesOnTheNextLaunchIfTheStepEndsElsewhere) {
   r.program.launch("between");
   EXPECT_EQ(cupti.stops, 1);
   step(r.program);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 2u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
   EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk) << c.text(c.counter_steps[1].reason);
@@ -210,7 +600,7 @@ TEST(Replay, DoesNotTouchCountersAtExit) {
   r.program.launch("k1");
   r.program.session().at_exit(spool::EndReason::kExit);
   EXPECT_EQ(cupti.stops, 0);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_NE(c.text(c.counter_steps[0].reason).find("ended inside"), std::string::npos);
 }
@@ -223,7 +613,7 @@ TEST(Replay, ClosesWhenTheContextGoes) {
   r.program.destroy_context();
   EXPECT_EQ(cupti.sessions_open, 0);
   r.program.pop();
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
 }
@@ -235,7 +625,7 @@ TEST(Replay, StaysOffWhenTheTierIsNotAllowed) {
   Ready r(cupti, environment);
   step(r.program);
   EXPECT_EQ(cupti.sessions_made, 0);
-  EXPECT_NE(r.program.contents().message(spool::Topic::kCountersRefused).find("RIDGELINE_TIERS"),
+  EXPECT_NE(measured(r.program).message(spool::Topic::kCountersRefused).find("RIDGELINE_TIERS"),
             std::string::npos);
 }
 
@@ -245,7 +635,7 @@ TEST(Replay, ReportsAStepWithoutLaunches) {
   r.program.push("step");
   r.program.pop();
   step(r.program);
-  const auto c = r.program.contents();
+  const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 2u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
   EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk);

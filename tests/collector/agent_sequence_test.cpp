@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "exclusions.h"
 #include "sequence.h"
 #include "settings.h"
+#include "spool_testing.h"
 #include "timeline.h"
 
 namespace ridgeline::agent {
@@ -83,9 +85,20 @@ TEST(CounterIntervals, HoldTheTimesInBetween) {
   EXPECT_FALSE(intervals.contains(9));
 }
 
-TEST(KernelTable, KnowsKernelsThatWaitForOthers) {
-  EXPECT_TRUE(KernelTable::waits_for_others("_Z30ncclDevKernel_AllReduce_Sum_bf16_RING_LL"));
-  EXPECT_FALSE(KernelTable::waits_for_others("_Z10gemm_bf16v"));
+TEST(Exclusions, KnowCollectivesByName) {
+  std::string error;
+  spool::testing::TemporaryDirectory directory;
+  spool::Writer::Options options;
+  options.directory = directory.path();
+  spool::Writer* writer = spool::Writer::create(options, &error);
+  ASSERT_NE(writer, nullptr) << error;
+  const Exclusions exclusions(*writer, {"my_barrier"});
+  EXPECT_EQ(exclusions.by_name("_Z23ncclDevKernel_AllReducePv"), spool::ExclusionReason::kName);
+  EXPECT_EQ(exclusions.by_name("_ZN7deep_ep9internode8dispatchEv"), spool::ExclusionReason::kName);
+  EXPECT_EQ(exclusions.by_name("nvshmemi_signal"), spool::ExclusionReason::kName);
+  EXPECT_EQ(exclusions.by_name("_Z10my_barrieri"), spool::ExclusionReason::kUser);
+  EXPECT_EQ(exclusions.by_name("sm90_xmma_gemm_bf16bf16_bf16f32"), std::nullopt);
+  EXPECT_EQ(exclusions.by_name(""), std::nullopt);
 }
 
 }  // namespace

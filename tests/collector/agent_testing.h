@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,9 +32,29 @@ struct FakeCupti {
   std::int64_t clock_ns = 1'000'000;
   int host_objects = 0;
   int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
-  std::size_t launches_in_session = 0;
   int disables = 0;  // of activity kinds
   bool launch_callbacks = false;
+  struct Segment {  // what a counter data image of this fake holds
+    std::uint64_t ranges, first, numbers[8];
+    std::uint64_t graphs;
+  };
+  Segment segment{};
+  std::uint8_t* image = nullptr;
+  bool running = false;
+  std::uint64_t ranges_in_session = 0;
+  std::pair<const std::uint8_t*, CUpti_ProfilerRange> session_config{nullptr, CUPTI_AutoRange};
+  int configured = 0, pushes = 0, pops = 0;
+  std::vector<std::string> log;  // what was started, stopped and launched, in order
+  CUptiResult push_result = CUPTI_SUCCESS;
+
+  // The driver.
+  bool stream_captures = false;
+  int events_not_ready = 0;  // so many more queries find an event not ready
+  int events_recorded = 0;
+  CUresult allocation_result = CUDA_SUCCESS;
+  std::size_t allocated = 0;
+  int evictions = 0;  // copies
+  std::vector<int> signals;
   CUpti_CallbackFunc callback = nullptr;
   void* user = nullptr;
   CUpti_BuffersCallbackRequestFunc requested = nullptr;
@@ -162,6 +183,9 @@ struct FakeCupti {
     a.range_enable = [](CUpti_RangeProfiler_Enable_Params* p) {
       ++current()->sessions_open;
       ++current()->sessions_made;
+      current()->ranges_in_session = 0;
+      current()->session_config = {nullptr, CUPTI_AutoRange};
+      EXPECT_EQ(current()->sessions_open, 1) << "CUPTI takes one session at a time";
       p->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(1);
       return CUPTI_SUCCESS;
     };
@@ -169,40 +193,113 @@ struct FakeCupti {
       --current()->sessions_open;
       return CUPTI_SUCCESS;
     };
-    a.range_set_config = [](CUpti_RangeProfiler_SetConfig_Params*) { return CUPTI_SUCCESS; };
+    a.range_set_config = [](CUpti_RangeProfiler_SetConfig_Params* p) {
+      ++current()->configured;
+      current()->segment = {};
+      current()->segment.first = current()->ranges_in_session;
+      current()->segment.graphs = p->range == CUPTI_UserRange;
+      auto& [config, range] = current()->session_config;
+      if (config == nullptr) current()->session_config = {p->pConfig, p->range};
+      EXPECT_EQ(config, p->pConfig) << "CUPTI goes on with the session's first configuration";
+      EXPECT_EQ(range, p->range);
+      current()->image = p->pCounterDataImage;
+      EXPECT_FALSE(current()->running) << "configured while running";
+      return CUPTI_SUCCESS;
+    };
     a.range_start = [](CUpti_RangeProfiler_Start_Params*) {
       ++current()->starts;
-      current()->launches_in_session = 0;
+      current()->running = true;
+      current()->log.push_back(current()->segment.graphs != 0 ? "start graphs" : "start kernels");
       return current()->start_result;
     };
     a.range_stop = [](CUpti_RangeProfiler_Stop_Params*) {
       ++current()->stops;
+      current()->running = false;
+      current()->log.push_back("stop");
+      return CUPTI_SUCCESS;
+    };
+    a.range_push = [](CUpti_RangeProfiler_PushRange_Params* p) {
+      ++current()->pushes;
+      EXPECT_TRUE(current()->running && current()->segment.graphs != 0);
+      current()->segment.numbers[current()->segment.ranges++] = std::stoul(p->pRangeName);
+      return current()->push_result;
+    };
+    a.range_pop = [](CUpti_RangeProfiler_PopRange_Params*) {
+      ++current()->pops;
       return CUPTI_SUCCESS;
     };
     a.range_decode_data = [](CUpti_RangeProfiler_DecodeData_Params* p) {
       p->numOfRangeDropped = current()->ranges_dropped;
+      current()->segment.ranges -= static_cast<std::size_t>(current()->missing_ranges);
+      std::memcpy(current()->image, &current()->segment, sizeof(Segment));
       return CUPTI_SUCCESS;
     };
     a.range_get_counter_data_size = [](CUpti_RangeProfiler_GetCounterDataSize_Params* p) {
-      p->counterDataSize = 64;
+      p->counterDataSize = sizeof(Segment);
       return CUPTI_SUCCESS;
     };
     a.range_counter_data_image_initialize = [](CUpti_RangeProfiler_CounterDataImage_Initialize_Params*) {
       return CUPTI_SUCCESS;
     };
     a.range_get_counter_data_info = [](CUpti_RangeProfiler_GetCounterDataInfo_Params* p) {
-      p->numTotalRanges =
-          current()->launches_in_session - static_cast<std::size_t>(current()->missing_ranges);
+      Segment s;
+      std::memcpy(&s, p->pCounterDataImage, sizeof s);
+      p->numTotalRanges = s.ranges;
       return CUPTI_SUCCESS;
     };
     a.range_counter_data_get_range_info = [](CUpti_RangeProfiler_CounterData_GetRangeInfo_Params* p) {
-      current()->range_name = std::to_string(p->rangeIndex);
+      Segment s;
+      std::memcpy(&s, p->pCounterDataImage, sizeof s);
+      current()->range_name =
+          std::to_string(s.graphs != 0 ? s.numbers[p->rangeIndex] : s.first + p->rangeIndex);
       p->rangeName = current()->range_name.c_str();
       return CUPTI_SUCCESS;
     };
     return a;
   }
 };
+
+/// A driver whose memory and events are the fake's.
+inline DriverApi fake_driver() noexcept {
+  DriverApi d;
+  d.stream_is_capturing = [](CUstream, CUstreamCaptureStatus* status) {
+    *status = FakeCupti::current()->stream_captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                    : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  };
+  d.exchange_capture_mode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
+  d.event_create = [](CUevent* event, unsigned) {
+    *event = reinterpret_cast<CUevent>(0x77);
+    return CUDA_SUCCESS;
+  };
+  d.event_record = [](CUevent, CUstream) {
+    ++FakeCupti::current()->events_recorded;
+    return CUDA_SUCCESS;
+  };
+  d.event_query = [](CUevent) {
+    FakeCupti& f = *FakeCupti::current();
+    f.clock_ns += 1'000'000;
+    return f.events_not_ready > 0 ? (--f.events_not_ready, CUDA_ERROR_NOT_READY) : CUDA_SUCCESS;
+  };
+  d.mem_alloc = [](CUdeviceptr* p, std::size_t bytes) {
+    *p = 0x1000;
+    if (FakeCupti::current()->allocation_result == CUDA_SUCCESS) FakeCupti::current()->allocated += bytes;
+    return FakeCupti::current()->allocation_result;
+  };
+  d.mem_free = [](CUdeviceptr) {
+    FakeCupti::current()->allocated = 0;
+    return CUDA_SUCCESS;
+  };
+  d.memcpy_dtod_async = [](CUdeviceptr, CUdeviceptr, std::size_t, CUstream) {
+    ++FakeCupti::current()->evictions;
+    return CUDA_SUCCESS;
+  };
+  d.ctx_get_device = [](CUdevice* device) { return *device = 0, CUDA_SUCCESS; };
+  d.device_get_attribute = [](int* value, CUdevice_attribute, CUdevice) {
+    return *value = 8 << 20, CUDA_SUCCESS;
+  };
+  return d;
+}
 
 /// A session on a fake CUPTI, and a program that launches kernels in it.
 class FakeProgram {
@@ -225,8 +322,13 @@ class FakeProgram {
     });
     static std::uint32_t generation = 1000;
     session_ = Session::create(settings, ++generation);
+    session_->replace_driver(fake_driver,
+                             [](int signal) { FakeCupti::current()->signals.push_back(signal); });
     api_ = new CuptiApi(cupti.api());  // as the agent does, for ever
   }
+
+  /// Called when a launch is in the driver.
+  std::function<void()> while_running;
 
   bool start() { return session_->start_cupti(*api_, "/fake/libcupti.so.13"); }
   Session& session() { return *session_; }
@@ -260,7 +362,13 @@ class FakeProgram {
         graph ? CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch : CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
     data.callbackSite = CUPTI_API_ENTER;
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
-    if (cupti_.sessions_open > 0 && !graph) ++cupti_.launches_in_session;
+    cupti_.log.push_back(graph ? "graph" : name);
+    if (cupti_.running && cupti_.segment.graphs == 0 && !captured) {
+      EXPECT_FALSE(graph) << "an automatic range across a graph launch is an error of CUPTI's";
+      ++cupti_.segment.ranges;
+      ++cupti_.ranges_in_session;
+    }
+    if (while_running) while_running();
     if (captured) {
       CUpti_ResourceData node{};
       cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &node);
@@ -304,6 +412,9 @@ class FakeProgram {
     std::vector<spool::StepEndRecord> ends;
     std::vector<spool::CounterValueRecord> values;
     std::vector<spool::CounterStepRecord> counter_steps;
+    std::vector<spool::GraphCounterValueRecord> graph_values;
+    std::vector<spool::ReplayExclusionRecord> exclusions;
+    std::vector<spool::MemcpyRecord> copies;
     std::vector<spool::CounterConfigRecord> configs;
     std::vector<spool::NvtxRangeRecord> ranges;
     std::vector<spool::NvtxPathRecord> paths;
@@ -339,6 +450,9 @@ class FakeProgram {
       take(c.ends);
       take(c.values);
       take(c.counter_steps);
+      take(c.graph_values);
+      take(c.exclusions);
+      take(c.copies);
       take(c.configs);
       take(c.ranges);
       take(c.paths);

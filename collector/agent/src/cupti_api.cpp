@@ -115,6 +115,8 @@ bool load_cupti(const std::string& path, CuptiApi* api, std::string* library_pat
       resolve(library, "cuptiRangeProfilerSetConfig", &r.range_set_config) &&
       resolve(library, "cuptiRangeProfilerStart", &r.range_start) &&
       resolve(library, "cuptiRangeProfilerStop", &r.range_stop) &&
+      resolve(library, "cuptiRangeProfilerPushRange", &r.range_push) &&
+      resolve(library, "cuptiRangeProfilerPopRange", &r.range_pop) &&
       resolve(library, "cuptiRangeProfilerDecodeData", &r.range_decode_data) &&
       resolve(library, "cuptiRangeProfilerGetCounterDataSize", &r.range_get_counter_data_size) &&
       resolve(library, "cuptiRangeProfilerCounterDataImageInitialize",

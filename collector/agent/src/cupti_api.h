@@ -51,6 +51,8 @@ struct CuptiApi {
   decltype(&::cuptiRangeProfilerSetConfig) range_set_config = nullptr;
   decltype(&::cuptiRangeProfilerStart) range_start = nullptr;
   decltype(&::cuptiRangeProfilerStop) range_stop = nullptr;
+  decltype(&::cuptiRangeProfilerPushRange) range_push = nullptr;
+  decltype(&::cuptiRangeProfilerPopRange) range_pop = nullptr;
   decltype(&::cuptiRangeProfilerDecodeData) range_decode_data = nullptr;
   decltype(&::cuptiRangeProfilerGetCounterDataSize) range_get_counter_data_size = nullptr;
   decltype(&::cuptiRangeProfilerCounterDataImageInitialize) range_counter_data_image_initialize = nullptr;

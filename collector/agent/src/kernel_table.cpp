@@ -40,10 +40,4 @@ void KernelTable::module_loaded(const void* cubin, std::size_t size_bytes) noexc
   }
 }
 
-bool KernelTable::waits_for_others(std::string_view name) noexcept {
-  for (const std::string_view mark : {"ncclDevKernel", "ncclKernel", "nvshmem", "deep_ep"})
-    if (name.find(mark) != std::string_view::npos) return true;
-  return false;
-}
-
 }  // namespace ridgeline::agent

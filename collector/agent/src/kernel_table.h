@@ -1,4 +1,4 @@
-// Gives each kernel name a small id, and tells kernels that must not be serialised.
+// Gives each kernel name a small id.
 #pragma once
 
 #include <atomic>
@@ -25,10 +25,6 @@ class KernelTable {
   /// A module's machine code, valid during the call: kernels get its hash. Never throws; without memory they
   /// have none.
   void module_loaded(const void* cubin, std::size_t size_bytes) noexcept;
-
-  /// True for kernels that wait for kernels of another stream or device (collectives): run one at a time, as
-  /// counter collection does, they would wait for ever.
-  static bool waits_for_others(std::string_view name) noexcept;
 
  private:
   spool::Writer& writer_;

@@ -1,5 +1,6 @@
 #include "metric_sets.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ridgeline::agent {
@@ -20,24 +21,48 @@ std::vector<std::string> with_common(std::vector<std::string> more) {
 std::vector<MetricSet> built_in_metric_sets() {
   const std::string pct = kPercent;
   const std::string peak = kPeakRate;
-  const std::string bf16 = "sm__ops_path_tensor_src_bf16_dst_fp32";
-  const std::string fp8 = "sm__ops_path_tensor_src_fp8";
-  const std::string tf32 = "sm__ops_path_tensor_src_tf32_dst_fp32";
-  const std::string fp16 = "sm__ops_path_tensor_op_hgmma_src_fp16";
-  return {
-      {"R1",
-       with_common({"dram__bytes" + peak, bf16 + ".sum", bf16 + pct, bf16 + peak, fp8 + ".sum", fp8 + peak})},
+  const std::string tensor = "sm__ops_path_tensor_";
+  const std::string bf16 = tensor + "src_bf16_dst_fp32";
+  const std::string tf32 = tensor + "src_tf32_dst_fp32";
+  const std::string fp64 = tensor + "src_fp64";
+  const std::string threads = "sm__thread_inst_executed_pipe_";
+  // Chips before and after GH100 split FP16 by what is summed in, GH100 by the instruction.
+  const std::string fp16_sum32 = tensor + "src_fp16_dst_fp32";
+  const std::string fp16_sum16 = tensor + "src_fp16_dst_fp16";
+  const std::string hgmma = tensor + "op_hgmma_src_fp16";
+  const std::string int8 = tensor + "op_igmma_src_int8";
+  const std::string any_int8 = tensor + "src_int8";
+  const auto either = [](const std::string& first, const std::string& second, const std::string& what) {
+    return first + what + "|" + second + what;
+  };
+  // FP8 is counted with the narrower types from GB100 on.
+  const std::string fp8 = tensor + "src_fp8";
+  const std::string narrow = tensor + "src_fp4_fp6_fp8_dst_fp32";
+  std::vector<MetricSet> sets = {
+      {"R1", with_common({"dram__bytes" + peak, bf16 + ".sum", bf16 + pct, bf16 + peak,
+                          either(fp8, narrow, ".sum"), either(fp8, narrow, peak)})},
       {"R2", with_common({"dram__bytes.sum.pct_of_peak_sustained_elapsed",
                           "sm__pipe_tensor_cycles_active" + pct, "sm__inst_executed_pipe_fma" + pct,
                           "sm__cycles_active.avg", "sm__warps_active.avg.pct_of_peak_sustained_active",
                           "smsp__issue_active.avg.pct_of_peak_sustained_active"})},
       {"R3",
        with_common({"lts__t_bytes.sum", "lts__t_bytes" + peak, "l1tex__t_bytes.sum", "l1tex__t_bytes" + peak,
+                    "l1tex__t_sectors_lookup_hit.sum", "l1tex__t_sectors_lookup_miss.sum",
                     "sm__inst_executed_pipe_fp64" + pct, "sm__inst_executed_pipe_alu" + pct,
                     "sm__inst_executed_pipe_xu" + pct, "sm__inst_executed_pipe_lsu" + pct})},
-      {"R4", with_common({tf32 + ".sum", tf32 + pct, tf32 + peak, fp8 + ".sum"})},
-      {"R5", with_common({fp16 + ".sum", fp16 + pct, fp16 + peak})},
+      {"R4", with_common({"lts__t_sectors_lookup_hit.sum", threads + "fma_pred_on.sum",
+                          threads + "fma_type_fp16_pred_on.sum|" + threads + "fp16_pred_on.sum",
+                          either(fp16_sum32, hgmma, ".sum"), either(fp16_sum32, hgmma, pct),
+                          either(fp16_sum32, hgmma, peak)})},
+      {"R5", with_common({"lts__t_sectors_lookup_miss.sum", tf32 + ".sum", tf32 + pct, tf32 + peak})},
+      {"R6", with_common({threads + "fp64_pred_on.sum", fp64 + ".sum", fp64 + peak,
+                          int8 + ".sum|" + any_int8 + ".sum", int8 + peak + "|" + any_int8 + peak})},
+      {"R7", with_common({tensor + "op_hmma_src_fp16_dst_fp32.sum|"})},
+      {"R8", with_common({either(fp16_sum16, tensor + "op_hmma_src_fp16_dst_fp16", ".sum")})},
+      {"R9", with_common({tensor + "op_imma_src_int8_sparsity_off.sum|"})},
   };
+  for (MetricSet& set : sets) set.spills = true;
+  return sets;
 }
 
 CounterConfig& CounterConfig::operator=(CounterConfig&& other) noexcept {
@@ -162,12 +187,20 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
       result.left_out.push_back(set.name + ": " + why);
       return result;
     }
-    for (const std::string& name : set.metrics) {
-      CounterConfig::Metric metric{name, {}, {}};
-      if (builder.describe(probe, &metric))
+    for (const std::string& wanted : set.metrics) {
+      CounterConfig::Metric metric;
+      bool found = false;
+      const bool optional = !wanted.empty() && wanted.back() == '|';
+      for (std::size_t at = 0; !found && at < wanted.size();) {
+        const std::size_t end = std::min(wanted.find('|', at), wanted.size());
+        metric.name = wanted.substr(at, end - at);
+        found = builder.describe(probe, &metric);
+        at = end + 1;
+      }
+      if (found)
         known.push_back(std::move(metric));
-      else
-        result.left_out.push_back(name + ": not known on " + chip);
+      else if (!optional)
+        result.left_out.push_back(wanted + ": not known on " + chip);
     }
   }
   if (known.empty()) return result;
@@ -180,9 +213,32 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
       result.config = std::move(attempt);
     } else {
       kept.pop_back();
-      result.left_out.push_back(metric.name + ": " + why);
+      if (set.spills)
+        result.spilled.push_back(metric.name);
+      else
+        result.left_out.push_back(metric.name + ": " + why);
     }
   }
+  return result;
+}
+
+std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::string& chip,
+                                             const std::uint8_t* availability,
+                                             const std::vector<MetricSet>& sets) {
+  std::vector<ResolvedSet> result;
+  std::vector<std::string> carried;
+  for (const MetricSet& set : sets) {
+    MetricSet wanted = set;
+    if (set.spills) {
+      wanted.metrics.insert(wanted.metrics.end(), carried.begin(), carried.end());
+      carried.clear();
+    }
+    result.push_back(resolve_metric_set(api, chip, availability, wanted));
+    carried.insert(carried.end(), result.back().spilled.begin(), result.back().spilled.end());
+  }
+  if (!result.empty())
+    for (const std::string& name : carried)
+      result.back().left_out.push_back(name + ": takes more than one pass with every set");
   return result;
 }
 

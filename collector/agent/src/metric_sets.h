@@ -12,15 +12,25 @@
 namespace ridgeline::agent {
 
 struct MetricSet {
-  std::string name;                  // "R1"
-  std::vector<std::string> metrics;  // verbatim, most important first
+  std::string name;  // "R1"
+  /// Verbatim, most important first. `a|b`: b where the chip has no a. `a|`: nothing where it has no a.
+  std::vector<std::string> metrics;
+  /// What takes a second pass here is tried in the next set.
+  bool spills = false;
 };
 
-/// The built-in lists, each one pass on GH100 with CUPTI 13.0. All hold duration, DRAM bytes and GPC cycles,
-/// so that any one of them places a kernel on the memory roof: R1 tensor operations in BF16 and FP8; R2
-/// pipes, occupancy and issue; R3 caches and further pipes; R4 TF32;
-/// R5 FP16. Peaks of tensor operations (`sm__ops_path_tensor_*`) count structured sparsity: a dense product can reach
-/// half of them (measured on an H200: operations at 46 % of that peak, tensor pipe active 92 % of the cycles).
+/// The built-in rotation, each one pass on GH100 with CUPTI 13.0, the most important first, since a short
+/// schedule takes only the first. All hold duration, DRAM bytes and GPC cycles, so that any one of them
+/// places a kernel on the memory roof.
+///   R1 tensor operations in BF16 and FP8      R2 pipes, occupancy, issue     R3 L1 and L2 bytes, L1 hits,
+///   further pipes R4 L2 hits, FP32 and packed FP16 thread   R5 L2 misses, TF32             R6 FP64, INT8
+///   (warpgroup)
+///      instructions, FP16 (warpgroup)
+///   R7, R8 FP16 of single warps by sum        R9 INT8 of single warps
+/// L2 hits and misses lie in two sets because the two together take two passes.
+/// Peaks of tensor operations (`sm__ops_path_tensor_*`) count structured sparsity: a dense product can reach
+/// half of them (measured on an H200: operations at 46 % of that peak, tensor pipe active 92 % of the
+/// cycles).
 std::vector<MetricSet> built_in_metric_sets();
 
 /// One configuration ready to collect. Movable; owns CUPTI's host object, which evaluates what was collected.
@@ -59,6 +69,7 @@ class CounterConfig {
 struct ResolvedSet {
   CounterConfig config;               // without metrics if none is available
   std::vector<std::string> left_out;  // "name: reason"
+  std::vector<std::string> spilled;   // names, if the set spills
 };
 
 /// Resolves a list for a chip: keeps the metrics that exist there and fit into one pass, in order of
@@ -66,5 +77,10 @@ struct ResolvedSet {
 /// `chip` must outlive the result.
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
                                const MetricSet& set);
+
+/// A rotation: as many results as sets, what spills carried on.
+std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::string& chip,
+                                             const std::uint8_t* availability,
+                                             const std::vector<MetricSet>& sets);
 
 }  // namespace ridgeline::agent

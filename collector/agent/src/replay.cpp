@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <map>
+#include <utility>
 
 #include "messages.h"
 
 namespace ridgeline::agent {
 namespace {
 
+constexpr std::int64_t kMillisecond = 1'000'000;
 // The first replay step may come before prepare() is through; it waits in the launch, this long at most.
 constexpr std::chrono::seconds kReadyTimeout{10};
-constexpr std::uint32_t kDefaultRanges = 4096;  // without a timeline step to go by
+// How long a launch waits for the excluded kernels before it, to be measured itself: the first one, and those
+// after it while that did not help.
+constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillisecond;
+constexpr std::size_t kMostEvents = 64;
+constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 
 bool is_permission(CUptiResult result) {
   return result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
@@ -26,11 +29,56 @@ constexpr char kPermissionRemedy[] =
     "--cap-add "
     "SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
 
+std::vector<MetricSet> joined(const CounterPlan& plan) {
+  std::vector<MetricSet> all = plan.replay;
+  all.insert(all.end(), plan.flops.begin(), plan.flops.end());
+  return all;
+}
+
 }  // namespace
 
-Replay::Replay(const CuptiApi& api, spool::Writer& writer, StepTracker& steps, CounterIntervals& intervals,
-               std::vector<MetricSet> sets)
-    : api_(api), writer_(writer), steps_(steps), intervals_(intervals), sets_(std::move(sets)) {}
+Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
+               CounterIntervals& intervals, Exclusions& exclusions, CounterPlan plan)
+    : api_(api),
+      driver_(driver),
+      writer_(writer),
+      steps_(steps),
+      intervals_(intervals),
+      exclusions_(exclusions),
+      replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
+      flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
+      sets_(joined(plan)),
+      session_(api),
+      eviction_(driver) {}
+
+// A session counts either kernels or graph launches: steps with both take turns, the graphs first. A step with
+// very many graph launches counts them alone, since counting kernels between them pauses at each.
+bool Replay::takes_turns() const noexcept {
+  const LaunchSequence* reference = steps_.reference();
+  return reference != nullptr && reference->graph_launches() > 0 && reference->count() > 0 &&
+         reference->graph_launches() <= kMostPauses;
+}
+
+bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
+  const LaunchSequence* reference = steps_.reference();
+  if (step.phase != spool::Phase::kReplay || reference == nullptr || reference->graph_launches() == 0)
+    return false;
+  return !takes_turns() || step.number_in_phase % 2 == 0;
+}
+
+std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
+  const std::uint32_t cold_sets = std::min(replay_sets_, CounterPlan::kColdSets);
+  switch (step.phase) {
+    case spool::Phase::kReplay:
+      return replay_sets_ == 0 ? 0 : 1 + step.number_in_phase / (takes_turns() ? 2 : 1) % replay_sets_;
+    case spool::Phase::kCold:
+      return cold_sets == 0 ? 0 : 1 + step.number_in_phase % cold_sets;
+    case spool::Phase::kFlops:
+      return flops_sets_ == 0 ? 0 : 1 + replay_sets_ + step.number_in_phase % flops_sets_;
+    default:
+      return 0;
+  }
+}
 
 void Replay::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
   put_message(writer_, api_.now_ns(), severity, topic, text);
@@ -77,8 +125,10 @@ void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::stri
   std::vector<std::size_t> first_metric;
   std::map<std::string, std::uint32_t> ids;
   std::size_t usable = 0;
-  for (const MetricSet& set : sets_) {
-    ResolvedSet resolved = resolve_metric_set(api_, chip_, availability_.data(), set);
+  std::vector<ResolvedSet> all = resolve_metric_sets(api_, chip_, availability_.data(), sets_);
+  for (std::size_t s = 0; s < sets_.size(); ++s) {
+    const MetricSet& set = sets_[s];
+    ResolvedSet& resolved = all[s];
     for (const std::string& left : resolved.left_out)
       message(spool::Severity::kWarning, spool::Topic::kMetricUnavailable, set.name + " without " + left);
     first_metric.push_back(metric_ids.size());
@@ -120,56 +170,85 @@ void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::stri
   ready_.notify_all();
 }
 
-void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id) noexcept {
+void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   step_ = step;
+  keep_ = keep;
   session_thread_ = thread_id;
+  open_ns_ = 0;
+  graph_launches_ = 0;
+  graph_correlation_ids_.clear();
+  // What this thread keeps in events_ is not asked for again: a new step starts with a clean slate only as
+  // far as the kernels are over, which the first launch finds out.
+  patience_spent_ = false;
   state_.store(State::kArmed, std::memory_order_release);
 }
 
-void Replay::report(spool::CounterStatus status, const std::string& reason, std::uint32_t ranges) noexcept {
+void Replay::report(spool::CounterStatus status, const std::string& reason) noexcept {
   spool::CounterStepRecord record{};
   record.config_id = config_id(step_);
   record.step_index = step_.index;
   record.status = status;
   record.reason = writer_.intern_reserved(reason);
   record.launches_expected = steps_.last().count();
-  record.ranges_received = ranges;
+  record.open_ns = open_ns_;
   writer_.put_reserved(record);
 }
 
-void Replay::launch_enter(CUcontext context, std::uint32_t thread_id) noexcept {
+Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   std::unique_lock<std::mutex> lock(mutex_);
   if (state_.load(std::memory_order_relaxed) == State::kToFinish) {
     finish();
     steps_.release();
-    return;
+    return Verdict::kNotAsked;
   }
-  if (state_.load(std::memory_order_relaxed) != State::kArmed) return;
-  std::string why;
-  auto status = spool::CounterStatus::kFailed;
-  if (!ready_.wait_for(lock, kReadyTimeout, [&] { return readiness_ != Readiness::kPending; }))
-    why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
-  else if (readiness_ == Readiness::kRuledOut) {
-    why = ruled_out_reason_;
-    status = spool::CounterStatus::kNotAvailable;
-  } else {
-    // Another thread may have been let in while this one waited.
-    if (state_.load(std::memory_order_relaxed) != State::kArmed) return;
-    session_thread_ = thread_id;
-    if (open(context, &why, &status)) {
+  if (state_.load(std::memory_order_relaxed) == State::kIdle) return Verdict::kNotAsked;
+  // A launch into a stream that is being captured becomes part of a graph, and so would calls of ours.
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver_.stream_is_capturing != nullptr &&
+      (driver_.stream_is_capturing(call.stream, &capture) != CUDA_SUCCESS ||
+       capture != CU_STREAM_CAPTURE_STATUS_NONE))
+    return Verdict::kNotAsked;
+
+  std::int64_t none = 0;
+  const bool watched = launch_since_ns_.compare_exchange_strong(none, api_.now_ns());
+  if (watched) {
+    launch_name_.store(call.name, std::memory_order_relaxed);
+    launch_kernel_id_.store(call.kernel_id, std::memory_order_relaxed);
+    launch_step_.store(step_.index, std::memory_order_relaxed);
+    launch_thread_.store(call.thread_id, std::memory_order_release);
+  }
+  Verdict verdict = Verdict::kNotAsked;
+  if (state_.load(std::memory_order_relaxed) == State::kArmed) {
+    std::string why;
+    auto status = spool::CounterStatus::kFailed;
+    if (!ready_.wait_for(lock, kReadyTimeout, [&] { return readiness_ != Readiness::kPending; })) {
+      why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
+    } else if (readiness_ == Readiness::kRuledOut) {
+      why = ruled_out_reason_;
+      status = spool::CounterStatus::kNotAvailable;
+    } else if (state_.load(std::memory_order_relaxed) == State::kArmed && open(call, &why, &status)) {
+      session_thread_ = call.thread_id;
       state_.store(State::kCollecting, std::memory_order_release);
-      return;
+    }
+    // Another thread may have been let in while this one waited.
+    if (state_.load(std::memory_order_relaxed) == State::kArmed) {
+      report(status, why);
+      close();
+      state_.store(State::kIdle, std::memory_order_release);
     }
   }
-  if (state_.load(std::memory_order_relaxed) != State::kArmed) return;
-  report(status, why, 0);
-  state_.store(State::kIdle, std::memory_order_release);
+  if (state_.load(std::memory_order_relaxed) == State::kCollecting) verdict = measure(call);
+  if (watched && verdict != Verdict::kMeasured) launch_since_ns_.store(0, std::memory_order_release);
+  return verdict;
+} catch (...) {
+  return Verdict::kNotAsked;
 }
 
-bool Replay::open(CUcontext context, std::string* why, spool::CounterStatus* status) noexcept {
-  const CounterConfig& config = configs_[config_id(step_) - 1];
-  if (config.metrics().empty()) {
+bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept {
+  const std::int64_t begin_ns = api_.now_ns();
+  const std::uint32_t id = config_id(step_);
+  if (id == 0 || configs_[id - 1].metrics().empty()) {
     *why = "no metric of this configuration is available on " + chip_;
     *status = spool::CounterStatus::kNotAvailable;
     return false;
@@ -183,74 +262,141 @@ bool Replay::open(CUcontext context, std::string* why, spool::CounterStatus* sta
     }
   }
   std::uint32_t device_id = 0;
-  if (api_.get_device_id(context, &device_id) != CUPTI_SUCCESS || device_id != device_id_) {
+  if (api_.get_device_id(call.context, &device_id) != CUPTI_SUCCESS || device_id != device_id_) {
     *why = "the step launches on device " + std::to_string(device_id) +
            ", counters were prepared for device " + std::to_string(device_id_);
     *status = spool::CounterStatus::kNotAvailable;
     return false;
   }
-  intervals_.open(api_.now_ns());
-  context_ = context;
-  auto fail = [&](const char* what, CUptiResult result) {
-    *why =
-        is_permission(result) ? kPermissionRemedy : std::string(what) + " failed: " + api_.error_text(result);
-    message(spool::Severity::kWarning,
-            is_permission(result) ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
-            is_permission(result) ? *why : "step " + std::to_string(step_.index) + ": " + *why);
-    if (is_permission(result)) {
-      readiness_ = Readiness::kRuledOut;
-      ruled_out_reason_ = *why;
-    }
-    close();
+  if (step_.phase == spool::Phase::kCold && !eviction_.prepare(why)) {
+    message(spool::Severity::kWarning, spool::Topic::kReplay,
+            "step " + std::to_string(step_.index) + ", cold caches: " + *why);
+    *status = spool::CounterStatus::kNotAvailable;
     return false;
-  };
-  CUpti_RangeProfiler_Enable_Params enable = {CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
-  enable.ctx = context;
-  if (const CUptiResult r = api_.range_enable(&enable); r != CUPTI_SUCCESS)
-    return fail("enabling counters", r);
-  session_ = enable.pRangeProfilerObject;
+  }
+  const bool graphs = counts_graphs(step_);
+  if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], graphs)))
+    close_session();
+  context_ = call.context;
+  CounterSession::Failure failure;
+  intervals_.open(begin_ns);
+  bool opened = session_.enabled();
+  if (!opened) {
+    std::uint32_t expected = 0;
+    if (reference != nullptr) expected = graphs ? reference->graph_launches() : reference->count();
+    opened = session_.enable(call.context, configs_[id - 1], graphs, expected, &failure);
+  }
+  // Started here and not at the first measured launch: permission shows now.
+  if (opened && settled()) opened = session_.run(&failure);
+  open_ns_ = api_.now_ns() - begin_ns;
+  if (opened) return true;
+  const bool permission = is_permission(failure.result);
+  *why = permission ? kPermissionRemedy
+                    : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
+  message(spool::Severity::kWarning, permission ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
+          permission ? *why : "step " + std::to_string(step_.index) + ": " + *why);
+  if (permission) {
+    readiness_ = Readiness::kRuledOut;
+    ruled_out_reason_ = *why;
+  }
+  return false;
+}
 
-  const std::uint32_t ranges = reference != nullptr && reference->count() > 0
-                                   ? reference->count() + reference->count() / 4 + 64
-                                   : kDefaultRanges;
-  CUpti_RangeProfiler_GetCounterDataSize_Params size = {
-      CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE};
-  size.pRangeProfilerObject = session_;
-  size.pMetricNames = config.metric_names();
-  size.numMetrics = config.metrics().size();
-  size.maxNumOfRanges = ranges;
-  size.maxNumRangeTreeNodes = ranges;
-  if (const CUptiResult r = api_.range_get_counter_data_size(&size); r != CUPTI_SUCCESS)
-    return fail("sizing the counter data", r);
-  counter_data_.assign(size.counterDataSize, 0);
-  CUpti_RangeProfiler_CounterDataImage_Initialize_Params init = {
-      CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE};
-  init.pRangeProfilerObject = session_;
-  init.pCounterData = counter_data_.data();
-  init.counterDataSize = counter_data_.size();
-  if (const CUptiResult r = api_.range_counter_data_image_initialize(&init); r != CUPTI_SUCCESS)
-    return fail("initialising the counter data", r);
-
-  CUpti_RangeProfiler_SetConfig_Params set = {CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
-  set.pRangeProfilerObject = session_;
-  set.pConfig = config.image().data();
-  set.configSize = config.image().size();
-  set.pCounterDataImage = counter_data_.data();
-  set.counterDataImageSize = counter_data_.size();
-  set.range = CUPTI_AutoRange;
-  set.replayMode = CUPTI_UserReplay;
-  set.maxRangesPerPass = ranges;
-  set.numNestingLevels = 1;
-  set.minNestingLevel = 1;
-  set.passIndex = 0;
-  set.targetNestingLevel = 1;
-  if (const CUptiResult r = api_.range_set_config(&set); r != CUPTI_SUCCESS)
-    return fail("configuring counters", r);
-  CUpti_RangeProfiler_Start_Params start = {CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
-  start.pRangeProfilerObject = session_;
-  if (const CUptiResult r = api_.range_start(&start); r != CUPTI_SUCCESS) return fail("starting counters", r);
-  started_ = true;
+// True if no excluded kernel is under way.
+bool Replay::settled() noexcept {
+  if (events_pending_ == 0) return true;
+  RelaxedCapture relaxed(driver_);
+  const std::int64_t until_ns = api_.now_ns() + (patience_spent_ ? kImpatienceNs : kPatienceNs);
+  while (true) {
+    while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
+      --events_pending_;
+    if (events_pending_ == 0) break;
+    if (api_.now_ns() > until_ns) {
+      patience_spent_ = true;
+      return false;
+    }
+  }
+  patience_spent_ = false;
   return true;
+}
+
+Verdict Replay::measure(const LaunchCall& call) {
+  if (call.context != context_) return Verdict::kUnmeasured;  // the step's end says so
+  CounterSession::Failure failure;
+  const auto pause = [&](Verdict verdict) {
+    if (session_.pause(&failure)) return verdict;
+    fail_step(failure);
+    return Verdict::kNotAsked;
+  };
+  if (call.graph) {
+    const std::uint32_t number = graph_launches_++;
+    graph_correlation_ids_.push_back(0);
+    if (!session_.counts_graphs() || !settled()) return pause(Verdict::kUnmeasured);
+    if (!session_.run(&failure) || !session_.push_range(std::to_string(number).c_str(), &failure)) {
+      fail_step(failure);
+      return Verdict::kNotAsked;
+    }
+    session_.count_launch();
+    graph_correlation_ids_.back() = call.correlation_id;
+    return Verdict::kMeasured;
+  }
+  std::optional<Exclusions::Reason> excluded = exclusions_.added(call.kernel_id);
+  if (!excluded && call.name != nullptr) excluded = exclusions_.by_name(call.name);
+  if (!excluded && call.several_devices) excluded = Exclusions::Reason::kCooperative;
+  if (excluded) {
+    exclusions_.used(call.kernel_id, *excluded);
+    return pause(Verdict::kExcluded);
+  }
+  // Between two ranges of graphs nothing is measured anyway.
+  if (session_.counts_graphs()) return Verdict::kUnmeasured;
+  if (!settled()) return pause(Verdict::kUnmeasured);
+  if (!session_.run(&failure)) {
+    fail_step(failure);
+    return Verdict::kNotAsked;
+  }
+  if (step_.phase == spool::Phase::kCold && !eviction_.evict(call.stream)) {
+    fail_step({"evicting the caches", CUPTI_ERROR_UNKNOWN});
+    return Verdict::kNotAsked;
+  }
+  session_.count_launch();
+  return Verdict::kMeasured;
+}
+
+void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
+  if (verdict == Verdict::kMeasured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
+    launch_since_ns_.store(0, std::memory_order_release);
+  if (verdict == Verdict::kUnmeasured || (verdict == Verdict::kMeasured && !call.graph)) return;
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::kCollecting || call.context != context_) return;
+  if (verdict == Verdict::kMeasured) {
+    CounterSession::Failure failure;
+    if (!session_.pop_range(&failure)) fail_step(failure);
+    return;
+  }
+  // An excluded kernel is under way: an event tells when it is over.
+  RelaxedCapture relaxed(driver_);
+  if (driver_.complete() && events_pending_ < kMostEvents) {
+    if (events_pending_ == events_.size()) {
+      CUevent event = nullptr;
+      if (driver_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) events_.push_back(event);
+    }
+    if (events_pending_ < events_.size() &&
+        driver_.event_record(events_[events_pending_], call.stream) == CUDA_SUCCESS) {
+      ++events_pending_;
+      return;
+    }
+  }
+  fail_step({"watching an excluded kernel", CUPTI_ERROR_UNKNOWN});
+}
+
+// Something went wrong between two launches: the step is given up, the program goes on.
+void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
+  const std::string why = std::string(failure.what) + " failed: " + api_.error_text(failure.result);
+  message(spool::Severity::kWarning, spool::Topic::kReplay,
+          "step " + std::to_string(step_.index) + ": " + why);
+  report(spool::CounterStatus::kFailed, why);
+  close();
+  state_.store(State::kIdle, std::memory_order_release);
 }
 
 bool Replay::step_end(std::uint32_t thread_id) noexcept {
@@ -260,7 +406,7 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
     case State::kToFinish:
       return true;
     case State::kArmed:
-      report(spool::CounterStatus::kFailed, "the step launched no kernel", 0);
+      report(spool::CounterStatus::kFailed, "the step launched no kernel");
       state_.store(State::kIdle, std::memory_order_release);
       return true;
     case State::kCollecting:
@@ -283,129 +429,85 @@ void Replay::finish_pending() noexcept {
 }
 
 void Replay::finish() noexcept {
-  const CounterConfig& config = configs_[config_id(step_) - 1];
-  spool::CounterStepRecord record{};
-  record.status = spool::CounterStatus::kOk;
-  std::string reason;
+  const std::int64_t begin_ns = api_.now_ns();
+  Job job;
+  job.step = step_;
+  job.record.status = spool::CounterStatus::kOk;
+  job.record.config_id = config_id(step_);
+  job.record.step_index = step_.index;
+  job.record.launches_expected = steps_.last().count();
+  job.record.open_ns = open_ns_;
   try {
-    collect(config, &record, &reason);
+    collect(&job);
   } catch (...) {
-    record.status = spool::CounterStatus::kFailed;
-    reason = "out of memory while reading the counters";
+    job.record.status = spool::CounterStatus::kFailed;
+    job.reason = "out of memory while reading the counters";
   }
-  close();
-  report(record.status, reason, record.ranges_received);
+  job.graphs = session_.counts_graphs();
+  if (!keep_ || job.record.status == spool::CounterStatus::kFailed) close();
+  if (step_.next_phase != spool::Phase::kCold) eviction_.release();
+  intervals_.close(api_.now_ns());
+  job.record.finish_ns = api_.now_ns() - begin_ns;
   state_.store(State::kIdle, std::memory_order_release);
+  try {
+    std::lock_guard<std::mutex> guard(jobs_mutex_);
+    jobs_.push_back(std::move(job));
+    jobs_open_.fetch_add(1, std::memory_order_release);
+  } catch (...) {
+    report(spool::CounterStatus::kFailed, "out of memory while reading the counters");
+  }
 }
 
-void Replay::collect(const CounterConfig& config, spool::CounterStepRecord* record, std::string* reason) {
+void Replay::collect(Job* job) {
   auto fail = [&](spool::CounterStatus status, const std::string& why) {
-    record->status = status;
-    *reason = why;
+    job->record.status = status;
+    job->reason = why;
+    session_.take_segments();
   };
-  CUpti_RangeProfiler_Stop_Params stop = {CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
-  stop.pRangeProfilerObject = session_;
-  const CUptiResult stopped = api_.range_stop(&stop);
-  started_ = false;
-  if (stopped != CUPTI_SUCCESS)
-    return fail(spool::CounterStatus::kFailed, "stopping counters failed: " + api_.error_text(stopped));
-
+  CounterSession::Failure failure;
+  if (!session_.end(&failure))
+    return fail(spool::CounterStatus::kFailed,
+                std::string(failure.what) + " failed: " + api_.error_text(failure.result));
   const LaunchSequence& launches = steps_.last();
   if (std::string why = why_not_replayable(launches); !why.empty())
     return fail(spool::CounterStatus::kNotAvailable, why);
-
-  CUpti_RangeProfiler_DecodeData_Params decode = {CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE};
-  decode.pRangeProfilerObject = session_;
-  if (const CUptiResult r = api_.range_decode_data(&decode); r != CUPTI_SUCCESS)
-    return fail(spool::CounterStatus::kFailed, "reading counters failed: " + api_.error_text(r));
-  CUpti_RangeProfiler_GetCounterDataInfo_Params info = {
-      CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
-  info.pCounterDataImage = counter_data_.data();
-  info.counterDataImageSize = counter_data_.size();
-  if (const CUptiResult r = api_.range_get_counter_data_info(&info); r != CUPTI_SUCCESS)
-    return fail(spool::CounterStatus::kFailed, "reading counters failed: " + api_.error_text(r));
-  record->ranges_received = static_cast<std::uint32_t>(info.numTotalRanges);
-  if (decode.numOfRangeDropped > 0)
-    return fail(spool::CounterStatus::kFailed,
-                std::to_string(decode.numOfRangeDropped) + " ranges were dropped");
+  if (session_.dropped() > 0)
+    return fail(spool::CounterStatus::kFailed, std::to_string(session_.dropped()) + " ranges were dropped");
   if (const LaunchSequence* reference = steps_.reference(); reference != nullptr)
     if (std::string why = difference(launches, *reference); !why.empty())
       return fail(spool::CounterStatus::kMismatch, why);
-  if (info.numTotalRanges != launches.count())
-    return fail(spool::CounterStatus::kMismatch, std::to_string(info.numTotalRanges) +
-                                                     " measured ranges for " +
-                                                     std::to_string(launches.count()) + " launches");
+  job->launches.reserve(launches.count());
+  for (std::uint32_t i = 0; i < launches.count(); ++i) job->launches.push_back(launches[i]);
+  job->graph_correlation_ids = graph_correlation_ids_;
+  job->segments = session_.take_segments();
+  if (steps_.reference() == nullptr) job->reason = "no timeline step came before, the launches are unchecked";
+}
 
-  const std::size_t metrics = config.metrics().size();
-  std::vector<double> values(metrics);
-  std::uint32_t unevaluated = 0;
-  for (std::size_t range = 0; range < info.numTotalRanges; ++range) {
-    CUpti_RangeProfiler_CounterData_GetRangeInfo_Params where = {
-        CUpti_RangeProfiler_CounterData_GetRangeInfo_Params_STRUCT_SIZE};
-    where.pCounterDataImage = counter_data_.data();
-    where.counterDataImageSize = counter_data_.size();
-    where.rangeIndex = range;
-    where.rangeDelimiter = "/";
-    // Automatic ranges are named by the number of their launch.
-    std::size_t ordinal = range;
-    if (api_.range_counter_data_get_range_info(&where) == CUPTI_SUCCESS && where.rangeName != nullptr) {
-      char* end = nullptr;
-      const unsigned long number = std::strtoul(where.rangeName, &end, 10);
-      if (end != where.rangeName && *end == 0) ordinal = number;
-    }
-    if (ordinal >= launches.count())
-      return fail(spool::CounterStatus::kMismatch, "range " + std::to_string(ordinal) + " has no launch");
-    if (!config.evaluate(counter_data_, range, values.data())) {
-      std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
-      ++unevaluated;
-    }
-    const SequenceEntry& launch = launches[static_cast<std::uint32_t>(ordinal)];
-    spool::CounterValueRecord value{};
-    value.config_id = config_id(step_);
-    value.step_index = step_.index;
-    value.step_ordinal = static_cast<std::uint32_t>(ordinal);
-    value.kernel_id = launch.kernel_id;
-    value.grid_x = launch.grid_x;
-    value.grid_y = launch.grid_y;
-    value.grid_z = launch.grid_z;
-    for (std::size_t m = 0; m < metrics; ++m) {
-      value.metric_id = metric_ids_[first_metric_[config_id(step_) - 1] + m];
-      value.value = values[m];
-      writer_.put(value);
-    }
-  }
-  if (unevaluated > 0) *reason = std::to_string(unevaluated) + " launches could not be evaluated";
-  if (steps_.reference() == nullptr && reason->empty())
-    *reason = "no timeline step came before, the launches are unchecked";
+void Replay::close_session() noexcept {
+  if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS)
+    message(spool::Severity::kWarning, spool::Topic::kReplay,
+            "disabling counters failed: " + api_.error_text(r));
 }
 
 void Replay::close() noexcept {
-  if (session_ != nullptr) {
-    if (started_) {
-      CUpti_RangeProfiler_Stop_Params stop = {CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE};
-      stop.pRangeProfilerObject = session_;
-      api_.range_stop(&stop);
-      started_ = false;
-    }
-    CUpti_RangeProfiler_Disable_Params disable = {CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE};
-    disable.pRangeProfilerObject = session_;
-    if (const CUptiResult r = api_.range_disable(&disable); r != CUPTI_SUCCESS)
-      message(spool::Severity::kWarning, spool::Topic::kReplay,
-              "disabling counters failed: " + api_.error_text(r));
-    session_ = nullptr;
-  }
-  context_ = nullptr;
+  close_session();
   intervals_.close(api_.now_ns());
+  eviction_.release();
+  context_ = nullptr;
 }
 
 void Replay::context_destroyed(CUcontext context) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (!collecting() || context != context_) return;
-  const bool step_over = state_.load(std::memory_order_relaxed) == State::kToFinish;
+  if (context != context_) return;
+  const State state = state_.load(std::memory_order_relaxed);
+  eviction_.forget();
+  events_.clear();
+  events_pending_ = 0;
   close();
-  report(spool::CounterStatus::kFailed, "the program destroyed its context inside the step", 0);
+  if (state != State::kCollecting && state != State::kToFinish) return;
+  report(spool::CounterStatus::kFailed, "the program destroyed its context inside the step");
   state_.store(State::kIdle, std::memory_order_release);
-  if (step_over) steps_.release();
+  if (state == State::kToFinish) steps_.release();
 }
 
 void Replay::abandon() noexcept {
@@ -413,8 +515,31 @@ void Replay::abandon() noexcept {
   if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::kIdle) return;
-  report(spool::CounterStatus::kFailed, "the program ended inside this step", 0);
+  report(spool::CounterStatus::kFailed, "the program ended inside this step");
   state_.store(State::kIdle, std::memory_order_release);
+}
+
+std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept try {
+  const std::int64_t since_ns = launch_since_ns_.load(std::memory_order_acquire);
+  if (since_ns == 0 || now_ns - since_ns < limit_ns || since_ns == launch_overdue_ns_) return {};
+  launch_overdue_ns_ = since_ns;
+  // The launch is still inside the driver, so that its name is still there.
+  const char* name = launch_name_.load(std::memory_order_relaxed);
+  const std::string kernel = name != nullptr ? name : "a CUDA graph";
+  if (const std::uint32_t id = launch_kernel_id_.load(std::memory_order_relaxed); id != 0)
+    exclusions_.used(id, Exclusions::Reason::kTimeOut);
+  spool::CounterStepRecord record{};
+  record.step_index = launch_step_.load(std::memory_order_relaxed);
+  record.status = spool::CounterStatus::kFailed;
+  record.reason = writer_.intern_reserved("a kernel did not end when run alone");
+  writer_.put_reserved(record);
+  return "step " + std::to_string(record.step_index) + " hangs: " + kernel +
+         " was run alone to be measured and " + "did not end in " + std::to_string(limit_ns / 1'000'000'000) +
+         " s: it waits for another kernel, and " +
+         "nothing can free it; the program is ended. Record it with --replay-exclude " + kernel +
+         " to leave it out";
+} catch (...) {
+  return {};
 }
 
 }  // namespace ridgeline::agent

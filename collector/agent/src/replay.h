@@ -1,30 +1,39 @@
-// T2: counters of every kernel of a step, one configuration a step, on the running program.
+// T2, and T3 with cold caches: counters of every kernel of a step, one configuration a step, on the running
+// program.
 //
 // CUPTI's range profiler in its automatic range mode measures each kernel launch by itself; in user replay it
 // saves and restores nothing, so that a one-pass configuration costs about a millisecond a launch and the
-// program goes on with its own data. The kernels run one at a time.
+// program goes on with its own data. The kernels run one at a time: one that waits for a kernel launched
+// later would never end. Such kernels run unmeasured (exclusions.h), and nothing is measured until they are
+// over.
 //
 // Lifecycle of the object:
 // 1. prepare() once, on the agent's own thread, when the program has launched its first kernel: what this
-// machine
-//    can count, the metric sets resolved for the chip. No permission shows here.
-// 2. For each replay step: arm() when the step begins; launch_enter() at each launch opens the session at the
-// first
-//    one, inside the driver call, where the context is current; step_end() stops, decodes, checks, writes and
-//    closes. If the step ends on a thread that launched nothing in it, the next launch does that.
-// 3. Nothing at process exit: CUPTI's counter libraries may have been torn down by then. A session still open
-// is
-//    reported as failed by abandon() and left alone.
+//    machine can count, the metric sets resolved for the chip. No permission shows here.
+// 2. For each replay step: arm() when the step begins; launch_enter() and launch_exit() at each launch,
+// inside
+//    the driver call, where the context is current; step_end() stops and decodes. If the step ends on a
+//    thread that launched nothing in it, the next launch does that. The session stays enabled if another such
+//    step follows.
+// 3. evaluate() on the agent's own thread: values and the step's verdict go into the spool.
+// 4. Nothing of CUPTI's at process exit: its counter libraries may have been torn down by then. A session
+// still
+//    open is reported as failed by abandon() and left alone.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "counter_session.h"
 #include "cupti_api.h"
+#include "driver_api.h"
+#include "eviction.h"
+#include "exclusions.h"
 #include "metric_sets.h"
 #include "ridgeline/spool/writer.h"
 #include "step_tracker.h"
@@ -32,27 +41,52 @@
 
 namespace ridgeline::agent {
 
+/// Which sets the steps of a phase take in turn.
+struct CounterPlan {
+  std::vector<MetricSet> replay;
+  std::vector<MetricSet> flops;
+  /// Cold steps take the first of the replay sets: durations, bytes, pipes.
+  static constexpr std::uint32_t kColdSets = 2;
+};
+
+/// A launch as its callbacks see it.
+struct LaunchCall {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;  // never 0: the default streams by their special handles
+  std::uint32_t thread_id = 0;
+  std::uint32_t correlation_id = 0;
+  std::uint32_t kernel_id = 0;
+  const char* name = nullptr;  // mangled; valid during the call
+  bool graph = false;
+  bool several_devices = false;  // a cooperative launch over several devices
+};
+
+/// What became of a launch in a replay step.
+enum class Verdict : std::uint8_t { kNotAsked, kMeasured, kUnmeasured, kExcluded };
+
 class Replay {
  public:
-  Replay(const CuptiApi& api, spool::Writer& writer, StepTracker& steps, CounterIntervals& intervals,
-         std::vector<MetricSet> sets);
+  Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
+         CounterIntervals& intervals, Exclusions& exclusions, CounterPlan plan);
 
   /// May take a second. Errors become messages, after which replay steps are reported as failed.
   void prepare(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept;
   /// Tells that prepare() will never be called, and why.
   void rule_out(spool::Topic topic, const std::string& reason) noexcept;
 
-  void arm(const StepTracker::Step& step, std::uint32_t thread_id) noexcept;
-  /// Id of the configuration that a replay step takes; known before prepare().
-  std::uint32_t config_id(const StepTracker::Step& step) const noexcept {
-    return 1 + step.replay_number % static_cast<std::uint32_t>(sets_.size());
+  /// True for the phases whose steps this object measures.
+  static bool measures(spool::Phase phase) noexcept {
+    return phase == spool::Phase::kReplay || phase == spool::Phase::kCold || phase == spool::Phase::kFlops;
   }
+  /// Id of the configuration that a step takes; known before prepare().
+  std::uint32_t config_id(const StepTracker::Step& step) const noexcept;
+  /// `keep`: the next step is measured too; the session stays enabled, in case it serves that one.
+  void arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept;
   /// True if launch_enter() has something to do. One relaxed load.
-  bool wants_launch() const noexcept {
-    const State s = state_.load(std::memory_order_relaxed);
-    return s == State::kArmed || s == State::kToFinish;
-  }
-  void launch_enter(CUcontext context, std::uint32_t thread_id) noexcept;
+  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::kIdle; }
+  Verdict launch_enter(const LaunchCall& call) noexcept;
+  /// After every launch_enter() whose verdict is not kNotAsked.
+  void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
   /// True if the step is dealt with; false if the next launch has to finish it, and last() must stay as it
   /// is.
   bool step_end(std::uint32_t thread_id) noexcept;
@@ -62,7 +96,16 @@ class Replay {
   void context_destroyed(CUcontext context) noexcept;
   void abandon() noexcept;
 
-  /// A session is open: do not flush activity records meanwhile.
+  /// Writes what finished steps collected. The agent's own thread.
+  void evaluate() noexcept;
+  /// True while evaluate() has something left to write.
+  bool evaluating() const noexcept { return jobs_open_.load(std::memory_order_acquire) > 0; }
+
+  /// The launch under way has not come back for `limit_ns`: what to say about it, once; empty otherwise. The
+  /// agent's own thread; takes no lock, since the launch may hold it for ever.
+  std::string overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept;
+
+  /// Counters are being collected: do not flush activity records meanwhile.
   bool collecting() const noexcept {
     const State s = state_.load(std::memory_order_relaxed);
     return s == State::kCollecting || s == State::kToFinish;
@@ -71,19 +114,44 @@ class Replay {
  private:
   enum class State { kIdle, kArmed, kCollecting, kToFinish };
   enum class Readiness { kPending, kReady, kRuledOut };
+  struct Job {
+    StepTracker::Step step{};
+    spool::CounterStepRecord record{};
+    std::string reason;
+    std::vector<CounterSession::Segment> segments;
+    std::vector<SequenceEntry> launches;
+    std::vector<std::uint32_t> graph_correlation_ids;  // of measured graph launches, by position in the step
+    bool graphs = false;
+    std::uint32_t unevaluated = 0;
+  };
 
-  bool open(CUcontext context, std::string* why, spool::CounterStatus* status) noexcept;
+  bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept;
+  bool takes_turns() const noexcept;
+  bool counts_graphs(const StepTracker::Step& step) const noexcept;
+  Verdict measure(const LaunchCall& call);
+  bool settled() noexcept;
+  void fail_step(const CounterSession::Failure& failure) noexcept;
   void finish() noexcept;
+  void collect(Job* job);
+  void close_session() noexcept;
   void close() noexcept;
-  void collect(const CounterConfig& config, spool::CounterStepRecord* record, std::string* reason);
-  void report(spool::CounterStatus status, const std::string& reason, std::uint32_t ranges) noexcept;
+  void report(spool::CounterStatus status, const std::string& reason) noexcept;
   void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void write_values(Job& job);
+  bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch);
+  bool write_graphs(Job& job, const CounterSession::Segment& segment);
+  /// Numbers in the names of a segment's ranges, by range; false if CUPTI names one otherwise.
+  bool range_numbers(const CounterSession::Segment& segment, std::size_t ranges,
+                     std::vector<std::uint32_t>* numbers);
 
   const CuptiApi& api_;
+  const DriverApi& driver_;
   spool::Writer& writer_;
   StepTracker& steps_;
   CounterIntervals& intervals_;
-  const std::vector<MetricSet> sets_;
+  Exclusions& exclusions_;
+  const std::uint32_t replay_sets_, flops_sets_;
+  const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
 
   std::mutex mutex_;  // serialises everything below; never held while a launch of the program runs
   std::condition_variable ready_;
@@ -92,17 +160,36 @@ class Replay {
   std::string chip_;
   std::uint32_t device_id_ = 0;
   std::vector<std::uint8_t> availability_;
+  // Fixed once ready:
   std::vector<CounterConfig> configs_;     // by config id - 1; without metrics if not available
   std::vector<std::uint32_t> metric_ids_;  // flattened, in the order of configs_
   std::vector<std::size_t> first_metric_;  // of a configuration in metric_ids_
 
   std::atomic<State> state_{State::kIdle};
   StepTracker::Step step_{};
+  bool keep_ = false;
   std::uint32_t session_thread_ = 0;
   CUcontext context_ = nullptr;
-  CUpti_RangeProfiler_Object* session_ = nullptr;
-  bool started_ = false;
-  std::vector<std::uint8_t> counter_data_;
+  CounterSession session_;
+  Eviction eviction_;
+  std::int64_t open_ns_ = 0;                          // host time of opening, this step
+  std::uint32_t graph_launches_ = 0;                  // seen in this step
+  std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
+  std::vector<CUevent> events_;                       // of context_
+  std::size_t events_pending_ = 0;                    // the first so many: excluded kernels under way
+  bool patience_spent_ = false;
+
+  std::mutex jobs_mutex_;
+  std::deque<Job> jobs_;
+  std::atomic<std::uint32_t> jobs_open_{0};
+
+  // The launch under way, for the watch on the agent's thread.
+  std::atomic<std::int64_t> launch_since_ns_{0};  // 0: none
+  std::atomic<const char*> launch_name_{nullptr};
+  std::atomic<std::uint32_t> launch_kernel_id_{0};
+  std::atomic<std::uint32_t> launch_step_{0};
+  std::atomic<std::uint32_t> launch_thread_{0};
+  std::int64_t launch_overdue_ns_ = 0;  // the one that was told of
 };
 
 }  // namespace ridgeline::agent

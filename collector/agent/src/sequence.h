@@ -10,7 +10,11 @@ namespace ridgeline::agent {
 struct SequenceEntry {
   std::uint32_t kernel_id;
   std::uint32_t grid_x, grid_y, grid_z;
-  bool operator==(const SequenceEntry&) const = default;
+  bool measured = false;  // replay steps: run alone; not part of what is compared
+  bool operator==(const SequenceEntry& other) const {
+    return kernel_id == other.kernel_id && grid_x == other.grid_x && grid_y == other.grid_y &&
+           grid_z == other.grid_z;
+  }
 };
 
 /// Room for kCapacity launches, allocated once. Slots may be filled by several threads at a time; reading
@@ -27,7 +31,6 @@ class LaunchSequence {
   void clear() noexcept {
     count_.store(0, std::memory_order_relaxed);
     graph_launches_.store(0, std::memory_order_relaxed);
-    waiting_kernels_.store(0, std::memory_order_relaxed);
     foreign_context_.store(false, std::memory_order_relaxed);
     context_id_.store(0, std::memory_order_relaxed);
   }
@@ -42,11 +45,9 @@ class LaunchSequence {
     return at;
   }
   void count_graph_launch() noexcept { graph_launches_.fetch_add(1, std::memory_order_relaxed); }
-  void count_waiting_kernel() noexcept { waiting_kernels_.fetch_add(1, std::memory_order_relaxed); }
 
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   std::uint32_t graph_launches() const noexcept { return graph_launches_.load(std::memory_order_relaxed); }
-  std::uint32_t waiting_kernels() const noexcept { return waiting_kernels_.load(std::memory_order_relaxed); }
   bool several_contexts() const noexcept { return foreign_context_.load(std::memory_order_relaxed); }
   bool complete() const noexcept { return count() <= kCapacity; }
   const SequenceEntry& operator[](std::uint32_t i) const noexcept { return entries_[i]; }
@@ -55,12 +56,11 @@ class LaunchSequence {
   SequenceEntry* entries_;
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> graph_launches_{0};
-  std::atomic<std::uint32_t> waiting_kernels_{0};
   std::atomic<std::uint32_t> context_id_{0};
   std::atomic<bool> foreign_context_{false};
 };
 
-/// Why a step with these launches cannot be measured one kernel at a time; empty if it can.
+/// Why a step with these launches cannot be measured; empty if it can.
 std::string why_not_replayable(const LaunchSequence& step);
 
 /// How `step` differs from `reference`; empty if it does not.

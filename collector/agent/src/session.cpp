@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <new>
 
 #include "launch_params.h"
@@ -18,6 +19,8 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
+// Between the request to end and the end by force of a program that hangs in a replay step.
+constexpr std::int64_t kHangGraceNs = 3000 * kMillisecond;
 
 std::int64_t monotonic_ns() noexcept {
   timespec t{};
@@ -39,6 +42,57 @@ constexpr CUpti_CallbackId kLaunchCallbacks[] = {
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
+
+// The stream of a launch, the default streams by their special handles.
+CUstream stream_of(CUpti_CallbackId id, const void* params) {
+  CUstream stream = nullptr;
+  bool per_thread = false;
+  if (params != nullptr) switch (id) {
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
+        per_thread = true;
+        [[fallthrough]];
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+        stream = static_cast<const cuLaunchKernel_params*>(params)->hStream;
+        break;
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
+        per_thread = true;
+        [[fallthrough]];
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx: {
+        const auto& p = *static_cast<const cuLaunchKernelEx_params*>(params);
+        if (p.config != nullptr) stream = p.config->hStream;
+        break;
+      }
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
+        per_thread = true;
+        [[fallthrough]];
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+        stream = static_cast<const cuLaunchCooperativeKernel_params*>(params)->hStream;
+        break;
+      case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
+        per_thread = true;
+        [[fallthrough]];
+      case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
+        stream = static_cast<const cuGraphLaunch_params*>(params)->hStream;
+        break;
+      case CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync:
+        stream = static_cast<const cuLaunchGridAsync_params*>(params)->hStream;
+        break;
+      default:
+        break;
+    }
+  if (stream != nullptr) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+// At exit, what the last steps collected still has to be evaluated, which the agent's thread does; this
+// waits.
+std::atomic<Session*> g_evaluating{nullptr};
+constexpr int kEvaluationPatienceMs = 5000;
+
+void finish_evaluation() {
+  if (Session* session = g_evaluating.load(std::memory_order_acquire))
+    session->wait_for_evaluation(kEvaluationPatienceMs);
+}
 
 void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                const void* data) {
@@ -68,6 +122,7 @@ Session::Session(const Settings& settings, spool::Writer& writer, std::uint32_t 
       generation_(generation),
       totals_(writer),
       kernels_(writer),
+      exclusions_(writer, settings.replay_exclude),
       nvtx_(writer, totals_),
       steps_(writer, settings.schedule, settings.step_range),
       window_plan_({settings.wait, static_cast<std::int64_t>(settings.after_ms) * kMillisecond,
@@ -152,11 +207,16 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
     api_ = nullptr;
     return false;
   }
-  const bool wants_replay = settings_.schedule.has(spool::Phase::kReplay);
+  bool wants_replay = false;
+  for (const spool::Phase phase : spool::kAllPhases)
+    wants_replay = wants_replay || (Replay::measures(phase) && settings_.schedule.has(phase));
   timeline_ = std::make_unique<Timeline>(api, writer_, totals_, kernels_, settings_.buffer_bytes,
                                          settings_.buffer_count);
   if (wants_replay)
-    replay_ = std::make_unique<Replay>(api, writer_, steps_, timeline_->intervals(), wanted_sets(settings_));
+    replay_ = std::make_unique<Replay>(api, driver_, writer_, steps_, timeline_->intervals(), exclusions_,
+                                       CounterPlan{wanted_sets(settings_), {}});
+  if (wants_replay) driver_ = load_driver_();
+  if (wants_replay) timeline_->watch_concurrency(&concurrency_, &exclusions_);
   if (replay_ && !settings_.replay_allowed)
     replay_->rule_out(
         spool::Topic::kCountersRefused,
@@ -214,15 +274,15 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
     thread->launch_noted = recording_.load(std::memory_order_acquire);
     if (!thread->launch_noted) return;
     if (watches_period_.load(std::memory_order_relaxed)) note_launch(*thread, id, data, api_->now_ns());
-    if (replay_ && replay_->wants_launch() && !is_graph_launch(id)) {
-      thread->inside = true;
-      replay_->launch_enter(data.context, thread->thread_id);
-      thread->inside = false;
-    }
     thread->launch_kernel_id = 0;
-    thread->launch_waits = false;
+    thread->launch_verdict = 0;
     // In a step the kernel's name is looked up, for the step's sequence and to tell CUPTI's helpers apart.
     if (steps_.active() != spool::kNoStep && !is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
+    if (replay_ && replay_->wants_launch()) {
+      thread->inside = true;
+      thread->launch_verdict = static_cast<std::uint8_t>(replay_->launch_enter(call_of(*thread, id, data)));
+      thread->inside = false;
+    }
     timeline_->seen().mark(data.correlationId, thread->launch_kernel_id);
     thread->graph_node_created = false;
     thread->launch_enter_ns = api_->now_ns();
@@ -238,15 +298,33 @@ void Session::look_up_kernel(ThreadState& thread, const char* name) noexcept {
   auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
   if (cached.name != name || cached.module_generation != modules) {
     cached.kernel_id = kernels_.id_of(name);
-    cached.waits_for_others = KernelTable::waits_for_others(name);
     cached.module_generation = modules;
     cached.name = name;
   }
   thread.launch_kernel_id = cached.kernel_id;
-  thread.launch_waits = cached.waits_for_others;
+}
+
+LaunchCall Session::call_of(const ThreadState& thread, CUpti_CallbackId id,
+                            const CUpti_CallbackData& data) const noexcept {
+  LaunchCall call;
+  call.context = data.context;
+  call.stream = stream_of(id, data.functionParams);
+  call.thread_id = thread.thread_id;
+  call.correlation_id = data.correlationId;
+  call.kernel_id = thread.launch_kernel_id;
+  call.graph = is_graph_launch(id);
+  call.name = call.graph ? nullptr : data.symbolName;
+  call.several_devices = id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice;
+  return call;
 }
 
 void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  const auto verdict = static_cast<Verdict>(thread.launch_verdict);
+  if (verdict != Verdict::kNotAsked) {
+    thread.inside = true;
+    replay_->launch_exit(call_of(thread, id, data), verdict);
+    thread.inside = false;
+  }
   spool::LaunchRecord record{};
   record.correlation_id = data.correlationId;
   record.thread_id = thread.thread_id;
@@ -262,6 +340,10 @@ void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_
   const bool failed = data.functionReturnValue != nullptr &&
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   const bool captured = thread.graph_node_created && !graph;
+  if (!failed && !captured && first_context_.load(std::memory_order_relaxed) == nullptr)
+    first_context_.store(data.context, std::memory_order_release);
+  if (verdict == Verdict::kExcluded || verdict == Verdict::kUnmeasured)
+    record.header.flags |= spool::kLaunchExcluded;
   if (failed) {
     record.header.flags |= spool::kLaunchFailed;
     totals_.add(&Count::launches_failed);
@@ -274,14 +356,11 @@ void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_
     if (record.step_index != spool::kNoStep) steps_.current().count_graph_launch();
   } else {
     totals_.add(&Count::launches_seen);
-    if (first_context_.load(std::memory_order_relaxed) == nullptr)
-      first_context_.store(data.context, std::memory_order_release);
     if (record.step_index != spool::kNoStep) {
-      SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
+      SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0, verdict == Verdict::kMeasured};
       grid_of(id, data.functionParams, &entry);
       LaunchSequence& sequence = steps_.current();
       record.step_ordinal = sequence.append(entry, data.contextUid);
-      if (thread.launch_waits) sequence.count_waiting_kernel();
     }
   }
   writer_.put(record);
@@ -330,9 +409,12 @@ bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t
   const std::int64_t now = now_ns();  // after what had to be finished
   *step_index = step.index;
   std::uint32_t config_id = 0;
-  if (step.phase == spool::Phase::kReplay && replay_) {
+  if (Replay::measures(step.phase) && replay_) {
     config_id = replay_->config_id(step);
-    replay_->arm(step, thread.thread_id);
+    if (!concurrency_looked_at_) look_for_waiting_kernels((flags & spool::kStepByPeriod) == 0);
+    replay_->arm(step, thread.thread_id,
+                 Replay::measures(step.next_phase) &&
+                     (step.phase == spool::Phase::kFlops) == (step.next_phase == spool::Phase::kFlops));
   }
   steps_.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
@@ -341,7 +423,7 @@ bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t
 void Session::end_step(ThreadState& thread, std::int64_t now) noexcept {
   const StepTracker::Step step = steps_.end(now);
   bool done = true;
-  if (step.phase == spool::Phase::kReplay && replay_) {
+  if (Replay::measures(step.phase) && replay_) {
     thread.inside = true;
     done = replay_->step_end(thread.thread_id);
     thread.inside = false;
@@ -443,6 +525,8 @@ void Session::tick(std::int64_t now) noexcept {
   try {
     if (devices_to_describe_.load(std::memory_order_acquire) != 0) describe_devices();
     if (replay_ && !replay_prepared_ && settings_.replay_allowed) prepare_replay();
+    if (replay_) replay_->evaluate();
+    watch_for_hang(now);
   } catch (...) {
     totals_.add(&Count::callback_errors);
   }
@@ -518,6 +602,34 @@ void Session::prepare_replay() noexcept {
   if (chips_[device_id].empty()) return;  // described first
   replay_prepared_ = true;
   replay_->prepare(context, device_id, chips_[device_id]);
+  // CUPTI's evaluation has been loaded by now, so that this handler runs before it is torn down.
+  g_evaluating.store(this, std::memory_order_release);
+  static const int registered = std::atexit(finish_evaluation);
+  (void)registered;
+}
+
+void Session::look_for_waiting_kernels(bool may_flush) noexcept {
+  concurrency_looked_at_ = true;
+  if (may_flush) timeline_->flush();  // not inside a callback
+  for (const std::uint32_t kernel_id : concurrency_.finish())
+    exclusions_.add(kernel_id, spool::ExclusionReason::kConcurrent);
+}
+
+void Session::watch_for_hang(std::int64_t now) noexcept {
+  if (!replay_) return;
+  if (hang_since_ns_ != 0) {
+    if (now - hang_since_ns_ >= kHangGraceNs && !hang_killed_) {
+      hang_killed_ = true;
+      end_process_(SIGKILL);
+    }
+    return;
+  }
+  const std::string hang = replay_->overdue(now, settings_.replay_time_out_ms * kMillisecond);
+  if (hang.empty()) return;
+  hang_since_ns_ = now;
+  message(spool::Severity::kError, spool::Topic::kReplayTimeOut, hang);
+  totals_.refresh(now);
+  end_process_(SIGTERM);
 }
 
 void Session::sample_clocks(std::int64_t now) noexcept {
@@ -527,6 +639,14 @@ void Session::sample_clocks(std::int64_t now) noexcept {
     record.time_ns = now;
     record.device_id = id;
     if (nvml_.sample(nvml_devices_[id], &record)) writer_.put(record);
+  }
+}
+
+void Session::wait_for_evaluation(int limit_ms) noexcept {
+  if (!thread_.joinable() || !replay_ || closed_.load(std::memory_order_acquire)) return;
+  for (int waited_ms = 0; replay_->evaluating() && waited_ms < limit_ms; ++waited_ms) {
+    wake_.notify_all();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -580,6 +700,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
 }
 
 void Session::detach() noexcept {
+  g_evaluating.store(nullptr, std::memory_order_relaxed);
   closed_.store(true, std::memory_order_relaxed);
   Timeline::disconnect();
   writer_.detach();

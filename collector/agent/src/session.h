@@ -16,6 +16,9 @@
 // A Session is never destroyed: callbacks may come until the very end.
 #pragma once
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -24,8 +27,11 @@
 #include <string>
 #include <thread>
 
+#include "concurrency.h"
 #include "cupti_api.h"
 #include "device_info.h"
+#include "driver_api.h"
+#include "exclusions.h"
 #include "kernel_table.h"
 #include "nvtx_tracker.h"
 #include "replay.h"
@@ -65,6 +71,14 @@ class Session {
                  const NvtxAttributes& attributes) noexcept;
   void nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept;
 
+  /// Waits until the agent's thread has written what replay steps collected.
+  void wait_for_evaluation(int limit_ms) noexcept;
+  /// For tests: another driver, and another way to end the process than by this signal.
+  void replace_driver(DriverApi (*load)() noexcept, void (*end_process)(int signal)) noexcept {
+    load_driver_ = load;
+    end_process_ = end_process;
+  }
+
   /// One turn of the agent's thread.
   void tick(std::int64_t now_ns) noexcept;
   void at_exit(spool::EndReason reason) noexcept;
@@ -101,10 +115,14 @@ class Session {
   void enable_launch_callbacks(bool on) noexcept;
   void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
+  LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
+                     const CUpti_CallbackData& data) const noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void describe_devices() noexcept;
   void prepare_replay() noexcept;
+  void look_for_waiting_kernels(bool may_flush) noexcept;
+  void watch_for_hang(std::int64_t now_ns) noexcept;
   void sample_clocks(std::int64_t now_ns) noexcept;
   void report_losses() noexcept;
   void run() noexcept;
@@ -115,6 +133,10 @@ class Session {
   const std::uint32_t generation_;
   Totals totals_;
   KernelTable kernels_;
+  Exclusions exclusions_;
+  ConcurrencyWatch concurrency_;
+  bool concurrency_looked_at_ = false;
+  DriverApi driver_;
   NvtxTracker nvtx_;
   StepTracker steps_;
   StepPeriod period_;
@@ -135,6 +157,8 @@ class Session {
   std::int64_t window_quiet_since_ns_ = 0;
   std::uint64_t window_records_ = 0;
   const CuptiApi* api_ = nullptr;
+  DriverApi (*load_driver_)() noexcept = load_driver;
+  void (*end_process_)(int signal) = [](int signal) { kill(getpid(), signal); };
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Replay> replay_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
@@ -150,6 +174,8 @@ class Session {
   bool nvml_tried_ = false;
   bool versions_written_ = false;
   bool replay_prepared_ = false;
+  std::int64_t hang_since_ns_ = 0;  // a launch of a replay step hangs, the program was asked to end
+  bool hang_killed_ = false;
   bool profiler_initialized_ = false;
   std::string chips_[kMaxDevices];
   void* nvml_devices_[kMaxDevices] = {};

@@ -104,6 +104,9 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
                              "' is not available; tiers are T0 and T2");
   }
 
+  if (const char* parts = lookup(env::kReplayExclude)) s.replay_exclude = split(parts);
+  read_number<std::uint32_t>(lookup, env::kReplayTimeOutMs, 100, 3'600'000, &s.replay_time_out_ms,
+                             &s.complaints);
   for (int i = 1; i <= env::kMaxConfigs; ++i) {
     const char* metrics = lookup((env::kMetricsPrefix + std::to_string(i)).c_str());
     if (metrics == nullptr || *metrics == 0) break;

@@ -16,6 +16,8 @@ struct Settings {
   std::string step_range;
   std::string cupti_library;
   bool replay_allowed = true;                         // T2
+  std::vector<std::string> replay_exclude;            // parts of mangled names
+  std::uint32_t replay_time_out_ms = 10'000;
   std::vector<std::vector<std::string>> metric_sets;  // R1, R2, …; empty: the built-in ones
   std::uint64_t buffer_bytes = 512 * 1024;
   std::uint32_t buffer_count = 256;

@@ -20,8 +20,9 @@ class StepTracker {
   struct Step {
     std::uint32_t index;
     spool::Phase phase;
-    std::uint32_t replay_number;  // among the replay steps of the schedule, from 0
-    std::uint16_t flags = 0;      // of StepBeginRecord
+    std::uint32_t number_in_phase;  // among the steps of its phase in the schedule, from 0
+    std::uint16_t flags = 0;        // of StepBeginRecord
+    spool::Phase next_phase = spool::Phase::kTimeline;  // of the step after it
   };
 
   StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);

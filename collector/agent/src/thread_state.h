@@ -34,7 +34,7 @@ struct ThreadState {
   bool launch_noted = false;  // its entry fell into a recording window
   bool graph_node_created = false;
   std::uint32_t launch_kernel_id = 0;  // 0 outside steps
-  bool launch_waits = false;           // KernelTable::waits_for_others
+  std::uint8_t launch_verdict = 0;     // Verdict
 
   std::uint32_t depth = 0;
   std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded
@@ -44,7 +44,6 @@ struct ThreadState {
     const char* name = nullptr;
     std::uint32_t module_generation = 0;
     std::uint32_t kernel_id = 0;
-    bool waits_for_others = false;
   };
   CachedKernel kernels[kKernelCacheSize];
 

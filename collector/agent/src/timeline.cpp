@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "eviction.h"
 #include "messages.h"
 #include "spin_guard.h"
 
@@ -40,7 +41,9 @@ void CounterIntervals::open(std::int64_t now_ns) noexcept {
 
 void CounterIntervals::close(std::int64_t now_ns) noexcept {
   const std::uint32_t n = count_.load(std::memory_order_relaxed);
-  if (n > 0) intervals_[n - 1].end_ns.store(now_ns, std::memory_order_relaxed);
+  // Closed once; again changes nothing.
+  std::int64_t open = std::numeric_limits<std::int64_t>::max();
+  if (n > 0) intervals_[n - 1].end_ns.compare_exchange_strong(open, now_ns, std::memory_order_relaxed);
 }
 
 bool CounterIntervals::contains(std::int64_t time_ns) const noexcept {
@@ -252,6 +255,9 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   r.dynamic_smem_bytes = static_cast<std::uint32_t>(k.dynamicSharedMemory);
   r.local_memory_per_thread_bytes = k.localMemoryPerThread;
   r.channel_id = k.channelID;
+  if (watch_ != nullptr && watch_->watching() && !node && !zero && !intervals_.contains(start_ns) &&
+      seen_.in_step(k.correlationId, kernel_id) && !exclusions_->by_name(k.name != nullptr ? k.name : ""))
+    watch_->add(r);
   writer_.put(r);
 }
 
@@ -290,6 +296,11 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& m = *reinterpret_cast<const CUpti_ActivityMemcpy5*>(record);
       if (!in_window(m.start)) break;
+      if (m.bytes == Eviction::kChunkBytes && m.copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD &&
+          intervals_.contains(static_cast<std::int64_t>(m.start))) {
+        totals_.add(&Count::own_kernel_records);  // eviction of the caches
+        break;
+      }
       totals_.add(&Count::memcpy_records);
       spool::MemcpyRecord r = copy_of(m);
       r.source_device_id = r.destination_device_id = m.deviceId;

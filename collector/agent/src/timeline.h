@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "concurrency.h"
 #include "cupti_api.h"
+#include "exclusions.h"
 #include "kernel_table.h"
 #include "ridgeline/spool/writer.h"
 #include "totals.h"
@@ -39,6 +41,12 @@ class SeenLaunches {
     if (marked > correlation_id) return true;
     return marked == correlation_id && correlation_id != 0 &&
            (kernel == 0 || kernel_id == 0 || kernel == kernel_id);
+  }
+
+  /// True if this kernel was certainly launched inside a step, where kernels are known by name.
+  bool in_step(std::uint32_t correlation_id, std::uint32_t kernel_id) const noexcept {
+    return kernel_id != 0 && slots_[correlation_id % kSlots].load(std::memory_order_relaxed) ==
+                                 (std::uint64_t{correlation_id} << 32 | kernel_id);
   }
 
  private:
@@ -85,6 +93,12 @@ class Timeline {
   /// Readies buffers in advance; called by the agent's thread.
   void maintain() noexcept;
 
+  /// Timeline kernels are shown to `watch` from now on, those left out by name excepted. Before enable().
+  void watch_concurrency(ConcurrencyWatch* watch, const Exclusions* exclusions) noexcept {
+    watch_ = watch;
+    exclusions_ = exclusions;
+  }
+
   SeenLaunches& seen() noexcept { return seen_; }
   CounterIntervals& intervals() noexcept { return intervals_; }
 
@@ -111,6 +125,8 @@ class Timeline {
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
   SeenLaunches seen_;
   CounterIntervals intervals_;
+  ConcurrencyWatch* watch_ = nullptr;
+  const Exclusions* exclusions_ = nullptr;
 };
 
 }  // namespace ridgeline::agent

@@ -147,7 +147,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
            name == variables::kSchedule || name == variables::kStepRange || name == variables::kTiers ||
            name == variables::kCuptiLibrary || name == variables::kAfterMs ||
            name == variables::kDurationMs || name == variables::kWaitForSignal ||
-           name.rfind(variables::kMetricsPrefix, 0) == 0;
+           name == variables::kReplayExclude || name.rfind(variables::kMetricsPrefix, 0) == 0;
   };
   std::vector<std::string> environment = current_environment();
   std::erase_if(environment, replaced);
@@ -164,6 +164,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   if (options.duration.count() > 0) set(variables::kDurationMs, std::to_string(options.duration.count()));
   if (options.wait) set(variables::kWaitForSignal, "1");
   if (cupti) set(variables::kCuptiLibrary, *cupti);
+  if (!options.replay_exclude.empty()) set(variables::kReplayExclude, joined(options.replay_exclude));
   for (std::size_t i = 0; i < options.counter_configurations.size(); ++i) {
     set(fmt::format("{}{}", variables::kMetricsPrefix, i + 1), joined(options.counter_configurations[i]));
   }

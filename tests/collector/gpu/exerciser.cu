@@ -7,6 +7,8 @@
 //   --end return|exit|_exit|kill|abort|segv             how the process ends (return)
 //   --reset         cudaDeviceReset before the end      --fork         forks a child that uses CUDA, before the loop
 //   --exit-in N     exit() in the middle of step N
+//   --spin N        from step N on, a kernel that waits for one launched after it on another stream (--spin 0: always)
+//   --collective    the same, by the name of a collective
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -87,12 +89,25 @@ const char* value(int argc, char** argv, const char* name, const char* fallback)
 
 }  // namespace
 
+// Ends when another kernel, or the end of half a minute, sets it free.
+__device__ void wait_for(volatile int* flag) {
+  for (long long turns = 0; *flag == 0 && turns < 100'000'000ll; ++turns) __nanosleep(200);
+}
+__global__ void wait_for_partner(int* flag) { wait_for(flag); }
+__global__ void ncclDevKernel_Pretended(int* flag) { wait_for(flag); }
+__global__ void free_partner(int* flag) {
+  *flag = 1;
+  __threadfence();
+}
+
 int main(int argc, char** argv) {
   const int steps = argc > 1 && argv[1][0] != '-' ? std::atoi(argv[1]) : 25;
   const int tiny_count = std::atoi(value(argc, argv, "--tiny", "40"));
   const bool graph = has(argc, argv, "--graph");
   const std::string end = value(argc, argv, "--end", "return");
   const int exit_in = std::atoi(value(argc, argv, "--exit-in", "-1"));
+  const bool collective = has(argc, argv, "--collective");
+  const int spin_from = collective ? 0 : std::atoi(value(argc, argv, "--spin", "1000000000"));
   const std::int64_t n = std::int64_t{1} << 24;  // float4: 268 MB an array, well beyond L2
 
   CHECK(cudaSetDevice(0));
@@ -105,6 +120,8 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&b, n * sizeof(float4)));
   CHECK(cudaMalloc(&c, n * sizeof(float4)));
   CHECK(cudaMalloc(&out, 1 << 20));
+  int* flag;
+  CHECK(cudaMalloc(&flag, sizeof(int)));
   CHECK(cudaMemset(b, 1, n * sizeof(float4)));
   CHECK(cudaMemset(c, 2, n * sizeof(float4)));
   std::vector<float> host(1024);
@@ -131,6 +148,16 @@ int main(int argc, char** argv) {
     CHECK(cudaGraphInstantiate(&exec, g, 0));
   }
 
+  // Loaded in advance: loading a kernel waits for the one that waits for it.
+  for (int k = 0; k < 2 && spin_from < steps; ++k) {
+    free_partner<<<1, 1, 0, side>>>(flag);
+    if (collective)
+      ncclDevKernel_Pretended<<<1, 1, 0, side>>>(flag);
+    else
+      wait_for_partner<<<1, 1, 0, side>>>(flag);
+    CHECK(cudaDeviceSynchronize());
+  }
+
   std::vector<double> us;
   for (int step = 0; step < steps; ++step) {
     const auto begin = std::chrono::steady_clock::now();
@@ -148,6 +175,16 @@ int main(int argc, char** argv) {
         CHECK(cudaGetLastError());
       }
       if (step == exit_in) std::exit(0);
+      if (step >= spin_from) {
+        CHECK(cudaMemsetAsync(flag, 0, sizeof(int), stream));
+        CHECK(cudaStreamSynchronize(stream));
+        if (collective)
+          ncclDevKernel_Pretended<<<1, 1, 0, stream>>>(flag);
+        else
+          wait_for_partner<<<1, 1, 0, stream>>>(flag);
+        free_partner<<<1, 1, 0, side>>>(flag);
+        CHECK(cudaGetLastError());
+      }
       auto second_half = [&] {
         Range backward("backward");
         if (graph)

@@ -38,6 +38,7 @@ struct RecordOptions {
   std::string step_range = "step";                               // NVTX range that makes a step
   std::vector<std::string> tiers = {"T0", "T2"};                 // T0 must be among them
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
+  std::vector<std::string> replay_exclude;  // parts of mangled names: run unmeasured in replay steps
   std::optional<std::string> working_directory;                  // the program's; default: the current one
   std::optional<std::string> spool_parent;  // default: the output's directory, else TMPDIR
   bool keep_spool = false;

@@ -1,0 +1,48 @@
+// The few functions of the CUDA driver that the agent calls, as pointers: the driver is in the process
+// already, and tests put their own in its place.
+#pragma once
+
+#include <cuda.h>
+
+namespace ridgeline::agent {
+
+struct DriverApi {
+  decltype(&::cuStreamIsCapturing) stream_is_capturing = nullptr;
+  decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode = nullptr;
+  decltype(&::cuEventCreate) event_create = nullptr;
+  decltype(&::cuEventRecord) event_record = nullptr;
+  decltype(&::cuEventQuery) event_query = nullptr;
+  decltype(&::cuMemAlloc) mem_alloc = nullptr;
+  decltype(&::cuMemFree) mem_free = nullptr;
+  decltype(&::cuMemcpyDtoDAsync) memcpy_dtod_async = nullptr;
+  decltype(&::cuCtxGetDevice) ctx_get_device = nullptr;
+  decltype(&::cuDeviceGetAttribute) device_get_attribute = nullptr;
+
+  bool complete() const noexcept {
+    return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && event_create != nullptr &&
+           event_record != nullptr && event_query != nullptr && mem_alloc != nullptr && mem_free != nullptr &&
+           memcpy_dtod_async != nullptr && ctx_get_device != nullptr && device_get_attribute != nullptr;
+  }
+};
+
+/// The driver of this process; members stay null where there is none.
+DriverApi load_driver() noexcept;
+
+/// Lets the calling thread make calls that another thread's stream capture would forbid, while it lives.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const DriverApi& driver) noexcept : driver_(driver) {
+    if (driver_.exchange_capture_mode != nullptr) driver_.exchange_capture_mode(&mode_);
+  }
+  ~RelaxedCapture() {
+    if (driver_.exchange_capture_mode != nullptr) driver_.exchange_capture_mode(&mode_);
+  }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const DriverApi& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+}  // namespace ridgeline::agent
