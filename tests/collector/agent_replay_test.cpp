@@ -305,6 +305,30 @@ TEST(Replay, CountsGraphLaunchesAsAWholeAndKernelsInTurn) {
   EXPECT_EQ(c.values[2].step_index, 2u);
 }
 
+TEST(Replay, TellsGraphNodesFromCuptisOwnKernels) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=1"}, {"RIDGELINE_METRICS_R1", "a"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  std::uint32_t graph = 0;
+  for (int i = 0; i < 2; ++i) {
+    program.push("step");
+    graph = program.launch("", 1, CUDA_SUCCESS, false, true);
+    if (i == 1) {
+      const auto now = static_cast<std::uint64_t>(cupti.clock_ns);
+      auto node = FakeProgram::kernel(graph, "k", now, now + 5);
+      node.graphNodeId = 7;
+      program.deliver({node, FakeProgram::kernel(graph, "helper", now, now + 80)});
+    }
+    program.pop();
+    program.tick();
+  }
+  const auto c = program.contents();
+  EXPECT_EQ(c.totals.own_kernel_records, 1u);
+  ASSERT_EQ(c.kernels.size(), 1u);
+  EXPECT_NE(c.kernels[0].header.flags & spool::kGraphNode, 0);
+}
+
 TEST(Replay, CountsOnlyGraphsWhereThereIsNothingElse) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1,replay=2"},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "record_testing.h"
@@ -105,6 +106,49 @@ TEST_P(Counters, are_judged) {
 }
 INSTANTIATE_TEST_SUITE_P(Importer, Counters, ::testing::ValuesIn(kCounterCases),
                          [](const auto& each) { return std::string(each.param.name); });
+
+TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "replay=2");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    spool.begin_step(step, Phase::kReplay, 1);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step();
+    for (std::uint32_t i = 0; i < 3; i += 2) spool.counter_value(step, i, 1, 100.0 + i);  // not the second
+    for (const double value : {7e6, std::numeric_limits<double>::quiet_NaN()}) {
+      spool::GraphCounterValueRecord graph{};
+      graph.config_id = 1;
+      graph.step_index = step;
+      graph.kernel = spool::kWholeGraph;
+      graph.correlation_id = value > 0 ? 77 : 78;
+      graph.metric_id = 1;
+      graph.value = value;
+      spool.put(graph);
+    }
+    spool.counter_step(step, step == 0 ? CounterStatus::kOk : CounterStatus::kMismatch, "differs");
+  }
+  for (const auto reason : {spool::ExclusionReason::kName, spool::ExclusionReason::kTimeOut}) {
+    spool::ReplayExclusionRecord exclusion{};
+    exclusion.kernel_id = reason == spool::ExclusionReason::kName ? 2 : 1;
+    exclusion.reason = reason;
+    spool.put(exclusion);
+  }
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  const auto graphs = capture.graph_metrics();
+  ASSERT_EQ(graphs.size(), 1u) << "neither what CUPTI could not evaluate nor a discarded step";
+  EXPECT_EQ(graphs[0].correlation_id, 77);
+  EXPECT_EQ(graphs[0].tier, "T2");
+  EXPECT_EQ(graphs[0].value, 7e6);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "2");
+  std::vector<std::string> reasons;
+  for (const auto& e : capture.replay_exclusions()) reasons.push_back(e.reason);
+  std::sort(reasons.begin(), reasons.end());
+  EXPECT_EQ(reasons, (std::vector<std::string>{"name", "time-out"}));
+}
 
 TEST_F(Importer, values_of_cold_and_instrumented_steps_are_the_third_tiers) {
   FakeSpool spool(directory_.path());

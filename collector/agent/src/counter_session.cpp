@@ -155,6 +155,12 @@ void CounterSession::give_back(std::vector<std::uint8_t>&& image) {
   if (keep_spares_ && spare_.size() < kSpares) spare_.push_back(std::move(image));
 }
 
+void CounterSession::drop_spares() noexcept {
+  std::lock_guard<std::mutex> guard(spare_mutex_);
+  keep_spares_ = false;
+  spare_.clear();
+}
+
 CUptiResult CounterSession::disable() noexcept {
   if (session_ == nullptr) return CUPTI_SUCCESS;
   Failure ignored;
@@ -165,9 +171,6 @@ CUptiResult CounterSession::disable() noexcept {
   session_ = nullptr;
   has_open_ = false;
   done_.clear();
-  std::lock_guard<std::mutex> guard(spare_mutex_);
-  keep_spares_ = false;
-  spare_.clear();
   return r;
 }
 

@@ -66,6 +66,8 @@ class CounterSession {
   void give_back(std::vector<std::uint8_t>&& image);
   /// Also after a failure; what was open is dropped. Returns CUPTI's answer.
   CUptiResult disable() noexcept;
+  /// No session follows soon: frees the images kept for reuse.
+  void drop_spares() noexcept;
 
  private:
   bool open(Failure* failure);

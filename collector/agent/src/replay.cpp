@@ -51,8 +51,8 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       session_(api),
       eviction_(driver) {}
 
-// A session counts either kernels or graph launches: steps with both take turns, the graphs first. A step with
-// very many graph launches counts them alone, since counting kernels between them pauses at each.
+// A session counts either kernels or graph launches: steps with both take turns, the graphs first. A step
+// with very many graph launches counts them alone, since counting kernels between them pauses at each.
 bool Replay::takes_turns() const noexcept {
   const LaunchSequence* reference = steps_.reference();
   return reference != nullptr && reference->graph_launches() > 0 && reference->count() > 0 &&
@@ -491,6 +491,7 @@ void Replay::close_session() noexcept {
 
 void Replay::close() noexcept {
   close_session();
+  session_.drop_spares();
   intervals_.close(api_.now_ns());
   eviction_.release();
   context_ = nullptr;
@@ -534,8 +535,8 @@ std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept
   record.reason = writer_.intern_reserved("a kernel did not end when run alone");
   writer_.put_reserved(record);
   return "step " + std::to_string(record.step_index) + " hangs: " + kernel +
-         " was run alone to be measured and " + "did not end in " + std::to_string(limit_ns / 1'000'000'000) +
-         " s: it waits for another kernel, and " +
+         " was run alone to be measured and did not end in " + std::to_string(limit_ns / 1'000'000'000) +
+         "." + std::to_string(limit_ns / 100'000'000 % 10) + " s: it waits for another kernel, and " +
          "nothing can free it; the program is ended. Record it with --replay-exclude " + kernel +
          " to leave it out";
 } catch (...) {

@@ -283,7 +283,8 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
       thread->launch_verdict = static_cast<std::uint8_t>(replay_->launch_enter(call_of(*thread, id, data)));
       thread->inside = false;
     }
-    timeline_->seen().mark(data.correlationId, thread->launch_kernel_id);
+    timeline_->seen().mark(data.correlationId,
+                           is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
     thread->graph_node_created = false;
     thread->launch_enter_ns = api_->now_ns();
   } else if (thread->launch_noted) {

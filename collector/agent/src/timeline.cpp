@@ -221,7 +221,7 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
   const bool zero = k.start == 0 || k.end == 0;
   const std::uint32_t kernel_id = kernels_.id_of(k.name != nullptr ? k.name : "");
   // CUPTI's helper kernels carry the correlation id of the launch they accompany, but another name.
-  if (!seen_.seen(k.correlationId, kernel_id) && intervals_.contains(start_ns)) {
+  if (k.graphNodeId == 0 && !seen_.seen(k.correlationId, kernel_id) && intervals_.contains(start_ns)) {
     totals_.add(&Count::own_kernel_records);
     return;
   }

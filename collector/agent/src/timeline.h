@@ -27,7 +27,8 @@ class SeenLaunches {
   ~SeenLaunches() { delete[] slots_; }
   SeenLaunches(const SeenLaunches&) = delete;
   SeenLaunches& operator=(const SeenLaunches&) = delete;
-  /// kernel_id 0: not known.
+  static constexpr std::uint32_t kGraphLaunch = 0xffffffff;
+  /// kernel_id 0: not known; kGraphLaunch: none of its own.
   void mark(std::uint32_t correlation_id, std::uint32_t kernel_id) noexcept {
     slots_[correlation_id % kSlots].store(std::uint64_t{correlation_id} << 32 | kernel_id,
                                           std::memory_order_relaxed);

@@ -84,6 +84,22 @@ const char* component_name(Component component) {
   return nullptr;
 }
 
+const char* exclusion_reason(ExclusionReason reason) {
+  switch (reason) {
+    case ExclusionReason::kName:
+      return "name";
+    case ExclusionReason::kUser:
+      return "user";
+    case ExclusionReason::kConcurrent:
+      return "concurrent";
+    case ExclusionReason::kTimeOut:
+      return "time-out";
+    case ExclusionReason::kCooperative:
+      return "cooperative";
+  }
+  return "unknown";
+}
+
 // One import of one process; the members are its caches from spool ids to capture ids.
 class Rows {
  public:
@@ -506,6 +522,20 @@ class Rows {
     if (in_steps && clock.sm_hz > 0) in_.devices.add_clock(device, clock.sm_hz);
   }
 
+  void write_graph_value(const GraphCounterValueRecord& value, store::Id metric) {
+    const auto step = spool_.steps.find(value.step_index);
+    if (step == spool_.steps.end() || !step->second.counters_usable() || value.kernel != kWholeGraph ||
+        !std::isfinite(value.value))
+      return;
+    writer_.add(store::GraphMetric{.step_id = step->second.id,
+                                   .correlation_id = value.correlation_id,
+                                   .metric_id = metric,
+                                   .tier = step->second.counter_tier(),
+                                   .value = value.value});
+    ++summary_.counter_values;
+    row_written();
+  }
+
   void write_counters() {
     std::unordered_map<std::uint32_t, store::Id> metric_ids;
     std::uint32_t dram_peak_metric = 0;
@@ -519,6 +549,17 @@ class Rows {
       if (name == "dram__bytes.sum.peak_sustained_elapsed.per_second") dram_peak_metric = id;
     }
     visit_records(reader_, in_.progress_counters, [&](const RecordView& view) {
+      if (const auto* whole = view.as<GraphCounterValueRecord>()) {
+        const auto metric = metric_ids.find(whole->metric_id);
+        metric == metric_ids.end() ? (void)++undefined : write_graph_value(*whole, metric->second);
+        return;
+      }
+      if (const auto* exclusion = view.as<ReplayExclusionRecord>()) {
+        writer_.add(store::ReplayExclusion{.process_id = process_id_,
+                                           .kernel_id = kernel_id(exclusion->kernel_id),
+                                           .reason = exclusion_reason(exclusion->reason)});
+        return;
+      }
       const auto* value = view.as<CounterValueRecord>();
       if (value == nullptr) return;
       const auto step = spool_.steps.find(value->step_index);
