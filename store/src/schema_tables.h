@@ -292,7 +292,7 @@ CREATE TABLE pm_window (           -- T1: a stretch of time with periodic sample
   end_ns            INTEGER,       -- last sample's end
   sample_count      INTEGER NOT NULL,
   buffer_bytes      INTEGER NOT NULL,  -- hardware buffer
-  overflow          INTEGER NOT NULL,  -- 1: the buffer was full before the window ended
+  overflow          INTEGER NOT NULL,  -- 1: samples end before the window does: the buffer was full or the program ended; reason says which
   clock_shift_ns    INTEGER,       -- added to the samples' times to fit the kernels'; already applied in pm_sample
   shift_correlation REAL,          -- of kernels running with SMs active, at that shift; 0..1
   status            TEXT NOT NULL CHECK (status IN ('ok','overflow','failed')),

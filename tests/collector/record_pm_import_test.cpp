@@ -177,9 +177,9 @@ TEST_F(Sampled, an_overflow_keeps_what_came_before_it) {
             "overflow1the hardware buffer was full after 180 samples");
   EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step WHERE step_index >= 2"),
             "ok,ok,interrupted,failed");
-  EXPECT_NE(
-      scalar(capture, "SELECT reason FROM step WHERE step_index = 4").find("the sampling buffer was full"),
-      std::string::npos);
+  EXPECT_NE(scalar(capture, "SELECT reason FROM step WHERE step_index = 4")
+                .find("the hardware buffer was full after 180"),
+            std::string::npos);
   EXPECT_EQ(t1(capture).find("partial: 2 of 4 sample steps are whole"), 0u) << t1(capture);
   EXPECT_TRUE(warned("tier T1 partial"));
   const double covered =
@@ -189,14 +189,22 @@ TEST_F(Sampled, an_overflow_keeps_what_came_before_it) {
 }
 
 TEST_F(Sampled, a_recording_that_ended_while_decoding_keeps_what_was_decoded) {
-  FakeSpool spool(directory_.path());
-  fill(spool, 0.3, PmStatus::kOk, {}, false);
-  const store::Capture capture = import();
-  EXPECT_EQ(scalar(capture, "SELECT status FROM pm_window"), "failed");
-  EXPECT_NE(scalar(capture, "SELECT reason FROM pm_window").find("ended before the window was decoded"),
-            std::string::npos);
-  EXPECT_GT(number(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"), 0);
-  EXPECT_EQ(t1(capture).find("partial"), 0u) << t1(capture);
+  for (const bool said_in_advance : {true, false}) {
+    TemporaryDirectory spools;
+    FakeSpool spool(spools.path());
+    fill(spool, 0.3, PmStatus::kFailed, "the program ended while its samples were being read",
+         said_in_advance);
+    Result<ImportSummary> imported =
+        import_spools(spools.path(), directory_ / (said_in_advance ? "a.ridge" : "b.ridge"));
+    ASSERT_TRUE(imported.ok());
+    const store::Capture capture = open_capture(imported.value().capture_path);
+    EXPECT_EQ(scalar(capture, "SELECT status || overflow FROM pm_window"), "overflow1");
+    EXPECT_NE(scalar(capture, "SELECT reason FROM pm_window").find("ended"), std::string::npos);
+    EXPECT_GT(number(capture, "SELECT count(*) FROM launch_metric WHERE tier = 'T1'"), 0);
+    EXPECT_EQ(t1(capture).find("partial"), 0u) << t1(capture);
+    EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step WHERE step_index >= 2"),
+              "ok,interrupted,failed,failed");
+  }
 }
 
 TEST_F(Sampled, a_window_without_samples_says_why) {

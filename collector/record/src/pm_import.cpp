@@ -210,15 +210,19 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     row.last_step_index = window.record->last_step;
     row.interval_ns = window.record->interval_ns;
     row.buffer_bytes = static_cast<std::int64_t>(window.record->hardware_buffer_bytes);
-    row.overflow = window.record->status == spool::PmStatus::kOverflow;
-    row.status = window.record->status == spool::PmStatus::kFailed ? "failed"
-                 : row.overflow                                    ? "overflow"
-                                                                   : "ok";
-    if (row.status != "ok")
-      row.reason = one_line(reader_.string_or(window.record->reason, "no reason given"));
+    row.reason = one_line(reader_.string_or(window.record->reason, "no reason given"));
+  } else {
+    row.reason = "the recording ended before its samples were read to the end";
+  }
+  // The agent says "failed" in advance, in case that the program is killed: what came until then counts.
+  if (window.record && window.record->status == spool::PmStatus::kOk) {
+    row.status = "ok";
+    row.reason.reset();
+  } else if (window.samples > 0) {
+    row.status = "overflow";
+    row.overflow = true;
   } else {
     row.status = "failed";
-    row.reason = "the recording ended before the window was decoded to its end";
   }
   row.device_id = target.device_id(device);
 

@@ -105,9 +105,9 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
     if (window.record && (step.index < window.record->first_step || step.index > window.record->last_step)) {
       continue;
     }
-    if (window.record && window.record->status == spool::PmStatus::kFailed) {
+    const bool whole = window.record && window.record->status == spool::PmStatus::kOk;
+    if (window.record && !whole) {
       reason = one_line(reader.string_or(window.record->reason, "no reason given"));
-      continue;
     }
     if (window.samples == 0 || !step.gpu_start_ns || step.kernel_end_ns == 0) continue;
     // What the clocks of kernels and samples may differ by, and a few intervals at each end.
@@ -117,19 +117,18 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
         window.first_start_ns <= *step.gpu_start_ns + slack) {
       return;
     }
+    if (whole) reason = "those of its window end before it or begin after it";
     if (window.first_start_ns < step.kernel_end_ns && window.last_end_ns > *step.gpu_start_ns) {
       row.status = "interrupted";
-      const bool overflow = window.record && window.record->status == spool::PmStatus::kOverflow;
       row.reason = fmt::format(
           "samples cover {:.0f} % of this step{}",
           100.0 *
               static_cast<double>(std::min(window.last_end_ns, step.kernel_end_ns) -
                                   std::max(window.first_start_ns, *step.gpu_start_ns)) /
               static_cast<double>(std::max<std::int64_t>(step.kernel_end_ns - *step.gpu_start_ns, 1)),
-          overflow ? ": the sampling buffer was full" : "");
+          whole ? "" : ": " + reason);
       return;
     }
-    reason = window.record ? "those of its window end before it or begin after it" : reason;
   }
   row.status = "failed";
   row.reason = "no samples: " + reason;
