@@ -39,6 +39,19 @@ TEST(Steps, DurationRunsToTheNextStepOfTheSamePhase) {
   }
 }
 
+TEST(Steps, WhatMarksThemIsSaid) {
+  FabricatedModel f =
+      steps_at({{"timeline", 1000}, {"timeline", 1100}, {"timeline", 1200}, {"timeline", 1300}});
+  EXPECT_FALSE(has(analyze_steps(f.done()).value().findings, "steps.period"));
+  for (auto& each : f.model.steps) each.step.source = "period";
+  EXPECT_TRUE(has(analyze_steps(f.model).value().findings, "steps.period"));
+  FabricatedModel one = steps_at({{"timeline", 1000}});
+  one.model.steps[0].step.source = "window";
+  const auto analysis = analyze_steps(one.done());
+  EXPECT_TRUE(has(analysis.value().findings, "steps.window"));
+  EXPECT_FALSE(has(analysis.value().findings, "steps.few")) << "there cannot be more";
+}
+
 TEST(Steps, CopiesAndSetsBeforeTheFirstKernelBeginTheStep) {
   FabricatedModel f;
   f.step("timeline");
