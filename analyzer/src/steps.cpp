@@ -338,20 +338,13 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
     analysis.findings.push_back({Severity::warning, "steps.window",
                                  "no steps were found: the recording window is taken as one; mark steps with "
                                  "an NVTX range (record --step-range NAME)"});
-  } else
-    const std::string source = pool.empty() ? "" : model.steps[pool.front()->index].step.source;
-  if (source == "window") {
-    analysis.findings.push_back(
-        {Severity::warning, "steps.window",
-         "the program marks no steps and no period of its launches was found: a whole "
-         "recording window counts as one step; mark steps with an NVTX range (record "
-         "--step-range NAME)"});
-  } else if (source == "period") {
+  } else if (!analysis.representative.whole_recording &&
+             model.steps[analysis.representative.summary.index].step.source == "period") {
     analysis.findings.push_back(
         {Severity::info, "steps.period",
          "the program marks no steps: they are taken from the period of its launches"});
   }
-  if (!pool.empty() && pool.size() < 3 && source != "window") {
+  if (!pool.empty() && pool.size() < 3 && !window) {
     analysis.findings.push_back({Severity::info, "steps.few",
                                  "the median is of " +
                                      count(static_cast<std::int64_t>(pool.size()), "step", "steps") +
