@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "range_import.h"
 #include "text.h"
 #include "tier_verdict.h"
 
@@ -15,10 +16,7 @@ using namespace spool;  // NOLINT: record names all over this file
 
 namespace {
 
-// NVTX payload schema of a program's declared work: two little-endian int64, algorithmic bytes and FLOPs.
-constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr std::int64_t kRowsBetweenCheckpoints = 200'000;
-constexpr int kMaxPathDepth = 256;
 
 template <typename T>
 std::optional<T> present(T value, T absent) {
@@ -108,6 +106,7 @@ class Rows {
         writer_(import.writer),
         reader_(import.reader),
         spool_(import.spool),
+        ranges_(import.writer, import.reader, import.spool, [this] { row_written(); }),
         samples_(import.reader, import.spool),
         summary_(summary) {}
 
@@ -168,6 +167,7 @@ class Rows {
     }
     if (spool_.end) row.end_ns = spool_.end->time_ns;
     process_id_ = writer_.add(row);
+    ranges_.set_process(process_id_);
     pid_ = row.pid;
   }
 
@@ -289,29 +289,6 @@ class Rows {
     return found->second;
   }
 
-  // The text of an NVTX path is made when it is first used; only ids are kept.
-  std::optional<store::Id> path_id(std::uint32_t id) {
-    if (id == 0) return std::nullopt;
-    if (auto known = path_ids_.find(id); known != path_ids_.end()) return known->second;
-    std::string text;
-    std::uint32_t at = id;
-    for (int depth = 0; at != 0 && depth < kMaxPathDepth; ++depth) {
-      const auto node = spool_.paths.find(at);
-      if (node == spool_.paths.end()) break;
-      const std::string name = one_line(reader_.string_or(node->second.name, "?"));
-      text = text.empty() ? name : name + " / " + text;
-      at = node->second.parent_id;
-    }
-    const auto row = text.empty() ? std::nullopt : std::optional(writer_.string_id(text));
-    path_ids_[id] = row;
-    return row;
-  }
-
-  std::optional<store::Id> step_id(std::uint32_t index) const {
-    const auto step = spool_.steps.find(index);
-    return step == spool_.steps.end() ? std::nullopt : std::optional(step->second.id);
-  }
-
   void write_launch(const KernelRecord& kernel, const LaunchRecord* call) {
     store::Launch row;
     row.process_id = process_id_;
@@ -342,7 +319,7 @@ class Rows {
       row.host_start_ns = call->enter_ns;
       row.host_end_ns = call->exit_ns;
       row.thread_id = call->thread_id;
-      row.nvtx_path_id = path_id(call->nvtx_path_id);
+      row.nvtx_path_id = ranges_.path_id(call->nvtx_path_id);
       if (auto found = spool_.steps.find(call->step_index); found != spool_.steps.end()) {
         step = &found->second;
         row.step_id = step->id;
@@ -395,72 +372,10 @@ class Rows {
     }
     if (node) {
       if (auto graph = spool_.graphs.find(record.correlation_id); graph != spool_.graphs.end()) {
-        row.nvtx_path_id = path_id(graph->second.call.nvtx_path_id);
+        row.nvtx_path_id = ranges_.path_id(graph->second.call.nvtx_path_id);
       }
     }
     return row;
-  }
-
-  // A range is written when it ends, so children come before their parent: they wait for its row.
-  void take_range(const NvtxRangeRecord& range) {
-    if (range.kind == NvtxKind::kMark) return;
-    if (range.parent_range_id != 0 && !range_ids_.contains(range.parent_range_id)) {
-      waiting_ranges_[range.parent_range_id].push_back(range);
-      return;
-    }
-    write_range(range);
-  }
-
-  void write_range(const NvtxRangeRecord& outer) {
-    std::vector<NvtxRangeRecord> ready{outer};
-    while (!ready.empty()) {
-      const NvtxRangeRecord range = ready.back();
-      ready.pop_back();
-      if (range_ids_.contains(range.range_id)) continue;
-      store::NvtxRange row;
-      row.process_id = process_id_;
-      row.thread_id = range.thread_id;
-      if (auto parent = range_ids_.find(range.parent_range_id); parent != range_ids_.end()) {
-        row.parent_id = parent->second;
-      }
-      row.depth = static_cast<int>(range.depth);
-      const auto path = path_id(range.path_id);
-      const auto node = spool_.paths.find(range.path_id);
-      if (path && node != spool_.paths.end()) {
-        row.path_id = *path;
-        row.name_id = writer_.string_id(one_line(reader_.string_or(node->second.name, "?")));
-        if (const auto domain = reader_.string(node->second.domain)) {
-          row.domain_id = writer_.string_id(one_line(*domain));
-        }
-      } else {
-        row.path_id = row.name_id = writer_.string_id("?");
-      }
-      row.step_id = step_id(range.step_index);
-      row.start_ns = range.start_ns;
-      if ((range.header.flags & kRangeUnclosed) == 0) row.end_ns = range.end_ns;
-      range_ids_[range.range_id] = writer_.add(row);
-      row_written();
-      if (auto children = waiting_ranges_.find(range.range_id); children != waiting_ranges_.end()) {
-        ready.insert(ready.end(), children->second.begin(), children->second.end());
-        waiting_ranges_.erase(children);
-      }
-    }
-  }
-
-  void finish_ranges() {
-    // Their parents never ended: a killed process. The path still names them.
-    auto orphans = std::move(waiting_ranges_);
-    waiting_ranges_.clear();
-    for (const auto& [parent, ranges] : orphans) {
-      for (const NvtxRangeRecord& range : ranges) write_range(range);
-    }
-  }
-
-  void take_payload(const NvtxPayloadRecord& payload, std::string_view bytes) {
-    std::int64_t work[2];
-    if (payload.schema_id != kOpCostSchemaId || bytes.size() < sizeof work) return;
-    std::memcpy(work, bytes.data(), sizeof work);
-    declared_.push_back({payload.range_id, work[0], work[1]});
   }
 
   void write_activity() {
@@ -485,24 +400,15 @@ class Rows {
         samples_.add_copy(set->device_id, set->start_ns, set->end_ns, UINT32_MAX, set->bytes);
         row_written();
       } else if (const auto* range = view.as<NvtxRangeRecord>()) {
-        take_range(*range);
+        ranges_.add(*range);
       } else if (const auto* payload = view.as<NvtxPayloadRecord>()) {
-        take_payload(*payload, view.trailing_bytes());
+        ranges_.add(*payload, view.trailing_bytes());
       } else if (const auto* clock = view.as<ClockSampleRecord>()) {
         write_clock(*clock);
       }
     });
     join.finish(emit);
-    finish_ranges();
-    for (const Declared& work : declared_) {
-      const auto range = range_ids_.find(work.range_id);
-      if (range == range_ids_.end()) continue;
-      writer_.add(store::Annotation{.nvtx_range_id = range->second,
-                                    .name = "op_cost",
-                                    .bytes = static_cast<double>(work.bytes),
-                                    .flops = static_cast<double>(work.flops)});
-      row_written();
-    }
+    ranges_.finish();
   }
 
   void write_clock(const ClockSampleRecord& clock) {
@@ -649,11 +555,6 @@ class Rows {
     }
   }
 
-  struct Declared {
-    std::uint64_t range_id;
-    std::int64_t bytes;
-    std::int64_t flops;
-  };
   struct NodeKeyHash {
     std::size_t operator()(const std::pair<std::uint32_t, std::uint64_t>& key) const {
       return std::hash<std::uint64_t>{}(key.second * 0x9e3779b97f4a7c15ull + key.first);
@@ -664,6 +565,7 @@ class Rows {
   store::CaptureWriter& writer_;
   const Reader& reader_;
   ScannedSpool& spool_;
+  RangeImport ranges_;
   PmImport samples_;
   ImportSummary& summary_;
   RecordingPlan plan_;
@@ -674,11 +576,7 @@ class Rows {
   std::unordered_map<std::uint32_t, store::Id> device_ids_;
   std::unordered_map<std::uint32_t, store::Id> config_ids_;
   std::unordered_map<std::uint32_t, store::Id> kernel_ids_;
-  std::unordered_map<std::uint32_t, std::optional<store::Id>> path_ids_;
-  std::unordered_map<std::uint64_t, store::Id> range_ids_;
-  std::unordered_map<std::uint64_t, std::vector<NvtxRangeRecord>> waiting_ranges_;  // by parent
   std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t, NodeKeyHash> repeated_nodes_;
-  std::vector<Declared> declared_;
 };
 
 }  // namespace
