@@ -154,8 +154,8 @@ std::vector<MetricValue> Model::metrics_of(store::Id launch_id) const {
     const store::LaunchMetric& row = launch_metrics[i];
     const auto metric = metrics.find(row.metric_id);
     if (metric == metrics.end()) continue;
-    values.push_back(
-        {metric->second.name, metric->second.unit, row.tier, row.value, row.error, row.sample_count});
+    values.push_back({metric->second.name, metric->second.unit, row.tier, row.value, row.error,
+                      row.sample_count, row.concurrent});
   }
   return values;
 }

@@ -159,12 +159,13 @@ class Assessor {
       if (!recorded) return;
       TierReach row;
       row.tier = tier;
-      double time = 0, dram = 0, compute = 0, with_error = 0, errors = 0;
+      double time = 0, dram = 0, compute = 0, concurrent = 0, with_error = 0, errors = 0;
       for (const LaunchUtilisation& launch : utilisation_.launches) {
         const auto t = static_cast<double>(launch.duration_ns);
         const TierUtilisation& said = launch.*part;
         time += t;
         if (said.compute_utilisation) compute += t;
+        if (said.concurrent) concurrent += t;
         if (!said.dram_utilisation) continue;
         ++row.launches;
         if (said.dram_utilisation->error) {
@@ -178,6 +179,12 @@ class Assessor {
       if (time > 0) {
         row.dram_coverage = dram / time;
         row.compute_coverage = compute / time;
+        row.concurrent_share = concurrent / time;
+      }
+      if (row.concurrent_share > 0) {
+        find(Severity::info, "t1.concurrent",
+             percent(row.concurrent_share) +
+                 " of the kernel time ran beside other kernels: its T1 values are of all that ran then");
       }
       if (with_error > 0) row.dram_mean_error = errors / with_error;
       quality_.reach.push_back(std::move(row));
@@ -203,7 +210,7 @@ class Assessor {
     for (const LaunchUtilisation& launch : utilisation_.launches) {
       const auto& t1 = launch.t1.dram_utilisation;
       const auto& t2 = launch.t2.dram_utilisation;
-      if (!t1 || !t2 || launch.duration_ns <= 0) continue;
+      if (!t1 || !t2 || launch.t1.concurrent || launch.duration_ns <= 0) continue;
       Sum& sum = kernels[launch.kernel_id];
       const auto t = static_cast<double>(launch.duration_ns);
       ++sum.calls;
@@ -399,7 +406,10 @@ class Assessor {
       report_clocks(device, summary);
       quality_.clocks.push_back(std::move(summary));
     }
-    if (quality_.clocks.empty()) {
+    const bool clock_known =
+        std::any_of(utilisation_.launches.begin(), utilisation_.launches.end(),
+                    [](const LaunchUtilisation& l) { return l.t1.clock_hz.has_value(); });
+    if (quality_.clocks.empty() && !clock_known) {
       find(Severity::info, "clock.unknown",
            "clocks and power were not recorded: compute utilisation takes replay and timeline to have run at "
            "one clock");

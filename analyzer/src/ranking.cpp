@@ -172,8 +172,9 @@ class TierSums {
     weigh(l1_hits_, item.l1_hit_ratio);
     weigh(occupancy_, item.occupancy_ratio);
     if (item.t1.dram_utilisation) row.t1_time_ns += item.duration_ns;
+    if (item.t1.dram_utilisation && item.t1.concurrent) row.t1_concurrent_time_ns += item.duration_ns;
     if (item.t2.dram_utilisation) row.t2_time_ns += item.duration_ns;
-    if (item.t1.dram_utilisation && item.t2.dram_utilisation)
+    if (item.t1.dram_utilisation && item.t2.dram_utilisation && !item.t1.concurrent)
       difference_.add(tier_difference(*item.t1.dram_utilisation, *item.t2.dram_utilisation), time);
     add_up(row.l2_bytes, item.l2_bytes);
     add_up(row.l1_bytes, item.l1_bytes);

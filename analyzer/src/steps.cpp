@@ -193,6 +193,8 @@ void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions
   const double limit =
       std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);
   for (const StepSummary* step : pool) {
+    // The first of a phase finds the GPU idle, so that the host's lead and its next copies shift its borders.
+    if (!step->settled) continue;
     const double distance = static_cast<double>(step->gpu_duration_ns) - spread.median_ns;
     if (std::fabs(distance) <= limit) continue;
     findings.push_back({Severity::warning, "steps.outlier",
@@ -237,6 +239,8 @@ std::vector<StepSummary> summarise_steps(const Model& model) {
   for (StepIndex i = 0; i < model.steps.size(); ++i) steps.push_back(summarise(model, i));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     StepSummary& step = steps[i];
+    step.settled = i > 0 && steps[i - 1].process_id == step.process_id &&
+                   steps[i - 1].step_index + 1 == step.step_index && steps[i - 1].phase == step.phase;
     if (step.gpu_start_ns == 0) continue;
     const StepSummary* next = i + 1 < steps.size() ? &steps[i + 1] : nullptr;
     step.closed = next != nullptr && next->process_id == step.process_id &&

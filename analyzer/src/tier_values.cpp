@@ -18,6 +18,10 @@ const MetricValue* TierRow::find(std::string_view name) const {
   return found == values.end() ? nullptr : &found->second;
 }
 
+bool TierRow::concurrent() const {
+  return std::any_of(values.begin(), values.end(), [](const auto& entry) { return entry.second.concurrent; });
+}
+
 std::optional<double> TierRow::duration_ns() const {
   std::optional<double> duration = value(metric_name::kDuration);
   if (!duration && has_time(*launch)) duration = static_cast<double>(analyzer::duration_ns(*launch));

@@ -20,6 +20,7 @@ inline constexpr std::string_view kDramRead = "dram__bytes_read.sum";
 inline constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
 inline constexpr std::string_view kDramBoth = "dram__bytes.sum";
 inline constexpr std::string_view kCycles = "gpc__cycles_elapsed.max";
+inline constexpr std::string_view kClockSampled = "gpc__cycles_elapsed.avg.per_second";
 inline constexpr std::string_view kL2Bytes = "lts__t_bytes.sum";
 inline constexpr std::string_view kL2Hits = "lts__t_sectors_lookup_hit.sum";
 inline constexpr std::string_view kL2Misses = "lts__t_sectors_lookup_miss.sum";
@@ -40,6 +41,7 @@ struct TierRow {
 
   [[nodiscard]] std::optional<double> value(std::string_view name) const;
   [[nodiscard]] const MetricValue* find(std::string_view name) const;
+  [[nodiscard]] bool concurrent() const;  // a value is of several kernels
   // ns: the counter's, else the launch's own; empty without either.
   [[nodiscard]] std::optional<double> duration_ns() const;
   // Read + written, as far as counted; empty if neither pair nor sum is there.

@@ -284,14 +284,18 @@ class Analyzer {
   void fill_compute_by_pipes(const store::Launch& launch, const ReplayValues& values,
                              LaunchUtilisation& out) {
     double clock_ratio = 1.0;
-    out.timeline_clock_hz = timeline_clock(launch.device_id);
+    out.timeline_clock_hz = out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
     if (out.timeline_clock_hz && out.replay_clock_hz) {
       // The cycle counter of a very short launch includes the time around it; no clock is above the device's.
       double replay_hz = *out.replay_clock_hz;
       if (const store::Device* device = model_.device(launch.device_id);
           device != nullptr && device->max_sm_clock_hz)
         replay_hz = std::min(replay_hz, static_cast<double>(*device->max_sm_clock_hz));
-      clock_ratio = replay_hz / *out.timeline_clock_hz;
+      // The cycles of the sampled steps hold whether the clock or the memory sets the pace; a clock alone
+      // only if the sampled steps took the timeline's time.
+      clock_ratio = out.in_situ_cycles && out.duration_ns > 0
+                        ? replay_hz * static_cast<double>(out.duration_ns) * 1e-9 / *out.in_situ_cycles
+                        : replay_hz / *out.timeline_clock_hz;
     }
     std::set<std::string_view> done;
     for (const PipeMetric& pipe : known_pipe_metrics()) {
@@ -342,9 +346,17 @@ class Analyzer {
     }
   }
 
+  bool plausible_clock(const store::Launch& launch, double clock_hz) const {
+    const store::Device* device = model_.device(launch.device_id);
+    const double most = device != nullptr && device->max_sm_clock_hz
+                            ? 1.1 * static_cast<double>(*device->max_sm_clock_hz)
+                            : 5e9;
+    return clock_hz > 0.05 * most && clock_hz <= most;
+  }
+
   // Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes.
   void fill_sampled(const store::Launch& launch, const TierRows& rows, TierUtilisation& out) {
-    std::vector<double> durations;
+    std::vector<double> durations, clocks;
     std::vector<Estimate> dram, l2, hits;
     std::map<std::string_view, std::vector<Estimate>> pipes;
     const auto rate = [](const MetricValue& value, double over) {
@@ -352,8 +364,12 @@ class Analyzer {
                       value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
                       value.sample_count.value_or(0)};
     };
+    // A step in which it ran alone says more than one in which it did not.
+    out.concurrent =
+        std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
     for (const TierRow& row : rows.rows) {
       if (!has_time(*row.launch) || duration_ns(*row.launch) <= 0) continue;
+      if (row.concurrent() && !out.concurrent) continue;
       const auto own = static_cast<double>(duration_ns(*row.launch));
       durations.push_back(own);
       using namespace metric_name;
@@ -368,6 +384,8 @@ class Analyzer {
         dram.push_back(both);
       }
       if (const MetricValue* bytes = row.find(kL2Bytes)) l2.push_back(rate(*bytes, own));
+      if (const auto clock = row.value(kClockSampled); clock && plausible_clock(launch, *clock))
+        clocks.push_back(*clock);
       if (const MetricValue* ratio = row.find(kL2HitRateSampled)) hits.push_back(rate(*ratio, 100.0));
       for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
         if (const MetricValue* value = row.find(pipe.metric))
@@ -379,6 +397,7 @@ class Analyzer {
       return;
     }
     out.duration = measured_mean(durations, kT1);
+    if (!clocks.empty()) out.clock_hz = mean(clocks);
     const auto scaled = [](std::optional<Measured> value, double by) {
       if (!value) return value;
       value->value *= by;
@@ -520,6 +539,14 @@ class Analyzer {
       out.missing = MissingReason::zero_timestamp;
       out.reason = "the driver gave no timestamps for it";
     }
+    const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
+    if (sampled.rows.empty()) {
+      explain_no_samples(sampled, out.t1);
+    } else {
+      fill_sampled(launch, sampled, out.t1);
+    }
+    if (out.t1.clock_hz && !out.t1.concurrent)
+      out.in_situ_cycles = *out.t1.clock_hz * out.t1.duration->value * 1e-9;
     const ReplayValues values(rows_of(replay_, launch));
     if (!values.replayed) {
       explain_no_values(launch, values, out.t2);
@@ -540,12 +567,6 @@ class Analyzer {
         set_missing(out.t2, MissingReason::zero_timestamp,
                     "its timestamps are equal: no duration to divide by");
       }
-    }
-    const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
-    if (sampled.rows.empty()) {
-      explain_no_samples(sampled, out.t1);
-    } else {
-      fill_sampled(launch, sampled, out.t1);
     }
     fill_cold(launch, rows_of(cold_, launch, &cold_steps_), out.cold);
     choose(out);

@@ -207,6 +207,7 @@ Json quality_json(const analyzer::Quality& q) {
                      {"dram_coverage_ratio", r.dram_coverage},
                      {"compute_coverage_ratio", r.compute_coverage},
                      {"dram_mean_error_ratio", optional_json(r.dram_mean_error)},
+                     {"concurrent_ratio", r.concurrent_share},
                      {"launches", r.launches}});
   }
   Json comparisons = Json::array();

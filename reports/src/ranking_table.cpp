@@ -99,6 +99,7 @@ void add_tier_columns(Table& table) {
            {"compute_t2_utilisation_ratio", "comp T2", "%"},
            {"t1_time_ns", "by T1", "ms"},
            {"t2_time_ns", "by T2", "ms"},
+           {"t1_concurrent_time_ns", "shared", "ms"},
            {"l2_utilisation_ratio", "L2", "%"},
            {"l2_bytes", "L2", "MB"},
            {"l2_hit_ratio", "L2 hit", "%"},
@@ -129,6 +130,7 @@ void add_tier_cells(const RankRow& row, std::vector<Cell>& cells) {
   cells.push_back(value_of(row.compute_t2));
   cells.push_back(nanoseconds(row.t1_time_ns));
   cells.push_back(nanoseconds(row.t2_time_ns));
+  cells.push_back(nanoseconds(row.t1_concurrent_time_ns));
   cells.push_back(value_of(row.l2));
   cells.push_back(bytes_or_empty(row.l2_bytes));
   cells.push_back(value_of(row.l2_hit_ratio));

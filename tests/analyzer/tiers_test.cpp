@@ -224,6 +224,41 @@ TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
   EXPECT_EQ(row.tier, "T2");
 }
 
+// 60 % of 100 µs at 1.8 GHz in replay are 108,000 tensor cycles. The sampled step took 120 µs at 1.5 GHz:
+// 180,000 cycles passed, as many as in the timeline's 100 µs at 1.8 GHz.
+TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
+  FabricatedModel f = one_launch();
+  sample(f, 120'000, 44e6, 1e6);
+  f.samples({{"gpc__cycles_elapsed.avg.per_second", {1.5e9, 1e6}}}, 18);
+  replay(f, 40e6, 60);
+  f.counters({{testing::kGpcCycles, 180e3}});
+  f.model.clock_samples.push_back({1, 1'000'000, 1'200'000'000, {}, {}, {}, {}});  // a poorer source
+  const LaunchUtilisation k = utilisation(f.done()).launches[0];
+  EXPECT_DOUBLE_EQ(*k.timeline_clock_hz, 1.5e9);
+  EXPECT_NEAR(*k.in_situ_cycles, 180e3, 1e-6);
+  EXPECT_NEAR(k.compute_utilisation->value, 0.6, 1e-12);
+  f.model.devices[0].max_sm_clock_hz = 1'300'000'000;  // 1.5 GHz cannot be: the sample is of something else
+  EXPECT_FALSE(utilisation(f.model).launches[0].in_situ_cycles.has_value());
+}
+
+TEST(Tiers, ValuesOfSeveralKernelsAtOnceAreMarkedAndComparedWithNothing) {
+  FabricatedModel f = one_launch();
+  sample(f, 100'000, 90e6, 1e6);
+  for (auto& row : f.model.launch_metrics) row.concurrent = true;
+  replay(f, 40e6, 60);
+  Quality q = quality(f.done());
+  EXPECT_TRUE(utilisation(f.model).launches[0].t1.concurrent);
+  EXPECT_TRUE(q.comparisons.empty());
+  EXPECT_NE(find(q, "t1.concurrent"), nullptr);
+  EXPECT_DOUBLE_EQ(q.reach.at(0).concurrent_share, 1.0);
+  EXPECT_EQ(ranking(f.model).rows.at(0).t1_concurrent_time_ns, 100'000);
+  // A step in which it ran alone is believed instead.
+  sample(f, 100'000, 41e6, 1e6);
+  const auto u = utilisation(f.done());
+  EXPECT_FALSE(u.launches[0].t1.concurrent);
+  EXPECT_NEAR(u.launches[0].t1.dram_utilisation->value, 0.41, 1e-12);
+}
+
 TEST(Tiers, FurtherPhasesAreNoTimeline) {
   FabricatedModel f = one_launch();
   for (const char* phase : {"sample", "cold", "stalls", "flops"}) {

@@ -38,6 +38,7 @@ struct MetricValue {
   double value = 0;
   std::optional<double> error;
   std::optional<std::int64_t> sample_count;
+  bool concurrent = false;  // T1: of several kernels that ran at the same time
 };
 
 struct Model {

@@ -54,9 +54,10 @@ struct TierReach {
   double compute_coverage = 0;  // … with a compute utilisation
   std::optional<double> dram_mean_error;  // standard error of the DRAM utilisation, weighted by time
   std::int64_t launches = 0;              // with a DRAM utilisation by it
+  double concurrent_share = 0;  // T1: share of kernel time whose values are of several kernels at once
 };
 
-// The two tiers' DRAM utilisation of one kernel, over the launches that have both.
+// The two tiers' DRAM utilisation of one kernel, over the launches that have both and ran alone.
 struct TierComparison {
   std::string kernel;
   std::int64_t calls = 0;

@@ -67,9 +67,10 @@ struct RankRow {
   std::optional<double> tensor_ops;
   std::optional<double> l2_bytes;
   std::optional<double> l1_bytes;
-  std::int64_t t1_time_ns = 0;        // T0 time of the launches with a DRAM utilisation by T1
-  std::int64_t t2_time_ns = 0;        // … by T2
-  std::int64_t measured_time_ns = 0;  // these four add up to time_ns
+  std::int64_t t1_time_ns = 0;             // T0 time of the launches with a DRAM utilisation by T1
+  std::int64_t t2_time_ns = 0;             // … by T2
+  std::int64_t t1_concurrent_time_ns = 0;  // of t1_time_ns: its values are of several kernels at once
+  std::int64_t measured_time_ns = 0;       // these four add up to time_ns
   std::int64_t launch_bound_time_ns = 0;
   std::int64_t no_roof_time_ns = 0;
   std::int64_t unmeasured_time_ns = 0;

@@ -27,6 +27,7 @@ struct StepSummary {
   // own work, and `closed` is false. 0: no GPU work with timestamps.
   std::int64_t gpu_duration_ns = 0;
   bool closed = false;
+  bool settled = false;  // the step before it is of the same phase: the GPU was not idle when it came
   std::int64_t gpu_start_ns = 0;                 // 0: none
   std::int64_t gpu_end_ns = 0;                   // end of its own work; not the end of gpu_duration_ns
   std::optional<std::int64_t> host_duration_ns;  // of the range on the host

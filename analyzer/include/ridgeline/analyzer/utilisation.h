@@ -64,8 +64,10 @@ struct TierUtilisation {
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
   std::optional<Measured> l2_bytes;
-  std::optional<Measured> l2_utilisation;       // of the L2 cache's peak as counted in replay
-  std::optional<Measured> l2_hit_ratio;         // sectors found in L2 ÷ sectors asked for
+  std::optional<Measured> l2_utilisation;  // of the L2 cache's peak as counted in replay
+  std::optional<Measured> l2_hit_ratio;    // sectors found in L2 ÷ sectors asked for
+  std::optional<double> clock_hz;          // T1: mean GPC clock during the launch
+  bool concurrent = false;  // T1: other kernels ran beside it in every sampled step; the values are of all
   MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
   std::string reason;
 };
@@ -90,10 +92,13 @@ struct LaunchUtilisation {
   std::optional<Measured> dram_bytes;  // read + written
   std::optional<Measured> dram_read_bytes;
   std::optional<Measured> dram_write_bytes;
-  std::optional<Measured> tensor_ops;           // operations of the tensor pipe, all data types
-  std::optional<Measured> replay_duration;      // ns, T2: gpu__time_duration.sum
-  std::optional<double> replay_clock_hz;        // gpc cycles ÷ replay duration
-  std::optional<double> timeline_clock_hz;      // median of the sampled SM clock during the timeline steps
+  std::optional<Measured> tensor_ops;       // operations of the tensor pipe, all data types
+  std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
+  std::optional<double> replay_clock_hz;    // gpc cycles ÷ replay duration
+  std::optional<double> timeline_clock_hz;  // T1's of the launch, else the median of the sampled SM clock
+  // T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
+  // known.
+  std::optional<double> in_situ_cycles;
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
