@@ -66,6 +66,24 @@ Model load_model(const store::Capture& capture) {
   return model;
 }
 
+std::vector<SampleTrace> load_sample_traces(const store::Capture& capture, const Model& model,
+                                            const std::vector<std::string_view>& metrics) {
+  std::vector<SampleTrace> traces;
+  std::vector<store::Id> devices;
+  for (const store::PmWindow& window : model.pm_windows) {
+    if (std::find(devices.begin(), devices.end(), window.device_id) == devices.end())
+      devices.push_back(window.device_id);
+  }
+  for (const store::Id device : devices) {
+    for (const auto& [id, metric] : model.metrics) {
+      if (std::find(metrics.begin(), metrics.end(), metric.name) == metrics.end()) continue;
+      SampleTrace trace{device, metric.name, capture.pm_samples(device, id)};
+      if (!trace.samples.empty()) traces.push_back(std::move(trace));
+    }
+  }
+  return traces;
+}
+
 void Model::index() {
   const auto by_time = [](const auto& a, const auto& b) {
     return std::tie(a.process_id, a.start_ns, a.id) < std::tie(b.process_id, b.start_ns, b.id);

@@ -143,8 +143,17 @@ std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates
   }
   Measured result = *measured_mean(values, tier);
   const auto count = static_cast<double>(values.size());
-  const auto [least, largest] = std::minmax_element(values.begin(), values.end());
-  const bool pooled = values.size() > 1 && *largest - *least <= 1e-9 * std::fabs(*largest);
+  const auto all_alike = [&](auto&& quantity) {
+    double least = quantity(estimates.front()), largest = least;
+    for (const Estimate& estimate : estimates) {
+      least = std::min(least, quantity(estimate));
+      largest = std::max(largest, quantity(estimate));
+    }
+    return largest - least <= 1e-9 * std::fabs(largest);
+  };
+  const bool pooled =
+      values.size() > 1 && (all_alike([](const Estimate& e) { return e.value; }) ||
+                            all_alike([](const Estimate& e) { return e.value * e.duration_ns; }));
   result.sample_count = pooled ? most : sum;
   if (pooled) {
     result.error.reset();  // equal because they are one, not because they agree

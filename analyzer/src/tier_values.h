@@ -97,10 +97,12 @@ struct Estimate {
   double value = 0;
   std::optional<double> error;
   std::int64_t samples = 0;
+  double duration_ns = 0;  // of the launch in that step
 };
 // Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
-// their own errors say. Estimates that are all the same to nine digits were made once, from samples pooled
-// over the steps: their error does not shrink with the number of steps.
+// their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×
+// duration), were made once, from samples pooled over the steps: their error does not shrink with the number of
+// steps.
 [[nodiscard]] std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates,
                                                         std::string_view tier);
 

@@ -359,10 +359,11 @@ class Analyzer {
     std::vector<double> durations, clocks;
     std::vector<Estimate> dram, l2, hits;
     std::map<std::string_view, std::vector<Estimate>> pipes;
-    const auto rate = [](const MetricValue& value, double over) {
+    double own = 0;
+    const auto rate = [&own](const MetricValue& value, double over) {
       return Estimate{value.value / over,
                       value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
-                      value.sample_count.value_or(0)};
+                      value.sample_count.value_or(0), own};
     };
     // A step in which it ran alone says more than one in which it did not.
     out.concurrent =
@@ -370,7 +371,7 @@ class Analyzer {
     for (const TierRow& row : rows.rows) {
       if (!has_time(*row.launch) || duration_ns(*row.launch) <= 0) continue;
       if (row.concurrent() && !out.concurrent) continue;
-      const auto own = static_cast<double>(duration_ns(*row.launch));
+      own = static_cast<double>(duration_ns(*row.launch));
       durations.push_back(own);
       using namespace metric_name;
       const MetricValue* read = row.find(kDramRead);

@@ -26,7 +26,11 @@ Verb add_report(CLI::App& program) {
                   "File to write, - for the standard output (default report.html; markdown and json: -)")
       ->type_name("FILE");
   return {app, [options] {
-            const Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
+            Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
+            if (options->format == "html" && !done.model.pm_windows.empty()) {
+              done.model.sample_traces = analyzer::load_sample_traces(
+                  open_capture(options->analysis.capture), done.model, reports::drawn_sample_metrics());
+            }
             const std::string document =
                 options->format == "html"       ? reports::html_report(done.model, done.analysis)
                 : options->format == "markdown" ? reports::markdown_report(done.model, done.analysis)

@@ -35,6 +35,13 @@ struct Share {
 // A column a step, coloured by phase, the representative one outlined.
 [[nodiscard]] std::string step_chart(const analyzer::StepAnalysis& steps);
 
+// DRAM and tensor pipe over one sampled step; needs Model::sample_traces.
+struct SampleChart {
+  std::string svg;  // empty: no samples
+  std::string note;
+};
+[[nodiscard]] SampleChart sample_chart(const analyzer::Model& model, const analyzer::Analysis& analysis);
+
 // Log-log roofline of the ranking's rows that use the tensor pipe and DRAM, numbered as in the ranking.
 struct RooflineChart {
   std::string svg;   // empty: not drawn

@@ -261,6 +261,13 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
   return out;
 }
 
+std::string sample_section(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  const SampleChart chart = sample_chart(model, analysis);
+  if (chart.svg.empty()) return "";
+  return "<section>\n<h2>One step in situ</h2>\n" + figure(chart.svg, chart.note) +
+         class_legend(analysis.ranking) + "</section>\n";
+}
+
 std::string chart_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
@@ -375,6 +382,14 @@ std::string footer(const analyzer::Analysis& analysis) {
 
 }  // namespace
 
+std::vector<std::string_view> drawn_sample_metrics() {
+  std::vector<std::string_view> metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
+  for (const analyzer::PipeMetric& pipe : analyzer::known_sampled_pipe_metrics()) {
+    if (pipe.pipe == "tensor") metrics.push_back(pipe.metric);
+  }
+  return metrics;
+}
+
 std::string html_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta "
@@ -388,6 +403,7 @@ std::string html_report(const analyzer::Model& model, const analyzer::Analysis& 
   out += "</style>\n</head>\n<body>\n<main>\n";
   out += header(model, analysis);
   out += ranking_section(analysis);
+  out += sample_section(model, analysis);
   out += tier_sections(analysis);
   out += chart_sections(model, analysis);
   out += step_sections(model, analysis);

@@ -57,6 +57,7 @@ svg .grid{stroke:var(--line);stroke-width:1}svg .track{fill:var(--track)}svg .go
 svg .roof{stroke:var(--roof);stroke-width:1.8}svg .roof-target{stroke:var(--soft);stroke-width:1.2;stroke-dasharray:6 4}
 svg .dot{fill-opacity:.75;stroke:var(--bg);stroke-width:1}svg .dot-number{font-size:11.5px;font-weight:600}
 svg .pale{fill-opacity:.35}
+svg .m-dram{fill:var(--elementwise)}svg .m-tensor{fill:var(--gemm)}
 .k-gemm{fill:var(--gemm);background:var(--gemm)}.k-attention{fill:var(--attention);background:var(--attention)}
 .k-normalisation{fill:var(--normalisation);background:var(--normalisation)}.k-elementwise{fill:var(--elementwise);background:var(--elementwise)}
 .k-reduction{fill:var(--reduction);background:var(--reduction)}.k-copy{fill:var(--copy);background:var(--copy)}

@@ -45,6 +45,12 @@ void Svg::line(double x1, double y1, double x2, double y2, std::string_view css)
                        coordinate(y1), coordinate(x2), coordinate(y2), html_escape(css));
 }
 
+void Svg::area(const std::vector<std::pair<double, double>>& points, std::string_view css) {
+  std::string list;
+  for (const auto& [x, y] : points) list += fmt::format("{}{:.1f},{:.1f}", list.empty() ? "" : " ", x, y);
+  body_ += fmt::format("<polygon class=\"{}\" points=\"{}\"/>\n", css, list);
+}
+
 void Svg::circle(double x, double y, double radius, std::string_view css, std::string_view title) {
   body_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{}\"", coordinate(x), coordinate(y),
                        coordinate(radius), html_escape(css));

@@ -102,6 +102,18 @@ TEST(Sampled, OnePooledValueInEveryStepKeepsItsError) {
   EXPECT_EQ(dram.sample_count, 18);
 }
 
+// What is pooled is the amount: the launch's duration differs a little from step to step, and so does the
+// rate.
+TEST(Sampled, OnePooledAmountIsRecognisedAtUnlikeDurations) {
+  FabricatedModel f = one_launch();
+  for (const std::int64_t duration : {99'000, 100'000, 101'000})
+    sample(f, duration, 40e6, 1e6, 20e5 / static_cast<double>(duration));
+  const TierUtilisation t1 = utilisation(f.done()).launches[0].t1;
+  EXPECT_NEAR(*t1.dram_utilisation->error, 0.01, 1e-5);
+  EXPECT_EQ(t1.dram_utilisation->sample_count, 18);
+  EXPECT_NEAR(*t1.compute_utilisation->error, 0.02, 1e-9);
+}
+
 TEST(Sampled, StepsThatOnlyLetTheClocksSettleAreNoSampleSteps) {
   FabricatedModel f = one_launch();
   f.step("sample");

@@ -282,6 +282,10 @@ class Fabricator {
       writer_.add(store::ClockSample{device_, begin + i * 15'000'000, 1'755'000'000 + i * 15'000'000,
                                      3'201'000'000, 612'000 + i * 9'000, 58 + i, i == 2 ? 0x4 : 0});
     }
+    if (sampled_) {
+      if (first_sample_ns_ == 0) first_sample_ns_ = begin;
+      last_sample_ns_ = at;
+    }
     launches_ += static_cast<std::int64_t>(launches.size());
     now_ns_ = at;
   }
@@ -355,12 +359,15 @@ class Fabricator {
     window.clock_shift_ns = 750;
     window.shift_correlation = 0.997;
     writer_.add(window);
-    // Three samples are enough to draw: one a device and metric every millisecond.
-    for (int i = 0; i < 100; ++i) {
-      const std::int64_t at = kOrigin_ns + 1'000'000 + i * 1'000'000;
-      writer_.add(store::PmSample{device_, at,
-                                  writer_.metric_id("dram__throughput.avg.pct_of_peak_sustained_elapsed"),
-                                  40.0 + i % 10});
+    // 100 µs apart over the sampled steps, DRAM and tensor pipe in turn.
+    for (std::int64_t at = first_sample_ns_; first_sample_ns_ > 0 && at < last_sample_ns_; at += 100'000) {
+      const bool tensor = at / 1'000'000 % 2 == 0;
+      const auto put = [&](const char* metric, double value) {
+        writer_.add(store::PmSample{device_, at, writer_.metric_id(metric), value});
+      };
+      put("dram__bytes_read.sum", (tensor ? 0.1 : 0.5) * kDramPeak_bytes_per_s * 1e-4);
+      put("dram__bytes_write.sum", 0.2 * kDramPeak_bytes_per_s * 1e-4);
+      put("sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed", tensor ? 80.0 : 2.0);
     }
     writer_.add(store::TierCoverage{process_, "T1", writer_.metric_id("dram__bytes_read.sum"), 100'000'000,
                                     96'300'000});
@@ -409,6 +416,7 @@ class Fabricator {
   std::int64_t correlation_ = 0;
   std::int64_t launches_ = 0;
   bool sampled_ = false;
+  std::int64_t first_sample_ns_ = 0, last_sample_ns_ = 0;
 };
 
 }  // namespace

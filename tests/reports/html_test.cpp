@@ -82,13 +82,19 @@ TEST(HtmlReport, ShowsTheTiersSideBySide) {
   options.sample_steps = 4;
   options.cold_steps = 1;
   options.t1_outlier = 0.05;
-  const TemporaryCapture capture(options);
+  TemporaryCapture capture(options);
+  EXPECT_EQ(html_report(capture.model, capture.analysis).find("<polygon"), std::string::npos);
+  capture.model.sample_traces = analyzer::load_sample_traces(store::Capture::open(capture.path).value(),
+                                                             capture.model, drawn_sample_metrics());
+  EXPECT_EQ(capture.model.sample_traces.size(), 3u);
   const std::string html = html_report(capture.model, capture.analysis);
   const XmlResult xml = checked(html);
   ASSERT_EQ(xml.error, "");
   expect_self_contained(html, xml);
-  for (const char* words : {"In-situ samples beside counters", "Cold caches beside in situ", "disagree",
-                            "DRAM utilisation in situ (T1) for"}) {
+  EXPECT_EQ(xml.elements.at("polygon"), 2) << "DRAM and the tensor pipe";
+  EXPECT_NE(xml.text.find("samples, one every 100.0 µs"), std::string::npos);
+  for (const char* words : {"One step in situ", "In-situ samples beside counters",
+                            "Cold caches beside in situ", "disagree", "DRAM utilisation in situ (T1) for"}) {
     EXPECT_NE(xml.text.find(words), std::string::npos) << words;
   }
   const TemporaryCapture without;

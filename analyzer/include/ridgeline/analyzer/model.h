@@ -41,6 +41,13 @@ struct MetricValue {
   bool concurrent = false;  // T1: of several kernels that ran at the same time
 };
 
+// In-situ samples of one metric on one device, by time.
+struct SampleTrace {
+  store::Id device_id = 0;
+  std::string metric;  // verbatim
+  std::vector<store::PmSample> samples;
+};
+
 struct Model {
   std::string path;
   std::optional<store::Run> run;  // empty: the recording never began
@@ -67,6 +74,7 @@ struct Model {
   std::vector<store::TierCoverage> tier_coverage;
   std::vector<store::ReplayExclusion> replay_exclusions;
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
+  std::vector<SampleTrace> sample_traces;  // empty unless load_sample_traces() was asked for them
   std::map<store::Id, std::string> strings;
 
   // Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it
@@ -93,6 +101,11 @@ struct Model {
 // Reads the whole capture. Missing parts (no steps, no counters, no peaks, no run) leave their vectors empty.
 // Throws Error(corrupt) if the tables contradict each other beyond use.
 [[nodiscard]] Model load_model(const store::Capture& capture);
+
+// The samples of these metrics on every device that was sampled; a metric without any is left out. They are
+// many, so that only who draws them loads them.
+[[nodiscard]] std::vector<SampleTrace> load_sample_traces(const store::Capture& capture, const Model& model,
+                                                          const std::vector<std::string_view>& metrics);
 
 // True if the driver gave the launch both timestamps.
 [[nodiscard]] inline bool has_time(const store::Launch& launch) {

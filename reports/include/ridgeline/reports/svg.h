@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ridgeline::reports {
@@ -17,6 +18,8 @@ class Svg {
   void rect(double x, double y, double width, double height, std::string_view css,
             std::string_view title = {}, double radius = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view css);
+  // A filled shape through the points, closed.
+  void area(const std::vector<std::pair<double, double>>& points, std::string_view css);
   void circle(double x, double y, double radius, std::string_view css, std::string_view title = {});
   enum class Anchor { start, middle, end };
   void text(double x, double y, std::string_view content, std::string_view css, Anchor anchor = Anchor::start,
