@@ -186,6 +186,32 @@ TEST(Window, DoesNotWaitForAStepForEver) {
   EXPECT_TRUE(c.ends.empty()) << "the step was cut";
 }
 
+TEST(Window, ClosesTheCountersWithTheStep) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_DURATION_MS", "1000"},
+                              {"RIDGELINE_SCHEDULE", "timeline=1,replay=8"},
+                              {"RIDGELINE_METRICS_R1", "dram__bytes_read.sum"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Recorded run{cupti, program};
+  program.push("step");
+  run.launch();
+  program.pop();
+  run.pass(0.2);
+  program.push("step");
+  run.launch();
+  EXPECT_EQ(cupti.sessions_open, 1);
+  run.pass(1.2);
+  run.launch();
+  EXPECT_EQ(cupti.sessions_open, 1) << "the step runs to its end";
+  program.pop();
+  EXPECT_EQ(cupti.sessions_open, 0) << "though seven replay steps were to follow";
+  run.pass(2);
+  const auto c = program.contents();
+  EXPECT_EQ(windows_in(program).size(), 2u);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+}
+
 TEST(Window, WaitsForRecordsOfWhatWasLaunched) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_DURATION_MS", "1000"}});

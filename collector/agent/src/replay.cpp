@@ -444,8 +444,9 @@ void Replay::finish() noexcept {
     job.reason = "out of memory while reading the counters";
   }
   job.graphs = session_.counts_graphs();
-  if (!keep_ || job.record.status == spool::CounterStatus::kFailed) close();
-  if (step_.next_phase != spool::Phase::kCold) eviction_.release();
+  const bool last = steps_.held();  // a recording window closes behind this step
+  if (!keep_ || last || job.record.status == spool::CounterStatus::kFailed) close();
+  if (step_.next_phase != spool::Phase::kCold || last) eviction_.release();
   intervals_.close(api_.now_ns());
   job.record.finish_ns = api_.now_ns() - begin_ns;
   state_.store(State::kIdle, std::memory_order_release);

@@ -131,7 +131,8 @@ void Session::tend_window(std::int64_t now) noexcept {
       const bool missing =
           kernels + totals_.get(&Count::dropped_records) < totals_.get(&Count::launches_seen);
       const bool quiet = now - window_quiet_since_ns_ >= kQuietNs;
-      if ((missing || !quiet) && now < window_deadline_ns_) return;
+      const bool evaluating = replay_ && replay_->evaluating();
+      if ((missing || !quiet || evaluating) && now < window_deadline_ns_) return;
       close_window(window_cause_);
       return;
     }

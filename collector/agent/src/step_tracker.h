@@ -46,6 +46,7 @@ class StepTracker {
   /// No step begins while this is so.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_release); }
 
+  bool held() const noexcept { return held_.load(std::memory_order_acquire); }
   /// Drops the open step, if any: it never ends.
   void abandon() noexcept {
     if (active_.exchange(spool::kNoStep, std::memory_order_acq_rel) != spool::kNoStep) release();
