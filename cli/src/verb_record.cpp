@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "output.h"
@@ -39,9 +40,11 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     std::string output;
     std::string schedule;
     std::string step_range = "step";
-    std::string tiers = "T0,T2";
     std::string replay_exclude;
     bool cold = false;
+    std::string tiers = "T0,T1,T2,T3";
+    double sample_interval_us = 0;
+    std::uint64_t sample_buffer_mib = 0;
     std::string directory;
     std::string spool_directory;
     std::string agent;
@@ -66,7 +69,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
       ->type_name("PHASES");
   app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")
       ->type_name("NAME");
-  app->add_option("--tiers", options->tiers, "T0 timeline, T2 counters by step replay (default T0,T2)")
+  app->add_option("--tiers", options->tiers,
+                  "T0 timeline, T1 in-situ samples, T2 counters by step replay, T3 on request (default: all)")
       ->type_name("LIST");
   app->add_option("--after", options->after,
                   "Start recording that long after the first CUDA context (30s, 5m, 1h30m)")
@@ -85,6 +89,15 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
   app->add_flag(
       "--cold", options->cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
+  app->add_option("--sample-interval", options->sample_interval_us,
+                  "Microseconds between in-situ samples (default: as fine as the window allows)")
+      ->type_name("US")
+      ->check(CLI::Range(1.0, 1e6));
+  app->add_option("--sample-buffer", options->sample_buffer_mib,
+                  "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
+                  "window needs)")
+      ->type_name("MIB")
+      ->check(CLI::Range(64, 1 << 20));
   app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
   app->add_option("--spool-directory", options->spool_directory,
                   "Where the spool goes while recording (default: beside the capture)")
@@ -131,6 +144,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
             if (!options->agent.empty()) how.agent_library = options->agent;
             if (!options->cupti.empty()) how.cupti_library = options->cupti;
+            how.sample_interval_ns = std::llround(options->sample_interval_us * 1000);
+            how.sample_buffer_bytes = options->sample_buffer_mib << 20;
             how.tiers.clear();
             for (std::size_t from = 0; from <= options->tiers.size();) {
               const std::size_t comma = std::min(options->tiers.find(',', from), options->tiers.size());

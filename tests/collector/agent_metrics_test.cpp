@@ -73,6 +73,33 @@ TEST_F(MetricSets, SayThatAChipIsUnknown) {
   EXPECT_NE(r.left_out[0].find("ZX81"), std::string::npos);
 }
 
+TEST_F(MetricSets, SamplesAreOnePassOnGH100WithNothingLeftOut) {
+  const std::string chip = "GH100";
+  const MetricSet set = sampled_metric_set();
+  const ResolvedSet r = resolve_metric_set(api_, chip, nullptr, set, CUPTI_PROFILER_TYPE_PM_SAMPLING);
+  EXPECT_EQ(r.config.passes(), 1u);
+  EXPECT_EQ(r.config.metrics().size(), set.metrics.size());
+  EXPECT_TRUE(r.left_out.empty()) << r.left_out[0];
+  for (const auto& m : r.config.metrics()) EXPECT_FALSE(m.unit.empty()) << m.name;
+}
+
+// Names and what fits together differ from chip to chip; the bytes, named first, are kept wherever there are
+// any.
+TEST_F(MetricSets, SamplesDegradeOnOtherChips) {
+  for (const std::string chip : {"GA100", "AD102", "GB100", "GB202"}) {
+    const ResolvedSet r =
+        resolve_metric_set(api_, chip, nullptr, sampled_metric_set(), CUPTI_PROFILER_TYPE_PM_SAMPLING);
+    if (r.config.metrics().empty()) {
+      EXPECT_FALSE(r.left_out.empty()) << chip << " must say why";
+      continue;
+    }
+    EXPECT_EQ(r.config.passes(), 1u) << chip;
+    EXPECT_EQ(r.config.metrics().size() + r.left_out.size(), sampled_metric_set().metrics.size()) << chip;
+    // GB202 cannot sample DRAM reads.
+    EXPECT_EQ(r.config.metrics()[0].name == "dram__bytes_read.sum", chip != "GB202") << chip;
+  }
+}
+
 // In a process of its own, or a copy loaded by the tests above would be taken.
 [[noreturn]] void load_from_nowhere() {
   CuptiApi api;

@@ -27,11 +27,22 @@ struct FakeCupti {
   std::size_t dropped = 0;  // handed out once
   std::size_t ranges_dropped = 0;
   int missing_ranges = 0;  // fewer ranges than launches
+  bool pm_sampling = true;
+  CUptiResult pm_availability_result = CUPTI_SUCCESS;
+  CUptiResult pm_config_result = CUPTI_SUCCESS;
+  CUptiResult pm_start_result = CUPTI_SUCCESS;
+  bool pm_buffer_full = false;
+  double pm_faster = 1;            // samples at that many times the rate asked for
+  std::function<void()> on_flush;  // what a flush makes CUPTI hand over
 
   // What it saw.
   std::int64_t clock_ns = 1'000'000;
   int host_objects = 0;
   int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
+  int pm_open = 0, pm_windows = 0, pm_starts = 0, pm_stops = 0;
+  int collisions = 0;  // a counter session and sampling at one time
+  std::int64_t pm_interval_ns = 0, pm_start_ns = 0, pm_stop_ns = 0;
+  std::size_t pm_buffer_bytes = 0, pm_max_samples = 0, pm_decoded = 0;
   int disables = 0;  // of activity kinds
   bool launch_callbacks = false;
   struct Segment {  // what a counter data image of this fake holds
@@ -116,6 +127,7 @@ struct FakeCupti {
     };
     a.activity_flush_all = [](std::uint32_t flag) {
       ++(flag != 0 ? current()->forced_flushes : current()->flushes);
+      if (current()->on_flush) current()->on_flush();
       return CUPTI_SUCCESS;
     };
     // Buffers of this fake hold one kernel record after the other.
@@ -186,6 +198,7 @@ struct FakeCupti {
       current()->ranges_in_session = 0;
       current()->session_config = {nullptr, CUPTI_AutoRange};
       EXPECT_EQ(current()->sessions_open, 1) << "CUPTI takes one session at a time";
+      if (current()->pm_open > 0) ++current()->collisions;
       p->pRangeProfilerObject = reinterpret_cast<CUpti_RangeProfiler_Object*>(1);
       return CUPTI_SUCCESS;
     };
@@ -253,6 +266,72 @@ struct FakeCupti {
       current()->range_name =
           std::to_string(s.graphs != 0 ? s.numbers[p->rangeIndex] : s.first + p->rangeIndex);
       p->rangeName = current()->range_name.c_str();
+      return CUPTI_SUCCESS;
+    };
+    a.has_pm_sampling = pm_sampling;
+    a.pm_get_counter_availability = [](CUpti_PmSampling_GetCounterAvailability_Params* p) {
+      p->counterAvailabilityImageSize = 8;
+      return current()->pm_availability_result;
+    };
+    a.pm_enable = [](CUpti_PmSampling_Enable_Params* p) {
+      ++current()->pm_open;
+      ++current()->pm_windows;
+      if (current()->sessions_open > 0) ++current()->collisions;
+      p->pPmSamplingObject = reinterpret_cast<CUpti_PmSampling_Object*>(2);
+      return CUPTI_SUCCESS;
+    };
+    a.pm_disable = [](CUpti_PmSampling_Disable_Params*) {
+      --current()->pm_open;
+      return CUPTI_SUCCESS;
+    };
+    a.pm_set_config = [](CUpti_PmSampling_SetConfig_Params* p) {
+      current()->pm_interval_ns = static_cast<std::int64_t>(p->samplingInterval);
+      current()->pm_buffer_bytes = p->hardwareBufferSize;
+      return current()->pm_config_result;
+    };
+    a.pm_start = [](CUpti_PmSampling_Start_Params*) {
+      ++current()->pm_starts;
+      current()->pm_start_ns = current()->clock_ns;
+      return current()->pm_start_result;
+    };
+    a.pm_stop = [](CUpti_PmSampling_Stop_Params*) {
+      ++current()->pm_stops;
+      current()->pm_stop_ns = current()->clock_ns;
+      return CUPTI_SUCCESS;
+    };
+    a.pm_get_counter_data_size = [](CUpti_PmSampling_GetCounterDataSize_Params* p) {
+      current()->pm_max_samples = p->maxSamples;
+      p->counterDataSize = 64;
+      return CUPTI_SUCCESS;
+    };
+    a.pm_counter_data_image_initialize = [](CUpti_PmSampling_CounterDataImage_Initialize_Params*) {
+      current()->pm_decoded = 0;
+      return CUPTI_SUCCESS;
+    };
+    // As CUPTI 13.0 does after a stop: one image takes what fits, the rest is gone; a full buffer gives
+    // nothing.
+    a.pm_decode_data = [](CUpti_PmSampling_DecodeData_Params* p) {
+      FakeCupti& f = *current();
+      if (f.pm_buffer_full) {
+        p->overflow = 1;
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+      }
+      const auto taken = static_cast<std::size_t>(static_cast<double>(f.pm_stop_ns - f.pm_start_ns) *
+                                                  f.pm_faster / static_cast<double>(f.pm_interval_ns));
+      f.pm_decoded = std::min(taken, f.pm_max_samples);
+      p->decodeStopReason = taken > f.pm_max_samples ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                                                     : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+      return CUPTI_SUCCESS;
+    };
+    a.pm_get_counter_data_info = [](CUpti_PmSampling_GetCounterDataInfo_Params* p) {
+      p->numCompletedSamples = current()->pm_decoded;
+      return CUPTI_SUCCESS;
+    };
+    a.pm_get_sample_info = [](CUpti_PmSampling_CounterData_GetSampleInfo_Params* p) {
+      const FakeCupti& f = *current();
+      const auto i = static_cast<std::int64_t>(p->sampleIndex);
+      p->startTimestamp = static_cast<std::uint64_t>(f.pm_start_ns + i * f.pm_interval_ns);
+      p->endTimestamp = p->startTimestamp + static_cast<std::uint64_t>(f.pm_interval_ns);
       return CUPTI_SUCCESS;
     };
     return a;
@@ -420,6 +499,11 @@ class FakeProgram {
     std::vector<spool::NvtxPathRecord> paths;
     std::vector<spool::MessageRecord> messages;
     std::vector<spool::EndRecord> ends_of_process;
+    std::vector<spool::PmWindowRecord> pm_windows;  // as written: at opening and at the end
+    std::vector<spool::PmMetricRecord> pm_metrics;
+    std::vector<spool::PmSampleRecord> pm_samples;
+    std::vector<std::vector<double>> pm_values;  // of each sample
+    std::vector<spool::MetricRecord> metrics;
     spool::CompletenessRecord totals{};
     std::map<spool::StringId, std::string> strings;
     std::string text(spool::StringId id) const {
@@ -458,6 +542,15 @@ class FakeProgram {
       take(c.paths);
       take(c.messages);
       take(c.ends_of_process);
+      take(c.pm_windows);
+      take(c.pm_metrics);
+      take(c.pm_samples);
+      take(c.metrics);
+      if (const auto* sample = r.as<spool::PmSampleRecord>()) {
+        std::vector<double> values(sample->value_count);
+        std::memcpy(values.data(), sample + 1, values.size() * sizeof(double));
+        c.pm_values.push_back(values);
+      }
       if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
       if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
     });

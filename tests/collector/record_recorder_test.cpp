@@ -143,18 +143,22 @@ TEST_F(Recorder, the_agent_is_told_everything_by_environment) {
   given.step_range = "train step";
   given.counter_configurations = {{"dram__bytes_read.sum", "gpu__time_duration.sum"},
                                   {"sm__cycles_active.avg"}};
+  given.sample_interval_ns = 2500;
+  given.sample_buffer_bytes = 64u << 20;
+  setenv("RIDGELINE_SAMPLE_NS", "stale", 1);
   setenv("RIDGELINE_METRICS_R5", "stale", 1);
   setenv("NCCL_TEST_VALUE", "1", 1);
   setenv("NCCL_SECRET", "geheim", 1);
   const Result<RecordSummary> recorded = record(given);
-  for (const char* name : {"RIDGELINE_METRICS_R5", "NCCL_TEST_VALUE", "NCCL_SECRET"}) unsetenv(name);
+  for (const char* name : {"RIDGELINE_SAMPLE_NS", "RIDGELINE_METRICS_R5", "NCCL_TEST_VALUE", "NCCL_SECRET"}) unsetenv(name);
   ASSERT_TRUE(recorded.ok()) << recorded.failure().message;
   const std::string environment = "\n" + file_text(directory_ / "env.txt");
   for (const std::string& line :
        {"CUDA_INJECTION64_PATH=" + directory_.path() + "/agent.so",
         "NVTX_INJECTION64_PATH=" + directory_.path() + "/agent.so",
         std::string("RIDGELINE_SCHEDULE=warmup=1,timeline=2,replay=3"),
-        std::string("RIDGELINE_STEP_RANGE=train step"), std::string("RIDGELINE_TIERS=T0,T2"),
+        std::string("RIDGELINE_STEP_RANGE=train step"), std::string("RIDGELINE_TIERS=T0,T1,T2,T3"),
+        std::string("RIDGELINE_SAMPLE_NS=2500"), std::string("RIDGELINE_SAMPLE_BUFFER_BYTES=67108864"),
         std::string("RIDGELINE_CUPTI_LIBRARY=/opt/libcupti.so.13"),
         std::string("RIDGELINE_METRICS_R1=dram__bytes_read.sum,gpu__time_duration.sum"),
         std::string("RIDGELINE_METRICS_R2=sm__cycles_active.avg")}) {
@@ -222,7 +226,7 @@ TEST_F(Recorder, contradicting_options_are_usage_errors) {
   };
   EXPECT_EQ(kind([](RecordOptions& o) { o.program.clear(); }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T2"}; }), ErrorKind::usage);
-  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T0", "T1"}; }), ErrorKind::usage);
+  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T1", "T2"}; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T0", "T9"}; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.step_range.clear(); }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.schedule.phases.clear(); }), ErrorKind::usage);

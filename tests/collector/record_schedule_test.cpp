@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ridgeline/record/schedule.h"
+#include "ridgeline/spool/environment.h"
 
 namespace ridgeline::record {
 namespace {
@@ -21,6 +22,8 @@ TEST(Schedule, text_and_parse_are_inverse) {
   const Schedule schedule = Schedule::defaults();
   EXPECT_EQ(Schedule::parse(schedule.text()).value(), schedule);
   EXPECT_GT(schedule.steps_of(Phase::replay), 0u);
+  EXPECT_GT(schedule.steps_of(Phase::sample), 2u) << "two of them only let the clocks settle";
+  EXPECT_EQ(schedule.text(), spool::environment::kDefaultSchedule) << "the agent's default is the launcher's";
 }
 
 TEST(Schedule, first_step_of_an_absent_phase_is_the_end) {

@@ -50,5 +50,19 @@ TEST(Schedule, RefusesMorePhasesThanItHolds) {
   EXPECT_EQ(at, text.rfind("timeline"));
 }
 
+TEST(Schedule, TellsTheExtentOfAPhase) {
+  const StepSchedule schedule = parsed("warmup=3,sample=4,timeline=2");
+  std::uint64_t first = 99;
+  std::uint32_t steps = 99;
+  for (std::uint64_t step : {3, 6}) {
+    schedule.extent_of_phase(step, &first, &steps);
+    EXPECT_EQ(first, 3u);
+    EXPECT_EQ(steps, 4u);
+  }
+  schedule.extent_of_phase(9, &first, &steps);
+  EXPECT_EQ(first, 9u);
+  EXPECT_EQ(steps, 0u) << "after the last phase";
+}
+
 }  // namespace
 }  // namespace ridgeline::spool

@@ -123,6 +123,19 @@ bool load_cupti(const std::string& path, CuptiApi* api, std::string* library_pat
               &r.range_counter_data_image_initialize) &&
       resolve(library, "cuptiRangeProfilerGetCounterDataInfo", &r.range_get_counter_data_info) &&
       resolve(library, "cuptiRangeProfilerCounterDataGetRangeInfo", &r.range_counter_data_get_range_info);
+  r.has_pm_sampling =
+      r.has_range_profiler &&
+      resolve(library, "cuptiPmSamplingGetCounterAvailability", &r.pm_get_counter_availability) &&
+      resolve(library, "cuptiPmSamplingEnable", &r.pm_enable) &&
+      resolve(library, "cuptiPmSamplingDisable", &r.pm_disable) &&
+      resolve(library, "cuptiPmSamplingSetConfig", &r.pm_set_config) &&
+      resolve(library, "cuptiPmSamplingStart", &r.pm_start) &&
+      resolve(library, "cuptiPmSamplingStop", &r.pm_stop) &&
+      resolve(library, "cuptiPmSamplingDecodeData", &r.pm_decode_data) &&
+      resolve(library, "cuptiPmSamplingGetCounterDataSize", &r.pm_get_counter_data_size) &&
+      resolve(library, "cuptiPmSamplingCounterDataImageInitialize", &r.pm_counter_data_image_initialize) &&
+      resolve(library, "cuptiPmSamplingGetCounterDataInfo", &r.pm_get_counter_data_info) &&
+      resolve(library, "cuptiPmSamplingCounterDataGetSampleInfo", &r.pm_get_sample_info);
   *api = a;
   return true;
 }

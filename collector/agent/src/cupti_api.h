@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -58,6 +59,21 @@ struct CuptiApi {
   decltype(&::cuptiRangeProfilerCounterDataImageInitialize) range_counter_data_image_initialize = nullptr;
   decltype(&::cuptiRangeProfilerGetCounterDataInfo) range_get_counter_data_info = nullptr;
   decltype(&::cuptiRangeProfilerCounterDataGetRangeInfo) range_counter_data_get_range_info = nullptr;
+
+  // Periodic samples: beside the counters above, absent from CUPTI before 12.6; then has_pm_sampling is
+  // false.
+  bool has_pm_sampling = false;
+  decltype(&::cuptiPmSamplingGetCounterAvailability) pm_get_counter_availability = nullptr;
+  decltype(&::cuptiPmSamplingEnable) pm_enable = nullptr;
+  decltype(&::cuptiPmSamplingDisable) pm_disable = nullptr;
+  decltype(&::cuptiPmSamplingSetConfig) pm_set_config = nullptr;
+  decltype(&::cuptiPmSamplingStart) pm_start = nullptr;
+  decltype(&::cuptiPmSamplingStop) pm_stop = nullptr;
+  decltype(&::cuptiPmSamplingDecodeData) pm_decode_data = nullptr;
+  decltype(&::cuptiPmSamplingGetCounterDataSize) pm_get_counter_data_size = nullptr;
+  decltype(&::cuptiPmSamplingCounterDataImageInitialize) pm_counter_data_image_initialize = nullptr;
+  decltype(&::cuptiPmSamplingGetCounterDataInfo) pm_get_counter_data_info = nullptr;
+  decltype(&::cuptiPmSamplingCounterDataGetSampleInfo) pm_get_sample_info = nullptr;
 
   /// "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)".
   std::string error_text(CUptiResult result) const;

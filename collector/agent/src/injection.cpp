@@ -37,6 +37,10 @@ void end_of_process() {
   if (Session* session = g_session.load(std::memory_order_acquire)) session->at_exit(spool::EndReason::kExit);
 }
 
+void end_of_sampling() {
+  if (Session* session = g_session.load(std::memory_order_acquire)) session->end_sampling();
+}
+
 // Only sets flags: anything else may deadlock in the child of a threaded program.
 void in_forked_child() {
   if (Session* session = g_session.load(std::memory_order_relaxed)) {
@@ -80,6 +84,7 @@ void start() {
     return;
   }
   if (!session->start_cupti(*api, library)) return;
+  session->set_exit_registration([] { atexit(end_of_sampling); });
   session->start_thread();
   // After CUPTI is loaded: exit handlers run in reverse order, so this one comes before CUPTI's.
   atexit(end_of_process);

@@ -65,6 +65,18 @@ std::vector<MetricSet> built_in_metric_sets() {
   return sets;
 }
 
+MetricSet sampled_metric_set() {
+  const std::string pct = kPercent;
+  return {
+      "samples",
+      {"dram__bytes_read.sum", "dram__bytes_write.sum", "sm__cycles_active" + pct,
+       "sm__pipe_tensor_cycles_active_realtime" + pct, "lts__t_bytes.sum",
+       "gpc__cycles_elapsed.avg.per_second", "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime" + pct,
+       "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime" + pct,
+       "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime.pct",
+       "SM_A.TriageCompute.l1tex__throughput" + pct, "dram__throughput" + pct}};
+}
+
 CounterConfig& CounterConfig::operator=(CounterConfig&& other) noexcept {
   std::swap(api_, other.api_);
   std::swap(host_, other.host_);
@@ -101,10 +113,11 @@ struct ConfigBuilder {
   const CuptiApi& api;
   const std::string& chip;
   const std::uint8_t* availability;
+  CUpti_ProfilerType type;
 
   bool open(CounterConfig* config, std::string* why) const {
     CUpti_Profiler_Host_Initialize_Params p = {CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE};
-    p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    p.profilerType = type;
     p.pChipName = chip.c_str();
     p.pCounterAvailabilityImage = availability;
     const CUptiResult result = api.host_initialize(&p);
@@ -176,8 +189,8 @@ struct ConfigBuilder {
 };
 
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
-                               const MetricSet& set) {
-  const ConfigBuilder builder{api, chip, availability};
+                               const MetricSet& set, CUpti_ProfilerType type) {
+  const ConfigBuilder builder{api, chip, availability, type};
   ResolvedSet result;
   std::string why;
   std::vector<CounterConfig::Metric> known;

@@ -33,6 +33,13 @@ struct MetricSet {
 /// cycles).
 std::vector<MetricSet> built_in_metric_sets();
 
+/// The metrics of periodic samples, most important first: bytes, then how busy SMs and pipes were. One pass
+/// on GH100.
+MetricSet sampled_metric_set();
+
+/// Ids of sampled metrics in the spool start here; those of counter configurations stay below.
+inline constexpr std::uint32_t kFirstSampledMetricId = 10'000;
+
 /// One configuration ready to collect. Movable; owns CUPTI's host object, which evaluates what was collected.
 class CounterConfig {
  public:
@@ -76,7 +83,8 @@ struct ResolvedSet {
 /// importance. `availability` (CUPTI's image, may be null offline) rules out counters this machine lacks.
 /// `chip` must outlive the result.
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
-                               const MetricSet& set);
+                               const MetricSet& set,
+                               CUpti_ProfilerType type = CUPTI_PROFILER_TYPE_RANGE_PROFILER);
 
 /// A rotation: as many results as sets, what spills carried on.
 std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::string& chip,

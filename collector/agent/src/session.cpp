@@ -222,6 +222,18 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
         spool::Topic::kCountersRefused,
         std::string("timeline only: counters were switched off by ") + spool::environment::kTiers);
 
+  if (settings_.schedule.has(spool::Phase::kSample)) {
+    sampling_ = std::make_unique<Sampling>(
+        api, writer_, *timeline_, settings_.schedule,
+        SamplingLimits{settings_.sample_interval_ns, settings_.sample_buffer_bytes});
+    if (!settings_.sampling_allowed) {
+      sampling_prepared_ = true;
+      sampling_->rule_out(
+          spool::Topic::kSamplingRefused,
+          std::string("no in-situ samples: sampling was switched off by ") + spool::environment::kTiers);
+    }
+  }
+
   std::string refused;
   auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
     const CUptiResult result = api.enable_callback(1, subscriber_, domain, id);
@@ -364,6 +376,7 @@ void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_
       record.step_ordinal = sequence.append(entry, data.contextUid);
     }
   }
+  if (!failed && !captured) last_correlation_id_.store(data.correlationId, std::memory_order_relaxed);
   writer_.put(record);
 }
 
@@ -407,8 +420,22 @@ bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t
   if (replay_) replay_->finish_pending();
   StepTracker::Step step{};
   if (!steps_.begin(&step)) return false;
-  const std::int64_t now = now_ns();  // after what had to be finished
+  if (sampling_) {
+    thread.inside = true;
+    if (step.phase == spool::Phase::kSample) {
+      if (!sampling_->step_begin(step, usual_step_ns(), last_correlation_id_.load(std::memory_order_relaxed)))
+        flags |= spool::kStepUnmeasured;
+      if (sampling_->busy()) wake_.notify_all();  // its thread turns slowly between windows
+      if (sampling_->open() && register_exit_ != nullptr && !exit_registered_.exchange(true))
+        register_exit_();
+    } else if (step.phase != spool::Phase::kWarmup && step.phase != spool::Phase::kTimeline) {
+      sampling_->close_now();  // both want the device's counters
+    }
+    thread.inside = false;
+  }
+  const std::int64_t now = now_ns();  // after what had to be finished and set up
   *step_index = step.index;
+  step_begin_ns_[step.index % kStepHistory] = now;
   std::uint32_t config_id = 0;
   if (Replay::measures(step.phase) && replay_) {
     config_id = replay_->config_id(step);
@@ -423,6 +450,8 @@ bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t
 
 void Session::end_step(ThreadState& thread, std::int64_t now) noexcept {
   const StepTracker::Step step = steps_.end(now);
+  if (step.phase == spool::Phase::kSample && sampling_)
+    sampling_->step_end(step, last_correlation_id_.load(std::memory_order_relaxed));
   bool done = true;
   if (Replay::measures(step.phase) && replay_) {
     thread.inside = true;
@@ -493,6 +522,8 @@ void Session::start_thread() noexcept {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
+    // Reading samples takes seconds, which flushes and clocks cannot wait for.
+    if (sampling_) sampling_thread_ = std::thread([this] { run_sampling(); });
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "ridgeline-agent");
   } catch (...) {
@@ -500,6 +531,18 @@ void Session::start_thread() noexcept {
             "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Session::run_sampling() noexcept {
+  if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
+  pthread_setname_np(pthread_self(), "ridgeline-pm");
+  std::unique_lock<std::mutex> lock(thread_mutex_);
+  while (!stop_) {
+    lock.unlock();
+    sampling_->tick(now_ns());
+    lock.lock();
+    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(sampling_->busy() ? 2 : 20));
+  }
 }
 
 void Session::run() noexcept {
@@ -528,9 +571,11 @@ void Session::tick(std::int64_t now) noexcept {
     if (replay_ && !replay_prepared_ && settings_.replay_allowed) prepare_replay();
     if (replay_) replay_->evaluate();
     watch_for_hang(now);
+    if (sampling_ && !sampling_prepared_) prepare_sampling();
   } catch (...) {
     totals_.add(&Count::callback_errors);
   }
+  if (sampling_ && !sampling_thread_.joinable()) sampling_->tick(now);
   if (!collecting_) return;  // no window: not a trace of the agent
   if (now - last_flush_ns_ >= settings_.flush_period_ms * kMillisecond) {
     last_flush_ns_ = now;
@@ -633,6 +678,28 @@ void Session::watch_for_hang(std::int64_t now) noexcept {
   end_process_(SIGTERM);
 }
 
+void Session::prepare_sampling() noexcept {
+  CUcontext context = first_context_.load(std::memory_order_acquire);
+  if (context == nullptr) return;
+  std::uint32_t device_id = 0;
+  if (api_->get_device_id(context, &device_id) != CUPTI_SUCCESS || device_id >= kMaxDevices) return;
+  if (chips_[device_id].empty()) return;  // described first
+  sampling_prepared_ = true;
+  sampling_->prepare(device_id, chips_[device_id]);
+}
+
+// Median of begin to begin over the latest steps; 0 before there are two.
+std::int64_t Session::usual_step_ns() const noexcept {
+  std::int64_t lengths[kStepHistory];
+  std::size_t count = 0;
+  const std::uint32_t begun = steps_.steps_begun();
+  for (std::uint32_t i = begun > kStepHistory ? begun - kStepHistory + 1 : 1; i < begun; ++i)
+    lengths[count++] = step_begin_ns_[i % kStepHistory] - step_begin_ns_[(i - 1) % kStepHistory];
+  if (count == 0) return 0;
+  std::nth_element(lengths, lengths + count / 2, lengths + count);
+  return lengths[count / 2];
+}
+
 void Session::sample_clocks(std::int64_t now) noexcept {
   for (std::uint32_t id = 0; id < kMaxDevices; ++id) {
     if (nvml_devices_[id] == nullptr) continue;
@@ -660,6 +727,13 @@ void Session::report_losses() noexcept {
               spool::environment::kSpoolLimitBytes);
 }
 
+void Session::end_sampling() noexcept {
+  if (!sampling_ || closed_.load(std::memory_order_relaxed)) return;
+  if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
+  sampling_->finish_at_exit();
+  if (ThreadState* thread = this_thread(generation_)) thread->inside = false;
+}
+
 void Session::at_exit(spool::EndReason reason) noexcept {
   if (closed_.exchange(true)) return;
   {
@@ -669,10 +743,12 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   wake_.notify_all();
   try {
     if (thread_.joinable()) thread_.join();
+    if (sampling_thread_.joinable()) sampling_thread_.join();
   } catch (...) {
     totals_.add(&Count::callback_errors);
   }
   if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
+  if (sampling_) sampling_->abandon();
   if (replay_) replay_->abandon();
   if (cupti_started_ && collecting_) timeline_->flush_final();
   const std::int64_t now = now_ns();

@@ -35,6 +35,7 @@
 #include "kernel_table.h"
 #include "nvtx_tracker.h"
 #include "replay.h"
+#include "sampling.h"
 #include "settings.h"
 #include "step_period.h"
 #include "step_tracker.h"
@@ -82,6 +83,11 @@ class Session {
   /// One turn of the agent's thread.
   void tick(std::int64_t now_ns) noexcept;
   void at_exit(spool::EndReason reason) noexcept;
+  /// `registration` must have end_sampling() called at exit; it is called once, when sampling has made CUPTI
+  /// load its counter libraries. Exit handlers run in reverse order, so that end_sampling() comes before
+  /// their tear-down.
+  void set_exit_registration(void (*registration)()) noexcept { register_exit_ = registration; }
+  void end_sampling() noexcept;
   /// In a forked child: drop everything from now on.
   void detach() noexcept;
 
@@ -123,9 +129,12 @@ class Session {
   void prepare_replay() noexcept;
   void look_for_waiting_kernels(bool may_flush) noexcept;
   void watch_for_hang(std::int64_t now_ns) noexcept;
+  void prepare_sampling() noexcept;
+  std::int64_t usual_step_ns() const noexcept;
   void sample_clocks(std::int64_t now_ns) noexcept;
   void report_losses() noexcept;
   void run() noexcept;
+  void run_sampling() noexcept;
   std::int64_t now_ns() const noexcept { return api_ != nullptr ? api_->now_ns() : realtime_ns(); }
 
   const Settings settings_;
@@ -161,9 +170,16 @@ class Session {
   void (*end_process_)(int signal) = [](int signal) { kill(getpid(), signal); };
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Replay> replay_;
+  std::unique_ptr<Sampling> sampling_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool cupti_started_ = false;
   std::atomic<bool> closed_{false};
+  void (*register_exit_)() = nullptr;
+  std::atomic<bool> exit_registered_{false};
+  // Begin of the latest steps, by index; written at a step's begin only, one step at a time.
+  static constexpr std::uint32_t kStepHistory = 16;
+  std::int64_t step_begin_ns_[kStepHistory] = {};
+  std::atomic<std::uint32_t> last_correlation_id_{0};
   std::atomic<std::uint32_t> module_generation_{1};
   std::atomic<CUcontext> first_context_{nullptr};      // that launched a kernel
   std::atomic<std::uint64_t> devices_to_describe_{0};  // bit by device id
@@ -176,6 +192,7 @@ class Session {
   bool replay_prepared_ = false;
   std::int64_t hang_since_ns_ = 0;  // a launch of a replay step hangs, the program was asked to end
   bool hang_killed_ = false;
+  bool sampling_prepared_ = false;
   bool profiler_initialized_ = false;
   std::string chips_[kMaxDevices];
   void* nvml_devices_[kMaxDevices] = {};
@@ -187,6 +204,7 @@ class Session {
   std::condition_variable wake_;
   bool stop_ = false;
   std::thread thread_;
+  std::thread sampling_thread_;  // joinable from before the agent's thread starts, or never
 };
 
 }  // namespace ridgeline::agent

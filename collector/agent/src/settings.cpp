@@ -50,7 +50,7 @@ const char* why(spool::ScheduleError error) {
     case spool::ScheduleError::kSyntax:
       return "is not name=count";
     case spool::ScheduleError::kUnknownPhase:
-      return "names a phase other than warmup, timeline, sample, replay";
+      return "names a phase other than warmup, timeline, sample, replay, cold, stalls, flops";
     case spool::ScheduleError::kBadCount:
       return "has a count that is no whole number above 0";
     case spool::ScheduleError::kTooManyPhases:
@@ -90,18 +90,16 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
     spool::parse_schedule(env::kDefaultSchedule, std::strlen(env::kDefaultSchedule), &s.schedule);
   }
   s.schedule_text = text_of(s.schedule);
-  if (s.schedule.has(spool::Phase::kSample))
-    s.complaints.push_back(std::string(env::kSchedule) +
-                           ": this agent has no sampling tier yet; its steps are recorded as timeline only");
-
-  const std::string tiers = text(env::kTiers, "T0,T2");
-  s.replay_allowed = false;
+  const std::string tiers = text(env::kTiers, "T0,T1,T2,T3");
+  s.sampling_allowed = s.replay_allowed = false;
   for (const std::string& tier : split(tiers)) {
     if (tier == "T2")
       s.replay_allowed = true;
-    else if (tier != "T0")
+    else if (tier == "T1")
+      s.sampling_allowed = true;
+    else if (tier != "T0" && tier != "T3")
       s.complaints.push_back(std::string(env::kTiers) + ": '" + tier +
-                             "' is not available; tiers are T0 and T2");
+                             "' is not available; tiers are T0, T1, T2 and T3");
   }
 
   if (const char* parts = lookup(env::kReplayExclude)) s.replay_exclude = split(parts);
@@ -115,6 +113,10 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
 
   read_number<std::uint64_t>(lookup, env::kBufferBytes, 4096, 64ull << 20, &s.buffer_bytes, &s.complaints);
   s.buffer_bytes = s.buffer_bytes / 8 * 8;
+  read_number<std::int64_t>(lookup, env::kSampleIntervalNs, 0, 1'000'000'000, &s.sample_interval_ns,
+                            &s.complaints);
+  read_number<std::uint64_t>(lookup, env::kSampleBufferBytes, 0, 1ull << 40, &s.sample_buffer_bytes,
+                             &s.complaints);
   read_number<std::uint32_t>(lookup, env::kBufferCount, 1, 4096, &s.buffer_count, &s.complaints);
   read_number<std::uint32_t>(lookup, env::kFlushPeriodMs, 10, 60'000, &s.flush_period_ms, &s.complaints);
   read_number<std::uint32_t>(lookup, env::kClockPeriodMs, 0, 60'000, &s.clock_period_ms, &s.complaints);

@@ -15,9 +15,12 @@ struct Settings {
   std::string schedule_text;
   std::string step_range;
   std::string cupti_library;
-  bool replay_allowed = true;                         // T2
-  std::vector<std::string> replay_exclude;            // parts of mangled names
+  bool sampling_allowed = true;             // T1
+  bool replay_allowed = true;               // T2
+  std::vector<std::string> replay_exclude;  // parts of mangled names
   std::uint32_t replay_time_out_ms = 10'000;
+  std::int64_t sample_interval_ns = 0;                // 0: chosen
+  std::uint64_t sample_buffer_bytes = 0;              // 0: chosen
   std::vector<std::vector<std::string>> metric_sets;  // R1, R2, …; empty: the built-in ones
   std::uint64_t buffer_bytes = 512 * 1024;
   std::uint32_t buffer_count = 256;

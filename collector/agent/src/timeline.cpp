@@ -226,6 +226,10 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     return;
   }
   if (windowed_.load(std::memory_order_acquire) && !seen_.seen(k.correlationId, 0)) return;
+  std::uint32_t newest = newest_correlation_id_.load(std::memory_order_relaxed);
+  while (newest < k.correlationId &&
+         !newest_correlation_id_.compare_exchange_weak(newest, k.correlationId, std::memory_order_relaxed)) {
+  }
   const bool node = k.graphNodeId != 0;
   totals_.add(node ? &Count::graph_kernel_records : &Count::kernel_records);
   if (zero) totals_.add(&Count::zero_timestamp_records);

@@ -94,6 +94,12 @@ class Timeline {
   /// Readies buffers in advance; called by the agent's thread.
   void maintain() noexcept;
 
+  /// Highest correlation id of the kernel records that came in: launches up to there have ended, apart from
+  /// those on other streams.
+  std::uint32_t newest_correlation_id() const noexcept {
+    return newest_correlation_id_.load(std::memory_order_relaxed);
+  }
+
   /// Timeline kernels are shown to `watch` from now on, those left out by name excepted. Before enable().
   void watch_concurrency(ConcurrencyWatch* watch, const Exclusions* exclusions) noexcept {
     watch_ = watch;
@@ -124,6 +130,7 @@ class Timeline {
   std::vector<std::uint8_t*> all_;
   std::atomic<bool> windowed_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
+  std::atomic<std::uint32_t> newest_correlation_id_{0};
   SeenLaunches seen_;
   CounterIntervals intervals_;
   ConcurrencyWatch* watch_ = nullptr;

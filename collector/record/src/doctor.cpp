@@ -256,21 +256,24 @@ DoctorReport run_doctor(const DoctorOptions& options) {
     timeline.reason = find(needed).detail;
     break;
   }
+  // In-situ samples and counters need the same permission; whether the device samples shows when it is tried.
   TierForecast counters{.tier = "T2", .available = timeline.available, .reason = timeline.reason};
   const DoctorCheck& permission = find("counters");
   if (timeline.available) {
     counters.available = permission.status != CheckStatus::fail;
     counters.reason = permission.detail;
   }
-  report.tiers = {timeline, counters};
+  TierForecast samples = counters;
+  samples.tier = "T1";
+  report.tiers = {timeline, samples, counters};
   if (!timeline.available) {
     report.overall = "nothing can be recorded here: " + timeline.reason;
   } else if (!counters.available) {
     report.overall = "timeline only (T0): counters are " + counters.reason;
   } else if (permission.status == CheckStatus::warn) {
-    report.overall = "timeline (T0) will work; counters (T2) if the driver allows them: " + counters.reason;
+    report.overall = "timeline (T0) will work; in-situ samples (T1) and counters (T2) if the driver allows them: " + counters.reason;
   } else {
-    report.overall = "timeline (T0) and counters by step replay (T2) will work";
+    report.overall = "timeline (T0), in-situ samples (T1) and counters by step replay (T2) will work";
   }
   return report;
 }

@@ -61,12 +61,11 @@ Result<void> check_options(const RecordOptions& options) {
     return usage("no program to record: put it behind --, as in: ridgeline record -- ./train --steps 100");
   }
   for (const std::string& tier : options.tiers) {
-    if (tier == "T1" || tier == "T3") return usage(fmt::format("tier {} is not in this version", tier));
-    if (tier != "T0" && tier != "T2")
-      return usage(fmt::format("no such tier: {} (there are T0 and T2)", one_line(tier)));
+    if (tier != "T0" && tier != "T1" && tier != "T2" && tier != "T3")
+      return usage(fmt::format("no such tier: {} (there are T0, T1, T2 and T3)", one_line(tier)));
   }
   if (std::find(options.tiers.begin(), options.tiers.end(), "T0") == options.tiers.end()) {
-    return usage("tier T0, the timeline, cannot be left out: the counters of T2 join it");
+    return usage("tier T0, the timeline, cannot be left out: samples and counters join it");
   }
   if (options.schedule.phases.empty()) return usage("the schedule is empty");
   if (options.step_range.empty()) return usage("the name of the step range is empty");
@@ -141,12 +140,14 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
                                              const std::string& agent,
                                              const std::optional<std::string>& cupti) {
   // What is set for the program takes the place of what was there; the agent's tuning variables pass through.
-  const auto replaced = [](const std::string& entry) {
+  const auto replaced = [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
     return name == kCudaInjection || name == kNvtxInjection || name == variables::kSpoolDirectory ||
            name == variables::kSchedule || name == variables::kStepRange || name == variables::kTiers ||
            name == variables::kCuptiLibrary || name == variables::kAfterMs ||
            name == variables::kDurationMs || name == variables::kWaitForSignal ||
+           (name == variables::kSampleIntervalNs && options.sample_interval_ns > 0) ||
+           (name == variables::kSampleBufferBytes && options.sample_buffer_bytes > 0) ||
            name == variables::kReplayExclude || name.rfind(variables::kMetricsPrefix, 0) == 0;
   };
   std::vector<std::string> environment = current_environment();
@@ -163,6 +164,10 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   if (options.after.count() > 0) set(variables::kAfterMs, std::to_string(options.after.count()));
   if (options.duration.count() > 0) set(variables::kDurationMs, std::to_string(options.duration.count()));
   if (options.wait) set(variables::kWaitForSignal, "1");
+  if (options.sample_interval_ns > 0)
+    set(variables::kSampleIntervalNs, std::to_string(options.sample_interval_ns));
+  if (options.sample_buffer_bytes > 0)
+    set(variables::kSampleBufferBytes, std::to_string(options.sample_buffer_bytes));
   if (cupti) set(variables::kCuptiLibrary, *cupti);
   if (!options.replay_exclude.empty()) set(variables::kReplayExclude, joined(options.replay_exclude));
   for (std::size_t i = 0; i < options.counter_configurations.size(); ++i) {

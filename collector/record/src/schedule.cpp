@@ -27,7 +27,7 @@ std::string_view phase_name(Phase phase) {
 }
 
 Schedule Schedule::defaults() {
-  return Schedule{{{Phase::warmup, 10}, {Phase::timeline, 20}, {Phase::replay, 8}}};
+  return Schedule{{{Phase::warmup, 10}, {Phase::timeline, 20}, {Phase::sample, 6}, {Phase::replay, 8}}};
 }
 
 Result<Schedule> Schedule::parse(std::string_view text) {
@@ -36,7 +36,7 @@ Result<Schedule> Schedule::parse(std::string_view text) {
   const spool::ScheduleError error = spool::parse_schedule(text.data(), text.size(), &parsed, &at);
   const std::string part = one_line(text.substr(at, text.find(',', at) - at));
   const auto usage = [](std::string message) { return Failure{ErrorKind::usage, std::move(message)}; };
-  constexpr const char* example = "write it like warmup=10,timeline=20,replay=8";
+  constexpr const char* example = "write it like warmup=10,timeline=20,sample=6,replay=8";
   switch (error) {
     case spool::ScheduleError::kNone:
       break;

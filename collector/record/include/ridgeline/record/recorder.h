@@ -36,7 +36,9 @@ struct RecordOptions {
   bool overwrite = false;             // replace an existing output
   Schedule schedule = Schedule::defaults();
   std::string step_range = "step";                               // NVTX range that makes a step
-  std::vector<std::string> tiers = {"T0", "T2"};                 // T0 must be among them
+  std::vector<std::string> tiers = {"T0", "T1", "T2", "T3"};     // T0 must be among them
+  std::int64_t sample_interval_ns = 0;                           // T1; 0: chosen
+  std::uint64_t sample_buffer_bytes = 0;                         // T1; 0: chosen
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
   std::vector<std::string> replay_exclude;  // parts of mangled names: run unmeasured in replay steps
   std::optional<std::string> working_directory;                  // the program's; default: the current one

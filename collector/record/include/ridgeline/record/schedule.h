@@ -26,7 +26,8 @@ struct Schedule {
   std::vector<ScheduledPhase> phases;
 
   // Ten steps warm up (first-use loading, autotuning and the allocator's growth are over by then), twenty
-  // give a median and its spread, eight measure each of the two built-in counter configurations four times.
+  // give a median and its spread, six are sampled in situ (two of them only let the clocks settle), eight
+  // measure counters.
   [[nodiscard]] static Schedule defaults();
   // Failure: usage, naming the phase that is wrong.
   [[nodiscard]] static Result<Schedule> parse(std::string_view text);

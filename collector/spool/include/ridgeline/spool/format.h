@@ -465,11 +465,12 @@ static_assert(sizeof(CounterStepRecord) == 48);
 
 enum class PmStatus : std::uint32_t {
   kOk = 1,
-  kOverflow = 2,  // the hardware buffer was full before the window ended: samples end early
+  kOverflow = 2,  // samples end early: the hardware buffer was full or the program ended; reason says which
   kFailed = 3,    // no samples; reason says why
 };
-/// One window of periodic samples of a whole device (T1). Written when the window is decoded; its samples and
-/// metrics may stand before it.
+/// One window of periodic samples of a whole device (T1). Written twice: when it opens, as failed because the program
+/// ended, which stands if the process is killed, and when its samples are read. The last one of a window_id counts;
+/// samples and metrics may stand before it.
 struct PmWindowRecord {
   RecordHeader header;
   std::uint32_t window_id;  // per file, from 1

@@ -56,6 +56,17 @@ struct StepSchedule {
     }
     return before;
   }
+  // The phase that holds a step: its first step and how many it has; after the last phase *steps is 0.
+  void extent_of_phase(std::uint64_t step_index, std::uint64_t* first, std::uint32_t* steps) const {
+    *first = 0;
+    *steps = 0;
+    for (std::size_t i = 0; i < phase_count; ++i) {
+      *steps = phases[i].steps;
+      if (step_index < *first + *steps) return;
+      *first += *steps;
+    }
+    *steps = 0;
+  }
   bool has(Phase phase) const {
     for (std::size_t i = 0; i < phase_count; ++i) {
       if (phases[i].phase == phase) return true;

@@ -1,0 +1,397 @@
+// In-situ sampling against a fake CUPTI: the plan of a window, when it starts and stops, refusals, ways to
+// end.
+#include "agent_testing.h"
+#include "sampling.h"
+
+namespace ridgeline::agent {
+namespace {
+
+using spool::PmStatus;
+using testing::FakeCupti;
+using testing::FakeProgram;
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kGiB = 1ull << 30;
+
+TEST(SamplingPlan, IsFineEnoughForStepsOfSixtyMilliseconds) {
+  const SamplingPlan plan = plan_sampling(6, 60 * kMillisecond, 30 * kGiB, {});
+  EXPECT_EQ(plan.settle_steps, 2u);
+  EXPECT_EQ(plan.sampled_steps, 4u);
+  EXPECT_LE(plan.interval_ns, 5000);
+  EXPECT_GE(plan.buffer_bytes, 4 * 60 * kMillisecond / plan.interval_ns * 14'000) << "13 to 14 KB a sample";
+  EXPECT_LE(plan.buffer_bytes, 2 * kGiB);
+}
+
+TEST(SamplingPlan, IsNeverFinerThanTwoMicroseconds) {
+  EXPECT_EQ(plan_sampling(6, kMillisecond, 30 * kGiB, {}).interval_ns, 2000);
+}
+
+TEST(SamplingPlan, TakesFewerStepsBeforeLongerIntervals) {
+  const SamplingPlan longer = plan_sampling(6, 150 * kMillisecond, 30 * kGiB, {});
+  EXPECT_EQ(longer.sampled_steps, 1u);
+  EXPECT_LE(longer.interval_ns, 5000);
+  const SamplingPlan longest = plan_sampling(6, 2000 * kMillisecond, 30 * kGiB, {});
+  EXPECT_EQ(longest.sampled_steps, 1u);
+  EXPECT_GT(longest.interval_ns, 5000);
+  EXPECT_GE(longest.interval_ns * 54'000, 2000 * kMillisecond) << "the whole step fits";
+}
+
+TEST(SamplingPlan, StaysInsideTheMemory) {
+  for (const std::uint64_t memory : {kGiB / 2, kGiB, 8 * kGiB}) {
+    const SamplingPlan plan = plan_sampling(6, 60 * kMillisecond, memory, {});
+    EXPECT_LE(plan.buffer_bytes / (16 * 1024) * (84 * 1024), memory) << "buffer and image together";
+    EXPECT_GE(plan.sampled_steps, 1u);
+    EXPECT_GE(static_cast<std::int64_t>(plan.buffer_bytes / (16 * 1024)) * plan.interval_ns,
+              plan.sampled_steps * 60 * kMillisecond);
+  }
+}
+
+TEST(SamplingPlan, DoesWhatItIsTold) {
+  const SamplingPlan coarse = plan_sampling(6, 60 * kMillisecond, 30 * kGiB, {.interval_ns = 20'000});
+  EXPECT_EQ(coarse.interval_ns, 20'000);
+  EXPECT_EQ(coarse.sampled_steps, 4u);
+  const SamplingPlan fine = plan_sampling(6, 60 * kMillisecond, 30 * kGiB, {.interval_ns = 2000});
+  EXPECT_EQ(fine.interval_ns, 2000);
+  EXPECT_EQ(fine.sampled_steps, 1u);
+  const SamplingPlan small = plan_sampling(6, 60 * kMillisecond, 30 * kGiB, {.buffer_bytes = 64u << 20});
+  EXPECT_EQ(small.buffer_bytes, 64u << 20);
+  EXPECT_EQ(small.sampled_steps, 1u);
+}
+
+TEST(SamplingPlan, CopesWithShortPhasesAndUnknownSteps) {
+  EXPECT_EQ(plan_sampling(1, 0, 30 * kGiB, {}).settle_steps, 0u);
+  EXPECT_EQ(plan_sampling(1, 0, 30 * kGiB, {}).sampled_steps, 1u);
+  EXPECT_EQ(plan_sampling(2, 0, 30 * kGiB, {}).settle_steps, 1u);
+  EXPECT_EQ(plan_sampling(3, 0, 30 * kGiB, {}).sampled_steps, 2u);
+  EXPECT_GT(plan_sampling(6, 0, 0, {}).buffer_bytes, 0u);
+  EXPECT_GT(plan_sampling(6, INT64_MAX, 30 * kGiB, {}).interval_ns, 0);
+}
+
+// A program of ten-millisecond steps; each flush hands over the kernels that the device is through with.
+struct Program {
+  explicit Program(FakeCupti& fake, std::map<std::string, std::string> environment = {}) : cupti(fake) {
+    environment.emplace("RIDGELINE_SCHEDULE", "timeline=3,sample=6,replay=2");
+    environment.emplace("RIDGELINE_METRICS_R1", "a,b");
+    program = std::make_unique<FakeProgram>(cupti, environment);
+    cupti.on_flush = [this] { flush(); };
+    EXPECT_TRUE(program->start());
+    program->create_context();
+    step();
+    program->tick();  // describes the device, prepares
+    steps(2);
+  }
+  ~Program() { cupti.on_flush = nullptr; }
+
+  void step() {
+    program->push("step");
+    for (int i = 0; i < 3; ++i) pending.push_back(program->launch("k"));
+    cupti.clock_ns += 10 * kMillisecond;
+    program->pop();
+  }
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) step();
+  }
+  // A turn of the agent's threads, a millisecond later.
+  void tick() { program->session().tick(cupti.clock_ns += kMillisecond); }
+  void flush() {
+    if (device_hangs) {
+      cupti.clock_ns += kMillisecond;
+      return;
+    }
+    std::vector<CUpti_ActivityKernel10> records;
+    for (const std::uint32_t id : pending)
+      records.push_back(FakeProgram::kernel(id, "k", static_cast<std::uint64_t>(cupti.clock_ns - 1000),
+                                            static_cast<std::uint64_t>(cupti.clock_ns)));
+    pending.clear();
+    if (!records.empty()) program->deliver(records);
+  }
+  FakeProgram::Contents contents() { return program->contents(); }
+
+  FakeCupti& cupti;
+  std::unique_ptr<FakeProgram> program;
+  std::vector<std::uint32_t> pending;
+  bool device_hangs = false;
+};
+
+TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.steps(2);
+  EXPECT_EQ(cupti.pm_open, 1) << "set up at the phase's begin";
+  EXPECT_EQ(cupti.pm_starts, 0);
+  p.steps(4);
+  EXPECT_EQ(cupti.pm_starts, 1);
+  EXPECT_EQ(cupti.pm_stops, 0);
+  p.tick();
+  EXPECT_EQ(cupti.pm_stops, 1);
+  EXPECT_EQ(cupti.pm_open, 0);
+
+  const auto c = p.contents();
+  for (std::size_t i = 0; i < c.begins.size(); ++i)
+    EXPECT_EQ((c.begins[i].header.flags & spool::kStepUnmeasured) != 0, i == 3 || i == 4) << "step " << i;
+  ASSERT_EQ(c.pm_windows.size(), 2u) << "at opening and at the end";
+  EXPECT_EQ(c.pm_windows[0].status, PmStatus::kFailed) << "what stands if the process is killed";
+  EXPECT_NE(c.text(c.pm_windows[0].reason).find("program ended"), std::string::npos);
+  const auto& w = c.pm_windows[1];
+  EXPECT_EQ(w.window_id, c.pm_windows[0].window_id);
+  EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
+  EXPECT_EQ(w.first_step, 5u);
+  EXPECT_EQ(w.last_step, 8u);
+  EXPECT_EQ(w.interval_ns, cupti.pm_interval_ns);
+  EXPECT_EQ(w.hardware_buffer_bytes, cupti.pm_buffer_bytes);
+  EXPECT_GT(w.stop_ns - w.start_ns, 40 * kMillisecond);
+
+  ASSERT_EQ(c.pm_metrics.size(), sampled_metric_set().metrics.size());
+  std::map<std::uint32_t, std::string> names;
+  for (const auto& m : c.metrics) names[m.metric_id] = c.text(m.name);
+  for (std::size_t i = 0; i < c.pm_metrics.size(); ++i) {
+    EXPECT_EQ(c.pm_metrics[i].position, i);
+    EXPECT_EQ(names[c.pm_metrics[i].metric_id], sampled_metric_set().metrics[i]);
+  }
+  EXPECT_EQ(w.samples, c.pm_samples.size());
+  ASSERT_EQ(c.pm_samples.size(), cupti.pm_decoded - 1) << "the first one is not of the window";
+  EXPECT_EQ(c.pm_samples[0].start_ns, cupti.pm_start_ns + w.interval_ns);
+  EXPECT_EQ(c.pm_values[0], (std::vector<double>{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110}));
+}
+
+TEST(Sampling, StopsOnlyWhenTheDeviceIsThrough) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.steps(5);
+  p.device_hangs = true;  // the last step's kernels are still running
+  p.step();
+  for (int i = 0; i < 3; ++i) p.tick();
+  EXPECT_EQ(cupti.pm_stops, 0);
+  p.device_hangs = false;
+  p.tick();
+  EXPECT_EQ(cupti.pm_stops, 1);
+  EXPECT_EQ(p.contents().pm_windows.back().status, PmStatus::kOk);
+}
+
+TEST(Sampling, StartsWhenTheDeviceHasCaughtUp) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.steps(2);
+  int flushes = 0;
+  cupti.on_flush = [&] {
+    cupti.clock_ns += 5 * kMillisecond;
+    EXPECT_EQ(cupti.pm_starts, 0);
+    if (++flushes == 4) p.flush();
+  };
+  p.step();
+  EXPECT_EQ(flushes, 4);
+  EXPECT_EQ(cupti.pm_starts, 1);
+  cupti.on_flush = [&] { p.flush(); };
+}
+
+TEST(Sampling, SamplesFewerStepsThanPlannedIfTheyTurnOutLonger) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.step();
+  cupti.clock_ns += 100 * kMillisecond;  // on the device, what the host's begins did not tell
+  p.steps(5);
+  p.tick();
+  const auto c = p.contents();
+  const auto& w = c.pm_windows.back();
+  EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
+  EXPECT_EQ(w.first_step, 5u);
+  EXPECT_LT(w.last_step, 8u);
+}
+
+TEST(Sampling, IsClosedBeforeCountersAreOpened) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.steps(6);
+  EXPECT_EQ(cupti.pm_open, 1) << "no tick came";
+  p.steps(2);
+  EXPECT_EQ(cupti.pm_open, 0);
+  EXPECT_EQ(cupti.sessions_made, 1) << "for two steps of one configuration";
+  EXPECT_EQ(cupti.collisions, 0);
+  p.tick();  // evaluates the counters
+  const auto c = p.contents();
+  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kOk) << c.text(c.pm_windows.back().reason);
+  ASSERT_EQ(c.counter_steps.size(), 2u);
+  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+}
+
+TEST(Sampling, TakesAWindowForEachPhase) {
+  FakeCupti cupti;
+  Program p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=3,timeline=1,sample=2"}});
+  p.steps(7);
+  p.tick();
+  EXPECT_EQ(cupti.pm_windows, 2);
+  const auto c = p.contents();
+  ASSERT_EQ(c.pm_windows.size(), 4u);
+  EXPECT_EQ(c.pm_windows[1].window_id, 1u);
+  EXPECT_EQ(c.pm_windows[1].first_step, 4u);
+  EXPECT_EQ(c.pm_windows[3].window_id, 2u);
+  EXPECT_EQ(c.pm_windows[3].first_step, 8u);
+  EXPECT_EQ(c.pm_windows[3].status, PmStatus::kOk) << c.text(c.pm_windows[3].reason);
+}
+
+TEST(Sampling, SaysWhatToDoWithoutPermission) {
+  FakeCupti cupti;
+  cupti.pm_availability_result = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  Program p(cupti);
+  p.steps(8);
+  p.tick();
+  EXPECT_EQ(cupti.pm_windows, 0);
+  const auto c = p.contents();
+  const std::string text = c.message(spool::Topic::kSamplingRefused);
+  EXPECT_NE(text.find("no in-situ samples"), std::string::npos) << text;
+  EXPECT_NE(text.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos) << text;
+  ASSERT_EQ(c.pm_windows.size(), 1u);
+  EXPECT_EQ(c.pm_windows[0].status, PmStatus::kFailed);
+  EXPECT_EQ(c.pm_windows[0].first_step, 3u);
+  EXPECT_EQ(c.pm_windows[0].last_step, 8u);
+  EXPECT_EQ(c.launches.size(), 3u * 11);
+  EXPECT_EQ(c.counter_steps.size(), 2u) << "replay is judged by itself";
+}
+
+TEST(Sampling, GivesUpWhenAStartIsRefused) {
+  FakeCupti cupti;
+  Program p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=3,timeline=1,sample=3"}});
+  cupti.pm_start_result = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  p.steps(7);
+  EXPECT_EQ(cupti.pm_open, 0);
+  EXPECT_EQ(cupti.pm_windows, 1) << "not tried again";
+  const auto c = p.contents();
+  EXPECT_NE(c.message(spool::Topic::kSamplingRefused).find("CAP_SYS_ADMIN"), std::string::npos);
+  for (const auto& w : c.pm_windows) EXPECT_EQ(w.status, PmStatus::kFailed);
+  for (const auto& b : c.begins)
+    EXPECT_EQ((b.header.flags & spool::kStepUnmeasured) != 0, b.phase == spool::Phase::kSample);
+}
+
+TEST(Sampling, ReportsAConfigurationThatFails) {
+  FakeCupti cupti;
+  cupti.pm_config_result = CUPTI_ERROR_NOT_SUPPORTED;
+  Program p(cupti);
+  p.steps(8);
+  EXPECT_EQ(cupti.pm_open, 0);
+  EXPECT_EQ(cupti.collisions, 0);
+  const auto c = p.contents();
+  EXPECT_NE(c.message(spool::Topic::kSampling).find("configuring sampling failed"), std::string::npos);
+  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed);
+}
+
+TEST(Sampling, IsAbsentFromAnOldCupti) {
+  FakeCupti cupti;
+  cupti.pm_sampling = false;
+  Program p(cupti);
+  p.steps(6);
+  EXPECT_NE(p.contents().message(spool::Topic::kSamplingRefused).find("12.6"), std::string::npos);
+}
+
+TEST(Sampling, CanBeSwitchedOff) {
+  FakeCupti cupti;
+  Program p(cupti, {{"RIDGELINE_TIERS", "T0,T2"}});
+  p.steps(8);
+  p.tick();
+  EXPECT_EQ(cupti.pm_windows, 0);
+  const auto c = p.contents();
+  EXPECT_NE(c.message(spool::Topic::kSamplingRefused).find("RIDGELINE_TIERS"), std::string::npos);
+  EXPECT_EQ(c.counter_steps.size(), 2u);
+}
+
+TEST(Sampling, NamesTheMetricsItLacks) {
+  FakeCupti cupti;
+  cupti.unknown_metrics["lts__t_bytes.sum"] = 1;
+  Program p(cupti);
+  p.steps(6);
+  p.tick();
+  const auto c = p.contents();
+  EXPECT_NE(c.message(spool::Topic::kMetricUnavailable).find("lts__t_bytes.sum"), std::string::npos);
+  EXPECT_EQ(c.pm_metrics.size(), sampled_metric_set().metrics.size() - 1);
+  ASSERT_FALSE(c.pm_values.empty());
+  EXPECT_EQ(c.pm_values[0].size(), c.pm_metrics.size());
+}
+
+TEST(Sampling, StopsBeforeTheBufferIsFullAndKeepsTheSamples) {
+  FakeCupti cupti;
+  Program p(cupti, {{"RIDGELINE_SAMPLE_BUFFER_BYTES", "67108864"}, {"RIDGELINE_SAMPLE_NS", "2000"}});
+  p.steps(2);
+  p.program->push("step");
+  cupti.clock_ns += 20 * kMillisecond;  // 64 MiB hold 4473 samples: 8.9 ms
+  p.tick();
+  EXPECT_EQ(cupti.pm_stops, 1);
+  p.program->pop();
+  const auto c = p.contents();
+  const auto& w = c.pm_windows.back();
+  EXPECT_EQ(w.status, PmStatus::kOverflow);
+  EXPECT_NE(c.text(w.reason).find("nearly full"), std::string::npos) << c.text(w.reason);
+  EXPECT_GT(w.samples, 0u);
+  EXPECT_NE(c.message(spool::Topic::kSampling).find("step 5"), std::string::npos);
+}
+
+TEST(Sampling, ReportsABufferThatWasFull) {
+  FakeCupti cupti;
+  cupti.pm_buffer_full = true;
+  Program p(cupti);
+  p.steps(6);
+  p.tick();
+  EXPECT_EQ(cupti.pm_open, 0);
+  const auto c = p.contents();
+  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed) << "CUPTI gives none of the samples then";
+  EXPECT_NE(c.text(c.pm_windows.back().reason).find("was full"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::kSampling).find("was full"), std::string::npos);
+}
+
+TEST(Sampling, KeepsWhatFitsIfTheDeviceSamplesFaster) {
+  FakeCupti cupti;
+  cupti.pm_faster = 1.5;
+  Program p(cupti);
+  p.steps(6);
+  p.tick();
+  const auto c = p.contents();
+  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kOverflow);
+  EXPECT_EQ(c.pm_windows.back().samples, cupti.pm_max_samples - 1);
+  EXPECT_NE(c.text(c.pm_windows.back().reason).find("faster"), std::string::npos);
+}
+
+TEST(Sampling, EndsAWindowAtTheProgramsExit) {
+  FakeCupti cupti;
+  Program p(cupti);
+  int registrations = 0;
+  static int* count = nullptr;
+  count = &registrations;
+  p.program->session().set_exit_registration([] { ++*count; });
+  p.steps(4);
+  EXPECT_EQ(registrations, 1);
+  p.program->push("step");
+  p.program->session().end_sampling();
+  p.program->session().at_exit(spool::EndReason::kExit);
+  EXPECT_EQ(cupti.pm_stops, 1);
+  EXPECT_EQ(cupti.pm_open, 0);
+  const auto c = p.contents();
+  const auto& w = c.pm_windows.back();
+  EXPECT_EQ(w.status, PmStatus::kOverflow) << "samples end early";
+  EXPECT_EQ(c.text(w.reason), "the program ended");
+  EXPECT_EQ(w.last_step, 6u) << "the last step that ended";
+  EXPECT_GT(w.samples, 0u);
+}
+
+TEST(Sampling, ReportsAWindowThatNeverStarted) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.step();
+  p.program->session().end_sampling();
+  EXPECT_EQ(cupti.pm_open, 0);
+  EXPECT_EQ(cupti.pm_starts, 0);
+  const auto c = p.contents();
+  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed);
+  EXPECT_NE(c.text(c.pm_windows.back().reason).find("first measured step"), std::string::npos);
+}
+
+TEST(Sampling, TouchesNothingWhenItIsTooLate) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.steps(4);
+  p.program->session().at_exit(spool::EndReason::kExit);  // the libraries may be gone
+  EXPECT_EQ(cupti.pm_stops, 0);
+  const auto c = p.contents();
+  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed);
+  EXPECT_NE(c.text(c.pm_windows.back().reason).find("program ended"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ridgeline::agent
