@@ -28,6 +28,84 @@ TEST_F(MetricSets, EachIsOnePassOnGH100WithNothingLeftOut) {
   }
 }
 
+std::set<std::string> all_names(const std::vector<ResolvedSet>& sets) {
+  std::set<std::string> names;
+  for (const ResolvedSet& set : sets)
+    for (const auto& metric : set.config.metrics()) names.insert(metric.name);
+  return names;
+}
+
+TEST_F(MetricSets, HoldWhatARooflineNeedsOnGH100) {
+  const std::string chip = "GH100";
+  const auto names = all_names(resolve_metric_sets(api_, chip, nullptr, built_in_metric_sets()));
+  for (const char* needed : {"dram__bytes_read.sum",
+                             "lts__t_bytes.sum",
+                             "l1tex__t_bytes.sum",
+                             "l1tex__t_sectors_lookup_hit.sum",
+                             "l1tex__t_sectors_lookup_miss.sum",
+                             "lts__t_sectors_lookup_hit.sum",
+                             "lts__t_sectors_lookup_miss.sum",
+                             "sm__ops_path_tensor_src_bf16_dst_fp32.sum",
+                             "sm__ops_path_tensor_src_tf32_dst_fp32.sum",
+                             "sm__ops_path_tensor_src_fp8.sum",
+                             "sm__ops_path_tensor_src_fp64.sum",
+                             "sm__ops_path_tensor_op_hgmma_src_fp16.sum",
+                             "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16.sum",
+                             "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum",
+                             "sm__ops_path_tensor_op_igmma_src_int8.sum",
+                             "sm__ops_path_tensor_op_imma_src_int8_sparsity_off.sum",
+                             "sm__thread_inst_executed_pipe_fma_pred_on.sum",
+                             "sm__thread_inst_executed_pipe_fma_type_fp16_pred_on.sum",
+                             "sm__thread_inst_executed_pipe_fp64_pred_on.sum",
+                             "sm__warps_active.avg.pct_of_peak_sustained_active",
+                             "smsp__issue_active.avg.pct_of_peak_sustained_active"})
+    EXPECT_TRUE(names.count(needed)) << needed;
+}
+
+TEST_F(MetricSets, StayOnePassOnOtherChips) {
+  for (const std::string chip : {"GA100", "AD102", "GB100", "GB202"}) {
+    const auto sets = resolve_metric_sets(api_, chip, nullptr, built_in_metric_sets());
+    ASSERT_EQ(sets.size(), built_in_metric_sets().size()) << chip;
+    for (const ResolvedSet& set : sets) {
+      EXPECT_EQ(set.config.passes(), 1u) << chip << " " << set.config.name();
+      EXPECT_GE(set.config.metrics().size(), 3u) << chip << " " << set.config.name();
+    }
+    const auto names = all_names(sets);
+    EXPECT_TRUE(names.count("sm__ops_path_tensor_src_bf16_dst_fp32.sum")) << chip;
+    EXPECT_TRUE(names.count("sm__ops_path_tensor_src_fp16_dst_fp32.sum")) << chip << ": by its other name";
+    EXPECT_TRUE(names.count("lts__t_bytes.sum")) << chip;
+  }
+}
+
+TEST_F(MetricSets, CarryOnWhatTakesASecondPass) {
+  const std::string chip = "GH100";
+  const auto sets =
+      resolve_metric_sets(api_, chip, nullptr,
+                          {{"X", {"lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"}, true},
+                           {"own", {"gpu__time_duration.sum"}, false},
+                           {"Y", {"gpu__time_duration.sum", "lts__t_sector_hit_rate.pct"}, true}});
+  ASSERT_EQ(sets.size(), 3u);
+  EXPECT_EQ(sets[0].config.metrics().size(), 1u);
+  EXPECT_EQ(sets[1].config.metrics().size(), 1u) << "takes nothing from others";
+  ASSERT_EQ(sets[2].config.metrics().size(), 2u);
+  EXPECT_EQ(sets[2].config.metrics()[1].name, "lts__t_sectors_lookup_miss.sum");
+  ASSERT_EQ(sets[2].left_out.size(), 1u) << "fits nowhere";
+  EXPECT_NE(sets[2].left_out[0].find("lts__t_sector_hit_rate.pct"), std::string::npos);
+}
+
+TEST_F(MetricSets, TakeTheOtherNameWhereAChipLacksTheFirst) {
+  const std::string chip = "GH100";
+  const ResolvedSet r = resolve_metric_set(api_, chip, nullptr,
+                                           {"X",
+                                            {"no_such.sum|dram__bytes_read.sum", "neither.sum|",
+                                             "no.sum|nor.sum", "dram__bytes_write.sum|no.sum"}});
+  ASSERT_EQ(r.config.metrics().size(), 2u);
+  EXPECT_EQ(r.config.metrics()[0].name, "dram__bytes_read.sum");
+  EXPECT_EQ(r.config.metrics()[1].name, "dram__bytes_write.sum");
+  ASSERT_EQ(r.left_out.size(), 1u) << "what may be missing is not complained about";
+  EXPECT_NE(r.left_out[0].find("no.sum|nor.sum"), std::string::npos);
+}
+
 TEST_F(MetricSets, EachHoldsDurationAndDramBytes) {
   for (const MetricSet& set : built_in_metric_sets()) {
     const std::set<std::string> names(set.metrics.begin(), set.metrics.end());

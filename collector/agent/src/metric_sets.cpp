@@ -240,18 +240,19 @@ std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::str
                                              const std::vector<MetricSet>& sets) {
   std::vector<ResolvedSet> result;
   std::vector<std::string> carried;
+  std::size_t last_that_spills = 0;
   for (const MetricSet& set : sets) {
     MetricSet wanted = set;
     if (set.spills) {
       wanted.metrics.insert(wanted.metrics.end(), carried.begin(), carried.end());
       carried.clear();
+      last_that_spills = result.size();
     }
     result.push_back(resolve_metric_set(api, chip, availability, wanted));
     carried.insert(carried.end(), result.back().spilled.begin(), result.back().spilled.end());
   }
-  if (!result.empty())
-    for (const std::string& name : carried)
-      result.back().left_out.push_back(name + ": takes more than one pass with every set");
+  for (const std::string& name : carried)
+    result[last_that_spills].left_out.push_back(name + ": takes more than one pass with every set");
   return result;
 }
 

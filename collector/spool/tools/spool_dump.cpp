@@ -149,9 +149,12 @@ int dump(const char* path, const Options& options) {
       std::printf("  config %u %s: %u pass(es), %u metrics\n", c->config_id,
                   printable(reader->string_or(c->name, "?"), 20).c_str(), c->passes, c->metric_count);
     if (auto* s = r.as<CounterStepRecord>())
-      std::printf("  counters of step %u config %u: %s, launches %u, ranges %u %s\n", s->step_index,
-                  s->config_id, status_name(s->status), s->launches_expected, s->ranges_received,
-                  printable(reader->string_or(s->reason, ""), 300).c_str());
+      std::printf(
+          "  counters of step %u config %u: %s, launches %u, ranges %u, opened in %.0f ms, closed in %.0f ms "
+          "%s\n",
+          s->step_index, s->config_id, status_name(s->status), s->launches_expected, s->ranges_received,
+          static_cast<double>(s->open_ns) / 1e6, static_cast<double>(s->finish_ns) / 1e6,
+          printable(reader->string_or(s->reason, ""), 300).c_str());
     if (auto* w = r.as<PmWindowRecord>())
       std::printf("  sampling window %u on device %u: %s, steps %u to %u, every %" PRId64
                   " ns, %.3f ms, %" PRIu64 " samples, buffer %.0f MiB, set-up %.1f ms, decoding %.1f ms %s\n",

@@ -458,8 +458,8 @@ struct CounterStepRecord {
   StringId reason;  // 0 when ok
   std::uint32_t launches_expected;
   std::uint32_t ranges_received;
-  std::int64_t open_ns;    // host time spent on opening the session, 0: unknown
-  std::int64_t finish_ns;  // host time spent on stopping, decoding, evaluating and closing
+  std::int64_t open_ns;    // host time the program waited for the session to open, 0: unknown
+  std::int64_t finish_ns;  // and at the step's end for stopping, decoding and closing; evaluation runs beside it
 };
 static_assert(sizeof(CounterStepRecord) == 48);
 
