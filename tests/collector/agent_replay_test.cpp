@@ -46,7 +46,7 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   FakeCupti cupti;
   Ready r(cupti);
   for (int i = 0; i < 4; ++i) step(r.program);
-  EXPECT_EQ(cupti.sessions_made, 3) << "one cannot change its configuration";
+  EXPECT_EQ(cupti.sessions_made, 2) << "one cannot change its configuration";
   EXPECT_EQ(cupti.sessions_open, 0);
   EXPECT_EQ(cupti.starts, 3);
   EXPECT_EQ(cupti.stops, 3);
@@ -57,11 +57,11 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   ASSERT_EQ(c.counter_steps.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(c.counter_steps[i].status, CounterStatus::kOk) << c.text(c.counter_steps[i].reason);
-    EXPECT_EQ(c.counter_steps[i].config_id, i % 2 + 1) << "configurations repeat";
+    EXPECT_EQ(c.counter_steps[i].config_id, i < 2 ? 1u : 2u) << "those of one configuration in a row";
     EXPECT_EQ(c.counter_steps[i].step_index, 2 + i);
     EXPECT_EQ(c.counter_steps[i].ranges_received, 3u);
   }
-  ASSERT_EQ(c.values.size(), 3u * (2 + 3 + 2));
+  ASSERT_EQ(c.values.size(), 3u * (2 + 2 + 3));
   const auto& v = c.values[3];  // R1, launch 1, second metric
   EXPECT_EQ(v.step_ordinal, 1u);
   EXPECT_EQ(v.grid_x, 2u);

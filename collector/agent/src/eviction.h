@@ -20,7 +20,7 @@ namespace ridgeline::agent {
 class Eviction {
  public:
   /// No size that a program would copy: records of these copies are told apart by it.
-  static constexpr std::size_t kChunkBytes = (std::size_t{2} << 20) - 3 * 128;
+  static constexpr std::size_t kChunkBytes = (std::size_t{1} << 20) - 3 * 128;
   static constexpr std::size_t kCacheSizes = 4;  // read through at each eviction
 
   explicit Eviction(const DriverApi& driver) noexcept : driver_(driver) {}

@@ -66,15 +66,24 @@ bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
   return !takes_turns() || step.number_in_phase % 2 == 0;
 }
 
+// Opening a session is dear, so that steps of one configuration follow each other: with enough steps each
+// takes several in a row, with too few the last ones none.
 std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
+  const auto turn = [](std::uint64_t number, std::uint64_t steps, std::uint64_t sets) {
+    return static_cast<std::uint32_t>(steps >= sets && number < steps ? number * sets / steps
+                                                                      : number % sets);
+  };
   const std::uint32_t cold_sets = std::min(replay_sets_, CounterPlan::kColdSets);
+  const std::uint32_t number = step.number_in_phase, steps = step.steps_in_phase;
   switch (step.phase) {
     case spool::Phase::kReplay:
-      return replay_sets_ == 0 ? 0 : 1 + step.number_in_phase / (takes_turns() ? 2 : 1) % replay_sets_;
+      if (replay_sets_ == 0) return 0;
+      if (takes_turns()) return 1 + turn(number / 2, steps / 2, replay_sets_);
+      return 1 + turn(number, steps, replay_sets_);
     case spool::Phase::kCold:
-      return cold_sets == 0 ? 0 : 1 + step.number_in_phase % cold_sets;
+      return cold_sets == 0 ? 0 : 1 + turn(number, steps, cold_sets);
     case spool::Phase::kFlops:
-      return flops_sets_ == 0 ? 0 : 1 + replay_sets_ + step.number_in_phase % flops_sets_;
+      return flops_sets_ == 0 ? 0 : 1 + replay_sets_ + turn(number, steps, flops_sets_);
     default:
       return 0;
   }

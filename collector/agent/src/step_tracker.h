@@ -23,6 +23,7 @@ class StepTracker {
     std::uint32_t number_in_phase;  // among the steps of its phase in the schedule, from 0
     std::uint16_t flags = 0;        // of StepBeginRecord
     spool::Phase next_phase = spool::Phase::kTimeline;  // of the step after it
+    std::uint32_t steps_in_phase = 0;                   // of the whole schedule
   };
 
   StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);
