@@ -59,6 +59,7 @@ Model load_model(const store::Capture& capture) {
   model.pm_windows = capture.pm_windows();
   model.tier_coverage = capture.tier_coverage();
   model.replay_exclusions = capture.replay_exclusions();
+  model.graph_metrics = capture.graph_metrics();
   model.recording_windows = capture.recording_windows();
   model.strings = capture.strings();
   require_sums_fit(model);

@@ -14,7 +14,7 @@ namespace ridgeline::analyzer {
 [[nodiscard]] std::string number(double value, int decimals);
 // "1 launch", "3 launches".
 [[nodiscard]] std::string count(std::int64_t n, std::string_view singular, std::string_view plural);
-// A kernel name of at most `width` characters, its middle left out if longer.
+// A kernel name without return type and parameters, of at most `width` characters: its middle is left out.
 [[nodiscard]] std::string short_name(std::string_view name, std::size_t width = 60);
 
 }  // namespace ridgeline::analyzer

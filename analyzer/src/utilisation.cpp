@@ -216,7 +216,8 @@ class Analyzer {
                   "replay steps leave this kernel out (" + excluded->second + ")");
     } else if (launch.graph_node_id || launch.graph_id) {
       set_missing(out, MissingReason::graph_node,
-                  "a CUDA graph's node: graphs are not replayed node by node");
+                  model_.graph_metrics.empty() ? "a CUDA graph's node: graphs are not replayed node by node"
+                                               : "a CUDA graph's node: its counters are of the whole graph");
     } else if (values.mismatched > 0) {
       set_missing(out, MissingReason::mismatch, values.mismatch);
     } else {

@@ -163,7 +163,9 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
   }
   for (const store::RecordingWindow& window : model.recording_windows) {
     // A window from the start to the end is no news either.
-    if (window.cause == "start" && !window.end_ns && model.recording_windows.size() == 1) continue;
+    const std::optional<std::int64_t> run_end_ns = model.run ? model.run->end_ns : std::nullopt;
+    const bool to_the_end = !window.end_ns || !run_end_ns || *window.end_ns >= *run_end_ns - 1'000'000'000;
+    if (window.cause == "start" && to_the_end && model.recording_windows.size() == 1) continue;
     const std::int64_t origin = model.run && model.run->start_ns ? *model.run->start_ns : window.start_ns;
     add("recording windows", fmt::format("{}", window.id),
         fmt::format(

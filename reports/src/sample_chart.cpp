@@ -155,7 +155,7 @@ SampleChart sample_chart(const analyzer::Model& model, const analyzer::Analysis&
       svg.line(kLeft, y(ratio), kChartWidth, y(ratio), "grid");
       svg.text(kLeft - 8, y(ratio) + 4, fmt::format("{:.0f} %", ratio * 100), "tick", Svg::Anchor::end);
     }
-    svg.text(0, y(0.5) + 4, panels[p].label, "axis");
+    svg.text(0, y(0.25) + 4, panels[p].label, "axis");  // between two ticks
     std::vector<std::pair<double, double>> points = {{kLeft, y(0)}};
     for (std::size_t i = 0; i < panels[p].ratios.size(); ++i)
       points.emplace_back(kLeft + plot * (static_cast<double>(i) + 0.5) / kBins, y(panels[p].ratios[i]));

@@ -149,6 +149,27 @@ constexpr std::array kCatalog = {
                       "Busiest part of the device-memory path, of its peak; a maximum of several counters"},
     MetricDescription{"gpc__cycles_elapsed.avg.per_second", "GPC clock, sampled", "Hz",
                       "Clock of the graphics processing clusters, in situ"},
+    MetricDescription{"sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum.peak_sustained_elapsed.per_second",
+                      "FP4, FP6 and FP8 tensor peak", "ops/s",
+                      "The most tensor operations on inputs of 4 to 8 bits a second at the launch's clock"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_fp16_dst_fp32.avg.pct_of_peak_sustained_elapsed",
+        "FP16 tensor operations of peak, FP32 sums", "percent",
+        "FP16 tensor operations of the most the SMs can do with structured sparsity; dense ends at 50 %"},
+    MetricDescription{
+        "sm__ops_path_tensor_src_fp16_dst_fp32.sum.peak_sustained_elapsed.per_second",
+        "FP16 tensor peak, FP32 sums", "ops/s",
+        "The most FP16 tensor operations a second at the launch's clock, structured sparsity counted"},
+    MetricDescription{"sm__ops_path_tensor_src_fp64.sum.peak_sustained_elapsed.per_second",
+                      "FP64 tensor peak", "ops/s",
+                      "The most FP64 tensor operations a second at the launch's clock"},
+    MetricDescription{
+        "sm__ops_path_tensor_op_igmma_src_int8.sum.peak_sustained_elapsed.per_second",
+        "INT8 tensor peak, warpgroup", "ops/s",
+        "The most INT8 operations of warpgroup matrix instructions a second at the launch's clock"},
+    MetricDescription{"sm__ops_path_tensor_src_int8.sum.peak_sustained_elapsed.per_second",
+                      "INT8 tensor peak", "ops/s",
+                      "The most INT8 tensor operations a second at the launch's clock"},
 };
 }  // namespace
 

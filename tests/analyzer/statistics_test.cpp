@@ -5,6 +5,7 @@
 #include <random>
 
 #include "intervals.h"
+#include "text.h"
 
 namespace ridgeline::analyzer {
 namespace {
@@ -67,6 +68,17 @@ TEST(Intervals, RandomSetsAgreeWithCountingEachInstant) {
     EXPECT_EQ(total_ns(subtract(make_union(a), make_union(b))), only_a);
     EXPECT_EQ(total_ns(unite(make_union(a), make_union(b))), either);
   }
+}
+
+TEST(ShortName, LeavesOutWhatTellsNothing) {
+  EXPECT_EQ(short_name("void a::(anonymous namespace)::f<int, g(h)>(float*, int)"),
+            "a::(anonymous namespace)::f<int, g(h)>");
+  EXPECT_EQ(short_name("plain_name"), "plain_name");
+  EXPECT_EQ(short_name("f(int)"), "f");
+  EXPECT_EQ(short_name("f::operator()(int)"), "f::operator()");
+  EXPECT_EQ(short_name("(anonymous namespace)::f(int)"), "(anonymous namespace)::f");
+  EXPECT_EQ(short_name(std::string(100, 'k')).size(), 60U);
+  EXPECT_EQ(short_name("(x"), "(x");
 }
 
 }  // namespace

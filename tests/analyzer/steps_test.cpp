@@ -179,5 +179,22 @@ TEST(Steps, LaunchWithoutTimeIsCountedAndAddsNoTime) {
   EXPECT_EQ(steps[0].gpu_start_ns, 1000);
 }
 
+// The first step after a change of phase begins on an idle GPU, the next one's copies while it computes.
+TEST(Steps, TheFirstOfAPhaseIsNoOutlier) {
+  for (const bool first : {true, false}) {
+    FabricatedModel f;
+    std::int64_t at = 1'000'000;
+    for (int i = 0; i < 8; ++i) {
+      f.step("timeline");
+      f.launch("k", at, at + 90'000);
+      at += i == (first ? 0 : 3) ? 10'000'000 : 100'000;
+    }
+    const StepAnalysis steps = analyze_steps(f.done()).value();
+    const bool told = std::any_of(steps.findings.begin(), steps.findings.end(),
+                                  [](const Finding& finding) { return finding.code == "steps.outlier"; });
+    EXPECT_EQ(told, !first);
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

@@ -1,9 +1,11 @@
 // The built-in metric sets, resolved with the real CUPTI's host interface: no GPU and no driver needed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "metric_sets.h"
+#include "ridgeline/store/metric_catalog.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -104,6 +106,22 @@ TEST_F(MetricSets, TakeTheOtherNameWhereAChipLacksTheFirst) {
   EXPECT_EQ(r.config.metrics()[1].name, "dram__bytes_write.sum");
   ASSERT_EQ(r.left_out.size(), 1u) << "what may be missing is not complained about";
   EXPECT_NE(r.left_out[0].find("no.sum|nor.sum"), std::string::npos);
+}
+
+// What is stored is described: the catalogue is what docs/metrics.md is held to.
+TEST(MetricCatalogue, DescribesEveryBuiltInMetric) {
+  std::vector<MetricSet> sets = built_in_metric_sets();
+  sets.push_back(sampled_metric_set());
+  for (const MetricSet& set : sets) {
+    for (const std::string& wanted : set.metrics) {
+      for (std::size_t from = 0; from <= wanted.size();) {  // alternatives, the first a chip knows
+        const std::size_t end = std::min(wanted.find('|', from), wanted.size());
+        const std::string name = wanted.substr(from, end - from);
+        from = end + 1;
+        if (!name.empty()) EXPECT_TRUE(store::describe_metric(name)) << set.name << ": " << name;
+      }
+    }
+  }
 }
 
 TEST_F(MetricSets, EachHoldsDurationAndDramBytes) {

@@ -3,6 +3,7 @@ if(TARGET ridgeline_agent)
   foreach(t session replay sampling nvtx metrics sequence code_hash period steps window)
     ridgeline_add_test(collector.agent_${t} SOURCES agent_${t}_test.cpp LINK ridgeline::agent_core)
   endforeach()
+  target_link_libraries(test_collector.agent_metrics PRIVATE ridgeline::store)
   target_compile_definitions(test_collector.agent_metrics PRIVATE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}")
 
   add_test(NAME collector.agent_library

@@ -73,6 +73,7 @@ struct Model {
   std::vector<store::PmWindow> pm_windows;
   std::vector<store::TierCoverage> tier_coverage;
   std::vector<store::ReplayExclusion> replay_exclusions;
+  std::vector<store::GraphMetric> graph_metrics;  // counters of whole graph launches
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
   std::vector<SampleTrace> sample_traces;  // empty unless load_sample_traces() was asked for them
   std::map<store::Id, std::string> strings;
