@@ -82,7 +82,7 @@ TEST(StepsByPeriod, GiveWayToARange) {
 
 TEST(StepsByPeriod, AreNotLookedForOnceARangeMarksThem) {
   FakeCupti cupti;
-  FakeProgram program(cupti);
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1"}});
   ASSERT_TRUE(program.start());
   program.push("step");
   program.pop();
@@ -93,7 +93,7 @@ TEST(StepsByPeriod, AreNotLookedForOnceARangeMarksThem) {
 
 TEST(StepsByPeriod, EndWhenTheProgramDoesSomethingElse) {
   FakeCupti cupti;
-  FakeProgram program(cupti);
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1"}});
   ASSERT_TRUE(program.start());
   program.create_context();
   Loop loop(cupti, program);
@@ -105,6 +105,21 @@ TEST(StepsByPeriod, EndWhenTheProgramDoesSomethingElse) {
   const auto c = program.contents();
   EXPECT_EQ(c.ends.size(), before + 1);
   EXPECT_EQ(c.launches.back().step_index, spool::kNoStep);
+}
+
+TEST(StepsByPeriod, TheLastIsWholeIfAllItsLaunchesCame) {
+  for (const bool whole : {true, false}) {
+    FakeCupti cupti;
+    FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1"}});
+    ASSERT_TRUE(program.start());
+    program.create_context();
+    Loop loop(cupti, program);
+    loop.run(600);
+    if (!whole) program.launch("first", 9);  // a border, and no more
+    program.session().at_exit(spool::EndReason::kExit);
+    const auto c = program.contents();
+    EXPECT_EQ(c.ends.size() == c.begins.size(), whole);
+  }
 }
 
 TEST(StepsByPeriod, AreSaidToBeMissing) {

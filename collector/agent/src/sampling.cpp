@@ -172,7 +172,8 @@ bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
                           std::uint32_t last_correlation_id) noexcept {
   std::uint64_t first = 0;
   std::uint32_t steps = 0;
-  schedule_.extent_of_phase(step.index, &first, &steps);
+  schedule_.extent_of_phase(step.position, &first, &steps);
+  first += step.index - step.position;  // the schedule may have begun with a later step than the first
   std::unique_lock<std::mutex> lock(mutex_);
   if (!phase_known_ || phase_first_ != first) {
     lock.unlock();

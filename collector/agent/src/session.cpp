@@ -749,6 +749,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   }
   if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
   if (sampling_) sampling_->abandon();
+  end_last_period_step(now_ns());
   if (replay_) replay_->abandon();
   if (cupti_started_ && collecting_) timeline_->flush_final();
   const std::int64_t now = now_ns();

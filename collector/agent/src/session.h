@@ -112,6 +112,8 @@ class Session {
   /// A range marks steps: no more steps by period.
   void steps_are_marked(ThreadState& thread) noexcept;
   void look_for_period(std::int64_t now) noexcept;
+  /// At exit: the last step by period has no border behind it, but may be whole.
+  void end_last_period_step(std::int64_t now) noexcept;
   // Recording windows (session_window.cpp); the agent's thread.
   void start_window() noexcept;
   void tend_window(std::int64_t now) noexcept;
@@ -156,6 +158,8 @@ class Session {
   std::atomic<std::uint64_t> foreign_launches_{0};          // of other contexts since one of that
   std::atomic<bool> describe_border_{false};  // the next border's kernel is wanted for the message
   StepPeriod::Found period_found_{};
+  StepPeriod::Found period_candidate_{};  // the agent's thread, until it gets the lock
+  bool period_news_ = false;
   WindowPlan window_plan_;
   enum class WindowState { kDormant, kOpen, kLastStep, kDraining };
   std::atomic<WindowState> window_state_{WindowState::kDormant};

@@ -86,6 +86,14 @@ void Session::end_period_step(ThreadState& thread) noexcept {
   thread.inside = inside;
 }
 
+void Session::end_last_period_step(std::int64_t now) noexcept {
+  const std::uint32_t open = period_step_.load(std::memory_order_acquire);
+  if (open == spool::kNoStep || steps_.active() != open) return;
+  if (period_.launches_since_border() != period_.launches_of_step()) return;
+  if (replay_ && replay_->wants_launch()) return;  // counters are not touched at exit
+  steps_.end(now);
+}
+
 void Session::steps_are_marked(ThreadState& thread) noexcept {
   while (border_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
   if (watches_period_.exchange(false) && period_.active()) {
@@ -99,25 +107,27 @@ void Session::look_for_period(std::int64_t now) noexcept {
   if (!watches_period_.load(std::memory_order_relaxed)) return;
   ThreadState* thread = this_thread(generation_);
   if (thread == nullptr) return;
-  StepPeriod::Found found;
-  bool news = false;
   try {
-    news = period_.analyse(now, &found);  // without the lock: it takes its time
+    // Without the lock: it takes its time.
+    if (!period_news_) period_news_ = period_.analyse(now, &period_candidate_);
   } catch (...) {
     totals_.add(&Count::callback_errors);
   }
   const bool overdue =
       period_step_.load(std::memory_order_relaxed) != spool::kNoStep &&
       period_.launches_since_border() > kStepsWithoutBorder * period_.launches_of_step() + 64;
-  if (!news && !overdue) return;
-  while (border_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
+  if (!period_news_ && !overdue) return;
+  // A thread of the program that holds it may be waiting for this one to flush: later, then.
+  if (border_lock_.test_and_set(std::memory_order_acquire)) return;
   end_period_step(*thread);
-  if (news && watches_period_.load(std::memory_order_relaxed)) {
-    if (found.replaces && steps_.steps_begun() > 0) steps_.restart_schedule(spool::kStepSupersedes);
-    period_found_ = found;
+  if (period_news_ && watches_period_.load(std::memory_order_relaxed)) {
+    if (period_candidate_.replaces && steps_.steps_begun() > 0)
+      steps_.restart_schedule(spool::kStepSupersedes);
+    period_found_ = period_candidate_;
     describe_border_.store(true);
     period_.activate();
   }
+  period_news_ = false;
   border_lock_.clear(std::memory_order_release);
 }
 

@@ -71,6 +71,7 @@ void Session::open_window(spool::WindowCause cause, std::int64_t now) noexcept {
   }
   window_opened_ns_ = now;
   timeline_->set_window(now, INT64_MAX);
+  period_news_ = false;
   if (watches_period_.load(std::memory_order_relaxed)) period_.restart();
   period_step_.store(spool::kNoStep, std::memory_order_release);
   steps_.restart_schedule(0);
@@ -133,6 +134,8 @@ void Session::tend_window(std::int64_t now) noexcept {
       const bool quiet = now - window_quiet_since_ns_ >= kQuietNs;
       const bool evaluating = replay_ && replay_->evaluating();
       if ((missing || !quiet || evaluating) && now < window_deadline_ns_) return;
+      // What was sampled counts; the agent's thread has nothing else to do now.
+      if (sampling_ && sampling_->open()) sampling_->close_now();
       close_window(window_cause_);
       return;
     }

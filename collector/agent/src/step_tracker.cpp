@@ -26,7 +26,8 @@ bool StepTracker::begin(Step* step) noexcept {
            static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, at)),
            pending_flags_.exchange(0, std::memory_order_acq_rel),
            schedule_.phase_of(at + 1),
-           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, schedule_.total_steps()))};
+           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, schedule_.total_steps())),
+           at};
   current().clear();
   *step = step_;
   active_.store(index, std::memory_order_release);

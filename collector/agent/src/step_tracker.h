@@ -24,6 +24,7 @@ class StepTracker {
     std::uint16_t flags = 0;        // of StepBeginRecord
     spool::Phase next_phase = spool::Phase::kTimeline;  // of the step after it
     std::uint32_t steps_in_phase = 0;                   // of the whole schedule
+    std::uint32_t position = 0;                         // in the schedule, from 0
   };
 
   StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);
