@@ -229,13 +229,13 @@ std::string tiers_line(const analyzer::Quality& quality) {
   const analyzer::TierComparison& worst = quality.comparisons.front();
   const auto flagged = std::count_if(quality.comparisons.begin(), quality.comparisons.end(),
                                      [](const analyzer::TierComparison& c) { return c.flagged; });
-  return text + fmt::format(" T1 against T2 on {} of {} or more: at most {} points apart ({}), {} beyond {}.",
-                            counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
-                            time_text(static_cast<double>(quality.comparison_floor_ns)),
-                            fixed(std::fabs(worst.difference.value) * 100.0, 1),
-                            elide_kernel_name(terminal_safe(worst.kernel), 40),
-                            flagged == 0 ? "none" : integer(flagged),
-                            fixed(quality.comparison_limit * 100.0, 0));
+  return text +
+         fmt::format(" T1 against T2 on {} of {} or more: at most {} points apart ({}), {} by more than {}.",
+                     counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
+                     time_text(static_cast<double>(quality.comparison_floor_ns)),
+                     fixed(std::fabs(worst.difference.value) * 100.0, 1),
+                     elide_kernel_name(terminal_safe(worst.kernel), 40),
+                     flagged == 0 ? "none" : integer(flagged), fixed(quality.comparison_limit * 100.0, 0));
 }
 
 analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least) {

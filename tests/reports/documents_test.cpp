@@ -260,7 +260,7 @@ TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
     EXPECT_NE(header.find(word), std::string::npos) << word;
   std::replace(text.begin(), text.end(), '\n', ' ');  // where a sentence wraps is no matter
   EXPECT_NE(text.find("DRAM utilisation in situ (T1) for "), std::string::npos) << text;
-  EXPECT_NE(text.find("1 beyond 3"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 by more than 3."), std::string::npos) << text;
   EXPECT_NE(text.find("adamw_kernel"), std::string::npos);
   const TemporaryCapture without;
   const std::string old = ranking_document(without.model, without.analysis, as(Format::text, 100));
