@@ -17,6 +17,7 @@ Result<Analysis> analyze(const Model& model, const AnalysisOptions& options) {
   analysis.check = std::move(check).value();
   analysis.accounting = account_step(model, analysis.steps, options.accounting);
   analysis.declared_work = compare_declared_work(model, analysis.steps, analysis.utilisation);
+  analysis.stalls = analyze_stalls(model, analysis.utilisation, analysis.check_ranking, options.stalls);
   analysis.quality = assess_quality(model, analysis.steps, analysis.utilisation, options.quality);
   return analysis;
 }

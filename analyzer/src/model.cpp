@@ -61,6 +61,9 @@ Model load_model(const store::Capture& capture) {
   model.replay_exclusions = capture.replay_exclusions();
   model.graph_metrics = capture.graph_metrics();
   model.recording_windows = capture.recording_windows();
+  model.stall_windows = capture.stall_windows();
+  model.stall_samples = capture.stall_samples();
+  model.source_lines = capture.source_lines();
   model.strings = capture.strings();
   require_sums_fit(model);
   model.index();

@@ -12,6 +12,7 @@ Verb add_rank(CLI::App& program) {
     AnalysisArguments analysis;
     PrintOptions print;
     std::string by = "kernel";
+    bool stalls = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* app =
@@ -21,14 +22,17 @@ Verb add_rank(CLI::App& program) {
          "--by", options->by,
          "What makes a row: kernel, kernel-grid, family, class, op (NVTX range) or launch (default kernel)")
       ->type_name("KEY");
+  app->add_flag("--stalls", options->stalls,
+                "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");
   add_print_options(*app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path
                                                     : analyzer::parse_rank_key(options->by).value();
             const Analysed done = analyse(options->analysis.capture, analysis);
-            print(options->print,
-                  reports::ranking_document(done.model, done.analysis, document_options(options->print)));
+            reports::DocumentOptions document = document_options(options->print);
+            document.stalls = options->stalls;
+            print(options->print, reports::ranking_document(done.model, done.analysis, document));
             return 0;
           }};
 }

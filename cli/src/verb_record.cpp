@@ -33,6 +33,14 @@ std::string progress_text(const record::RecordProgress& progress) {
                      reports::bytes_text(static_cast<double>(progress.spool_bytes)));
 }
 
+// Unless the schedule has such a phase already.
+void append_phase(record::Schedule& schedule, record::Phase phase, std::uint64_t steps) {
+  for (const record::ScheduledPhase& known : schedule.phases) {
+    if (known.phase == phase) return;
+  }
+  schedule.phases.push_back({phase, steps});
+}
+
 }  // namespace
 
 Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
@@ -54,6 +62,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     std::string duration;
     bool wait = false;
     bool stop_program = false;
+    bool stalls = false;
     bool keep_spool = false;
     bool quiet = false;
   };
@@ -98,6 +107,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
                   "window needs)")
       ->type_name("MIB")
       ->check(CLI::Range(64, 1 << 20));
+  app->add_flag("--stalls", options->stalls,
+                "Sample program counters over four more steps: what warps wait for (adds stalls=4)");
   app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
   app->add_option("--spool-directory", options->spool_directory,
                   "Where the spool goes while recording (default: beside the capture)")
@@ -140,6 +151,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
                 how.replay_exclude.push_back(options->replay_exclude.substr(from, comma - from));
               from = comma + 1;
             }
+            if (options->stalls) append_phase(how.schedule, record::Phase::stalls, 4);
             if (!options->directory.empty()) how.working_directory = options->directory;
             if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
             if (!options->agent.empty()) how.agent_library = options->agent;

@@ -92,6 +92,24 @@ std::string exposed_note(const analyzer::Ranking& ranking) {
                      time_text(t.saved_stretch_exposed_ns), target_text(ranking.options.stretch));
 }
 
+std::string stalls_markdown(const analyzer::StallAnalysis& stalls, const char* heading) {
+  std::string out = std::string(heading) + " Stall reasons of the worst kernels\n\n";
+  if (!stalls.kernels.empty()) {
+    out += render_markdown(stalls_table(stalls)) + "\n" + render_markdown(hot_spots_table(stalls)) + "\n";
+  }
+  return out + markdown_cell(stalls_line(stalls)) + "\n\n";
+}
+
+std::string stalls_text(const analyzer::StallAnalysis& stalls, const TextStyle& style) {
+  std::string out = "\n" + styled("Stall reasons of the worst kernels", Style::strong, style.colour) + "\n";
+  if (!stalls.kernels.empty()) {
+    out += render_text(stalls_table(stalls), style) + "\n" +
+           styled("Where their warps were", Style::strong, style.colour) + "\n" +
+           render_text(hot_spots_table(stalls), style);
+  }
+  return out + paragraph(stalls_line(stalls), style) + "\n";
+}
+
 std::string ranking_sums(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   std::string text = fmt::format("To be saved: {}.", saving_text(ranking));
@@ -126,7 +144,8 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
       return render_csv(table);
     case Format::markdown:
       return markdown_headline(model, analysis) + render_markdown(table) + "\n" +
-             markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" + markdown_footing(analysis);
+             markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
+             (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") + markdown_footing(analysis);
     case Format::json: {
       Json out = json_document("ridgeline.rank");
       out["capture"] = capture_json(model);
@@ -135,6 +154,7 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
       out["peaks"] = peaks_json(analysis.utilisation);
       out["rows"] = rows_json(table);
       out["totals"] = ranking_totals_json(analysis.ranking);
+      if (options.stalls) out["stalls"] = stalls_json(analysis.stalls);
       out["quality"] = quality_json(analysis.quality);
       return json_text(out);
     }
@@ -145,7 +165,7 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
   return headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
          paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) +
-         footing(analysis, options.text);
+         (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(analysis, options.text);
 }
 
 std::string check_document(const analyzer::Model& model, const analyzer::Analysis& analysis, bool all,
@@ -356,6 +376,7 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
                select_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold").value()) +
            "\n";
   }
+  if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");
   out += "## Target check\n\n" + render_markdown(check_table(analysis.check, analysis.check_ranking, false)) +
          "\n";
   out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
@@ -381,6 +402,7 @@ std::string json_report(const analyzer::Model& model, const analyzer::Analysis& 
   out["check"] = rows_json(check_table(analysis.check, analysis.check_ranking, true));
   out["accounting"] = accounting_json(analysis.accounting);
   out["gaps"] = rows_json(gaps_table(model, analysis.accounting, analysis.accounting.gaps.size()));
+  out["stalls"] = stalls_json(analysis.stalls);
   out["declared_work"] = rows_json(declared_work_table(analysis.declared_work));
   out["steps"] = rows_json(steps_table(analysis.steps));
   out["launches"] = rows_json(launches_table(model, analysis));

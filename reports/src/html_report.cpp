@@ -268,6 +268,21 @@ std::string sample_section(const analyzer::Model& model, const analyzer::Analysi
          class_legend(analysis.ranking) + "</section>\n";
 }
 
+std::string stalls_section(const analyzer::StallAnalysis& stalls) {
+  if (!stalls.requested) return "";
+  std::string out = "<section class=\"long\">\n<h2>What the worst kernels wait for</h2>\n";
+  if (!stalls.kernels.empty()) {
+    HtmlTable how;
+    how.wrapping = {"reasons"};
+    how.ratio_bars = {"issuing_ratio", "ready_ratio", "stalled_ratio", "idle_ratio"};
+    out += html_table(stalls_table(stalls), how);
+    HtmlTable spots;
+    spots.ratio_bars = {"share_ratio"};
+    out += "<h3>Where their warps were</h3>\n" + html_table(hot_spots_table(stalls), spots);
+  }
+  return out + paragraph(stalls_line(stalls), "soft") + "</section>\n";
+}
+
 std::string chart_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
@@ -405,6 +420,7 @@ std::string html_report(const analyzer::Model& model, const analyzer::Analysis& 
   out += ranking_section(analysis);
   out += sample_section(model, analysis);
   out += tier_sections(analysis);
+  out += stalls_section(analysis.stalls);
   out += chart_sections(model, analysis);
   out += step_sections(model, analysis);
   out += detail_sections(model, analysis);

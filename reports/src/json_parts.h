@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json ranking_totals_json(const analyzer::Ranking& ranking);
 [[nodiscard]] Json check_json(const analyzer::TargetCheck& check);
 [[nodiscard]] Json accounting_json(const analyzer::Accounting& accounting);
+[[nodiscard]] Json stalls_json(const analyzer::StallAnalysis& stalls);
 [[nodiscard]] Json quality_json(const analyzer::Quality& quality);
 [[nodiscard]] Json findings_json(const analyzer::Findings& findings);
 

@@ -459,10 +459,30 @@ std::vector<RecordingWindow> Capture::recording_windows() const {
         return RecordingWindow{row.int64(0), row.int64(1), row.int64(2), row.optional_int64(3), row.text(4)};
       });
 }
+std::vector<StallWindow> Capture::stall_windows() const {
+  return load(database_,
+              "SELECT id, process_id, device_id, first_step_index, last_step_index, period_cycles, samples,"
+              " dropped_samples, foreign_samples, status, reason FROM stall_window ORDER BY id",
+              [](const Statement& row) {
+                StallWindow window;
+                window.id = row.int64(0);
+                window.process_id = row.int64(1);
+                window.device_id = row.int64(2);
+                window.first_step_index = row.int64(3);
+                window.last_step_index = row.int64(4);
+                window.period_cycles = row.int64(5);
+                window.samples = row.int64(6);
+                window.dropped_samples = row.int64(7);
+                window.foreign_samples = row.int64(8);
+                window.status = row.text(9);
+                window.reason = row.optional_text(10);
+                return window;
+              });
+}
 std::vector<StallSample> Capture::stall_samples() const {
   return load(database_,
-              "SELECT kernel_id, pc_offset, stall_reason, samples FROM stall_sample"
-              " ORDER BY kernel_id, pc_offset, stall_reason",
+              "SELECT kernel_id, pc_offset, value, samples FROM stall_sample JOIN string ON string.id = reason_id"
+              " ORDER BY kernel_id, pc_offset, value",
               [](const Statement& row) {
                 return StallSample{row.int64(0), row.int64(1), row.text(2), row.int64(3)};
               });

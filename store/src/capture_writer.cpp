@@ -70,7 +70,7 @@ struct CaptureWriter::State {
   Statement insert_pm_sample = database.prepare("INSERT OR REPLACE INTO pm_sample VALUES (?,?,?,?)");
   Statement insert_stall = database.prepare(
       "INSERT INTO stall_sample VALUES (?,?,?,?)"
-      " ON CONFLICT(kernel_id, pc_offset, stall_reason) DO UPDATE SET samples = samples + excluded.samples");
+      " ON CONFLICT(kernel_id, pc_offset, reason_id) DO UPDATE SET samples = samples + excluded.samples");
 
   Id inserted(Statement& statement) {
     statement.run();
@@ -258,8 +258,15 @@ Id CaptureWriter::add(const RecordingWindow& row) {
       "INSERT INTO recording_window(process_id, start_ns, end_ns, cause) VALUES (?,?,?,?)", row.process_id,
       row.start_ns, row.end_ns, row.cause);
 }
+Id CaptureWriter::add(const StallWindow& row) {
+  return state_->insert_once(
+      "INSERT INTO stall_window(process_id, device_id, first_step_index, last_step_index, period_cycles,"
+      " samples, dropped_samples, foreign_samples, status, reason) VALUES (?,?,?,?,?,?,?,?,?,?)",
+      row.process_id, row.device_id, row.first_step_index, row.last_step_index, row.period_cycles,
+      row.samples, row.dropped_samples, row.foreign_samples, row.status, row.reason);
+}
 void CaptureWriter::add(const StallSample& row) {
-  state_->insert_stall.bind_all(row.kernel_id, row.pc_offset, row.stall_reason, row.samples);
+  state_->insert_stall.bind_all(row.kernel_id, row.pc_offset, string_id(row.stall_reason), row.samples);
   state_->insert_stall.run();
 }
 void CaptureWriter::add(const SourceLine& row) {

@@ -332,12 +332,26 @@ CREATE TABLE recording_window (    -- when the timeline was on; kernels outside 
   cause      TEXT NOT NULL         -- what opened it: start, delay, signal
 ) STRICT;
 
+CREATE TABLE stall_window (        -- T3: steps whose program counters were sampled
+  id               INTEGER PRIMARY KEY,
+  process_id       INTEGER NOT NULL REFERENCES process(id),
+  device_id        INTEGER NOT NULL REFERENCES device(id),
+  first_step_index INTEGER NOT NULL,
+  last_step_index  INTEGER NOT NULL,
+  period_cycles    INTEGER NOT NULL,  -- of each SM, between two samples of it
+  samples          INTEGER NOT NULL,  -- of the program's kernels
+  dropped_samples  INTEGER NOT NULL,  -- by the hardware
+  foreign_samples  INTEGER NOT NULL,  -- of kernels that are not the program's own
+  status           TEXT NOT NULL CHECK (status IN ('ok','overflow','failed')),
+  reason           TEXT
+) STRICT;
+
 CREATE TABLE stall_sample (        -- T3: samples of the program counter
   kernel_id    INTEGER NOT NULL REFERENCES kernel(id),
   pc_offset    INTEGER NOT NULL,   -- bytes from the function's start
-  stall_reason TEXT NOT NULL,      -- the vendor's, verbatim
+  reason_id    INTEGER NOT NULL REFERENCES string(id),  -- stall reason: the vendor's name, verbatim
   samples      INTEGER NOT NULL,
-  PRIMARY KEY (kernel_id, pc_offset, stall_reason)
+  PRIMARY KEY (kernel_id, pc_offset, reason_id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE source_line (         -- source of an instruction, as far as the machine code says

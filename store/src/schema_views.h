@@ -78,9 +78,21 @@ SELECT s.device_id,
        n.name AS metric, n.label, n.unit, s.value
 FROM pm_sample s
 JOIN metric n ON n.id = s.metric_id;
+
+CREATE VIEW v_stall AS             -- one row a stall reason of an instruction, over all sampled steps
+SELECT s.kernel_id, k.demangled_name AS kernel,
+       s.pc_offset,                -- bytes from the function's start
+       f.value AS file, l.line,    -- NULL: the machine code names no source line
+       r.value AS stall_reason,    -- "..._not_issued": of the reason's samples those while the scheduler issued nothing
+       s.samples
+FROM stall_sample s
+JOIN kernel k ON k.id = s.kernel_id
+JOIN string r ON r.id = s.reason_id
+LEFT JOIN source_line l ON l.kernel_id = s.kernel_id AND l.pc_offset = s.pc_offset
+LEFT JOIN string f ON f.id = l.file_id;
 )sql";
 
-inline constexpr const char* kViewNames[] = {"v_pm_sample", "v_rank", "v_kernel_step", "v_launch_metric", "v_launch",
-                                             "v_step"};
+inline constexpr const char* kViewNames[] = {"v_stall",         "v_pm_sample", "v_rank", "v_kernel_step",
+                                             "v_launch_metric", "v_launch",    "v_step"};
 
 }  // namespace ridgeline::store

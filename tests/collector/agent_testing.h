@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,25 @@ struct FakeCupti {
   double pm_faster = 1;            // samples at that many times the rate asked for
   std::function<void()> on_flush;  // what a flush makes CUPTI hand over
 
+  // PC sampling: what each stop finds. Reasons by CUPTI's index, see pc_get_stall_reasons.
+  struct FakePc {
+    const char* function;
+    std::uint64_t offset;
+    std::uint64_t cubin_crc;
+    std::vector<CUpti_PCSamplingStallReason> reasons;
+  };
+  std::vector<FakePc> pcs;
+  CUptiResult pc_enable_result = CUPTI_SUCCESS;
+  CUptiResult pc_start_result = CUPTI_SUCCESS;
+  bool pc_buffer_full = false;
+  std::uint64_t pc_dropped = 0;  // at each stop
+  std::string source_file;       // of every instruction; line 1 + offset
+
   // What it saw.
+  int pc_enables = 0, pc_enabled = 0, pc_starts = 0, pc_stops = 0;
+  std::size_t pc_reasons_asked = 0;
+  bool pc_continuous = false, pc_start_stop = false;
+  std::size_t pc_left = 0;  // of pcs, not yet fetched
   std::int64_t clock_ns = 1'000'000;
   int host_objects = 0;
   int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
@@ -334,7 +353,100 @@ struct FakeCupti {
       p->endTimestamp = p->startTimestamp + static_cast<std::uint64_t>(f.pm_interval_ns);
       return CUPTI_SUCCESS;
     };
+    add_pc_sampling(a);
     return a;
+  }
+
+  static void add_pc_sampling(CuptiApi& a) {
+    a.has_pc_sampling = true;
+    a.pc_enable = [](CUpti_PCSamplingEnableParams*) {
+      if (current()->pc_enable_result != CUPTI_SUCCESS) return current()->pc_enable_result;
+      ++current()->pc_enables;
+      ++current()->pc_enabled;
+      return CUPTI_SUCCESS;
+    };
+    a.pc_disable = [](CUpti_PCSamplingDisableParams*) {
+      --current()->pc_enabled;
+      return CUPTI_SUCCESS;
+    };
+    a.pc_start = [](CUpti_PCSamplingStartParams*) {
+      if (current()->pc_start_result == CUPTI_SUCCESS) ++current()->pc_starts;
+      return current()->pc_start_result;
+    };
+    a.pc_stop = [](CUpti_PCSamplingStopParams*) {
+      ++current()->pc_stops;
+      current()->pc_left = current()->pcs.size();
+      return CUPTI_SUCCESS;
+    };
+    a.pc_get_num_stall_reasons = [](CUpti_PCSamplingGetNumStallReasonsParams* p) {
+      return *p->numStallReasons = 5, CUPTI_SUCCESS;
+    };
+    a.pc_get_stall_reasons = [](CUpti_PCSamplingGetStallReasonsParams* p) {
+      constexpr std::pair<std::uint32_t, const char*> kReasons[] = {
+          {0, "smsp__pcsamp_sample_count"},
+          {1, "smsp__pcsamp_samples_data_dropped"},
+          {14, "smsp__pcsamp_warps_issue_stalled_long_scoreboard"},
+          {15, "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued"},
+          {28, "smsp__pcsamp_warps_issue_stalled_selected"}};
+      for (std::size_t i = 0; i < p->numStallReasons; ++i) {
+        p->stallReasonIndex[i] = kReasons[i].first;
+        std::strcpy(p->stallReasons[i], kReasons[i].second);
+      }
+      return CUPTI_SUCCESS;
+    };
+    a.pc_set_configuration = [](CUpti_PCSamplingConfigurationInfoParams* p) {
+      for (std::size_t i = 0; i < p->numAttributes; ++i) {
+        const auto& info = p->pPCSamplingConfigurationInfo[i];
+        if (info.attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON)
+          current()->pc_reasons_asked = info.attributeData.stallReasonData.stallReasonCount;
+        if (info.attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE)
+          current()->pc_continuous = info.attributeData.collectionModeData.collectionMode ==
+                                     CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
+        if (info.attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL)
+          current()->pc_start_stop = info.attributeData.enableStartStopControlData.enableStartStopControl == 1;
+      }
+      return CUPTI_SUCCESS;
+    };
+    a.pc_get_configuration = [](CUpti_PCSamplingConfigurationInfoParams* p) {
+      p->pPCSamplingConfigurationInfo[0].attributeData.samplingPeriodData.samplingPeriod = 11;
+      return CUPTI_SUCCESS;
+    };
+    // As CUPTI does it: the sums come with the first part.
+    a.pc_get_data = [](CUpti_PCSamplingGetDataParams* p) {
+      FakeCupti& fake = *current();
+      auto& data = *static_cast<CUpti_PCSamplingData*>(p->pcSamplingData);
+      if (fake.pc_buffer_full) {
+        data.hardwareBufferFull = 1;
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+      }
+      const std::size_t from = fake.pcs.size() - fake.pc_left;
+      data.totalNumPcs = std::min(data.collectNumPcs, fake.pc_left);
+      data.remainingNumPcs = fake.pc_left - data.totalNumPcs;
+      data.droppedSamples = from == 0 ? fake.pc_dropped : 0;
+      data.nonUsrKernelsTotalSamples = from == 0 ? 3 : 0;
+      for (std::size_t i = 0; i < data.totalNumPcs; ++i) {
+        const FakePc& pc = fake.pcs[from + i];
+        CUpti_PCSamplingPCData& out = data.pPcData[i];
+        out.functionName = const_cast<char*>(pc.function);
+        out.pcOffset = pc.offset;
+        out.cubinCrc = pc.cubin_crc;
+        out.stallReasonCount = pc.reasons.size();
+        for (std::size_t k = 0; k < pc.reasons.size(); ++k) out.stallReason[k] = pc.reasons[k];
+      }
+      fake.pc_left = data.remainingNumPcs;
+      return CUPTI_SUCCESS;
+    };
+    a.get_cubin_crc = [](CUpti_GetCubinCrcParams* p) {
+      p->cubinCrc = static_cast<const unsigned char*>(p->cubin)[0];
+      return CUPTI_SUCCESS;
+    };
+    a.get_sass_to_source = [](CUpti_GetSassToSourceCorrelationParams* p) {
+      if (current()->source_file.empty()) return CUPTI_ERROR_UNKNOWN;
+      p->lineNumber = 1 + static_cast<std::uint32_t>(p->pcOffset);
+      p->fileName = strdup(current()->source_file.c_str());
+      p->dirName = strdup("/src");
+      return CUPTI_SUCCESS;
+    };
   }
 };
 
@@ -424,6 +536,15 @@ class FakeProgram {
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                     &data);
   }
+  void load_module(std::string& cubin) {
+    CUpti_ModuleResourceData module{};
+    module.pCubin = cubin.data();
+    module.cubinSize = cubin.size();
+    CUpti_ResourceData data{};
+    data.context = context_;
+    data.resourceDescriptor = &module;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+  }
   std::uint32_t launch(const char* name, unsigned grid = 1, CUresult result = CUDA_SUCCESS,
                        bool captured = false, bool graph = false) {
     const std::uint32_t correlation = ++correlation_;
@@ -504,6 +625,9 @@ class FakeProgram {
     std::vector<spool::PmSampleRecord> pm_samples;
     std::vector<std::vector<double>> pm_values;  // of each sample
     std::vector<spool::MetricRecord> metrics;
+    std::vector<spool::StallSampleRecord> stalls;
+    std::vector<spool::StallWindowRecord> stall_windows;
+    std::vector<spool::SourceLineRecord> lines;
     spool::CompletenessRecord totals{};
     std::map<spool::StringId, std::string> strings;
     std::string text(spool::StringId id) const {
@@ -551,6 +675,9 @@ class FakeProgram {
         std::memcpy(values.data(), sample + 1, values.size() * sizeof(double));
         c.pm_values.push_back(values);
       }
+      take(c.stalls);
+      take(c.stall_windows);
+      take(c.lines);
       if (const auto* t = r.as<spool::CompletenessRecord>()) c.totals = *t;
       if (const auto* s = r.as<spool::StringRecord>()) c.strings[s->id] = r.trailing_bytes();
     });

@@ -1,4 +1,4 @@
-foreach(name importer counters recorder doctor schedule text pm_attribution pm_import window)
+foreach(name importer counters recorder doctor schedule text pm_attribution pm_import stalls window)
   ridgeline_add_test(collector.record_${name}
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/record_${name}_test.cpp
     LINK ridgeline::record ridgeline::spool)

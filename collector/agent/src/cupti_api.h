@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -74,6 +75,19 @@ struct CuptiApi {
   decltype(&::cuptiPmSamplingCounterDataImageInitialize) pm_counter_data_image_initialize = nullptr;
   decltype(&::cuptiPmSamplingGetCounterDataInfo) pm_get_counter_data_info = nullptr;
   decltype(&::cuptiPmSamplingCounterDataGetSampleInfo) pm_get_sample_info = nullptr;
+  // Program counters.
+  bool has_pc_sampling = false;
+  decltype(&::cuptiPCSamplingEnable) pc_enable = nullptr;
+  decltype(&::cuptiPCSamplingDisable) pc_disable = nullptr;
+  decltype(&::cuptiPCSamplingStart) pc_start = nullptr;
+  decltype(&::cuptiPCSamplingStop) pc_stop = nullptr;
+  decltype(&::cuptiPCSamplingGetData) pc_get_data = nullptr;
+  decltype(&::cuptiPCSamplingSetConfigurationAttribute) pc_set_configuration = nullptr;
+  decltype(&::cuptiPCSamplingGetConfigurationAttribute) pc_get_configuration = nullptr;
+  decltype(&::cuptiPCSamplingGetNumStallReasons) pc_get_num_stall_reasons = nullptr;
+  decltype(&::cuptiPCSamplingGetStallReasons) pc_get_stall_reasons = nullptr;
+  decltype(&::cuptiGetCubinCrc) get_cubin_crc = nullptr;
+  decltype(&::cuptiGetSassToSourceCorrelation) get_sass_to_source = nullptr;
 
   /// "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)".
   std::string error_text(CUptiResult result) const;

@@ -233,6 +233,12 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
           std::string("no in-situ samples: sampling was switched off by ") + spool::environment::kTiers);
     }
   }
+  if (settings_.schedule.has(spool::Phase::kStalls)) {
+    stalls_ = std::make_unique<PcSampling>(api, writer_, kernels_);
+    if (!settings_.third_tier_allowed)
+      stalls_->rule_out(std::string("no stall reasons: they were switched off by ") +
+                        spool::environment::kTiers);
+  }
 
   std::string refused;
   auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
@@ -293,6 +299,11 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
     if (replay_ && replay_->wants_launch()) {
       thread->inside = true;
       thread->launch_verdict = static_cast<std::uint8_t>(replay_->launch_enter(call_of(*thread, id, data)));
+      thread->inside = false;
+    }
+    if (stalls_ && stalls_->wants_launch()) {
+      thread->inside = true;
+      stalls_->launch_enter(data.context);
       thread->inside = false;
     }
     timeline_->seen().mark(data.correlationId,
@@ -386,8 +397,10 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
       if (ThreadState* thread = this_thread(generation_)) thread->graph_node_created = true;
       return;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
-      if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor))
+      if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {
         kernels_.module_loaded(module->pCubin, module->cubinSize);
+        if (stalls_) stalls_->module_loaded(module->pCubin, module->cubinSize);
+      }
       return;
     case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
       // A name's address may be reused by the next module.
@@ -409,6 +422,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
       CUcontext context = data.context;
       first_context_.compare_exchange_strong(context, nullptr);
       if (replay_) replay_->context_destroyed(data.context);
+      if (stalls_) stalls_->context_destroyed(data.context);
       return;
     }
     default:
@@ -444,6 +458,10 @@ bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t
                  Replay::measures(step.next_phase) &&
                      (step.phase == spool::Phase::kFlops) == (step.next_phase == spool::Phase::kFlops));
   }
+  if (stalls_) {
+    stalls_->note_step(step, now);
+    if (step.phase == spool::Phase::kStalls) stalls_->arm(step, step.steps_left);
+  }
   steps_.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
 }
@@ -458,6 +476,11 @@ void Session::end_step(ThreadState& thread, std::int64_t now) noexcept {
     done = replay_->step_end(thread.thread_id);
     thread.inside = false;
   } else {
+    if (step.phase == spool::Phase::kStalls && stalls_) {
+      thread.inside = true;
+      stalls_->step_end();
+      thread.inside = false;
+    }
     steps_.keep_as_reference();
   }
   if (done) steps_.release();
@@ -635,6 +658,7 @@ void Session::describe_devices() noexcept {
       chips_[id] = chip.pChipName;
     record.chip_name = writer_.intern(chips_[id]);
     if (chips_[id].empty()) chips_[id] = "unknown";
+    if (stalls_) stalls_->set_device(record.sm_count, record.max_sm_hz);
     nvml_devices_[id] = nvml_.device(bus);
     writer_.put(record);
   }
@@ -751,6 +775,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
   if (sampling_) sampling_->abandon();
   end_last_period_step(now_ns());
   if (replay_) replay_->abandon();
+  if (stalls_) stalls_->abandon();
   if (cupti_started_ && collecting_) timeline_->flush_final();
   const std::int64_t now = now_ns();
   if (const WindowState state = window_state_.load(); state != WindowState::kDormant) {

@@ -34,6 +34,7 @@
 #include "exclusions.h"
 #include "kernel_table.h"
 #include "nvtx_tracker.h"
+#include "pc_sampling.h"
 #include "replay.h"
 #include "sampling.h"
 #include "settings.h"
@@ -175,6 +176,7 @@ class Session {
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<Sampling> sampling_;
+  std::unique_ptr<PcSampling> stalls_;  // null: the schedule has no such phase
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool cupti_started_ = false;
   std::atomic<bool> closed_{false};

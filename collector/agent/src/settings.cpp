@@ -91,13 +91,15 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   }
   s.schedule_text = text_of(s.schedule);
   const std::string tiers = text(env::kTiers, "T0,T1,T2,T3");
-  s.sampling_allowed = s.replay_allowed = false;
+  s.sampling_allowed = s.replay_allowed = s.third_tier_allowed = false;
   for (const std::string& tier : split(tiers)) {
     if (tier == "T2")
       s.replay_allowed = true;
     else if (tier == "T1")
       s.sampling_allowed = true;
-    else if (tier != "T0" && tier != "T3")
+    else if (tier == "T3")
+      s.third_tier_allowed = true;
+    else if (tier != "T0")
       s.complaints.push_back(std::string(env::kTiers) + ": '" + tier +
                              "' is not available; tiers are T0, T1, T2 and T3");
   }

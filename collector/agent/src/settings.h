@@ -17,6 +17,7 @@ struct Settings {
   std::string cupti_library;
   bool sampling_allowed = true;             // T1
   bool replay_allowed = true;               // T2
+  bool third_tier_allowed = true;           // T3
   std::vector<std::string> replay_exclude;  // parts of mangled names
   std::uint32_t replay_time_out_ms = 10'000;
   std::int64_t sample_interval_ns = 0;                // 0: chosen

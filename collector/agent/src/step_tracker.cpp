@@ -27,7 +27,8 @@ bool StepTracker::begin(Step* step) noexcept {
            pending_flags_.exchange(0, std::memory_order_acq_rel),
            schedule_.phase_of(at + 1),
            static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, schedule_.total_steps())),
-           at};
+           at,
+           schedule_.steps_left_in_phase(at)};
   current().clear();
   *step = step_;
   active_.store(index, std::memory_order_release);

@@ -25,6 +25,7 @@ class StepTracker {
     spool::Phase next_phase = spool::Phase::kTimeline;  // of the step after it
     std::uint32_t steps_in_phase = 0;                   // of the whole schedule
     std::uint32_t position = 0;                         // in the schedule, from 0
+    std::uint64_t steps_left = 0;  // of the phase, this one included
   };
 
   StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "range_import.h"
+#include "stall_import.h"
 #include "text.h"
 #include "tier_verdict.h"
 
@@ -127,6 +128,7 @@ class Rows {
     write_activity();
     write_counters();
     write_samples();
+    write_stall_reasons();
     write_verdicts();
     writer_.checkpoint();
     ++summary_.processes;
@@ -510,6 +512,17 @@ class Rows {
       if (peer.reader != &reader_) samples_.add_peer(peer);
     }
     samples_.write(target, outcomes_.sampling, in_.progress_samples);
+  }
+
+  void write_stall_reasons() {
+    if (!spool_.has_stalls) return;
+    write_stalls(reader_,
+                 {.writer = writer_,
+                  .process_id = process_id_,
+                  .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
+                  .kernel_id = [this](std::uint32_t id) { return kernel_id(id); },
+                  .warn = [this](std::string text) { say("warning", std::move(text)); }},
+                 {});
   }
 
   void write_verdicts() {

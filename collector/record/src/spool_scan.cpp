@@ -85,6 +85,9 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       sampled.last_end_ns = std::max(sampled.last_end_ns, sample->end_ns);
     } else if (view.as<StallSampleRecord>() != nullptr) {
       ++spool.stall_samples;
+      spool.has_stalls = true;
+    } else if (view.as<StallWindowRecord>() != nullptr) {
+      spool.has_stalls = true;
     } else if (const auto* completeness = view.as<CompletenessRecord>()) {
       spool.completeness = *completeness;
     } else if (const auto* message = view.as<MessageRecord>()) {

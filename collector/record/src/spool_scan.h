@@ -135,6 +135,7 @@ struct ScannedSpool {
   std::int64_t copies = 0;  // memcpy and memset
   std::int64_t zero_timestamps = 0;
   std::int64_t stall_samples = 0;  // records of them
+  bool has_stalls = false;         // those or their windows
   GraphLaunches graphs;
 
   [[nodiscard]] const MessageText* message_about(spool::Topic topic) const;

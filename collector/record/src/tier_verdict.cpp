@@ -283,7 +283,8 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   const std::string no_stalls = about_stalls != nullptr ? about_stalls->text : "no sample of stalls arrived";
   if (!plan.third_tier_requested && third.ok == 0 && spool.stall_samples == 0) {
     add("T3", "not_requested", "ask for it with --cold, --stalls or --sass-flops");
-  } else if (third.ok == third.steps && third.ok + spool.stall_samples > 0 && !stalls_wanting) {
+  } else if (third.ok == third.steps && third.ok + spool.stall_samples > 0 && !stalls_wanting &&
+             about_stalls == nullptr) {
     if (third.unjoined_values == 0) {
       add("T3", "ok", "");
     } else {
@@ -297,7 +298,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
       gaps = fmt::format("{} of {} cold and instrumented steps gave counters; the first that did not: {}",
                          third.ok, third.steps, third.first_reason);
     }
-    if (stalls_wanting) gaps += (gaps.empty() ? "" : "; ") + no_stalls;
+    if (stalls_wanting || about_stalls != nullptr) gaps += (gaps.empty() ? "" : "; ") + no_stalls;
     add("T3", "partial", gaps);
   } else if (counters != nullptr) {
     add("T3", "refused", counters->text);

@@ -89,6 +89,8 @@ std::uint32_t least_size(RecordType type) {
       return sizeof(StallSampleRecord);
     case RecordType::kSourceLine:
       return sizeof(SourceLineRecord);
+    case RecordType::kStallWindow:
+      return sizeof(StallWindowRecord);
     case RecordType::kNone:
       break;
   }

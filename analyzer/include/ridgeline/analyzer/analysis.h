@@ -6,6 +6,7 @@
 #include "ridgeline/analyzer/model.h"
 #include "ridgeline/analyzer/quality.h"
 #include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/analyzer/stalls.h"
 #include "ridgeline/analyzer/steps.h"
 #include "ridgeline/analyzer/targets.h"
 #include "ridgeline/analyzer/utilisation.h"
@@ -19,6 +20,7 @@ struct AnalysisOptions {
   TargetOptions targets;
   AccountingOptions accounting;
   QualityOptions quality;
+  StallOptions stalls;
 };
 
 struct Analysis {
@@ -30,6 +32,7 @@ struct Analysis {
   Accounting accounting;
   std::vector<DeclaredWork> declared_work;
   Quality quality;
+  StallAnalysis stalls;  // of the worst rows of check_ranking
 };
 
 // Failures: no_data (no launch with a timestamp), usage (options).

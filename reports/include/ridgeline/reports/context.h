@@ -35,6 +35,9 @@ struct Fact {
 // "up to 31.2 % of the step (18.043 ms) at 70 %, 41.0 % (23.700 ms) at 85 %"
 [[nodiscard]] std::string saving_text(const analyzer::Ranking& ranking);
 
+// What the stall reasons rest on, how to read them, or why there are none.
+[[nodiscard]] std::string stalls_line(const analyzer::StallAnalysis& stalls);
+
 // Launches seen and recorded, drops, coverage: one sentence that is printed whether good or bad.
 [[nodiscard]] std::string completeness_line(const analyzer::Quality& quality);
 

@@ -20,6 +20,7 @@ struct DocumentOptions {
   TextStyle text;
   std::string columns;   // keys of the columns wanted; "": the usual ones
   std::int64_t top = 0;  // rows of the table; 0: all
+  bool stalls = false;   // ranking: stall reasons of the worst kernels behind it; not in CSV
 };
 
 // All throw Error(usage) for an unknown column.

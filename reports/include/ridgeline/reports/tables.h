@@ -39,6 +39,11 @@ namespace ridgeline::reports {
 // What the program declares beside what was measured.
 [[nodiscard]] Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work);
 
+// One row a kernel: how its samples of program counters divide, and the main stall reasons.
+[[nodiscard]] Table stalls_table(const analyzer::StallAnalysis& stalls);
+// The source lines (or, without any, the instructions) of those kernels that most samples fell on.
+[[nodiscard]] Table hot_spots_table(const analyzer::StallAnalysis& stalls);
+
 // Section, name and value of everything the capture says about its recording. `rows` of each database table.
 [[nodiscard]] Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows);
 

@@ -47,6 +47,7 @@ class Capture {
   [[nodiscard]] std::vector<ReplayExclusion> replay_exclusions() const;
   [[nodiscard]] std::vector<GraphMetric> graph_metrics() const;
   [[nodiscard]] std::vector<RecordingWindow> recording_windows() const;  // by process, start_ns
+  [[nodiscard]] std::vector<StallWindow> stall_windows() const;
   [[nodiscard]] std::vector<StallSample> stall_samples() const;          // by kernel, offset
   [[nodiscard]] std::vector<SourceLine> source_lines() const;            // by kernel, offset
   [[nodiscard]] std::map<Id, std::string> strings() const;

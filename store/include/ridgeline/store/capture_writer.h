@@ -56,6 +56,7 @@ class CaptureWriter {
   void add(const ReplayExclusion&);  // replaces
   void add(const GraphMetric&);      // replaces
   Id add(const RecordingWindow&);
+  Id add(const StallWindow&);
   void add(const StallSample&);  // the same (kernel, offset, reason) again adds its samples
   void add(const SourceLine&);   // replaces
 

@@ -286,6 +286,20 @@ struct RecordingWindow {
   std::string cause;  // start, delay, signal
 };
 
+struct StallWindow {
+  Id id = 0;
+  Id process_id = 0;
+  Id device_id = 0;
+  std::int64_t first_step_index = 0;
+  std::int64_t last_step_index = 0;
+  std::int64_t period_cycles = 0;
+  std::int64_t samples = 0;
+  std::int64_t dropped_samples = 0;
+  std::int64_t foreign_samples = 0;
+  std::string status;  // ok, overflow, failed
+  std::optional<std::string> reason;
+};
+
 struct StallSample {
   Id kernel_id = 0;
   std::int64_t pc_offset = 0;

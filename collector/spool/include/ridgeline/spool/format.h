@@ -94,6 +94,7 @@ enum class RecordType : std::uint16_t {
   kRecordingWindow = 36,
   kStallSample = 39,
   kSourceLine = 40,
+  kStallWindow = 41,
 };
 
 struct RecordHeader {
@@ -570,6 +571,29 @@ struct SourceLineRecord {
 };
 static_assert(sizeof(SourceLineRecord) == 24);
 
+enum class StallStatus : std::uint32_t {
+  kOk = 1,
+  kOverflow = 2,  // the hardware buffer was full: the samples do not hold the whole of the steps
+  kFailed = 3,    // no samples; reason says why
+};
+/// Steps of a phase `stalls` whose program counters were sampled. Written at the end of the last of them;
+/// its samples stand before it.
+struct StallWindowRecord {
+  RecordHeader header;
+  std::uint32_t device_id;
+  std::uint32_t first_step;
+  std::uint32_t last_step;
+  std::uint32_t period_log2;      // each SM is sampled every 2^period_log2 of its cycles
+  std::uint64_t samples;          // taken of the program's kernels, dropped ones not counted
+  std::uint64_t dropped_samples;  // by the hardware
+  std::uint64_t foreign_samples;  // of kernels that are not the program's own
+  std::int64_t setup_ns;          // host time: enable, configure and start
+  std::int64_t finish_ns;         // host time: stop, read and disable
+  StallStatus status;
+  StringId reason;  // 0 when ok
+};
+static_assert(sizeof(StallWindowRecord) == 72);
+
 struct ClockSampleRecord {
   RecordHeader header;
   std::int64_t time_ns;
@@ -734,5 +758,7 @@ template <>
 inline constexpr RecordType kTypeOf<StallSampleRecord> = RecordType::kStallSample;
 template <>
 inline constexpr RecordType kTypeOf<SourceLineRecord> = RecordType::kSourceLine;
+template <>
+inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::kStallWindow;
 
 }  // namespace ridgeline::spool

@@ -67,6 +67,14 @@ struct StepSchedule {
     }
     *steps = 0;
   }
+  // Steps from this one to the end of its phase, this one included; 0 behind the last phase.
+  std::uint64_t steps_left_in_phase(std::uint64_t step_index) const {
+    for (std::size_t i = 0; i < phase_count; ++i) {
+      if (step_index < phases[i].steps) return phases[i].steps - step_index;
+      step_index -= phases[i].steps;
+    }
+    return 0;
+  }
   bool has(Phase phase) const {
     for (std::size_t i = 0; i < phase_count; ++i) {
       if (phases[i].phase == phase) return true;
