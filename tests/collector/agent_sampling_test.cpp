@@ -69,10 +69,12 @@ TEST(SamplingPlan, CopesWithShortPhasesAndUnknownSteps) {
 
 // A program of ten-millisecond steps; each flush hands over the kernels that the device is through with.
 struct Program {
-  explicit Program(FakeCupti& fake, std::map<std::string, std::string> environment = {}) : cupti(fake) {
+  explicit Program(FakeCupti& fake, std::map<std::string, std::string> environment = {},
+                   bool with_control = false)
+      : cupti(fake) {
     environment.emplace("RIDGELINE_SCHEDULE", "timeline=3,sample=6,replay=2");
     environment.emplace("RIDGELINE_METRICS_R1", "a,b");
-    program = std::make_unique<FakeProgram>(cupti, environment);
+    program = std::make_unique<FakeProgram>(cupti, environment, with_control);
     cupti.on_flush = [this] { flush(); };
     EXPECT_TRUE(program->start());
     program->create_context();
@@ -227,6 +229,34 @@ TEST(Sampling, TakesAWindowForEachPhase) {
   EXPECT_EQ(c.pm_windows[3].window_id, 2u);
   EXPECT_EQ(c.pm_windows[3].first_step, 8u);
   EXPECT_EQ(c.pm_windows[3].status, PmStatus::kOk) << c.text(c.pm_windows[3].reason);
+}
+
+TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
+  FakeCupti cupti;
+  Program p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=6"}}, true);
+  const auto command = [&](spool::WindowCommand c) {
+    p.program->control()->command = static_cast<std::uint32_t>(c);
+    ++p.program->control()->sequence;
+    for (int i = 0; i < 40; ++i) {
+      cupti.clock_ns += 50 * kMillisecond;
+      p.tick();
+    }
+  };
+  p.steps(3);  // two that settle, one that is measured of four
+  EXPECT_EQ(cupti.pm_starts, 1);
+  command(spool::WindowCommand::kClose);
+  EXPECT_EQ(p.program->control()->windows_closed, 1u);
+  EXPECT_EQ(cupti.pm_open, 0) << "nothing goes on outside a window";
+  command(spool::WindowCommand::kOpen);
+  p.steps(9);  // the whole schedule again: steps 6 to 14
+  p.tick();
+  const auto c = p.contents();
+  EXPECT_EQ(c.begins[6].phase, spool::Phase::kTimeline);
+  EXPECT_EQ(c.begins[9].phase, spool::Phase::kSample);
+  const auto& w = c.pm_windows.back();
+  EXPECT_EQ(w.first_step, 11u);
+  EXPECT_EQ(w.last_step, 14u);
+  EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
 }
 
 TEST(Sampling, SaysWhatToDoWithoutPermission) {
