@@ -23,7 +23,7 @@ def programs(options):
         # name: (program, processes that use the GPU, where its steps come from, must kernels come out of graphs)
         "eager": ([*python, "--mode", "eager", "--steps", "200"], 1, "period", False),
         "compile": ([*python, "--mode", "compile", "--steps", "300"], 1, "period", False),
-        "cudagraph": ([*python, "--mode", "cudagraph", "--steps", "300"], 1, "period", True),
+        "cudagraph": ([*python, "--mode", "cudagraph", "--steps", "800"], 1, "period", True),
         "trainer-graph": ([*trainer, "--cuda-graph", "--steps", "60"], 1, "nvtx", True),
         "torchrun": (torchrun, 2, "period", False),
     }
