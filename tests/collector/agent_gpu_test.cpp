@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 #include "spool_testing.h"
@@ -34,6 +35,13 @@ struct Recording {
   std::vector<NvtxRangeRecord> ranges;
   std::vector<ClockPairRecord> clocks;
   std::map<std::uint32_t, std::string> kernel_names, metric_names;
+  struct Sample {
+    std::int64_t start_ns, end_ns;
+    std::vector<double> values;
+  };
+  std::map<std::uint32_t, PmWindowRecord> windows;  // the last record of each
+  std::vector<Sample> samples;
+  std::vector<std::uint32_t> sampled_metrics;  // by position
   std::vector<DeviceRecord> devices;
   std::vector<std::string> messages;
   CompletenessRecord totals{};
@@ -49,13 +57,13 @@ struct Recording {
     std::sort(v.begin(), v.end());
     return v[v.size() / 2];
   }
-  double median_duration_ns(std::uint32_t ordinal) const {
+  double median_duration_ns(std::uint32_t ordinal, Phase phase = Phase::kTimeline) const {
     std::vector<double> v;
     for (const auto& k : kernels) {
       const auto launch = launches.find(k.correlation_id);
       if (launch == launches.end() || launch->second.step_ordinal != ordinal) continue;
       const auto step = steps.find(launch->second.step_index);
-      if (step != steps.end() && step->second.phase == Phase::kTimeline)
+      if (step != steps.end() && step->second.phase == phase)
         v.push_back(static_cast<double>(k.end_ns - k.start_ns));
     }
     if (v.empty()) return std::nan("");
@@ -103,6 +111,15 @@ Recording record(std::vector<std::string> arguments,
       if (auto* c = v.as<CounterStepRecord>()) r.counter_steps.push_back(*c);
       if (auto* c = v.as<GraphCounterValueRecord>()) r.graph_values.push_back(*c);
       if (auto* e = v.as<ReplayExclusionRecord>()) r.exclusions.push_back(*e);
+      if (auto* w = v.as<PmWindowRecord>()) r.windows[w->window_id] = *w;
+      if (auto* m = v.as<PmMetricRecord>()) {
+        r.sampled_metrics.resize(std::max<std::size_t>(r.sampled_metrics.size(), m->position + 1));
+        r.sampled_metrics[m->position] = m->metric_id;
+      }
+      if (auto* p = v.as<PmSampleRecord>()) {
+        r.samples.push_back({p->start_ns, p->end_ns, std::vector<double>(p->value_count)});
+        std::memcpy(r.samples.back().values.data(), p + 1, p->value_count * sizeof(double));
+      }
       if (auto* n = v.as<NvtxRangeRecord>()) r.ranges.push_back(*n);
       if (auto* d = v.as<DeviceRecord>()) r.devices.push_back(*d);
       if (auto* p = v.as<ClockPairRecord>()) r.clocks.push_back(*p);
@@ -251,6 +268,83 @@ TEST(AgentOnGpu, EvictsTheCachesInColdSteps) {
     return v.empty() ? std::nan("") : v[v.size() / 2];
   };
   EXPECT_GT(reads(Phase::kCold), reads(Phase::kReplay));
+}
+
+TEST(AgentOnGpu, SamplesInSitu) {
+  const Recording r = record({"25"}, "warmup=3,timeline=6,sample=6,replay=3");
+  ASSERT_EQ(r.status, 0);
+  expect_complete(r);
+  ASSERT_EQ(r.windows.size(), 1u);
+  const PmWindowRecord& window = r.windows.begin()->second;
+  ASSERT_EQ(window.status, PmStatus::kOk);
+  EXPECT_EQ(window.first_step, 11u);
+  EXPECT_EQ(window.last_step, 14u);
+  EXPECT_LE(window.interval_ns, 5000);
+  ASSERT_EQ(r.samples.size(), window.samples);
+  for (std::size_t i = 1; i < r.samples.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(r.samples[i].start_ns - r.samples[i - 1].start_ns),
+                static_cast<double>(window.interval_ns), 100);
+  // Sums of the samples well inside the kernel, as a rate.
+  const auto inside = [&](const std::string& metric, std::uint32_t ordinal) {
+    std::size_t column = 0;
+    while (r.metric_names.at(r.sampled_metrics.at(column)) != metric) ++column;
+    double sum = 0;
+    int count = 0;
+    for (const auto& k : r.kernels) {
+      const auto launch = r.launches.find(k.correlation_id);
+      if (launch == r.launches.end() || launch->second.step_ordinal != ordinal) continue;
+      if (launch->second.step_index < window.first_step || launch->second.step_index > window.last_step)
+        continue;
+      for (const auto& sample : r.samples) {
+        if (sample.start_ns < k.start_ns + 20'000 || sample.end_ns > k.end_ns - 20'000) continue;
+        sum += sample.values[column];
+        ++count;
+      }
+    }
+    EXPECT_GT(count, 4 * 30) << metric;
+    return sum / count;
+  };
+  const double triad_samples = r.median_duration_ns(0) / static_cast<double>(window.interval_ns);
+  EXPECT_NEAR(inside("dram__bytes_read.sum", 0) * triad_samples / kTriadReadBytes, 1.0, 0.1);
+  EXPECT_LT(inside("dram__bytes_read.sum", 1), 0.01 * inside("dram__bytes_read.sum", 0));
+  EXPECT_GT(
+      inside("TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed", 1),
+      50);
+  EXPECT_GT(inside("sm__cycles_active.avg.pct_of_peak_sustained_elapsed", 1), 90);
+  for (const std::uint32_t ordinal : {0u, 1u})
+    EXPECT_NEAR(r.median_duration_ns(ordinal, Phase::kSample) / r.median_duration_ns(ordinal), 1.0, 0.03)
+        << "sampling does not slow kernels down";
+  ASSERT_EQ(r.counter_steps.size(), 3u);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << "counters after samples";
+}
+
+TEST(AgentOnGpu, EndsASamplingWindowWithTheProgram) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"13"}, {"25", "--exit-in", "13"}}) {
+    const Recording r = record(arguments, "warmup=3,timeline=6,sample=6");
+    EXPECT_EQ(r.status, 0);
+    expect_complete(r);
+    ASSERT_EQ(r.windows.size(), 1u);
+    EXPECT_EQ(r.windows.begin()->second.status, PmStatus::kOverflow) << "samples end early";
+    EXPECT_EQ(r.windows.begin()->second.last_step, 12u);
+    EXPECT_GT(r.samples.size(), 300u);
+  }
+  const Recording killed = record({"13", "--end", "_exit"}, "warmup=3,timeline=6,sample=6");
+  ASSERT_EQ(killed.windows.size(), 1u);
+  EXPECT_EQ(killed.windows.begin()->second.status, PmStatus::kFailed);
+  EXPECT_NE(killed.windows.begin()->second.reason, 0u);
+}
+
+TEST(AgentOnGpu, StopsSamplingBeforeItsBufferIsFull) {
+  setenv("RIDGELINE_SAMPLE_BUFFER_BYTES", "67108864", 1);
+  const Recording r = record({"60"}, "warmup=3,timeline=6,sample=4,timeline=1,sample=40");
+  unsetenv("RIDGELINE_SAMPLE_BUFFER_BYTES");
+  ASSERT_EQ(r.status, 0);
+  expect_complete(r);
+  ASSERT_EQ(r.windows.size(), 2u);
+  for (const auto& [id, window] : r.windows) {
+    EXPECT_NE(window.status, PmStatus::kFailed) << "a full buffer would give nothing";
+    EXPECT_GT(window.samples, 500u);
+  }
 }
 
 TEST(AgentOnGpu, FollowsLaunchesOfOtherThreads) {

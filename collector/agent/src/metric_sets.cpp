@@ -95,13 +95,13 @@ CounterConfig::~CounterConfig() {
   api_->host_deinitialize(&p);
 }
 
-bool CounterConfig::evaluate(const std::vector<std::uint8_t>& counter_data, std::size_t range,
+bool CounterConfig::evaluate(const std::uint8_t* counter_data, std::size_t size_bytes, std::size_t range,
                              double* values) const noexcept {
   CUpti_Profiler_Host_EvaluateToGpuValues_Params p = {
       CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE};
   p.pHostObject = host_;
-  p.pCounterDataImage = counter_data.data();
-  p.counterDataImageSize = counter_data.size();
+  p.pCounterDataImage = counter_data;
+  p.counterDataImageSize = size_bytes;
   p.rangeIndex = range;
   p.ppMetricNames = metric_names();
   p.numMetrics = names_.size();

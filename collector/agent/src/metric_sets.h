@@ -60,6 +60,10 @@ class CounterConfig {
 
   /// Values of range `range` of a counter data image, in the order of metrics(). False if CUPTI fails.
   bool evaluate(const std::vector<std::uint8_t>& counter_data, std::size_t range,
+                double* values) const noexcept {
+    return evaluate(counter_data.data(), counter_data.size(), range, values);
+  }
+  bool evaluate(const std::uint8_t* counter_data, std::size_t size_bytes, std::size_t range,
                 double* values) const noexcept;
 
  private:

@@ -1,9 +1,13 @@
 #include "sampling.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <thread>
 
@@ -28,6 +32,8 @@ constexpr std::int64_t kCoarsestIntervalNs = 1'000'000;
 constexpr std::uint64_t kSmallestBuffer = 64ull << 20;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kStopSlackNs = 15 * kMillisecond;  // from the device's end of a step to the stop
+constexpr std::size_t kHelpers = 3;                       // threads that help to evaluate
+constexpr std::size_t kFewSamples = 1000;                 // not worth a thread
 constexpr std::chrono::seconds kReadyTimeout{10};
 constexpr std::chrono::seconds kCloseTimeout{60};
 
@@ -153,8 +159,15 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
     writer_.put(record);
     ids.push_back(record.metric_id);
   }
+  std::vector<CounterConfig> helpers;
+  for (std::size_t i = 0; i < kHelpers; ++i) {
+    ResolvedSet again = resolve_metric_set(api_, chip_, availability_.data(), sampled_metric_set(),
+                                           CUPTI_PROFILER_TYPE_PM_SAMPLING);
+    if (again.config.metrics().size() == ids.size()) helpers.push_back(std::move(again.config));
+  }
   {
     std::lock_guard<std::mutex> guard(mutex_);
+    helpers_ = std::move(helpers);
     config_ = std::move(resolved.config);
     metric_ids_ = std::move(ids);
     readiness_ = Readiness::kReady;
@@ -352,6 +365,38 @@ void Sampling::finish(const std::string& early) noexcept {
   if (read || window_.status == spool::PmStatus::kFailed) close();
 }
 
+std::vector<double> Sampling::evaluate(std::size_t count) const {
+  const std::size_t metrics = config_.metrics().size();
+  if (count < 2) return {};
+  std::vector<double> values((count - 1) * metrics);
+  const auto part = [&](const CounterConfig& config, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      double* row = values.data() + (i - 1) * metrics;
+      if (!config.evaluate(image_.get(), image_bytes_, i, row))
+        std::fill(row, row + metrics, std::numeric_limits<double>::quiet_NaN());
+    }
+  };
+  const std::size_t share = (count - 1) / (helpers_.size() + 1) + 1;
+  std::size_t begin = 1;
+  sigset_t all, before;  // the program's signals are not for these threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::vector<std::thread> threads;
+  try {
+    threads.reserve(helpers_.size());
+    for (const CounterConfig& helper : helpers_) {
+      if (count - begin <= kFewSamples) break;
+      threads.emplace_back(part, std::cref(helper), begin, std::min(begin + share, count));
+      begin = std::min(begin + share, count);
+    }
+  } catch (...) {  // no more threads: this one does the rest
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  part(config_, begin, count);
+  for (std::thread& t : threads) t.join();
+  return values;
+}
+
 // False if it failed and closed the session. All samples at once: what does not fit into the first image
 // after a stop, CUPTI drops.
 bool Sampling::read_samples() {
@@ -365,46 +410,46 @@ bool Sampling::read_samples() {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(expected + expected / 50 + 512, 1u << 20));
   if (const CUptiResult r = api_.pm_get_counter_data_size(&size); r != CUPTI_SUCCESS)
     return fail("sizing the samples", r), false;
-  image_.assign(size.counterDataSize, 0);
+  image_.reset(new std::uint8_t[size.counterDataSize]);
+  image_bytes_ = size.counterDataSize;
   CUpti_PmSampling_CounterDataImage_Initialize_Params init = {
       CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE};
   init.pPmSamplingObject = session_;
-  init.counterDataSize = image_.size();
-  init.pCounterData = image_.data();
+  init.counterDataSize = image_bytes_;
+  init.pCounterData = image_.get();
   if (const CUptiResult r = api_.pm_counter_data_image_initialize(&init); r != CUPTI_SUCCESS)
     return fail("initialising the samples", r), false;
   CUpti_PmSampling_DecodeData_Params decode = {CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE};
   decode.pPmSamplingObject = session_;
-  decode.pCounterDataImage = image_.data();
-  decode.counterDataImageSize = image_.size();
+  decode.pCounterDataImage = image_.get();
+  decode.counterDataImageSize = image_bytes_;
   const CUptiResult decoded = api_.pm_decode_data(&decode);
   const bool overflow = decoded == CUPTI_ERROR_OUT_OF_MEMORY || decode.overflow != 0;
   if (decoded != CUPTI_SUCCESS && !overflow) return fail("reading the samples", decoded), false;
 
   CUpti_PmSampling_GetCounterDataInfo_Params info = {CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE};
-  info.pCounterDataImage = image_.data();
-  info.counterDataImageSize = image_.size();
+  info.pCounterDataImage = image_.get();
+  info.counterDataImageSize = image_bytes_;
   if (const CUptiResult r = api_.pm_get_counter_data_info(&info); r != CUPTI_SUCCESS)
     return fail("reading the samples", r), false;
   const std::size_t metrics = config_.metrics().size();
-  std::vector<double> values(metrics);
+  const std::vector<double> values = evaluate(info.numCompletedSamples);
   // The first sample holds what was counted before sampling started.
   for (std::size_t i = 1; i < info.numCompletedSamples; ++i) {
     CUpti_PmSampling_CounterData_GetSampleInfo_Params when = {
         CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE};
     when.pPmSamplingObject = session_;
-    when.pCounterDataImage = image_.data();
-    when.counterDataImageSize = image_.size();
+    when.pCounterDataImage = image_.get();
+    when.counterDataImageSize = image_bytes_;
     when.sampleIndex = i;
     if (api_.pm_get_sample_info(&when) != CUPTI_SUCCESS) continue;
-    if (!config_.evaluate(image_, i, values.data()))
-      std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
     spool::PmSampleRecord record{};
     record.window_id = window_.window_id;
     record.value_count = static_cast<std::uint32_t>(metrics);
     record.start_ns = static_cast<std::int64_t>(when.startTimestamp);
     record.end_ns = static_cast<std::int64_t>(when.endTimestamp);
-    if (writer_.put(record, values.data(), static_cast<std::uint32_t>(metrics * sizeof(double))))
+    if (writer_.put(record, values.data() + (i - 1) * metrics,
+                    static_cast<std::uint32_t>(metrics * sizeof(double))))
       ++window_.samples;
   }
   const bool cut = decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
@@ -434,8 +479,7 @@ void Sampling::close() noexcept {
     session_ = nullptr;
   }
   write_window();
-  image_ = {};
-  image_.shrink_to_fit();
+  image_.reset();
   state_.store(State::kIdle, std::memory_order_release);
   changed_.notify_all();
 }

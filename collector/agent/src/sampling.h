@@ -26,6 +26,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -102,6 +103,8 @@ class Sampling {
   /// Stops, reads and closes. `early`: why before the window's end, else empty.
   void finish(const std::string& early) noexcept;
   bool read_samples();
+  /// Values of samples 1 to `count` - 1, sample after sample; NaN where CUPTI fails.
+  std::vector<double> evaluate(std::size_t count) const;
   void close() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
   void write_window() noexcept;
@@ -121,6 +124,7 @@ class Sampling {
   std::uint32_t device_id_ = 0;
   std::vector<std::uint8_t> availability_;
   CounterConfig config_;
+  std::vector<CounterConfig> helpers_;  // the same, for the threads that help to evaluate
   std::vector<std::uint32_t> metric_ids_;
 
   std::atomic<State> state_{State::kIdle};
@@ -130,7 +134,8 @@ class Sampling {
   bool phase_known_ = false;
   SamplingPlan plan_;
   CUpti_PmSampling_Object* session_ = nullptr;
-  std::vector<std::uint8_t> image_;
+  std::unique_ptr<std::uint8_t[]> image_;  // gigabytes, not cleared before CUPTI does
+  std::size_t image_bytes_ = 0;
   spool::PmWindowRecord window_{};
   std::string reason_;
   std::uint32_t last_correlation_id_ = 0;
