@@ -262,6 +262,25 @@ TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
   EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
 }
 
+// The window of recording closes in the sample phase: 1 s goes by while the counters are made ready.
+TEST(Sampling, EndsWithTheRecordingWindow) {
+  for (const bool measuring : {false, true}) {
+    FakeCupti cupti;
+    Program p(cupti, {{"RIDGELINE_DURATION_MS", measuring ? "1075" : "1045"}});
+    for (int i = 0; i < 6; ++i) {
+      p.step();
+      p.tick();
+    }
+    for (int i = 0; i < 400; ++i) p.tick();
+    EXPECT_EQ(cupti.pm_open, 0);
+    const auto c = p.contents();
+    const auto& w = c.pm_windows.back();
+    EXPECT_EQ(w.status, measuring ? PmStatus::kOverflow : PmStatus::kFailed) << c.text(w.reason);
+    EXPECT_NE(c.text(w.reason).find("the recording window closed"), std::string::npos) << c.text(w.reason);
+    EXPECT_EQ(w.samples > 0, measuring);
+  }
+}
+
 TEST(Sampling, SaysWhatToDoWithoutPermission) {
   FakeCupti cupti;
   cupti.pm_availability_result = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;

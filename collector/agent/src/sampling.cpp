@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <new>
 #include <thread>
 
 #include "messages.h"
@@ -98,8 +100,8 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
 }
 
 Sampling::Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline,
-                   const spool::StepSchedule& schedule, const SamplingLimits& limits)
-    : api_(api), writer_(writer), timeline_(timeline), schedule_(schedule), limits_(limits) {}
+                   const SamplingLimits& limits)
+    : api_(api), writer_(writer), timeline_(timeline), limits_(limits), image_(nullptr, Unmap{}) {}
 
 void Sampling::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
   put_message(writer_, api_.now_ns(), severity, topic, text);
@@ -183,27 +185,23 @@ bool Sampling::device_passed(std::uint32_t correlation_id) const noexcept {
 
 bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
                           std::uint32_t last_correlation_id) noexcept {
-  std::uint64_t first = 0;
-  std::uint32_t steps = 0;
-  schedule_.extent_of_phase(step.position, &first, &steps);
-  first += step.index - step.position;  // the schedule may have begun with a later step than the first
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!phase_known_ || phase_first_ != first) {
+  if (!phase_known_ || phase_first_ != step.phase_first) {
     lock.unlock();
     close_now();  // the window of another sample phase just before
     lock.lock();
     phase_known_ = true;
-    phase_first_ = static_cast<std::uint32_t>(first);
+    phase_first_ = step.phase_first;
     phase_given_up_ = true;
     const bool ready =
         changed_.wait_for(lock, kReadyTimeout, [&] { return readiness_ != Readiness::kPending; });
     if (ready && readiness_ == Readiness::kReady && !open()) {
-      phase_given_up_ = !configure(phase_first_, steps, step_ns);
+      phase_given_up_ = !configure(phase_first_, step.phase_steps, step_ns);
     } else {
       window_ = {};
       window_.window_id = next_window_id_++;
       window_.first_step = step.index;
-      window_.last_step = phase_first_ + steps - 1;
+      window_.last_step = phase_first_ + step.phase_steps - 1;
       window_.status = spool::PmStatus::kFailed;
       reason_ = !ready   ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
                 : open() ? "the window before is still being read"
@@ -313,6 +311,7 @@ bool Sampling::start(std::uint32_t last_correlation_id) noexcept {
   CUpti_PmSampling_Start_Params p = {CUpti_PmSampling_Start_Params_STRUCT_SIZE};
   p.pPmSamplingObject = session_;
   steps_ended_ = 0;
+  cut_short_.clear();
   window_.start_ns = api_.now_ns();
   full_ns_ = window_.start_ns + capacity_ns;
   if (const CUptiResult r = api_.pm_start(&p); r != CUPTI_SUCCESS) return fail("starting sampling", r), false;
@@ -329,7 +328,9 @@ void Sampling::tick(std::int64_t now_ns) noexcept {
 void Sampling::read_on(std::int64_t now_ns) noexcept {
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::kSampling) {
-    if (now_ns >= full_ns_)
+    if (!cut_short_.empty())
+      finish(cut_short_);
+    else if (now_ns >= full_ns_)
       finish("the hardware buffer of " + std::to_string(plan_.buffer_bytes >> 20) +
              " MiB was nearly full; sample fewer steps or at a longer interval");
   } else if (state == State::kDraining) {
@@ -365,6 +366,10 @@ void Sampling::finish(const std::string& early) noexcept {
   if (read || window_.status == spool::PmStatus::kFailed) close();
 }
 
+void Sampling::Unmap::operator()(std::uint8_t* memory) const noexcept {
+  munmap(memory, bytes);
+}
+
 std::vector<double> Sampling::evaluate(std::size_t count) const {
   const std::size_t metrics = config_.metrics().size();
   if (count < 2) return {};
@@ -372,7 +377,7 @@ std::vector<double> Sampling::evaluate(std::size_t count) const {
   const auto part = [&](const CounterConfig& config, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       double* row = values.data() + (i - 1) * metrics;
-      if (!config.evaluate(image_.get(), image_bytes_, i, row))
+      if (!config.evaluate(image_.get(), image_.get_deleter().bytes, i, row))
         std::fill(row, row + metrics, std::numeric_limits<double>::quiet_NaN());
     }
   };
@@ -410,26 +415,30 @@ bool Sampling::read_samples() {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(expected + expected / 50 + 512, 1u << 20));
   if (const CUptiResult r = api_.pm_get_counter_data_size(&size); r != CUPTI_SUCCESS)
     return fail("sizing the samples", r), false;
-  image_.reset(new std::uint8_t[size.counterDataSize]);
-  image_bytes_ = size.counterDataSize;
+  void* memory =
+      mmap(nullptr, size.counterDataSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  madvise(memory, size.counterDataSize, MADV_HUGEPAGE);
+  image_ =
+      std::unique_ptr<std::uint8_t[], Unmap>(static_cast<std::uint8_t*>(memory), Unmap{size.counterDataSize});
   CUpti_PmSampling_CounterDataImage_Initialize_Params init = {
       CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE};
   init.pPmSamplingObject = session_;
-  init.counterDataSize = image_bytes_;
+  init.counterDataSize = image_.get_deleter().bytes;
   init.pCounterData = image_.get();
   if (const CUptiResult r = api_.pm_counter_data_image_initialize(&init); r != CUPTI_SUCCESS)
     return fail("initialising the samples", r), false;
   CUpti_PmSampling_DecodeData_Params decode = {CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE};
   decode.pPmSamplingObject = session_;
   decode.pCounterDataImage = image_.get();
-  decode.counterDataImageSize = image_bytes_;
+  decode.counterDataImageSize = image_.get_deleter().bytes;
   const CUptiResult decoded = api_.pm_decode_data(&decode);
   const bool overflow = decoded == CUPTI_ERROR_OUT_OF_MEMORY || decode.overflow != 0;
   if (decoded != CUPTI_SUCCESS && !overflow) return fail("reading the samples", decoded), false;
 
   CUpti_PmSampling_GetCounterDataInfo_Params info = {CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE};
   info.pCounterDataImage = image_.get();
-  info.counterDataImageSize = image_bytes_;
+  info.counterDataImageSize = image_.get_deleter().bytes;
   if (const CUptiResult r = api_.pm_get_counter_data_info(&info); r != CUPTI_SUCCESS)
     return fail("reading the samples", r), false;
   const std::size_t metrics = config_.metrics().size();
@@ -440,7 +449,7 @@ bool Sampling::read_samples() {
         CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE};
     when.pPmSamplingObject = session_;
     when.pCounterDataImage = image_.get();
-    when.counterDataImageSize = image_bytes_;
+    when.counterDataImageSize = image_.get_deleter().bytes;
     when.sampleIndex = i;
     if (api_.pm_get_sample_info(&when) != CUPTI_SUCCESS) continue;
     spool::PmSampleRecord record{};
@@ -511,6 +520,20 @@ bool Sampling::close_now() noexcept {
     if (open()) std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   return !open();
+}
+
+void Sampling::cut_short(const char* why) noexcept {
+  if (!open()) return;
+  std::lock_guard<std::mutex> guard(mutex_);
+  const State state = state_.load(std::memory_order_relaxed);
+  if (state == State::kConfigured) {
+    window_.status = spool::PmStatus::kFailed;
+    reason_ = std::string(why) + " before the first measured step";
+    phase_given_up_ = true;
+    close();
+  } else if (state == State::kSampling) {
+    cut_short_ = why;
+  }
 }
 
 void Sampling::finish_at_exit() noexcept {

@@ -33,7 +33,6 @@
 
 #include "cupti_api.h"
 #include "metric_sets.h"
-#include "ridgeline/spool/schedule.h"
 #include "ridgeline/spool/writer.h"
 #include "step_tracker.h"
 #include "timeline.h"
@@ -59,8 +58,7 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
 
 class Sampling {
  public:
-  Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline,
-           const spool::StepSchedule& schedule, const SamplingLimits& limits);
+  Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const SamplingLimits& limits);
 
   /// Once, on the agent's thread. Errors become messages, after which windows are reported as failed.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
@@ -86,11 +84,18 @@ class Sampling {
   /// Ends a session that is open, doing what tick() does until it is closed. False if it is still open after
   /// a minute.
   bool close_now() noexcept;
+  /// No measured step will come any more: has tick() end the window. Does not wait.
+  void cut_short(const char* why) noexcept;
   /// In an exit handler that was registered after the session was opened: ends, reads and closes.
   void finish_at_exit() noexcept;
   /// In an exit handler that may run after CUPTI's libraries were torn down: touches nothing, reports the
   /// window.
   void abandon() noexcept;
+
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(std::uint8_t* memory) const noexcept;
+  };
 
  private:
   enum class State { kIdle, kConfigured, kSampling, kDraining };
@@ -113,7 +118,6 @@ class Sampling {
   const CuptiApi& api_;
   spool::Writer& writer_;
   Timeline& timeline_;
-  const spool::StepSchedule schedule_;
   const SamplingLimits limits_;
 
   std::mutex mutex_;  // serialises everything below
@@ -134,11 +138,12 @@ class Sampling {
   bool phase_known_ = false;
   SamplingPlan plan_;
   CUpti_PmSampling_Object* session_ = nullptr;
-  std::unique_ptr<std::uint8_t[]> image_;  // gigabytes, not cleared before CUPTI does
-  std::size_t image_bytes_ = 0;
+  std::unique_ptr<std::uint8_t[], Unmap>
+      image_;  // gigabytes: in huge pages, else the page faults take a second
   spool::PmWindowRecord window_{};
   std::string reason_;
   std::uint32_t last_correlation_id_ = 0;
+  std::string cut_short_;
   std::uint32_t steps_ended_ = 0;  // of the measured ones
   std::int64_t settling_since_ns_ = 0;
   std::int64_t full_ns_ = 0;  // when the hardware buffer will be nearly full

@@ -224,7 +224,7 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
 
   if (settings_.schedule.has(spool::Phase::kSample)) {
     sampling_ = std::make_unique<Sampling>(
-        api, writer_, *timeline_, settings_.schedule,
+        api, writer_, *timeline_,
         SamplingLimits{settings_.sample_interval_ns, settings_.sample_buffer_bytes});
     if (!settings_.sampling_allowed) {
       sampling_prepared_ = true;

@@ -18,6 +18,7 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSettleNs = 500 * kMillisecond;
 constexpr std::int64_t kStepPatienceNs = 10'000 * kMillisecond;
 constexpr std::int64_t kDrainPatienceNs = 10'000 * kMillisecond;
+constexpr std::int64_t kReadPatienceNs = 15'000 * kMillisecond;  // for the samples of a window, further
 constexpr std::int64_t kQuietNs = 400 * kMillisecond;
 
 const char* text_of(spool::WindowCause cause) {
@@ -132,10 +133,11 @@ void Session::tend_window(std::int64_t now) noexcept {
       const bool missing =
           kernels + totals_.get(&Count::dropped_records) < totals_.get(&Count::launches_seen);
       const bool quiet = now - window_quiet_since_ns_ >= kQuietNs;
+      if (sampling_) sampling_->cut_short("the recording window closed");
+      const bool reading = sampling_ && sampling_->open();
       const bool evaluating = replay_ && replay_->evaluating();
       if ((missing || !quiet || evaluating) && now < window_deadline_ns_) return;
-      // What was sampled counts; the agent's thread has nothing else to do now.
-      if (sampling_ && sampling_->open()) sampling_->close_now();
+      if (reading && now < window_deadline_ns_ + kReadPatienceNs) return;
       close_window(window_cause_);
       return;
     }

@@ -21,14 +21,18 @@ bool StepTracker::begin(Step* step) noexcept {
   const std::uint32_t index = next_index_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t at = index - schedule_base_.load(std::memory_order_acquire);
   const spool::Phase phase = schedule_.phase_of(at);
+  std::uint64_t phase_first = 0;
+  std::uint32_t phase_steps = 0;
+  schedule_.extent_of_phase(at, &phase_first, &phase_steps);
   step_ = {index,
            phase,
            static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, at)),
            pending_flags_.exchange(0, std::memory_order_acq_rel),
            schedule_.phase_of(at + 1),
            static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, schedule_.total_steps())),
-           at,
-           schedule_.steps_left_in_phase(at)};
+           schedule_.steps_left_in_phase(at),
+           index - at + static_cast<std::uint32_t>(phase_first),
+           phase_steps};
   current().clear();
   *step = step_;
   active_.store(index, std::memory_order_release);
