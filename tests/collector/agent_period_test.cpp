@@ -177,6 +177,22 @@ TEST(StepPeriod, ForgetsFirstStepsThatDiffer) {
   EXPECT_EQ(p.found[0].launches, kTrainerLaunches);
 }
 
+TEST(StepPeriod, FindsStepsOfFewLaunchesAfterAStartOfMany) {
+  Program p;
+  Dice random(11);
+  for (int i = 0; i < 9'000; ++i) p.launch(random() % 300, random() % 50, 2'000'000);  // compiles, captures
+  EXPECT_TRUE(p.found.empty());
+  const std::int64_t started = p.now;
+  while (p.found.empty() && p.now < started + 60'000'000'000) {
+    p.launch(7, 1, 1'000'000);
+    p.graph(0x7f1234567000, 1'000'000);
+    p.graph(0x7f1234568000, 8'000'000);
+  }
+  ASSERT_EQ(p.found.size(), 1u);
+  EXPECT_EQ(p.found[0].launches, 3u);
+  EXPECT_LT(p.now - started, 8'000'000'000) << "long before the steps are half of all launches";
+}
+
 TEST(StepPeriod, KeepsToTheStepThroughValidation) {
   Program p;
   int step = 0;

@@ -149,7 +149,8 @@ std::vector<StepPeriod::Candidate> StepPeriod::candidates(const View& view, bool
         c.repeats = kind.first;
       }
       if (c.repeats < least_repeats(c.period)) continue;
-      // Once a period: a kernel that comes in bursts (an optimiser's chunks) is next to itself most of the time.
+      // Once a period: a kernel that comes in bursts (an optimiser's chunks) is next to itself most of the
+      // time.
       if (std::uint64_t{c.repeats} * 5 < (count - 1) * 4) continue;
       // Parts of a period at either end are nothing unexplained.
       const std::uint64_t head = std::min<std::uint64_t>(at(0), c.period);
@@ -194,8 +195,10 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
   const bool was_active = active_.load(std::memory_order_relaxed);
   if (was_active && now_ns - active_since_ns_ > kSettledNs) return false;
   next_ns_ = now_ns + kAnalysisPauseNs;
+  // Checking a period that is in force may wait; while there is none, the pause below holds the cost down.
+  const std::uint64_t share = was_active ? 4 : 64;
   next_count_ =
-      count + std::max<std::uint64_t>(8, std::min<std::uint64_t>((count - first_) / 4, kHistory / 4));
+      count + std::max<std::uint64_t>(8, std::min<std::uint64_t>((count - first_) / share, kHistory / 4));
   if (first_launch_ns_ == 0) first_launch_ns_ = now_ns;
   // The later half: the first steps of a program differ from the rest.
   const std::uint64_t half = std::min<std::uint64_t>((count - first_) / 2, kHistory / 2);
@@ -209,6 +212,14 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
     seen = view(count - half, count, false);
     all = candidates(seen, false);
     any = choose(all, &best);
+  }
+  for (const std::uint64_t part : {8, 32, 128}) {
+    if (any || was_active) break;
+    const std::uint64_t recent = std::min<std::uint64_t>((count - first_) / part, kHistory / 2);
+    seen = view(count - recent, count, true);
+    if (seen.span_ns < kShortestRecentNs) break;
+    all = candidates(seen, true);
+    any = choose(all, &best) && best.repeats >= kRecentRepeats;
   }
   if (any && !long_enough && (best.repeats < kManyRepeats || best.period < 8)) return false;
   // Searching a long history that has no period is not free.

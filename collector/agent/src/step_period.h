@@ -30,6 +30,11 @@ class StepPeriod {
   static constexpr std::int64_t kShortestEvidenceNs = 400'000'000;
   static constexpr std::uint32_t kManyRepeats = 128;
   static constexpr std::int64_t kShortestEvidenceOfManyNs = 50'000'000;
+  /// Steps of a few launches after a start of many (compilation, capture of graphs) are a small part of the
+  /// history: where its later half shows nothing, less of it is looked at, if it still took this long and
+  /// repeats this often.
+  static constexpr std::int64_t kShortestRecentNs = 1'000'000'000;
+  static constexpr std::uint32_t kRecentRepeats = 32;
 
   /// A launch as the search sees it: low half kernel and grid, high half the kernel alone.
   using Key = std::uint32_t;
