@@ -46,7 +46,7 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   FakeCupti cupti;
   Ready r(cupti);
   for (int i = 0; i < 4; ++i) step(r.program);
-  EXPECT_EQ(cupti.sessions_made, 2) << "one cannot change its configuration";
+  EXPECT_EQ(cupti.sessions_made, 1) << "opening a session is what costs most";
   EXPECT_EQ(cupti.sessions_open, 0);
   EXPECT_EQ(cupti.starts, 3);
   EXPECT_EQ(cupti.stops, 3);
@@ -57,11 +57,11 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   ASSERT_EQ(c.counter_steps.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(c.counter_steps[i].status, CounterStatus::kOk) << c.text(c.counter_steps[i].reason);
-    EXPECT_EQ(c.counter_steps[i].config_id, i < 2 ? 1u : 2u) << "those of one configuration in a row";
+    EXPECT_EQ(c.counter_steps[i].config_id, i % 2 + 1) << "configurations repeat";
     EXPECT_EQ(c.counter_steps[i].step_index, 2 + i);
     EXPECT_EQ(c.counter_steps[i].ranges_received, 3u);
   }
-  ASSERT_EQ(c.values.size(), 3u * (2 + 2 + 3));
+  ASSERT_EQ(c.values.size(), 3u * (2 + 3 + 2));
   const auto& v = c.values[3];  // R1, launch 1, second metric
   EXPECT_EQ(v.step_ordinal, 1u);
   EXPECT_EQ(v.grid_x, 2u);
@@ -69,6 +69,56 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   EXPECT_EQ(c.begins[2].phase, spool::Phase::kReplay);
   EXPECT_EQ(c.begins[2].config_id, 1u);
   EXPECT_EQ(c.begins[5].config_id, 0u);
+}
+
+// What value every metric of a step must have in the fake, by its pass: 10000 * (configuration - 1).
+void expect_values_of_their_own_pass(const FakeProgram::Contents& c) {
+  for (const auto& v : c.values) EXPECT_EQ(static_cast<unsigned>(v.value / 10000) + 1, v.config_id);
+}
+
+TEST(Replay, GoesOnWithTheNextSetInOneSession) {
+  FakeCupti cupti;
+  Ready r(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,replay=7"},
+                  {"RIDGELINE_METRICS_R1", "a,b"},
+                  {"RIDGELINE_METRICS_R2", "a,c,d"},
+                  {"RIDGELINE_METRICS_R3", "e"}});
+  for (int i = 0; i < 7; ++i) step(r.program, 3, i == 4 ? "other" : "k2");
+  EXPECT_EQ(cupti.sessions_made, 1);
+  EXPECT_EQ(cupti.sessions_open, 0);
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.counter_steps.size(), 7u);
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(c.counter_steps[i].config_id, i % 3 + 1);
+    EXPECT_EQ(c.counter_steps[i].status, i == 4 ? CounterStatus::kMismatch : CounterStatus::kOk);
+  }
+  ASSERT_EQ(c.values.size(), 3u * (2 + 3 + 1 + 2 + 1 + 2));
+  expect_values_of_their_own_pass(c);
+}
+
+TEST(Replay, LeavesTheRotationWhenAStepBreaksIt) {
+  FakeCupti cupti;
+  Ready r(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,replay=5"},
+                  {"RIDGELINE_METRICS_R1", "a,b"},
+                  {"RIDGELINE_METRICS_R2", "a,c,d"}});
+  step(r.program);
+  r.program.push("step");  // a collective that no timeline step had
+  r.program.launch("k1", 1);
+  r.program.launch("ncclDevKernel", 2);
+  r.program.launch("k2", 3);
+  r.program.pop();
+  for (int i = 0; i < 3; ++i) step(r.program);
+  EXPECT_EQ(cupti.sessions_open, 0);
+  const auto c = measured(r.program);
+  std::map<std::uint32_t, spool::CounterStepRecord> steps;
+  for (const auto& s : c.counter_steps) steps[s.step_index] = s;
+  ASSERT_EQ(steps.size(), 5u);
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(steps[2 + i].status, i == 1 ? CounterStatus::kFailed : CounterStatus::kOk)
+        << c.text(steps[2 + i].reason);
+    EXPECT_EQ(steps[2 + i].config_id, i % 2 + 1);
+  }
+  for (const auto& v : c.values)
+    EXPECT_LT(v.value, 10000) << "each session of one set collects its only pass";
 }
 
 TEST(Replay, DiscardsAStepThatDiffers) {
@@ -429,7 +479,7 @@ TEST(Replay, EvictsTheCachesBeforeEachLaunchOfAColdStep) {
   EXPECT_GT(cupti.allocated, Eviction::kCacheSizes * (8u << 20));
   step(r.program);
   EXPECT_EQ(cupti.allocated, 0u) << "given back after the last cold step";
-  EXPECT_EQ(cupti.sessions_made, 2) << "the first cold step has the configuration before it";
+  EXPECT_EQ(cupti.sessions_made, 3) << "cold steps may pause, they do not rotate";
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 3u);
   for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);

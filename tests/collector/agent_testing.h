@@ -2,6 +2,7 @@
 // the agent asked of it. One at a time: CUPTI's callbacks carry no context.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -67,11 +68,13 @@ struct FakeCupti {
   struct Segment {  // what a counter data image of this fake holds
     std::uint64_t ranges, first, numbers[8];
     std::uint64_t graphs;
+    std::uint64_t pass;
   };
   Segment segment{};
   std::uint8_t* image = nullptr;
   bool running = false;
   std::uint64_t ranges_in_session = 0;
+  int stops_in_session = 0;
   std::pair<const std::uint8_t*, CUpti_ProfilerRange> session_config{nullptr, CUPTI_AutoRange};
   int configured = 0, pushes = 0, pops = 0;
   std::vector<std::string> log;  // what was started, stopped and launched, in order
@@ -92,6 +95,7 @@ struct FakeCupti {
   std::vector<std::string> names;  // keeps metric and range names alive
   std::string range_name;
   std::map<CUpti_Profiler_Host_Object*, std::size_t> metric_counts;
+  std::map<CUpti_Profiler_Host_Object*, std::uint64_t> calls_of_host;
 
   static FakeCupti*& current() {
     static FakeCupti* fake = nullptr;
@@ -187,6 +191,7 @@ struct FakeCupti {
     };
     a.host_config_add_metrics = [](CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
       current()->metric_counts[p->pHostObject] = p->numMetrics;
+      ++current()->calls_of_host[p->pHostObject];
       return CUPTI_SUCCESS;
     };
     a.host_get_config_image_size = [](CUpti_Profiler_Host_GetConfigImageSize_Params* p) {
@@ -194,7 +199,8 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.host_get_config_image = [](CUpti_Profiler_Host_GetConfigImage_Params* p) {
-      const std::uint64_t metrics = current()->metric_counts[p->pHostObject];
+      const std::uint64_t metrics =
+          current()->metric_counts[p->pHostObject] | current()->calls_of_host[p->pHostObject] << 32;
       std::memcpy(p->pConfigImage, &metrics, 8);
       return CUPTI_SUCCESS;
     };
@@ -202,19 +208,24 @@ struct FakeCupti {
       std::uint64_t metrics = 0;
       std::memcpy(&metrics, p->pConfigImage, 8);
       const auto most = static_cast<std::uint64_t>(current()->max_metrics_per_pass);
-      p->numOfPasses = (metrics + most - 1) / most;
+      const std::uint64_t calls = metrics >> 32;
+      metrics &= 0xffffffff;
+      p->numOfPasses = calls > 1 ? calls : (metrics + most - 1) / most;
       return CUPTI_SUCCESS;
     };
-    // Metric m of range r is 100*r + m.
+    // Metric m of range r is 100*r + m in pass 0, 10000 more in each further pass.
     a.host_evaluate_to_gpu_values = [](CUpti_Profiler_Host_EvaluateToGpuValues_Params* p) {
+      Segment s;
+      std::memcpy(&s, p->pCounterDataImage, sizeof s);
       for (std::size_t m = 0; m < p->numMetrics; ++m)
-        p->pMetricValues[m] = static_cast<double>(100 * p->rangeIndex + m);
+        p->pMetricValues[m] = static_cast<double>(10000 * s.pass + 100 * p->rangeIndex + m);
       return CUPTI_SUCCESS;
     };
     a.range_enable = [](CUpti_RangeProfiler_Enable_Params* p) {
       ++current()->sessions_open;
       ++current()->sessions_made;
       current()->ranges_in_session = 0;
+      current()->stops_in_session = 0;
       current()->session_config = {nullptr, CUPTI_AutoRange};
       EXPECT_EQ(current()->sessions_open, 1) << "CUPTI takes one session at a time";
       if (current()->pm_open > 0) ++current()->collisions;
@@ -230,6 +241,10 @@ struct FakeCupti {
       current()->segment = {};
       current()->segment.first = current()->ranges_in_session;
       current()->segment.graphs = p->range == CUPTI_UserRange;
+      std::uint64_t passes = 0;
+      std::memcpy(&passes, p->pConfig, 8);
+      passes = std::max<std::uint64_t>(passes >> 32, 1);
+      current()->segment.pass = static_cast<std::uint64_t>(current()->stops_in_session) % passes;
       auto& [config, range] = current()->session_config;
       if (config == nullptr) current()->session_config = {p->pConfig, p->range};
       EXPECT_EQ(config, p->pConfig) << "CUPTI goes on with the session's first configuration";
@@ -246,6 +261,7 @@ struct FakeCupti {
     };
     a.range_stop = [](CUpti_RangeProfiler_Stop_Params*) {
       ++current()->stops;
+      ++current()->stops_in_session;
       current()->running = false;
       current()->log.push_back("stop");
       return CUPTI_SUCCESS;

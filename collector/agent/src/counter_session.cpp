@@ -15,6 +15,7 @@ bool CounterSession::enable(CUcontext context, const CounterConfig& config, bool
   }
   session_ = p.pRangeProfilerObject;
   config_ = &config;
+  joined_ = nullptr;
   graphs_ = graphs;
   // Segments of about the same length.
   const std::uint32_t segments = std::max(1u, (ranges + kMostRanges - 1) / kMostRanges);
@@ -26,6 +27,25 @@ bool CounterSession::enable(CUcontext context, const CounterConfig& config, bool
   std::lock_guard<std::mutex> guard(spare_mutex_);
   keep_spares_ = true;
   return true;
+}
+
+bool CounterSession::enable_rotation(CUcontext context, const CounterConfig& joined,
+                                     const std::vector<const CounterConfig*>& sets, std::uint32_t ranges,
+                                     Failure* failure) {
+  if (!enable(context, *sets.front(), false, ranges, failure)) return false;
+  joined_ = &joined;
+  sets_ = &sets;
+  pass_ = 0;
+  room_ = ranges + ranges / 16 + 8;
+  return true;
+}
+
+bool CounterSession::pause(Failure* failure) noexcept {
+  if (joined_ != nullptr) {
+    *failure = {"leaving out a launch that the timeline steps did not show", CUPTI_ERROR_INVALID_OPERATION};
+    return false;
+  }
+  return !running_ || stop(failure);
 }
 
 bool CounterSession::start(Failure* failure) noexcept {
@@ -41,6 +61,7 @@ bool CounterSession::stop(Failure* failure) noexcept {
   p.pRangeProfilerObject = session_;
   const CUptiResult r = api_.range_stop(&p);
   running_ = false;
+  if (joined_ != nullptr) pass_ = (pass_ + 1) % sets_->size();
   if (r != CUPTI_SUCCESS) *failure = {"stopping counters", r};
   return r == CUPTI_SUCCESS;
 }
@@ -48,6 +69,10 @@ bool CounterSession::stop(Failure* failure) noexcept {
 bool CounterSession::run(Failure* failure) {
   const bool full = has_open_ && open_.measured >= room_;
   if (running_ && !full) return true;
+  if (full && joined_ != nullptr) {
+    *failure = {"measuring many more launches than the timeline step had", CUPTI_ERROR_MAX_LIMIT_REACHED};
+    return false;
+  }
   if (running_ && !stop(failure)) return false;
   if (full && !close_segment(failure)) return false;
   if (!has_open_ && !open(failure)) return false;
@@ -88,8 +113,9 @@ bool CounterSession::open(Failure* failure) {
     return failed("initialising the counter data", r);
   CUpti_RangeProfiler_SetConfig_Params set = {CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
   set.pRangeProfilerObject = session_;
-  set.pConfig = config_->image().data();
-  set.configSize = config_->image().size();
+  const CounterConfig& session_config = joined_ != nullptr ? *joined_ : *config_;
+  set.pConfig = session_config.image().data();
+  set.configSize = session_config.image().size();
   set.pCounterDataImage = open_.image.data();
   set.counterDataImageSize = open_.image.size();
   set.range = graphs_ ? CUPTI_UserRange : CUPTI_AutoRange;

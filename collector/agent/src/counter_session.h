@@ -3,8 +3,11 @@
 // What it costs decides its shape (H200, CUPTI 13.0): the first start of a session takes 160 ms and 0.7 ms
 // for each range of room, a later one 28 ms; a stop 0.1 ms a range; the room for a range is 100 KB of host
 // memory for a set of ten metrics. So a session has room for some hundred ranges, and a step of more launches
-// is cut into segments. A session cannot change its configuration: cuptiRangeProfilerSetConfig with another
-// one succeeds, but the counters stay those of the first. It can be kept over steps of the same one.
+// is cut into segments. A session cannot change its configuration:
+// cuptiRangeProfilerSetConfig with another one succeeds, but the counters stay those of the first. It can be
+// kept over steps of the same one, and better: one configuration of several passes moves on by a pass at
+// every stop, so that with one start and stop a step each step collects the next set (a rotation). A rotation
+// knows no segments and no pauses.
 //
 // Two ways to measure: kernels one at a time (automatic ranges), and one range round a whole graph launch,
 // whose kernels CUPTI cannot tell apart in user replay (an automatic range across a graph launch ends in
@@ -44,15 +47,23 @@ class CounterSession {
   /// step is expected to need, 0 if not known.
   bool enable(CUcontext context, const CounterConfig& config, bool graphs, std::uint32_t ranges,
               Failure* failure);
-  /// True if the session is enabled for just this.
+  /// A rotation over the sets that `joined` (join_in_passes()) was made of; all must outlive the session.
+  static constexpr std::uint32_t kMostRangesRotating = 1024;
+  bool enable_rotation(CUcontext context, const CounterConfig& joined,
+                       const std::vector<const CounterConfig*>& sets, std::uint32_t ranges, Failure* failure);
+  /// In a rotation: the step collects this set, whose turn it is (serves()).
+  void begin(const CounterConfig& config) noexcept { config_ = &config; }
+  bool rotates() const noexcept { return enabled() && joined_ != nullptr; }
+  /// True if the session is enabled for just this, next.
   bool serves(const CounterConfig& config, bool graphs) const noexcept {
-    return enabled() && config_ == &config && graphs_ == graphs;
+    if (!enabled() || graphs_ != graphs) return false;
+    return joined_ != nullptr ? (*sets_)[pass_] == &config : config_ == &config;
   }
   bool counts_graphs() const noexcept { return graphs_; }
   /// Measures launches from now on; waits until the device is idle unless running already.
   bool run(Failure* failure);
   /// Measures nothing until run().
-  bool pause(Failure* failure) noexcept { return !running_ || stop(failure); }
+  bool pause(Failure* failure) noexcept;
   /// A launch is about to be measured.
   void count_launch() noexcept { ++open_.measured; }
   bool push_range(const char* name, Failure* failure) noexcept;
@@ -78,6 +89,9 @@ class CounterSession {
   const CuptiApi& api_;
   CUpti_RangeProfiler_Object* session_ = nullptr;
   const CounterConfig* config_ = nullptr;
+  const CounterConfig* joined_ = nullptr;  // in a rotation
+  const std::vector<const CounterConfig*>* sets_ = nullptr;
+  std::size_t pass_ = 0;    // of the next start
   std::uint32_t room_ = 0;  // ranges a segment holds
   bool graphs_ = false;
   bool running_ = false;

@@ -141,6 +141,45 @@ struct ConfigBuilder {
     return true;
   }
 
+  bool failed(const char* what, CUptiResult result, std::string* why) const {
+    *why = std::string(what) + ": " + api.error_text(result);
+    return false;
+  }
+
+  /// One call of CUPTI's: its metrics share passes with no other call's.
+  bool add_metrics(const CounterConfig& to, const CounterConfig& of, std::string* why) const {
+    CUpti_Profiler_Host_ConfigAddMetrics_Params add = {
+        CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
+    add.pHostObject = to.host_;
+    add.ppMetricNames = of.metric_names();
+    add.numMetrics = of.names_.size();
+    const CUptiResult r = api.host_config_add_metrics(&add);
+    return r == CUPTI_SUCCESS || failed("not available on this chip", r, why);
+  }
+
+  bool finish(CounterConfig* config, std::string* why) const {
+    CUpti_Profiler_Host_GetConfigImageSize_Params size = {
+        CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
+    size.pHostObject = config->host_;
+    if (const CUptiResult r = api.host_get_config_image_size(&size); r != CUPTI_SUCCESS)
+      return failed("cannot be configured", r, why);
+    config->image_.resize(size.configImageSize);
+    CUpti_Profiler_Host_GetConfigImage_Params image = {CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
+    image.pHostObject = config->host_;
+    image.configImageSize = config->image_.size();
+    image.pConfigImage = config->image_.data();
+    if (const CUptiResult r = api.host_get_config_image(&image); r != CUPTI_SUCCESS)
+      return failed("cannot be configured", r, why);
+    CUpti_Profiler_Host_GetNumOfPasses_Params passes = {
+        CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
+    passes.configImageSize = config->image_.size();
+    passes.pConfigImage = config->image_.data();
+    if (const CUptiResult r = api.host_get_num_of_passes(&passes); r != CUPTI_SUCCESS)
+      return failed("cannot be configured", r, why);
+    config->passes_ = static_cast<std::uint32_t>(passes.numOfPasses);
+    return true;
+  }
+
   // A host object takes metrics once and cannot drop one, so each attempt builds its own.
   bool build(const std::string& name, const std::vector<CounterConfig::Metric>& metrics, CounterConfig* out,
              std::string* why) const {
@@ -149,36 +188,7 @@ struct ConfigBuilder {
     config.name_ = name;
     config.metrics_ = metrics;
     for (const auto& m : config.metrics_) config.names_.push_back(m.name.c_str());
-    auto failed = [&](const char* what, CUptiResult result) {
-      *why = std::string(what) + ": " + api.error_text(result);
-      return false;
-    };
-    CUpti_Profiler_Host_ConfigAddMetrics_Params add = {
-        CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
-    add.pHostObject = config.host_;
-    add.ppMetricNames = config.metric_names();
-    add.numMetrics = config.names_.size();
-    if (const CUptiResult r = api.host_config_add_metrics(&add); r != CUPTI_SUCCESS)
-      return failed("not available on this chip", r);
-    CUpti_Profiler_Host_GetConfigImageSize_Params size = {
-        CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
-    size.pHostObject = config.host_;
-    if (const CUptiResult r = api.host_get_config_image_size(&size); r != CUPTI_SUCCESS)
-      return failed("cannot be configured", r);
-    config.image_.resize(size.configImageSize);
-    CUpti_Profiler_Host_GetConfigImage_Params image = {CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
-    image.pHostObject = config.host_;
-    image.configImageSize = config.image_.size();
-    image.pConfigImage = config.image_.data();
-    if (const CUptiResult r = api.host_get_config_image(&image); r != CUPTI_SUCCESS)
-      return failed("cannot be configured", r);
-    CUpti_Profiler_Host_GetNumOfPasses_Params passes = {
-        CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
-    passes.configImageSize = config.image_.size();
-    passes.pConfigImage = config.image_.data();
-    if (const CUptiResult r = api.host_get_num_of_passes(&passes); r != CUPTI_SUCCESS)
-      return failed("cannot be configured", r);
-    config.passes_ = static_cast<std::uint32_t>(passes.numOfPasses);
+    if (!add_metrics(config, config, why) || !finish(&config, why)) return false;
     if (config.passes_ != 1) {
       *why = "would need " + std::to_string(config.passes_) + " passes together with the metrics before it";
       return false;
@@ -187,6 +197,18 @@ struct ConfigBuilder {
     return true;
   }
 };
+
+CounterConfig join_in_passes(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
+                             const std::vector<const CounterConfig*>& sets) {
+  const ConfigBuilder builder{api, chip, availability};
+  CounterConfig joined;
+  std::string why;
+  if (!builder.open(&joined, &why)) return {};
+  for (const CounterConfig* set : sets)
+    if (!builder.add_metrics(joined, *set, &why)) return {};
+  if (!builder.finish(&joined, &why) || joined.passes_ != sets.size()) return {};
+  return joined;
+}
 
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
                                const MetricSet& set, CUpti_ProfilerType type) {

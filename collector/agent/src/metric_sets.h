@@ -68,6 +68,9 @@ class CounterConfig {
 
  private:
   friend struct ConfigBuilder;
+  friend CounterConfig join_in_passes(const CuptiApi& api, const std::string& chip,
+                                      const std::uint8_t* availability,
+                                      const std::vector<const CounterConfig*>& sets);
   const CuptiApi* api_ = nullptr;
   CUpti_Profiler_Host_Object* host_ = nullptr;
   std::string name_;
@@ -89,6 +92,12 @@ struct ResolvedSet {
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
                                const MetricSet& set,
                                CUpti_ProfilerType type = CUPTI_PROFILER_TYPE_RANGE_PROFILER);
+
+/// Sets of one pass each joined into one configuration whose pass k collects set k (CUPTI gives every call
+/// that adds metrics passes of its own). Empty, without passes, if CUPTI sees that otherwise. The sets must
+/// outlive it.
+CounterConfig join_in_passes(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
+                             const std::vector<const CounterConfig*>& sets);
 
 /// A rotation: as many results as sets, what spills carried on.
 std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::string& chip,

@@ -66,6 +66,19 @@ bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
   return !takes_turns() || step.number_in_phase % 2 == 0;
 }
 
+// True if the step can be one start and stop of a session that goes on with another set in the next: nothing
+// in it to pause for. As the latest timeline step shows it.
+bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
+  const LaunchSequence* reference = steps_.reference();
+  if (step.phase != spool::Phase::kReplay || replay_sets_ < 2 || reference == nullptr ||
+      reference->graph_launches() > 0 || reference->count() == 0 ||
+      reference->count() > CounterSession::kMostRangesRotating)
+    return false;
+  for (std::uint32_t i = 0; i < reference->count(); ++i)
+    if (exclusions_.added((*reference)[i].kernel_id)) return false;
+  return true;
+}
+
 // Opening a session is dear, so that steps of one configuration follow each other: with enough steps each
 // takes several in a row, with too few the last ones none.
 std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
@@ -78,6 +91,7 @@ std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
   switch (step.phase) {
     case spool::Phase::kReplay:
       if (replay_sets_ == 0) return 0;
+      if (may_rotate(step)) return 1 + number % replay_sets_;
       if (takes_turns()) return 1 + turn(number / 2, steps / 2, replay_sets_);
       return 1 + turn(number, steps, replay_sets_);
     case spool::Phase::kCold:
@@ -172,6 +186,9 @@ void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::stri
   {
     std::lock_guard<std::mutex> guard(mutex_);
     configs_ = std::move(configs);
+    for (std::uint32_t i = 0; i < replay_sets_; ++i)
+      if (!configs_[i].metrics().empty()) rotation_.push_back(&configs_[i]);
+    if (rotation_.size() > 1) joined_ = join_in_passes(api_, chip_, availability_.data(), rotation_);
     metric_ids_ = std::move(metric_ids);
     first_metric_ = std::move(first_metric);
     readiness_ = Readiness::kReady;
@@ -284,7 +301,8 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     return false;
   }
   const bool graphs = counts_graphs(step_);
-  if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], graphs)))
+  if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], graphs) ||
+                             (session_.rotates() && !may_rotate(step_))))
     close_session();
   context_ = call.context;
   CounterSession::Failure failure;
@@ -293,8 +311,13 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   if (!opened) {
     std::uint32_t expected = 0;
     if (reference != nullptr) expected = graphs ? reference->graph_launches() : reference->count();
-    opened = session_.enable(call.context, configs_[id - 1], graphs, expected, &failure);
+    // A rotation begins with its first set; it is left, and not come back to, when a step breaks it.
+    if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
+      opened = session_.enable_rotation(call.context, joined_, rotation_, expected, &failure);
+    else
+      opened = session_.enable(call.context, configs_[id - 1], graphs, expected, &failure);
   }
+  if (opened && session_.rotates()) session_.begin(configs_[id - 1]);
   // Started here and not at the first measured launch: permission shows now.
   if (opened && settled()) opened = session_.run(&failure);
   open_ns_ = api_.now_ns() - begin_ns;

@@ -127,6 +127,7 @@ class Replay {
 
   bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept;
   bool takes_turns() const noexcept;
+  bool may_rotate(const StepTracker::Step& step) const noexcept;
   bool counts_graphs(const StepTracker::Step& step) const noexcept;
   Verdict measure(const LaunchCall& call);
   bool settled() noexcept;
@@ -161,9 +162,11 @@ class Replay {
   std::uint32_t device_id_ = 0;
   std::vector<std::uint8_t> availability_;
   // Fixed once ready:
-  std::vector<CounterConfig> configs_;     // by config id - 1; without metrics if not available
-  std::vector<std::uint32_t> metric_ids_;  // flattened, in the order of configs_
-  std::vector<std::size_t> first_metric_;  // of a configuration in metric_ids_
+  std::vector<CounterConfig> configs_;          // by config id - 1; without metrics if not available
+  std::vector<const CounterConfig*> rotation_;  // the replay phase's, those with metrics
+  CounterConfig joined_;                        // rotation_ in passes; no passes: cannot be
+  std::vector<std::uint32_t> metric_ids_;       // flattened, in the order of configs_
+  std::vector<std::size_t> first_metric_;       // of a configuration in metric_ids_
 
   std::atomic<State> state_{State::kIdle};
   StepTracker::Step step_{};

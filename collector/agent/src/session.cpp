@@ -322,6 +322,7 @@ void Session::look_up_kernel(ThreadState& thread, const char* name) noexcept {
   auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
   if (cached.name != name || cached.module_generation != modules) {
     cached.kernel_id = kernels_.id_of(name);
+    if (const auto reason = exclusions_.by_name(name)) exclusions_.add(cached.kernel_id, *reason);
     cached.module_generation = modules;
     cached.name = name;
   }
