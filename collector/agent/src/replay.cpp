@@ -311,7 +311,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   if (!opened) {
     std::uint32_t expected = 0;
     if (reference != nullptr) expected = graphs ? reference->graph_launches() : reference->count();
-    // A rotation begins with its first set; it is left, and not come back to, when a step breaks it.
+    // A rotation begins with its first set; broken, it begins anew when that comes round.
     if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
       opened = session_.enable_rotation(call.context, joined_, rotation_, expected, &failure);
     else
