@@ -95,6 +95,18 @@ TEST_F(MetricSets, CarryOnWhatTakesASecondPass) {
   EXPECT_NE(sets[2].left_out[0].find("lts__t_sector_hit_rate.pct"), std::string::npos);
 }
 
+TEST_F(MetricSets, JoinIntoOnePassEach) {
+  for (const std::string chip : {"GH100", "GB100", "AD102"}) {
+    const auto sets = resolve_metric_sets(api_, chip, nullptr, built_in_metric_sets());
+    std::vector<const CounterConfig*> configs;
+    for (const ResolvedSet& set : sets) configs.push_back(&set.config);
+    configs.push_back(&sets[0].config);  // nothing new in it, and yet a pass of its own
+    const CounterConfig joined = join_in_passes(api_, chip, nullptr, configs);
+    EXPECT_EQ(joined.passes(), configs.size()) << chip;
+    EXPECT_FALSE(joined.image().empty());
+  }
+}
+
 TEST_F(MetricSets, TakeTheOtherNameWhereAChipLacksTheFirst) {
   const std::string chip = "GH100";
   const ResolvedSet r = resolve_metric_set(api_, chip, nullptr,
