@@ -63,6 +63,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     bool wait = false;
     bool stop_program = false;
     bool stalls = false;
+    bool sass_flops = false;
     bool keep_spool = false;
     bool quiet = false;
   };
@@ -109,6 +110,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
       ->check(CLI::Range(64, 1 << 20));
   app->add_flag("--stalls", options->stalls,
                 "Sample program counters over four more steps: what warps wait for (adds stalls=4)");
+  app->add_flag("--sass-flops", options->sass_flops,
+                "Count floating-point instructions of each kernel in one more step (adds flops=1)");
   app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
   app->add_option("--spool-directory", options->spool_directory,
                   "Where the spool goes while recording (default: beside the capture)")
@@ -152,6 +155,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
               from = comma + 1;
             }
             if (options->stalls) append_phase(how.schedule, record::Phase::stalls, 4);
+            // Last: what instrumented code does to the program's times is nobody's measurement.
+            if (options->sass_flops) append_phase(how.schedule, record::Phase::flops, 1);
             if (!options->directory.empty()) how.working_directory = options->directory;
             if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
             if (!options->agent.empty()) how.agent_library = options->agent;

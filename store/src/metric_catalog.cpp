@@ -170,6 +170,33 @@ constexpr std::array kCatalog = {
     MetricDescription{"sm__ops_path_tensor_src_int8.sum.peak_sustained_elapsed.per_second",
                       "INT8 tensor peak", "ops/s",
                       "The most INT8 tensor operations a second at the launch's clock"},
+    MetricDescription{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "FP32 FMA instructions", "inst",
+                      "FP32 fused multiply-adds counted by instrumented code: thread instructions whose "
+                      "predicate was true"},
+    MetricDescription{
+        "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "FP32 add instructions", "inst",
+        "FP32 additions counted by instrumented code: thread instructions whose predicate was true"},
+    MetricDescription{
+        "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "FP32 multiply instructions", "inst",
+        "FP32 multiplications counted by instrumented code: thread instructions whose predicate was true"},
+    MetricDescription{"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", "FP16 FMA instructions", "inst",
+                      "FP16 fused multiply-adds counted by instrumented code: thread instructions whose "
+                      "predicate was true"},
+    MetricDescription{
+        "smsp__sass_thread_inst_executed_op_hadd_pred_on.sum", "FP16 add instructions", "inst",
+        "FP16 additions counted by instrumented code: thread instructions whose predicate was true"},
+    MetricDescription{
+        "smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", "FP16 multiply instructions", "inst",
+        "FP16 multiplications counted by instrumented code: thread instructions whose predicate was true"},
+    MetricDescription{"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", "FP64 FMA instructions", "inst",
+                      "FP64 fused multiply-adds counted by instrumented code: thread instructions whose "
+                      "predicate was true"},
+    MetricDescription{
+        "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", "FP64 add instructions", "inst",
+        "FP64 additions counted by instrumented code: thread instructions whose predicate was true"},
+    MetricDescription{
+        "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", "FP64 multiply instructions", "inst",
+        "FP64 multiplications counted by instrumented code: thread instructions whose predicate was true"},
 };
 }  // namespace
 

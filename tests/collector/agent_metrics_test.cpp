@@ -145,6 +145,21 @@ TEST_F(MetricSets, EachHoldsDurationAndDramBytes) {
   }
 }
 
+TEST_F(MetricSets, FloatingPointInstructionsAreOnePassAndInstrumented) {
+  for (const std::string chip : {"GH100", "GA100", "AD102"}) {
+    for (const MetricSet& set : built_in_flop_sets()) {
+      const ResolvedSet r = resolve_metric_set(api_, chip, nullptr, set);
+      EXPECT_EQ(r.config.passes(), 1u) << chip;
+      EXPECT_EQ(r.config.metrics().size(), 9u) << chip;
+      EXPECT_TRUE(r.left_out.empty()) << chip << ": " << r.left_out[0];
+      EXPECT_TRUE(r.config.instrumented()) << chip;
+    }
+  }
+  const std::string chip = "GH100";
+  for (const MetricSet& set : built_in_metric_sets())
+    EXPECT_FALSE(resolve_metric_set(api_, chip, nullptr, set).config.instrumented()) << set.name;
+}
+
 TEST_F(MetricSets, CarryUnitsAndDescriptions) {
   const std::string chip = "GH100";
   const ResolvedSet r = resolve_metric_set(api_, chip, nullptr, built_in_metric_sets()[0]);

@@ -42,6 +42,43 @@ struct Ready {
   FakeProgram program;
 };
 
+// While kernels are traced, CUPTI counts nothing with patched code.
+TEST(Replay, CountsInstructionsWithoutTracingKernels) {
+  FakeCupti cupti;
+  Ready r(cupti, {{"RIDGELINE_SCHEDULE", "timeline=2,replay=1,flops=1"}, {"RIDGELINE_METRICS_R1", "a,b"}});
+  step(r.program);
+  EXPECT_EQ(cupti.kernels_disabled, 0);
+  r.program.push("step");
+  r.program.launch("k1");
+  r.program.launch("k1", 2);
+  EXPECT_EQ(cupti.kernels_disabled, 1);
+  EXPECT_EQ(cupti.sessions_open, 1);
+  const std::uint32_t last = r.program.launch("k2", 3);
+  r.program.pop();
+  EXPECT_EQ(cupti.kernels_disabled, 0) << "the timeline goes on";
+  step(r.program);
+  const auto c = measured(r.program);
+  ASSERT_EQ(c.configs.size(), 2u);
+  EXPECT_EQ(c.text(c.configs[1].name), "F1");
+  EXPECT_EQ(c.configs[1].metric_count, 9u);
+  ASSERT_EQ(c.counter_steps.size(), 2u);
+  EXPECT_EQ(c.counter_steps[1].config_id, 2u);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk) << c.text(c.counter_steps[1].reason);
+  EXPECT_EQ(c.values.size(), 3u * 2 + 3 * 9);
+  // The counts join the launches by records of the agent's own.
+  ASSERT_EQ(c.kernels.size(), 3u);
+  EXPECT_EQ(c.kernels[2].correlation_id, last);
+  EXPECT_EQ(c.kernels[2].header.flags, spool::kUntraced);
+  EXPECT_EQ(c.kernels[2].grid_x, 3u);
+  EXPECT_EQ(c.totals.zero_timestamp_records, 0u);
+}
+
+TEST(Replay, WithoutAPhaseOfThemInstructionsAreNotCounted) {
+  FakeCupti cupti;
+  Ready r(cupti);
+  EXPECT_EQ(measured(r.program).configs.size(), 2u);
+}
+
 TEST(Replay, MeasuresOneConfigurationAStep) {
   FakeCupti cupti;
   Ready r(cupti);

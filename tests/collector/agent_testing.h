@@ -51,6 +51,8 @@ struct FakeCupti {
   std::uint64_t pc_dropped = 0;  // at each stop
   std::string source_file;       // of every instruction; line 1 + offset
 
+  int kernels_disabled = 0;  // since they were enabled last
+
   // What it saw.
   int pc_enables = 0, pc_enabled = 0, pc_starts = 0, pc_stops = 0;
   std::size_t pc_reasons_asked = 0;
@@ -140,12 +142,16 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.activity_enable = [](CUpti_ActivityKind kind) {
-      if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) return current()->kernel_enable_result;
+      if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+        current()->kernels_disabled = 0;
+        return current()->kernel_enable_result;
+      }
       if (kind == CUPTI_ACTIVITY_KIND_MEMSET) return current()->memset_enable_result;
       return CUPTI_SUCCESS;
     };
-    a.activity_disable = [](CUpti_ActivityKind) {
+    a.activity_disable = [](CUpti_ActivityKind kind) {
       ++current()->disables;
+      if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ++current()->kernels_disabled;
       return CUPTI_SUCCESS;
     };
     a.activity_flush_all = [](std::uint32_t flag) {

@@ -13,6 +13,7 @@ DriverApi load_driver() noexcept {
   const auto find = [&](const char* name, auto* function) {
     *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, name));
   };
+  find("cuCtxSynchronize", &d.ctx_synchronize);
   find("cuStreamIsCapturing", &d.stream_is_capturing);
   find("cuThreadExchangeStreamCaptureMode", &d.exchange_capture_mode);
   find("cuEventCreate", &d.event_create);

@@ -7,6 +7,7 @@
 namespace ridgeline::agent {
 
 struct DriverApi {
+  decltype(&::cuCtxSynchronize) ctx_synchronize = nullptr;
   decltype(&::cuStreamIsCapturing) stream_is_capturing = nullptr;
   decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode = nullptr;
   decltype(&::cuEventCreate) event_create = nullptr;

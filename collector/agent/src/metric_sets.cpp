@@ -77,6 +77,19 @@ MetricSet sampled_metric_set() {
        "SM_A.TriageCompute.l1tex__throughput" + pct, "dram__throughput" + pct}};
 }
 
+std::vector<MetricSet> built_in_flop_sets() {
+  MetricSet set{"F1", {}};
+  for (const char* operation : {"ffma", "fadd", "fmul", "hfma", "hadd", "hmul", "dfma", "dadd", "dmul"})
+    set.metrics.push_back(std::string("smsp__sass_thread_inst_executed_op_") + operation + "_pred_on.sum");
+  return {set};
+}
+
+bool CounterConfig::instrumented() const noexcept {
+  for (const Metric& metric : metrics_)
+    if (metric.name.find("__sass_") != std::string::npos) return true;
+  return false;
+}
+
 CounterConfig& CounterConfig::operator=(CounterConfig&& other) noexcept {
   std::swap(api_, other.api_);
   std::swap(host_, other.host_);

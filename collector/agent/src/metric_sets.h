@@ -32,6 +32,8 @@ struct MetricSet {
 /// half of them (measured on an H200: operations at 46 % of that peak, tensor pipe active 92 % of the
 /// cycles).
 std::vector<MetricSet> built_in_metric_sets();
+/// Counts of floating-point instructions by instrumented code (T3): one pass, no hardware counter beside them.
+std::vector<MetricSet> built_in_flop_sets();
 
 /// The metrics of periodic samples, most important first: bytes, then how busy SMs and pipes were. One pass
 /// on GH100.
@@ -54,6 +56,8 @@ class CounterConfig {
   const std::string& name() const { return name_; }
   const std::vector<Metric>& metrics() const { return metrics_; }
   std::uint32_t passes() const { return passes_; }
+  /// True if CUPTI counts by patching the kernels' code instead of by hardware counters.
+  bool instrumented() const noexcept;
   const std::vector<std::uint8_t>& image() const { return image_; }
   /// Pointers to the names, as CUPTI takes them.
   const char** metric_names() const { return const_cast<const char**>(names_.data()); }

@@ -311,6 +311,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   if (!opened) {
     std::uint32_t expected = 0;
     if (reference != nullptr) expected = graphs ? reference->graph_launches() : reference->count();
+    if (configs_[id - 1].instrumented()) stop_tracing();
     // A rotation begins with its first set; broken, it begins anew when that comes round.
     if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
       opened = session_.enable_rotation(call.context, joined_, rotation_, expected, &failure);
@@ -520,6 +521,17 @@ void Replay::close_session() noexcept {
   if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS)
     message(spool::Severity::kWarning, spool::Topic::kReplay,
             "disabling counters failed: " + api_.error_text(r));
+  if (untraced_.exchange(false))
+    if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
+      message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+              "kernels are no longer traced after counting instructions: " + api_.error_text(r));
+}
+
+// While kernels are traced, CUPTI runs their unpatched code: every count would be 0. What was launched before
+// runs to its end first, so that its records are whole.
+void Replay::stop_tracing() noexcept {
+  if (driver_.ctx_synchronize != nullptr) driver_.ctx_synchronize();
+  if (api_.activity_disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS) untraced_.store(true);
 }
 
 void Replay::close() noexcept {

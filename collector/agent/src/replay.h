@@ -105,6 +105,8 @@ class Replay {
   /// agent's own thread; takes no lock, since the launch may hold it for ever.
   std::string overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept;
 
+  /// CUPTI gives no records of kernels at present: the step counts instructions.
+  bool untraced() const noexcept { return untraced_.load(std::memory_order_relaxed); }
   /// Counters are being collected: do not flush activity records meanwhile.
   bool collecting() const noexcept {
     const State s = state_.load(std::memory_order_relaxed);
@@ -135,6 +137,7 @@ class Replay {
   void finish() noexcept;
   void collect(Job* job);
   void close_session() noexcept;
+  void stop_tracing() noexcept;
   void close() noexcept;
   void report(spool::CounterStatus status, const std::string& reason) noexcept;
   void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
@@ -169,6 +172,7 @@ class Replay {
   std::vector<std::size_t> first_metric_;       // of a configuration in metric_ids_
 
   std::atomic<State> state_{State::kIdle};
+  std::atomic<bool> untraced_{false};
   StepTracker::Step step_{};
   bool keep_ = false;
   std::uint32_t session_thread_ = 0;

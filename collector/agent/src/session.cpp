@@ -213,8 +213,11 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   timeline_ = std::make_unique<Timeline>(api, writer_, totals_, kernels_, settings_.buffer_bytes,
                                          settings_.buffer_count);
   if (wants_replay)
-    replay_ = std::make_unique<Replay>(api, driver_, writer_, steps_, timeline_->intervals(), exclusions_,
-                                       CounterPlan{wanted_sets(settings_), {}});
+    replay_ = std::make_unique<Replay>(
+        api, driver_, writer_, steps_, timeline_->intervals(), exclusions_,
+        CounterPlan{wanted_sets(settings_), settings_.schedule.has(spool::Phase::kFlops)
+                                                ? built_in_flop_sets()
+                                                : std::vector<MetricSet>{}});
   if (wants_replay) driver_ = load_driver_();
   if (wants_replay) timeline_->watch_concurrency(&concurrency_, &exclusions_);
   if (replay_ && !settings_.replay_allowed)
@@ -386,9 +389,26 @@ void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_
       grid_of(id, data.functionParams, &entry);
       LaunchSequence& sequence = steps_.current();
       record.step_ordinal = sequence.append(entry, data.contextUid);
+      if (replay_ && replay_->untraced()) write_untraced(entry, data);
     }
   }
   if (!failed && !captured) last_correlation_id_.store(data.correlationId, std::memory_order_relaxed);
+  writer_.put(record);
+}
+
+// Stands for the record that CUPTI does not make while instructions are counted, so that the counts have a
+// launch.
+void Session::write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept {
+  spool::KernelRecord record{};
+  record.header.flags = spool::kUntraced;
+  record.correlation_id = data.correlationId;
+  record.kernel_id = entry.kernel_id;
+  record.context_id = data.contextUid;
+  api_->get_device_id(data.context, &record.device_id);
+  record.grid_x = entry.grid_x;
+  record.grid_y = entry.grid_y;
+  record.grid_z = entry.grid_z;
+  totals_.add(&Count::kernel_records);
   writer_.put(record);
 }
 

@@ -127,6 +127,7 @@ class Session {
   LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
                      const CUpti_CallbackData& data) const noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void describe_devices() noexcept;
   void prepare_replay() noexcept;

@@ -196,7 +196,8 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
     if (const auto* kernel = view.as<KernelRecord>()) {
       const bool node = (kernel->header.flags & kGraphNode) != 0;
       ++(node ? spool.graph_kernel_records : spool.kernel_records);
-      if (!has_time(kernel->start_ns, kernel->end_ns)) ++spool.zero_timestamps;
+      if (!has_time(kernel->start_ns, kernel->end_ns) && (kernel->header.flags & kUntraced) == 0)
+        ++spool.zero_timestamps;
       join.add(*kernel, kernel_of_call);
     } else if (const auto* call = view.as<LaunchRecord>()) {
       const std::uint16_t flags = call->header.flags;

@@ -204,7 +204,9 @@ struct KernelFunctionRecord {
 static_assert(sizeof(KernelFunctionRecord) == 24);
 
 inline constexpr std::uint16_t kZeroTimestamp = 1;  // start or end was 0: the times are unusable
-inline constexpr std::uint16_t kGraphNode = 2;      // executed as a node of a CUDA graph
+inline constexpr std::uint16_t kUntraced =
+    8;  // KernelRecord by the agent: instructions are counted, not times
+inline constexpr std::uint16_t kGraphNode = 2;  // executed as a node of a CUDA graph
 
 /// A kernel that ran on a device (T0). correlation_id joins it to its LaunchRecord; kernels of one graph
 /// launch share the correlation id of that launch.
@@ -459,8 +461,9 @@ struct CounterStepRecord {
   StringId reason;  // 0 when ok
   std::uint32_t launches_expected;
   std::uint32_t ranges_received;
-  std::int64_t open_ns;    // host time the program waited for the session to open, 0: unknown
-  std::int64_t finish_ns;  // and at the step's end for stopping, decoding and closing; evaluation runs beside it
+  std::int64_t open_ns;  // host time the program waited for the session to open, 0: unknown
+  std::int64_t
+      finish_ns;  // and at the step's end for stopping, decoding and closing; evaluation runs beside it
 };
 static_assert(sizeof(CounterStepRecord) == 48);
 
@@ -469,9 +472,9 @@ enum class PmStatus : std::uint32_t {
   kOverflow = 2,  // samples end early: the hardware buffer was full or the program ended; reason says which
   kFailed = 3,    // no samples; reason says why
 };
-/// One window of periodic samples of a whole device (T1). Written twice: when it opens, as failed because the program
-/// ended, which stands if the process is killed, and when its samples are read. The last one of a window_id counts;
-/// samples and metrics may stand before it.
+/// One window of periodic samples of a whole device (T1). Written twice: when it opens, as failed because the
+/// program ended, which stands if the process is killed, and when its samples are read. The last one of a
+/// window_id counts; samples and metrics may stand before it.
 struct PmWindowRecord {
   RecordHeader header;
   std::uint32_t window_id;  // per file, from 1
