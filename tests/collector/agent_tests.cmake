@@ -22,6 +22,12 @@ if(TARGET ridgeline_agent)
   target_include_directories(agent_looper SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_looper PRIVATE CUDA::cuda_driver)
 
+  # One whose floating-point instructions are known, for tests/gpu/instructions.py.
+  add_executable(agent_counted gpu/counted.cu)
+  set_target_properties(agent_counted PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_counted SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_counted PRIVATE ${CMAKE_DL_LIBS})
+
   ridgeline_add_test(collector.agent_gpu SOURCES agent_gpu_test.cpp LINK ridgeline::spool LABELS gpu TIMEOUT 300)
   add_dependencies(test_collector.agent_gpu agent_exerciser ridgeline_agent)
 endif()
