@@ -211,7 +211,7 @@ TEST(Stalls, ThePeriodFitsTheWindow) {
   // 132 SMs at 1.98 GHz for 216 ms: 4 million samples want about 14,100 cycles.
   EXPECT_EQ(pc_sampling_period_log2(132, 1'980'000'000, 216'000'000), 14u);
   EXPECT_EQ(pc_sampling_period_log2(132, 1'980'000'000, 4 * 216'000'000), 16u);
-  EXPECT_EQ(pc_sampling_period_log2(132, 1'980'000'000, 1000), 5u) << "the finest that CUPTI takes";
+  EXPECT_EQ(pc_sampling_period_log2(132, 1'980'000'000, 1000), 11u) << "finer, and samples are dropped";
   EXPECT_EQ(pc_sampling_period_log2(132, 1'980'000'000, INT64_MAX / 2), 31u);
   EXPECT_EQ(pc_sampling_period_log2(0, 1'980'000'000, 1000), 0u);
   EXPECT_EQ(pc_sampling_period_log2(132, 0, 1000), 0u);

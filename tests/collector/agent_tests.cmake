@@ -25,6 +25,7 @@ if(TARGET ridgeline_agent)
   # One whose floating-point instructions are known, for tests/gpu/instructions.py.
   add_executable(agent_counted gpu/counted.cu)
   set_target_properties(agent_counted PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_options(agent_counted PRIVATE -lineinfo)  # the check looks for source lines
   target_include_directories(agent_counted SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_counted PRIVATE ${CMAKE_DL_LIBS})
 

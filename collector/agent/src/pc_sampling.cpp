@@ -14,7 +14,8 @@ constexpr std::size_t kHardwareBufferBytes = 512u << 20;
 constexpr std::size_t kScratchBufferBytes = 16u << 20;
 constexpr std::size_t kPcsAtATime = 8192;
 constexpr std::int64_t kSourceLineBudgetNs = 2'000'000'000;
-constexpr std::uint32_t kMinPeriodLog2 = 5, kMaxPeriodLog2 = 31;  // what CUPTI takes
+// CUPTI takes 5 to 31. Below 11, its own default on an H200, the hardware drops samples (three of four at 5).
+constexpr std::uint32_t kMinPeriodLog2 = 11, kMaxPeriodLog2 = 31;
 
 constexpr char kPermissionRemedy[] =
     "no stall reasons: this user may not sample program counters; run as root or with CAP_SYS_ADMIN "
