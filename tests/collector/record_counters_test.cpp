@@ -107,6 +107,35 @@ TEST_P(Counters, are_judged) {
 INSTANTIATE_TEST_SUITE_P(Importer, Counters, ::testing::ValuesIn(kCounterCases),
                          [](const auto& each) { return std::string(each.param.name); });
 
+constexpr char kCountersBusy[] =
+    "timeline only: counters: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other";
+void refused_step(FakeSpool& spool, const char* samples) {
+  spool.process(4242, "sample=1,replay=1");
+  spool.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, kCountersBusy);
+  spool.message(spool::Severity::kWarning, spool::Topic::kSamplingRefused, samples);
+  replay_step(spool);
+  spool.counter_step(0, CounterStatus::kNotAvailable, kCountersBusy);
+  spool.completeness();
+  spool.end();
+}
+
+TEST_F(Importer, says_once_that_counters_and_samples_are_held_by_another) {
+  FakeSpool spool(directory_.path());
+  refused_step(spool, "no in-situ samples: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other");
+  const store::Capture capture = import();
+  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
+  EXPECT_EQ(summary_.warnings.front(), kCountersBusy);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM message"), "2") << "both stay in the capture";
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T1'"), "refused");
+}
+
+TEST_F(Importer, says_both_where_samples_are_refused_for_a_cause_of_their_own) {
+  FakeSpool spool(directory_.path());
+  refused_step(spool, "no in-situ samples: CUPTI_ERROR_NOT_SUPPORTED (27)");
+  import();
+  EXPECT_EQ(summary_.warnings.size(), 2u);
+}
+
 TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "replay=2");

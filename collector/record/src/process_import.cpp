@@ -17,6 +17,15 @@ using namespace spool;  // NOLINT: record names all over this file
 
 namespace {
 
+// Counters and samples refused for one cause: the same of CUPTI's errors, or the same permission.
+bool same_refusal(std::string_view a, std::string_view b) {
+  constexpr std::string_view permission = "may not read GPU counters";
+  if (a.find(permission) != std::string_view::npos) return b.find(permission) != std::string_view::npos;
+  const std::size_t from = a.find("CUPTI_ERROR_");
+  if (from == std::string_view::npos) return false;
+  return b.find(a.substr(from, a.find(' ', from) - from)) != std::string_view::npos;
+}
+
 constexpr std::int64_t kRowsBetweenCheckpoints = 200'000;
 
 template <typename T>
@@ -264,6 +273,11 @@ class Rows {
                                  .severity = severity,
                                  .text = message.text});
       const auto& warnings = summary_.warnings;
+      // "Timeline only" says it of the samples, too.
+      const MessageText* counters = spool_.message_about(spool::Topic::kCountersRefused);
+      if (message.topic == spool::Topic::kSamplingRefused && counters != nullptr &&
+          same_refusal(message.text, counters->text))
+        continue;
       if (message.severity != Severity::kInfo &&
           std::find(warnings.begin(), warnings.end(), message.text) == warnings.end()) {
         summary_.warnings.push_back(message.text);
