@@ -34,7 +34,7 @@ std::string progress_text(const record::RecordProgress& progress) {
 }
 
 // Unless the schedule has such a phase already.
-void append_phase(record::Schedule& schedule, record::Phase phase, std::uint64_t steps) {
+void append_phase(record::Schedule& schedule, record::Phase phase, std::uint32_t steps) {
   for (const record::ScheduledPhase& known : schedule.phases) {
     if (known.phase == phase) return;
   }
