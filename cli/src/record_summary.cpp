@@ -32,7 +32,7 @@ std::string steps_by_phase(const analyzer::Model& model) {
     if (step.step.status != "ok") ++bad;
   }
   std::string text;
-  for (const char* phase : {"warmup", "timeline", "sample", "replay", "after"}) {
+  for (const char* phase : {"warmup", "timeline", "sample", "replay", "cold", "stalls", "flops", "after"}) {
     const auto found = phases.find(phase);
     if (found == phases.end()) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reports::integer(found->second.first), phase);
