@@ -29,7 +29,7 @@ void require_sums_fit(const Model& model) {
 
 }  // namespace
 
-Model load_model(const store::Capture& capture) {
+Model load_model(const store::Capture& capture, ModelPart part) {
   Model model;
   model.path = capture.path();
   if (capture.row_counts().at("run") > 0) model.run = capture.run();
@@ -41,29 +41,31 @@ Model load_model(const store::Capture& capture) {
   model.clock_samples = capture.clock_samples();
   for (auto& kernel : capture.kernels()) model.kernels.emplace(kernel.id, std::move(kernel));
   for (auto& set : capture.counter_configurations()) model.configurations.emplace(set.id, std::move(set));
-  model.launches = capture.launches();
-  model.memcpys = capture.memcpys();
-  model.memsets = capture.memsets();
+  if (part == ModelPart::all) {
+    model.launches = capture.launches();
+    model.memcpys = capture.memcpys();
+    model.memsets = capture.memsets();
+    model.launch_metrics = capture.launch_metrics();
+    model.nvtx_ranges = capture.nvtx_ranges();
+    model.annotations = capture.annotations();
+    model.graph_metrics = capture.graph_metrics();
+    model.stall_samples = capture.stall_samples();
+    model.source_lines = capture.source_lines();
+  }
   for (auto& step : capture.steps()) {
     ModelStep item;
     item.step = std::move(step);
     model.steps.push_back(std::move(item));
   }
   for (auto& metric : capture.metrics()) model.metrics.emplace(metric.id, std::move(metric));
-  model.launch_metrics = capture.launch_metrics();
   model.completeness = capture.completeness();
   model.tier_statuses = capture.tier_statuses();
   model.messages = capture.messages();
-  model.nvtx_ranges = capture.nvtx_ranges();
-  model.annotations = capture.annotations();
   model.pm_windows = capture.pm_windows();
   model.tier_coverage = capture.tier_coverage();
   model.replay_exclusions = capture.replay_exclusions();
-  model.graph_metrics = capture.graph_metrics();
   model.recording_windows = capture.recording_windows();
   model.stall_windows = capture.stall_windows();
-  model.stall_samples = capture.stall_samples();
-  model.source_lines = capture.source_lines();
   model.strings = capture.strings();
   require_sums_fit(model);
   model.index();

@@ -44,10 +44,9 @@ std::string steps_by_phase(const analyzer::Model& model) {
              : text;
 }
 
-std::string launches_text(const analyzer::Model& model) {
+std::string launches_text(const analyzer::Model& model, std::int64_t launches) {
   if (model.completeness.empty())
-    return reports::counted(static_cast<std::int64_t>(model.launches.size()), "record") +
-           "; how many launches there were is not known";
+    return reports::counted(launches, "record") + "; how many launches there were is not known";
   store::Completeness sum;
   for (const store::Completeness& c : model.completeness) {
     sum.launches_seen += c.launches_seen;
@@ -82,7 +81,8 @@ std::string tiers_text(const analyzer::Model& model) {
 
 std::string capture_summary(const std::string& capture_path, const reports::TextStyle& style) {
   try {
-    const analyzer::Model model = analyzer::load_model(open_capture(capture_path));
+    const store::Capture capture = open_capture(capture_path);
+    const analyzer::Model model = analyzer::load_model(capture, analyzer::ModelPart::recording);
     std::string out;
     const auto line = [&](const char* label, const std::string& text) {
       std::string value;
@@ -98,7 +98,7 @@ std::string capture_summary(const std::string& capture_path, const reports::Text
     line("capture",
          capture_path + (error ? "" : " (" + reports::bytes_text(static_cast<double>(size)) + ")"));
     line("steps", steps_by_phase(model));
-    line("launches", launches_text(model));
+    line("launches", launches_text(model, capture.row_counts().at("launch")));
     line("tiers", tiers_text(model));
     line("next", "ridgeline rank " + shell_quoted(capture_path));
     return out;

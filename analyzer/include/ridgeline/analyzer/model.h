@@ -48,6 +48,10 @@ struct SampleTrace {
   std::vector<store::PmSample> samples;
 };
 
+// What load_model() reads: everything, or only what tells how the recording went (run, devices, steps, tiers,
+// windows, completeness, messages), whose size does not grow with the launches.
+enum class ModelPart { all, recording };
+
 struct Model {
   std::string path;
   std::optional<store::Run> run;  // empty: the recording never began
@@ -73,7 +77,7 @@ struct Model {
   std::vector<store::PmWindow> pm_windows;
   std::vector<store::TierCoverage> tier_coverage;
   std::vector<store::ReplayExclusion> replay_exclusions;
-  std::vector<store::GraphMetric> graph_metrics;  // counters of whole graph launches
+  std::vector<store::GraphMetric> graph_metrics;          // counters of whole graph launches
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
   std::vector<SampleTrace> sample_traces;  // empty unless load_sample_traces() was asked for them
   std::vector<store::StallWindow> stall_windows;
@@ -104,7 +108,7 @@ struct Model {
 
 // Reads the whole capture. Missing parts (no steps, no counters, no peaks, no run) leave their vectors empty.
 // Throws Error(corrupt) if the tables contradict each other beyond use.
-[[nodiscard]] Model load_model(const store::Capture& capture);
+[[nodiscard]] Model load_model(const store::Capture& capture, ModelPart part = ModelPart::all);
 
 // The samples of these metrics on every device that was sampled; a metric without any is left out. They are
 // many, so that only who draws them loads them.
