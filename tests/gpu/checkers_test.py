@@ -52,13 +52,15 @@ class Checkers(unittest.TestCase):
         self.places = crosscheck.step_of(open_capture(self.path))
         ids = dict(self.db.execute("SELECT name, id FROM metric WHERE name IN (?, ?)", (crosscheck.READ, crosscheck.WRITE)))
         step = self.db.execute("SELECT step_index FROM v_step WHERE phase = 'timeline' ORDER BY step_index LIMIT 1 OFFSET 4").fetchone()[0]
-        # A sampled step whose utilisation is that of T2: bytes in proportion to its own durations.
+        # In place of its own samples, a sampled step whose utilisation is that of T2: bytes in proportion to its durations.
+        self.db.execute("DELETE FROM launch_metric WHERE tier = 'T1'")
         for launch, o, k, g, ns in self.db.execute("SELECT launch_id, ordinal_in_step, kernel, grid_x || 'x' || grid_y || 'x' || grid_z, "
                                                    "duration_ns FROM v_launch WHERE step_index = ?", (step,)).fetchall():
             place = self.places[o, k, g]
             for metric, values in place.t2.items():
                 value = statistics.fmean(values) * ns / place.ns()
-                self.db.execute("INSERT INTO launch_metric VALUES (?, ?, 'T1', ?, ?, 7)", (launch, ids[metric], value, 0.01 * value))
+                self.db.execute("INSERT INTO launch_metric(launch_id, metric_id, tier, value, error, sample_count) VALUES (?, ?, 'T1', ?, ?, 7)",
+                                (launch, ids[metric], value, 0.01 * value))
         self.db.commit()
         self.longest = max(self.places, key=lambda key: self.places[key].ns())
 
