@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "messages.h"
+#include "permission.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -17,9 +18,9 @@ constexpr std::int64_t kSourceLineBudgetNs = 2'000'000'000;
 // CUPTI takes 5 to 31. Below 11, its own default on an H200, the hardware drops samples (three of four at 5).
 constexpr std::uint32_t kMinPeriodLog2 = 11, kMaxPeriodLog2 = 31;
 
-constexpr char kPermissionRemedy[] =
-    "no stall reasons: this user may not sample program counters; run as root or with CAP_SYS_ADMIN "
-    "(containers: --cap-add SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
+std::string permission_remedy() {
+  return with_permission_remedy("no stall reasons: this user may not sample program counters");
+}
 
 // Two of CUPTI's "reasons" count samples and say nothing of a warp.
 bool is_stall_reason(std::string_view name) {
@@ -117,9 +118,7 @@ bool PcSampling::open(CUcontext context, std::string* why) {
   enable.size = CUpti_PCSamplingEnableParamsSize;
   enable.ctx = context;
   if (const CUptiResult r = api_.pc_enable(&enable); r != CUPTI_SUCCESS) {
-    const bool permission = r == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
-                            r == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
-    *why = permission ? kPermissionRemedy : "enabling PC sampling failed: " + api_.error_text(r);
+    *why = is_permission(r) ? permission_remedy() : "enabling PC sampling failed: " + api_.error_text(r);
     return false;
   }
   enabled_ = true;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "messages.h"
+#include "permission.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -19,15 +20,9 @@ constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillise
 constexpr std::size_t kMostEvents = 64;
 constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 
-bool is_permission(CUptiResult result) {
-  return result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
-         result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
+std::string permission_remedy() {
+  return with_permission_remedy("timeline only: this user may not read GPU counters");
 }
-
-constexpr char kPermissionRemedy[] =
-    "timeline only: this user may not read GPU counters; run as root or with CAP_SYS_ADMIN (containers: "
-    "--cap-add "
-    "SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
 
 std::vector<MetricSet> joined(const CounterPlan& plan) {
   std::vector<MetricSet> all = plan.replay;
@@ -130,7 +125,7 @@ void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::stri
     p.pCounterAvailabilityImage = availability.data();
     result = api_.profiler_get_counter_availability(&p);
   }
-  if (is_permission(result)) return rule_out(spool::Topic::kCountersRefused, kPermissionRemedy);
+  if (is_permission(result)) return rule_out(spool::Topic::kCountersRefused, permission_remedy());
   if (result != CUPTI_SUCCESS)
     return rule_out(
         spool::Topic::kCountersRefused,
@@ -324,7 +319,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   open_ns_ = api_.now_ns() - begin_ns;
   if (opened) return true;
   const bool permission = is_permission(failure.result);
-  *why = permission ? kPermissionRemedy
+  *why = permission ? permission_remedy()
                     : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
   message(spool::Severity::kWarning, permission ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
           permission ? *why : "step " + std::to_string(step_.index) + ": " + *why);

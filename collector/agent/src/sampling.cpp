@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "messages.h"
+#include "permission.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -39,14 +40,9 @@ constexpr std::size_t kFewSamples = 1000;                 // not worth a thread
 constexpr std::chrono::seconds kReadyTimeout{10};
 constexpr std::chrono::seconds kCloseTimeout{60};
 
-bool is_permission(CUptiResult result) {
-  return result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
-         result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
+std::string permission_remedy() {
+  return with_permission_remedy("no in-situ samples: this user may not read GPU counters");
 }
-
-constexpr char kPermissionRemedy[] =
-    "no in-situ samples: this user may not read GPU counters; run as root or with CAP_SYS_ADMIN (containers: "
-    "--cap-add SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
 
 constexpr char kEndedEarly[] = "the program ended while its samples were being taken or read";
 
@@ -131,7 +127,7 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
     p.pCounterAvailabilityImage = availability.data();
     result = api_.pm_get_counter_availability(&p);
   }
-  if (is_permission(result)) return rule_out(spool::Topic::kSamplingRefused, kPermissionRemedy);
+  if (is_permission(result)) return rule_out(spool::Topic::kSamplingRefused, permission_remedy());
   if (result != CUPTI_SUCCESS)
     return rule_out(
         spool::Topic::kSamplingRefused,
@@ -234,7 +230,7 @@ void Sampling::step_end(const StepTracker::Step& step, std::uint32_t last_correl
 void Sampling::fail(const char* what, CUptiResult result) noexcept {
   window_.status = spool::PmStatus::kFailed;
   reason_ =
-      is_permission(result) ? kPermissionRemedy : std::string(what) + " failed: " + api_.error_text(result);
+      is_permission(result) ? permission_remedy() : std::string(what) + " failed: " + api_.error_text(result);
   message(spool::Severity::kWarning,
           is_permission(result) ? spool::Topic::kSamplingRefused : spool::Topic::kSampling,
           is_permission(result) ? reason_ : "no in-situ samples: " + reason_);

@@ -1,0 +1,23 @@
+// What CUPTI answers to a user who may not read counters, and what to do about it: the same for counters,
+// samples and program counters.
+#pragma once
+
+#include <cupti.h>
+
+#include <string>
+
+namespace ridgeline::agent {
+
+inline bool is_permission(CUptiResult result) noexcept {
+  return result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
+         result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES;
+}
+
+/// `refused`, then the remedy: one line.
+inline std::string with_permission_remedy(const char* refused) {
+  return std::string(refused) +
+         "; run as root or with CAP_SYS_ADMIN (containers: --cap-add SYS_ADMIN), or load the driver with "
+         "NVreg_RestrictProfilingToAdminUsers=0";
+}
+
+}  // namespace ridgeline::agent
