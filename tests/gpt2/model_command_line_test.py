@@ -42,6 +42,11 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "--profile-steps", "--profile-steps", "9:5")
         self.refused(2, "ends at step 50", "--profile-steps", "9:50")
         self.refused(2, "--no-such-option", "--no-such-option")
+        self.refused(2, "--preset", "--preset", "slow")
+        self.refused(2, "--l2-persist", "--l2-persist", "everything")
+        self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "fused")
+        self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "fused")
+        self.refused(2, "--stochastic-rounding", "--precision", "fp32", "--stochastic-rounding")
 
     def test_bad_files(self):
         own = ("--model", "tiny", "--attention", "own")

@@ -89,8 +89,8 @@ GpuModelOptions tiny_options(Precision precision, AttentionKind attention, int b
   options.config = model_config("tiny");
   options.batch = batch;
   options.sequence = sequence;
-  options.precision = precision;
-  options.attention = attention;
+  options.switches.precision = precision;
+  options.switches.attention = attention;
   options.matmul.search = MatmulSearch::off;
   return options;
 }
@@ -155,10 +155,9 @@ TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
       for (GeluKind gelu : {GeluKind::fused, GeluKind::separate}) {
         for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
           GpuModelOptions options = tiny_options(c.precision, c.attention, batch_size, sequence);
-          options.gelu = gelu;
-          options.bias_gradient = bias;
-          options.encoder_backward =
-              gelu == GeluKind::fused ? EncoderBackward::kAtomic : EncoderBackward::kDeterministic;
+          options.switches.gelu = gelu;
+          options.switches.bias_gradient = bias;
+          options.switches.deterministic = gelu != GeluKind::fused;
           Device device(options, start);
           const StepResult result = device.step(batch, nullptr);
           EXPECT_TRUE(std::abs(result.loss - loss) <= c.loss_bound * loss) << result.loss << " vs " << loss;
@@ -230,7 +229,7 @@ TEST(GpuModel, FourMicroBatchesEqualOneBatch) {
     SCOPED_TRACE(c.name);
     for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
       GpuModelOptions whole_options = tiny_options(c.precision, c.attention, 8, 32);
-      whole_options.bias_gradient = bias;
+      whole_options.switches.bias_gradient = bias;
       GpuModelOptions parts_options = whole_options;
       parts_options.batch = 2;
       parts_options.grad_accum = 4;

@@ -29,9 +29,9 @@ GpuModelOptions options_of(Precision precision, AttentionKind attention, int gra
   options.batch = kBatch;
   options.sequence = kSequence;
   options.grad_accum = grad_accum;
-  options.precision = precision;
-  options.attention = attention;
-  options.encoder_backward = EncoderBackward::kDeterministic;
+  options.switches.precision = precision;
+  options.switches.attention = attention;
+  options.switches.deterministic = true;
   options.matmul.search = MatmulSearch::off;
   return options;
 }

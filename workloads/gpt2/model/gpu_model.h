@@ -17,33 +17,21 @@
 #include <string>
 #include <vector>
 
+#include "gpt2/common/switches.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/model/config.h"
 #include "gpt2/ops/adamw.h"
-#include "gpt2/ops/encoder.h"
 #include "gpt2/ops/global_norm.h"
 
 namespace ridgeline::gpt2 {
-
-enum class Precision { kBf16, kTf32, kFp32 };
-enum class AttentionKind { cudnn, own };
-enum class GeluKind { fused, separate };  // into the fc product's epilogue, or a kernel of its own
-enum class BiasGradientKind {
-  fused,
-  separate
-};  // of qkvb and fcb: into the weight product, or a kernel of its own
 
 struct GpuModelOptions {
   ModelConfig config;
   int batch = 1;     // B: sequences of one micro-batch
   int sequence = 1;  // T <= config.max_t
   int grad_accum = 1;
-  Precision precision = Precision::kBf16;
-  AttentionKind attention = AttentionKind::cudnn;
-  GeluKind gelu = GeluKind::fused;
-  BiasGradientKind bias_gradient = BiasGradientKind::separate;
-  EncoderBackward encoder_backward = EncoderBackward::kAtomic;
-  MatmulOptions matmul;  // fp32_math is set from precision
+  Switches switches;     // vocabulary is config's matter, cuda_graph StepGraph's
+  MatmulOptions matmul;  // fp32_math is set from the precision
 };
 
 struct OptimizerOptions {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "gpt2/model/errors.h"
+#include "gpt2/train/switch_options.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -43,9 +44,6 @@ void check(const Options& o) {
   if (o.schedule.warmup > o.steps) {
     throw InputError(
         fmt::format("--warmup {} is longer than the run of {} steps", o.schedule.warmup, o.steps));
-  }
-  if (o.precision != Precision::kBf16 && o.attention == AttentionKind::cudnn) {
-    throw InputError("--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
   }
   if (o.val_every > 0 && o.val_data.empty() && o.data.front() != "synthetic") {
     throw InputError("--val-every needs --val-data FILE when the training data are files");
@@ -93,27 +91,7 @@ int parse_options(int argc, char** argv, Options& o) {
       ->check(CLI::Range(1, 65536))
       ->group("Batch");
 
-  app.add_option("--precision", o.precision, "bf16 (FP32 master weights and gradients), tf32 or fp32 [bf16]")
-      ->transform(choice<Precision>(
-          {{"bf16", Precision::kBf16}, {"tf32", Precision::kTf32}, {"fp32", Precision::kFp32}}))
-      ->group("Computation");
-  CLI::Option* attention =
-      app.add_option("--attention", o.attention,
-                     "cudnn (bf16 only) or own [cudnn for bf16, own for tf32 and fp32]")
-          ->transform(choice<AttentionKind>({{"cudnn", AttentionKind::cudnn}, {"own", AttentionKind::own}}))
-          ->group("Computation");
-  app.add_option("--gelu", o.gelu, "fused (into the fc product) or separate [fused]")
-      ->transform(choice<GeluKind>({{"fused", GeluKind::fused}, {"separate", GeluKind::separate}}))
-      ->group("Computation");
-  app.add_option("--bias-gradient", o.bias_gradient,
-                 "fused (into the weight products of qkv and fc) or separate [separate]")
-      ->transform(choice<BiasGradientKind>(
-          {{"fused", BiasGradientKind::fused}, {"separate", BiasGradientKind::separate}}))
-      ->group("Computation");
-  app.add_flag("--deterministic", o.deterministic, "Add up the token embedding's gradient in a fixed order")
-      ->group("Computation");
-  app.add_flag("--cuda-graph", o.cuda_graph, "Capture the whole step once and launch it as one CUDA graph")
-      ->group("Computation");
+  SwitchOptions switches(app, argc, argv, o.switches);
   app.add_option("--matmul-search", o.matmul_search,
                  "off, fast or full: how the algorithm of each product is found [fast]")
       ->transform(choice<MatmulSearch>(
@@ -173,8 +151,7 @@ int parse_options(int argc, char** argv, Options& o) {
 
   try {
     app.parse(argc, argv);
-    if (attention->empty())
-      o.attention = o.precision == Precision::kBf16 ? AttentionKind::cudnn : AttentionKind::own;
+    switches.settle();
     if (min_lr->empty()) o.schedule.floor = o.schedule.peak / 10;
     if (o.schedule.kind == ScheduleKind::constant) o.schedule.floor = o.schedule.peak;
     if (!profile_steps.empty()) parse_profile_steps(profile_steps, o);

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gpt2/model/gpu_model.h"
+#include "gpt2/common/switches.h"
+#include "gpt2/libs/matmul.h"
 #include "gpt2/model/model_file.h"
 #include "gpt2/train/schedule.h"
 
@@ -20,12 +21,7 @@ struct Options {
   std::string save;
   ModelFileType save_type = ModelFileType::fp32;
 
-  Precision precision = Precision::kBf16;
-  AttentionKind attention = AttentionKind::cudnn;
-  GeluKind gelu = GeluKind::fused;
-  BiasGradientKind bias_gradient = BiasGradientKind::separate;
-  bool deterministic = false;
-  bool cuda_graph = false;  // from the second step on a step is one graph launch
+  Switches switches;
   MatmulSearch matmul_search = MatmulSearch::fast;
   std::string matmul_cache;  // "none": no file; empty: the user's cache directory
 

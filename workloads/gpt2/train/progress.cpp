@@ -12,6 +12,7 @@
 #include "gpt2/model/errors.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/train/step_statistics.h"
+#include "gpt2/train/switch_options.h"
 #include "gpt2/train/synthetic_stream.h"
 
 namespace ridgeline::gpt2 {
@@ -19,19 +20,6 @@ namespace {
 
 constexpr int kUntimedSteps = 5;  // the first ones build plans and fill caches: not part of the statistics
 constexpr double kGiB = 1 << 30;
-
-const char* name(Precision precision) {
-  return precision == Precision::kBf16 ? "bf16" : precision == Precision::kTf32 ? "tf32" : "fp32";
-}
-const char* name(AttentionKind kind) {
-  return kind == AttentionKind::cudnn ? "cudnn" : "own";
-}
-const char* name(GeluKind kind) {
-  return kind == GeluKind::fused ? "fused" : "separate";
-}
-const char* name(BiasGradientKind kind) {
-  return kind == BiasGradientKind::fused ? "fused" : "separate";
-}
 
 void say(const std::string& line) {
   std::fputs((line + "\n").c_str(), stdout);
@@ -71,11 +59,10 @@ void Progress::header(const MemoryPlan& memory) {
   say(fmt::format("model     L={} NH={} C={} V={} (padded {}), {:.1f} M parameters", config_.layers,
                   config_.heads, config_.channels, config_.vocab, config_.padded_vocab,
                   static_cast<double>(ParameterLayout(config_).total()) / 1e6));
-  say(fmt::format(
-      "step      B={} T={} x {} micro-batches = {} tokens; {}, attention {}, gelu {}, bias gradient {}{}",
-      options_.batch, options_.sequence, options_.grad_accum, tokens_per_step_, name(options_.precision),
-      name(options_.attention), name(options_.gelu), name(options_.bias_gradient),
-      options_.cuda_graph ? ", one CUDA graph" : ""));
+  say(fmt::format("step      B={} T={} x {} micro-batches = {} tokens; {}", options_.batch, options_.sequence,
+                  options_.grad_accum, tokens_per_step_, name_of(options_.switches.precision)));
+  const std::string differences = differences_from_fast(options_.switches);
+  say(fmt::format("switches  {}", differences.empty() ? "preset fast" : "preset fast with " + differences));
   if (options_.data.front() == "synthetic") {
     say(fmt::format("data      synthetic, seed {}: uniform guess {:.3f} nats/token, entropy floor {:.3f}",
                     options_.seed, std::log(config_.vocab),
@@ -86,14 +73,14 @@ void Progress::header(const MemoryPlan& memory) {
   std::string rate = "peak not known";
   if (peak_.attribute_flops_per_s > 0) {
     rate = fmt::format("{} {:.1f} TFLOP/s ({} SMs x {:.0f} FLOP/clock x {:.3f} GHz, device attributes)",
-                       name(options_.precision), peak_.attribute_flops_per_s / 1e12, peak_.sm_count,
-                       peak_.flop_per_clock_per_sm, peak_.max_clock_hz / 1e9);
+                       name_of(options_.switches.precision), peak_.attribute_flops_per_s / 1e12,
+                       peak_.sm_count, peak_.flop_per_clock_per_sm, peak_.max_clock_hz / 1e9);
   }
   say(fmt::format("GPU       {}, {}", peak_.name, rate));
   if (peak_.mfu_flops_per_s > 0) {
     say(fmt::format("MFU       (6N + 6LCT) = {:.1f} MFLOP a token, of {:.1f} TFLOP/s dense {} ({})",
-                    flops_per_token_ / 1e6, peak_.mfu_flops_per_s / 1e12, name(options_.precision),
-                    peak_.mfu_source));
+                    flops_per_token_ / 1e6, peak_.mfu_flops_per_s / 1e12,
+                    name_of(options_.switches.precision), peak_.mfu_source));
   } else {
     say(fmt::format("MFU       n/a: no peak known for this GPU; (6N + 6LCT) = {:.1f} MFLOP a token",
                     flops_per_token_ / 1e6));
@@ -117,6 +104,8 @@ void Progress::step(const StepReport& r) {
                   r.step + 1, options_.steps, r.loss, r.norm, r.learning_rate, r.time_ms,
                   tokens_per_s(r.time_ms), mfu_text(r.time_ms)));
   if (!log_.is_open()) return;
+  nlohmann::ordered_json switches;
+  for (const auto& [option, value] : switch_values(options_.switches)) switches[option] = value;
   const nlohmann::ordered_json line = {{"step", r.step},
                                        {"loss", number(r.loss)},
                                        {"norm", number(r.norm)},
@@ -151,16 +140,14 @@ void Progress::summary() {
                     late_steps_));
   }
   if (!options_.json) return;
+  nlohmann::ordered_json switches;
+  for (const auto& [option, value] : switch_values(options_.switches)) switches[option] = value;
   const nlohmann::ordered_json line = {{"version", 1},
                                        {"model", options_.model},
                                        {"batch", options_.batch},
                                        {"sequence", options_.sequence},
                                        {"grad_accum", options_.grad_accum},
-                                       {"precision", name(options_.precision)},
-                                       {"attention", name(options_.attention)},
-                                       {"gelu", name(options_.gelu)},
-                                       {"bias_gradient", name(options_.bias_gradient)},
-                                       {"cuda_graph", options_.cuda_graph},
+                                       {"switches", switches},
                                        {"gpu", peak_.name},
                                        {"steps", options_.steps},
                                        {"timed_steps", times_ms_.size()},

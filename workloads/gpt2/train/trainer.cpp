@@ -196,7 +196,7 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
   if (options.val_every > 0) validation.emplace(options, config.vocab, batch_tokens);
   model.load(initial_parameters(options, config));
   std::optional<StepGraph> graph;
-  if (options.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
+  if (options.switches.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
   const std::size_t batch_bytes = 2 * static_cast<std::size_t>(batch_tokens) * sizeof(std::int32_t);
 
   StepRing ring;
@@ -268,16 +268,11 @@ void train(const Options& given) {
   if (options.init != "random") options.model = options.init;
   if (options.sequence == 0) options.sequence = config.max_t;
 
-  GpuModelOptions model_options{
-      .config = config,
-      .batch = options.batch,
-      .sequence = options.sequence,
-      .grad_accum = options.grad_accum,
-      .precision = options.precision,
-      .attention = options.attention,
-      .gelu = options.gelu,
-      .bias_gradient = options.bias_gradient,
-      .encoder_backward = options.deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic};
+  GpuModelOptions model_options{.config = config,
+                                .batch = options.batch,
+                                .sequence = options.sequence,
+                                .grad_accum = options.grad_accum,
+                                .switches = options.switches};
   model_options.matmul.search = options.matmul_search;
   model_options.matmul.cache_path = matmul_cache_path(options);
   const MemoryPlan plan = GpuModel::memory_plan(model_options);
@@ -286,7 +281,7 @@ void train(const Options& given) {
   }
 
   require_gpu();
-  Progress progress(options, config, gpu_peak(options.precision));
+  Progress progress(options, config, gpu_peak(options.switches.precision));
   progress.header(plan);
   std::size_t free_bytes = 0, total_bytes = 0;
   RIDGELINE_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));

@@ -1,0 +1,133 @@
+// switches.h: every optimisation of the trainer that can be turned off, and the two presets.
+//
+// Of each enum the first value is the fast side. The other sides are correct and honest: what people write
+// first. One table of names a switch serves the command line, the header of a run and its JSON.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace ridgeline::gpt2 {
+
+enum class Precision { kBf16, kTf32, kFp32 };
+enum class MatmulLibrary { cublaslt, cublas };
+enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
+// Where GELU and its derivative are computed. own: a Hopper product of ours; fused: cuBLASLt's epilogue;
+// separate: kernels of their own.
+enum class GeluKind { own, fused, separate };
+enum class AttentionKind { cudnn, own, unfused };
+enum class VocabularyKind {
+  padded,
+  plain
+};                                          // rows of wte: a multiple of 128, or as many as there are tokens
+enum class KernelWidth { packed, scalar };  // elements an own kernel moves at once: 128 bits, or one
+enum class ResidualKind { fused, separate };  // with the layernorm that follows
+enum class ClassifierKind { fused, separate };
+// Of qkvb and fcb. separate: a kernel that fills the chip; fused: cuBLASLt's epilogue; naive: one block a
+// channel.
+enum class BiasGradientKind { separate, fused, naive };
+enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
+
+// Bits of Switches::l2_persist: what an access policy window keeps in L2 while the ops that use it run.
+enum L2Persist : unsigned { kL2Weights = 1, kL2Residual = 2 };
+
+struct Switches {
+  Precision precision = Precision::kBf16;
+  MatmulLibrary matmul = MatmulLibrary::cublaslt;
+  BiasKind bias = BiasKind::fused;
+  GeluKind gelu = GeluKind::fused;
+  AttentionKind attention = AttentionKind::cudnn;
+  VocabularyKind vocabulary = VocabularyKind::padded;
+  KernelWidth kernels = KernelWidth::packed;
+  ResidualKind residual = ResidualKind::fused;
+  ClassifierKind classifier = ClassifierKind::fused;
+  BiasGradientKind bias_gradient = BiasGradientKind::separate;
+  OptimizerKind optimizer = OptimizerKind::multi;
+  int recompute = 0;        // 0: keep everything; 1: GELU again in the backward pass; 2: layernorms too
+  bool cuda_graph = false;  // from the second step on a step is one graph launch
+  unsigned l2_persist = 0;  // bits of L2Persist
+  bool stochastic_rounding = false;  // of BF16 parameters from their master weights
+  bool deterministic = false;        // every sum in a fixed order
+
+  friend bool operator==(const Switches&, const Switches&) = default;
+};
+
+constexpr Switches fast_preset() {
+  return {};
+}
+constexpr Switches naive_preset() {
+  return {.precision = Precision::kFp32,
+          .matmul = MatmulLibrary::cublas,
+          .bias = BiasKind::separate,
+          .gelu = GeluKind::separate,
+          .attention = AttentionKind::unfused,
+          .vocabulary = VocabularyKind::plain,
+          .kernels = KernelWidth::scalar,
+          .residual = ResidualKind::separate,
+          .classifier = ClassifierKind::separate,
+          .bias_gradient = BiasGradientKind::naive,
+          .optimizer = OptimizerKind::per_tensor};
+}
+
+template <typename Enum>
+struct NamedValue {
+  std::string_view name;
+  Enum value;
+};
+
+// Names of one switch's values, fastest first: names_of(Enum{}).
+constexpr auto names_of(Precision) {
+  using enum Precision;
+  return std::array<NamedValue<Precision>, 3>{{{"bf16", kBf16}, {"tf32", kTf32}, {"fp32", kFp32}}};
+}
+constexpr auto names_of(MatmulLibrary) {
+  using enum MatmulLibrary;
+  return std::array<NamedValue<MatmulLibrary>, 2>{{{"cublaslt", cublaslt}, {"cublas", cublas}}};
+}
+constexpr auto names_of(BiasKind) {
+  using enum BiasKind;
+  return std::array<NamedValue<BiasKind>, 2>{{{"fused", fused}, {"separate", separate}}};
+}
+constexpr auto names_of(GeluKind) {
+  using enum GeluKind;
+  return std::array<NamedValue<GeluKind>, 3>{{{"own", own}, {"fused", fused}, {"separate", separate}}};
+}
+constexpr auto names_of(AttentionKind) {
+  using enum AttentionKind;
+  return std::array<NamedValue<AttentionKind>, 3>{{{"cudnn", cudnn}, {"own", own}, {"unfused", unfused}}};
+}
+constexpr auto names_of(VocabularyKind) {
+  using enum VocabularyKind;
+  return std::array<NamedValue<VocabularyKind>, 2>{{{"padded", padded}, {"plain", plain}}};
+}
+constexpr auto names_of(KernelWidth) {
+  using enum KernelWidth;
+  return std::array<NamedValue<KernelWidth>, 2>{{{"packed", packed}, {"scalar", scalar}}};
+}
+constexpr auto names_of(ResidualKind) {
+  using enum ResidualKind;
+  return std::array<NamedValue<ResidualKind>, 2>{{{"fused", fused}, {"separate", separate}}};
+}
+constexpr auto names_of(ClassifierKind) {
+  using enum ClassifierKind;
+  return std::array<NamedValue<ClassifierKind>, 2>{{{"fused", fused}, {"separate", separate}}};
+}
+constexpr auto names_of(BiasGradientKind) {
+  using enum BiasGradientKind;
+  return std::array<NamedValue<BiasGradientKind>, 3>{
+      {{"separate", separate}, {"fused", fused}, {"naive", naive}}};
+}
+constexpr auto names_of(OptimizerKind) {
+  using enum OptimizerKind;
+  return std::array<NamedValue<OptimizerKind>, 2>{{{"multi", multi}, {"per-tensor", per_tensor}}};
+}
+
+template <typename Enum>
+constexpr std::string_view name_of(Enum value) {
+  for (const auto& named : names_of(Enum{})) {
+    if (named.value == value) return named.name;
+  }
+  return "?";
+}
+
+}  // namespace ridgeline::gpt2

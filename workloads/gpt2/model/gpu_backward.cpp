@@ -1,0 +1,134 @@
+#include <type_traits>
+
+#include "gpt2/common/nvtx.h"
+#include "gpt2/model/gpu_model_of.h"
+#include "gpt2/ops/attention.h"
+#include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/encoder.h"
+#include "gpt2/ops/fill.h"
+#include "gpt2/ops/gelu.h"
+#include "gpt2/ops/layernorm.h"
+
+namespace ridgeline::gpt2 {
+
+// The first micro-step's weight products overwrite the matrices' gradients; whatever only ever accumulates
+// starts at zero. wte's gradient is overwritten by the classifier's product before the encoder adds to it.
+template <typename T>
+void GpuModelOf<T>::zero_small_gradients() {
+  const auto zero = [&](Tensor first, Tensor last) {
+    const std::int64_t end = layout_.offset(last) + layout_.count(last);
+    launch_zero(gradient(first), (end - layout_.offset(first)) * static_cast<std::int64_t>(sizeof(float)),
+                stream_.get());
+  };
+  zero(Tensor::wpe, Tensor::ln1b);
+  zero(Tensor::qkvb, Tensor::qkvb);
+  zero(Tensor::attprojb, Tensor::ln2b);
+  zero(Tensor::fcb, Tensor::fcb);
+  zero(Tensor::fcprojb, Tensor::lnfb);
+}
+
+template <typename T>
+void GpuModelOf<T>::bias_gradient(float* dbias, const T* dout, int oc) {
+  launch_bias_gradient(dbias, dout, rows_, oc, bias_scratch_.data(), stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::weight_and_bias_gradient(float* dweight, float* dbias, const T* dout, const T* inp,
+                                             int oc, bool accumulate, bool fused) {
+  if (!fused) bias_gradient(dbias, dout, oc);
+  matmul_.backward_weight(dweight, dout, inp, rows_, c_, oc, stream_.get(), accumulate,
+                          fused ? dbias : nullptr);
+}
+
+template <typename T>
+void GpuModelOf<T>::layernorm_backward(const T* dresidual_in, float* dweight, float* dbias,
+                                       float* column_sums, const T* inp, const T* weight, const float* mean,
+                                       const float* rstd) {
+  launch_layernorm_backward(act_.dresidual, dresidual_in, dweight, dbias, column_sums,
+                            static_cast<const T*>(act_.projected), inp, weight, mean, rstd, rows_, c_,
+                            scratch_.data(), stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gradients& g, const T* dout,
+                                      bool accumulate) {
+  cudaStream_t s = stream_.get();
+  T* dfch = act_.dwide;
+  const T* fch = a.fch;
+  if (switches().gelu == GeluKind::fused) {
+    matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
+  } else {
+    matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s);
+    launch_gelu_backward(dfch, fch, static_cast<const T*>(dfch), rows_ * 4 * c_, s);
+  }
+  weight_and_bias_gradient(g.fcw, g.fcb, dfch, a.ln2, 4 * c_, accumulate, fc_bias_fused_[accumulate]);
+}
+
+template <typename T>
+void GpuModelOf<T>::attention_backward(const Layer& a, const T* dout) {
+  const ModelConfig& config = options_.config;
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (cudnn_) {
+      cudnn_->backward(act_.dwide, dout, a.qkv, a.att, a.lse, options_.batch, options_.sequence, config.heads,
+                       config.head_size(), stream_.get());
+      return;
+    }
+  }
+  launch_attention_backward(act_.dwide, dout, static_cast<const T*>(a.qkv), static_cast<const T*>(a.att),
+                            a.lse, options_.batch, options_.sequence, config.heads, config.head_size(),
+                            scratch_.data(), stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
+  const NvtxRange range(layer_names_[static_cast<std::size_t>(l)].c_str());
+  cudaStream_t s = stream_.get();
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  const Weights p = weights(l);
+  const Gradients g = layer_tensors(gradients_.data(), layout_, l);
+  const T* dres = act_.dresidual;
+  T* dln = act_.projected;
+  const T* dwide = act_.dwide;
+
+  matmul_.backward_weight(g.fcprojw, dres, static_cast<const T*>(a.gelu), rows_, 4 * c_, c_, s, accumulate);
+  mlp_down_backward(a, p, g, dres, accumulate);
+  matmul_.backward_input(dln, dwide, p.fcw, rows_, c_, 4 * c_, s);
+  // The column sums of the gradient that leaves a layernorm's backward are the gradient of the bias of the
+  // projection that had written into the residual stream just before it.
+  layernorm_backward(dres, g.ln2w, g.ln2b, g.attprojb, a.mid, p.ln2w, a.ln2_mean, a.ln2_rstd);
+  matmul_.backward_weight(g.attprojw, dres, static_cast<const T*>(a.att), rows_, c_, c_, s, accumulate);
+  matmul_.backward_input(dln, dres, p.attprojw, rows_, c_, c_, s);
+  attention_backward(a, dln);
+  weight_and_bias_gradient(g.qkvw, g.qkvb, dwide, a.ln1, 3 * c_, accumulate, qkv_bias_fused_[accumulate]);
+  matmul_.backward_input(dln, dwide, p.qkvw, rows_, c_, 3 * c_, s);
+  float* below = l > 0 ? layer_tensors(gradients_.data(), layout_, l - 1).fcprojb : nullptr;
+  layernorm_backward(dres, g.ln1w, g.ln1b, below, a.residual, p.ln1w, a.ln1_mean, a.ln1_rstd);
+}
+
+template <typename T>
+void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
+  cudaStream_t s = stream_.get();
+  const ModelConfig& config = options_.config;
+  const int vp = config.padded_vocab;
+  const T* dlogits = act_.logits;
+  matmul_.backward_weight(gradient(Tensor::wte), dlogits, static_cast<const T*>(act_.lnf), rows_, c_, vp, s,
+                          accumulate);
+  matmul_.backward_input(act_.projected, dlogits, parameter(Tensor::wte), rows_, c_, vp, s);
+  const auto last = layer_tensors(gradients_.data(), layout_, config.layers - 1);
+  layernorm_backward(nullptr, gradient(Tensor::lnfw), gradient(Tensor::lnfb), last.fcprojb,
+                     act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd);
+  for (int l = config.layers - 1; l >= 0; --l) backward_layer(l, accumulate);
+  launch_encoder_backward(
+      gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual), inputs,
+      options_.batch, options_.sequence, c_, config.vocab,
+      switches().deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic, scratch_.data(),
+      s);
+}
+
+// What gpu_forward.cpp calls.
+template void GpuModelOf<float>::zero_small_gradients();
+template void GpuModelOf<bf16>::zero_small_gradients();
+template void GpuModelOf<float>::backward(const std::int32_t*, bool);
+template void GpuModelOf<bf16>::backward(const std::int32_t*, bool);
+
+}  // namespace ridgeline::gpt2

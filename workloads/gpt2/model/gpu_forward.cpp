@@ -1,0 +1,127 @@
+#include <type_traits>
+
+#include "gpt2/common/nvtx.h"
+#include "gpt2/model/gpu_model_of.h"
+#include "gpt2/ops/attention.h"
+#include "gpt2/ops/classifier.h"
+#include "gpt2/ops/encoder.h"
+#include "gpt2/ops/gelu.h"
+#include "gpt2/ops/layernorm.h"
+#include "gpt2/ops/loss_sum.h"
+
+namespace ridgeline::gpt2 {
+
+template <typename T>
+void GpuModelOf<T>::linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc) {
+  matmul_.forward(out, inp, weight, bias, rows_, c, oc, stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::attention(const Layer& a) {
+  const ModelConfig& config = options_.config;
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (cudnn_) {
+      cudnn_->forward(a.att, a.lse, a.qkv, options_.batch, options_.sequence, config.heads,
+                      config.head_size(), stream_.get());
+      return;
+    }
+  }
+  launch_attention_forward(a.att, a.lse, static_cast<const T*>(a.qkv), options_.batch, options_.sequence,
+                           config.heads, config.head_size(), stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1,
+                                       const T* in2, const T* weight, const T* bias) {
+  launch_residual_layernorm_forward(residual, normed, mean, rstd, in1, in2, weight, bias, rows_, c_,
+                                    stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
+  const T* inp = a.ln2;
+  if (switches().gelu == GeluKind::fused) {
+    matmul_.forward(a.gelu, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get(), MatmulEpilogue::gelu, a.fch);
+    return;
+  }
+  linear(a.fch, inp, p.fcw, p.fcb, c_, 4 * c_);
+  launch_gelu_forward(a.gelu, static_cast<const T*>(a.fch), rows_ * 4 * c_, stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::forward_layer(int l) {
+  const NvtxRange range(layer_names_[static_cast<std::size_t>(l)].c_str());
+  const ModelConfig& config = options_.config;
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  const Weights p = weights(l);
+
+  linear(a.qkv, a.ln1, p.qkvw, p.qkvb, c_, 3 * c_);
+  attention(a);
+  linear(act_.projected, a.att, p.attprojw, p.attprojb, c_, c_);
+  residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
+  mlp_up(a, p);
+  linear(act_.projected, a.gelu, p.fcprojw, p.fcprojb, 4 * c_, c_);
+  if (l + 1 < config.layers) {
+    const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];
+    const Weights q = weights(l + 1);
+    residual_layernorm(next.residual, next.ln1, next.ln1_mean, next.ln1_rstd, a.mid, act_.projected, q.ln1w,
+                       q.ln1b);
+  } else {
+    residual_layernorm(act_.residual_last, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, act_.projected,
+                       parameter(Tensor::lnfw), parameter(Tensor::lnfb));
+  }
+}
+
+template <typename T>
+void GpuModelOf<T>::forward_to_logits(const std::int32_t* inputs) {
+  cudaStream_t s = stream_.get();
+  const ModelConfig& config = options_.config;
+  const Layer& first = act_.layers.front();
+  const Weights p = weights(0);
+  launch_encoder_forward(first.residual, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
+                         options_.batch, options_.sequence, c_, s);
+  launch_layernorm_forward(first.ln1, first.ln1_mean, first.ln1_rstd, static_cast<const T*>(first.residual),
+                           p.ln1w, p.ln1b, rows_, c_, s);
+  for (int l = 0; l < config.layers; ++l) forward_layer(l);
+  linear(act_.logits, act_.lnf, parameter(Tensor::wte), nullptr, c_, config.padded_vocab);
+}
+
+template <typename T>
+void GpuModelOf<T>::classifier(const std::int32_t* targets, float scale) {
+  launch_fused_classifier(act_.logits, act_.losses, targets, scale, rows_, options_.config.vocab,
+                          options_.config.padded_vocab, stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) {
+  const float scale = 1.0F / (static_cast<float>(rows_) * static_cast<float>(options_.grad_accum));
+  const bool accumulate = micro > 0;
+  {
+    const NvtxRange range("forward");
+    forward_to_logits(inputs);
+    classifier(targets, scale);
+    launch_loss_sum(&result_.data()->loss, act_.losses, rows_, scale, accumulate, stream_.get());
+  }
+  {
+    const NvtxRange range("backward");
+    if (!accumulate) zero_small_gradients();
+    backward(inputs, accumulate);
+  }
+}
+
+template <typename T>
+void GpuModelOf<T>::evaluate(const std::int32_t* inputs, const std::int32_t* targets) {
+  const NvtxRange range("evaluate");
+  forward_to_logits(inputs);
+  launch_classifier_loss(act_.losses, static_cast<const T*>(act_.logits), targets, rows_,
+                         options_.config.vocab, options_.config.padded_vocab, stream_.get());
+  launch_loss_sum(&result_.data()->loss, act_.losses, rows_, 1.0F / static_cast<float>(rows_), false,
+                  stream_.get());
+}
+
+template void GpuModelOf<float>::micro_step(const std::int32_t*, const std::int32_t*, int);
+template void GpuModelOf<bf16>::micro_step(const std::int32_t*, const std::int32_t*, int);
+template void GpuModelOf<float>::evaluate(const std::int32_t*, const std::int32_t*);
+template void GpuModelOf<bf16>::evaluate(const std::int32_t*, const std::int32_t*);
+
+}  // namespace ridgeline::gpt2

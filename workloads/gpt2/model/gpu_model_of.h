@@ -1,0 +1,99 @@
+// gpu_model_of.h: the model for one element type. Its passes are in gpu_forward.cpp and gpu_backward.cpp, the
+// update in gpu_optimizer.cpp; gpu_model.cpp owns memory and lifecycle. One method an op that has switches:
+// the passes read the same whichever side of a switch runs.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/dtype.h"
+#include "gpt2/libs/attention_cudnn.h"
+#include "gpt2/model/activations.h"
+#include "gpt2/model/gpu_model.h"
+#include "gpt2/model/parameters.h"
+
+namespace ridgeline::gpt2 {
+
+template <typename T>
+class GpuModelOf final : public GpuModel {
+ public:
+  explicit GpuModelOf(const GpuModelOptions& options);
+
+  cudaStream_t stream() const override { return stream_.get(); }
+  void load(const std::vector<float>& parameters) override;
+  void micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) override;
+  void optimizer_step(const OptimizerOptions& options) override;
+  void evaluate(const std::int32_t* inputs, const std::int32_t* targets) override;
+  const StepResult* device_result() const override { return result_.data(); }
+  std::vector<float> download_parameters() const override;
+  std::vector<float> download_gradients() const override;
+  Matmul& matmul() override { return matmul_; }
+
+ private:
+  using Layer = LayerActivations<T>;
+  using Weights = LayerTensors<const T>;
+  using Gradients = LayerTensors<float>;
+
+  // Forward.
+  void forward_to_logits(const std::int32_t* inputs);
+  void forward_layer(int l);
+  // out (B*T, oc) = inp (B*T, c) x weight^T + bias
+  void linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc);
+  void attention(const Layer& a);
+  // residual = in1 + in2, normed = layernorm(residual)
+  void residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1, const T* in2,
+                          const T* weight, const T* bias);
+  // a.gelu = GELU(a.fch = fc(a.ln2))
+  void mlp_up(const Layer& a, const Weights& p);
+  // losses, and logits become their gradient
+  void classifier(const std::int32_t* targets, float scale);
+
+  // Backward.
+  void backward(const std::int32_t* inputs, bool accumulate);
+  void backward_layer(int l, bool accumulate);
+  void zero_small_gradients();
+  // dwide = gradient of fch, from the gradient of what fcproj adds to the residual stream; fcb's gradient
+  void mlp_down_backward(const Layer& a, const Weights& p, const Gradients& g, const T* dout,
+                         bool accumulate);
+  // dwide = gradient of qkv
+  void attention_backward(const Layer& a, const T* dout);
+  // dbias += column sums of dout, dweight = or += dout^T inp, in one product or two kernels.
+  void weight_and_bias_gradient(float* dweight, float* dbias, const T* dout, const T* inp, int oc,
+                                bool accumulate, bool fused);
+  void bias_gradient(float* dbias, const T* dout, int oc);
+  void layernorm_backward(const T* dresidual_in, float* dweight, float* dbias, float* column_sums,
+                          const T* inp, const T* weight, const float* mean, const float* rstd);
+
+  float* gradient(Tensor tensor) { return gradients_.data() + layout_.offset(tensor); }
+  const T* parameter(Tensor tensor) const { return parameters_.data() + layout_.offset(tensor); }
+  Weights weights(int l) const {
+    return layer_tensors(static_cast<const T*>(parameters_.data()), layout_, l);
+  }
+  const Switches& switches() const { return options_.switches; }
+
+  GpuModelOptions options_;
+  ParameterLayout layout_;
+  std::int64_t rows_;  // B*T
+  int c_;
+  std::vector<std::string> layer_names_;
+  Stream stream_;
+  DeviceBuffer<T> parameters_;
+  DeviceBuffer<float> master_;  // empty when T is float: the parameters are the master weights
+  DeviceBuffer<float> gradients_, m_, v_;
+  DeviceBuffer<std::byte> activation_memory_;
+  Activations<T> act_;
+  DeviceBuffer<std::byte> scratch_;
+  DeviceBuffer<std::byte> bias_scratch_;
+  DeviceBuffer<StepResult> result_;
+  Matmul matmul_;
+  std::optional<CudnnAttention> cudnn_;
+  // Whether the product yields the bias gradient, by [accumulate].
+  bool qkv_bias_fused_[2] = {false, false};
+  bool fc_bias_fused_[2] = {false, false};
+};
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,177 @@
+#include "gpt2/train/switch_options.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "gpt2/model/errors.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+constexpr const char* kGroup = "Computation";
+
+template <typename Enum>
+std::string values_text() {
+  std::string text;
+  for (const auto& named : names_of(Enum{})) text += (text.empty() ? "" : ", ") + std::string(named.name);
+  return text;
+}
+
+template <typename Enum>
+void add_switch(CLI::App& app, const char* option, Enum& value, const char* what) {
+  std::map<std::string, Enum> names;
+  for (const auto& named : names_of(Enum{})) names.emplace(named.name, named.value);
+  app.add_option(option, value, fmt::format("{}: {} [{}]", what, values_text<Enum>(), name_of(value)))
+      ->transform(CLI::CheckedTransformer(std::move(names), CLI::ignore_case).description(""))
+      ->group(kGroup);
+}
+
+// The switches that --preset starts from; nothing else of the command line is looked at.
+Switches read_preset(int argc, const char* const* argv) {
+  CLI::App app("", "gpt2_train");
+  app.allow_extras();
+  app.set_help_flag();
+  std::string preset = "fast";
+  app.add_option("--preset", preset);  // checked when the whole line is parsed
+  app.parse(argc, argv);
+  return preset == "naive" ? naive_preset() : fast_preset();
+}
+
+std::string l2_text(unsigned bits) {
+  if (bits == 0) return "none";
+  std::string text;
+  if ((bits & kL2Weights) != 0) text = "weights";
+  if ((bits & kL2Residual) != 0) text += text.empty() ? "residual" : ",residual";
+  return text;
+}
+
+}  // namespace
+
+SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, Switches& switches)
+    : app_(app), switches_(switches) {
+  switches = read_preset(argc, argv);
+  Switches& s = switches;
+  app.add_option("--preset", preset_,
+                 "naive or fast: sets every switch below; those given beside it win [fast]")
+      ->check(CLI::IsMember({"naive", "fast"}))
+      ->group(kGroup);
+  add_switch(app, "--precision", s.precision, "Activations and products; FP32 master weights always");
+  add_switch(app, "--matmul", s.matmul, "Library of the products");
+  add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
+  add_switch(app, "--gelu", s.gelu, "GELU in an own Hopper product, in cuBLASLt's, or kernels behind it");
+  add_switch(app, "--attention", s.attention,
+             "cuDNN's flash attention (bf16), an own one, or with all scores stored");
+  add_switch(app, "--vocabulary", s.vocabulary,
+             "Rows of the token embedding padded to a multiple of 128, or not");
+  add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
+  add_switch(app, "--residual", s.residual, "Residual addition with the layernorm, or apart");
+  add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
+  add_switch(app, "--bias-gradient", s.bias_gradient,
+             "Of qkv and fc: a kernel that fills the chip, in cuBLASLt's product, or a block a channel");
+  add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
+  app.add_option("--recompute", s.recompute,
+                 "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 2))
+      ->group(kGroup);
+  app.add_flag("--cuda-graph,!--no-cuda-graph", s.cuda_graph,
+               "Capture the whole step once and launch it as one CUDA graph")
+      ->group(kGroup);
+  app.add_option("--l2-persist", l2_persist_, "Keep in L2: none, or a list of weights, residual [none]")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"none", "weights", "residual"}))
+      ->group(kGroup);
+  app.add_flag("--stochastic-rounding", s.stochastic_rounding, "Round bf16 parameters stochastically")
+      ->group(kGroup);
+  app.add_flag("--deterministic", s.deterministic, "Add up the token embedding's gradient in a fixed order")
+      ->group(kGroup);
+}
+
+void SwitchOptions::settle() {
+  Switches& s = switches_;
+  if (given("--l2-persist")) {
+    s.l2_persist = 0;
+    for (const std::string& name : l2_persist_) {
+      if (name == "weights") s.l2_persist |= kL2Weights;
+      if (name == "residual") s.l2_persist |= kL2Residual;
+    }
+  }
+  if (s.attention == AttentionKind::cudnn && s.precision != Precision::kBf16) {
+    if (given("--attention"))
+      throw InputError(
+          "--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
+    s.attention = AttentionKind::own;
+  }
+  if (s.gelu == GeluKind::own && s.precision != Precision::kBf16) {
+    if (given("--gelu"))
+      throw InputError("--gelu own computes in bf16: use --gelu fused with --precision fp32 or tf32");
+    s.gelu = GeluKind::fused;
+  }
+  if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
+    const auto fall_back = [&](const char* option, bool fused, auto& value, auto separate) {
+      if (!fused) return;
+      if (given(option))
+        throw InputError(fmt::format("{} {} needs --matmul cublaslt", option, name_of(value)));
+      value = separate;
+    };
+    fall_back("--bias", s.bias == BiasKind::fused, s.bias, BiasKind::separate);
+    fall_back("--gelu", s.gelu != GeluKind::separate, s.gelu, GeluKind::separate);
+    fall_back("--bias-gradient", s.bias_gradient == BiasGradientKind::fused, s.bias_gradient,
+              BiasGradientKind::separate);
+  }
+  if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {  // the bias must come before the GELU
+    if (given("--gelu") && given("--bias"))
+      throw InputError(fmt::format(
+          "--gelu {} adds the bias before the GELU: it cannot go with --bias separate", name_of(s.gelu)));
+    if (given("--gelu")) {
+      s.bias = BiasKind::fused;
+    } else {
+      s.gelu = GeluKind::separate;
+    }
+  }
+  if (s.stochastic_rounding && s.precision != Precision::kBf16) {
+    throw InputError(
+        "--stochastic-rounding rounds bf16 parameters: there are none with --precision fp32 or tf32");
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s) {
+  const auto name = [](auto value) { return std::string(name_of(value)); };
+  const auto flag = [](bool value) { return std::string(value ? "on" : "off"); };
+  return {{"precision", name(s.precision)},
+          {"matmul", name(s.matmul)},
+          {"bias", name(s.bias)},
+          {"gelu", name(s.gelu)},
+          {"attention", name(s.attention)},
+          {"vocabulary", name(s.vocabulary)},
+          {"kernels", name(s.kernels)},
+          {"residual", name(s.residual)},
+          {"classifier", name(s.classifier)},
+          {"bias-gradient", name(s.bias_gradient)},
+          {"optimizer", name(s.optimizer)},
+          {"recompute", std::to_string(s.recompute)},
+          {"cuda-graph", flag(s.cuda_graph)},
+          {"l2-persist", l2_text(s.l2_persist)},
+          {"stochastic-rounding", flag(s.stochastic_rounding)},
+          {"deterministic", flag(s.deterministic)}};
+}
+
+std::string differences_from_fast(const Switches& switches) {
+  const auto mine = switch_values(switches);
+  const auto fast = switch_values(fast_preset());
+  std::string text;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto& [option, value] = mine[i];
+    if (value == fast[i].second) continue;
+    text += text.empty() ? "" : " ";
+    if (value == "on" || value == "off") {
+      text += (value == "on" ? "--" : "--no-") + option;
+    } else {
+      text += "--" + option + " " + value;
+    }
+  }
+  return text;
+}
+
+}  // namespace ridgeline::gpt2
