@@ -51,6 +51,19 @@ TEST(Configuration, ContradictorySizesAreRefused) {
   bad = good;
   bad.layers = 0;
   EXPECT_THROW(validate(bad), InputError);
+  bad = good;
+  bad.padded_vocab = bad.vocab + 1;
+  EXPECT_THROW(validate(bad), InputError);
+}
+
+TEST(Configuration, AVocabularyWithoutPaddingIsValid) {
+  ModelConfig plain = model_config("124M");
+  plain.padded_vocab = plain.vocab;
+  EXPECT_NO_THROW(validate(plain));
+  const ParameterLayout layout(plain);
+  EXPECT_EQ(layout.total(), 124439808);
+  // Rows of C keep every tensor aligned to 16 bytes in bf16, whatever the vocabulary.
+  for (int t = 0; t < kTensorCount; ++t) EXPECT_EQ(layout.offset(static_cast<Tensor>(t)) % 8, 0);
 }
 
 TEST(Flops, OneTokenOf124M) {
@@ -72,6 +85,33 @@ TEST(Layout, TensorsFillTheBufferInOrderAndLayersFollowEachOther) {
   const std::int64_t c = config.channels;
   EXPECT_EQ(layout.offset(Tensor::fcw, 47), layout.offset(Tensor::fcw) + 47 * 4 * c * c);
   EXPECT_EQ(layout.offset(Tensor::fcw, 47) + 4 * c * c, layout.offset(Tensor::fcb));
+}
+
+TEST(Repadding, DropsAndAddsRowsOfTheEmbeddingAndMovesTheRest) {
+  const ModelConfig padded = model_config("tiny");
+  ModelConfig plain = padded;
+  plain.padded_vocab = plain.vocab;
+  // The initialisation depends on the element alone, so that both paddings start from the same model.
+  EXPECT_EQ(repad_vocabulary(random_parameters(padded, 3), padded, plain), random_parameters(plain, 3));
+  EXPECT_EQ(repad_vocabulary(random_parameters(plain, 3), plain, padded), random_parameters(padded, 3));
+  EXPECT_EQ(repad_vocabulary(random_parameters(plain, 3), plain, plain), random_parameters(plain, 3));
+
+  // Rows that the padding holds are not carried into a smaller one and back.
+  std::vector<float> values(static_cast<std::size_t>(ParameterLayout(padded).total()), 1.0f);
+  const std::vector<float> back = repad_vocabulary(repad_vocabulary(values, padded, plain), plain, padded);
+  const std::int64_t words = std::int64_t{padded.vocab} * padded.channels;
+  const std::int64_t rows = std::int64_t{padded.padded_vocab} * padded.channels;
+  for (std::int64_t i = words; i < rows; ++i) values[static_cast<std::size_t>(i)] = 0.0f;
+  EXPECT_EQ(back, values);
+}
+
+TEST(Repadding, RefusesAnotherModel) {
+  const ModelConfig config = model_config("tiny");
+  ModelConfig other = config;
+  other.layers = 3;
+  const std::vector<float> values = random_parameters(config, 3);
+  EXPECT_THROW(repad_vocabulary(values, config, other), std::invalid_argument);
+  EXPECT_THROW(repad_vocabulary(values, other, other), std::invalid_argument);
 }
 
 TEST(Initialisation, FollowsGpt2) {

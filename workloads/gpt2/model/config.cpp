@@ -42,9 +42,9 @@ void validate(const ModelConfig& c) {
                                  c.layers, c.heads, c.channels));
   }
   if (c.vocab > 65536) throw InputError(fmt::format("vocabulary of {} does not fit 16-bit tokens", c.vocab));
-  if (c.padded_vocab < c.vocab || c.padded_vocab % 8 != 0) {
+  if (c.padded_vocab < c.vocab || (c.padded_vocab != c.vocab && c.padded_vocab % 8 != 0)) {
     throw InputError(
-        fmt::format("padded vocabulary {} must be a multiple of 8 and at least {}", c.padded_vocab, c.vocab));
+        fmt::format("padded vocabulary {} must be {} or a greater multiple of 8", c.padded_vocab, c.vocab));
   }
   if (c.channels % c.heads != 0 || c.channels % 8 != 0) {
     throw InputError(fmt::format("C={} must be a multiple of 8 and of NH={}", c.channels, c.heads));

@@ -11,7 +11,7 @@ namespace ridgeline::gpt2 {
 struct ModelConfig {
   int max_t = 1024;          // rows of the position table: the longest sequence
   int vocab = 50257;         // V: tokens that exist
-  int padded_vocab = 50304;  // Vp: rows of wte, V rounded up to a multiple of 128
+  int padded_vocab = 50304;  // Vp: rows of wte, V rounded up to a multiple of 128, or V itself
   int layers = 12;           // L
   int heads = 12;            // NH
   int channels = 768;        // C, a multiple of NH

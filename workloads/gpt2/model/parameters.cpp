@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 #include <thread>
 
 namespace ridgeline::gpt2 {
@@ -96,6 +97,24 @@ std::vector<float> random_parameters(const ModelConfig& config, std::uint64_t se
       });
     }
   }
+  return out;
+}
+
+std::vector<float> repad_vocabulary(const std::vector<float>& values, const ModelConfig& from,
+                                    const ModelConfig& to) {
+  ModelConfig same = from;
+  same.padded_vocab = to.padded_vocab;
+  const ParameterLayout old_layout(from);
+  const ParameterLayout new_layout(to);
+  if (!(same == to) || static_cast<std::int64_t>(values.size()) != old_layout.total()) {
+    throw std::invalid_argument("repad_vocabulary: these are not the parameters of the same model");
+  }
+  std::vector<float> out(static_cast<std::size_t>(new_layout.total()), 0.0f);
+  const std::int64_t kept = std::min(old_layout.count(Tensor::wte), new_layout.count(Tensor::wte));
+  std::copy_n(values.begin(), kept, out.begin());
+  // wte comes first, and everything behind it keeps its size and order.
+  std::copy(values.begin() + old_layout.offset(Tensor::wpe), values.end(),
+            out.begin() + new_layout.offset(Tensor::wpe));
   return out;
 }
 

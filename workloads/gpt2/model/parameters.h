@@ -79,4 +79,10 @@ LayerTensors<T> layer_tensors(T* base, const ParameterLayout& layout, int layer)
 // (seed, tensor, index) alone, so the result does not depend on the number of threads.
 std::vector<float> random_parameters(const ModelConfig& config, std::uint64_t seed);
 
+// The same parameters for another padding of the vocabulary: rows of wte beyond the smaller of both Vp are
+// dropped or 0, the other tensors are moved. Holds for anything in this layout (parameters, moments).
+// Throws std::invalid_argument when `values` is not `from`'s or the two differ in more than padded_vocab.
+std::vector<float> repad_vocabulary(const std::vector<float>& values, const ModelConfig& from,
+                                    const ModelConfig& to);
+
 }  // namespace ridgeline::gpt2
