@@ -46,6 +46,7 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "--l2-persist", "--l2-persist", "everything")
         self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "fused")
         self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "fused")
+        self.refused(2, "--recompute", "--recompute", "3")
         self.refused(2, "--stochastic-rounding", "--precision", "fp32", "--stochastic-rounding")
 
     def test_bad_files(self):

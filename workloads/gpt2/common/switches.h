@@ -29,7 +29,10 @@ enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 
 // Bits of Switches::l2_persist: what an access policy window keeps in L2 while the ops that use it run.
-enum L2Persist : unsigned { kL2Weights = 1, kL2Residual = 2 };
+// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the
+// residual addition, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
+// Where several apply at once, one is kept: gradient before residual, weights before both.
+enum L2Persist : unsigned { kL2Weights = 1, kL2Residual = 2, kL2Gradient = 4 };
 
 struct Switches {
   Precision precision = Precision::kBf16;

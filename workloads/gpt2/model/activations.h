@@ -2,6 +2,8 @@
 //
 // Layer l reads residual(l), which is also what its ln1 normalised. The outputs of attproj and fcproj live
 // only until the residual + layernorm kernel that follows, so that they share the backward pass's scratch.
+// What the backward pass computes again (recompute) lives in scratch that this pass has no other use for: the
+// GELU in dwide, the layernorms' outputs forward in dresidual, backward in projected.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/switches.h"
+#include "gpt2/libs/attention_unfused.h"
 #include "gpt2/model/config.h"
 
 namespace ridgeline::gpt2 {
@@ -34,18 +38,21 @@ class Arena {
 template <typename T>
 struct LayerActivations {
   T* residual = nullptr;  // (B,T,C): what enters the layer
-  T* ln1 = nullptr;       // (B,T,C)
-  T* qkv = nullptr;       // (B,T,3,NH,HS)
+  T* ln1 = nullptr;       // (B,T,C); recompute 2: valid until the next layernorm
+  T* qkv = nullptr;       // (B,T,3,NH,HS); unfused attention: valid until it has run
   T* att = nullptr;       // (B,T,C)
   T* mid = nullptr;       // (B,T,C): residual + attention
-  T* ln2 = nullptr;       // (B,T,C)
+  T* ln2 = nullptr;       // (B,T,C); as ln1
   T* fch = nullptr;       // (B,T,4C): the argument of the GELU
-  T* gelu = nullptr;      // (B,T,4C)
+  T* gelu = nullptr;      // (B,T,4C); recompute 1: valid until fcproj has run
   float* ln1_mean = nullptr;
   float* ln1_rstd = nullptr;  // (B,T)
   float* ln2_mean = nullptr;
   float* ln2_rstd = nullptr;  // (B,T)
-  float* lse = nullptr;       // (B,NH,T)
+  float* lse = nullptr;       // (B,NH,T); fused attention only
+  // Unfused attention only.
+  T* heads = nullptr;          // (3,B,NH,T,HS): q, k, v head by head
+  T* probabilities = nullptr;  // (B,NH,T,T)
 };
 
 template <typename T>
@@ -62,26 +69,43 @@ struct Activations {
   T* projected = nullptr;  // (B,T,C): output of attproj or fcproj; backward: gradient of a layernorm's output
   T* dresidual = nullptr;  // (B,T,C): gradient on the residual stream
   T* dwide = nullptr;      // (B,T,4C): gradient of fch or of qkv
+  T* attention_scratch = nullptr;  // unfused attention only
 
   Activations() = default;
-  Activations(Arena& arena, const ModelConfig& config, std::int64_t batch, std::int64_t sequence) {
+  Activations(Arena& arena, const ModelConfig& config, std::int64_t batch, std::int64_t sequence,
+              const Switches& switches) {
     const std::int64_t rows = batch * sequence;
     const std::int64_t c = config.channels;
+    const std::int64_t heads = config.heads;
+    const std::int64_t head_size = config.head_size();
+    const bool unfused = switches.attention == AttentionKind::unfused;
+    projected = arena.take<T>(rows * c);
+    dresidual = arena.take<T>(rows * c);
+    dwide = arena.take<T>(rows * 4 * c);
+    if (unfused) {
+      attention_scratch =
+          arena.take<T>(unfused_attention_scratch_elements(batch, sequence, heads, head_size));
+    }
     for (int l = 0; l < config.layers; ++l) {
       LayerActivations<T> a;
       a.residual = arena.take<T>(rows * c);
-      a.ln1 = arena.take<T>(rows * c);
-      a.qkv = arena.take<T>(rows * 3 * c);
+      a.ln1 = switches.recompute >= 2 ? dresidual : arena.take<T>(rows * c);
+      a.qkv = unfused ? dwide : arena.take<T>(rows * 3 * c);
       a.att = arena.take<T>(rows * c);
       a.mid = arena.take<T>(rows * c);
-      a.ln2 = arena.take<T>(rows * c);
+      a.ln2 = switches.recompute >= 2 ? dresidual : arena.take<T>(rows * c);
       a.fch = arena.take<T>(rows * 4 * c);
-      a.gelu = arena.take<T>(rows * 4 * c);
+      a.gelu = switches.recompute >= 1 ? dwide : arena.take<T>(rows * 4 * c);
       a.ln1_mean = arena.take<float>(rows);
       a.ln1_rstd = arena.take<float>(rows);
       a.ln2_mean = arena.take<float>(rows);
       a.ln2_rstd = arena.take<float>(rows);
-      a.lse = arena.take<float>(rows * config.heads);
+      if (unfused) {
+        a.heads = arena.take<T>(unfused_attention_heads_elements(batch, sequence, heads, head_size));
+        a.probabilities = arena.take<T>(unfused_attention_score_elements(batch, sequence, heads));
+      } else {
+        a.lse = arena.take<float>(rows * heads);
+      }
       layers.push_back(a);
     }
     residual_last = arena.take<T>(rows * c);
@@ -90,9 +114,6 @@ struct Activations {
     lnf_rstd = arena.take<float>(rows);
     logits = arena.take<T>(rows * config.padded_vocab);
     losses = arena.take<float>(rows);
-    projected = arena.take<T>(rows * c);
-    dresidual = arena.take<T>(rows * c);
-    dwide = arena.take<T>(rows * 4 * c);
   }
 };
 

@@ -51,6 +51,12 @@ void validate(const ModelConfig& c) {
   }
 }
 
+ModelConfig with_vocabulary(const ModelConfig& config, VocabularyKind kind) {
+  ModelConfig result = config;
+  result.padded_vocab = kind == VocabularyKind::plain ? config.vocab : pad_vocab(config.vocab);
+  return result;
+}
+
 double flops_per_token(const ModelConfig& c, int t) {
   const double n = static_cast<double>(ParameterLayout(c).total());
   return 6.0 * n + 6.0 * c.layers * static_cast<double>(c.channels) * t;

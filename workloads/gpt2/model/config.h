@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 struct ModelConfig {
@@ -30,6 +32,9 @@ void validate(const ModelConfig& config);
 constexpr int pad_vocab(int vocab) {
   return (vocab + 127) / 128 * 128;
 }
+
+// The same model with the rows of wte that `kind` asks for.
+ModelConfig with_vocabulary(const ModelConfig& config, VocabularyKind kind);
 
 // Training FLOPs of one token at sequence length t: 6N + 6LCT, N = all parameters (the tied wte once,
 // padding and wpe included), attention counted as causal. Forward and backward, no recompute.

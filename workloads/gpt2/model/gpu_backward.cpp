@@ -33,11 +33,45 @@ void GpuModelOf<T>::bias_gradient(float* dbias, const T* dout, int oc) {
 }
 
 template <typename T>
+const T* GpuModelOf<T>::gelu_again(const Layer& a) {
+  if (switches().recompute >= 1) {
+    launch_gelu_forward(a.gelu, static_cast<const T*>(a.fch), rows_ * 4 * c_, stream_.get());
+  }
+  return a.gelu;
+}
+
+// Into `projected`, which is free until the product that follows writes the gradient of the same layernorm's
+// output there; `kept` is the residual stream's gradient by now.
+template <typename T>
+const T* GpuModelOf<T>::layernorm_again(const T* kept, const T* inp, const T* weight, const T* bias) {
+  if (switches().recompute < 2) return kept;
+  float* no_statistics = nullptr;
+  launch_layernorm_forward(act_.projected, no_statistics, no_statistics, inp, weight, bias, rows_, c_,
+                           stream_.get());
+  return act_.projected;
+}
+
+template <typename T>
+void GpuModelOf<T>::linear_backward_input(T* dinp, const T* dout, const T* weight, int c, int oc) {
+  const auto kept = keep(kL2Weights, weight, static_cast<std::int64_t>(c) * oc);
+  products_->backward_input(dinp, dout, weight, rows_, c, oc, stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::weight_gradient(float* dweight, const T* dout, const T* inp, int c, int oc,
+                                    bool accumulate) {
+  products_->backward_weight(dweight, dout, inp, rows_, c, oc, stream_.get(), accumulate);
+}
+
+template <typename T>
 void GpuModelOf<T>::weight_and_bias_gradient(float* dweight, float* dbias, const T* dout, const T* inp,
                                              int oc, bool accumulate, bool fused) {
-  if (!fused) bias_gradient(dbias, dout, oc);
-  matmul_.backward_weight(dweight, dout, inp, rows_, c_, oc, stream_.get(), accumulate,
-                          fused ? dbias : nullptr);
+  if (fused) {
+    matmul_.backward_weight(dweight, dout, inp, rows_, c_, oc, stream_.get(), accumulate, dbias);
+    return;
+  }
+  bias_gradient(dbias, dout, oc);
+  weight_gradient(dweight, dout, inp, c_, oc, accumulate);
 }
 
 template <typename T>
@@ -56,17 +90,25 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
   T* dfch = act_.dwide;
   const T* fch = a.fch;
   if (switches().gelu == GeluKind::fused) {
+    const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
   } else {
-    matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s);
+    linear_backward_input(dfch, dout, p.fcprojw, 4 * c_, c_);
     launch_gelu_backward(dfch, fch, static_cast<const T*>(dfch), rows_ * 4 * c_, s);
   }
-  weight_and_bias_gradient(g.fcw, g.fcb, dfch, a.ln2, 4 * c_, accumulate, fc_bias_fused_[accumulate]);
+  const T* ln2 = layernorm_again(a.ln2, a.mid, p.ln2w, p.ln2b);
+  weight_and_bias_gradient(g.fcw, g.fcb, dfch, ln2, 4 * c_, accumulate, fc_bias_fused_[accumulate]);
 }
 
 template <typename T>
 void GpuModelOf<T>::attention_backward(const Layer& a, const T* dout) {
   const ModelConfig& config = options_.config;
+  if (unfused_) {
+    unfused_->backward(act_.dwide, dout, static_cast<const T*>(a.heads),
+                       static_cast<const T*>(a.probabilities), act_.attention_scratch, attention_shape(),
+                       stream_.get());
+    return;
+  }
   if constexpr (std::is_same_v<T, bf16>) {
     if (cudnn_) {
       cudnn_->backward(act_.dwide, dout, a.qkv, a.att, a.lse, options_.batch, options_.sequence, config.heads,
@@ -82,7 +124,6 @@ void GpuModelOf<T>::attention_backward(const Layer& a, const T* dout) {
 template <typename T>
 void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
   const NvtxRange range(layer_names_[static_cast<std::size_t>(l)].c_str());
-  cudaStream_t s = stream_.get();
   const Layer& a = act_.layers[static_cast<std::size_t>(l)];
   const Weights p = weights(l);
   const Gradients g = layer_tensors(gradients_.data(), layout_, l);
@@ -90,17 +131,25 @@ void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
   T* dln = act_.projected;
   const T* dwide = act_.dwide;
 
-  matmul_.backward_weight(g.fcprojw, dres, static_cast<const T*>(a.gelu), rows_, 4 * c_, c_, s, accumulate);
-  mlp_down_backward(a, p, g, dres, accumulate);
-  matmul_.backward_input(dln, dwide, p.fcw, rows_, c_, 4 * c_, s);
+  const auto residual_kept = keep(kL2Residual, dres, rows_ * c_);
+  weight_gradient(g.fcprojw, dres, gelu_again(a), 4 * c_, c_, accumulate);
+  {
+    const auto kept = keep(kL2Gradient, dwide, rows_ * 4 * c_);
+    mlp_down_backward(a, p, g, dres, accumulate);
+    linear_backward_input(dln, dwide, p.fcw, c_, 4 * c_);
+  }
   // The column sums of the gradient that leaves a layernorm's backward are the gradient of the bias of the
   // projection that had written into the residual stream just before it.
   layernorm_backward(dres, g.ln2w, g.ln2b, g.attprojb, a.mid, p.ln2w, a.ln2_mean, a.ln2_rstd);
-  matmul_.backward_weight(g.attprojw, dres, static_cast<const T*>(a.att), rows_, c_, c_, s, accumulate);
-  matmul_.backward_input(dln, dres, p.attprojw, rows_, c_, c_, s);
-  attention_backward(a, dln);
-  weight_and_bias_gradient(g.qkvw, g.qkvb, dwide, a.ln1, 3 * c_, accumulate, qkv_bias_fused_[accumulate]);
-  matmul_.backward_input(dln, dwide, p.qkvw, rows_, c_, 3 * c_, s);
+  weight_gradient(g.attprojw, dres, a.att, c_, c_, accumulate);
+  linear_backward_input(dln, dres, p.attprojw, c_, c_);
+  {
+    const auto kept = keep(kL2Gradient, dwide, rows_ * 3 * c_);
+    attention_backward(a, dln);
+    const T* ln1 = layernorm_again(a.ln1, a.residual, p.ln1w, p.ln1b);
+    weight_and_bias_gradient(g.qkvw, g.qkvb, dwide, ln1, 3 * c_, accumulate, qkv_bias_fused_[accumulate]);
+    linear_backward_input(dln, dwide, p.qkvw, c_, 3 * c_);
+  }
   float* below = l > 0 ? layer_tensors(gradients_.data(), layout_, l - 1).fcprojb : nullptr;
   layernorm_backward(dres, g.ln1w, g.ln1b, below, a.residual, p.ln1w, a.ln1_mean, a.ln1_rstd);
 }
@@ -111,9 +160,8 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
   const ModelConfig& config = options_.config;
   const int vp = config.padded_vocab;
   const T* dlogits = act_.logits;
-  matmul_.backward_weight(gradient(Tensor::wte), dlogits, static_cast<const T*>(act_.lnf), rows_, c_, vp, s,
-                          accumulate);
-  matmul_.backward_input(act_.projected, dlogits, parameter(Tensor::wte), rows_, c_, vp, s);
+  weight_gradient(gradient(Tensor::wte), dlogits, act_.lnf, c_, vp, accumulate);
+  linear_backward_input(act_.projected, dlogits, parameter(Tensor::wte), c_, vp);
   const auto last = layer_tensors(gradients_.data(), layout_, config.layers - 1);
   layernorm_backward(nullptr, gradient(Tensor::lnfw), gradient(Tensor::lnfb), last.fcprojb,
                      act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd);

@@ -2,6 +2,7 @@
 
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
+#include "gpt2/ops/add_bias.h"
 #include "gpt2/ops/attention.h"
 #include "gpt2/ops/classifier.h"
 #include "gpt2/ops/encoder.h"
@@ -13,12 +14,25 @@ namespace ridgeline::gpt2 {
 
 template <typename T>
 void GpuModelOf<T>::linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc) {
-  matmul_.forward(out, inp, weight, bias, rows_, c, oc, stream_.get());
+  {
+    const auto kept = keep(kL2Weights, weight, static_cast<std::int64_t>(c) * oc);
+    if (bias != nullptr && switches().bias == BiasKind::fused) {
+      matmul_.forward(out, inp, weight, bias, rows_, c, oc, stream_.get());
+      return;
+    }
+    products_->forward(out, inp, weight, rows_, c, oc, stream_.get());
+  }
+  if (bias != nullptr) launch_add_bias(out, bias, rows_, oc, switches().kernels, stream_.get());
 }
 
 template <typename T>
 void GpuModelOf<T>::attention(const Layer& a) {
   const ModelConfig& config = options_.config;
+  if (unfused_) {
+    unfused_->forward(a.att, a.heads, a.probabilities, static_cast<const T*>(a.qkv), act_.attention_scratch,
+                      attention_shape(), stream_.get());
+    return;
+  }
   if constexpr (std::is_same_v<T, bf16>) {
     if (cudnn_) {
       cudnn_->forward(a.att, a.lse, a.qkv, options_.batch, options_.sequence, config.heads,
@@ -41,6 +55,7 @@ template <typename T>
 void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
   const T* inp = a.ln2;
   if (switches().gelu == GeluKind::fused) {
+    const auto kept = keep(kL2Weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.forward(a.gelu, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get(), MatmulEpilogue::gelu, a.fch);
     return;
   }
@@ -57,6 +72,8 @@ void GpuModelOf<T>::forward_layer(int l) {
 
   linear(a.qkv, a.ln1, p.qkvw, p.qkvb, c_, 3 * c_);
   attention(a);
+  // Written by a product and read at once by the residual addition behind it.
+  const auto kept = keep(kL2Residual, act_.projected, rows_ * c_);
   linear(act_.projected, a.att, p.attprojw, p.attprojb, c_, c_);
   residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
   mlp_up(a, p);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "gpt2/libs/matmul_cublas.h"
 #include "gpt2/model/errors.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/attention.h"
@@ -21,18 +22,12 @@ void refuse_what_is_not_there(const Switches& s) {
   const auto refuse = [](bool asked, const char* option) {
     if (asked) throw InputError(fmt::format("{}: not available in this build", option));
   };
-  refuse(s.matmul == MatmulLibrary::cublas, "--matmul cublas");
-  refuse(s.bias == BiasKind::separate, "--bias separate");
   refuse(s.gelu == GeluKind::own, "--gelu own");
-  refuse(s.attention == AttentionKind::unfused, "--attention unfused");
-  refuse(s.vocabulary == VocabularyKind::plain, "--vocabulary plain");
   refuse(s.kernels == KernelWidth::scalar, "--kernels scalar");
   refuse(s.residual == ResidualKind::separate, "--residual separate");
   refuse(s.classifier == ClassifierKind::separate, "--classifier separate");
   refuse(s.bias_gradient == BiasGradientKind::naive, "--bias-gradient naive");
   refuse(s.optimizer == OptimizerKind::per_tensor, "--optimizer per-tensor");
-  refuse(s.recompute != 0, "--recompute");
-  refuse(s.l2_persist != 0, "--l2-persist");
   refuse(s.stochastic_rounding, "--stochastic-rounding");
 }
 
@@ -61,6 +56,31 @@ void check(const GpuModelOptions& o) {
     }
   }
   refuse_what_is_not_there(o.switches);
+  const Switches& s = o.switches;
+  if (s.matmul == MatmulLibrary::cublas && (s.bias == BiasKind::fused || s.gelu != GeluKind::separate ||
+                                            s.bias_gradient == BiasGradientKind::fused)) {
+    throw InputError(
+        "--matmul cublas fuses nothing: use it with --bias separate, --gelu separate and "
+        "--bias-gradient separate or naive");
+  }
+  if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {
+    throw InputError(
+        fmt::format("--bias separate adds the bias after --gelu {}: use --gelu separate", name_of(s.gelu)));
+  }
+  if (s.recompute < 0 || s.recompute > 2)
+    throw InputError(fmt::format("--recompute {}: must be 0, 1 or 2", s.recompute));
+}
+
+bool needs_cublas(const Switches& s) {
+  return s.matmul == MatmulLibrary::cublas || s.attention == AttentionKind::unfused;
+}
+
+// cuBLASLt's options, as far as the switches decide them.
+MatmulOptions matmul_options(const GpuModelOptions& o) {
+  MatmulOptions matmul = o.matmul;
+  matmul.fp32_math = o.switches.precision == Precision::kTf32 ? Fp32Math::tf32 : Fp32Math::fp32;
+  if (o.switches.matmul == MatmulLibrary::cublas) matmul.workspace_bytes = 0;  // it computes nothing
+  return matmul;
 }
 
 // Scratch shared by ops that run one after the other on the stream.
@@ -80,7 +100,7 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
 template <typename T>
 std::int64_t activation_bytes(const GpuModelOptions& o) {
   Arena arena;
-  const Activations<T> counted(arena, o.config, o.batch, o.sequence);
+  const Activations<T> counted(arena, o.config, o.batch, o.sequence, o.switches);
   return arena.used_bytes();
 }
 
@@ -92,6 +112,7 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
       layout_(o.config),
       rows_(static_cast<std::int64_t>(o.batch) * o.sequence),
       c_(o.config.channels),
+      l2_(o.switches.l2_persist, stream_.get()),
       parameters_(layout_.total()),
       gradients_(layout_.total()),
       m_(layout_.total()),
@@ -103,11 +124,18 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
       matmul_(o.matmul) {
   if constexpr (!std::is_same_v<T, float>) master_ = DeviceBuffer<float>(layout_.total());
   Arena arena(activation_memory_.data());
-  act_ = Activations<T>(arena, o.config, o.batch, o.sequence);
+  act_ = Activations<T>(arena, o.config, o.batch, o.sequence, o.switches);
   for (int l = 0; l < o.config.layers; ++l) layer_names_.push_back("layer " + std::to_string(l));
   RIDGELINE_CUDA_CHECK(cudaMemsetAsync(bias_scratch_.data(), 0,
                                        static_cast<std::size_t>(bias_scratch_.size_bytes()), stream_.get()));
   RIDGELINE_CUDA_CHECK(cudaMemsetAsync(result_.data(), 0, sizeof(StepResult), stream_.get()));
+  if (needs_cublas(o.switches)) cublas_.emplace();
+  if (o.switches.matmul == MatmulLibrary::cublas) {
+    products_ = std::make_unique<CublasProducts<T>>(*cublas_, o.matmul.fp32_math);
+  } else {
+    products_ = std::make_unique<CublasLtProducts<T>>(matmul_);
+  }
+  if (o.switches.attention == AttentionKind::unfused) unfused_.emplace(*cublas_, o.matmul.fp32_math);
   if (o.switches.attention == AttentionKind::cudnn) {
     cudnn_.emplace();
     cudnn_->prepare(o.batch, o.sequence, o.config.heads, o.config.head_size());
@@ -166,15 +194,17 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   plan.parameters_bytes = n * (narrow ? 2 + 4 : 4);
   plan.optimizer_bytes = n * 3 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
-  plan.workspace_bytes = scratch_bytes(o) + bias_gradient_scratch_bytes(4 * o.config.channels) +
-                         static_cast<std::int64_t>(o.matmul.workspace_bytes);
+  plan.workspace_bytes =
+      scratch_bytes(o) + bias_gradient_scratch_bytes(4 * o.config.channels) +
+      static_cast<std::int64_t>(matmul_options(o).workspace_bytes) +
+      static_cast<std::int64_t>(needs_cublas(o.switches) ? CublasHandle::kWorkspaceBytes : 0);
   return plan;
 }
 
 std::unique_ptr<GpuModel> GpuModel::create(const GpuModelOptions& options) {
   check(options);
   GpuModelOptions o = options;
-  o.matmul.fp32_math = o.switches.precision == Precision::kTf32 ? Fp32Math::tf32 : Fp32Math::fp32;
+  o.matmul = matmul_options(options);
   if (o.switches.precision == Precision::kBf16) return std::make_unique<GpuModelOf<bf16>>(o);
   return std::make_unique<GpuModelOf<float>>(o);
 }

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,8 +13,12 @@
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/attention_cudnn.h"
+#include "gpt2/libs/attention_unfused.h"
+#include "gpt2/libs/cublas_handle.h"
+#include "gpt2/libs/linear_products.h"
 #include "gpt2/model/activations.h"
 #include "gpt2/model/gpu_model.h"
+#include "gpt2/model/l2_residency.h"
 #include "gpt2/model/parameters.h"
 
 namespace ridgeline::gpt2 {
@@ -53,6 +58,13 @@ class GpuModelOf final : public GpuModel {
   void classifier(const std::int32_t* targets, float scale);
 
   // Backward.
+  // The GELU's and the layernorms' outputs, as kept or computed again.
+  const T* gelu_again(const Layer& a);
+  const T* layernorm_again(const T* kept, const T* inp, const T* weight, const T* bias);
+  // dinp (B*T, c) = dout (B*T, oc) x weight
+  void linear_backward_input(T* dinp, const T* dout, const T* weight, int c, int oc);
+  // dweight = or += dout^T inp
+  void weight_gradient(float* dweight, const T* dout, const T* inp, int c, int oc, bool accumulate);
   void backward(const std::int32_t* inputs, bool accumulate);
   void backward_layer(int l, bool accumulate);
   void zero_small_gradients();
@@ -74,6 +86,16 @@ class GpuModelOf final : public GpuModel {
     return layer_tensors(static_cast<const T*>(parameters_.data()), layout_, l);
   }
   const Switches& switches() const { return options_.switches; }
+  UnfusedAttentionShape attention_shape() const {
+    return {.batch = options_.batch,
+            .seq = options_.sequence,
+            .heads = options_.config.heads,
+            .head_size = options_.config.head_size()};
+  }
+  // Keeps elements of T in L2, if `tensor` is one that --l2-persist names.
+  L2Residency::Window keep(L2Persist tensor, const T* data, std::int64_t elements) {
+    return l2_.hold(tensor, data, elements * static_cast<std::int64_t>(sizeof(T)));
+  }
 
   GpuModelOptions options_;
   ParameterLayout layout_;
@@ -81,6 +103,7 @@ class GpuModelOf final : public GpuModel {
   int c_;
   std::vector<std::string> layer_names_;
   Stream stream_;
+  L2Residency l2_;
   DeviceBuffer<T> parameters_;
   DeviceBuffer<float> master_;  // empty when T is float: the parameters are the master weights
   DeviceBuffer<float> gradients_, m_, v_;
@@ -89,8 +112,11 @@ class GpuModelOf final : public GpuModel {
   DeviceBuffer<std::byte> scratch_;
   DeviceBuffer<std::byte> bias_scratch_;
   DeviceBuffer<StepResult> result_;
-  Matmul matmul_;
+  Matmul matmul_;  // products with epilogues, and the bare ones unless plain cuBLAS is asked for
+  std::optional<CublasHandle> cublas_;
+  std::unique_ptr<LinearProducts<T>> products_;
   std::optional<CudnnAttention> cudnn_;
+  std::optional<UnfusedAttention> unfused_;
   // Whether the product yields the bias gradient, by [accumulate].
   bool qkv_bias_fused_[2] = {false, false};
   bool fc_bias_fused_[2] = {false, false};

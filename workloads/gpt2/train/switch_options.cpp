@@ -41,8 +41,12 @@ Switches read_preset(int argc, const char* const* argv) {
 std::string l2_text(unsigned bits) {
   if (bits == 0) return "none";
   std::string text;
-  if ((bits & kL2Weights) != 0) text = "weights";
-  if ((bits & kL2Residual) != 0) text += text.empty() ? "residual" : ",residual";
+  const auto add = [&](L2Persist bit, const char* name) {
+    if ((bits & bit) != 0) text += (text.empty() ? "" : ",") + std::string(name);
+  };
+  add(kL2Weights, "weights");
+  add(kL2Residual, "residual");
+  add(kL2Gradient, "gradient");
   return text;
 }
 
@@ -78,9 +82,10 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   app.add_flag("--cuda-graph,!--no-cuda-graph", s.cuda_graph,
                "Capture the whole step once and launch it as one CUDA graph")
       ->group(kGroup);
-  app.add_option("--l2-persist", l2_persist_, "Keep in L2: none, or a list of weights, residual [none]")
+  app.add_option("--l2-persist", l2_persist_,
+                 "Keep in L2: none, or a list of weights, residual, gradient [none]")
       ->delimiter(',')
-      ->check(CLI::IsMember({"none", "weights", "residual"}))
+      ->check(CLI::IsMember({"none", "weights", "residual", "gradient"}))
       ->group(kGroup);
   app.add_flag("--stochastic-rounding", s.stochastic_rounding, "Round bf16 parameters stochastically")
       ->group(kGroup);
@@ -95,6 +100,7 @@ void SwitchOptions::settle() {
     for (const std::string& name : l2_persist_) {
       if (name == "weights") s.l2_persist |= kL2Weights;
       if (name == "residual") s.l2_persist |= kL2Residual;
+      if (name == "gradient") s.l2_persist |= kL2Gradient;
     }
   }
   if (s.attention == AttentionKind::cudnn && s.precision != Precision::kBf16) {

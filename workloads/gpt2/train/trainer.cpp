@@ -186,7 +186,8 @@ void check_finite(const StepReport& report) {
 
 std::vector<float> initial_parameters(const Options& options, const ModelConfig& config) {
   if (options.init == "random") return random_parameters(config, options.seed);
-  return read_model_file(options.init).parameters;
+  const ModelFile file = read_model_file(options.init);
+  return repad_vocabulary(file.parameters, file.config, config);
 }
 
 void run(const Options& options, const ModelConfig& config, GpuModel& model, Progress& progress) {
@@ -265,6 +266,7 @@ void train(const Options& given) {
   Options options = given;
   ModelConfig config =
       options.init == "random" ? model_config(options.model) : read_model_header(options.init).config;
+  config = with_vocabulary(config, options.switches.vocabulary);
   if (options.init != "random") options.model = options.init;
   if (options.sequence == 0) options.sequence = config.max_t;
 
