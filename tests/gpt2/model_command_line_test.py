@@ -62,7 +62,11 @@ class CommandLine(unittest.TestCase):
             self.refused(2, "either 'synthetic' or token files", *own, "--data", path, "synthetic")
 
     def test_without_a_gpu(self):
-        self.refused(4, "no usable GPU", "--model", "tiny", "--attention", "own", "--steps", "1")
+        own = ("--model", "tiny", "--attention", "own", "--steps", "1")
+        self.refused(4, "no usable GPU", *own)
+        for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
+                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--l2-persist", "weights,gradient"]):
+            self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,122 @@
+// What a run needs of the GPU's memory, and the windows of --l2-persist: sums, no GPU.
+#include <gtest/gtest.h>
+
+#include "gpt2/libs/cublas_handle.h"
+#include "gpt2/model/errors.h"
+#include "gpt2/model/gpu_model.h"
+#include "gpt2/model/l2_residency.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+GpuModelOptions options_of(Precision precision) {
+  GpuModelOptions options;
+  options.config = model_config("124M");
+  options.batch = 4;
+  options.sequence = 1024;
+  options.switches.precision = precision;
+  options.switches.attention = AttentionKind::own;
+  return options;
+}
+
+std::int64_t element_bytes(Precision precision) {
+  return precision == Precision::kBf16 ? 2 : 4;
+}
+
+TEST(MemoryPlan, RecomputationDropsWhatItMakesAgain) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    GpuModelOptions options = options_of(precision);
+    // (B,T,C) of every layer.
+    const std::int64_t tensor = std::int64_t{4} * 1024 * 768 * 12 * element_bytes(precision);
+    const std::int64_t all = GpuModel::memory_plan(options).activations_bytes;
+    options.switches.recompute = 1;
+    EXPECT_EQ(GpuModel::memory_plan(options).activations_bytes, all - 4 * tensor);
+    options.switches.recompute = 2;
+    EXPECT_EQ(GpuModel::memory_plan(options).activations_bytes, all - 6 * tensor);
+  }
+}
+
+TEST(MemoryPlan, UnfusedAttentionKeepsEveryProbability) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    GpuModelOptions options = options_of(precision);
+    const std::int64_t fused = GpuModel::memory_plan(options).activations_bytes;
+    options.switches.attention = AttentionKind::unfused;
+    const MemoryPlan plan = GpuModel::memory_plan(options);
+    const std::int64_t rows = 4 * 1024, scores = 4 * 12 * 1024 * 1024;
+    // Twelve layers of probabilities and one of their gradients; the scratch of dq, dk, dv and out; q, k and
+    // v by head in place of qkv; no lse.
+    const std::int64_t more = (13 * scores + 4 * rows * 768) * element_bytes(precision) - 12 * rows * 12 * 4;
+    EXPECT_EQ(plan.activations_bytes, fused + more);
+  }
+}
+
+TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
+  GpuModelOptions options = options_of(Precision::kBf16);
+  const std::int64_t lt = GpuModel::memory_plan(options).workspace_bytes;
+  options.switches.matmul = MatmulLibrary::cublas;
+  options.switches.bias = BiasKind::separate;
+  options.switches.gelu = GeluKind::separate;
+  const auto handle_bytes = static_cast<std::int64_t>(CublasHandle::kWorkspaceBytes);
+  EXPECT_EQ(GpuModel::memory_plan(options).workspace_bytes,
+            lt - static_cast<std::int64_t>(options.matmul.workspace_bytes) + handle_bytes);
+}
+
+TEST(MemoryPlan, APlainVocabularyNeedsLess) {
+  GpuModelOptions options = options_of(Precision::kBf16);
+  const MemoryPlan padded = GpuModel::memory_plan(options);
+  options.config = with_vocabulary(options.config, VocabularyKind::plain);
+  EXPECT_EQ(options.config.padded_vocab, 50257);
+  const MemoryPlan plain = GpuModel::memory_plan(options);
+  EXPECT_EQ(padded.parameters_bytes - plain.parameters_bytes, std::int64_t{47} * 768 * 6);
+  EXPECT_NEAR(static_cast<double>(padded.activations_bytes - plain.activations_bytes), 47.0 * 4096 * 2, 256);
+}
+
+TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
+  const auto refusal = [](const auto& change) {
+    GpuModelOptions options = options_of(Precision::kBf16);
+    change(options.switches);
+    try {
+      GpuModel::memory_plan(options);
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const auto names = [](const std::string& text, const char* option) {
+    return text.find(option) != std::string::npos;
+  };
+  EXPECT_TRUE(names(refusal([](Switches& s) { s.matmul = MatmulLibrary::cublas; }), "--matmul cublas"));
+  EXPECT_TRUE(names(refusal([](Switches& s) { s.bias = BiasKind::separate; }), "--bias separate"));
+  EXPECT_TRUE(names(refusal([](Switches& s) { s.recompute = 3; }), "--recompute 3"));
+  EXPECT_EQ(refusal([](Switches& s) { s.recompute = 2; }), "accepted");
+}
+
+TEST(L2Window, CoversATensorThatFits) {
+  const L2Limits limits{.persisting_bytes = 30 << 20, .window_bytes = 128 << 20};
+  int data = 0;
+  const cudaAccessPolicyWindow window = l2_window(&data, 20 << 20, limits);
+  EXPECT_EQ(window.base_ptr, &data);
+  EXPECT_EQ(window.num_bytes, std::size_t{20} << 20);
+  EXPECT_FLOAT_EQ(window.hitRatio, 1.0F);
+  EXPECT_EQ(window.hitProp, cudaAccessPropertyPersisting);
+  EXPECT_EQ(window.missProp, cudaAccessPropertyNormal);
+}
+
+TEST(L2Window, AsksForTheShareThatFits) {
+  const L2Limits limits{.persisting_bytes = 30 << 20, .window_bytes = 128 << 20};
+  EXPECT_FLOAT_EQ(l2_window(nullptr, 60 << 20, limits).hitRatio, 0.5F);
+  const cudaAccessPolicyWindow cut = l2_window(nullptr, std::int64_t{4} << 30, limits);
+  EXPECT_EQ(cut.num_bytes, std::size_t{128} << 20);
+  EXPECT_FLOAT_EQ(cut.hitRatio, 30.0F / 128.0F);
+}
+
+TEST(Vocabulary, SwitchesItsPadding) {
+  const ModelConfig padded = model_config("124M");
+  const ModelConfig plain = with_vocabulary(padded, VocabularyKind::plain);
+  EXPECT_EQ(plain.padded_vocab, plain.vocab);
+  EXPECT_EQ(with_vocabulary(plain, VocabularyKind::padded), padded);
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,286 @@
+// The switches of libraries and memory against the CPU reference model: plain cuBLAS, the separate bias,
+// unfused attention, the vocabulary without padding, recomputation, L2 residency, alone and together.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gpt2/model/gpu_model.h"
+#include "gpt2/model/reference_model.h"
+#include "gpt2/model/step_graph.h"
+#include "model_test_support.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+using namespace model_test;
+
+struct Bounds {
+  Precision precision;
+  double loss;      // relative
+  double gradient;  // relative L2 error of each tensor
+};
+// As for the fused sides (model_gpu_test.cpp), but a bf16 attention that stores its scores rounds them and
+// the probabilities at 2^-9 twice more, and so do a bias and a GELU behind the product.
+const Bounds kBounds[] = {
+    {Precision::kFp32, 1e-6, 1e-5}, {Precision::kTf32, 5e-5, 4e-3}, {Precision::kBf16, 2e-3, 4e-2}};
+
+void set_cublas(Switches& s) {
+  s.matmul = MatmulLibrary::cublas;
+  s.bias = BiasKind::separate;
+  s.gelu = GeluKind::separate;
+}
+
+struct Setting {
+  const char* name;
+  std::function<void(Switches&)> apply;
+};
+const std::vector<Setting> kSettings = {
+    {"cublas", set_cublas},
+    {"separate bias",
+     [](Switches& s) {
+       s.bias = BiasKind::separate;
+       s.gelu = GeluKind::separate;
+     }},
+    {"unfused attention", [](Switches& s) { s.attention = AttentionKind::unfused; }},
+    {"plain vocabulary", [](Switches& s) { s.vocabulary = VocabularyKind::plain; }},
+    {"recompute GELU", [](Switches& s) { s.recompute = 1; }},
+    {"recompute GELU and layernorms", [](Switches& s) { s.recompute = 2; }},
+    {"recompute a separate GELU",
+     [](Switches& s) {
+       s.recompute = 2;
+       s.gelu = GeluKind::separate;
+     }},
+    {"L2 residency", [](Switches& s) { s.l2_persist = kL2Weights | kL2Residual | kL2Gradient; }},
+    {"unfused attention, recomputation, bias gradient in the product",
+     [](Switches& s) {
+       s.attention = AttentionKind::unfused;
+       s.recompute = 2;
+       s.bias_gradient = BiasGradientKind::fused;
+     }},
+    {"everything",
+     [](Switches& s) {
+       set_cublas(s);
+       s.attention = AttentionKind::unfused;
+       s.vocabulary = VocabularyKind::plain;
+       s.recompute = 2;
+       s.l2_persist = kL2Weights | kL2Gradient;
+     }},
+};
+
+GpuModelOptions options_for(Precision precision, const Setting& setting, int batch, int sequence) {
+  GpuModelOptions options = tiny_options(precision, AttentionKind::own, batch, sequence);
+  setting.apply(options.switches);
+  options.config = with_vocabulary(options.config, options.switches.vocabulary);
+  return options;
+}
+
+std::string name_of_case(const Bounds& bounds, const Setting& setting) {
+  return std::string(name_of(bounds.precision)) + ", " + setting.name;
+}
+
+TEST(LibrarySwitches, LossAndEveryGradientMatchTheReference) {
+  const ModelConfig padded = model_config("tiny");
+  const std::vector<float> start = lively_parameters(padded, 1);
+  for (const auto& [batch_size, sequence] : {std::pair(4, 64), std::pair(3, 61)}) {
+    const Batch batch = random_batch(batch_size * sequence, padded.vocab, 2);
+    for (const VocabularyKind vocabulary : {VocabularyKind::padded, VocabularyKind::plain}) {
+      const ModelConfig config = with_vocabulary(padded, vocabulary);
+      const std::vector<float> parameters = repad_vocabulary(start, padded, config);
+      ReferenceModel<double> reference(config, batch_size, sequence, widen(parameters));
+      const double loss = reference.forward(batch.inputs, batch.targets);
+      reference.backward();
+      for (const Bounds& bounds : kBounds) {
+        for (const Setting& setting : kSettings) {
+          const GpuModelOptions options = options_for(bounds.precision, setting, batch_size, sequence);
+          if (!(options.config == config)) continue;
+          SCOPED_TRACE(name_of_case(bounds, setting) + " T=" + std::to_string(sequence));
+          Device device(options, parameters);
+          const StepResult result = device.step(batch, nullptr);
+          EXPECT_TRUE(std::abs(result.loss - loss) <= bounds.loss * loss) << result.loss << " vs " << loss;
+          const double worst = expect_gradients(device.model().download_gradients(), reference.gradients(),
+                                                config, bounds.gradient);
+          std::printf(
+              "%-70s T=%d: loss off by %.1e (bound %.0e), worst gradient tensor by %.1e (bound %.0e)\n",
+              name_of_case(bounds, setting).c_str(), sequence, std::abs(result.loss - loss) / loss,
+              bounds.loss, worst, bounds.gradient);
+        }
+      }
+    }
+  }
+}
+
+// Accumulated gradients add, overwritten ones do not, whichever library writes them.
+TEST(LibrarySwitches, FourMicroBatchesEqualOneBatch) {
+  const ModelConfig padded = model_config("tiny");
+  const std::vector<float> start = lively_parameters(padded, 5);
+  const Batch batch = random_batch(8 * 32, padded.vocab, 6);
+  for (const Bounds& bounds : kBounds) {
+    for (const Setting& setting : kSettings) {
+      SCOPED_TRACE(name_of_case(bounds, setting));
+      const GpuModelOptions whole_options = options_for(bounds.precision, setting, 8, 32);
+      GpuModelOptions parts_options = whole_options;
+      parts_options.batch = 2;
+      parts_options.grad_accum = 4;
+      const std::vector<float> parameters = repad_vocabulary(start, padded, whole_options.config);
+      Device whole(whole_options, parameters);
+      Device parts(parts_options, parameters);
+      // Twice: the second step must not see the gradients of the first.
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const StepResult a = whole.step(batch, nullptr);
+        const StepResult b = parts.step(batch, nullptr);
+        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
+        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
+                         whole_options.config, bounds.precision == Precision::kFp32 ? 1e-5 : 2e-2);
+      }
+    }
+  }
+}
+
+// Losses, gradients and parameters of a few steps.
+struct Trace {
+  std::vector<float> losses, gradients, parameters;
+};
+Trace trace_of(const GpuModelOptions& options, const std::vector<float>& start) {
+  Device device(options, start);
+  Trace trace;
+  for (int step = 1; step <= 3; ++step) {
+    OptimizerOptions optimizer;
+    optimizer.adamw.learning_rate = 1e-3F;
+    optimizer.adamw.step = step;
+    const auto tokens = options.batch * options.sequence * options.grad_accum;
+    const Batch batch = random_batch(tokens, options.config.vocab, static_cast<std::uint64_t>(step));
+    trace.losses.push_back(device.step(batch, &optimizer).loss);
+    const std::vector<float> gradients = device.model().download_gradients();
+    trace.gradients.insert(trace.gradients.end(), gradients.begin(), gradients.end());
+  }
+  trace.parameters = device.model().download_parameters();
+  return trace;
+}
+void expect_same_bits(const Trace& a, const Trace& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_TRUE(a.gradients == b.gradients);
+  EXPECT_TRUE(a.parameters == b.parameters);
+}
+
+TEST(LibrarySwitches, RecomputationChangesNoBit) {
+  const std::vector<float> start = lively_parameters(model_config("tiny"), 9);
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    for (const AttentionKind attention : {AttentionKind::own, AttentionKind::unfused}) {
+      GpuModelOptions options = tiny_options(precision, attention, 2, 61);
+      options.grad_accum = 2;
+      options.switches.gelu = GeluKind::separate;
+      options.switches.deterministic = true;
+      const Trace kept = trace_of(options, start);
+      expect_same_bits(kept, trace_of(options, start));
+      for (const int recompute : {1, 2}) {
+        SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(attention)) +
+                     ", recompute " + std::to_string(recompute));
+        GpuModelOptions less = options;
+        less.switches.recompute = recompute;
+        expect_same_bits(kept, trace_of(less, start));
+      }
+    }
+  }
+}
+
+// cuBLASLt's epilogue takes the GELU of the sum before it is rounded, the backward pass of the rounded one:
+// the forward pass is the same, and so is every gradient that does not read the GELU's output.
+TEST(LibrarySwitches, RecomputingAFusedGeluChangesOnlyTheGradientOfFcprojw) {
+  const ModelConfig config = model_config("tiny");
+  const ParameterLayout layout(config);
+  const std::vector<float> start = lively_parameters(config, 10);
+  const Batch batch = random_batch(2 * 64, config.vocab, 11);
+  GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 64);
+  options.switches.deterministic = true;
+  Device kept(options, start);
+  options.switches.recompute = 1;
+  Device again(options, start);
+  EXPECT_EQ(kept.step(batch, nullptr).loss, again.step(batch, nullptr).loss);
+  const std::vector<float> a = kept.model().download_gradients(), b = again.model().download_gradients();
+  for (int t = 0; t < kTensorCount; ++t) {
+    const auto tensor = static_cast<Tensor>(t);
+    const auto begin = layout.offset(tensor), end = begin + layout.count(tensor);
+    const bool same = std::equal(a.begin() + begin, a.begin() + end, b.begin() + begin);
+    EXPECT_TRUE(same || tensor == Tensor::fcprojw) << tensor_name(tensor);
+  }
+  EXPECT_TRUE(relative_error(b, widen(a), layout.offset(Tensor::fcprojw), layout.count(Tensor::fcprojw)) <=
+              4e-3);
+}
+
+TEST(LibrarySwitches, L2ResidencyChangesNoBit) {
+  const std::vector<float> start = lively_parameters(model_config("tiny"), 12);
+  GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 64);
+  options.switches.deterministic = true;
+  const Trace without = trace_of(options, start);
+  for (const unsigned tensors : {unsigned{kL2Weights}, unsigned{kL2Residual}, unsigned{kL2Gradient},
+                                 unsigned{kL2Weights} | unsigned{kL2Residual} | unsigned{kL2Gradient}}) {
+    SCOPED_TRACE(tensors);
+    options.switches.l2_persist = tensors;
+    expect_same_bits(without, trace_of(options, start));
+  }
+}
+
+// A captured step does what the same step does launch by launch.
+TEST(LibrarySwitches, AStepWithThemAllCanBeCaptured) {
+  const ModelConfig padded = model_config("tiny");
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    SCOPED_TRACE(name_of(precision));
+    GpuModelOptions options = options_for(precision, kSettings.back(), 2, 61);
+    options.grad_accum = 2;
+    options.switches.deterministic = true;
+    const std::vector<float> start = repad_vocabulary(lively_parameters(padded, 13), padded, options.config);
+    const Trace launched = trace_of(options, start);
+
+    const auto model = GpuModel::create(options);
+    model->load(start);
+    const std::int64_t tokens = std::int64_t{options.batch} * options.sequence;
+    StepGraph graph(*model, tokens, options.grad_accum);
+    for (int step = 1; step <= 3; ++step) {
+      const Batch batch = random_batch(static_cast<int>(tokens) * options.grad_accum, options.config.vocab,
+                                       static_cast<std::uint64_t>(step));
+      for (int micro = 0; micro < options.grad_accum; ++micro) {
+        const std::size_t bytes = static_cast<std::size_t>(tokens) * sizeof(std::int32_t);
+        RIDGELINE_CUDA_CHECK(cudaMemcpy(graph.tokens(micro), batch.inputs.data() + micro * tokens, bytes,
+                                        cudaMemcpyHostToDevice));
+        RIDGELINE_CUDA_CHECK(cudaMemcpy(graph.tokens(micro) + tokens, batch.targets.data() + micro * tokens,
+                                        bytes, cudaMemcpyHostToDevice));
+      }
+      RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+      OptimizerOptions optimizer;
+      optimizer.adamw.learning_rate = 1e-3F;
+      optimizer.adamw.step = step;
+      graph.step(optimizer);
+      RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(model->stream()));
+      StepResult result;
+      RIDGELINE_CUDA_CHECK(
+          cudaMemcpy(&result, model->device_result(), sizeof(result), cudaMemcpyDeviceToHost));
+      EXPECT_EQ(result.loss, launched.losses[static_cast<std::size_t>(step - 1)]) << "step " << step;
+    }
+    EXPECT_GT(graph.node_count(), 20U);
+    EXPECT_TRUE(model->download_parameters() == launched.parameters);
+  }
+}
+
+// The tokens' rows of a padded and a plain model follow the same path; the padding's rows stay where they
+// are.
+TEST(LibrarySwitches, PaddingTheVocabularyChangesNoResult) {
+  const ModelConfig padded = model_config("tiny");
+  const ModelConfig plain = with_vocabulary(padded, VocabularyKind::plain);
+  const std::vector<float> start = lively_parameters(plain, 14);
+  const Batch batch = random_batch(4 * 64, padded.vocab, 15);
+  GpuModelOptions options = tiny_options(Precision::kFp32, AttentionKind::own);
+  Device with_padding(options, repad_vocabulary(start, plain, padded));
+  options.config = plain;
+  Device without(options, start);
+  const float loss = with_padding.step(batch, nullptr).loss;
+  EXPECT_NEAR(without.step(batch, nullptr).loss, loss, 1e-5 * loss);
+  const std::vector<float> gradients =
+      repad_vocabulary(with_padding.model().download_gradients(), padded, plain);
+  expect_gradients(without.model().download_gradients(), widen(gradients), plain, 1e-5);
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2
