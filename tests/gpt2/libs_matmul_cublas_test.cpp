@@ -1,5 +1,5 @@
-// The products through plain cuBLAS against double references, and the unfused attention built on it against
-// the attention reference, on a GPU.
+// The bare products through plain cuBLAS and through cuBLASLt against double references, and the unfused
+// attention built on it against the attention reference, on a GPU.
 #include <gtest/gtest.h>
 
 #include "gpt2/libs/attention_unfused.h"
@@ -31,7 +31,7 @@ template <class T>
 class CublasGpu : public GpuTest {
  protected:
   // Rounding of the result, and of what is multiplied (TF32 keeps 10 bits); sums are FP32.
-  static void check_products(Fp32Math math) {
+  static void check_products(LinearProducts<T>& products, Fp32Math math) {
     const double relative = std::is_same_v<T, bf16> ? 0x1p-8 : 1e-5;
     const bool tf32 = std::is_same_v<T, float> && math == Fp32Math::tf32;
     const auto absolute = [&](std::int64_t k, double scale) {
@@ -40,8 +40,6 @@ class CublasGpu : public GpuTest {
                                         : 2e-6) *
              scale * std::sqrt(static_cast<double>(k)) * 4.0;
     };
-    CublasHandle handle;
-    CublasProducts<T> products(handle, math);
     Stream stream;
     for (const Sizes& s : kSizes) {
       const double weight_scale = 1.0 / std::sqrt(static_cast<double>(s.c));
@@ -80,6 +78,19 @@ class CublasGpu : public GpuTest {
       for (std::size_t i = 0; i < dweight.size(); ++i) dweight[i] += static_cast<double>(start[i]);
       expect_close(d_added.download(), dweight, 1e-5, absolute(s.n, 1.0) + 1e-6, text(s) + "accumulated");
     }
+  }
+
+  static void check_products(Fp32Math math) {
+    CublasHandle handle;
+    CublasProducts<T> cublas(handle, math);
+    check_products(cublas, math);
+    // Rows of an odd number of channels, as the plain vocabulary has them, are cuBLASLt's matter too.
+    MatmulOptions options;
+    options.search = MatmulSearch::off;
+    options.fp32_math = math;
+    Matmul matmul(options);
+    CublasLtProducts<T> cublaslt(matmul);
+    check_products(cublaslt, math);
   }
 
   static double norm_error(const std::vector<T>& got, const std::vector<double>& want) {

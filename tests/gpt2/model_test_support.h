@@ -118,6 +118,13 @@ inline double expect_gradients(const std::vector<float>& got, const std::vector<
   return worst;
 }
 
+// Whether the GPU sets a part of L2 aside; one that is divided into instances does not.
+inline bool l2_can_persist() {
+  int bytes = 0;
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxPersistingL2CacheSize, 0));
+  return bytes > 0;
+}
+
 inline std::vector<double> widen(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
