@@ -87,6 +87,24 @@ TEST(Layout, TensorsFillTheBufferInOrderAndLayersFollowEachOther) {
   EXPECT_EQ(layout.offset(Tensor::fcw, 47) + 4 * c * c, layout.offset(Tensor::fcb));
 }
 
+TEST(Layout, InstancesAreAFrameworksTensors) {
+  const ModelConfig config = model_config("124M");
+  const ParameterLayout layout(config);
+  const std::vector<TensorInstance> all = layout.instances();
+  EXPECT_EQ(all.size(), 148U);  // what GPT2LMHeadModel has parameters
+  std::int64_t at = 0;
+  for (const TensorInstance& instance : all) {
+    EXPECT_EQ(instance.begin, at) << tensor_name(instance.tensor);
+    EXPECT_GT(instance.end, instance.begin) << tensor_name(instance.tensor);
+    at = instance.end;
+  }
+  EXPECT_EQ(at, layout.total());
+  // wte, wpe, 12 of ln1w, 12 of ln1b, then qkvw.
+  EXPECT_EQ(all[26].tensor, Tensor::qkvw);
+  EXPECT_EQ(all[27].begin, layout.offset(Tensor::qkvw, 1));
+  EXPECT_EQ(all.back().tensor, Tensor::lnfb);
+}
+
 TEST(Repadding, DropsAndAddsRowsOfTheEmbeddingAndMovesTheRest) {
   const ModelConfig padded = model_config("tiny");
   ModelConfig plain = padded;

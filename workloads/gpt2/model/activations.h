@@ -14,6 +14,7 @@
 #include "gpt2/common/switches.h"
 #include "gpt2/libs/attention_unfused.h"
 #include "gpt2/model/config.h"
+#include "gpt2/ops/cross_entropy.h"
 
 namespace ridgeline::gpt2 {
 
@@ -61,9 +62,10 @@ struct Activations {
   T* residual_last = nullptr;  // (B,T,C): what the last layer leaves
   T* lnf = nullptr;            // (B,T,C)
   float* lnf_mean = nullptr;
-  float* lnf_rstd = nullptr;  // (B,T)
-  T* logits = nullptr;        // (B,T,Vp), then the gradient of the logits
-  float* losses = nullptr;    // (B,T)
+  float* lnf_rstd = nullptr;   // (B,T)
+  T* logits = nullptr;         // (B,T,Vp), then the gradient of the logits
+  float* losses = nullptr;     // (B,T)
+  float* log_probs = nullptr;  // (B,T,Vp), with the classifier in separate steps only
 
   // Scratch of both passes.
   T* projected = nullptr;  // (B,T,C): output of attproj or fcproj; backward: gradient of a layernorm's output
@@ -114,6 +116,9 @@ struct Activations {
     lnf_rstd = arena.take<float>(rows);
     logits = arena.take<T>(rows * config.padded_vocab);
     losses = arena.take<float>(rows);
+    if (switches.classifier == ClassifierKind::separate) {
+      log_probs = arena.take<float>(log_probs_size(rows, config.padded_vocab));
+    }
   }
 };
 

@@ -4,6 +4,8 @@
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/attention.h"
 #include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/bias_gradient_naive.h"
+#include "gpt2/ops/cross_entropy.h"
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/fill.h"
 #include "gpt2/ops/gelu.h"
@@ -29,13 +31,18 @@ void GpuModelOf<T>::zero_small_gradients() {
 
 template <typename T>
 void GpuModelOf<T>::bias_gradient(float* dbias, const T* dout, int oc) {
-  launch_bias_gradient(dbias, dout, rows_, oc, bias_scratch_.data(), stream_.get());
+  if (switches().bias_gradient == BiasGradientKind::naive) {
+    launch_bias_gradient_naive(dbias, dout, rows_, oc, stream_.get());
+    return;
+  }
+  launch_bias_gradient(dbias, dout, rows_, oc, bias_scratch_.data(), stream_.get(), switches().kernels);
 }
 
 template <typename T>
 const T* GpuModelOf<T>::gelu_again(const Layer& a) {
   if (switches().recompute >= 1) {
-    launch_gelu_forward(a.gelu, static_cast<const T*>(a.fch), rows_ * 4 * c_, stream_.get());
+    launch_gelu_forward(a.gelu, static_cast<const T*>(a.fch), rows_ * 4 * c_, stream_.get(),
+                        switches().kernels);
   }
   return a.gelu;
 }
@@ -47,7 +54,7 @@ const T* GpuModelOf<T>::layernorm_again(const T* kept, const T* inp, const T* we
   if (switches().recompute < 2) return kept;
   float* no_statistics = nullptr;
   launch_layernorm_forward(act_.projected, no_statistics, no_statistics, inp, weight, bias, rows_, c_,
-                           stream_.get());
+                           stream_.get(), switches().kernels);
   return act_.projected;
 }
 
@@ -78,9 +85,11 @@ template <typename T>
 void GpuModelOf<T>::layernorm_backward(const T* dresidual_in, float* dweight, float* dbias,
                                        float* column_sums, const T* inp, const T* weight, const float* mean,
                                        const float* rstd) {
-  launch_layernorm_backward(act_.dresidual, dresidual_in, dweight, dbias, column_sums,
+  const bool sums_apart = switches().bias_gradient == BiasGradientKind::naive && column_sums != nullptr;
+  launch_layernorm_backward(act_.dresidual, dresidual_in, dweight, dbias, sums_apart ? nullptr : column_sums,
                             static_cast<const T*>(act_.projected), inp, weight, mean, rstd, rows_, c_,
-                            scratch_.data(), stream_.get());
+                            scratch_.data(), stream_.get(), switches().kernels);
+  if (sums_apart) bias_gradient(column_sums, act_.dresidual, c_);
 }
 
 template <typename T>
@@ -94,7 +103,7 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
   } else {
     linear_backward_input(dfch, dout, p.fcprojw, 4 * c_, c_);
-    launch_gelu_backward(dfch, fch, static_cast<const T*>(dfch), rows_ * 4 * c_, s);
+    launch_gelu_backward(dfch, fch, static_cast<const T*>(dfch), rows_ * 4 * c_, s, switches().kernels);
   }
   const T* ln2 = layernorm_again(a.ln2, a.mid, p.ln2w, p.ln2b);
   weight_and_bias_gradient(g.fcw, g.fcb, dfch, ln2, 4 * c_, accumulate, fc_bias_fused_[accumulate]);
@@ -155,6 +164,13 @@ void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
 }
 
 template <typename T>
+void GpuModelOf<T>::classifier_backward(const std::int32_t* targets, float scale) {
+  if (switches().classifier == ClassifierKind::fused) return;
+  launch_cross_entropy_backward(act_.logits, act_.log_probs, targets, scale, rows_, options_.config.vocab,
+                                options_.config.padded_vocab, stream_.get(), switches().kernels);
+}
+
+template <typename T>
 void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
   cudaStream_t s = stream_.get();
   const ModelConfig& config = options_.config;
@@ -170,12 +186,14 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
       gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual), inputs,
       options_.batch, options_.sequence, c_, config.vocab,
       switches().deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic, scratch_.data(),
-      s);
+      s, switches().kernels);
 }
 
 // What gpu_forward.cpp calls.
 template void GpuModelOf<float>::zero_small_gradients();
 template void GpuModelOf<bf16>::zero_small_gradients();
+template void GpuModelOf<float>::classifier_backward(const std::int32_t*, float);
+template void GpuModelOf<bf16>::classifier_backward(const std::int32_t*, float);
 template void GpuModelOf<float>::backward(const std::int32_t*, bool);
 template void GpuModelOf<bf16>::backward(const std::int32_t*, bool);
 

@@ -5,10 +5,12 @@
 #include "gpt2/ops/add_bias.h"
 #include "gpt2/ops/attention.h"
 #include "gpt2/ops/classifier.h"
+#include "gpt2/ops/cross_entropy.h"
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/gelu.h"
 #include "gpt2/ops/layernorm.h"
 #include "gpt2/ops/loss_sum.h"
+#include "gpt2/ops/residual.h"
 
 namespace ridgeline::gpt2 {
 
@@ -47,8 +49,16 @@ void GpuModelOf<T>::attention(const Layer& a) {
 template <typename T>
 void GpuModelOf<T>::residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1,
                                        const T* in2, const T* weight, const T* bias) {
-  launch_residual_layernorm_forward(residual, normed, mean, rstd, in1, in2, weight, bias, rows_, c_,
-                                    stream_.get());
+  cudaStream_t s = stream_.get();
+  const KernelWidth width = switches().kernels;
+  if (switches().residual == ResidualKind::fused) {
+    launch_residual_layernorm_forward(residual, normed, mean, rstd, in1, in2, weight, bias, rows_, c_, s,
+                                      width);
+    return;
+  }
+  launch_residual_forward(residual, in1, in2, rows_ * c_, s, width);
+  launch_layernorm_forward(normed, mean, rstd, static_cast<const T*>(residual), weight, bias, rows_, c_, s,
+                           width);
 }
 
 template <typename T>
@@ -60,7 +70,8 @@ void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
     return;
   }
   linear(a.fch, inp, p.fcw, p.fcb, c_, 4 * c_);
-  launch_gelu_forward(a.gelu, static_cast<const T*>(a.fch), rows_ * 4 * c_, stream_.get());
+  launch_gelu_forward(a.gelu, static_cast<const T*>(a.fch), rows_ * 4 * c_, stream_.get(),
+                      switches().kernels);
 }
 
 template <typename T>
@@ -96,17 +107,35 @@ void GpuModelOf<T>::forward_to_logits(const std::int32_t* inputs) {
   const Layer& first = act_.layers.front();
   const Weights p = weights(0);
   launch_encoder_forward(first.residual, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
-                         options_.batch, options_.sequence, c_, s);
+                         options_.batch, options_.sequence, c_, s, switches().kernels);
   launch_layernorm_forward(first.ln1, first.ln1_mean, first.ln1_rstd, static_cast<const T*>(first.residual),
-                           p.ln1w, p.ln1b, rows_, c_, s);
+                           p.ln1w, p.ln1b, rows_, c_, s, switches().kernels);
   for (int l = 0; l < config.layers; ++l) forward_layer(l);
   linear(act_.logits, act_.lnf, parameter(Tensor::wte), nullptr, c_, config.padded_vocab);
 }
 
 template <typename T>
 void GpuModelOf<T>::classifier(const std::int32_t* targets, float scale) {
+  if (switches().classifier == ClassifierKind::separate) {
+    classifier_loss(targets);
+    return;
+  }
   launch_fused_classifier(act_.logits, act_.losses, targets, scale, rows_, options_.config.vocab,
-                          options_.config.padded_vocab, stream_.get());
+                          options_.config.padded_vocab, stream_.get(), switches().kernels);
+}
+
+template <typename T>
+void GpuModelOf<T>::classifier_loss(const std::int32_t* targets) {
+  const int vocab = options_.config.vocab;
+  const int padded_vocab = options_.config.padded_vocab;
+  const T* logits = act_.logits;
+  cudaStream_t s = stream_.get();
+  if (switches().classifier == ClassifierKind::fused) {
+    launch_classifier_loss(act_.losses, logits, targets, rows_, vocab, padded_vocab, s, switches().kernels);
+    return;
+  }
+  launch_log_softmax(act_.log_probs, logits, rows_, vocab, padded_vocab, s, switches().kernels);
+  launch_cross_entropy(act_.losses, act_.log_probs, targets, rows_, vocab, padded_vocab, s);
 }
 
 template <typename T>
@@ -122,6 +151,7 @@ void GpuModelOf<T>::micro_step(const std::int32_t* inputs, const std::int32_t* t
   {
     const NvtxRange range("backward");
     if (!accumulate) zero_small_gradients();
+    classifier_backward(targets, scale);
     backward(inputs, accumulate);
   }
 }
@@ -130,8 +160,7 @@ template <typename T>
 void GpuModelOf<T>::evaluate(const std::int32_t* inputs, const std::int32_t* targets) {
   const NvtxRange range("evaluate");
   forward_to_logits(inputs);
-  launch_classifier_loss(act_.losses, static_cast<const T*>(act_.logits), targets, rows_,
-                         options_.config.vocab, options_.config.padded_vocab, stream_.get());
+  classifier_loss(targets);
   launch_loss_sum(&result_.data()->loss, act_.losses, rows_, 1.0F / static_cast<float>(rows_), false,
                   stream_.get());
 }

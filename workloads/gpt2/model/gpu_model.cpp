@@ -23,12 +23,6 @@ void refuse_what_is_not_there(const Switches& s) {
     if (asked) throw InputError(fmt::format("{}: not available in this build", option));
   };
   refuse(s.gelu == GeluKind::own, "--gelu own");
-  refuse(s.kernels == KernelWidth::scalar, "--kernels scalar");
-  refuse(s.residual == ResidualKind::separate, "--residual separate");
-  refuse(s.classifier == ClassifierKind::separate, "--classifier separate");
-  refuse(s.bias_gradient == BiasGradientKind::naive, "--bias-gradient naive");
-  refuse(s.optimizer == OptimizerKind::per_tensor, "--optimizer per-tensor");
-  refuse(s.stochastic_rounding, "--stochastic-rounding");
 }
 
 void check(const GpuModelOptions& o) {
@@ -54,6 +48,9 @@ void check(const GpuModelOptions& o) {
       throw InputError(fmt::format("head size {}: cuDNN needs a multiple of 8, use --attention own",
                                    o.config.head_size()));
     }
+  }
+  if (o.switches.stochastic_rounding && o.switches.precision != Precision::kBf16) {
+    throw InputError("--stochastic-rounding rounds bf16 parameters: it needs --precision bf16");
   }
   refuse_what_is_not_there(o.switches);
   const Switches& s = o.switches;
@@ -83,10 +80,19 @@ MatmulOptions matmul_options(const GpuModelOptions& o) {
   return matmul;
 }
 
+std::vector<GradientRange> gradient_ranges(const ParameterLayout& layout) {
+  std::vector<GradientRange> ranges;
+  for (const TensorInstance& tensor : layout.instances()) ranges.push_back({tensor.begin, tensor.end});
+  return ranges;
+}
+
 // Scratch shared by ops that run one after the other on the stream.
 std::int64_t scratch_bytes(const GpuModelOptions& o) {
   std::int64_t bytes = layernorm_backward_scratch_bytes(o.config.channels);
-  bytes = std::max(bytes, global_norm_scratch_bytes());
+  bytes =
+      std::max(bytes, o.switches.optimizer == OptimizerKind::multi
+                          ? global_norm_scratch_bytes()
+                          : global_norm_per_tensor_scratch_bytes(gradient_ranges(ParameterLayout(o.config))));
   bytes = std::max(
       bytes, encoder_backward_scratch_bytes(
                  o.batch, o.sequence, o.config.channels,
@@ -110,6 +116,8 @@ template <typename T>
 GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
     : options_(o),
       layout_(o.config),
+      tensors_(layout_.instances()),
+      gradient_ranges_(gradient_ranges(layout_)),
       rows_(static_cast<std::int64_t>(o.batch) * o.sequence),
       c_(o.config.channels),
       l2_(o.switches.l2_persist, stream_.get()),

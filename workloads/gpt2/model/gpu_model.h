@@ -30,8 +30,9 @@ struct GpuModelOptions {
   int batch = 1;     // B: sequences of one micro-batch
   int sequence = 1;  // T <= config.max_t
   int grad_accum = 1;
-  Switches switches;     // vocabulary is config's matter, cuda_graph StepGraph's
-  MatmulOptions matmul;  // fp32_math is set from the precision
+  Switches switches;                // vocabulary is config's matter, cuda_graph StepGraph's
+  MatmulOptions matmul;             // fp32_math is set from the precision
+  std::uint64_t rounding_seed = 0;  // of stochastic rounding
 };
 
 struct OptimizerOptions {

@@ -54,8 +54,10 @@ class GpuModelOf final : public GpuModel {
                           const T* weight, const T* bias);
   // a.gelu = GELU(a.fch = fc(a.ln2))
   void mlp_up(const Layer& a, const Weights& p);
-  // losses, and logits become their gradient
+  // losses; fused, logits become their gradient at once
   void classifier(const std::int32_t* targets, float scale);
+  // losses alone
+  void classifier_loss(const std::int32_t* targets);
 
   // Backward.
   // The GELU's and the layernorms' outputs, as kept or computed again.
@@ -65,6 +67,8 @@ class GpuModelOf final : public GpuModel {
   void linear_backward_input(T* dinp, const T* dout, const T* weight, int c, int oc);
   // dweight = or += dout^T inp
   void weight_gradient(float* dweight, const T* dout, const T* inp, int c, int oc, bool accumulate);
+  // logits become their gradient, unless the classifier has seen to that
+  void classifier_backward(const std::int32_t* targets, float scale);
   void backward(const std::int32_t* inputs, bool accumulate);
   void backward_layer(int l, bool accumulate);
   void zero_small_gradients();
@@ -79,6 +83,9 @@ class GpuModelOf final : public GpuModel {
   void bias_gradient(float* dbias, const T* dout, int oc);
   void layernorm_backward(const T* dresidual_in, float* dweight, float* dbias, float* column_sums,
                           const T* inp, const T* weight, const float* mean, const float* rstd);
+
+  void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
+                                 const StochasticRounding& rounding);
 
   float* gradient(Tensor tensor) { return gradients_.data() + layout_.offset(tensor); }
   const T* parameter(Tensor tensor) const { return parameters_.data() + layout_.offset(tensor); }
@@ -99,7 +106,9 @@ class GpuModelOf final : public GpuModel {
 
   GpuModelOptions options_;
   ParameterLayout layout_;
-  std::int64_t rows_;  // B*T
+  std::vector<TensorInstance> tensors_;
+  std::vector<GradientRange> gradient_ranges_;  // of the same tensors
+  std::int64_t rows_;                           // B*T
   int c_;
   std::vector<std::string> layer_names_;
   Stream stream_;
@@ -110,7 +119,7 @@ class GpuModelOf final : public GpuModel {
   DeviceBuffer<std::byte> activation_memory_;
   Activations<T> act_;
   DeviceBuffer<std::byte> scratch_;
-  DeviceBuffer<std::byte> bias_scratch_;
+  DeviceBuffer<std::byte> bias_scratch_;  // zeroed once; bias gradients keep their counters in it
   DeviceBuffer<StepResult> result_;
   Matmul matmul_;  // products with epilogues, and the bare ones unless plain cuBLAS is asked for
   std::optional<CublasHandle> cublas_;

@@ -1,5 +1,6 @@
 #include <array>
 #include <span>
+#include <vector>
 
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
@@ -7,10 +8,30 @@
 namespace ridgeline::gpt2 {
 
 template <typename T>
+void GpuModelOf<T>::optimizer_step_per_tensor(const OptimizerOptions& o, GradientNorm* norm,
+                                              const StochasticRounding& rounding) {
+  launch_global_norm_per_tensor(norm, gradients_.data(), gradient_ranges_, o.clip, scratch_.data(),
+                                stream_.get());
+  std::vector<WeightDecayRange> tensors;
+  tensors.reserve(tensors_.size());
+  for (const TensorInstance& t : tensors_) {
+    tensors.push_back({t.begin, t.end, tensor_is_matrix(t.tensor) ? o.weight_decay : 0.0F});
+  }
+  launch_adamw_per_tensor(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
+                          tensors, o.adamw, stream_.get(), o.step_factors, rounding);
+}
+
+template <typename T>
 void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
   const NvtxRange range("optimizer");
   GradientNorm* norm = &result_.data()->gradient;
-  launch_global_norm(norm, gradients_.data(), layout_.total(), o.clip, scratch_.data(), stream_.get());
+  const StochasticRounding rounding{switches().stochastic_rounding, options_.rounding_seed};
+  if (switches().optimizer == OptimizerKind::per_tensor) {
+    optimizer_step_per_tensor(o, norm, rounding);
+    return;
+  }
+  launch_global_norm(norm, gradients_.data(), layout_.total(), o.clip, scratch_.data(), stream_.get(),
+                     switches().kernels);
   std::array<WeightDecayRange, kTensorCount> ranges;
   std::size_t count = 0;
   for (int t = 0; t < kTensorCount; ++t) {
@@ -21,7 +42,7 @@ void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
   }
   launch_adamw(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
                layout_.total(), std::span<const WeightDecayRange>(ranges.data(), count), o.adamw,
-               stream_.get(), o.step_factors);
+               stream_.get(), o.step_factors, {switches().kernels, rounding, 0});
 }
 
 template void GpuModelOf<float>::optimizer_step(const OptimizerOptions&);

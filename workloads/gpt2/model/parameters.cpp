@@ -71,6 +71,22 @@ ParameterLayout::ParameterLayout(const ModelConfig& config) : layers_(config.lay
   }
 }
 
+std::vector<TensorInstance> ParameterLayout::instances() const {
+  std::vector<TensorInstance> all;
+  for (int t = 0; t < kTensorCount; ++t) {
+    const auto tensor = static_cast<Tensor>(t);
+    const bool stacked =
+        tensor != Tensor::wte && tensor != Tensor::wpe && tensor != Tensor::lnfw && tensor != Tensor::lnfb;
+    const int parts = stacked ? layers_ : 1;
+    const std::int64_t each = count(tensor) / parts;
+    for (int i = 0; i < parts; ++i) {
+      const std::int64_t begin = offset(tensor) + i * each;
+      all.push_back({tensor, begin, begin + each});
+    }
+  }
+  return all;
+}
+
 std::vector<float> random_parameters(const ModelConfig& config, std::uint64_t seed) {
   const ParameterLayout layout(config);
   std::vector<float> out(static_cast<std::size_t>(layout.total()), 0.0f);

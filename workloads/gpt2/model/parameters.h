@@ -38,6 +38,13 @@ std::string_view tensor_name(Tensor tensor);
 // Weight decay applies to matrices (wte, wpe, qkvw, attprojw, fcw, fcprojw) and to nothing else.
 bool tensor_is_matrix(Tensor tensor);
 
+// One tensor as a framework's model holds it: a stacked tensor is L of them. Elements [begin, end).
+struct TensorInstance {
+  Tensor tensor;
+  std::int64_t begin;
+  std::int64_t end;
+};
+
 class ParameterLayout {
  public:
   explicit ParameterLayout(const ModelConfig& config);
@@ -50,6 +57,9 @@ class ParameterLayout {
   std::int64_t offset(Tensor tensor, int layer) const {
     return offset_[index(tensor)] + layer * (count_[index(tensor)] / layers_);
   }
+
+  // Every tensor of every layer, in the buffer's order and without gaps: 4 + 12 L of them.
+  std::vector<TensorInstance> instances() const;
 
  private:
   static std::size_t index(Tensor tensor) { return static_cast<std::size_t>(tensor); }

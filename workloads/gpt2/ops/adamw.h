@@ -1,4 +1,4 @@
-// adamw.h: AdamW over all parameters of the model in one launch.
+// adamw.h: AdamW over all parameters of the model in one launch, or in one a tensor.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gpt2/common/switches.h"
 #include "gpt2/ops/global_norm.h"
 
 namespace ridgeline::gpt2 {
@@ -32,6 +33,20 @@ struct AdamwStepFactors {
   float learning_rate = 0.0F;
   float inverse_correction1 = 0.0F;  // 1 / (1 - beta1^step)
   float inverse_correction2 = 0.0F;  // 1 / (1 - beta2^step)
+  std::int64_t step = 0;             // draws the bits of stochastic rounding
+};
+
+// Of bf16 parameters from their master weights: see stochastic_rounding.h.
+struct StochasticRounding {
+  bool enabled = false;
+  std::uint64_t seed = 0;
+};
+
+// How an update is made; the arithmetic of master weights and moments is the same to the last bit.
+struct AdamwVariant {
+  KernelWidth width = KernelWidth::packed;
+  StochasticRounding rounding;     // of the copy in bf16
+  std::int64_t first_element = 0;  // where these parameters begin in the model's; draws the bits of rounding
 };
 
 // In FP64 on the host: 1 - beta^step loses digits in FP32 for the first steps. Throws std::invalid_argument
@@ -59,10 +74,21 @@ constexpr std::int64_t adamw_flops(std::int64_t n) {
 // nothing is changed), or null for scale 1. At most kMaxWeightDecayRanges ranges, disjoint, within [0, n);
 // throws std::invalid_argument otherwise.
 // step_factors: device pointer, read when the kernel runs in place of config's learning rate and step; or
-// null.
+// null. Stochastic rounding of FP32 parameters throws std::invalid_argument: nothing is rounded there.
 template <typename T>
 void launch_adamw(T* params, float* master, float* m, float* v, const float* grads, const GradientNorm* norm,
                   std::int64_t n, std::span<const WeightDecayRange> ranges, const AdamwConfig& config,
-                  cudaStream_t stream, const AdamwStepFactors* step_factors = nullptr);
+                  cudaStream_t stream, const AdamwStepFactors* step_factors = nullptr,
+                  const AdamwVariant& variant = {});
+
+// One launch of launch_adamw a tensor, one element an access: how an optimizer's loop over parameters is
+// written first. The tensors' elements are those of one parameter buffer, which need not all be covered; a
+// tensor without decay has weight_decay 0. Updates bit for bit what launch_adamw does.
+template <typename T>
+void launch_adamw_per_tensor(T* params, float* master, float* m, float* v, const float* grads,
+                             const GradientNorm* norm, std::span<const WeightDecayRange> tensors,
+                             const AdamwConfig& config, cudaStream_t stream,
+                             const AdamwStepFactors* step_factors = nullptr,
+                             const StochasticRounding& rounding = {});
 
 }  // namespace ridgeline::gpt2

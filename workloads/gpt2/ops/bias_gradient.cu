@@ -171,11 +171,11 @@ std::int64_t bias_gradient_scratch_bytes(int channels) {
 
 template <typename T>
 void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, void* scratch,
-                          cudaStream_t stream) {
+                          cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("bias_gradient",
                         {bias_gradient_bytes<T>(rows, channels), bias_gradient_flops(rows, channels)});
   if (rows <= 0 || channels <= 0) return;
-  if (channels % kPackedSize<T> == 0 && is_aligned_16(dout)) {
+  if (width == KernelWidth::packed && channels % kPackedSize<T> == 0 && is_aligned_16(dout)) {
     launch_planned<T, kPackedSize<T>>(dbias, dout, rows, channels, scratch, stream);
   } else {
     launch_planned<T, 1>(dbias, dout, rows, channels, scratch, stream);
@@ -184,7 +184,9 @@ void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int ch
 
 template void bias_gradient_cpu(float*, const float*, std::int64_t, int);
 template void bias_gradient_cpu(double*, const double*, std::int64_t, int);
-template void launch_bias_gradient<float>(float*, const float*, std::int64_t, int, void*, cudaStream_t);
-template void launch_bias_gradient<bf16>(float*, const bf16*, std::int64_t, int, void*, cudaStream_t);
+template void launch_bias_gradient<float>(float*, const float*, std::int64_t, int, void*, cudaStream_t,
+                                          KernelWidth);
+template void launch_bias_gradient<bf16>(float*, const bf16*, std::int64_t, int, void*, cudaStream_t,
+                                         KernelWidth);
 
 }  // namespace ridgeline::gpt2

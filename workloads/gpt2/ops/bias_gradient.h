@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 // dbias[c] += sum over n of dout[n,c].  dout (N,OC), dbias (OC). Real is float or double.
@@ -27,6 +29,6 @@ std::int64_t bias_gradient_scratch_bytes(int channels);
 // device.
 template <typename T>
 void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, void* scratch,
-                          cudaStream_t stream);
+                          cudaStream_t stream, KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Any Vp and alignment: three passes over global memory.
+// Any Vp and alignment, one element an access: three passes over global memory.
 template <typename T, bool kGradient, int kBlock>
 __global__ void __launch_bounds__(kBlock)
     classifier_any_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
@@ -269,9 +269,9 @@ __global__ void __launch_bounds__(kBlock)
 
 template <typename T, bool kGradient>
 void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss, std::int64_t rows,
-              int vocab, int padded_vocab, cudaStream_t stream) {
+              int vocab, int padded_vocab, cudaStream_t stream, KernelWidth width) {
   const auto blocks = static_cast<unsigned>(rows);
-  if (padded_vocab % kPackedSize<T> != 0 || !is_aligned_16(logits)) {
+  if (width == KernelWidth::scalar || padded_vocab % kPackedSize<T> != 0 || !is_aligned_16(logits)) {
     classifier_any_kernel<T, kGradient, 512>
         <<<blocks, 512, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
   } else if constexpr (!kGradient) {
@@ -301,21 +301,22 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
 
 template <typename T>
 void launch_fused_classifier(T* logits, float* losses, const std::int32_t* targets, float dloss,
-                             std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream) {
+                             std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream,
+                             KernelWidth width) {
   const NvtxRange range("fused_classifier",
                         {fused_classifier_bytes<T>(rows, padded_vocab), fused_classifier_flops(rows, vocab)});
   if (rows <= 0) return;
-  dispatch<T, true>(logits, losses, targets, dloss, rows, vocab, padded_vocab, stream);
+  dispatch<T, true>(logits, losses, targets, dloss, rows, vocab, padded_vocab, stream, width);
 }
 
 template <typename T>
 void launch_classifier_loss(float* losses, const T* logits, const std::int32_t* targets, std::int64_t rows,
-                            int vocab, int padded_vocab, cudaStream_t stream) {
+                            int vocab, int padded_vocab, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("classifier_loss",
                         {classifier_loss_bytes<T>(rows, vocab), classifier_loss_flops(rows, vocab)});
   if (rows <= 0) return;
   // Without the gradient the kernels only read through this pointer.
-  dispatch<T, false>(const_cast<T*>(logits), losses, targets, 0.0F, rows, vocab, padded_vocab, stream);
+  dispatch<T, false>(const_cast<T*>(logits), losses, targets, 0.0F, rows, vocab, padded_vocab, stream, width);
 }
 
 #define RIDGELINE_INSTANTIATE(Real)                                                                   \
@@ -327,9 +328,9 @@ RIDGELINE_INSTANTIATE(double)
 
 #define RIDGELINE_INSTANTIATE(T)                                                                           \
   template void launch_fused_classifier<T>(T*, float*, const std::int32_t*, float, std::int64_t, int, int, \
-                                           cudaStream_t);                                                  \
+                                           cudaStream_t, KernelWidth);                                     \
   template void launch_classifier_loss<T>(float*, const T*, const std::int32_t*, std::int64_t, int, int,   \
-                                          cudaStream_t);
+                                          cudaStream_t, KernelWidth);
 RIDGELINE_INSTANTIATE(float)
 RIDGELINE_INSTANTIATE(bf16)
 #undef RIDGELINE_INSTANTIATE

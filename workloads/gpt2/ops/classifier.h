@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 // logits (N,Vp), targets (N), losses (N). Columns >= vocab take no part and get dlogits 0.
@@ -40,11 +42,13 @@ constexpr std::int64_t classifier_loss_flops(std::int64_t rows, std::int64_t voc
 // In place: logits become dlogits. losses (N) FP32 written. dloss is usually 1 / (tokens of the whole step).
 template <typename T>
 void launch_fused_classifier(T* logits, float* losses, const std::int32_t* targets, float dloss,
-                             std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream);
+                             std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream,
+                             KernelWidth width = KernelWidth::packed);
 
 // Validation: losses (N) only, logits untouched.
 template <typename T>
 void launch_classifier_loss(float* losses, const T* logits, const std::int32_t* targets, std::int64_t rows,
-                            int vocab, int padded_vocab, cudaStream_t stream);
+                            int vocab, int padded_vocab, cudaStream_t stream,
+                            KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

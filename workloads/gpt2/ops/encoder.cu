@@ -409,13 +409,14 @@ void backward_planned(float* dwte, float* dwpe, const T* dout, const std::int32_
 
 template <typename T>
 void launch_encoder_forward(T* out, const std::int32_t* tokens, const T* wte, const T* wpe, int batch,
-                            int seq, int channels, cudaStream_t stream) {
+                            int seq, int channels, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("encoder_forward", {encoder_forward_bytes<T>(batch, seq, channels),
                                             encoder_forward_flops(batch, seq, channels)});
   const std::int64_t n = std::int64_t{batch} * seq;
   if (n <= 0) return;
   constexpr int kVector = kPackedSize<T>;
-  if (channels % kVector == 0 && is_aligned_16(out) && is_aligned_16(wte) && is_aligned_16(wpe)) {
+  if (width == KernelWidth::packed && channels % kVector == 0 && is_aligned_16(out) && is_aligned_16(wte) &&
+      is_aligned_16(wpe)) {
     const auto blocks = static_cast<unsigned>(ceil_div(n * (channels / kVector), kBlock));
     encoder_forward_kernel<T, kVector>
         <<<blocks, kBlock, 0, stream>>>(out, tokens, wte, wpe, n, seq, channels / kVector);
@@ -434,7 +435,7 @@ std::int64_t encoder_backward_scratch_bytes(int batch, int seq, int channels, En
 template <typename T>
 void launch_encoder_backward(float* dwte, float* dwpe, const T* dout, const std::int32_t* tokens, int batch,
                              int seq, int channels, int vocab, EncoderBackward mode, void* scratch,
-                             cudaStream_t stream) {
+                             cudaStream_t stream, KernelWidth width) {
   const std::int64_t n = std::int64_t{batch} * seq;
   // The number of distinct tokens is not known on the host: the most there can be.
   const NvtxRange range("encoder_backward",
@@ -445,7 +446,8 @@ void launch_encoder_backward(float* dwte, float* dwpe, const T* dout, const std:
     throw std::invalid_argument("launch_encoder_backward: a vocabulary of " + std::to_string(vocab) +
                                 " does not fit the 16 bits that tokens are sorted by");
   }
-  const bool wide = channels % 4 == 0 && is_aligned_16(dwte) && is_aligned_16(dwpe) && is_aligned_16(dout);
+  const bool wide = width == KernelWidth::packed && channels % 4 == 0 && is_aligned_16(dwte) &&
+                    is_aligned_16(dwpe) && is_aligned_16(dout);
   if (wide) {
     backward_planned<T, 4>(dwte, dwpe, dout, tokens, batch, seq, channels, mode, scratch, stream);
   } else {
@@ -462,9 +464,9 @@ RIDGELINE_INSTANTIATE(double)
 
 #define RIDGELINE_INSTANTIATE(T)                                                                         \
   template void launch_encoder_forward<T>(T*, const std::int32_t*, const T*, const T*, int, int, int,    \
-                                          cudaStream_t);                                                 \
+                                          cudaStream_t, KernelWidth);                                    \
   template void launch_encoder_backward<T>(float*, float*, const T*, const std::int32_t*, int, int, int, \
-                                           int, EncoderBackward, void*, cudaStream_t);
+                                           int, EncoderBackward, void*, cudaStream_t, KernelWidth);
 RIDGELINE_INSTANTIATE(float)
 RIDGELINE_INSTANTIATE(bf16)
 #undef RIDGELINE_INSTANTIATE

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 // out[b,t,:] = wte[tokens[b,t],:] + wpe[t,:].  out (B,T,C), tokens (B,T), wte (>=V,C), wpe (>=T,C).
@@ -41,7 +43,8 @@ constexpr std::int64_t encoder_backward_flops(std::int64_t batch, std::int64_t s
 // T is float or bf16.
 template <typename T>
 void launch_encoder_forward(T* out, const std::int32_t* tokens, const T* wte, const T* wpe, int batch,
-                            int seq, int channels, cudaStream_t stream);
+                            int seq, int channels, cudaStream_t stream,
+                            KernelWidth width = KernelWidth::packed);
 
 enum class EncoderBackward {
   kAtomic,         // one kernel; FP32 atomics into dwte, so that sums over equal tokens vary in the last bits
@@ -55,6 +58,6 @@ std::int64_t encoder_backward_scratch_bytes(int batch, int seq, int channels, En
 template <typename T>
 void launch_encoder_backward(float* dwte, float* dwpe, const T* dout, const std::int32_t* tokens, int batch,
                              int seq, int channels, int vocab, EncoderBackward mode, void* scratch,
-                             cudaStream_t stream);
+                             cudaStream_t stream, KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

@@ -104,10 +104,11 @@ __global__ void gelu_backward_kernel(T* dinp, const T* inp, const T* dout, std::
 }  // namespace
 
 template <typename T>
-void launch_gelu_forward(T* out, const T* inp, std::int64_t n, cudaStream_t stream) {
+void launch_gelu_forward(T* out, const T* inp, std::int64_t n, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("gelu_forward", {gelu_forward_bytes<T>(n), gelu_forward_flops(n)});
   if (n <= 0) return;
-  const std::int64_t wide = is_aligned_16(out) && is_aligned_16(inp) ? n / kPackedSize<T> : 0;
+  const bool packed = width == KernelWidth::packed && is_aligned_16(out) && is_aligned_16(inp);
+  const std::int64_t wide = packed ? n / kPackedSize<T> : 0;
   const std::int64_t done = wide * kPackedSize<T>;
   if (wide > 0) {
     gelu_forward_kernel<T, true>
@@ -122,11 +123,13 @@ void launch_gelu_forward(T* out, const T* inp, std::int64_t n, cudaStream_t stre
 }
 
 template <typename T>
-void launch_gelu_backward(T* dinp, const T* inp, const T* dout, std::int64_t n, cudaStream_t stream) {
+void launch_gelu_backward(T* dinp, const T* inp, const T* dout, std::int64_t n, cudaStream_t stream,
+                          KernelWidth width) {
   const NvtxRange range("gelu_backward", {gelu_backward_bytes<T>(n), gelu_backward_flops(n)});
   if (n <= 0) return;
-  const bool aligned = is_aligned_16(dinp) && is_aligned_16(inp) && is_aligned_16(dout);
-  const std::int64_t wide = aligned ? n / kPackedSize<T> : 0;
+  const bool packed =
+      width == KernelWidth::packed && is_aligned_16(dinp) && is_aligned_16(inp) && is_aligned_16(dout);
+  const std::int64_t wide = packed ? n / kPackedSize<T> : 0;
   const std::int64_t done = wide * kPackedSize<T>;
   if (wide > 0) {
     gelu_backward_kernel<T, true>
@@ -144,9 +147,11 @@ template void gelu_forward_cpu(float*, const float*, std::int64_t);
 template void gelu_forward_cpu(double*, const double*, std::int64_t);
 template void gelu_backward_cpu(float*, const float*, const float*, std::int64_t);
 template void gelu_backward_cpu(double*, const double*, const double*, std::int64_t);
-template void launch_gelu_forward<float>(float*, const float*, std::int64_t, cudaStream_t);
-template void launch_gelu_forward<bf16>(bf16*, const bf16*, std::int64_t, cudaStream_t);
-template void launch_gelu_backward<float>(float*, const float*, const float*, std::int64_t, cudaStream_t);
-template void launch_gelu_backward<bf16>(bf16*, const bf16*, const bf16*, std::int64_t, cudaStream_t);
+template void launch_gelu_forward<float>(float*, const float*, std::int64_t, cudaStream_t, KernelWidth);
+template void launch_gelu_forward<bf16>(bf16*, const bf16*, std::int64_t, cudaStream_t, KernelWidth);
+template void launch_gelu_backward<float>(float*, const float*, const float*, std::int64_t, cudaStream_t,
+                                          KernelWidth);
+template void launch_gelu_backward<bf16>(bf16*, const bf16*, const bf16*, std::int64_t, cudaStream_t,
+                                         KernelWidth);
 
 }  // namespace ridgeline::gpt2

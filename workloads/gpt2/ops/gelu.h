@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 // Real is float or double.
@@ -31,9 +33,11 @@ constexpr std::int64_t gelu_backward_flops(std::int64_t n) {
 
 // out may be inp. T is float or bf16.
 template <typename T>
-void launch_gelu_forward(T* out, const T* inp, std::int64_t n, cudaStream_t stream);
+void launch_gelu_forward(T* out, const T* inp, std::int64_t n, cudaStream_t stream,
+                         KernelWidth width = KernelWidth::packed);
 // dinp = dout * gelu'(inp). dinp may be dout (in place) or inp.
 template <typename T>
-void launch_gelu_backward(T* dinp, const T* inp, const T* dout, std::int64_t n, cudaStream_t stream);
+void launch_gelu_backward(T* dinp, const T* inp, const T* dout, std::int64_t n, cudaStream_t stream,
+                          KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

@@ -4,7 +4,10 @@
 // flops   2*n
 // check   relative error <= 1e-6; a NaN or infinity anywhere must clear `finite`
 // bound   DRAM
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 #include "gpt2/common/launch.h"
 #include "gpt2/common/nvtx.h"
@@ -28,12 +31,18 @@ constexpr int kBlock = 512;
 constexpr int kPartials = 528;
 constexpr int kUnroll = 8;
 
+// Partial sums of a tensor's own launch: enough blocks for a few elements a thread, no more.
+constexpr std::int64_t kElementsPerBlock = std::int64_t{kBlock} * kUnroll;
+std::int64_t tensor_partials(const GradientRange& tensor) {
+  return std::clamp<std::int64_t>(ceil_div(tensor.end - tensor.begin, kElementsPerBlock), 1, kPartials);
+}
+
 // Each thread adds a few hundred squares in FP32 before FP64 takes over.
 __global__ void __launch_bounds__(kBlock)
     squared_sum_kernel(double* partials, const float* grads, std::int64_t n, bool wide) {
   __shared__ double shared[kBlock / kWarpSize];
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  const std::int64_t threads = static_cast<std::int64_t>(kPartials) * kBlock;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kBlock;
   double sum = 0.0;
   std::int64_t scalar_begin = 0;
   if (wide) {
@@ -62,10 +71,10 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 __global__ void __launch_bounds__(kBlock)
-    norm_from_partials_kernel(GradientNorm* out, const double* partials, float max_norm) {
+    norm_from_partials_kernel(GradientNorm* out, const double* partials, std::int64_t count, float max_norm) {
   __shared__ double shared[kBlock / kWarpSize];
   double sum = 0.0;
-  for (int i = static_cast<int>(threadIdx.x); i < kPartials; i += kBlock) sum += partials[i];
+  for (std::int64_t i = threadIdx.x; i < count; i += kBlock) sum += partials[i];
   sum = block_sum(sum, shared);
   if (threadIdx.x != 0) return;
   GradientNorm result;
@@ -82,12 +91,44 @@ std::int64_t global_norm_scratch_bytes() {
 }
 
 void launch_global_norm(GradientNorm* out, const float* grads, std::int64_t n, float max_norm, void* scratch,
-                        cudaStream_t stream) {
+                        cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("global_norm", {global_norm_bytes(n), global_norm_flops(n)});
   auto* partials = static_cast<double*>(scratch);
-  squared_sum_kernel<<<kPartials, kBlock, 0, stream>>>(partials, grads, n, is_aligned_16(grads));
+  squared_sum_kernel<<<kPartials, kBlock, 0, stream>>>(partials, grads, n,
+                                                       width == KernelWidth::packed && is_aligned_16(grads));
   RIDGELINE_CUDA_CHECK_LAUNCH();
-  norm_from_partials_kernel<<<1, kBlock, 0, stream>>>(out, partials, max_norm);
+  norm_from_partials_kernel<<<1, kBlock, 0, stream>>>(out, partials, kPartials, max_norm);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+std::int64_t global_norm_per_tensor_scratch_bytes(std::span<const GradientRange> tensors) {
+  std::int64_t partials = 0;
+  for (const GradientRange& tensor : tensors) partials += tensor_partials(tensor);
+  return partials * std::int64_t{sizeof(double)};
+}
+
+void launch_global_norm_per_tensor(GradientNorm* out, const float* grads,
+                                   std::span<const GradientRange> tensors, float max_norm, void* scratch,
+                                   cudaStream_t stream) {
+  std::int64_t elements = 0;
+  for (const GradientRange& tensor : tensors) {
+    if (tensor.begin < 0 || tensor.end < tensor.begin) {
+      throw std::invalid_argument("launch_global_norm_per_tensor: [" + std::to_string(tensor.begin) + ", " +
+                                  std::to_string(tensor.end) + ") is no range");
+    }
+    elements += tensor.end - tensor.begin;
+  }
+  const NvtxRange range("global_norm", {global_norm_bytes(elements), global_norm_flops(elements)});
+  auto* partials = static_cast<double*>(scratch);
+  std::int64_t used = 0;
+  for (const GradientRange& tensor : tensors) {
+    const std::int64_t blocks = tensor_partials(tensor);
+    squared_sum_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, stream>>>(
+        partials + used, grads + tensor.begin, tensor.end - tensor.begin, false);
+    RIDGELINE_CUDA_CHECK_LAUNCH();
+    used += blocks;
+  }
+  norm_from_partials_kernel<<<1, kBlock, 0, stream>>>(out, partials, used, max_norm);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

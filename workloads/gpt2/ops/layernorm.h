@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 // Added to the variance under the square root.
@@ -56,14 +58,17 @@ constexpr std::int64_t layernorm_backward_flops(std::int64_t rows, std::int64_t 
 // mean and rstd (N) FP32 are saved for the backward pass; either may be null when there is none.
 template <typename T>
 void launch_layernorm_forward(T* out, float* mean, float* rstd, const T* inp, const T* weight, const T* bias,
-                              std::int64_t rows, int channels, cudaStream_t stream);
+                              std::int64_t rows, int channels, cudaStream_t stream,
+                              KernelWidth width = KernelWidth::packed);
 
-// residual = inp1 + inp2 rounded to T, normed = layernorm of that rounded residual.
+// residual = inp1 + inp2 rounded to T, normed = layernorm of that rounded residual: bit for bit what
+// launch_residual_forward and launch_layernorm_forward yield one after the other.
 // residual may be inp1 or inp2; normed must not overlap any input.
 template <typename T>
 void launch_residual_layernorm_forward(T* residual, T* normed, float* mean, float* rstd, const T* inp1,
                                        const T* inp2, const T* weight, const T* bias, std::int64_t rows,
-                                       int channels, cudaStream_t stream);
+                                       int channels, cudaStream_t stream,
+                                       KernelWidth width = KernelWidth::packed);
 
 // Device bytes of scratch (16-byte aligned, contents irrelevant).
 std::int64_t layernorm_backward_scratch_bytes(int channels);
@@ -77,6 +82,6 @@ template <typename T>
 void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
                                float* dinp_colsum, const T* dout, const T* inp, const T* weight,
                                const float* mean, const float* rstd, std::int64_t rows, int channels,
-                               void* scratch, cudaStream_t stream);
+                               void* scratch, cudaStream_t stream, KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

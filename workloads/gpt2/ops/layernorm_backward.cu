@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
   }
 }
 
-// Any C, any alignment: a block owns a row at a time and keeps its partial sums in global scratch, where each
-// thread touches only its own columns.
+// Any C, any alignment, one element an access: a block owns a row at a time and keeps its partial sums in
+// global scratch, where each thread touches only its own columns.
 constexpr int kAnyBlock = 256;
 template <typename T>
 __global__ void __launch_bounds__(kAnyBlock)
@@ -263,7 +263,7 @@ template <typename T>
 void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
                                float* dinp_colsum, const T* dout, const T* inp, const T* weight,
                                const float* mean, const float* rstd, std::int64_t rows, int channels,
-                               void* scratch, cudaStream_t stream) {
+                               void* scratch, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("layernorm_backward",
                         {layernorm_backward_bytes<T>(rows, channels, dresidual_in != nullptr),
                          layernorm_backward_flops(rows, channels)});
@@ -274,7 +274,7 @@ void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweigh
   const bool aligned = is_aligned_16(dinp_out) && is_aligned_16(dresidual_in) && is_aligned_16(dout) &&
                        is_aligned_16(inp) && is_aligned_16(weight);
   int blocks = 0;
-  if (channels % kVector == 0 && aligned && threads <= kMaxThreads<T>) {
+  if (width == KernelWidth::packed && channels % kVector == 0 && aligned && threads <= kMaxThreads<T>) {
     const auto run = [&]<bool kResidual, bool kColumnSum>() {
       auto* kernel = layernorm_backward_kernel<T, kResidual, kColumnSum>;
       int resident = 0;
@@ -317,7 +317,7 @@ RIDGELINE_INSTANTIATE(double)
 #define RIDGELINE_INSTANTIATE(T)                                                                             \
   template void launch_layernorm_backward<T>(T*, const T*, float*, float*, float*, const T*, const T*,       \
                                              const T*, const float*, const float*, std::int64_t, int, void*, \
-                                             cudaStream_t);
+                                             cudaStream_t, KernelWidth);
 RIDGELINE_INSTANTIATE(float)
 RIDGELINE_INSTANTIATE(bf16)
 #undef RIDGELINE_INSTANTIATE

@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Any C and any alignment: a warp walks the row three times, from cache after the first.
+// Any C and any alignment, one element an access: a warp walks the row three times, from cache after the
+// first.
 template <typename T, bool kResidual>
 __global__ void __launch_bounds__(kBlock)
     layernorm_forward_any_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1, const T* inp2,
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(kBlock)
 
 template <typename T, bool kResidual>
 void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, const T* inp2, const T* weight,
-              const T* bias, std::int64_t rows, int channels, cudaStream_t stream) {
+              const T* bias, std::int64_t rows, int channels, cudaStream_t stream, KernelWidth width) {
   const auto blocks = static_cast<unsigned>(ceil_div(rows, kRowsPerBlock));
   const bool aligned = is_aligned_16(residual) && is_aligned_16(out) && is_aligned_16(inp1) &&
                        is_aligned_16(inp2) && is_aligned_16(weight) && is_aligned_16(bias);
@@ -179,7 +180,7 @@ void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, cons
         <<<blocks, kBlock, 0, stream>>>(residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels);
   };
   const std::int64_t chunks = ceil_div(channels, kWarpSize * kPackedSize<T>);
-  if (channels % kPackedSize<T> != 0 || !aligned || chunks > 13) {
+  if (width == KernelWidth::scalar || channels % kPackedSize<T> != 0 || !aligned || chunks > 13) {
     layernorm_forward_any_kernel<T, kResidual>
         <<<blocks, kBlock, 0, stream>>>(residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels);
   } else if (chunks <= 1) {
@@ -204,21 +205,21 @@ void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, cons
 
 template <typename T>
 void launch_layernorm_forward(T* out, float* mean, float* rstd, const T* inp, const T* weight, const T* bias,
-                              std::int64_t rows, int channels, cudaStream_t stream) {
+                              std::int64_t rows, int channels, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("layernorm_forward", {layernorm_forward_bytes<T>(rows, channels),
                                               layernorm_forward_flops(rows, channels)});
   if (rows <= 0) return;
-  dispatch<T, false>(nullptr, out, mean, rstd, inp, nullptr, weight, bias, rows, channels, stream);
+  dispatch<T, false>(nullptr, out, mean, rstd, inp, nullptr, weight, bias, rows, channels, stream, width);
 }
 
 template <typename T>
 void launch_residual_layernorm_forward(T* residual, T* normed, float* mean, float* rstd, const T* inp1,
                                        const T* inp2, const T* weight, const T* bias, std::int64_t rows,
-                                       int channels, cudaStream_t stream) {
+                                       int channels, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("residual_layernorm_forward", {residual_layernorm_forward_bytes<T>(rows, channels),
                                                        residual_layernorm_forward_flops(rows, channels)});
   if (rows <= 0) return;
-  dispatch<T, true>(residual, normed, mean, rstd, inp1, inp2, weight, bias, rows, channels, stream);
+  dispatch<T, true>(residual, normed, mean, rstd, inp1, inp2, weight, bias, rows, channels, stream, width);
 }
 
 #define RIDGELINE_INSTANTIATE(Real)                                                                  \
@@ -232,9 +233,10 @@ RIDGELINE_INSTANTIATE(double)
 
 #define RIDGELINE_INSTANTIATE(T)                                                                            \
   template void launch_layernorm_forward<T>(T*, float*, float*, const T*, const T*, const T*, std::int64_t, \
-                                            int, cudaStream_t);                                             \
+                                            int, cudaStream_t, KernelWidth);                                \
   template void launch_residual_layernorm_forward<T>(T*, T*, float*, float*, const T*, const T*, const T*,  \
-                                                     const T*, std::int64_t, int, cudaStream_t);
+                                                     const T*, std::int64_t, int, cudaStream_t,             \
+                                                     KernelWidth);
 RIDGELINE_INSTANTIATE(float)
 RIDGELINE_INSTANTIATE(bf16)
 #undef RIDGELINE_INSTANTIATE

@@ -42,11 +42,12 @@ __global__ void residual_kernel(T* out, const T* a, const T* b, std::int64_t n) 
 }  // namespace
 
 template <typename T>
-void launch_residual_forward(T* out, const T* a, const T* b, std::int64_t n, cudaStream_t stream) {
+void launch_residual_forward(T* out, const T* a, const T* b, std::int64_t n, cudaStream_t stream,
+                             KernelWidth width) {
   const NvtxRange range("residual_forward", {residual_forward_bytes<T>(n), residual_forward_flops(n)});
   if (n <= 0) return;
   std::int64_t wide = n / kPackedSize<T>;
-  if (!is_aligned_16(out) || !is_aligned_16(a) || !is_aligned_16(b)) wide = 0;
+  if (width == KernelWidth::scalar || !is_aligned_16(out) || !is_aligned_16(a) || !is_aligned_16(b)) wide = 0;
   const std::int64_t done = wide * kPackedSize<T>;
   if (wide > 0) {
     residual_kernel<T, true>
@@ -62,7 +63,9 @@ void launch_residual_forward(T* out, const T* a, const T* b, std::int64_t n, cud
 
 template void residual_forward_cpu(float*, const float*, const float*, std::int64_t);
 template void residual_forward_cpu(double*, const double*, const double*, std::int64_t);
-template void launch_residual_forward<float>(float*, const float*, const float*, std::int64_t, cudaStream_t);
-template void launch_residual_forward<bf16>(bf16*, const bf16*, const bf16*, std::int64_t, cudaStream_t);
+template void launch_residual_forward<float>(float*, const float*, const float*, std::int64_t, cudaStream_t,
+                                             KernelWidth);
+template void launch_residual_forward<bf16>(bf16*, const bf16*, const bf16*, std::int64_t, cudaStream_t,
+                                            KernelWidth);
 
 }  // namespace ridgeline::gpt2

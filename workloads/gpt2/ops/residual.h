@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/common/switches.h"
+
 namespace ridgeline::gpt2 {
 
 // Real is float or double. Its backward pass needs no op: both gradients equal dout.
@@ -21,6 +23,7 @@ constexpr std::int64_t residual_forward_flops(std::int64_t n) {
 
 // out may be a or b. T is float or bf16.
 template <typename T>
-void launch_residual_forward(T* out, const T* a, const T* b, std::int64_t n, cudaStream_t stream);
+void launch_residual_forward(T* out, const T* a, const T* b, std::int64_t n, cudaStream_t stream,
+                             KernelWidth width = KernelWidth::packed);
 
 }  // namespace ridgeline::gpt2

@@ -274,7 +274,8 @@ void train(const Options& given) {
                                 .batch = options.batch,
                                 .sequence = options.sequence,
                                 .grad_accum = options.grad_accum,
-                                .switches = options.switches};
+                                .switches = options.switches,
+                                .rounding_seed = options.seed};
   model_options.matmul.search = options.matmul_search;
   model_options.matmul.cache_path = matmul_cache_path(options);
   const MemoryPlan plan = GpuModel::memory_plan(model_options);
