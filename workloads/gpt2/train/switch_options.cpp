@@ -72,8 +72,7 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--residual", s.residual, "Residual addition with the layernorm, or apart");
   add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
   add_switch(app, "--bias-gradient", s.bias_gradient,
-             "Of qkv and fc: a kernel that fills the chip, or in cuBLASLt's product; or of all products a "
-             "block a channel");
+             "A kernel that fills the chip, in cuBLASLt's product, or a block a channel");
   add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
   app.add_option("--recompute", s.recompute,
                  "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")
