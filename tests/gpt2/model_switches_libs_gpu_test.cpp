@@ -60,6 +60,12 @@ const std::vector<Setting> kSettings = {
        s.recompute = 2;
        s.bias_gradient = BiasGradientKind::fused;
      }},
+    {"the naive preset",
+     [](Switches& s) {
+       const Precision precision = s.precision;
+       s = naive_preset();
+       s.precision = precision;
+     }},
     {"everything",
      [](Switches& s) {
        set_cublas(s);
@@ -182,6 +188,27 @@ TEST(LibrarySwitches, RecomputationChangesNoBit) {
         GpuModelOptions less = options;
         less.switches.recompute = recompute;
         expect_same_bits(kept, trace_of(less, start));
+      }
+    }
+  }
+}
+
+// The layernorm that is computed again runs without the residual addition, whichever kernel ran before.
+TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOtherKernels) {
+  const std::vector<float> start = lively_parameters(model_config("tiny"), 16);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const KernelWidth width : {KernelWidth::packed, KernelWidth::scalar}) {
+      for (const ResidualKind residual : {ResidualKind::fused, ResidualKind::separate}) {
+        SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(width)) + " kernels, " +
+                     std::string(name_of(residual)) + " residual");
+        GpuModelOptions options = tiny_options(precision, AttentionKind::own, 2, 61);
+        options.switches.gelu = GeluKind::separate;
+        options.switches.kernels = width;
+        options.switches.residual = residual;
+        options.switches.deterministic = true;
+        const Trace kept = trace_of(options, start);
+        options.switches.recompute = 2;
+        expect_same_bits(kept, trace_of(options, start));
       }
     }
   }
