@@ -5,7 +5,9 @@
   ridgeline record -o pytorch.ridge -- python3 examples/pytorch_gpt2.py --mode compile
 
 Nothing in it knows of a profiler: without --nvtx it marks no steps. It trains on synthetic tokens, in BF16 autocast with
-FP32 weights and fused AdamW. Modes: eager; compile (torch.compile, Triton kernels); cudagraph (torch.compile with
+FP32 weights and fused AdamW. --master-weights keeps weights and gradients in BF16 instead, with FP32 master weights and
+moments, as the bundled trainer does; --attention cudnn is the fastest attention on Hopper, which PyTorch does not choose by
+itself. Modes: eager; compile (torch.compile, Triton kernels); cudagraph (torch.compile with
 mode="reduce-overhead", which replays CUDA graphs). Started by torchrun, its processes train one model together.
 """
 import argparse
@@ -45,6 +47,42 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
 
+class Optimizer:
+    """Fused AdamW, decay on matrices only, gradients clipped to a global norm; with FP32 master weights if asked for."""
+
+    def __init__(self, model, lr, clip, master):
+        self.model_params = [p for p in model.parameters() if p.requires_grad]
+        self.params, self.clip, self.master = self.model_params, clip, master
+        if master:
+            self.params = [p.detach().float().requires_grad_(True) for p in self.model_params]
+            for p in self.params:
+                p.grad = torch.empty_like(p)
+        groups = [{"params": [p for p in self.params if p.dim() >= 2], "weight_decay": 0.1},
+                  {"params": [p for p in self.params if p.dim() < 2], "weight_decay": 0.0}]
+        self.adamw = torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=True)
+
+    @torch.no_grad()
+    def step(self):
+        if self.master:
+            torch._foreach_copy_([p.grad for p in self.params], [p.grad for p in self.model_params])
+        if self.clip > 0:
+            nn.utils.clip_grad_norm_(self.params, self.clip, foreach=True)
+        self.adamw.step()
+        if self.master:
+            torch._foreach_copy_(self.model_params, self.params)
+        for p in self.model_params:
+            p.grad = None
+
+
+def use_attention(name):
+    if name == "auto":
+        return
+    torch.backends.cuda.enable_math_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
+    torch.backends.cuda.enable_flash_sdp(name == "flash")
+    torch.backends.cuda.enable_cudnn_sdp(name == "cudnn")
+
+
 class Gpt2(nn.Module):
     def __init__(self, size, length):
         super().__init__()
@@ -61,7 +99,7 @@ class Gpt2(nn.Module):
         for block in self.blocks:
             x = block(x)
         logits = self.norm(x) @ self.tokens.weight.T
-        return F.cross_entropy(logits.view(-1, VOCAB), targets.view(-1))
+        return F.cross_entropy(logits.view(-1, VOCAB).float(), targets.view(-1))
 
 
 def synthetic_batch(generator, batch, length, device):
@@ -80,6 +118,10 @@ def arguments():
     parser.add_argument("-T", "--sequence", type=int, default=1024, help="tokens of a sequence")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--lr", type=float, default=3e-4)
+    parser.add_argument("--clip", type=float, default=0.0, help="largest global gradient norm; 0: no clipping")
+    parser.add_argument("--master-weights", action="store_true", help="BF16 weights and gradients with FP32 master weights")
+    parser.add_argument("--attention", choices=("auto", "flash", "cudnn"), default="auto",
+                        help="backend of scaled_dot_product_attention")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nvtx", action="store_true", help='mark each step with an NVTX range "step"')
     parser.add_argument("--torch-profiler", metavar="FILE",
@@ -126,14 +168,17 @@ def main():
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
     torch.cuda.set_device(device)
     torch.manual_seed(options.seed)
+    use_attention(options.attention)
     model = Gpt2(options.model, options.sequence).to(device)
+    if options.master_weights:
+        model = model.to(torch.bfloat16)
     if ranks > 1:
         # NCCL wants a device for each process.
         torch.distributed.init_process_group("nccl" if torch.cuda.device_count() >= ranks else "gloo")
         model = nn.parallel.DistributedDataParallel(model, device_ids=[device.index])
     if options.mode != "eager":
         model = torch.compile(model, mode="reduce-overhead" if options.mode == "cudagraph" else None)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    optimizer = Optimizer(model, options.lr, options.clip, options.master_weights)
     generator = torch.Generator().manual_seed(options.seed + rank)
 
     kernels = KernelList() if options.torch_profiler else None
@@ -146,11 +191,10 @@ def main():
             kernels.before(step)
         with torch.cuda.nvtx.range("step") if options.nvtx else contextlib.nullcontext():
             inputs, targets = synthetic_batch(generator, options.batch, options.sequence, device)
-            with torch.autocast("cuda", dtype=torch.bfloat16):
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=not options.master_weights):
                 loss = model(inputs, targets)
             loss.backward()
             optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
         events[step + 1].record()
         if kernels:
             kernels.after(step)
@@ -161,7 +205,8 @@ def main():
     summary = {"mode": options.mode, "model": options.model, "batch": options.batch, "sequence": options.sequence,
                "steps": options.steps, "rank": rank, "median_ms": round(statistics.median(timed), 4),
                "min_ms": round(min(timed), 4), "final_loss": round(loss.item(), 4), "seconds": round(seconds, 2),
-               "torch": torch.__version__}
+               "master_weights": options.master_weights, "attention": options.attention, "clip": options.clip,
+               "step_ms": [round(ms, 4) for ms in step_ms], "torch": torch.__version__}
     print(f"{options.mode}: median {summary['median_ms']:.3f} ms a step ({len(timed)} of {options.steps} steps), "
           f"loss {summary['final_loss']:.4f}, {torch.cuda.get_device_name(device)}", flush=True)
     if kernels:

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
+
+#include "text.h"
+#include "tier_values.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
+
+constexpr std::string_view kDramPeak = "dram_bytes_per_s";
+constexpr std::string_view kFp32Peak = "fp32_flops_per_s";
 
 void add(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0) + *value;
@@ -15,14 +22,15 @@ void add(std::optional<double>& sum, const std::optional<double>& value) {
 // A sum that one missing part makes unknown.
 class CompleteSum {
  public:
-  void add(const std::optional<Measured>& value) {
+  void add(const std::optional<double>& value) {
     if (value) {
-      sum_ += value->value;
+      sum_ += *value;
       any_ = true;
     } else {
       complete_ = false;
     }
   }
+  void add(const std::optional<Measured>& value) { add(value ? std::optional(value->value) : std::nullopt); }
   [[nodiscard]] std::optional<double> result() const {
     return any_ && complete_ ? std::optional(sum_) : std::nullopt;
   }
@@ -38,61 +46,264 @@ std::optional<double> ratio(const std::optional<double>& measured, const std::op
   return *measured / *declared;
 }
 
+// Floating-point operations of a counted instruction; 0: it is none.
+double operations_of_instruction(std::string_view metric) {
+  constexpr std::string_view kPrefix = "smsp__sass_thread_inst_executed_op_";
+  constexpr std::string_view kSuffix = "_pred_on.sum";
+  if (!metric.starts_with(kPrefix) || !metric.ends_with(kSuffix)) return 0;
+  metric.remove_prefix(kPrefix.size());
+  metric.remove_suffix(kSuffix.size());
+  for (const std::string_view type : {"f", "h", "d"}) {
+    if (!metric.starts_with(type)) continue;
+    const std::string_view operation = metric.substr(1);
+    if (operation == "fma") return 2;
+    if (operation == "add" || operation == "mul") return 1;
+  }
+  return 0;
+}
+
+std::string last_part(std::string_view path) {
+  constexpr std::string_view kSeparator = " / ";
+  const std::size_t at = path.rfind(kSeparator);
+  return std::string(at == std::string_view::npos ? path : path.substr(at + kSeparator.size()));
+}
+
 }  // namespace
 
-std::vector<DeclaredWork> compare_declared_work(const Model& model, const StepAnalysis& steps,
-                                                const UtilisationAnalysis& utilisation) {
+// Adds up ranges; a launch that several of them hold (one range in another) counts once.
+class DeclaredRanges::Sum {
+ public:
+  explicit Sum(const DeclaredRanges& all) : all_(all) {}
+
+  void add_range(const Range& range, const std::optional<double>& bytes, const std::optional<double>& flops) {
+    ++sum_.ranges;
+    add(sum_.declared_bytes, bytes);
+    add(sum_.declared_flops, flops);
+    launches_.insert(range.launches.begin(), range.launches.end());
+    const Minimum minimum = all_.minimum(range, bytes, flops);
+    minimum_.add(minimum.ns);
+    if (minimum.ns) (minimum.limiter == LimiterKind::compute ? compute_ns_ : dram_ns_) += *minimum.ns;
+  }
+
+  [[nodiscard]] WorkSum result() const {
+    WorkSum sum = sum_;
+    CompleteSum bytes, tensor, instructions;
+    std::set<store::Id> kernels;
+    for (const std::size_t index : launches_) {
+      const LaunchUtilisation& item = all_.utilisation_.launches[index];
+      ++sum.launches;
+      sum.time_ns += item.duration_ns;
+      kernels.insert(item.kernel_id);
+      bytes.add(item.dram_bytes);
+      tensor.add(item.tensor_ops);
+      instructions.add(all_.fp_ops_[index]);
+    }
+    sum.kernels = static_cast<std::int64_t>(kernels.size());
+    sum.measured_bytes = bytes.result();
+    sum.measured_tensor_ops = tensor.result();
+    sum.measured_fp_ops = instructions.result();
+    sum.bytes_ratio = ratio(sum.measured_bytes, sum.declared_bytes);
+    // Work that was not done on the tensor pipe is not counted by its counters: that is not "none".
+    const bool on_tensor_pipe = sum.measured_tensor_ops.value_or(0) > 0;
+    sum.ops_ratio = ratio(on_tensor_pipe ? sum.measured_tensor_ops : sum.measured_fp_ops, sum.declared_flops);
+    sum.minimum_ns = minimum_.result();
+    if (sum.minimum_ns && *sum.minimum_ns > 0) {
+      sum.minimum_limiter = compute_ns_ > dram_ns_ ? LimiterKind::compute : LimiterKind::dram;
+      if (sum.time_ns > 0) sum.minimum_ratio = *sum.minimum_ns / static_cast<double>(sum.time_ns);
+    }
+    return sum;
+  }
+
+ private:
+  const DeclaredRanges& all_;
+  WorkSum sum_;
+  std::set<std::size_t> launches_;
+  CompleteSum minimum_;
+  double dram_ns_ = 0;
+  double compute_ns_ = 0;
+};
+
+DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
+                               const UtilisationAnalysis& utilisation, const PeakPolicy& peaks)
+    : model_(model),
+      utilisation_(utilisation),
+      owner_(utilisation.launches.size()),
+      fp_ops_(utilisation.launches.size()) {
+  if (model.annotations.empty()) return;
   const RepresentativeStep& step = steps.representative;
-  std::unordered_map<store::Id, const store::NvtxRange*> ranges;
+  std::unordered_map<store::Id, std::vector<const store::Annotation*>> annotations;
+  for (const store::Annotation& annotation : model.annotations)
+    annotations[annotation.nvtx_range_id].push_back(&annotation);
   for (const store::NvtxRange& range : model.nvtx_ranges) {
     if (range.process_id != steps.process_id || !range.end_ns) continue;
     if (!step.whole_recording && range.step_id != step.summary.step_id) continue;
-    ranges.emplace(range.id, &range);
+    const auto found = annotations.find(range.id);
+    if (found != annotations.end()) ranges_.push_back({&range, found->second, {}});
   }
+  // Outer ranges first, so that the last to claim a launch is the innermost.
+  std::stable_sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
+    return a.range->start_ns != b.range->start_ns ? a.range->start_ns < b.range->start_ns
+                                                  : a.range->depth < b.range->depth;
+  });
   std::vector<std::pair<std::int64_t, std::size_t>> called;  // time of the call, launch
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
     const auto& host_start_ns = model.launches[utilisation.launches[i].launch].host_start_ns;
     if (host_start_ns) called.emplace_back(*host_start_ns, i);
   }
   std::sort(called.begin(), called.end());
-  struct Group {
-    DeclaredWork work;
-    CompleteSum bytes, operations;
+  for (std::size_t r = 0; r < ranges_.size(); ++r) {
+    Range& item = ranges_[r];
+    auto next =
+        std::lower_bound(called.begin(), called.end(), std::pair(item.range->start_ns, std::size_t{0}));
+    for (; next != called.end() && next->first <= *item.range->end_ns; ++next) {
+      const store::Launch& launch = model.launches[utilisation.launches[next->second].launch];
+      if (launch.thread_id && *launch.thread_id != item.range->thread_id) continue;
+      item.launches.push_back(next->second);
+      owner_[next->second] = r;
+    }
+  }
+  find_peaks(peaks);
+  count_instructions(steps);
+}
+
+void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
+  std::set<std::pair<store::Id, std::string>> needed;
+  for (std::size_t i = 0; i < owner_.size(); ++i) {
+    if (!owner_[i]) continue;
+    const LaunchUtilisation& item = utilisation_.launches[i];
+    const store::Id device_id = model_.launches[item.launch].device_id;
+    needed.emplace(device_id, kDramPeak);
+    needed.emplace(device_id, item.tensor_quantity.empty() ? std::string(kFp32Peak) : item.tensor_quantity);
+  }
+  for (const auto& [device_id, quantity] : needed) {
+    const PeakSource source = quantity == kDramPeak ? policy.dram : policy.compute;
+    if (const auto peak = choose_peak(model_, device_id, quantity, source))
+      peaks_[{device_id, quantity}] = peak.value().value;
+  }
+}
+
+void DeclaredRanges::count_instructions(const StepAnalysis& steps) {
+  const TierSteps counted(model_, steps, "flops", "T3");
+  if (counted.seen() == 0) return;
+  for (std::size_t i = 0; i < owner_.size(); ++i) {
+    if (!owner_[i]) continue;
+    const TierRows rows = counted.rows(model_.launches[utilisation_.launches[i].launch]);
+    for (const TierRow& row : rows.rows) {
+      for (const auto& [name, value] : row.values) {
+        const double operations = operations_of_instruction(name);
+        if (operations > 0) add(fp_ops_[i], operations * value.value / static_cast<double>(rows.rows.size()));
+      }
+    }
+  }
+}
+
+DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::optional<double>& bytes,
+                                                const std::optional<double>& flops) const {
+  if (range.launches.empty() || (!bytes && !flops)) return {};
+  const LaunchUtilisation& first = utilisation_.launches[range.launches.front()];
+  const store::Id device_id = model_.launches[first.launch].device_id;
+  const auto time_at = [&](double amount, std::string_view quantity) -> std::optional<double> {
+    if (amount <= 0) return 0.0;
+    const auto peak = peaks_.find(std::pair(device_id, std::string(quantity)));
+    return peak == peaks_.end() ? std::nullopt : std::optional(amount / peak->second * 1e9);
   };
-  std::map<std::pair<std::string, std::string>, Group> groups;
-  for (const store::Annotation& annotation : model.annotations) {
-    const auto found = ranges.find(annotation.nvtx_range_id);
-    if (found == ranges.end()) continue;
-    const store::NvtxRange& range = *found->second;
-    Group& group = groups[{std::string(model.string(range.path_id)), annotation.name}];
-    ++group.work.ranges;
-    add(group.work.declared_bytes, annotation.bytes);
-    add(group.work.declared_flops, annotation.flops);
-    auto next = std::lower_bound(called.begin(), called.end(), std::pair(range.start_ns, std::size_t{0}));
-    for (; next != called.end() && next->first <= *range.end_ns; ++next) {
-      const LaunchUtilisation& item = utilisation.launches[next->second];
-      const store::Launch& launch = model.launches[item.launch];
-      if (launch.thread_id && *launch.thread_id != range.thread_id) continue;
-      ++group.work.launches;
-      group.work.time_ns += item.duration_ns;
-      group.bytes.add(item.dram_bytes);
-      group.operations.add(item.tensor_ops);
+  const std::optional<double> dram_ns = time_at(bytes.value_or(0), kDramPeak);
+  // The type that most operations were of; without any on the tensor pipe the FP32 pipe does the work.
+  // Whether there were any must be known of every launch.
+  std::map<std::string_view, double> types;
+  bool known = true;
+  for (const std::size_t index : range.launches) {
+    const LaunchUtilisation& item = utilisation_.launches[index];
+    if (!item.tensor_ops) {
+      known = false;
+    } else if (item.tensor_ops->value > 0) {
+      types[item.tensor_quantity] += item.tensor_ops->value;
+    }
+  }
+  std::optional<double> compute_ns;
+  if (flops.value_or(0) <= 0) {
+    compute_ns = 0.0;
+  } else if (!types.empty()) {
+    const auto most = std::max_element(types.begin(), types.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    compute_ns = time_at(*flops, most->first);
+  } else if (known) {
+    compute_ns = time_at(*flops, kFp32Peak);
+  }
+  if (!dram_ns || !compute_ns) return {};
+  return {std::max(*dram_ns, *compute_ns), *compute_ns > *dram_ns ? LimiterKind::compute : LimiterKind::dram};
+}
+
+std::vector<DeclaredWork> DeclaredRanges::grouped(bool by_operation) const {
+  std::map<std::pair<std::string, std::string>, Sum> groups;
+  for (const Range& range : ranges_) {
+    const std::string path(model_.string(range.range->path_id));
+    for (const store::Annotation* annotation : range.annotations) {
+      const auto key = std::pair(by_operation ? last_part(path) : path, annotation->name);
+      groups.try_emplace(key, *this).first->second.add_range(range, annotation->bytes, annotation->flops);
     }
   }
   std::vector<DeclaredWork> result;
-  for (auto& [key, group] : groups) {
-    DeclaredWork& work = group.work;
-    work.path = key.first;
-    work.name = key.second;
-    work.measured_bytes = group.bytes.result();
-    work.measured_tensor_ops = group.operations.result();
-    work.bytes_ratio = ratio(work.measured_bytes, work.declared_bytes);
-    work.ops_ratio = ratio(work.measured_tensor_ops, work.declared_flops);
+  for (const auto& [key, sum] : groups) {
+    DeclaredWork work{sum.result(), by_operation ? "" : key.first, last_part(key.first), key.second};
     result.push_back(std::move(work));
   }
   std::stable_sort(result.begin(), result.end(),
                    [](const DeclaredWork& a, const DeclaredWork& b) { return a.time_ns > b.time_ns; });
   return result;
+}
+
+std::vector<DeclaredWork> DeclaredRanges::by_path() const {
+  return grouped(false);
+}
+
+std::vector<DeclaredWork> DeclaredRanges::by_operation() const {
+  return grouped(true);
+}
+
+std::optional<WorkSum> DeclaredRanges::of(std::span<const std::size_t> launches) const {
+  std::set<std::size_t> wanted;
+  std::int64_t undeclared = 0;
+  for (const std::size_t launch : launches) {
+    if (owner_[launch]) {
+      wanted.insert(*owner_[launch]);
+    } else {
+      ++undeclared;
+    }
+  }
+  if (wanted.empty()) return std::nullopt;
+  Sum sum(*this);
+  for (const std::size_t index : wanted) {
+    const Range& range = ranges_[index];
+    std::optional<double> bytes, flops;
+    for (const store::Annotation* annotation : range.annotations) {
+      add(bytes, annotation->bytes);
+      add(flops, annotation->flops);
+    }
+    sum.add_range(range, bytes, flops);
+  }
+  WorkSum result = sum.result();
+  result.undeclared_launches = undeclared;
+  return result;
+}
+
+Findings excess_findings(const std::vector<DeclaredWork>& operations, double dram_bytes_per_s,
+                         std::int64_t step_ns, double least_ratio, double least_share) {
+  Findings findings;
+  if (dram_bytes_per_s <= 0) return findings;
+  for (const DeclaredWork& work : operations) {
+    if (work.bytes_ratio.value_or(0) < least_ratio) continue;
+    const double surplus = *work.measured_bytes - *work.declared_bytes;
+    const double surplus_ns = surplus / dram_bytes_per_s * 1e9;
+    if (surplus_ns < least_share * static_cast<double>(step_ns)) continue;
+    findings.push_back({Severity::info, "work.excess_bytes",
+                        work.operation + " moves " + number(*work.bytes_ratio, 2) +
+                            " × the bytes it needs: " + number(surplus / 1e9, 2) + " GB more over " +
+                            count(work.launches, "launch", "launches") + ", " + time_text(surplus_ns) +
+                            " at the DRAM peak of the " + time_text(static_cast<double>(work.time_ns)) +
+                            " they take"});
+  }
+  return findings;
 }
 
 }  // namespace ridgeline::analyzer

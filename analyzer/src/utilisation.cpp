@@ -383,7 +383,12 @@ class Analyzer {
   }
 
   void fill_operations(const ReplayValues& values, LaunchUtilisation& out) {
+    double most = 0;
     for (const Operations& type : operations_of(values)) {
+      if (type.count.value > most) {
+        most = type.count.value;
+        out.tensor_quantity = type.peak_quantity;
+      }
       if (!out.tensor_ops) {
         out.tensor_ops = type.count;
         continue;

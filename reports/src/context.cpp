@@ -238,6 +238,34 @@ std::string tiers_line(const analyzer::Quality& quality) {
                      flagged == 0 ? "none" : integer(flagged), fixed(quality.comparison_limit * 100.0, 0));
 }
 
+std::string work_line(const analyzer::Analysis& analysis) {
+  if (!analysis.ranking.totals.work) return "";
+  const analyzer::WorkSum& total = *analysis.ranking.totals.work;
+  std::string text = fmt::format("Declared by {}: {} and {} TFLOP.", counted(total.ranges, "range"),
+                                 bytes_text(total.declared_bytes.value_or(0)),
+                                 fixed(total.declared_flops.value_or(0) * 1e-12, 2));
+  text += fmt::format(" Their {} took {}", counted(total.launches, "launch", "launches"),
+                      time_text(static_cast<double>(total.time_ns)));
+  if (total.measured_bytes) {
+    text += fmt::format(" and moved {}", bytes_text(*total.measured_bytes));
+    if (total.bytes_ratio) text += fmt::format(", {} × as much", fixed(*total.bytes_ratio, 2));
+  }
+  if (total.minimum_ns)
+    text += fmt::format("; at the roofs it takes {} at least", time_text(*total.minimum_ns));
+  text += ".";
+  if (total.undeclared_launches > 0) {
+    text += fmt::format(" {} no declaration.",
+                        total.undeclared_launches == 1
+                            ? "1 launch has"
+                            : fmt::format("{} launches have", integer(total.undeclared_launches)));
+  }
+  std::string excess;
+  for (const analyzer::Finding& finding : analysis.quality.findings) {
+    if (finding.code == "work.excess_bytes") excess += " " + finding.text + ".";
+  }
+  return text + excess;
+}
+
 analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least) {
   analyzer::Findings out;
   std::set<std::string> seen;

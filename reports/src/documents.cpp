@@ -73,7 +73,7 @@ std::string markdown_footing(const analyzer::Analysis& analysis) {
   if (!out.empty()) out += "\n\n";
   out += markdown_cell(completeness_line(analysis.quality)) + "\n";
   if (const std::string tiers = tiers_line(analysis.quality); !tiers.empty())
-    out += "\n" + markdown_cell(tiers) + "\n";
+    out.append("\n").append(markdown_cell(tiers)).append("\n");
   const std::string told = notices_markdown(notices(analysis.quality, analyzer::Severity::warning));
   return told.empty() ? out : out + "\n" + told;
 }
@@ -101,13 +101,22 @@ std::string stalls_markdown(const analyzer::StallAnalysis& stalls, const char* h
 }
 
 std::string stalls_text(const analyzer::StallAnalysis& stalls, const TextStyle& style) {
-  std::string out = "\n" + styled("Stall reasons of the worst kernels", Style::strong, style.colour) + "\n";
+  std::string out = "\n";
+  out += styled("Stall reasons of the worst kernels", Style::strong, style.colour) + "\n";
   if (!stalls.kernels.empty()) {
     out += render_text(stalls_table(stalls), style) + "\n" +
            styled("Where their warps were", Style::strong, style.colour) + "\n" +
            render_text(hot_spots_table(stalls), style);
   }
   return out + paragraph(stalls_line(stalls), style) + "\n";
+}
+
+// How much of the kernel time is where it should be; "" if nothing was measured.
+std::string time_shares(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking) {
+  if (!anything_measured(ranking)) return "";
+  return fmt::format("Share of the kernel time at {} of peak or above: {}; at {}: {}.",
+                     target_text(check.options.target), percent_text(check.time_share_at_target),
+                     target_text(check.options.stretch), percent_text(check.time_share_at_stretch));
 }
 
 std::string ranking_sums(const analyzer::Ranking& ranking) {
@@ -138,6 +147,14 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
     throw Error(ErrorKind::no_data,
                 model.path + ": no kernel was measured with cold caches: record it with --cold");
   }
+  const bool with_work = asks_for(options, "work");
+  if (with_work && !analysis.ranking.totals.work) {
+    throw Error(ErrorKind::no_data,
+                model.path +
+                    ": no launch of the step is in a range that declares its work (bytes and FLOPs as an "
+                    "NVTX payload); docs/cli.md says how a program declares it");
+  }
+  const std::string work = with_work ? work_line(analysis) : "";
   const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking, options.top), options);
   switch (options.format) {
     case Format::csv:
@@ -145,6 +162,7 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
     case Format::markdown:
       return markdown_headline(model, analysis) + render_markdown(table) + "\n" +
              markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
+             (work.empty() ? "" : markdown_cell(work) + "\n\n") +
              (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") + markdown_footing(analysis);
     case Format::json: {
       Json out = json_document("ridgeline.rank");
@@ -154,6 +172,7 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
       out["peaks"] = peaks_json(analysis.utilisation);
       out["rows"] = rows_json(table);
       out["totals"] = ranking_totals_json(analysis.ranking);
+      out["declared"] = declared_json(analysis.ranking.totals.work);
       if (options.stalls) out["stalls"] = stalls_json(analysis.stalls);
       out["quality"] = quality_json(analysis.quality);
       return json_text(out);
@@ -165,7 +184,8 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
   return headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
          paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) +
-         (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(analysis, options.text);
+         paragraph(work, options.text) + (options.stalls ? stalls_text(analysis.stalls, options.text) : "") +
+         footing(analysis, options.text);
 }
 
 std::string check_document(const analyzer::Model& model, const analyzer::Analysis& analysis, bool all,
@@ -175,6 +195,7 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
   keep_top(table, options.top);
   table = chosen(std::move(table), options);
   const std::string verdict = verdict_sentence(analysis);
+  const std::string shares = time_shares(analysis.check, analysis.check_ranking);
   std::string budgets;
   for (const std::size_t i : analysis.check.unmatched_budgets) {
     budgets += (budgets.empty() ? "" : ", ") + analysis.check.options.budgets[i].kernel;
@@ -192,6 +213,7 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
     case Format::markdown: {
       std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) +
                         render_markdown(table) + "\n";
+      if (!shares.empty()) out += markdown_cell(shares) + "\n\n";
       if (!left_out.empty()) out += markdown_cell(left_out) + "\n\n";
       if (!budgets.empty()) out += markdown_cell(budgets) + "\n\n";
       return out + markdown_footing(analysis);
@@ -223,8 +245,8 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
     from = end + 1;
   }
   return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" + coloured +
-         paragraph(left_out, options.text) + paragraph(budgets, options.text) +
-         footing(analysis, options.text);
+         paragraph(shares, options.text) + paragraph(left_out, options.text) +
+         paragraph(budgets, options.text) + footing(analysis, options.text);
 }
 
 std::string steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
@@ -382,9 +404,10 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
   const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
   if (!gaps.rows.empty()) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
-  if (!analysis.declared_work.empty()) {
+  if (!analysis.declared_operations.empty()) {
     out += "## Declared and measured work\n\n" +
-           render_markdown(declared_work_table(analysis.declared_work)) + "\n";
+           render_markdown(declared_work_table(analysis.declared_operations)) + "\n" +
+           markdown_cell(work_line(analysis)) + "\n\n";
   }
   return out + "## Steps\n\n" + render_markdown(steps_table(analysis.steps));
 }
@@ -403,6 +426,8 @@ std::string json_report(const analyzer::Model& model, const analyzer::Analysis& 
   out["accounting"] = accounting_json(analysis.accounting);
   out["gaps"] = rows_json(gaps_table(model, analysis.accounting, analysis.accounting.gaps.size()));
   out["stalls"] = stalls_json(analysis.stalls);
+  out["declared"] = declared_json(analysis.ranking.totals.work);
+  out["declared_operations"] = rows_json(declared_work_table(analysis.declared_operations));
   out["declared_work"] = rows_json(declared_work_table(analysis.declared_work));
   out["steps"] = rows_json(steps_table(analysis.steps));
   out["launches"] = rows_json(launches_table(model, analysis));

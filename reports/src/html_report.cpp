@@ -341,9 +341,20 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   std::string out;
   if (!analysis.declared_work.empty()) {
     out += "<section class=\"long\">\n<h2>Declared and measured work</h2>\n";
-    out += paragraph("What the program says a range must move and compute, beside what its kernels did.",
-                     "soft");
-    out += html_table(declared_work_table(analysis.declared_work), {}) + "</section>\n";
+    out += paragraph(
+        "What the program says its ranges must move and compute, beside what all their kernels did. A ratio "
+        "below 1: "
+        "part of the data was still in the L2 cache. Least: the time that the declared work takes at the "
+        "DRAM peak or "
+        "the peak of its data type, whichever is longer; eff.: that by the time taken.",
+        "soft");
+    HtmlTable how;
+    how.ratio_bars = {"minimum_ratio"};
+    out += html_table(declared_work_table(analysis.declared_operations), how);
+    out += paragraph(work_line(analysis), "soft");
+    out += fmt::format("<details><summary>Range by range, {}</summary>\n",
+                       counted(static_cast<std::int64_t>(analysis.declared_work.size()), "path"));
+    out += html_table(declared_work_table(analysis.declared_work), how) + "</details>\n</section>\n";
   }
   out +=
       "<section class=\"long\">\n<h2>Details</h2>\n<details><summary>Target check, kernel by "

@@ -100,6 +100,22 @@ Json ranking_totals_json(const analyzer::Ranking& ranking) {
           {"time_at_stretch_ratio", t.time_share_at_stretch}};
 }
 
+Json declared_json(const std::optional<analyzer::WorkSum>& total) {
+  if (!total) return nullptr;
+  return {{"ranges", total->ranges},
+          {"launches", total->launches},
+          {"undeclared_launches", total->undeclared_launches},
+          {"time_ns", total->time_ns},
+          {"declared_bytes", optional_json(total->declared_bytes)},
+          {"measured_bytes", optional_json(total->measured_bytes)},
+          {"bytes_ratio", optional_json(total->bytes_ratio)},
+          {"declared_flops", optional_json(total->declared_flops)},
+          {"measured_tensor_ops", optional_json(total->measured_tensor_ops)},
+          {"measured_fp_ops", optional_json(total->measured_fp_ops)},
+          {"minimum_ns", optional_json(total->minimum_ns)},
+          {"minimum_ratio", optional_json(total->minimum_ratio)}};
+}
+
 Json check_json(const analyzer::TargetCheck& check) {
   Json unmatched = Json::array();
   for (const std::size_t i : check.unmatched_budgets)

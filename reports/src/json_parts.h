@@ -15,6 +15,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json peaks_json(const analyzer::UtilisationAnalysis& utilisation);
 [[nodiscard]] Json ranking_options_json(const analyzer::RankOptions& options);
 [[nodiscard]] Json ranking_totals_json(const analyzer::Ranking& ranking);
+// null if nothing is declared.
+[[nodiscard]] Json declared_json(const std::optional<analyzer::WorkSum>& total);
 [[nodiscard]] Json check_json(const analyzer::TargetCheck& check);
 [[nodiscard]] Json accounting_json(const analyzer::Accounting& accounting);
 [[nodiscard]] Json stalls_json(const analyzer::StallAnalysis& stalls);

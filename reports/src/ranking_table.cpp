@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 
@@ -81,6 +82,9 @@ const std::vector<ColumnGroup>& tier_groups() {
       {"cold",
        {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",
         "cold_in_situ_dram_bytes", "cold_dram_bytes", "cold_dram_bytes_ratio"}},
+      {"work",
+       {"key", "other_kernels", "range_time_ns", "declared_bytes", "range_dram_bytes", "bytes_ratio",
+        "declared_flops", "ops_ratio", "minimum_ns", "minimum_limiter", "minimum_ratio"}},
   };
   return kGroups;
 }
@@ -147,6 +151,64 @@ void add_tier_cells(const RankRow& row, std::vector<Cell>& cells) {
   cells.push_back(both ? Cell::of_number(fixed(ratio, 2), ratio) : Cell::missing());
 }
 
+// What the program declared for the ranges of a row, beside what all launches of those ranges did. Shown on
+// demand: the group has to fit 80 columns.
+void add_work_columns(Table& table) {
+  for (auto [key, header, unit] : {
+           std::tuple{"ranges", "ranges", ""},
+           {"range_launches", "range", "calls"},
+           {"range_time_ns", "range", "ms"},
+           {"other_kernels", "with", ""},
+           {"declared_bytes", "needs", "GB"},
+           {"range_dram_bytes", "moves", "GB"},
+           {"bytes_ratio", "bytes", "×"},
+           {"declared_flops", "needs", "TFLOP"},
+           {"range_tensor_ops", "tensor", "TFLOP"},
+           {"range_fp_ops", "other", "TFLOP"},
+           {"ops_ratio", "FLOP", "×"},
+           {"minimum_ns", "least", "ms"},
+       }) {
+    table.columns.push_back(extra_column(key, header, unit));
+  }
+  table.columns.push_back({"minimum_limiter", "by", "", Align::left, Elide::never, 0, 9, false});
+  table.columns.push_back(extra_column("minimum_ratio", "eff.", "%"));
+  table.columns.push_back(extra_column("undeclared_calls", "undecl.", "calls"));
+}
+
+// The cells of those columns, in their order.
+std::vector<Cell> work_cells(const std::optional<analyzer::WorkSum>& work, std::int64_t calls,
+                             const analyzer::RankOptions& options) {
+  std::vector<Cell> cells;
+  if (!work) {
+    cells.assign(14, Cell::missing());
+    cells.push_back(Cell::of_integer(calls));
+    return cells;
+  }
+  const auto scaled = [](const std::optional<double>& value, double scale, int decimals) {
+    return value ? Cell::of_number(fixed(*value * scale, decimals), *value) : Cell::missing();
+  };
+  const std::int64_t others = work->kernels - 1;
+  cells.push_back(Cell::of_integer(work->ranges));
+  cells.push_back(Cell::of_integer(work->launches));
+  cells.push_back(nanoseconds(work->time_ns));
+  cells.push_back(
+      {others > 0 ? fmt::format("+{}", others) : "", std::max<std::int64_t>(0, others), Style::plain});
+  cells.push_back(scaled(work->declared_bytes, 1e-9, 3));
+  cells.push_back(scaled(work->measured_bytes, 1e-9, 3));
+  cells.push_back(scaled(work->bytes_ratio, 1, 2));
+  cells.push_back(scaled(work->declared_flops, 1e-12, 3));
+  cells.push_back(scaled(work->measured_tensor_ops, 1e-12, 3));
+  cells.push_back(scaled(work->measured_fp_ops, 1e-12, 3));
+  cells.push_back(scaled(work->ops_ratio, 1, 2));
+  cells.push_back(nanoseconds_or_empty(work->minimum_ns));
+  cells.push_back(minimum_limiter_cell(*work));
+  const double reached = work->minimum_ratio.value_or(0);
+  cells.push_back(
+      ratio_cell(work->minimum_ratio, utilisation_style(reached, options.target, options.stretch)));
+  cells.push_back(Cell::of_integer(work->undeclared_launches));
+  return cells;
+}
+
 // "70%", narrow enough for a column's head.
 std::string compact(double ratio) {
   std::string text = target_text(ratio);
@@ -193,6 +255,18 @@ Elide group_elision(RankKey key) {
 }
 
 }  // namespace
+
+Cell minimum_limiter_cell(const analyzer::WorkSum& work) {
+  switch (work.minimum_limiter) {
+    case analyzer::LimiterKind::dram:
+      return Cell::of_text("DRAM");
+    case analyzer::LimiterKind::compute:
+      return Cell::of_text("FLOP");
+    case analyzer::LimiterKind::none:
+      break;
+  }
+  return Cell::missing();
+}
 
 Style utilisation_style(double ratio, double target, double stretch) {
   return ratio >= stretch ? Style::good : ratio >= target ? Style::plain : Style::bad;
@@ -250,6 +324,7 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
     table.columns.push_back(data_column(key, key));
   }
   add_tier_columns(table);
+  add_work_columns(table);
 
   const std::size_t count = top > 0
                                 ? std::min<std::size_t>(ranking.rows.size(), static_cast<std::size_t>(top))
@@ -306,6 +381,7 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
     cells.push_back(Cell::of_text(row.reason));
     cells.push_back(ratio_cell(row.replay_disagreement));
     add_tier_cells(row, cells);
+    std::ranges::move(work_cells(row.work, row.calls, options), std::back_inserter(cells));
     table.rows.push_back(std::move(cells));
   }
 
@@ -340,6 +416,11 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
       t.step_ns > 0 ? static_cast<double>(t.time_ns) / static_cast<double>(t.step_ns) : 0.0;
   total_row("all", t.calls, static_cast<double>(t.time_ns), step_share, t.saved_target_ns,
             t.saved_stretch_ns);
+  // Kernels of one range share its sums, so that the rows of these columns do not add up; the step's ranges
+  // do.
+  std::vector<Cell> work = work_cells(t.work, t.calls, options);
+  std::ranges::move(work, table.totals.back().begin() + static_cast<std::ptrdiff_t>(table.column("ranges")));
+  table.totals.back()[table.column("other_kernels")] = Cell{};
   return table;
 }
 

@@ -323,26 +323,45 @@ Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work) {
   Table table;
   table.columns = {
       text_column("path", "range", Elide::middle, 24),
-      text_column("name", "declared as", Elide::middle, 8, 3),
+      text_column("operation", "operation", Elide::middle, 24),
+      text_column("name", "declared as", Elide::middle, 8, 9),
       number_column("ranges", "ranges", "", 2),
       number_column("launches", "launches", "", 4),
+      number_column("kernels", "kernels", "", 4),
       number_column("time_ns", "time", "ms"),
-      number_column("declared_bytes", "declared", "bytes", 1),
-      number_column("measured_bytes", "DRAM", "bytes", 1),
-      number_column("bytes_ratio", "ratio", ""),
-      number_column("declared_flops", "declared", "FLOP", 1),
-      number_column("measured_tensor_ops", "tensor", "ops", 1),
-      number_column("ops_ratio", "ratio", ""),
+      number_column("declared_bytes", "needs", "GB", 3),
+      number_column("measured_bytes", "moves", "GB", 3),
+      number_column("bytes_ratio", "bytes", "×"),
+      number_column("declared_flops", "needs", "TFLOP", 5),
+      number_column("measured_tensor_ops", "tensor", "TFLOP", 6),
+      number_column("measured_fp_ops", "other", "TFLOP", 9),
+      number_column("ops_ratio", "FLOP", "×"),
+      number_column("minimum_ns", "least", "ms"),
+      text_column("minimum_limiter", "by", Elide::never, 0, 1),
+      number_column("minimum_ratio", "eff.", "%"),
   };
+  // Of ranges by path the path says the operation; operations of all paths have none.
+  const bool by_path = !work.empty() && !work.front().path.empty();
+  table.columns[table.column(by_path ? "operation" : "path")].shown = false;
+  table.columns[table.column("name")].shown = false;
+  table.columns[table.column("measured_fp_ops")].shown =
+      std::any_of(work.begin(), work.end(), [](const auto& w) { return w.measured_fp_ops.has_value(); });
   for (const analyzer::DeclaredWork& w : work) {
     const auto ratio = [](const std::optional<double>& value) {
       return value ? Cell::of_number(fixed(*value, 2), *value) : Cell::missing();
     };
-    table.rows.push_back({Cell::of_text(w.path), Cell::of_text(w.name), Cell::of_integer(w.ranges),
-                          Cell::of_integer(w.launches), in_milliseconds(w.time_ns),
-                          optional_number(w.declared_bytes), optional_number(w.measured_bytes),
-                          ratio(w.bytes_ratio), optional_number(w.declared_flops),
-                          optional_number(w.measured_tensor_ops), ratio(w.ops_ratio)});
+    const auto scaled = [](const std::optional<double>& value, double scale) {
+      return value ? Cell::of_number(fixed(*value * scale, 3), *value) : Cell::missing();
+    };
+    table.rows.push_back(
+        {w.path.empty() ? Cell::missing() : Cell::of_text(w.path), Cell::of_text(w.operation),
+         Cell::of_text(w.name), Cell::of_integer(w.ranges), Cell::of_integer(w.launches),
+         Cell::of_integer(w.kernels), in_milliseconds(w.time_ns), scaled(w.declared_bytes, 1e-9),
+         scaled(w.measured_bytes, 1e-9), ratio(w.bytes_ratio), scaled(w.declared_flops, 1e-12),
+         scaled(w.measured_tensor_ops, 1e-12), scaled(w.measured_fp_ops, 1e-12), ratio(w.ops_ratio),
+         w.minimum_ns ? Cell::of_number(milliseconds(*w.minimum_ns), *w.minimum_ns) : Cell::missing(),
+         minimum_limiter_cell(w),
+         w.minimum_ratio ? Cell::of_number(percent(*w.minimum_ratio), *w.minimum_ratio) : Cell::missing()});
   }
   return table;
 }

@@ -337,6 +337,72 @@ TEST(Documents, InfoTellsOfWindowsAndExclusions) {
   }
 }
 
+TEST(Documents, WorkStandsBesideWhatWasMeasured) {
+  FabricatedCapture options;
+  options.declared = true;
+  const TemporaryCapture capture(options);
+  DocumentOptions how = as(Format::text, 80);
+  how.columns = "work";
+  const std::string text = ranking_document(capture.model, capture.analysis, how);
+  expect_width(text, 80);
+  for (const char* words :
+       {"needs", "moves", "least", "1.25", "Declared by 225 ranges", "1.25 × the bytes it needs"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  how.format = Format::json;
+  how.columns = "";
+  const json document = json::parse(ranking_document(capture.model, capture.analysis, how));
+  EXPECT_EQ(document["declared"]["ranges"], 225);
+  EXPECT_EQ(document["declared"]["undeclared_launches"], 0);
+  for (const json& row : document["rows"]) {
+    for (const char* key :
+         {"ranges", "range_launches", "range_time_ns", "other_kernels", "declared_bytes", "range_dram_bytes",
+          "bytes_ratio", "declared_flops", "range_tensor_ops", "range_fp_ops", "ops_ratio", "minimum_ns",
+          "minimum_limiter", "minimum_ratio", "undeclared_calls"})
+      EXPECT_TRUE(row.contains(key)) << key;
+    EXPECT_NEAR(row["bytes_ratio"].get<double>(), 1.25, 0.01) << row["key"];
+    EXPECT_NEAR(row["minimum_ratio"].get<double>() * row["range_time_ns"].get<double>(),
+                row["minimum_ns"].get<double>(), 1.0);
+  }
+  how.format = Format::markdown;
+  how.columns = "work";
+  EXPECT_NE(ranking_document(capture.model, capture.analysis, how).find("Declared by 225 ranges"),
+            std::string::npos);
+  const json report = json::parse(json_report(capture.model, capture.analysis));
+  EXPECT_EQ(report["declared_operations"].size(), capture.analysis.declared_operations.size());
+  EXPECT_NE(markdown_report(capture.model, capture.analysis).find("## Declared and measured work"),
+            std::string::npos);
+}
+
+TEST(Documents, WorkThatNobodyDeclaredIsNoData) {
+  const TemporaryCapture capture;
+  DocumentOptions how = as(Format::text);
+  how.columns = "work";
+  try {
+    (void)ranking_document(capture.model, capture.analysis, how);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::no_data);
+    EXPECT_NE(std::string(error.what()).find("declares its work"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(
+      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)))["declared"].is_null());
+}
+
+TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
+  const TemporaryCapture capture;
+  const std::string text = check_document(capture.model, capture.analysis, false, as(Format::text));
+  EXPECT_NE(text.find("Share of the kernel time at 70 % of peak or above:"), std::string::npos) << text;
+  EXPECT_NE(check_document(capture.model, capture.analysis, false, as(Format::markdown))
+                .find("Share of the kernel time at 70 %"),
+            std::string::npos);
+  FabricatedCapture refused;
+  refused.tier_refused = true;
+  const TemporaryCapture unmeasured(refused);
+  EXPECT_EQ(
+      check_document(unmeasured.model, unmeasured.analysis, false, as(Format::text)).find("Share of the"),
+      std::string::npos);
+}
+
 TEST(Notices, WarnOnceWorstFirst) {
   analyzer::Quality quality;
   quality.tiers = {{1, "T0", "ok", ""},

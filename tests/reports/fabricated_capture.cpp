@@ -273,6 +273,7 @@ class Fabricator {
     for (std::size_t i = 0; i < launches.size(); ++i) {
       launches[i].step_id = step_id;
       if (!step_id) launches[i].ordinal_in_step.reset();
+      if (options_.declared && step_id) declare(launches[i], ops_[i], *step_id);
       const Id launch = writer_.add(launches[i]);
       if (sampled_) write_samples(launch, ops_[i], launches[i].end_ns - launches[i].start_ns, index, i);
       if (replay && (phase == "cold" || !excluded(ops_[i])))
@@ -288,6 +289,22 @@ class Fabricator {
     }
     launches_ += static_cast<std::int64_t>(launches.size());
     now_ns_ = at;
+  }
+
+  void declare(const store::Launch& launch, const Op& op, Id step_id) {
+    store::NvtxRange range;
+    range.process_id = process_;
+    range.thread_id = 4242;
+    range.path_id = *launch.nvtx_path_id;
+    range.name_id = writer_.string_id(std::string(op.range) + options_.nvtx_suffix);
+    range.step_id = step_id;
+    range.start_ns = *launch.host_start_ns - 100;
+    range.end_ns = *launch.host_start_ns + 100;
+    const double seconds = op.time_us * 1e-6;
+    writer_.add(store::Annotation{.nvtx_range_id = writer_.add(range),
+                                  .name = "op_cost",
+                                  .bytes = 0.8 * op.dram * kDramPeak_bytes_per_s * seconds,
+                                  .flops = op.tensor * kBf16Peak_flops_per_s * seconds * 0.96});
   }
 
   bool excluded(const Op& op) const {

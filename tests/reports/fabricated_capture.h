@@ -22,6 +22,7 @@ struct FabricatedCapture {
   bool exclude_attention = false;  // attention is left out of replay steps: T1 alone knows it
   bool losses = false;             // dropped records and missing launches
   bool step_ranges = true;         // false: no steps at all
+  bool declared = false;           // a range for each launch declares 80 % of the bytes it moves
   bool fast = false;               // every kernel at 90 % of its roof
   std::string extra_kernel;        // one more launch a step under that name, of 1 ms
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";

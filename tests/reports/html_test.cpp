@@ -64,6 +64,17 @@ TEST(HtmlReport, IsWellFormedAndSelfContained) {
   EXPECT_GE(xml.elements.at("tr"), 225 + static_cast<int>(capture.analysis.ranking.rows.size()));
 }
 
+TEST(HtmlReport, ShowsDeclaredWork) {
+  FabricatedCapture options;
+  options.declared = true;
+  const TemporaryCapture capture(options);
+  const XmlResult xml = checked(html_report(capture.model, capture.analysis));
+  ASSERT_EQ(xml.error, "");
+  EXPECT_NE(xml.text.find("Declared and measured work"), std::string::npos);
+  EXPECT_NE(xml.text.find("Declared by 225 ranges"), std::string::npos);
+  EXPECT_NE(xml.text.find("Range by range"), std::string::npos);
+}
+
 TEST(HtmlReport, MissesNothingWhenNothingWasMeasured) {
   FabricatedCapture options;
   options.tier_refused = true;

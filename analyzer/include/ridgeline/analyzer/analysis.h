@@ -30,7 +30,8 @@ struct Analysis {
   TargetCheck check;  // per kernel, whatever the ranking's key; its rows are those of check_ranking
   Ranking check_ranking;
   Accounting accounting;
-  std::vector<DeclaredWork> declared_work;
+  std::vector<DeclaredWork> declared_work;        // by NVTX path
+  std::vector<DeclaredWork> declared_operations;  // by operation
   Quality quality;
   StallAnalysis stalls;  // of the worst rows of check_ranking
 };

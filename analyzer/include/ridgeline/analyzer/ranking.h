@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/declared_work.h"
 #include "ridgeline/analyzer/utilisation.h"
 
 namespace ridgeline::analyzer {
@@ -83,6 +84,8 @@ struct RankRow {
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
   std::string tier;  // behind the utilisations: "T2", "T1", "T1,T2"; "T0": there is only time
   std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
+  // The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
+  std::optional<WorkSum> work;
 };
 
 struct RankTotals {
@@ -107,6 +110,7 @@ struct RankTotals {
   std::int64_t unmeasured_calls = 0;
   double time_share_at_target = 0;  // share of kernel time in measured launches with u ≥ target
   double time_share_at_stretch = 0;
+  std::optional<WorkSum> work;  // of all declaring ranges; analyze() fills it in
 };
 
 struct Ranking {

@@ -92,7 +92,8 @@ struct LaunchUtilisation {
   std::optional<Measured> dram_bytes;  // read + written
   std::optional<Measured> dram_read_bytes;
   std::optional<Measured> dram_write_bytes;
-  std::optional<Measured> tensor_ops;       // operations of the tensor pipe, all data types
+  std::optional<Measured> tensor_ops;  // operations of the tensor pipe, all data types
+  std::string tensor_quantity;  // the peak of the type that most of them are of: "bf16_flops_per_s"; "" none
   std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
   std::optional<double> replay_clock_hz;    // gpc cycles ÷ replay duration
   std::optional<double> timeline_clock_hz;  // T1's of the launch, else the median of the sampled SM clock

@@ -44,6 +44,10 @@ struct Fact {
 // How far samples (T1) and counters (T2) cover the step and how well they agree; "" without samples.
 [[nodiscard]] std::string tiers_line(const analyzer::Quality& quality);
 
+// The declared work of the step, the least time it takes at the roofs, and who moves more than that; "" if
+// nothing is declared.
+[[nodiscard]] std::string work_line(const analyzer::Analysis& analysis);
+
 // What the reader must know: tiers that did not run as asked, then the analyzer's findings of at least that
 // severity, errors first, none twice.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least);

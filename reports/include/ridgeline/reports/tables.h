@@ -11,7 +11,7 @@
 namespace ridgeline::reports {
 
 // The ranking's rows, worst first. `top` > 0 keeps that many; what is left out is one line of the totals.
-// Groups of columns: `tiers` (T1 beside T2), `caches`, `cold`.
+// Groups of columns: `tiers` (T1 beside T2), `caches`, `cold`, `work` (declared beside measured).
 [[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation,
                                   const analyzer::Ranking& ranking, std::int64_t top = 0);
 
@@ -52,6 +52,9 @@ namespace ridgeline::reports {
 
 // "DRAM", the busiest pipe, "launch", "no roof" or "?": what holds a row of the ranking back.
 [[nodiscard]] std::string limiter_word(const analyzer::RankRow& row);
+
+// "DRAM" or "FLOP": which roof the declared work's least time is at; missing without one.
+[[nodiscard]] Cell minimum_limiter_cell(const analyzer::WorkSum& work);
 
 // Colour of a utilisation against the targets.
 [[nodiscard]] Style utilisation_style(double ratio, double target, double stretch);

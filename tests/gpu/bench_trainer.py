@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""ms a step of the trainer: both presets, every switch alone, larger sizes, PyTorch beside it, interleaved.
+
+usage: bench_trainer.py --trainer GPT2_TRAIN [--pytorch-program FILE] [--seconds 300] [--out DIR] [--json FILE]
+                        [--from-naive] [--full-search] [--only ROW,...] [--list]
+
+The first round runs every row with at least 30 timed steps; further rounds follow while --seconds last, in the opposite order,
+so that a drift of clock or temperature falls on all rows. The fast preset runs again between them: each row's factor is
+against the fast runs next to it, and how far those lie apart is printed. Steps are timed on the GPU, gaps included; the first
+ones, in which libraries build their plans, are left out. A row that is rejected or fails is a FAIL with its line, and the exit
+status is then 1. MFU: (6N + 6LCT) FLOPs a token over the dense peak of the precision that the trainer prints
+(989.4 TFLOP/s in BF16); PyTorch's by the trainer's FLOPs a token and BF16 peak.
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+from common import run
+
+LEAST_STEPS = 30
+WARM_STEPS = 5   # as the trainer's own summary leaves out
+SLOW_WARM_STEPS = 2  # of rows whose step takes a second: they build no plans
+FAST_EVERY = 4   # rows between two runs of the fast preset
+
+# The slow sides of the switches: option and value as on the command line.
+SLOW_SIDES = (
+    "--gelu fused", "--gelu own", "--gelu separate", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
+    "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual separate", "--classifier separate",
+    "--bias-gradient naive", "--bias-gradient fused", "--bias-gradient separate", "--optimizer per-tensor", "--recompute 1",
+    "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",
+    "--l2-persist gradient", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
+# The fast sides, given beside --preset naive. With BF16 come the kernels that need it.
+FAST_SIDES = (
+    "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
+    "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--vocabulary padded",
+    "--kernels packed", "--residual fused", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
+FULL_SEARCH = "--matmul-search full"
+FAST, NAIVE, PYTORCH = "preset fast", "preset naive", "PyTorch"
+
+
+class Row:
+    """One line of the table: how it is run and the steps of all its runs."""
+
+    def __init__(self, name, arguments, group, batch=32, pytorch=False, slow=False):
+        self.name, self.arguments, self.group, self.batch = name, arguments, group, batch
+        self.pytorch, self.slow = pytorch, slow
+        self.command, self.failure, self.summary = [], "", {}
+        self.runs = []  # {"time": seconds since the start, "step_ms": [...]}
+        self.beside = []  # positions in self.runs -> medians of the fast preset's runs next to them
+
+    def times(self):
+        return [ms for one in self.runs for ms in one["step_ms"]]
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
+def switch_of(option):
+    """'--gelu fused' -> ('gelu', 'fused'), as the trainer's JSON names it; flags are on or off."""
+    words = option.split()
+    name = words[0].removeprefix("--")
+    if len(words) == 1:
+        return (name.removeprefix("no-"), "off" if name.startswith("no-") else "on")
+    return name, words[1]
+
+
+def value_text(value):
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def rows_of(options):
+    """All rows, in the order they run: what the fast preset does already is left out once its switches are known."""
+    rows = [Row(NAIVE, ["--preset", "naive"], "preset", slow=True)]
+    for option in SLOW_SIDES:
+        rows.append(Row(option, ["--preset", "fast", *option.split()], "from fast", slow="fp32" in option))
+    rows.append(Row("B = 64", ["--preset", "fast"], "size", batch=64))
+    rows.append(Row("774M, B = 16", ["--preset", "fast", "--model", "774M"], "size", batch=16))
+    if options.pytorch_program:
+        rows.append(Row(PYTORCH, [], "PyTorch", pytorch=True))
+    if options.from_naive:
+        for option in FAST_SIDES:
+            rows.append(Row("naive " + option, ["--preset", "naive", *option.split()], "from naive", slow=True))
+    if options.full_search:
+        rows.append(Row(FULL_SEARCH, ["--preset", "fast", *FULL_SEARCH.split()], "from fast"))
+    if options.only:
+        wanted = [name.strip() for name in options.only.split(",")]
+        unknown = [name for name in wanted if name not in [row.name for row in rows]]
+        if unknown:
+            raise ValueError(f"no row '{unknown[0]}': --list prints them")
+        rows = [row for row in rows if row.name in wanted]
+    return rows
+
+
+class Bench:
+    def __init__(self, options, say):
+        self.options, self.say = options, say
+        self.begin = time.monotonic()
+        self.fast = Row(FAST, ["--preset", "fast"], "preset")
+        self.rows = rows_of(options)
+
+    def passed_s(self):
+        return time.monotonic() - self.begin
+
+    def command(self, row, steps, log):
+        o = self.options
+        if row.pytorch:
+            return [sys.executable, o.pytorch_program, "--mode", "compile", "--master-weights", "--attention", "cudnn", "--clip", "1.0",
+                    "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json"]
+        # A search's findings must not serve the rows after it.
+        cache = os.path.join(o.out, "matmul-cache" + ("-full" if row.name == FULL_SEARCH else ""))
+        size = [] if "--model" in row.arguments else ["--model", "124M"]
+        return [o.trainer, *size, "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json", "--log", log,
+                "--matmul-cache", cache, *row.arguments]
+
+    def measure(self, row):
+        """One run; False if it failed."""
+        warm = 10 if row.pytorch else SLOW_WARM_STEPS if row.slow else WARM_STEPS
+        steps = warm + LEAST_STEPS
+        log = os.path.join(self.options.out, "bench-steps.jsonl")
+        if os.path.exists(log):
+            os.remove(log)
+        row.command = self.command(row, steps, log)
+        at = self.passed_s()
+        done = run(row.command, timeout=self.options.limit)
+        summary = done.last_json()
+        if done.status != 0 or not summary:
+            row.failure = re.sub(r"\s+", " ", f"exit {done.status}: {done.tail()}")
+            return False
+        if row.pytorch:
+            times = summary.pop("step_ms", [])
+        else:
+            with open(log) as file:
+                times = [step["time_ms"] for step in map(json.loads, file) if "time_ms" in step]
+        if len(times) != steps or not all(ms > 0 for ms in times):
+            row.failure = f"{len(times)} usable step times of {steps}"
+            return False
+        row.summary = summary
+        row.runs.append({"time_s": round(at, 2), "step_ms": [round(ms, 4) for ms in times[warm:]]})
+        return True
+
+    def measure_fast(self):
+        if not self.measure(self.fast):
+            return False
+        self.say(f"{self.passed_s():5.0f} s  {FAST}: {quantile(self.fast.runs[-1]['step_ms'], 0.5):.3f} ms")
+        return True
+
+    def drop_what_is_fast(self):
+        """Rows that give what the fast preset has anyway."""
+        switches = self.fast.summary.get("switches", {})
+        kept = []
+        for row in self.rows:
+            if row.group == "from fast":
+                name, value = switch_of(row.name)
+                mine = next((value_text(v) for k, v in switches.items() if k.replace("_", "-") == name), None)
+                if mine == value:
+                    continue
+            kept.append(row)
+        self.rows = kept
+
+    def round(self, number):
+        """All rows once, the fast preset at both ends and between; False if the time ran out."""
+        order = self.rows if number % 2 == 0 else self.rows[::-1]
+        since = []
+        if not self.measure_fast():
+            return False
+        for i, row in enumerate(order):
+            if not row.failure and self.measure(row):
+                since.append((row, len(self.fast.runs) - 1))
+                self.say(f"{self.passed_s():5.0f} s  {row.name}: {quantile(row.runs[-1]['step_ms'], 0.5):.3f} ms")
+            elif not row.runs or len(row.runs) <= number:
+                self.say(f"{self.passed_s():5.0f} s  {row.name}: FAIL  {row.failure}")
+            if (i + 1) % FAST_EVERY == 0 or i + 1 == len(order):
+                if not self.measure_fast():
+                    return False
+            if number > 0 and self.passed_s() > self.options.seconds:
+                self.beside(since)
+                return False
+        self.beside(since)
+        return True
+
+    def beside(self, since):
+        medians = [quantile(one["step_ms"], 0.5) for one in self.fast.runs]
+        for row, before in since:
+            near = medians[before:before + 2]
+            row.beside.append(sum(near) / len(near))
+
+    def all_rounds(self):
+        number, length = 0, 0.0
+        while number == 0 or self.passed_s() + length < self.options.seconds:
+            begin = self.passed_s()
+            if number == 0:
+                # The first run also fills the caches and says what the fast preset is.
+                if not self.measure_fast():
+                    return
+                self.drop_what_is_fast()
+                self.fast.runs.clear()
+            if not self.round(number):
+                return
+            length = self.passed_s() - begin
+            number += 1
+
+
+def figures(row, fast):
+    """What the table and the JSON say of one row."""
+    times = row.times()
+    out = {"row": row.name, "group": row.group, "command": shlex.join(map(str, row.command)), "failure": row.failure or None,
+           "batch": row.batch, "sequence": 1024, "runs": row.runs}
+    if not times:
+        return out
+    median = quantile(times, 0.5)
+    tokens_per_s = row.batch * 1024 / median * 1e3
+    # PyTorch trains the same model: it is held against the same FLOPs and the same peak.
+    source = fast.summary if row.pytorch else row.summary
+    flops, peak = source.get("flops_per_token"), source.get("mfu_peak_flops_per_s")
+    beside = [quantile(one["step_ms"], 0.5) / by for one, by in zip(row.runs, row.beside)]
+    mine, theirs = row.summary.get("switches", {}), fast.summary.get("switches", {})
+    out.update({
+        "timed_steps": len(times), "median_ms": median, "p10_ms": quantile(times, 0.1), "p90_ms": quantile(times, 0.9),
+        "tokens_per_s": tokens_per_s, "mfu_ratio": tokens_per_s * flops / peak if flops and peak else None,
+        "mfu_peak_flops_per_s": peak, "flops_per_token": flops,
+        "against_fast": sum(beside) / len(beside) if beside and row.group != "size" else None,
+        "final_loss": row.summary.get("final_loss"), "switches": mine,
+        "differs_from_fast": {k: value_text(v) for k, v in mine.items() if theirs.get(k) != v}})
+    return out
+
+
+def other_switches(row):
+    """Switches that changed beside those asked for."""
+    asked = set()
+    for word in row["command"].split():
+        if word.startswith("--"):
+            asked.add(word.removeprefix("--").removeprefix("no-").replace("-", "_"))
+    if row["group"] != "from fast":
+        return {}
+    return {k: v for k, v in row.get("differs_from_fast", {}).items() if k.replace("-", "_") not in asked}
+
+
+def table(rows):
+    """At most 80 columns."""
+    lines = [f"{'':<30} {'ms/step':>8} {'p10':>8} {'p90':>8} {'ktok/s':>7} {'MFU %':>6} {'÷ fast':>6}", "─" * 79]
+    group = rows[0]["group"] if rows else ""
+    for row in rows:
+        if row["group"] != group:
+            group = row["group"]
+            lines.append("")
+        name = row["row"] if len(row["row"]) <= 30 else row["row"][:29] + "…"
+        if row["failure"]:
+            lines.append(f"{name:<30} FAIL  {row['failure']}"[:80])
+            continue
+        mfu = "–" if row["mfu_ratio"] is None else f"{100 * row['mfu_ratio']:.1f}"
+        factor = "" if row["against_fast"] is None else f"{row['against_fast']:.3f}"
+        lines.append(f"{name:<30} {row['median_ms']:8.3f} {row['p10_ms']:8.3f} {row['p90_ms']:8.3f} "
+                     f"{row['tokens_per_s'] / 1e3:7.1f} {mfu:>6} {factor:>6}")
+    for row in rows:
+        if others := other_switches(row):
+            lines.append(f"{row['row']}: with it {', '.join(f'{k} {v}' for k, v in others.items())}"[:80])
+    return lines
+
+
+def machine():
+    """GPU and driver, and this source's commit."""
+    def ask(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout.strip()
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+    fields = [part.strip() for part in (ask("nvidia-smi", "--query-gpu=name,driver_version,power.limit", "--format=csv,noheader")
+                                        .splitlines() or [""])[0].split(",")]
+    fields += [""] * (3 - len(fields))
+    return {"gpu": fields[0], "driver": fields[1], "power_limit": fields[2],
+            "commit": ask("git", "rev-parse", "--short=10", "HEAD"), "dirty": bool(ask("git", "status", "--porcelain", "-uno"))}
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trainer", required=True)
+    parser.add_argument("--pytorch-program", help="examples/pytorch_gpt2.py; without it PyTorch is left out")
+    parser.add_argument("--seconds", type=float, default=300, help="further rounds start and go on until then")
+    parser.add_argument("--limit", type=float, default=200, help="seconds of one run")
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--json")
+    parser.add_argument("--from-naive", action="store_true", help="also the naive preset with each fast side alone")
+    parser.add_argument("--full-search", action="store_true", help="also --matmul-search full, which searches for over a minute")
+    parser.add_argument("--only", help="these rows, comma-separated, beside the fast preset")
+    parser.add_argument("--list", action="store_true", help="print the names of the rows")
+    return parser.parse_args(argv)
+
+
+def main(argv=None, say=lambda line: print(line, file=sys.stderr, flush=True)):
+    options = arguments(argv)
+    if options.list:
+        print("\n".join(row.name for row in rows_of(options)))
+        return 0
+    try:
+        bench = Bench(options, say)
+    except ValueError as error:
+        print(f"bench_trainer: {error}", file=sys.stderr)
+        return 2
+    bench.all_rounds()
+    order = {"preset": 0, "from fast": 1, "size": 2, "PyTorch": 3, "from naive": 4}
+    rows = [figures(row, bench.fast) for row in sorted([bench.fast, *bench.rows], key=lambda row: order[row.group])]
+    for row in rows:  # a fast preset that fails ends everything before its rows have run
+        if not row["failure"] and "median_ms" not in row:
+            row["failure"] = "not run: the fast preset failed"
+    where = machine()
+    fast_medians = [quantile(one["step_ms"], 0.5) for one in bench.fast.runs]
+    drift = max(fast_medians) / min(fast_medians) - 1 if fast_medians else None
+    print(f"{where['gpu']}, driver {where['driver']}, {where['power_limit']}, commit {where['commit']}"
+          f"{' (modified)' if where['dirty'] else ''}")
+    print("124M, B = 32, T = 1024 unless named. MFU: (6N + 6LCT) over the dense peak of\nthe precision (BF16 989.4 TFLOP/s). ÷ fast: by the fast runs next to it.\n")
+    print("\n".join(table(rows)))
+    if drift is not None:
+        print(f"\nThe fast preset ran {len(fast_medians)} times; its medians lie {100 * drift:.1f} % apart.")
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({**where, "convention": "(6N + 6LCT) FLOPs a token over mfu_peak_flops_per_s", "least_steps": LEAST_STEPS,
+                       "fast_drift_ratio": drift, "seconds": round(bench.passed_s(), 1), "rows": rows}, file, indent=1)
+    return 1 if any(row["failure"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The trainer's benchmark and the presets' comparison without a GPU: a fake trainer, the bundled capture.
+
+usage: bench_trainer_test.py RIDGELINE CAPTURE
+"""
+import contextlib
+import io
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import bench_trainer
+import presets
+
+RIDGELINE, CAPTURE = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
+
+# Takes 50 ms a step in the fast preset, 10 % more with one attention, is rejected with another; drifts by 1 % a run.
+FAKE_TRAINER = r'''#!/usr/bin/env python3
+import json, os, sys
+args = sys.argv[1:]
+def value(option, default):
+    return args[args.index(option) + 1] if option in args else default
+if value("--attention", "") == "unfused":
+    sys.exit("gpt2_train: --attention unfused: not on this machine")
+counter = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs")
+runs = int(open(counter).read()) if os.path.exists(counter) else 0
+open(counter, "w").write(str(runs + 1))
+ms = 50.0 * (1 + 0.01 * runs)
+if value("--preset", "fast") == "naive":
+    ms *= 20
+if value("--attention", "cudnn") == "own":
+    ms *= 1.1
+batch = int(value("-B", "4"))
+ms *= batch / 32
+steps = int(value("--steps", "50"))
+with open(value("--log", ""), "a") as log:
+    for step in range(steps):
+        log.write(json.dumps({"step": step, "time_ms": 9999 if step < 2 else ms + 0.1 * (step % 3)}) + "\n")
+        if "--deterministic" in args and step == 20:
+            sys.exit("gpt2_train: the loss is not finite")
+switches = {"gelu": "fused", "attention": value("--attention", "cudnn"), "bias": value("--bias", "fused"), "cuda_graph": "off",
+            "matmul": value("--matmul", "cublaslt")}
+if switches["matmul"] == "cublas":
+    switches["bias"] = "separate"
+print(json.dumps({"median_ms": ms, "switches": switches, "flops_per_token": 803.5e6, "mfu_peak_flops_per_s": 989.4e12,
+                  "final_loss": 5.5}))
+'''
+FAKE_PYTORCH = r'''
+import json, sys
+steps = int(sys.argv[sys.argv.index("--steps") + 1])
+print(json.dumps({"step_ms": [900.0] * 10 + [60.0] * (steps - 10), "median_ms": 60.0}))
+'''
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.trainer, self.pytorch = os.path.join(self.folder.name, "trainer"), os.path.join(self.folder.name, "torch.py")
+        for path, text in ((self.trainer, FAKE_TRAINER), (self.pytorch, FAKE_PYTORCH)):
+            with open(path, "w") as file:
+                file.write(text)
+        os.chmod(self.trainer, 0o755)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def bench(self, *more, trainer=None):
+        out = os.path.join(self.folder.name, "bench.json")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            status = bench_trainer.main(["--trainer", trainer or self.trainer, "--pytorch-program", self.pytorch, "--out", self.folder.name,
+                                         "--seconds", "0", "--json", out, *more], say=lambda line: None)
+        with open(out) as file:
+            return status, printed.getvalue(), json.load(file)
+
+    def test_rows_factors_and_figures(self):
+        status, text, result = self.bench("--only", "preset naive,--attention own,--gelu separate,B = 64,PyTorch")
+        rows = {row["row"]: row for row in result["rows"]}
+        self.assertEqual(status, 0, text)
+        self.assertEqual(list(rows), ["preset fast", "preset naive", "--gelu separate", "--attention own", "B = 64", "PyTorch"])
+        own = rows["--attention own"]
+        self.assertEqual(own["timed_steps"], bench_trainer.LEAST_STEPS)
+        self.assertEqual(len(own["runs"][0]["step_ms"]), bench_trainer.LEAST_STEPS)
+        self.assertLess(own["p90_ms"], 100, "the first steps are not among the timed ones")
+        # 10 % slower at its time, whatever the drift between the first and the last run of the fast preset.
+        self.assertAlmostEqual(own["against_fast"], 1.1, delta=0.02)
+        self.assertGreater(result["fast_drift_ratio"], 0.03)
+        self.assertAlmostEqual(own["tokens_per_s"], 32 * 1024 / own["median_ms"] * 1e3)
+        self.assertAlmostEqual(own["mfu_ratio"], own["tokens_per_s"] * 803.5e6 / 989.4e12)
+        self.assertEqual(own["differs_from_fast"], {"attention": "own"})
+        self.assertIsNone(rows["B = 64"]["against_fast"])
+        self.assertAlmostEqual(rows["PyTorch"]["median_ms"], 60.0)
+        self.assertAlmostEqual(rows["PyTorch"]["mfu_ratio"], 32 * 1024 / 60e-3 * 803.5e6 / 989.4e12)
+        self.assertIn("--master-weights", rows["PyTorch"]["command"])
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
+        self.assertGreater(len(rows["preset fast"]["runs"]), 1, "the fast preset runs between the others")
+
+    def test_what_is_rejected_or_breaks_off_is_a_failed_row(self):
+        status, text, result = self.bench("--only", "--attention unfused,--deterministic,--attention own")
+        rows = {row["row"]: row for row in result["rows"]}
+        self.assertEqual(status, 1)
+        self.assertIn("not on this machine", rows["--attention unfused"]["failure"])
+        self.assertIn("not finite", rows["--deterministic"]["failure"])
+        self.assertIsNone(rows["--attention own"]["failure"])
+        self.assertEqual(text.count(" FAIL  "), 2, text)
+        self.assertNotIn("median_ms", rows["--deterministic"])
+
+    def test_what_the_fast_preset_does_anyway_is_left_out(self):
+        _, text, result = self.bench("--only", "--gelu fused,--gelu separate,--no-cuda-graph,--cuda-graph,--matmul cublas")
+        self.assertEqual([row["row"] for row in result["rows"]], ["preset fast", "--gelu separate", "--matmul cublas", "--cuda-graph"])
+        self.assertIn("--matmul cublas: with it bias separate", text)
+
+    def test_more_rounds_while_time_is_left(self):
+        _, _, result = self.bench("--only", "--attention own", "--seconds", "3")
+        own = result["rows"][1]
+        self.assertGreater(len(own["runs"]), 1)
+        self.assertEqual(own["timed_steps"], bench_trainer.LEAST_STEPS * len(own["runs"]))
+
+    def test_a_fast_preset_that_fails_fails_all(self):
+        broken = os.path.join(self.folder.name, "broken")
+        with open(broken, "w") as file:
+            file.write("#!/bin/sh\necho 'no GPU here' >&2\nexit 4\n")
+        os.chmod(broken, 0o755)
+        status, text, result = self.bench("--only", "--attention own", trainer=broken)
+        self.assertEqual(status, 1)
+        self.assertTrue(all(row["failure"] for row in result["rows"]), text)
+        self.assertIn("exit 4: no GPU here", text)
+
+    def test_an_unknown_row_is_usage(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(bench_trainer.main(["--trainer", self.trainer, "--only", "nothing"]), 2)
+
+
+class Presets(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def compare(self, naive, fast):
+        out, printed = os.path.join(self.folder.name, "presets.json"), io.StringIO()
+        with contextlib.redirect_stdout(printed), self.assertRaises(SystemExit) as ended:
+            presets.main(["--ridgeline", RIDGELINE, "--captures", naive, fast, "--json", out])
+        with open(out) as file:
+            return ended.exception.code, printed.getvalue(), {row["check"]: row["passed"] for row in json.load(file)["rows"]}
+
+    def slower(self):
+        """The bundled capture with half the busy cycles and bytes: nothing reaches its target."""
+        path = os.path.join(self.folder.name, "slow.ridge")
+        shutil.copy(CAPTURE, path)
+        db = sqlite3.connect(path)
+        db.execute("UPDATE launch_metric SET value = value / 2 WHERE tier IN ('T1', 'T2')")
+        db.commit()
+        db.close()
+        return path
+
+    def test_the_faster_side_passes(self):
+        status, text, passed = self.compare(self.slower(), CAPTURE)
+        self.assertEqual((status, passed), (0, {"naive": True, "fast": True, "shares": True}), text)
+        for words in ("kernels of the naive preset", "kernels of the fast preset", "layernorm_backward", "attention_backward", "2.12"):
+            self.assertIn(words, text)
+
+    def test_no_gain_fails(self):
+        status, text, passed = self.compare(CAPTURE, CAPTURE)
+        self.assertEqual((status, passed), (1, {"naive": True, "fast": True, "shares": False}), text)
+
+    def test_a_capture_that_cannot_be_read_fails(self):
+        broken = os.path.join(self.folder.name, "broken.ridge")
+        with open(broken, "w") as file:
+            file.write("nothing")
+        status, _, passed = self.compare(broken, CAPTURE)
+        self.assertEqual((status, passed["naive"]), (1, False))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
