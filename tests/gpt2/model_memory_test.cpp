@@ -50,6 +50,16 @@ TEST(MemoryPlan, UnfusedAttentionKeepsEveryProbability) {
   }
 }
 
+TEST(MemoryPlan, ASeparateClassifierKeepsLogProbabilities) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+    GpuModelOptions options = options_of(precision);
+    const std::int64_t fused = GpuModel::memory_plan(options).activations_bytes;
+    options.switches.classifier = ClassifierKind::separate;
+    // FP32 whatever the logits are.
+    EXPECT_EQ(GpuModel::memory_plan(options).activations_bytes, fused + std::int64_t{4} * 1024 * 50304 * 4);
+  }
+}
+
 TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
   GpuModelOptions options = options_of(Precision::kBf16);
   const std::int64_t lt = GpuModel::memory_plan(options).workspace_bytes;
@@ -90,6 +100,12 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
   EXPECT_TRUE(names(refusal([](Switches& s) { s.bias = BiasKind::separate; }), "--bias separate"));
   EXPECT_TRUE(names(refusal([](Switches& s) { s.recompute = 3; }), "--recompute 3"));
   EXPECT_EQ(refusal([](Switches& s) { s.recompute = 2; }), "accepted");
+  EXPECT_TRUE(names(refusal([](Switches& s) {
+                      s.stochastic_rounding = true;
+                      s.precision = Precision::kFp32;
+                    }),
+                    "--stochastic-rounding"));
+  EXPECT_EQ(refusal([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
 }
 
 TEST(L2Window, CoversATensorThatFits) {

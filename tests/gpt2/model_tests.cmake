@@ -8,6 +8,8 @@ ridgeline_add_test(gpt2.model_gpu SOURCES model_gpu_test.cpp LINK ridgeline::gpt
 ridgeline_add_test(gpt2.model_memory SOURCES model_memory_test.cpp LINK ridgeline::gpt2_gpu_model)
 ridgeline_add_test(gpt2.model_switches_libs SOURCES model_switches_libs_gpu_test.cpp
   LINK ridgeline::gpt2_gpu_model LABELS gpu TIMEOUT 600)
+ridgeline_add_test(gpt2.model_switches_ops SOURCES model_switches_ops_gpu_test.cpp
+  LINK ridgeline::gpt2_gpu_model LABELS gpu TIMEOUT 600)
 ridgeline_add_test(gpt2.l2_residency SOURCES l2_residency_test.cpp LINK ridgeline::gpt2_gpu_model
   LABELS gpu TIMEOUT 120)
 ridgeline_add_test(gpt2.step_graph SOURCES step_graph_test.cpp LINK ridgeline::gpt2_gpu_model

@@ -1,0 +1,297 @@
+// The switches of the own kernels against the CPU reference model: scalar accesses, the separate residual and
+// classifier, the naive bias gradient, an optimizer launch a tensor, stochastic rounding, and the naive
+// preset.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gpt2/model/gpu_model.h"
+#include "gpt2/model/reference_model.h"
+#include "gpt2/model/step_graph.h"
+#include "model_test_support.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+using namespace model_test;
+
+struct Bounds {
+  Precision precision;
+  double loss;      // relative
+  double gradient;  // relative L2 error of each tensor
+};
+// As for the fast sides (model_gpu_test.cpp): these switches round nothing that was not rounded before,
+// except that a naive bias gradient reads its rounded argument; bf16's unfused attention and separate bias
+// do.
+const Bounds kBounds[] = {
+    {Precision::kFp32, 1e-6, 1e-5}, {Precision::kTf32, 5e-5, 4e-3}, {Precision::kBf16, 2e-3, 4e-2}};
+
+void set_all(Switches& s) {
+  s.kernels = KernelWidth::scalar;
+  s.residual = ResidualKind::separate;
+  s.classifier = ClassifierKind::separate;
+  s.bias_gradient = BiasGradientKind::naive;
+  s.optimizer = OptimizerKind::per_tensor;
+  s.gelu = GeluKind::separate;
+}
+
+struct Setting {
+  const char* name;
+  std::function<void(Switches&)> apply;
+};
+const std::vector<Setting> kSettings = {
+    {"scalar kernels", [](Switches& s) { s.kernels = KernelWidth::scalar; }},
+    {"scalar kernels, separate GELU, sorted embedding gradient",
+     [](Switches& s) {
+       s.kernels = KernelWidth::scalar;
+       s.gelu = GeluKind::separate;
+       s.deterministic = true;
+     }},
+    {"separate residual", [](Switches& s) { s.residual = ResidualKind::separate; }},
+    {"separate classifier", [](Switches& s) { s.classifier = ClassifierKind::separate; }},
+    {"naive bias gradient", [](Switches& s) { s.bias_gradient = BiasGradientKind::naive; }},
+    {"all of them", set_all},
+    {"all of them, recomputation",
+     [](Switches& s) {
+       set_all(s);
+       s.recompute = 2;
+     }},
+    {"naive preset",
+     [](Switches& s) {
+       const Precision precision = s.precision;
+       s = naive_preset();
+       s.precision = precision;
+     }},
+};
+
+GpuModelOptions options_for(Precision precision, const Setting& setting, int batch, int sequence) {
+  GpuModelOptions options = tiny_options(precision, AttentionKind::own, batch, sequence);
+  setting.apply(options.switches);
+  options.config = with_vocabulary(options.config, options.switches.vocabulary);
+  return options;
+}
+
+std::string name_of_case(const Bounds& bounds, const Setting& setting) {
+  return std::string(name_of(bounds.precision)) + ", " + setting.name;
+}
+
+TEST(KernelSwitches, LossAndEveryGradientMatchTheReference) {
+  const ModelConfig padded = model_config("tiny");
+  const std::vector<float> start = lively_parameters(padded, 1);
+  for (const auto& [batch_size, sequence] : {std::pair(4, 64), std::pair(3, 61)}) {
+    const Batch batch = random_batch(batch_size * sequence, padded.vocab, 2);
+    for (const VocabularyKind vocabulary : {VocabularyKind::padded, VocabularyKind::plain}) {
+      const ModelConfig config = with_vocabulary(padded, vocabulary);
+      const std::vector<float> parameters = repad_vocabulary(start, padded, config);
+      ReferenceModel<double> reference(config, batch_size, sequence, widen(parameters));
+      const double loss = reference.forward(batch.inputs, batch.targets);
+      reference.backward();
+      for (const Bounds& bounds : kBounds) {
+        for (const Setting& setting : kSettings) {
+          const GpuModelOptions options = options_for(bounds.precision, setting, batch_size, sequence);
+          if (!(options.config == config)) continue;
+          SCOPED_TRACE(name_of_case(bounds, setting) + " T=" + std::to_string(sequence));
+          Device device(options, parameters);
+          const StepResult result = device.step(batch, nullptr);
+          EXPECT_TRUE(std::abs(result.loss - loss) <= bounds.loss * loss) << result.loss << " vs " << loss;
+          const double worst = expect_gradients(device.model().download_gradients(), reference.gradients(),
+                                                config, bounds.gradient);
+          std::printf(
+              "%-64s T=%d: loss off by %.1e (bound %.0e), worst gradient tensor by %.1e (bound %.0e)\n",
+              name_of_case(bounds, setting).c_str(), sequence, std::abs(result.loss - loss) / loss,
+              bounds.loss, worst, bounds.gradient);
+        }
+      }
+    }
+  }
+}
+
+TEST(KernelSwitches, FourMicroBatchesEqualOneBatch) {
+  const ModelConfig padded = model_config("tiny");
+  const std::vector<float> start = lively_parameters(padded, 5);
+  const Batch batch = random_batch(8 * 32, padded.vocab, 6);
+  for (const Bounds& bounds : kBounds) {
+    for (const Setting& setting : kSettings) {
+      SCOPED_TRACE(name_of_case(bounds, setting));
+      const GpuModelOptions whole_options = options_for(bounds.precision, setting, 8, 32);
+      GpuModelOptions parts_options = whole_options;
+      parts_options.batch = 2;
+      parts_options.grad_accum = 4;
+      const std::vector<float> parameters = repad_vocabulary(start, padded, whole_options.config);
+      Device whole(whole_options, parameters);
+      Device parts(parts_options, parameters);
+      // Twice: the second step must not see the gradients of the first.
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        const StepResult a = whole.step(batch, nullptr);
+        const StepResult b = parts.step(batch, nullptr);
+        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
+        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
+                         whole_options.config, bounds.precision == Precision::kFp32 ? 1e-5 : 2e-2);
+      }
+    }
+  }
+}
+
+// Losses, norms, gradients and parameters of a few steps.
+struct Trace {
+  std::vector<float> losses, norms, gradients, parameters;
+  bool operator==(const Trace&) const = default;
+};
+
+constexpr int kSteps = 3;
+constexpr int kBatch = 2;
+constexpr int kSequence = 61;
+
+OptimizerOptions optimizer_at(int step, float clip) {
+  OptimizerOptions optimizer;
+  optimizer.adamw.learning_rate = 1e-2F;
+  optimizer.adamw.step = step;
+  optimizer.clip = clip;
+  return optimizer;
+}
+Batch batch_at(int step, int vocab) {
+  return random_batch(kBatch * kSequence, vocab, static_cast<std::uint64_t>(step));
+}
+
+GpuModelOptions repeatable(Precision precision) {
+  GpuModelOptions options = tiny_options(precision, AttentionKind::own, kBatch, kSequence);
+  options.switches.deterministic = true;
+  return options;
+}
+
+Trace trace_of(const GpuModelOptions& options, float clip = 1.0F) {
+  Device device(options, lively_parameters(options.config, 9));
+  Trace trace;
+  for (int step = 1; step <= kSteps; ++step) {
+    const OptimizerOptions optimizer = optimizer_at(step, clip);
+    const StepResult result = device.step(batch_at(step, options.config.vocab), &optimizer);
+    trace.losses.push_back(result.loss);
+    trace.norms.push_back(result.gradient.norm);
+    const std::vector<float> gradients = device.model().download_gradients();
+    trace.gradients.insert(trace.gradients.end(), gradients.begin(), gradients.end());
+  }
+  trace.parameters = device.model().download_parameters();
+  return trace;
+}
+
+// The same steps, from the second on as one graph.
+Trace captured_trace_of(const GpuModelOptions& options) {
+  const auto model = GpuModel::create(options);
+  model->load(lively_parameters(options.config, 9));
+  constexpr std::int64_t kTokens = std::int64_t{kBatch} * kSequence;
+  StepGraph graph(*model, kTokens, 1);
+  Trace trace;
+  for (int step = 1; step <= kSteps; ++step) {
+    const Batch batch = batch_at(step, options.config.vocab);
+    constexpr std::size_t kBytes = static_cast<std::size_t>(kTokens) * sizeof(std::int32_t);
+    RIDGELINE_CUDA_CHECK(cudaMemcpy(graph.tokens(0), batch.inputs.data(), kBytes, cudaMemcpyHostToDevice));
+    RIDGELINE_CUDA_CHECK(
+        cudaMemcpy(graph.tokens(0) + kTokens, batch.targets.data(), kBytes, cudaMemcpyHostToDevice));
+    RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+    graph.step(optimizer_at(step, 1.0F));
+    RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(model->stream()));
+    StepResult result;
+    RIDGELINE_CUDA_CHECK(cudaMemcpy(&result, model->device_result(), sizeof(result), cudaMemcpyDeviceToHost));
+    trace.losses.push_back(result.loss);
+    trace.norms.push_back(result.gradient.norm);
+    const std::vector<float> gradients = model->download_gradients();
+    trace.gradients.insert(trace.gradients.end(), gradients.begin(), gradients.end());
+  }
+  EXPECT_GT(graph.node_count(), 20U);
+  trace.parameters = model->download_parameters();
+  return trace;
+}
+
+TEST(KernelSwitches, TheSeparateResidualChangesNoBit) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const KernelWidth kernels : {KernelWidth::packed, KernelWidth::scalar}) {
+      SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(kernels)));
+      GpuModelOptions options = repeatable(precision);
+      options.switches.kernels = kernels;
+      const Trace fused = trace_of(options);
+      ASSERT_TRUE(fused == trace_of(options)) << "the comparison needs a deterministic step";
+      options.switches.residual = ResidualKind::separate;
+      EXPECT_TRUE(fused == trace_of(options));
+    }
+  }
+}
+
+// Without clipping the norm has no part in the update, which is then the same to the last bit; with it, norms
+// agree as far as sums in another order do.
+TEST(KernelSwitches, ALaunchATensorUpdatesToTheSameBits) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const bool stochastic : {false, true}) {
+      if (stochastic && precision != Precision::kBf16) continue;
+      SCOPED_TRACE(std::string(name_of(precision)) + (stochastic ? ", stochastic" : ""));
+      GpuModelOptions options = repeatable(precision);
+      options.switches.stochastic_rounding = stochastic;
+      const Trace multi = trace_of(options, 0.0F);
+      options.switches.optimizer = OptimizerKind::per_tensor;
+      const Trace per_tensor = trace_of(options, 0.0F);
+      EXPECT_EQ(per_tensor.losses, multi.losses);
+      EXPECT_TRUE(per_tensor.parameters == multi.parameters);
+      for (std::size_t i = 0; i < multi.norms.size(); ++i) {
+        EXPECT_NEAR(per_tensor.norms[i], multi.norms[i], 1e-6F * multi.norms[i]);
+      }
+      const Trace clipped = trace_of(options, 0.5F);
+      EXPECT_NE(clipped.parameters, per_tensor.parameters);
+    }
+  }
+}
+
+TEST(KernelSwitches, EvaluationIsTheTrainingLossWithASeparateClassifier) {
+  GpuModelOptions options = repeatable(Precision::kBf16);
+  options.switches.classifier = ClassifierKind::separate;
+  Device device(options, lively_parameters(options.config, 7));
+  const Batch batch = batch_at(1, options.config.vocab);
+  const StepResult trained = device.step(batch, nullptr);
+  const std::vector<float> gradients = device.model().download_gradients();
+  DeviceBuffer<std::int32_t> inputs(kBatch * kSequence), targets(kBatch * kSequence);
+  inputs.upload(batch.inputs);
+  targets.upload(batch.targets);
+  device.model().evaluate(inputs.data(), targets.data());
+  EXPECT_FLOAT_EQ(device.result().loss, trained.loss);
+  EXPECT_EQ(device.model().download_gradients(), gradients);
+}
+
+TEST(KernelSwitches, ACapturedStepDoesTheSame) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    SCOPED_TRACE(name_of(precision));
+    GpuModelOptions options = repeatable(precision);
+    set_all(options.switches);
+    options.switches.stochastic_rounding = precision == Precision::kBf16;
+    EXPECT_TRUE(captured_trace_of(options) == trace_of(options));
+  }
+}
+
+TEST(StochasticRounding, RepeatsAndDependsOnItsSeedAlone) {
+  GpuModelOptions options = repeatable(Precision::kBf16);
+  const Trace nearest = trace_of(options);
+  options.switches.stochastic_rounding = true;
+  options.rounding_seed = 1;
+  const Trace one = trace_of(options);
+  EXPECT_TRUE(one == trace_of(options));
+  EXPECT_TRUE(one == captured_trace_of(options));
+  options.rounding_seed = 2;
+  const Trace two = trace_of(options);
+  // The first step runs on parameters as loaded, the later ones on those that were rounded.
+  EXPECT_EQ(one.losses[0], nearest.losses[0]);
+  EXPECT_EQ(one.losses[0], two.losses[0]);
+  EXPECT_NE(one.losses[1], nearest.losses[1]);
+  EXPECT_NE(one.losses[1], two.losses[1]);
+  for (int step = 1; step < kSteps; ++step) {
+    const auto i = static_cast<std::size_t>(step);
+    EXPECT_NEAR(one.losses[i], nearest.losses[i], 5e-2F * nearest.losses[i]);
+  }
+  options.rounding_seed = 1;
+  options.switches.kernels = KernelWidth::scalar;
+  options.switches.optimizer = OptimizerKind::per_tensor;
+  EXPECT_TRUE(trace_of(options) == captured_trace_of(options));
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2
