@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -105,7 +106,8 @@ class TokenFileTest : public testing::Test {
   }
   static std::string refusal(const std::string& path, int vocab = 1000, std::int64_t batch_tokens = 8) {
     try {
-      const auto source = file_source({path}, vocab, batch_tokens);
+      const auto source =
+          file_source({.paths = {path}, .vocab = vocab, .batch = 1, .sequence = batch_tokens});
       std::vector<std::int32_t> x(static_cast<std::size_t>(batch_tokens)), y(x.size());
       source->next(x, y);
     } catch (const InputError& error) {
@@ -120,7 +122,8 @@ class TokenFileTest : public testing::Test {
 };
 
 TEST_F(TokenFileTest, ShardsAreReadInOrderAndWrapAround) {
-  const auto source = file_source({shard("a", 0, 20), shard("b", 100, 9)}, 1000, 8);
+  const auto source = file_source(
+      {.paths = {shard("a", 0, 20), shard("b", 100, 9)}, .vocab = 1000, .batch = 2, .sequence = 4});
   std::vector<std::int32_t> x(8), y(8);
   std::vector<int> firsts;
   for (int i = 0; i < 4; ++i) {
@@ -143,6 +146,126 @@ TEST_F(TokenFileTest, BadFilesAreNamedWithTheirFault) {
   EXPECT_NE(refusal(path).find("shorter than its"), std::string::npos);
   std::ofstream(path, std::ios::binary) << std::string(2000, 'x');
   EXPECT_NE(refusal(path).find("magic"), std::string::npos);
+}
+
+TEST_F(TokenFileTest, ATokenOutsideTheVocabularyIsFoundBeforeTheRunReachesIt) {
+  // 1000 tokens of which only the last is too large: the first batch does not hold it.
+  const std::string path = shard("late", 0, 1000);
+  EXPECT_NE(refusal(path, 999).find("token 999 at 999 is outside"), std::string::npos);
+}
+
+TEST_F(TokenFileTest, PatternsNameFilesInTheOrderOfTheirNames) {
+  const std::string b = shard("train_1.bin", 0, 9), a = shard("train_0.bin", 0, 9);
+  const std::string bracket = shard("odd[1].bin", 0, 9);
+  EXPECT_EQ(expand_shards({(directory_ / "train_*.bin").string(), b}), (std::vector<std::string>{a, b, b}));
+  EXPECT_EQ(expand_shards({bracket}), std::vector<std::string>{bracket});
+  EXPECT_THROW(expand_shards({(directory_ / "val_*.bin").string()}), InputError);
+}
+
+// Shards of 41, 25 and 33 tokens: 10, 6 and 8 sequences of 4 tokens, so 5, 3 and 4 batches of two.
+class ShuffleTest : public TokenFileTest {
+ protected:
+  static constexpr std::int64_t kBatches = 12;
+  std::unique_ptr<TokenSource> source(bool shuffle, std::uint64_t seed = 7) {
+    return file_source({.paths = {shard("a", 0, 41), shard("b", 100, 25), shard("c", 200, 33)},
+                        .vocab = 1000,
+                        .batch = 2,
+                        .sequence = 4,
+                        .shuffle = shuffle,
+                        .seed = seed});
+  }
+  // First tokens of the sequences of `batches` batches.
+  static std::vector<int> firsts(TokenSource& source, std::int64_t batches) {
+    std::vector<int> out;
+    std::vector<std::int32_t> x(8), y(8);
+    for (std::int64_t i = 0; i < batches; ++i) {
+      source.next(x, y);
+      for (const std::size_t b : {std::size_t{0}, std::size_t{4}}) {
+        for (std::size_t t = b; t < b + 4; ++t) EXPECT_EQ(y[t], x[b] + static_cast<int>(t - b) + 1);
+        out.push_back(x[b]);
+      }
+    }
+    return out;
+  }
+  static std::vector<int> sorted(std::vector<int> values) {
+    std::sort(values.begin(), values.end());
+    return values;
+  }
+};
+
+TEST_F(ShuffleTest, AnEpochHoldsEverySequenceOnceInAnotherOrderEachTime) {
+  const auto plain = source(false);
+  const std::vector<int> all = firsts(*plain, kBatches);
+  ASSERT_TRUE(std::is_sorted(all.begin(), all.end()));
+  const auto shuffled = source(true);
+  EXPECT_EQ(shuffled->identity().epoch_batches, kBatches);
+  EXPECT_EQ(shuffled->identity().tokens, 99);
+  const std::vector<int> first = firsts(*shuffled, kBatches), second = firsts(*shuffled, kBatches);
+  EXPECT_EQ(sorted(first), all);
+  EXPECT_EQ(sorted(second), all);
+  EXPECT_NE(first, all);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(firsts(*source(true), kBatches), first);
+  EXPECT_NE(firsts(*source(true, 8), kBatches), first);
+  shuffled->rewind();
+  EXPECT_EQ(firsts(*shuffled, kBatches), first);
+}
+
+TEST_F(ShuffleTest, APositionContinuesWithTheSameBatches) {
+  for (const bool shuffle : {false, true}) {
+    for (std::int64_t read = 0; read <= 2 * kBatches; ++read) {
+      const auto straight = source(shuffle);
+      firsts(*straight, read);
+      const std::vector<std::byte> position = straight->position();
+      const auto resumed = source(shuffle);
+      resumed->restore(position);
+      ASSERT_EQ(firsts(*resumed, kBatches + 3), firsts(*straight, kBatches + 3)) << read;
+    }
+  }
+}
+
+TEST_F(ShuffleTest, APositionOfOtherDataIsRefused) {
+  const auto files = source(true);
+  const auto other =
+      file_source({.paths = {shard("d", 0, 41)}, .vocab = 1000, .batch = 2, .sequence = 4, .shuffle = true});
+  EXPECT_THROW(other->restore(files->position()), InputError);
+  EXPECT_THROW(files->restore(synthetic_source(97, 1, 0)->position()), InputError);
+  EXPECT_THROW(synthetic_source(97, 1, 0)->restore(files->position()), InputError);
+  EXPECT_NE(other->identity().hash, files->identity().hash);
+}
+
+TEST(SyntheticSource, APositionContinuesWithTheSameText) {
+  // Enough batches that phrases are being copied and brackets are open at some of the stops.
+  for (int read = 0; read < 40; ++read) {
+    const auto straight = synthetic_source(97, 5, 0), resumed = synthetic_source(97, 5, 0);
+    std::vector<std::int32_t> x(33), y(33), x2(33), y2(33);
+    for (int i = 0; i < read; ++i) straight->next(x, y);
+    resumed->restore(straight->position());
+    for (int i = 0; i < 30; ++i) {
+      straight->next(x, y);
+      resumed->next(x2, y2);
+      ASSERT_EQ(x, x2);
+      ASSERT_EQ(y, y2);
+    }
+  }
+  const auto wide = synthetic_source(50257, 5, 0);
+  EXPECT_THROW(synthetic_source(97, 5, 0)->restore(wide->position()), InputError);
+}
+
+TEST(Schedule, StaysAtThePeakAndThenDecays) {
+  const Schedule wsd{
+      .kind = ScheduleKind::wsd, .peak = 1.0, .floor = 0.2, .warmup = 2, .decay = 4, .total = 10};
+  const std::vector<double> want = {0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2};
+  for (int step = 0; step < 10; ++step)
+    EXPECT_DOUBLE_EQ(wsd.at(step), want[static_cast<std::size_t>(step)]) << step;
+  Schedule all = wsd;
+  all.warmup = 0;
+  all.decay = 10;
+  EXPECT_DOUBLE_EQ(all.at(0), 0.92);
+  EXPECT_DOUBLE_EQ(all.at(9), 0.2);
+  Schedule none = wsd;
+  none.decay = 0;
+  EXPECT_DOUBLE_EQ(none.at(9), 1.0);
 }
 
 TEST(Schedule, WarmsUpAndFallsToTheFloor) {

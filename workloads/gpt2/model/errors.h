@@ -12,4 +12,16 @@ class InputError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The loss, the gradient or a logit is not finite: training cannot go on. Exit code 1.
+class DivergedError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// No usable GPU, or too little memory on it. Exit code 4.
+class EnvironmentError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace ridgeline::gpt2

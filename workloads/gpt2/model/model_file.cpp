@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "gpt2/model/durable_file.h"
 #include "gpt2/model/errors.h"
 #include "gpt2/model/parameters.h"
 
@@ -20,7 +20,6 @@ namespace {
 constexpr std::int32_t kMagic = 20240326;
 constexpr std::int32_t kVersionFp32 = 3;
 constexpr std::int32_t kVersionBf16 = 5;
-constexpr std::int64_t kHeaderBytes = 256 * sizeof(std::int32_t);
 constexpr std::int64_t kChunk = 1 << 20;  // elements converted at a time
 
 std::uint16_t to_bf16(float value) {  // round to nearest even
@@ -36,9 +35,10 @@ std::ifstream open_model(const std::string& path) {
 }
 
 ModelFile parse_header(std::ifstream& in, const std::string& path) {
-  std::array<std::int32_t, 256> header{};
-  if (!in.read(reinterpret_cast<char*>(header.data()), kHeaderBytes)) {
-    throw InputError(fmt::format("model file {}: shorter than its {}-byte header", path, kHeaderBytes));
+  ModelFileHeader header{};
+  if (!in.read(reinterpret_cast<char*>(header.data()), kModelFileHeaderBytes)) {
+    throw InputError(
+        fmt::format("model file {}: shorter than its {}-byte header", path, kModelFileHeaderBytes));
   }
   if (header[0] != kMagic) {
     throw InputError(
@@ -63,7 +63,7 @@ ModelFile parse_header(std::ifstream& in, const std::string& path) {
   }
   // A hostile header must not size an allocation: the file has to be as long as the header claims.
   const std::int64_t element_bytes = file.type == ModelFileType::fp32 ? 4 : 2;
-  const std::int64_t want = kHeaderBytes + ParameterLayout(file.config).total() * element_bytes;
+  const std::int64_t want = kModelFileHeaderBytes + ParameterLayout(file.config).total() * element_bytes;
   const auto have = static_cast<std::int64_t>(std::filesystem::file_size(path));
   if (have != want) {
     throw InputError(fmt::format("model file {}: {} bytes, its header needs {}", path, have, want));
@@ -107,9 +107,27 @@ void write_model_file(const std::string& path, const ModelConfig& config, ModelF
     throw std::logic_error("write_model_file: parameter count does not match the configuration");
   }
   const std::string partial = path + ".partial";
-  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-  if (!out) throw InputError(fmt::format("model file {}: {}", partial, std::strerror(errno)));
-  std::array<std::int32_t, 256> header{};
+  DurableFile out("model file", partial);
+  const ModelFileHeader header = model_file_header(config, type);
+  out.write(header.data(), kModelFileHeaderBytes);
+  if (type == ModelFileType::fp32) {
+    out.write(parameters.data(), total * 4);
+  } else {
+    std::vector<std::uint16_t> chunk(static_cast<std::size_t>(std::min(total, kChunk)));
+    for (std::int64_t begin = 0; begin < total; begin += kChunk) {
+      const std::int64_t count = std::min(kChunk, total - begin);
+      for (std::int64_t i = 0; i < count; ++i) {
+        chunk[static_cast<std::size_t>(i)] = to_bf16(parameters[static_cast<std::size_t>(begin + i)]);
+      }
+      out.write(chunk.data(), count * 2);
+    }
+  }
+  out.close();
+  durable_rename("model file", partial, path);
+}
+
+ModelFileHeader model_file_header(const ModelConfig& config, ModelFileType type) {
+  ModelFileHeader header{};
   header[0] = kMagic;
   header[1] = type == ModelFileType::fp32 ? kVersionFp32 : kVersionBf16;
   header[2] = config.max_t;
@@ -118,28 +136,7 @@ void write_model_file(const std::string& path, const ModelConfig& config, ModelF
   header[5] = config.heads;
   header[6] = config.channels;
   header[7] = config.padded_vocab;
-  out.write(reinterpret_cast<const char*>(header.data()), kHeaderBytes);
-  if (type == ModelFileType::fp32) {
-    out.write(reinterpret_cast<const char*>(parameters.data()), total * 4);
-  } else {
-    std::vector<std::uint16_t> chunk(static_cast<std::size_t>(std::min(total, kChunk)));
-    for (std::int64_t begin = 0; begin < total; begin += kChunk) {
-      const std::int64_t count = std::min(kChunk, total - begin);
-      for (std::int64_t i = 0; i < count; ++i) {
-        chunk[static_cast<std::size_t>(i)] = to_bf16(parameters[static_cast<std::size_t>(begin + i)]);
-      }
-      out.write(reinterpret_cast<const char*>(chunk.data()), count * 2);
-    }
-  }
-  out.close();
-  if (!out) {
-    std::error_code ignored;
-    std::filesystem::remove(partial, ignored);
-    throw InputError(fmt::format("model file {}: writing failed, is the disk full?", path));
-  }
-  std::error_code failed;
-  std::filesystem::rename(partial, path, failed);
-  if (failed) throw InputError(fmt::format("model file {}: {}", path, failed.message()));
+  return header;
 }
 
 }  // namespace ridgeline::gpt2

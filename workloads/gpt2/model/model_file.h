@@ -2,6 +2,8 @@
 // Header: [0] magic 20240326, [1] version (3 = fp32, 5 = bf16), [2..7] = T, V, L, NH, C, Vp.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,10 @@ struct ModelFile {
   ModelFileType type = ModelFileType::fp32;
   std::vector<float> parameters;  // bf16 widened
 };
+
+using ModelFileHeader = std::array<std::int32_t, 256>;
+inline constexpr std::int64_t kModelFileHeaderBytes = sizeof(ModelFileHeader);
+ModelFileHeader model_file_header(const ModelConfig& config, ModelFileType type);
 
 // Only the header: enough to size a run before the gigabytes are read. Throws InputError.
 ModelFile read_model_header(const std::string& path);

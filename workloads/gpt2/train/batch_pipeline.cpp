@@ -7,7 +7,10 @@ void BatchPipeline::HostFree::operator()(std::int32_t* data) const noexcept {
 }
 
 BatchPipeline::BatchPipeline(std::unique_ptr<TokenSource> source, std::int64_t batch_tokens)
-    : source_(std::move(source)), batch_tokens_(batch_tokens), slots_(kSlots) {
+    : source_(std::move(source)),
+      batch_tokens_(batch_tokens),
+      slots_(kSlots),
+      position_(source_->position()) {
   RIDGELINE_CUDA_CHECK(cudaGetDevice(&device_));
   for (Slot& slot : slots_) {
     void* host = nullptr;
@@ -43,6 +46,7 @@ void BatchPipeline::fill() {
       Slot& slot = slots_[n % kSlots];
       if (n >= kSlots) slot.copied.synchronize();
       source_->next({slot.host.get(), tokens}, {slot.host.get() + tokens, tokens});
+      slot.position = source_->position();
       {
         const std::lock_guard lock(mutex_);
         filled_ = n + 1;
@@ -66,6 +70,7 @@ DeviceBatch BatchPipeline::acquire(cudaStream_t stream) {
     if (filled_ <= n) std::rethrow_exception(failure_);
   }
   Slot& slot = slots_[n % kSlots];
+  position_ = slot.position;
   if (n >= kSlots) RIDGELINE_CUDA_CHECK(cudaStreamWaitEvent(copy_stream_.get(), slot.consumed.get(), 0));
   RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(slot.device.data(), slot.host.get(),
                                        static_cast<std::size_t>(slot.device.size_bytes()),

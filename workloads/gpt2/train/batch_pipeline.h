@@ -6,6 +6,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -38,6 +39,10 @@ class BatchPipeline {
   // The batch last acquired may be overwritten once what `stream` holds now has run.
   void release(cudaStream_t stream);
 
+  // The source's position behind the batch last acquired, or where it began: what a resumed run restores. The
+  // source itself is up to kSlots batches ahead.
+  const std::vector<std::byte>& position() const { return position_; }
+
   static std::int64_t device_bytes(std::int64_t batch_tokens) {
     return batch_tokens * 2 * static_cast<std::int64_t>(sizeof(std::int32_t)) * kSlots;
   }
@@ -48,6 +53,7 @@ class BatchPipeline {
   };
   struct Slot {
     std::unique_ptr<std::int32_t, HostFree> host;  // pinned: inputs then targets
+    std::vector<std::byte> position;               // of the source behind this batch
     DeviceBuffer<std::int32_t> device;
     Event copied{cudaEventDisableTiming};
     Event consumed{cudaEventDisableTiming};
@@ -61,6 +67,7 @@ class BatchPipeline {
   std::vector<Slot> slots_;
   Stream copy_stream_;
   std::uint64_t acquired_ = 0;
+  std::vector<std::byte> position_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

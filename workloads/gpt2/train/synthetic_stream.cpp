@@ -14,7 +14,6 @@ constexpr double kCopy = 0.02, kOpen = 0.03, kClose = 0.04;
 constexpr double kOrder2 = 0.30, kOrder1 = 0.45, kUnigram = 0.25;
 constexpr std::array<int, 8> kDistances = {32, 48, 64, 96, 128, 192, 256, 384};
 constexpr int kMinCopy = 8, kCopyLengths = 24;
-constexpr std::size_t kMaxDepth = 6;
 constexpr std::array<double, 2> kOrder2Weights = {0.75, 0.25};
 constexpr std::array<double, 4> kOrder1Weights = {0.5, 0.25, 0.125, 0.125};
 constexpr int kClasses = 8;
@@ -106,7 +105,7 @@ std::int32_t SyntheticStream::next(double* probability) {
     --copy_left_;
     if (probability != nullptr) *probability = 1.0;
   } else {
-    const double p_open = open_.size() < kMaxDepth ? kOpen : 0.0;
+    const double p_open = open_.size() < static_cast<std::size_t>(kMaxDepth) ? kOpen : 0.0;
     const double p_close = open_.empty() ? 0.0 : kClose;
     const std::int32_t close_token = open_.empty() ? -1 : open_.back() + tables_->kinds;
     double u = uniform();
@@ -143,6 +142,36 @@ std::int32_t SyntheticStream::next(double* probability) {
   history_[static_cast<std::size_t>(position_ % kHistory)] = token;
   ++position_;
   return token;
+}
+
+SyntheticStream::State SyntheticStream::state() const {
+  State state{.draws = state_,
+              .position = position_,
+              .copy_left = copy_left_,
+              .copy_distance = copy_distance_,
+              .depth = static_cast<std::int32_t>(open_.size()),
+              .history = history_};
+  std::copy(open_.begin(), open_.end(), state.open.begin());
+  return state;
+}
+
+void SyntheticStream::restore(const State& state) {
+  const auto outside = [this](std::int32_t token) { return token < 0 || token >= tables_->vocab; };
+  const bool possible =
+      state.position >= kHistory && state.copy_left >= 0 && state.copy_left <= kMinCopy + kCopyLengths &&
+      (state.copy_left == 0 ||
+       std::find(kDistances.begin(), kDistances.end(), state.copy_distance) != kDistances.end()) &&
+      state.depth >= 0 && state.depth <= kMaxDepth &&
+      std::none_of(state.open.begin(), state.open.begin() + state.depth,
+                   [this](std::int32_t kind) { return kind < 0 || kind >= tables_->kinds; }) &&
+      std::none_of(state.history.begin(), state.history.end(), outside);
+  if (!possible) throw InputError("the data position is none of the bundled stream");
+  state_ = state.draws;
+  position_ = state.position;
+  copy_left_ = state.copy_left;
+  copy_distance_ = state.copy_distance;
+  open_.assign(state.open.begin(), state.open.begin() + state.depth);
+  history_ = state.history;
 }
 
 double SyntheticStream::probability_of(std::int32_t token, double copy, double open, double close) const {

@@ -34,6 +34,26 @@ class SyntheticStream {
   // Next token. `probability`, when given, receives what the floor's predictor gave that token.
   std::int32_t next(double* probability = nullptr);
 
+  int vocab() const { return tables_->vocab; }
+
+  static constexpr int kHistory = 512;
+  static constexpr int kMaxDepth = 6;
+
+  // Everything that the text to come depends on beside (vocab, seed). Bytes of it may be stored.
+  struct State {
+    std::uint64_t draws = 0;
+    std::uint64_t position = 0;
+    std::int32_t copy_left = 0;
+    std::int32_t copy_distance = 0;
+    std::int32_t depth = 0;  // of open brackets
+    std::array<std::int32_t, kMaxDepth> open{};
+    std::int32_t reserved = 0;
+    std::array<std::int32_t, kHistory> history{};
+  };
+  State state() const;
+  // Throws InputError for a state that no stream of this vocabulary can have.
+  void restore(const State& state);
+
   // Mean -ln(probability) over `tokens` tokens of a fresh stream, in nats a token.
   static double entropy_floor(int vocab, std::uint64_t seed, int tokens = 1 << 16);
 
@@ -52,8 +72,6 @@ class SyntheticStream {
   std::int32_t successor(std::uint64_t context, int k) const;
   std::int32_t past(int distance) const;
   double probability_of(std::int32_t token, double copy, double open, double close) const;
-
-  static constexpr int kHistory = 512;
 
   std::shared_ptr<const Tables> tables_;
   std::uint64_t state_ = 0;

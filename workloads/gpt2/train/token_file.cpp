@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "gpt2/model/errors.h"
 
@@ -27,8 +28,9 @@ TokenFile::TokenFile(std::string path, int vocab)
     throw InputError(fmt::format("token file {}: shorter than its {}-byte header", path_, kHeaderBytes));
   }
   if (header[0] != kMagic || header[1] != kVersion) {
-    throw InputError(fmt::format("token file {}: magic {} version {}, expected {} version {}", path_,
-                                 header[0], header[1], kMagic, kVersion));
+    throw InputError(
+        fmt::format("token file {}: magic {} version {}, expected {} version {}: this is no token file",
+                    path_, header[0], header[1], kMagic, kVersion));
   }
   count_ = header[2];
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path_));
@@ -52,11 +54,16 @@ void TokenFile::read(std::int64_t begin, std::span<std::uint16_t> out) {
       std::find_if(out.begin(), out.end(), [this](std::uint16_t token) { return token >= vocab_; });
   if (bad != out.end()) {
     throw InputError(fmt::format("token file {}: token {} at {} is outside the model's vocabulary of {}",
-                                 path_, *bad, begin + (bad - out.begin()), vocab_));
+                                 path_, *bad, begin + (bad - out.begin()), vocab_) +
+                     ": train a model of the file's vocabulary");
   }
 }
 
 void write_token_file(const std::string& path, std::span<const std::uint16_t> tokens) {
+  if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw InputError(
+        fmt::format("token file {}: {} tokens are more than its header can count", path, tokens.size()));
+  }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out) throw InputError(fmt::format("token file {}: {}", path, std::strerror(errno)));
   std::array<std::int32_t, 256> header{};

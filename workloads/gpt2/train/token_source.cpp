@@ -1,10 +1,10 @@
 #include "gpt2/train/token_source.h"
 
-#include <fmt/format.h>
+#include <cstring>
+#include <type_traits>
 
 #include "gpt2/model/errors.h"
 #include "gpt2/train/synthetic_stream.h"
-#include "gpt2/train/token_file.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -28,58 +28,43 @@ class SyntheticSource : public TokenSource {
     last_ = -1;
   }
 
+  std::vector<std::byte> position() const override {
+    const Position now{.stream = stream_.state(), .last = last_, .reserved = 0};
+    std::vector<std::byte> bytes(sizeof(now));
+    std::memcpy(bytes.data(), &now, sizeof(now));
+    return bytes;
+  }
+
+  void restore(std::span<const std::byte> position) override {
+    Position then;
+    if (position.size() != sizeof(then)) throw InputError("the data position is none of the bundled stream");
+    std::memcpy(&then, position.data(), sizeof(then));
+    if (then.last < -1 || then.last >= stream_.vocab()) {
+      throw InputError("the data position holds a token outside the vocabulary");
+    }
+    stream_.restore(then.stream);
+    last_ = then.last;
+  }
+
+  DataIdentity identity() const override { return {.synthetic = true}; }
+
  private:
+  struct Position {
+    SyntheticStream::State stream;
+    std::int32_t last;
+    std::int32_t reserved;
+  };
+  static_assert(std::is_trivially_copyable_v<Position>);
+
   SyntheticStream first_;
   SyntheticStream stream_;
-  std::int32_t last_ = -1;
-};
-
-class FileSource : public TokenSource {
- public:
-  FileSource(const std::vector<std::string>& paths, int vocab, std::int64_t batch_tokens) {
-    for (const std::string& path : paths) {
-      shards_.emplace_back(path, vocab);
-      if (shards_.back().count() < batch_tokens + 1) {
-        throw InputError(fmt::format("token file {}: {} tokens, one batch of B*T needs {}: lower -B or -T",
-                                     path, shards_.back().count(), batch_tokens + 1));
-      }
-    }
-  }
-
-  void next(std::span<std::int32_t> inputs, std::span<std::int32_t> targets) override {
-    const auto batch = static_cast<std::int64_t>(inputs.size());
-    buffer_.resize(inputs.size() + 1);
-    if (position_ + batch + 1 > shards_[shard_].count()) {
-      shard_ = (shard_ + 1) % shards_.size();
-      position_ = 0;
-    }
-    shards_[shard_].read(position_, buffer_);
-    position_ += batch;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = buffer_[i];
-      targets[i] = buffer_[i + 1];
-    }
-  }
-
-  void rewind() override { shard_ = 0, position_ = 0; }
-
- private:
-  std::vector<TokenFile> shards_;
-  std::size_t shard_ = 0;
-  std::int64_t position_ = 0;
-  std::vector<std::uint16_t> buffer_;
+  std::int32_t last_ = -1;  // the target of the last position, which is the next batch's first input
 };
 
 }  // namespace
 
 std::unique_ptr<TokenSource> synthetic_source(int vocab, std::uint64_t seed, std::uint64_t split) {
   return std::make_unique<SyntheticSource>(vocab, seed, split);
-}
-
-std::unique_ptr<TokenSource> file_source(const std::vector<std::string>& paths, int vocab,
-                                         std::int64_t batch_tokens) {
-  if (paths.empty()) throw InputError("no token file given");
-  return std::make_unique<FileSource>(paths, vocab, batch_tokens);
 }
 
 }  // namespace ridgeline::gpt2

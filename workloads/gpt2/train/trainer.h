@@ -5,23 +5,9 @@
 // the GPU's clock, so it includes every gap the host leaves.
 #pragma once
 
-#include <stdexcept>
-
 #include "gpt2/train/options.h"
 
 namespace ridgeline::gpt2 {
-
-// The loss or the gradient is not finite: training cannot go on. Exit code 1.
-class DivergedError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// No usable GPU, or too little memory on it. Exit code 4.
-class EnvironmentError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // Trains as asked; prints progress to stdout. Throws InputError, DivergedError, EnvironmentError, CudaError
 // or what the libraries throw.
