@@ -219,6 +219,8 @@ TEST_F(CheckpointTest, EveryDifferenceOfTheRunIsNamed) {
   };
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"L=2 ", says([](RunIdentity& r) { r.config.layers = 3; })},
+      {"with --vocabulary padded, this run has plain",
+       says([](RunIdentity& r) { r.config.padded_vocab = r.config.vocab; })},
       {"with --precision bf16, this run has fp32", says([](RunIdentity& r) { r.precision = 2; })},
       {"with -B 4, this run has 5", says([](RunIdentity& r) { r.batch = 5; })},
       {"with -T 64, this run has 32", says([](RunIdentity& r) { r.sequence = 32; })},

@@ -133,7 +133,7 @@ TEST(Sampling, PromptsAreTokenIds) {
   for (const char* bad : {"hello", "1,2x", "1;2", "1000", "-1", "99999999999"}) {
     EXPECT_THROW(parse_token_ids(bad, 1000), InputError) << bad;
   }
-  EXPECT_EQ(printable("a\n\x1b[2J\x7f\xc3\xa9"), "a\n\\x1b[2J\\x7f\xc3\xa9");
+  EXPECT_EQ(printable("a\n\x1b[2J\x7f\xc3\xa9"), "a\\n\\x1b[2J\\x7f\xc3\xa9");
 }
 
 TEST(CounterRandom, BelowIsUniformAndBounded) {

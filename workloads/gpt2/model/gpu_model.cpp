@@ -103,6 +103,16 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
   return bytes;
 }
 
+// What cuDNN's attention allocates beside its plans' own needs: row sums and an FP32 sum of dq, or the score
+// gradients that let it do without the latter's atomics.
+std::int64_t cudnn_bytes(const GpuModelOptions& o) {
+  if (o.switches.attention != AttentionKind::cudnn) return 0;
+  const std::int64_t rows = static_cast<std::int64_t>(o.batch) * o.sequence;
+  const std::int64_t row_sums = rows * o.config.heads * 4;
+  return row_sums +
+         (o.switches.deterministic ? rows * o.config.heads * o.sequence * 2 : rows * o.config.channels * 4);
+}
+
 template <typename T>
 std::int64_t activation_bytes(const GpuModelOptions& o) {
   Arena arena;
@@ -145,7 +155,7 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
   }
   if (o.switches.attention == AttentionKind::unfused) unfused_.emplace(*cublas_, o.matmul.fp32_math);
   if (o.switches.attention == AttentionKind::cudnn) {
-    cudnn_.emplace();
+    cudnn_.emplace(o.switches.deterministic);
     cudnn_->prepare(o.batch, o.sequence, o.config.heads, o.config.head_size());
   }
   if (o.switches.bias_gradient == BiasGradientKind::fused) {
@@ -203,7 +213,7 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   plan.optimizer_bytes = n * 3 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =
-      scratch_bytes(o) + bias_gradient_scratch_bytes(4 * o.config.channels) +
+      scratch_bytes(o) + cudnn_bytes(o) + bias_gradient_scratch_bytes(4 * o.config.channels) +
       static_cast<std::int64_t>(matmul_options(o).workspace_bytes) +
       static_cast<std::int64_t>(needs_cublas(o.switches) ? CublasHandle::kWorkspaceBytes : 0);
   return plan;

@@ -1,9 +1,9 @@
 // gpu_model.h: GPT-2 on one GPU: forward, backward with gradient accumulation, optimizer step.
 //
-// Lifecycle: create (allocates everything) -> load -> { micro_step x K -> optimizer_step }* ->
-// download_parameters. Everything after load only enqueues work on stream(): no allocation and no host
-// synchronisation, except that the first micro_step lets the libraries build their plans (seconds). One
-// thread.
+// Lifecycle: create (allocates everything) -> load, or upload_state of every part -> { micro_step x K ->
+// optimizer_step }* -> download_parameters. Everything after load only enqueues work on stream(): no
+// allocation and no host synchronisation, except that the first micro_step lets the libraries build their
+// plans (seconds). One thread.
 //
 // Activations and parameters are T (float or bf16); gradients, master weights and both moments are FP32.
 // NVTX: the caller opens "step"; here are "forward", "backward", "optimizer", "layer <k>", and below them the
@@ -20,6 +20,7 @@
 #include "gpt2/common/switches.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/model/config.h"
+#include "gpt2/model/training_state.h"
 #include "gpt2/ops/adamw.h"
 #include "gpt2/ops/global_norm.h"
 
@@ -38,6 +39,7 @@ struct GpuModelOptions {
 struct OptimizerOptions {
   AdamwConfig adamw{.beta2 = 0.95F};  // its step counts from 1
   float weight_decay = 0.1F;          // of the matrices; biases and layernorms have none
+  bool decay_embeddings = true;       // false: nor have wte and wpe
   float clip = 1.0F;                  // largest global norm of the gradient; 0: no clipping
   // In device memory, read when the step runs in place of adamw's learning rate and step; null: adamw's. For
   // a step that is captured once and run often.
@@ -61,10 +63,8 @@ struct MemoryPlan {
   }
 };
 
-class GpuModel {
+class GpuModel : public TrainingState {
  public:
-  virtual ~GpuModel() = default;
-
   // Throws InputError for sizes the kernels do not support, CudaError or Error when allocation or a library
   // fails.
   static std::unique_ptr<GpuModel> create(const GpuModelOptions& options);
@@ -84,6 +84,10 @@ class GpuModel {
 
   // Forward only; the mean loss replaces the loss of result(). Leaves parameters and gradients alone.
   virtual void evaluate(const std::int32_t* inputs, const std::int32_t* targets) = 0;
+
+  // Forward only; the logits of position `row` of B*T over the vocabulary, on the host. inputs as above.
+  // Synchronises. Leaves parameters, gradients and result() alone.
+  virtual std::vector<float> logits(const std::int32_t* inputs, std::int64_t row) = 0;
 
   // Device address of the latest StepResult: copy it in stream order.
   virtual const StepResult* device_result() const = 0;

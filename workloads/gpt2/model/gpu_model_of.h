@@ -1,12 +1,15 @@
 // gpu_model_of.h: the model for one element type. Its passes are in gpu_forward.cpp and gpu_backward.cpp, the
-// update in gpu_optimizer.cpp; gpu_model.cpp owns memory and lifecycle. One method an op that has switches:
+// update in gpu_optimizer.cpp, what the host takes out and puts in again in gpu_state.cpp; gpu_model.cpp owns
+// memory and lifecycle. One method an op that has switches:
 // the passes read the same whichever side of a switch runs.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,10 @@ class GpuModelOf final : public GpuModel {
   void micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) override;
   void optimizer_step(const OptimizerOptions& options) override;
   void evaluate(const std::int32_t* inputs, const std::int32_t* targets) override;
+  std::vector<float> logits(const std::int32_t* inputs, std::int64_t row) override;
+  std::int64_t state_bytes(StatePart part) const override;
+  void download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const override;
+  void upload_state(StatePart part, std::int64_t begin, std::span<const std::byte> in) override;
   const StepResult* device_result() const override { return result_.data(); }
   std::vector<float> download_parameters() const override;
   std::vector<float> download_gradients() const override;
@@ -86,6 +93,9 @@ class GpuModelOf final : public GpuModel {
 
   void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
                                  const StochasticRounding& rounding);
+
+  // Device bytes [begin, begin + size) of a part. Throws std::out_of_range outside it.
+  const std::byte* state_at(StatePart part, std::int64_t begin, std::size_t size) const;
 
   float* gradient(Tensor tensor) { return gradients_.data() + layout_.offset(tensor); }
   const T* parameter(Tensor tensor) const { return parameters_.data() + layout_.offset(tensor); }

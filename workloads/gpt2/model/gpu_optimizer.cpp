@@ -6,6 +6,14 @@
 #include "gpt2/model/gpu_model_of.h"
 
 namespace ridgeline::gpt2 {
+namespace {
+
+bool decays(Tensor tensor, const OptimizerOptions& o) {
+  const bool embedding = tensor == Tensor::wte || tensor == Tensor::wpe;
+  return tensor_is_matrix(tensor) && (o.decay_embeddings || !embedding);
+}
+
+}  // namespace
 
 template <typename T>
 void GpuModelOf<T>::optimizer_step_per_tensor(const OptimizerOptions& o, GradientNorm* norm,
@@ -15,7 +23,7 @@ void GpuModelOf<T>::optimizer_step_per_tensor(const OptimizerOptions& o, Gradien
   std::vector<WeightDecayRange> tensors;
   tensors.reserve(tensors_.size());
   for (const TensorInstance& t : tensors_) {
-    tensors.push_back({t.begin, t.end, tensor_is_matrix(t.tensor) ? o.weight_decay : 0.0F});
+    tensors.push_back({t.begin, t.end, decays(t.tensor, o) ? o.weight_decay : 0.0F});
   }
   launch_adamw_per_tensor(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
                           tensors, o.adamw, stream_.get(), o.step_factors, rounding);
@@ -36,7 +44,7 @@ void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
   std::size_t count = 0;
   for (int t = 0; t < kTensorCount; ++t) {
     const auto tensor = static_cast<Tensor>(t);
-    if (!tensor_is_matrix(tensor)) continue;
+    if (!decays(tensor, o)) continue;
     ranges[count++] = {layout_.offset(tensor), layout_.offset(tensor) + layout_.count(tensor),
                        o.weight_decay};
   }

@@ -12,8 +12,9 @@ struct CapturedDeleter {
 
 // Whether a graph captured with one set of options does what the other asks for.
 bool same_but_for_the_step(const OptimizerOptions& a, const OptimizerOptions& b) {
-  return a.weight_decay == b.weight_decay && a.clip == b.clip && a.adamw.beta1 == b.adamw.beta1 &&
-         a.adamw.beta2 == b.adamw.beta2 && a.adamw.epsilon == b.adamw.epsilon;
+  return a.weight_decay == b.weight_decay && a.decay_embeddings == b.decay_embeddings && a.clip == b.clip &&
+         a.adamw.beta1 == b.adamw.beta1 && a.adamw.beta2 == b.adamw.beta2 &&
+         a.adamw.epsilon == b.adamw.epsilon;
 }
 
 // Ends a capture that an exception left open, so that the stream can be used again.

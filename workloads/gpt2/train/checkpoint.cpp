@@ -339,6 +339,12 @@ void require_same_run(const std::string& checkpoint, const RunIdentity& written,
   const auto precision = [](int code) {
     return std::string(code == 0 ? "bf16" : code == 1 ? "tf32" : "fp32");
   };
+  const auto vocabulary = [](const ModelConfig& c) {
+    return std::string(c.padded_vocab == c.vocab ? "plain" : "padded");
+  };
+  ModelConfig same_rows = now.config;
+  same_rows.padded_vocab = written.config.padded_vocab;
+  if (written.config == same_rows) same("--vocabulary", vocabulary(written.config), vocabulary(now.config));
   if (!(written.config == now.config)) differ(model(written.config), model(now.config));
   same("--precision", precision(written.precision), precision(now.precision));
   same("-B", written.batch, now.batch);

@@ -33,10 +33,11 @@ nlohmann::ordered_json number(double value) {
 
 }  // namespace
 
-Progress::Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak)
+Progress::Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step)
     : options_(options),
       config_(config),
       peak_(peak),
+      first_step_(first_step),
       tokens_per_step_(static_cast<std::int64_t>(options.batch) * options.sequence * options.grad_accum),
       flops_per_token_(flops_per_token(config, options.sequence)),
       last_validation_(std::numeric_limits<float>::quiet_NaN()) {
@@ -55,7 +56,22 @@ std::string Progress::mfu_text(double time_ms) const {
   return std::isfinite(value) ? fmt::format("{:.1f} %", 100 * value) : "n/a";
 }
 
-void Progress::header(const MemoryPlan& memory) {
+void Progress::data_line(const DataIdentity& data) {
+  if (data.synthetic) {
+    say(fmt::format("data      synthetic, seed {}: uniform guess {:.3f} nats/token, entropy floor {:.3f}",
+                    options_.seed, std::log(config_.vocab),
+                    SyntheticStream::entropy_floor(config_.vocab, options_.seed)));
+    return;
+  }
+  const double batches = static_cast<double>(options_.steps) * options_.grad_accum;
+  say(fmt::format(
+      "data      {} token file{} of {:.1f} M tokens, {} batches an epoch, {:.2f} epochs in {} steps; {}",
+      data.shards, data.shards == 1 ? "" : "s", static_cast<double>(data.tokens) / 1e6, data.epoch_batches,
+      batches / static_cast<double>(data.epoch_batches), options_.steps,
+      data.shuffled ? fmt::format("shuffled, seed {}", options_.seed) : "in the order given"));
+}
+
+void Progress::header(const MemoryPlan& memory, const DataIdentity& data) {
   say(fmt::format("model     L={} NH={} C={} V={} (padded {}), {:.1f} M parameters", config_.layers,
                   config_.heads, config_.channels, config_.vocab, config_.padded_vocab,
                   static_cast<double>(ParameterLayout(config_).total()) / 1e6));
@@ -63,12 +79,12 @@ void Progress::header(const MemoryPlan& memory) {
                   options_.grad_accum, tokens_per_step_, name_of(options_.switches.precision)));
   const std::string differences = differences_from_fast(options_.switches);
   say(fmt::format("switches  {}", differences.empty() ? "preset fast" : "preset fast with " + differences));
-  if (options_.data.front() == "synthetic") {
-    say(fmt::format("data      synthetic, seed {}: uniform guess {:.3f} nats/token, entropy floor {:.3f}",
-                    options_.seed, std::log(config_.vocab),
-                    SyntheticStream::entropy_floor(config_.vocab, options_.seed)));
-  } else {
-    say(fmt::format("data      {} token file(s), first {}", options_.data.size(), options_.data.front()));
+  data_line(data);
+  if (!options_.resume.empty()) {
+    say(fmt::format("resume    after step {} of {}, {}", first_step_, options_.steps, options_.resume));
+  }
+  if (!options_.checkpoint_dir.empty() && !options_.switches.deterministic) {
+    say("note      a resumed run repeats this one bit for bit only if both are --deterministic");
   }
   std::string rate = "peak not known";
   if (peak_.attribute_flops_per_s > 0) {
@@ -96,7 +112,7 @@ void Progress::header(const MemoryPlan& memory) {
 
 void Progress::step(const StepReport& r) {
   last_ = r;
-  if (r.step >= std::min(kUntimedSteps, options_.steps / 2)) {
+  if (r.step - first_step_ >= std::min(kUntimedSteps, (options_.steps - first_step_) / 2)) {
     times_ms_.push_back(r.time_ms);
     late_steps_ += r.host_late;
   }
@@ -126,7 +142,24 @@ void Progress::validation(int step, float loss) {
   }
 }
 
+void Progress::sample(int steps_done, const TextSample& sample) {
+  const std::string shown =
+      sample.text.empty() ? fmt::format("{}", fmt::join(sample.tokens, " ")) : printable(sample.text);
+  say(fmt::format("sample {:>5} | {}", steps_done, shown));
+  if (!log_.is_open()) return;
+  nlohmann::ordered_json line = {{"step", steps_done - 1}, {"sample", sample.tokens}};
+  if (!sample.text.empty()) line["text"] = sample.text;
+  // A sample may end within a character.
+  log_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n' << std::flush;
+}
+
+void Progress::checkpoint(const std::string& directory, int steps_done, double seconds) {
+  say(fmt::format("saved {:>5}/{} | checkpoint in {}, {:.1f} s", steps_done, options_.steps, directory,
+                  seconds));
+}
+
 void Progress::summary() {
+  if (times_ms_.empty()) return;
   const double median = quantile(times_ms_, 0.5);
   const double p10 = quantile(times_ms_, 0.1);
   const double p90 = quantile(times_ms_, 0.9);

@@ -8,6 +8,8 @@
 
 #include "gpt2/train/gpu_peak.h"
 #include "gpt2/train/options.h"
+#include "gpt2/train/text_sampler.h"
+#include "gpt2/train/token_source.h"
 
 namespace ridgeline::gpt2 {
 
@@ -22,15 +24,19 @@ struct StepReport {
 
 class Progress {
  public:
-  // Opens the log; throws InputError when that fails.
-  Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak);
+  // `first_step`: the one the run begins with. Opens the log; throws InputError when that fails.
+  Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step);
 
-  void header(const MemoryPlan& memory);
+  void header(const MemoryPlan& memory, const DataIdentity& data);
   void step(const StepReport& report);
   void validation(int step, float loss);
+  // steps_done: optimizer steps before it.
+  void sample(int steps_done, const TextSample& sample);
+  void checkpoint(const std::string& directory, int steps_done, double seconds);
   void summary();
 
  private:
+  void data_line(const DataIdentity& data);
   double tokens_per_s(double time_ms) const { return static_cast<double>(tokens_per_step_) / time_ms * 1e3; }
   double mfu(double time_ms) const;  // 0..1; NaN without a known peak
   std::string mfu_text(double time_ms) const;
@@ -38,6 +44,7 @@ class Progress {
   const Options& options_;
   ModelConfig config_;
   GpuPeak peak_;
+  int first_step_;
   std::int64_t tokens_per_step_;
   double flops_per_token_;
   std::ofstream log_;

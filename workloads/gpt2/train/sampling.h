@@ -25,7 +25,7 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
 // spaces, and for tokens outside [0, vocab).
 std::vector<std::int32_t> parse_token_ids(std::string_view text, int vocab);
 
-// Text for a terminal: control characters but the newline are written as \xNN.
+// Text for one line on a terminal: newlines are written as \n, other control characters as \xNN.
 std::string printable(std::string_view text);
 
 }  // namespace ridgeline::gpt2

@@ -89,7 +89,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       ->group(kGroup);
   app.add_flag("--stochastic-rounding", s.stochastic_rounding, "Round bf16 parameters stochastically")
       ->group(kGroup);
-  app.add_flag("--deterministic", s.deterministic, "Add up the token embedding's gradient in a fixed order")
+  app.add_flag("--deterministic", s.deterministic,
+               "Every sum in a fixed order: the same bits from run to run")
       ->group(kGroup);
 }
 

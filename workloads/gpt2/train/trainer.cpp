@@ -3,7 +3,7 @@
 #include <cuda_profiler_api.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,13 +16,17 @@
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/step_graph.h"
 #include "gpt2/train/batch_pipeline.h"
+#include "gpt2/train/checkpoint.h"
+#include "gpt2/train/device_memory.h"
 #include "gpt2/train/progress.h"
+#include "gpt2/train/run_log.h"
+#include "gpt2/train/step_ring.h"
+#include "gpt2/train/text_sampler.h"
 #include "gpt2/train/token_source.h"
+#include "gpt2/train/validation_set.h"
 
 namespace ridgeline::gpt2 {
 namespace {
-
-constexpr double kGiB = 1 << 30;
 
 void require_gpu() {
   int count = 0;
@@ -32,17 +36,6 @@ void require_gpu() {
                                        code == cudaSuccess ? "none found" : cudaGetErrorString(code),
                                        CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
   }
-}
-
-std::string out_of_memory_line(const MemoryPlan& plan, double free_bytes) {
-  return fmt::format(
-      "out of GPU memory: the run needs {:.2f} GiB (parameters {:.2f}, gradients and moments {:.2f}, "
-      "activations {:.2f}, "
-      "workspaces {:.2f}), {:.2f} GiB are free: lower -B or -T (activations grow with B*T) and raise "
-      "--grad-accum",
-      static_cast<double>(plan.total_bytes()) / kGiB, static_cast<double>(plan.parameters_bytes) / kGiB,
-      static_cast<double>(plan.optimizer_bytes) / kGiB, static_cast<double>(plan.activations_bytes) / kGiB,
-      static_cast<double>(plan.workspace_bytes) / kGiB, free_bytes / kGiB);
 }
 
 // Empty when no directory for it can be made: the search then starts anew each run.
@@ -63,108 +56,20 @@ std::string matmul_cache_path(const Options& options) {
   return failed ? std::string() : (directory / "gpt2-matmul.json").string();
 }
 
-std::unique_ptr<TokenSource> training_source(const Options& options, int vocab, std::int64_t batch_tokens) {
-  if (options.data.front() == "synthetic") return synthetic_source(vocab, options.seed, 0);
-  return file_source(options.data, vocab, batch_tokens);
+std::unique_ptr<TokenSource> training_source(const Options& o, int vocab) {
+  if (o.data.front() == "synthetic") return synthetic_source(vocab, o.seed, 0);
+  return file_source({.paths = o.data,
+                      .vocab = vocab,
+                      .batch = o.batch,
+                      .sequence = o.sequence,
+                      .shuffle = o.shuffle,
+                      .seed = o.seed});
 }
 
-// The validation batches, on the device for the whole run.
-class ValidationSet {
- public:
-  ValidationSet(const Options& options, int vocab, std::int64_t batch_tokens)
-      : batch_tokens_(batch_tokens),
-        count_(options.val_batches),
-        tokens_(2 * batch_tokens * options.val_batches) {
-    const auto source = options.val_data.empty() ? synthetic_source(vocab, options.seed, 1)
-                                                 : file_source(options.val_data, vocab, batch_tokens);
-    std::vector<std::int32_t> host(static_cast<std::size_t>(tokens_.size()));
-    const auto n = static_cast<std::size_t>(batch_tokens);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
-      source->next({host.data() + 2 * n * i, n}, {host.data() + 2 * n * i + n, n});
-    }
-    tokens_.upload(host);
-  }
-
-  // Synchronises: validation is outside the timed steps.
-  float loss(GpuModel& model) {
-    double sum = 0;
-    for (int i = 0; i < count_; ++i) {
-      const std::int32_t* inputs = tokens_.data() + 2 * batch_tokens_ * i;
-      model.evaluate(inputs, inputs + batch_tokens_);
-      StepResult result;
-      RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(&result, model.device_result(), sizeof(result),
-                                           cudaMemcpyDeviceToHost, model.stream()));
-      RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(model.stream()));
-      sum += result.loss;
-    }
-    return static_cast<float>(sum / count_);
-  }
-
- private:
-  std::int64_t batch_tokens_;
-  int count_;
-  DeviceBuffer<std::int32_t> tokens_;
-};
-
-struct PinnedFree {
-  void operator()(StepResult* data) const noexcept { RIDGELINE_CUDA_CHECK_NOEXCEPT(cudaFreeHost(data)); }
-};
-
-// The steps enqueued and not yet reported.
-class StepRing {
- public:
-  static constexpr int kSize = 4;
-
-  StepRing() {
-    void* host = nullptr;
-    RIDGELINE_CUDA_CHECK(cudaMallocHost(&host, sizeof(StepResult) * kSize));
-    results_.reset(static_cast<StepResult*>(host));
-  }
-
-  // The next step's time starts here instead of at the end of the step before.
-  void restart_clock(int step, cudaStream_t stream) {
-    begin_[slot(step)].record(stream);
-    restarted_[slot(step)] = true;
-  }
-
-  void end(int step, const GpuModel& model) {
-    RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(results_.get() + slot(step), model.device_result(),
-                                         sizeof(StepResult), cudaMemcpyDeviceToHost, model.stream()));
-    const bool follows = step > 0 && !restarted_[slot(step)];
-    late_[slot(step)] = follows && cudaEventQuery(end_[slot(step - 1)].get()) == cudaSuccess;
-    (void)cudaGetLastError();  // "not ready" is an answer, not a fault for the next launch check to find
-    end_[slot(step)].record(model.stream());
-  }
-
-  // Waits for the step. Call in order, before kSize - 1 more have ended.
-  StepReport report(int step) {
-    const std::size_t at = slot(step);
-    end_[at].synchronize();
-    const Event& begin = restarted_[at] ? begin_[at] : end_[slot(step - 1)];
-    const StepResult& result = results_.get()[at];
-    StepReport report{.step = step,
-                      .loss = result.loss,
-                      .norm = result.gradient.norm,
-                      .time_ms = end_[at].elapsed_ms_since(begin),
-                      .host_late = late_[at]};
-    restarted_[at] = false;
-    return report;
-  }
-
- private:
-  static std::size_t slot(int step) { return static_cast<std::size_t>(step) % kSize; }
-  static std::array<Event, kSize> events() {
-    // Blocking: the waiting host leaves its core to the loader.
-    return {Event(cudaEventBlockingSync), Event(cudaEventBlockingSync), Event(cudaEventBlockingSync),
-            Event(cudaEventBlockingSync)};
-  }
-
-  std::unique_ptr<StepResult, PinnedFree> results_;
-  std::array<Event, kSize> begin_ = events();
-  std::array<Event, kSize> end_ = events();
-  std::array<bool, kSize> restarted_{};
-  std::array<bool, kSize> late_{};
-};
+std::unique_ptr<TokenSource> validation_source(const Options& o, int vocab) {
+  if (o.val_data.empty()) return synthetic_source(vocab, o.seed, 1);
+  return file_source({.paths = o.val_data, .vocab = vocab, .batch = o.batch, .sequence = o.sequence});
+}
 
 void print_choices(Matmul& matmul) {
   fmt::print("{:<16} {:<14} {:>8} {:>6} {:>6} {:>4} {:>9} {:>9} {:>8}  {}\n", "product", "epilogue", "n", "c",
@@ -190,12 +95,122 @@ std::vector<float> initial_parameters(const Options& options, const ModelConfig&
   return repad_vocabulary(file.parameters, file.config, config);
 }
 
-void run(const Options& options, const ModelConfig& config, GpuModel& model, Progress& progress) {
+// What a run is made of before it needs a GPU, so that every fault of arguments and files is told first.
+struct Prepared {
+  Options options;  // with what they leave open filled in
+  ModelConfig config;
+  GpuModelOptions model;
+  std::unique_ptr<TokenSource> data;
+  std::unique_ptr<TokenSource> validation;  // null: none is asked for
+  std::optional<TextSampler> sampler;
+  std::string checkpoint;   // to resume from; empty: a new run
+  CheckpointHeader header;  // of this run; steps_done: where it begins
+
+  int first_step() const { return static_cast<int>(header.steps_done); }
+};
+
+// The model's sizes, and where the run begins when it goes on from a checkpoint.
+ModelConfig settle_model(Prepared& p) {
+  const Options& o = p.options;
+  if (o.resume.empty()) {
+    return o.init == "random" ? model_config(o.model) : read_model_header(o.init).config;
+  }
+  p.checkpoint = find_checkpoint(o.resume);
+  const CheckpointHeader written = read_checkpoint_header(p.checkpoint);
+  const ModelConfig& config = written.run.config;
+  if (o.model_given) {
+    ModelConfig named = model_config(o.model);
+    named.padded_vocab = config.padded_vocab;  // --vocabulary's matter
+    if (!(named == config)) {
+      throw InputError(
+          fmt::format("checkpoint {}: its model has L={} C={}, --model {} has L={} C={}: leave "
+                      "--model out",
+                      p.checkpoint, config.layers, config.channels, o.model, named.layers, named.channels));
+    }
+  }
+  if (o.steps > 0 && written.steps_done >= o.steps) {
+    throw InputError(
+        fmt::format("checkpoint {}: it holds the state after {} steps and the run ends at --steps {}: "
+                    "raise --steps",
+                    p.checkpoint, written.steps_done, o.steps));
+  }
+  if (o.profile_first >= 0 && o.profile_first < written.steps_done) {
+    throw InputError(fmt::format("--profile-steps begins at step {}, the resumed run at step {}",
+                                 o.profile_first, written.steps_done));
+  }
+  p.header.steps_done = written.steps_done;
+  return config;
+}
+
+Prepared prepare(const Options& given) {
+  Prepared p{.options = given};
+  Options& o = p.options;
+  p.config = with_vocabulary(settle_model(p), o.switches.vocabulary);
+  if (!o.resume.empty()) o.resume = p.checkpoint;
+  if (o.init != "random") o.model = o.init;
+  if (o.sequence == 0) o.sequence = p.config.max_t;
+
+  p.model = {.config = p.config,
+             .batch = o.batch,
+             .sequence = o.sequence,
+             .grad_accum = o.grad_accum,
+             .switches = o.switches,
+             .rounding_seed = o.seed};
+  p.model.matmul.search = o.matmul_search;
+  p.model.matmul.cache_path = matmul_cache_path(o);
+  (void)GpuModel::memory_plan(p.model);  // checks the sizes
+
+  p.data = training_source(o, p.config.vocab);
+  if (o.val_every > 0) p.validation = validation_source(o, p.config.vocab);
+  if (o.sample_every > 0 || o.steps == 0) p.sampler.emplace(o, p.config);
+  const Switches& s = o.switches;
+  p.header.run = {.config = p.config,
+                  .precision = s.precision == Precision::kBf16   ? 0
+                               : s.precision == Precision::kTf32 ? 1
+                                                                 : 2,
+                  .batch = o.batch,
+                  .sequence = o.sequence,
+                  .grad_accum = o.grad_accum,
+                  .seed = o.seed,
+                  .stochastic_rounding = s.stochastic_rounding,
+                  .data = p.data->identity()};
+  if (!p.checkpoint.empty()) {
+    require_same_run(p.checkpoint, read_checkpoint_header(p.checkpoint).run, p.header.run);
+  }
+  if (!o.save.empty()) require_writable("model file", o.save);
+  if (!o.log.empty()) require_writable("log file", o.log);
+  if (!o.checkpoint_dir.empty()) prepare_checkpoint_directory(o.checkpoint_dir);
+  return p;
+}
+
+void save_checkpoint(const Options& o, CheckpointHeader header, int steps_done,
+                     const std::vector<std::byte>& position, const GpuModel& model, Progress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  header.steps_done = steps_done;
+  write_checkpoint(o.checkpoint_dir, o.keep, header, position, model);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  progress.checkpoint(o.checkpoint_dir, steps_done, seconds.count());
+}
+
+void run(Prepared& prepared, GpuModel& model, Progress& progress) {
+  const Options& options = prepared.options;
   const std::int64_t batch_tokens = static_cast<std::int64_t>(options.batch) * options.sequence;
-  BatchPipeline batches(training_source(options, config.vocab, batch_tokens), batch_tokens);
+  const int first = prepared.first_step();
+  if (prepared.checkpoint.empty()) {
+    model.load(initial_parameters(options, prepared.config));
+  } else {
+    prepared.data->restore(load_checkpoint(prepared.checkpoint, model));
+  }
   std::optional<ValidationSet> validation;
-  if (options.val_every > 0) validation.emplace(options, config.vocab, batch_tokens);
-  model.load(initial_parameters(options, config));
+  if (prepared.validation) {
+    validation.emplace(std::move(prepared.validation), batch_tokens, options.val_batches);
+  }
+  if (options.steps == 0) {
+    if (validation) progress.validation(-1, validation->loss(model));
+    progress.sample(first, prepared.sampler->write(model, first));
+    return;
+  }
+  BatchPipeline batches(std::move(prepared.data), batch_tokens);
   std::optional<StepGraph> graph;
   if (options.switches.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
   const std::size_t batch_bytes = 2 * static_cast<std::size_t>(batch_tokens) * sizeof(std::int32_t);
@@ -208,13 +223,16 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
     progress.step(report);
     check_finite(report);
   };
-  int reported = 0;
+  int reported = first;
   const auto finish_all = [&](int next) {
     for (; reported < next; ++reported) finish(reported);
   };
+  const auto due = [&](int every, int step) {
+    return every > 0 && ((step + 1) % every == 0 || step + 1 == options.steps);
+  };
 
-  ring.restart_clock(0, stream);
-  for (int step = 0; step < options.steps; ++step) {
+  ring.restart_clock(first, stream);
+  for (int step = first; step < options.steps; ++step) {
     if (step == options.profile_first) {
       finish_all(step);
       RIDGELINE_CUDA_CHECK(cudaProfilerStart());
@@ -236,6 +254,7 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
       optimizer.adamw.learning_rate = static_cast<float>(options.schedule.at(step));
       optimizer.adamw.step = step + 1;
       optimizer.weight_decay = static_cast<float>(options.weight_decay);
+      optimizer.decay_embeddings = options.decay_embeddings;
       optimizer.clip = static_cast<float>(options.clip);
       if (graph) {
         graph->step(optimizer);
@@ -251,11 +270,19 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
       RIDGELINE_CUDA_CHECK(cudaProfilerStop());
       ring.restart_clock(step + 1, stream);
     }
-    if (validation && ((step + 1) % options.val_every == 0 || step + 1 == options.steps)) {
-      finish_all(step + 1);
-      progress.validation(step, validation->loss(model));
-      ring.restart_clock(step + 1, stream);
+    // Samples and checkpoints come after the step has been found finite: a checkpoint is worth going on from.
+    const bool validates = validation && due(options.val_every, step);
+    const bool samples = due(options.sample_every, step);
+    const bool saves =
+        !options.checkpoint_dir.empty() && (step + 1 == options.steps || due(options.checkpoint_every, step));
+    if (!validates && !samples && !saves) continue;
+    finish_all(step + 1);
+    if (validates) progress.validation(step, validation->loss(model));
+    if (samples) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
+    if (saves) {
+      save_checkpoint(options, prepared.header, step + 1, batches.position(), model, progress);
     }
+    ring.restart_clock(step + 1, stream);
   }
   finish_all(options.steps);
 }
@@ -263,44 +290,23 @@ void run(const Options& options, const ModelConfig& config, GpuModel& model, Pro
 }  // namespace
 
 void train(const Options& given) {
-  Options options = given;
-  ModelConfig config =
-      options.init == "random" ? model_config(options.model) : read_model_header(options.init).config;
-  config = with_vocabulary(config, options.switches.vocabulary);
-  if (options.init != "random") options.model = options.init;
-  if (options.sequence == 0) options.sequence = config.max_t;
-
-  GpuModelOptions model_options{.config = config,
-                                .batch = options.batch,
-                                .sequence = options.sequence,
-                                .grad_accum = options.grad_accum,
-                                .switches = options.switches,
-                                .rounding_seed = options.seed};
-  model_options.matmul.search = options.matmul_search;
-  model_options.matmul.cache_path = matmul_cache_path(options);
-  const MemoryPlan plan = GpuModel::memory_plan(model_options);
-  if (options.data.front() != "synthetic") {  // bad files are told before gigabytes are allocated
-    file_source(options.data, config.vocab, static_cast<std::int64_t>(options.batch) * options.sequence);
-  }
-
+  Prepared prepared = prepare(given);
+  const Options& options = prepared.options;
   require_gpu();
-  Progress progress(options, config, gpu_peak(options.switches.precision));
-  progress.header(plan);
-  std::size_t free_bytes = 0, total_bytes = 0;
-  RIDGELINE_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-  if (static_cast<double>(plan.total_bytes()) > static_cast<double>(free_bytes)) {
-    throw EnvironmentError(out_of_memory_line(plan, static_cast<double>(free_bytes)));
-  }
+  if (!options.log.empty() && !prepared.checkpoint.empty()) cut_run_log(options.log, prepared.first_step());
+  Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step());
+  progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());
+  const std::int64_t free_bytes = require_memory(prepared.model);
   try {
-    const std::unique_ptr<GpuModel> model = GpuModel::create(model_options);
-    run(options, config, *model, progress);
+    const std::unique_ptr<GpuModel> model = GpuModel::create(prepared.model);
+    run(prepared, *model, progress);
     progress.summary();
     if (options.matmul_report) print_choices(model->matmul());
-    if (!options.save.empty())
-      write_model_file(options.save, config, options.save_type, model->download_parameters());
+    if (!options.save.empty()) {
+      write_model_file(options.save, prepared.config, options.save_type, model->download_parameters());
+    }
   } catch (const CudaError& error) {
-    if (error.code() == cudaErrorMemoryAllocation)
-      throw EnvironmentError(out_of_memory_line(plan, static_cast<double>(free_bytes)));
+    if (error.code() == cudaErrorMemoryAllocation) throw_out_of_memory(prepared.model, free_bytes);
     throw;
   }
 }
