@@ -28,6 +28,8 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for group in ("Model", "Batch", "Computation", "Optimizer", "Data", "Checkpoints", "Sampling", "Output"):
             self.assertIn(group + ":", result.stdout)
+        self.assertNotIn("--help NAME", result.stdout)
+        self.assertIn("--batch N ", result.stdout)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
 
     def test_impossible_arguments(self):

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "gpt2/common/cuda_raii.h"
@@ -160,6 +161,63 @@ TEST(GpuModel, EvaluationIsTheTrainingLossAndChangesNothing) {
   EXPECT_EQ(device.model().download_parameters(), start);
 }
 
+TEST(GpuModel, LogitsOfEveryPositionAreTheReferences) {
+  const ModelConfig config = model_config("tiny");
+  const std::vector<float> start = lively_parameters(config, 9);
+  constexpr int kB = 2, kT = 37;
+  const Batch batch = random_batch(kB * kT, config.vocab, 10);
+  DeviceBuffer<std::int32_t> inputs(kB * kT);
+  inputs.upload(batch.inputs);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    Device device(tiny_options(precision, AttentionKind::own, kB, kT), start);
+    // Together the rows give the mean loss; a row in another's place would not give that of its target.
+    ReferenceModel<double> reference(config, kB, kT, {start.begin(), start.end()});
+    double sum = 0;
+    for (int row = 0; row < kB * kT; ++row) {
+      const std::vector<float> logits = device.model().logits(inputs.data(), row);
+      ASSERT_EQ(static_cast<int>(logits.size()), config.vocab);
+      const double largest = *std::max_element(logits.begin(), logits.end());
+      double total = 0;
+      for (const float logit : logits) total += std::exp(logit - largest);
+      const auto target = static_cast<std::size_t>(batch.targets[static_cast<std::size_t>(row)]);
+      sum += std::log(total) + largest - logits[target];
+    }
+    const double want = reference.forward(batch.inputs, batch.targets);
+    EXPECT_NEAR(sum / (kB * kT), want, (precision == Precision::kFp32 ? 1e-5 : 1e-2) * want);
+    EXPECT_THROW(device.model().logits(inputs.data(), kB * kT), std::out_of_range);
+    EXPECT_THROW(device.model().logits(inputs.data(), -1), std::out_of_range);
+  }
+}
+
+TEST(GpuModel, EmbeddingsDecayUnlessToldOtherwise) {
+  const ModelConfig config = model_config("tiny");
+  const ParameterLayout layout(config);
+  const std::vector<float> start = lively_parameters(config, 11);
+  const Batch batch = random_batch(4 * 64, config.vocab, 12);
+  const auto trained = [&](bool decay_embeddings, float weight_decay) {
+    GpuModelOptions options = tiny_options(Precision::kFp32, AttentionKind::own);
+    options.switches.deterministic = true;
+    Device device(options, start);
+    OptimizerOptions optimizer;
+    optimizer.weight_decay = weight_decay;
+    optimizer.decay_embeddings = decay_embeddings;
+    device.step(batch, &optimizer);
+    return device.model().download_parameters();
+  };
+  const std::vector<float> none = trained(true, 0.0F), all = trained(true, 0.5F), but = trained(false, 0.5F);
+  for (int t = 0; t < kTensorCount; ++t) {
+    const auto tensor = static_cast<Tensor>(t);
+    const auto same = [&](const std::vector<float>& a) {
+      const auto begin = static_cast<std::ptrdiff_t>(layout.offset(tensor));
+      const auto count = static_cast<std::ptrdiff_t>(layout.count(tensor));
+      return std::equal(a.begin() + begin, a.begin() + begin + count, none.begin() + begin);
+    };
+    const bool embedding = tensor == Tensor::wte || tensor == Tensor::wpe;
+    EXPECT_EQ(same(all), !tensor_is_matrix(tensor)) << tensor_name(tensor);
+    EXPECT_EQ(same(but), embedding || !tensor_is_matrix(tensor)) << tensor_name(tensor);
+  }
+}
+
 TEST(GpuModel, AGradientThatIsNotFiniteChangesNoParameter) {
   const ModelConfig config = model_config("tiny");
   std::vector<float> start = lively_parameters(config, 7);
@@ -208,6 +266,22 @@ TEST(BatchPipeline, DeliversTheSourceInOrder) {
   }
 }
 
+// The source is several batches ahead by then.
+TEST(BatchPipeline, ItsPositionIsBehindTheBatchLastAcquired) {
+  constexpr int kTokens = 100;
+  BatchPipeline pipeline(synthetic_source(97, 5, 0), kTokens);
+  const auto source = synthetic_source(97, 5, 0);
+  const Stream stream;
+  std::vector<std::int32_t> x(kTokens), y(kTokens);
+  EXPECT_EQ(pipeline.position(), source->position());
+  for (int i = 0; i < 3 * BatchPipeline::kSlots; ++i) {
+    source->next(x, y);
+    pipeline.acquire(stream.get());
+    EXPECT_EQ(pipeline.position(), source->position()) << "batch " << i;
+    pipeline.release(stream.get());
+  }
+}
+
 TEST(BatchPipeline, ThrowsWhatTheSourceThrew) {
   class Failing : public TokenSource {
    public:
@@ -215,6 +289,9 @@ TEST(BatchPipeline, ThrowsWhatTheSourceThrew) {
       if (++calls_ > 2) throw InputError("shard gone");
     }
     void rewind() override {}
+    std::vector<std::byte> position() const override { return {}; }
+    void restore(std::span<const std::byte>) override {}
+    DataIdentity identity() const override { return {}; }
 
    private:
     int calls_ = 0;

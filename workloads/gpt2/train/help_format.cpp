@@ -9,7 +9,7 @@ constexpr std::size_t kLeft = 27;
 constexpr std::size_t kWidth = 80;
 
 std::string value_name(const CLI::Option* option) {
-  if (option->get_type_size() == 0) return {};  // a flag
+  if (option->get_items_expected_max() == 0) return {};  // a flag
   const std::string type = option->get_type_name().substr(0, option->get_type_name().find(':'));
   std::string name = type == "INT" || type == "UINT" ? " N" : type == "FLOAT" ? " X" : " NAME";
   if (option->get_expected_max() > 1) name += "...";

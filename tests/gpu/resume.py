@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""A run of gpt2_train that is killed and resumed against the run that was not: checkpoints and losses, bit by bit.
+
+usage: resume.py --trainer GPT2_TRAIN [--out DIR] [--json FILE]
+
+For each case: one run to the end; the same run killed (SIGKILL) when it has written its first checkpoint, then resumed
+from its directory. Both files of the last checkpoint and the losses of the logs must be the same. Validation and samples
+run in between and must leave no trace.
+"""
+import argparse
+import filecmp
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+
+from common import Checks, run
+
+STEPS, EVERY = 12, 5
+TINY = ["--model", "tiny", "-B", "6", "-T", "128"]
+SMALL = ["--model", "124M", "-B", "4", "-T", "256"]
+BETWEEN = ["--val-every", "3", "--val-batches", "1", "--sample-every", "4", "--sample-tokens", "5"]
+
+
+def write_shard(path, count, vocab, seed):
+    generator = random.Random(seed)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<256i", 20240520, 1, count, *[0] * 253))
+        file.write(struct.pack(f"<{count}H", *(generator.randrange(vocab) for _ in range(count))))
+
+
+def cases(shards):
+    files = ["--data", *shards, "--shuffle", "--val-data", shards[0]]
+    return {
+        "fast-124M": SMALL + BETWEEN,
+        "graph-124M": [*SMALL, "--cuda-graph"],
+        "accumulate": [*SMALL, "--grad-accum", "3", "--cuda-graph", *BETWEEN],
+        "own-attention": [*SMALL, "--attention", "own"],
+        "rounding": [*SMALL, "--stochastic-rounding"],
+        "fp32-124M": [*SMALL, "--precision", "fp32"],
+        "shards-tiny": [*TINY, "--precision", "fp32", *files, *BETWEEN],
+        "naive-tiny": [*TINY, "--preset", "naive"],
+    }
+
+
+def killed_after_a_checkpoint(command):
+    """Runs until the first checkpoint is reported, then kills the program as a power cut would."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if line.startswith("saved"):
+            process.send_signal(signal.SIGKILL)
+            break
+    _, errors = process.communicate(timeout=240)
+    return process.returncode, errors.strip()
+
+
+def losses(path):
+    with open(path) as file:
+        rows = [json.loads(line) for line in file]
+    return [(row["step"], row["loss"], row["norm"]) for row in rows if "loss" in row]
+
+
+def compare(checks, name, trainer, arguments, folder):
+    def command(which, *more):
+        return [trainer, *arguments, "--steps", str(STEPS), "--warmup", "3", "--deterministic", "--checkpoint-dir",
+                os.path.join(folder, which), "--checkpoint-every", str(EVERY), "--keep", "1", "--matmul-cache",
+                os.path.join(folder, "matmul.json"), "--log", os.path.join(folder, which + ".jsonl"), *more]
+
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    straight = run(command("straight"))
+    if straight.status != 0:
+        return checks.add(name, False, f"exit {straight.status}: {straight.tail()}")
+    status, errors = killed_after_a_checkpoint(command("resumed"))
+    if status != -signal.SIGKILL:
+        return checks.add(name, False, f"the run to be killed ended with {status}: {errors}")
+    kept = os.listdir(os.path.join(folder, "resumed"))
+    second = run(command("resumed", "--resume", os.path.join(folder, "resumed")))
+    if second.status != 0:
+        return checks.add(name, False, f"resumed from {kept}: exit {second.status}: {second.tail()}")
+    last = f"step_{STEPS:08}"
+    differ = [file for file in ("model.bin", "state.bin")
+              if not filecmp.cmp(*(os.path.join(folder, which, last, file) for which in ("straight", "resumed")), shallow=False)]
+    mine, theirs = (losses(os.path.join(folder, which + ".jsonl")) for which in ("resumed", "straight"))
+    same = mine == theirs and [row[0] for row in mine] == list(range(STEPS))
+    left = os.listdir(os.path.join(folder, "resumed"))
+    size = sum(os.path.getsize(os.path.join(folder, "straight", last, file)) for file in ("model.bin", "state.bin"))
+    checks.add(name, not differ and same and left == [last],
+               f"{STEPS} steps, killed after the first checkpoint: {', '.join(differ) + ' differ' if differ else 'both files the same'}"
+               f" ({size / 1e6:.0f} MB), losses {'the same' if same else 'differ'}, loss {theirs[0][1]:.4f} -> {theirs[-1][1]:.4f}"
+               + ("" if left == [last] else f"; left over: {left}"))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trainer", required=True)
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    checks = Checks()
+    folder = os.path.join(options.out, "resume")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    shards = [os.path.join(folder, f"shard_{i}.bin") for i in range(3)]
+    for i, path in enumerate(shards):
+        write_shard(path, 6 * 128 * (2 + i) + 57, 97, i)
+    for name, arguments in cases(shards).items():
+        compare(checks, name, options.trainer, arguments, os.path.join(folder, name))
+    shutil.rmtree(folder, ignore_errors=True)
+    checks.finish(options.json)
+
+
+if __name__ == "__main__":
+    main()
