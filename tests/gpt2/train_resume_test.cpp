@@ -33,9 +33,9 @@ constexpr std::array kParts = {StatePart::kMaster, StatePart::kMoment1, StatePar
                                StatePart::kNarrow};
 
 // One process's worth of a run.
-class Run {
+class TrainingRun {
  public:
-  explicit Run(const GpuModelOptions& options)
+  explicit TrainingRun(const GpuModelOptions& options)
       : options_(options),
         model_(GpuModel::create(options)),
         graph_(*model_, kTokens, options.grad_accum),
@@ -123,7 +123,7 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
 
   std::vector<float> straight_losses, resumed_losses;
   std::vector<std::vector<std::byte>> stopped_state;
-  Run straight(options);
+  TrainingRun straight(options);
   straight.model().load(random_parameters(options.config, 9));
   for (int step = 0; step < kSteps; ++step) {
     straight_losses.push_back(straight.step(step));
@@ -131,7 +131,7 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
   }
 
   {
-    Run first(options);
+    TrainingRun first(options);
     first.model().load(random_parameters(options.config, 9));
     for (int step = 0; step < kStop; ++step) {
       resumed_losses.push_back(first.step(step));
@@ -140,7 +140,7 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
     EXPECT_EQ(first.state(), stopped_state);
     write_checkpoint(directory, 1, header, first.source().position(), first.model());
   }
-  Run second(options);
+  TrainingRun second(options);
   second.source().restore(load_checkpoint(find_checkpoint(directory), second.model()));
   EXPECT_EQ(second.state(), stopped_state);
   for (int step = kStop; step < kSteps; ++step) resumed_losses.push_back(second.step(step));
@@ -176,7 +176,7 @@ TEST(Resume, Bf16AsOneGraphTwoMicroBatches) {
 // are set to something else altogether: a checkpoint must bring back those, not the rounded master weights.
 TEST(Resume, Bf16ParametersComeBackAsTheyWere) {
   const GpuModelOptions options = options_of(Precision::kBf16, AttentionKind::own, false, 1);
-  Run run(options);
+  TrainingRun run(options);
   run.model().load(random_parameters(options.config, 9));
   std::vector<std::byte> narrow(static_cast<std::size_t>(run.model().state_bytes(StatePart::kNarrow)));
   run.model().download_state(StatePart::kNarrow, 0, narrow);
@@ -191,7 +191,7 @@ TEST(Resume, Bf16ParametersComeBackAsTheyWere) {
   CheckpointHeader header;
   header.run = {.config = options.config, .batch = kBatch, .sequence = kSequence, .grad_accum = 1};
   write_checkpoint(directory, 1, header, run.source().position(), run.model());
-  Run other(options);
+  TrainingRun other(options);
   other.model().load(random_parameters(options.config, 10));
   load_checkpoint(find_checkpoint(directory), other.model());
   EXPECT_EQ(other.state(), before);
