@@ -194,9 +194,10 @@ TEST(GpuModel, EmbeddingsDecayUnlessToldOtherwise) {
   const ParameterLayout layout(config);
   const std::vector<float> start = lively_parameters(config, 11);
   const Batch batch = random_batch(4 * 64, config.vocab, 12);
-  const auto trained = [&](bool decay_embeddings, float weight_decay) {
+  const auto trained = [&](OptimizerKind kind, bool decay_embeddings, float weight_decay) {
     GpuModelOptions options = tiny_options(Precision::kFp32, AttentionKind::own);
     options.switches.deterministic = true;
+    options.switches.optimizer = kind;
     Device device(options, start);
     OptimizerOptions optimizer;
     optimizer.weight_decay = weight_decay;
@@ -204,17 +205,21 @@ TEST(GpuModel, EmbeddingsDecayUnlessToldOtherwise) {
     device.step(batch, &optimizer);
     return device.model().download_parameters();
   };
-  const std::vector<float> none = trained(true, 0.0F), all = trained(true, 0.5F), but = trained(false, 0.5F);
-  for (int t = 0; t < kTensorCount; ++t) {
-    const auto tensor = static_cast<Tensor>(t);
-    const auto same = [&](const std::vector<float>& a) {
-      const auto begin = static_cast<std::ptrdiff_t>(layout.offset(tensor));
-      const auto count = static_cast<std::ptrdiff_t>(layout.count(tensor));
-      return std::equal(a.begin() + begin, a.begin() + begin + count, none.begin() + begin);
-    };
-    const bool embedding = tensor == Tensor::wte || tensor == Tensor::wpe;
-    EXPECT_EQ(same(all), !tensor_is_matrix(tensor)) << tensor_name(tensor);
-    EXPECT_EQ(same(but), embedding || !tensor_is_matrix(tensor)) << tensor_name(tensor);
+  for (const OptimizerKind kind : {OptimizerKind::multi, OptimizerKind::per_tensor}) {
+    SCOPED_TRACE(name_of(kind));
+    const std::vector<float> none = trained(kind, true, 0.0F);
+    const std::vector<float> all = trained(kind, true, 0.5F), but = trained(kind, false, 0.5F);
+    for (int t = 0; t < kTensorCount; ++t) {
+      const auto tensor = static_cast<Tensor>(t);
+      const auto same = [&](const std::vector<float>& a) {
+        const auto begin = static_cast<std::ptrdiff_t>(layout.offset(tensor));
+        const auto count = static_cast<std::ptrdiff_t>(layout.count(tensor));
+        return std::equal(a.begin() + begin, a.begin() + begin + count, none.begin() + begin);
+      };
+      const bool embedding = tensor == Tensor::wte || tensor == Tensor::wpe;
+      EXPECT_EQ(same(all), !tensor_is_matrix(tensor)) << tensor_name(tensor);
+      EXPECT_EQ(same(but), embedding || !tensor_is_matrix(tensor)) << tensor_name(tensor);
+    }
   }
 }
 

@@ -119,6 +119,7 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
                 .batch = kBatch,
                 .sequence = kSequence,
                 .grad_accum = options.grad_accum};
+  header.run.stochastic_rounding = options.switches.stochastic_rounding;
   header.steps_done = kStop;
 
   std::vector<float> straight_losses, resumed_losses;
@@ -170,6 +171,16 @@ TEST(Resume, Fp32AsOneGraph) {
 
 TEST(Resume, Bf16AsOneGraphTwoMicroBatches) {
   expect_resumes_bit_for_bit(options_of(Precision::kBf16, AttentionKind::own, true, 2));
+}
+
+TEST(Resume, StochasticRounding) {
+  for (const bool graph : {false, true}) {
+    SCOPED_TRACE(graph ? "as one graph" : "launch by launch");
+    GpuModelOptions options = options_of(Precision::kBf16, AttentionKind::own, graph, 1);
+    options.switches.stochastic_rounding = true;
+    options.rounding_seed = 77;
+    expect_resumes_bit_for_bit(options);
+  }
 }
 
 // The BF16 parameters of a run that rounds stochastically are no function of its master weights. Here they
