@@ -4,8 +4,6 @@
 // whatever launch, gets the same result, and a resumed run repeats what the first one did.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
 #include <cstring>
 
@@ -63,17 +61,9 @@ __host__ __device__ inline bf16 round_stochastically(float value, std::uint32_t 
   return bf16(raw);
 }
 
-// out[i] = round_stochastically(inp[i]) with the words of elements first_element + i. The reference.
+// What launch_adamw makes of the master weights inp, elements first_element to first_element + n - 1 of the
+// model's: the reference.
 void stochastic_convert_cpu(bf16* out, const float* inp, std::int64_t n, std::uint64_t seed,
                             std::int64_t step, std::int64_t first_element = 0);
-
-constexpr std::int64_t stochastic_convert_bytes(std::int64_t n) {
-  return n * (std::int64_t{sizeof(float)} + std::int64_t{sizeof(bf16)});
-}
-
-// The working copy as the update of `step` left it, from the master weights it left: what a resumed run
-// starts from.
-void launch_stochastic_convert(bf16* out, const float* inp, std::int64_t n, std::uint64_t seed,
-                               std::int64_t step, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2
