@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,8 +36,10 @@ DurableFile::DurableFile(std::string what, std::string path)
 
 DurableFile::~DurableFile() {
   if (descriptor_ < 0) return;
+  struct stat status {};
+  const bool regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   (void)::close(descriptor_);
-  (void)::unlink(path_.c_str());
+  if (regular) (void)::unlink(path_.c_str());  // what was opened may be a device
 }
 
 void DurableFile::fail(int code) const {
@@ -70,12 +73,7 @@ void DurableFile::rewrite(std::int64_t offset, const void* data, std::int64_t by
 void DurableFile::close() {
   if (::fsync(descriptor_) != 0) fail(errno);
   // A network file system may report a full disk only here.
-  const int closed = ::close(std::exchange(descriptor_, -1));
-  if (closed != 0) {
-    const int code = errno;
-    (void)::unlink(path_.c_str());
-    fail(code);
-  }
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
 }
 
 void durable_rename(const std::string& what, const std::string& from, const std::string& to) {

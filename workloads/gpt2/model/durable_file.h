@@ -6,9 +6,9 @@
 
 namespace ridgeline::gpt2 {
 
-// A file that is written front to back. The data are on the disk when close() returns. What is destroyed
-// before close() is removed. `what` names the kind of file in messages, "model file". All throw InputError:
-// one line with the path and the system's reason.
+// A file that is written front to back. The data are on the disk when close() returns. A regular file
+// that is destroyed before close() is removed. `what` names the kind of file in messages, "model file". All
+// throw InputError: one line with the path and the system's reason.
 class DurableFile {
  public:
   DurableFile(std::string what, std::string path);

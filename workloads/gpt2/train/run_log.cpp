@@ -54,4 +54,12 @@ void require_writable(const std::string& what, const std::string& path) {
   if (::access(asked.c_str(), W_OK) != 0) refuse(std::strerror(errno));
 }
 
+void require_replaceable(const std::string& what, const std::string& path) {
+  require_writable(what, path);
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    throw InputError(fmt::format("{} {}: is no regular file", what, path));
+  }
+}
+
 }  // namespace ridgeline::gpt2

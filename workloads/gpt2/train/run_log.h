@@ -13,4 +13,7 @@ void cut_run_log(const std::string& path, long long first_step);
 // name, no permission. Leaves nothing behind.
 void require_writable(const std::string& what, const std::string& path);
 
+// The same for a file that is written under another name and renamed: nor may the name be a device's.
+void require_replaceable(const std::string& what, const std::string& path);
+
 }  // namespace ridgeline::gpt2

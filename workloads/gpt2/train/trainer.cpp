@@ -177,7 +177,7 @@ Prepared prepare(const Options& given) {
   if (!p.checkpoint.empty()) {
     require_same_run(p.checkpoint, read_checkpoint_header(p.checkpoint).run, p.header.run);
   }
-  if (!o.save.empty()) require_writable("model file", o.save);
+  if (!o.save.empty()) require_replaceable("model file", o.save);
   if (!o.log.empty()) require_writable("log file", o.log);
   if (!o.checkpoint_dir.empty()) prepare_checkpoint_directory(o.checkpoint_dir);
   return p;
