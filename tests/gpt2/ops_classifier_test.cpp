@@ -15,11 +15,11 @@ struct Shape {
   int padded;
 };
 // GPT-2's padded vocabulary; padding of a whole vector; no padding; rows that no vector divides; rows too
-// long for shared memory.
+// long for shared memory; several rows of several pieces for each block of a full H200.
 const std::vector<Shape> kShapes = {{1, 1, 8},           {3, 7, 16},        {5, 31, 31},
                                     {2, 4095, 4096},     {2, 4097, 4104},   {3, 8191, 8192},
                                     {7, 50257, 50304},   {2, 50257, 50257}, {2, 57600, 57600},
-                                    {2, 120000, 120008}, {1031, 97, 128}};
+                                    {2, 120000, 120008}, {1031, 97, 128},   {1301, 9001, 9008}};
 
 std::vector<std::int32_t> targets_of(const Shape& s) {
   std::vector<std::int32_t> targets(static_cast<std::size_t>(s.rows));
@@ -62,6 +62,12 @@ TYPED_TEST(Classifier, MatchesReference) {
       auto got_fused = poisoned<float>(s.rows);
       launch_fused_classifier(logits.data(), got_fused.data(), device_targets.data(), dloss, s.rows, s.vocab,
                               s.padded, stream.get());
+      auto again = to_device<TypeParam>(logits_in);
+      auto got_again = poisoned<float>(s.rows);
+      launch_fused_classifier(again.data(), got_again.data(), device_targets.data(), dloss, s.rows, s.vocab,
+                              s.padded, stream.get());
+      EXPECT_EQ(to_host(got_again), to_host(got_fused)) << what << "losses not bit-identical";
+      EXPECT_EQ(to_host(again), to_host(logits)) << what << "dlogits not bit-identical";
       expect_close(to_host(got_fused), losses, 2e-5, 2e-5 * (1.0 + scale), what + "loss");
       expect_close(to_host(logits), x, eps / 2 + 1e-4, 1e-5 * static_cast<double>(dloss), what + "dlogits");
     }

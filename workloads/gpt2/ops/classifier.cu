@@ -5,12 +5,16 @@
 // check   losses |gpu-ref| <= 1e-4*(|ref|+1); dlogits |gpu-ref| <= 4*eps(T)*|ref| + 1e-6*dloss
 // bound   DRAM
 //
-// A block brings its row into shared memory once, taking the maximum on the way; the sum and the gradient are
-// formed from there, so DRAM sees one read and one write. Rows that do not fit are read from global memory
-// again (mostly from L2).
+// A block keeps a row in shared memory between the pass that forms the maximum and the sum and the pass that
+// forms the gradient, so DRAM sees one read and one write. The row arrives in pieces, by the copy engine;
+// each piece is refilled from the block's next row as soon as the gradient has read it. So loads are in
+// flight while either pass computes, and the first pass meets most of its row already there. Rows that do not
+// fit are read from global memory again (mostly from L2).
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "gpt2/common/bulk_copy.cuh"
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
 #include "gpt2/common/nvtx.h"
@@ -81,117 +85,187 @@ __device__ inline float packed_max(const Packed<bf16>& x) {
   return fmaxf(__low2float(both), __high2float(both));
 }
 
-// kShared: the row lives in dynamic shared memory between the passes; otherwise it is read from global memory
-// three times. Requires Vp % vector == 0 and 16-byte aligned logits. The exponentials wait until the whole
-// row is in shared memory: formed while it loads, as in classifier_loss_kernel, they hold the loads of this
-// block back, and the other block of the multiprocessor is there to compute meanwhile.
-template <typename T, bool kShared, int kBlock>
-__global__ void __launch_bounds__(kBlock)
-    classifier_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
-                      int padded_vocab) {
+// The maximum of what a thread has seen, times log2(e), and the sum of exponentials relative to it. The start
+// is finite, so that columns of -infinity subtract without NaN.
+struct RunningSum {
+  float max_log2;
+  float sum;
+};
+__device__ inline RunningSum nothing_yet() {
+  return {-1e30F, 0.0F};
+}
+
+template <typename T>
+__device__ inline void add_vector(RunningSum& running, const Packed<T>& x) {
   constexpr int kVector = kPackedSize<T>;
-  extern __shared__ uint4 row_storage[];
-  __shared__ float shared_max[kBlock / kWarpSize];
-  __shared__ float shared_sum[kBlock / kWarpSize];
-  T* row = logits + static_cast<std::int64_t>(blockIdx.x) * padded_vocab;
-  T* cached = kShared ? reinterpret_cast<T*>(row_storage) : row;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int target = targets[blockIdx.x];
-  const int vectors = padded_vocab / kVector;
-  const int full_vectors = vocab / kVector;  // vectors without padding
-
-  float largest = -INFINITY;
-  for (int base = thread; base < vectors; base += kBlock * kLoadUnroll) {
-    Packed<T> x[kLoadUnroll];
-#pragma unroll
-    for (int u = 0; u < kLoadUnroll; ++u) {
-      const int v = base + u * kBlock;
-      if (v < vectors) x[u] = kShared ? load128_streaming(row + v * kVector) : load128(row + v * kVector);
-    }
-#pragma unroll
-    for (int u = 0; u < kLoadUnroll; ++u) {
-      const int v = base + u * kBlock;
-      if (v < vectors) {
-        if (v >= full_vectors) {  // padding must win neither the maximum nor weight in the sum
-          float values[kVector];
-          unpack(x[u], values);
-#pragma unroll
-          for (int k = 0; k < kVector; ++k) {
-            if (v * kVector + k >= vocab) values[k] = -INFINITY;
-          }
-          x[u] = pack<T>(values);
-        }
-        largest = fmaxf(largest, packed_max(x[u]));
-        if constexpr (kShared) store128(cached + v * kVector, x[u]);
-      }
-    }
+  const float largest = packed_max(x) * kLog2e;
+  if (largest > running.max_log2) {
+    running.sum *= exp2_flushed(running.max_log2 - largest);
+    running.max_log2 = largest;
   }
-  // The barrier inside also publishes the cached row to the whole block.
-  const float max_log2 = block_max(largest, shared_max) * kLog2e;
+  float values[kVector];
+  unpack(x, values);
+  float part = 0.0F;
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) part += exp2_flushed(fmaf(values[k], kLog2e, -running.max_log2));
+  running.sum += part;
+}
 
-  float sum = 0.0F;
-#pragma unroll 4
-  for (int v = thread; v < vectors; v += kBlock) {
-    float x[kVector];
-    unpack(load128(cached + v * kVector), x);
-    float part = 0.0F;
+// Padding must win neither the maximum nor weight in the sum. v is the vector's index in the row.
+template <typename T>
+__device__ inline void mask_padding(Packed<T>& x, int v, int vocab) {
+  constexpr int kVector = kPackedSize<T>;
+  float values[kVector];
+  unpack(x, values);
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) {
+    if (v * kVector + k >= vocab) values[k] = -INFINITY;
+  }
+  x = pack<T>(values);
+}
+
+// Every lane gets the warp's, and then the block's: the maximum, and the sum relative to it.
+__device__ inline RunningSum warp_combine(const RunningSum& running) {
+  const float largest = warp_max(running.max_log2);
+  return {largest, warp_sum(running.sum * exp2_flushed(running.max_log2 - largest))};
+}
+
+// dloss * softmax of a vector, less dloss at the target. shift_log2 is log2 of (sum of exponentials / dloss),
+// so that the exponential is the whole product.
+template <typename T>
+__device__ inline Packed<T> gradient_vector(const Packed<T>& x, int v, float shift_log2, float dloss,
+                                            int target, int vocab) {
+  constexpr int kVector = kPackedSize<T>;
+  float d[kVector];
+  unpack(x, d);
+#pragma unroll
+  for (int k = 0; k < kVector; ++k) d[k] = exp2_flushed(fmaf(d[k], kLog2e, -shift_log2));
+  if (v == target / kVector) {
 #pragma unroll
     for (int k = 0; k < kVector; ++k) {
-      const bool live = kShared || v < full_vectors || v * kVector + k < vocab;
-      if (live) part += exp2_flushed(fmaf(x[k], kLog2e, -max_log2));
+      if (v * kVector + k == target) d[k] -= dloss;
     }
-    sum += part;
   }
-  sum = block_sum(sum, shared_sum);
-  const float log2_sum = log2f(sum);
-  const bool valid = target >= 0 && target < vocab;
+  if (v >= vocab / kVector) {
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {
+      if (v * kVector + k >= vocab) d[k] = 0.0F;
+    }
+  }
+  return pack<T>(d);
+}
+
+constexpr int kPieceVectors = 2;  // a thread's vectors in a piece of the row
+constexpr int kMaxPieces = 16;
+
+// kThreads compute; the warp after them asks for the rows. The grid is one wave, and a block takes every
+// gridDim.x-th row from the last on: the end of the logits is what the product before left in L2.
+// Requires Vp % vector == 0, 16-byte aligned logits and a row in dynamic shared memory.
+template <typename T, int kThreads>
+__global__ void __launch_bounds__(kThreads + kWarpSize)
+    classifier_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, std::int64_t rows,
+                      int vocab, int padded_vocab) {
+  constexpr int kVector = kPackedSize<T>;
+  constexpr int kWarps = kThreads / kWarpSize;
+  constexpr int kPiece = kThreads * kPieceVectors;
+  extern __shared__ uint4 row_storage[];
+  __shared__ std::uint64_t arrived[kMaxPieces];
+  __shared__ std::uint64_t drained[kMaxPieces];
+  __shared__ RunningSum warp_results[2][kWarps];
+  T* cached = reinterpret_cast<T*>(row_storage);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % kWarpSize;
+  const int warp = thread / kWarpSize;
+  const int vectors = padded_vocab / kVector;
+  const int full_vectors = vocab / kVector;  // vectors without padding
+  const int pieces = (vectors + kPiece - 1) / kPiece;
   if (thread == 0) {
-    losses[blockIdx.x] = valid ? fmaf(kLn2, log2_sum + max_log2, -to_float(cached[target])) : NAN;
+    for (int p = 0; p < pieces; ++p) {
+      barrier_init(&arrived[p], 1);
+      barrier_init(&drained[p], kWarps);
+    }
+    barrier_init_fence();
   }
-  // In the global variant the row is overwritten below; its target was read by thread 0 above.
-  if constexpr (!kShared) __syncthreads();
-  const float shift = valid ? max_log2 + log2_sum : NAN;
-  const int target_vector = target / kVector;
-#pragma unroll 4
-  for (int v = thread; v < vectors; v += kBlock) {
-    float d[kVector];
-    unpack(load128(cached + v * kVector), d);
+  __syncthreads();
+
+  unsigned parity = 0;
+  if (warp == kWarps) {
+    if (lane != 0) return;
+    const std::uint64_t read_once = evict_first_policy();
+    for (std::int64_t turn = blockIdx.x; turn < rows; turn += gridDim.x) {
+      const T* row = logits + (rows - 1 - turn) * padded_vocab;
+      for (int p = 0; p < pieces; ++p) {
+        if (turn != blockIdx.x) barrier_wait(&drained[p], parity ^ 1U);
+        const int begin = p * kPiece;
+        const auto bytes = static_cast<unsigned>(min(kPiece, vectors - begin)) * 16U;
+        barrier_expect(&arrived[p], bytes);
+        bulk_load(cached + begin * kVector, row + begin * kVector, bytes, &arrived[p], read_once);
+      }
+      parity ^= 1U;
+    }
+    return;
+  }
+
+  const float dloss_log2 = log2f(dloss);
+  for (std::int64_t turn = blockIdx.x; turn < rows; turn += gridDim.x) {
+    const std::int64_t n = rows - 1 - turn;
+    T* row = logits + n * padded_vocab;
+    const int target = targets[n];
+    const bool valid = target >= 0 && target < vocab;
+
+    RunningSum running = nothing_yet();
+    for (int p = 0; p < pieces; ++p) {
+      barrier_wait(&arrived[p], parity);
 #pragma unroll
-    for (int k = 0; k < kVector; ++k) d[k] = exp2_flushed(fmaf(d[k], kLog2e, -shift)) * dloss;
-    if (v == target_vector) {
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        if (v * kVector + k == target) d[k] -= dloss;
+      for (int u = 0; u < kPieceVectors; ++u) {
+        const int v = p * kPiece + u * kThreads + thread;
+        if (v < vectors) {
+          Packed<T> x = load128(cached + v * kVector);
+          if (v >= full_vectors) mask_padding(x, v, vocab);
+          add_vector(running, x);
+        }
       }
     }
-    if (v >= full_vectors) {
+    running = warp_combine(running);
+    // By its next write to a buffer, a warp has passed the other buffer's barrier, which every warp reaches
+    // after reading the first.
+    if (lane == 0) warp_results[parity][warp] = running;
+    asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");  // all but the warp that asks
+    running = warp_combine(lane < kWarps ? warp_results[parity][lane] : nothing_yet());
+    const float sum_log2 = running.max_log2 + log2f(running.sum);
+    if (thread == 0) losses[n] = valid ? fmaf(kLn2, sum_log2, -to_float(cached[target])) : NAN;
+
+    const float shift_log2 = valid ? sum_log2 - dloss_log2 : NAN;
+    for (int p = 0; p < pieces; ++p) {
+      Packed<T> x[kPieceVectors];
 #pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        if (v * kVector + k >= vocab) d[k] = 0.0F;
+      for (int u = 0; u < kPieceVectors; ++u) {
+        const int v = p * kPiece + u * kThreads + thread;
+        if (v < vectors) x[u] = load128(cached + v * kVector);
+      }
+      __syncwarp();
+      if (lane == 0) barrier_arrive(&drained[p]);
+#pragma unroll
+      for (int u = 0; u < kPieceVectors; ++u) {
+        const int v = p * kPiece + u * kThreads + thread;
+        if (v < vectors) {
+          store128_streaming(row + v * kVector, gradient_vector(x[u], v, shift_log2, dloss, target, vocab));
+        }
       }
     }
-    store128_streaming(row + v * kVector, pack<T>(d));
+    parity ^= 1U;
   }
 }
 
-// The loss alone, in one pass. Each thread keeps the maximum of what it has seen (times log2(e)) and the sum
-// of exponentials relative to it. The start is finite, so that columns of -infinity subtract without NaN.
+// The maximum and the sum of exponentials of the row that this block works on, in one pass over global
+// memory. The barrier inside orders all reads before what follows.
 template <typename T, int kBlock>
-__global__ void __launch_bounds__(kBlock)
-    classifier_loss_kernel(const T* logits, float* losses, const std::int32_t* targets, int vocab,
-                           int padded_vocab) {
+__device__ inline RunningSum row_sum(const T* row, int vocab, RunningSum* warp_results) {
   constexpr int kVector = kPackedSize<T>;
-  __shared__ float shared_max[kBlock / kWarpSize];
-  __shared__ float shared_sum[kBlock / kWarpSize];
-  const T* row = logits + static_cast<std::int64_t>(blockIdx.x) * padded_vocab;
   const int thread = static_cast<int>(threadIdx.x);
-  const int target = targets[blockIdx.x];
-  const bool valid = target >= 0 && target < vocab;
-  const int vectors = static_cast<int>((vocab + kVector - 1) / kVector);
+  const int vectors = (vocab + kVector - 1) / kVector;
   const int full_vectors = vocab / kVector;
-
-  float max_log2 = -1e30F;
-  float sum = 0.0F;
+  RunningSum running = nothing_yet();
   for (int base = thread; base < vectors; base += kBlock * kLoadUnroll) {
     Packed<T> x[kLoadUnroll];
 #pragma unroll
@@ -203,33 +277,54 @@ __global__ void __launch_bounds__(kBlock)
     for (int u = 0; u < kLoadUnroll; ++u) {
       const int v = base + u * kBlock;
       if (v < vectors) {
-        float values[kVector];
-        if (v >= full_vectors) {  // padding must win neither the maximum nor weight in the sum
-          unpack(x[u], values);
-#pragma unroll
-          for (int k = 0; k < kVector; ++k) {
-            if (v * kVector + k >= vocab) values[k] = -INFINITY;
-          }
-          x[u] = pack<T>(values);
-        }
-        const float largest = packed_max(x[u]) * kLog2e;
-        if (largest > max_log2) {
-          sum *= exp2_flushed(max_log2 - largest);
-          max_log2 = largest;
-        }
-        unpack(x[u], values);
-        float part = 0.0F;
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) part += exp2_flushed(fmaf(values[k], kLog2e, -max_log2));
-        sum += part;
+        if (v >= full_vectors) mask_padding(x[u], v, vocab);
+        add_vector(running, x[u]);
       }
     }
   }
-  const float row_max_log2 = block_max(max_log2, shared_max);
-  sum = block_sum(sum * exp2_flushed(max_log2 - row_max_log2), shared_sum);
-  if (thread == 0) {
-    losses[blockIdx.x] = valid ? fmaf(kLn2, log2f(sum) + row_max_log2, -to_float(row[target])) : NAN;
+  running = warp_combine(running);
+  if (thread % kWarpSize == 0) warp_results[thread / kWarpSize] = running;
+  __syncthreads();
+  const int lane = thread % kWarpSize;
+  return warp_combine(lane < kBlock / kWarpSize ? warp_results[lane] : nothing_yet());
+}
+
+// Rows longer than shared memory: read from global memory twice. A block a row.
+template <typename T, int kBlock>
+__global__ void __launch_bounds__(kBlock)
+    classifier_long_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
+                           int padded_vocab) {
+  constexpr int kVector = kPackedSize<T>;
+  __shared__ RunningSum warp_results[kBlock / kWarpSize];
+  T* row = logits + static_cast<std::int64_t>(blockIdx.x) * padded_vocab;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int target = targets[blockIdx.x];
+  const bool valid = target >= 0 && target < vocab;
+  // Read before anybody overwrites the row.
+  const float target_logit = thread == 0 && valid ? to_float(row[target]) : 0.0F;
+  const RunningSum total = row_sum<T, kBlock>(row, vocab, warp_results);
+  const float sum_log2 = total.max_log2 + log2f(total.sum);
+  if (thread == 0) losses[blockIdx.x] = valid ? fmaf(kLn2, sum_log2, -target_logit) : NAN;
+  const float shift_log2 = valid ? sum_log2 - log2f(dloss) : NAN;
+#pragma unroll 4
+  for (int v = thread; v < padded_vocab / kVector; v += kBlock) {
+    const Packed<T> x = load128(row + v * kVector);
+    store128_streaming(row + v * kVector, gradient_vector(x, v, shift_log2, dloss, target, vocab));
   }
+}
+
+// The loss alone. A block a row.
+template <typename T, int kBlock>
+__global__ void __launch_bounds__(kBlock)
+    classifier_loss_kernel(const T* logits, float* losses, const std::int32_t* targets, int vocab,
+                           int padded_vocab) {
+  __shared__ RunningSum warp_results[kBlock / kWarpSize];
+  const T* row = logits + static_cast<std::int64_t>(blockIdx.x) * padded_vocab;
+  const int target = targets[blockIdx.x];
+  const RunningSum total = row_sum<T, kBlock>(row, vocab, warp_results);
+  if (threadIdx.x != 0) return;
+  const bool valid = target >= 0 && target < vocab;
+  losses[blockIdx.x] = valid ? fmaf(kLn2, total.max_log2 + log2f(total.sum), -to_float(row[target])) : NAN;
 }
 
 // Any Vp and alignment, one element an access: three passes over global memory.
@@ -282,16 +377,22 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
     constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
     const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
     if (row_bytes > kSharedLimit) {
-      classifier_kernel<T, false, kMaxBlock>
+      classifier_long_kernel<T, kMaxBlock>
           <<<blocks, kMaxBlock, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
     } else {
-      // Two blocks a multiprocessor when the row leaves room, so that one computes while the other loads.
-      constexpr int kBlock = sizeof(T) == 2 ? 512 : kMaxBlock;
-      auto* kernel = classifier_kernel<T, true, kBlock>;
+      // Two blocks a multiprocessor when the row leaves room, so that one computes while the other waits.
+      constexpr int kThreads = sizeof(T) == 2 ? 512 : 768;
+      static_assert(kSharedLimit <= std::int64_t{kThreads} * kPieceVectors * 16 * kMaxPieces);
+      auto* kernel = classifier_kernel<T, kThreads>;
       RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 static_cast<int>(kSharedLimit)));
-      kernel<<<blocks, kBlock, static_cast<std::size_t>(row_bytes), stream>>>(logits, losses, targets, dloss,
-                                                                              vocab, padded_vocab);
+      int resident = 0;
+      RIDGELINE_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+          &resident, kernel, kThreads + kWarpSize, static_cast<std::size_t>(row_bytes)));
+      const auto wave = std::int64_t{multiprocessor_count()} * std::max(resident, 1);
+      kernel<<<static_cast<unsigned>(std::min(rows, wave)), kThreads + kWarpSize,
+               static_cast<std::size_t>(row_bytes), stream>>>(logits, losses, targets, dloss, rows, vocab,
+                                                              padded_vocab);
     }
   }
   RIDGELINE_CUDA_CHECK_LAUNCH();
