@@ -5,8 +5,9 @@
 // Each op runs back to back over several sets of buffers, so that a launch does not find its inputs in L2
 // from the launch before; the figure is the median over blocks of launches, between two events. Bytes and
 // FLOPs are the algorithmic minimum from the op's header, so the percentage understates the traffic of an op
-// that moves more. Two-kernel ops include the gap between their kernels. The first rows are the yardstick: a
-// device copy.
+// that moves more. Two-kernel ops include the gap between their kernels; partial sums are added once for many
+// launches, as in the trainer. "written" before an op: its last input is written just before, as in a step,
+// and the time and bytes of that are part of the row. The first rows are the yardstick: a device copy.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +28,7 @@
 #include "gpt2/ops/global_norm.h"
 #include "gpt2/ops/layernorm.h"
 #include "gpt2/ops/loss_sum.h"
+#include "gpt2/ops/partial_sums.h"
 #include "gpt2/ops/residual.h"
 
 namespace {
@@ -43,6 +45,7 @@ constexpr int kVocab = 50257;
 constexpr int kPaddedVocab = 50304;
 constexpr std::int64_t kRows = std::int64_t{kBatch} * kSeq;
 constexpr std::int64_t kParameters = 124'475'904;
+constexpr std::int64_t kSumsBytes = std::int64_t{40} << 20;  // as the trainer has
 
 __device__ unsigned scramble(unsigned x) {
   x ^= x >> 16;
@@ -139,9 +142,8 @@ void bench_activations(Bench& bench) {
   Rotating<T> weight(kChannels, 1), bias(kChannels, 1);
   Rotating<float> mean(kRows, kSets), rstd(kRows, kSets), dweight(kChannels, 1), dbias(kChannels, 1),
       colsum(kChannels, 1);
-  DeviceBuffer<char> scratch(
-      std::max(layernorm_backward_scratch_bytes(kChannels), bias_gradient_scratch_bytes(4 * kChannels)));
-  launch_zero(scratch.data(), scratch.size(), nullptr);
+  DeviceBuffer<char> sums_memory(kSumsBytes);
+  PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
 
   bench.run("copy (N,C)" + suffix, 2 * kSize * std::int64_t{sizeof(T)}, 0, [&](int i, cudaStream_t s) {
     RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(a[i], b[i], kSize * sizeof(T), cudaMemcpyDeviceToDevice, s));
@@ -157,24 +159,65 @@ void bench_activations(Bench& bench) {
               launch_residual_layernorm_forward(a[i], d[i], mean[i], rstd[i], b[i], c[i], weight[i], bias[i],
                                                 kRows, kChannels, s);
             });
-  bench.run("bias_gradient C" + suffix, bias_gradient_bytes<T>(kRows, kChannels),
-            bias_gradient_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
-              launch_bias_gradient(dbias[i], b[i], kRows, kChannels, scratch.data(), s);
+  constexpr std::int64_t kBytes = kSize * std::int64_t{sizeof(T)};
+  bench.run("write (N,C)" + suffix, kBytes, 0, [&](int i, cudaStream_t s) { launch_zero(c[i], kBytes, s); });
+  bench.run("written residual_layernorm_forward" + suffix,
+            kBytes + residual_layernorm_forward_bytes<T>(kRows, kChannels),
+            residual_layernorm_forward_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
+              launch_zero(c[i], kBytes, s);
+              launch_residual_layernorm_forward(a[i], d[i], mean[i], rstd[i], b[i], c[i], weight[i], bias[i],
+                                                kRows, kChannels, s);
             });
+  bench.run("written layernorm_backward + colsum" + suffix,
+            kBytes + layernorm_backward_bytes<T>(kRows, kChannels),
+            layernorm_backward_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
+              launch_zero(d[i], kBytes, s);
+              launch_layernorm_backward(a[i], a[i], dweight[i], dbias[i], colsum[i], d[i], c[i], weight[i],
+                                        mean[i], rstd[i], kRows, kChannels, sums, s);
+            });
+  bench.run("bias_gradient C" + suffix, bias_gradient_bytes<T>(kRows, kChannels),
+            bias_gradient_flops(kRows, kChannels),
+            [&](int i, cudaStream_t s) { launch_bias_gradient(dbias[i], b[i], kRows, kChannels, sums, s); });
   for (const bool with_sum : {false, true}) {
     bench.run(std::string("layernorm_backward") + (with_sum ? " + colsum" : "") + suffix,
               layernorm_backward_bytes<T>(kRows, kChannels), layernorm_backward_flops(kRows, kChannels),
               [&](int i, cudaStream_t s) {
                 launch_layernorm_backward(a[i], a[i], dweight[i], dbias[i], with_sum ? colsum[i] : nullptr,
-                                          b[i], c[i], weight[i], mean[i], rstd[i], kRows, kChannels,
-                                          scratch.data(), s);
+                                          b[i], c[i], weight[i], mean[i], rstd[i], kRows, kChannels, sums, s);
               });
   }
   bench.run("layernorm_backward, no residual" + suffix, layernorm_backward_bytes<T>(kRows, kChannels, false),
             layernorm_backward_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
               launch_layernorm_backward<T>(a[i], nullptr, dweight[i], dbias[i], nullptr, b[i], c[i],
-                                           weight[i], mean[i], rstd[i], kRows, kChannels, scratch.data(), s);
+                                           weight[i], mean[i], rstd[i], kRows, kChannels, sums, s);
             });
+}
+
+// The widths of the larger GPT-2s, as many rows as make the tensors of the 124M model.
+template <typename T>
+void bench_layernorm_widths(Bench& bench) {
+  constexpr std::int64_t kSize = kRows * kChannels;
+  constexpr int kSets = 4;
+  Rotating<T> a(kSize, kSets), b(kSize, kSets), c(kSize, kSets), d(kSize, kSets);
+  Rotating<float> mean(kRows, kSets), rstd(kRows, kSets);
+  for (const int channels : {1024, 1280, 1600}) {
+    const std::string suffix = " C=" + std::to_string(channels) + " " + dtype_name<T>();
+    const std::int64_t rows = kSize / channels;
+    Rotating<T> weight(channels, 1), bias(channels, 1);
+    Rotating<float> dweight(channels, 1), dbias(channels, 1), colsum(channels, 1);
+    DeviceBuffer<char> sums_memory(kSumsBytes);
+    PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
+    bench.run("residual_layernorm_forward" + suffix, residual_layernorm_forward_bytes<T>(rows, channels),
+              residual_layernorm_forward_flops(rows, channels), [&](int i, cudaStream_t s) {
+                launch_residual_layernorm_forward(a[i], d[i], mean[i], rstd[i], b[i], c[i], weight[i],
+                                                  bias[i], rows, channels, s);
+              });
+    bench.run("layernorm_backward + colsum" + suffix, layernorm_backward_bytes<T>(rows, channels),
+              layernorm_backward_flops(rows, channels), [&](int i, cudaStream_t s) {
+                launch_layernorm_backward(a[i], a[i], dweight[i], dbias[i], colsum[i], b[i], c[i], weight[i],
+                                          mean[i], rstd[i], rows, channels, sums, s);
+              });
+  }
 }
 
 template <typename T>
@@ -183,8 +226,8 @@ void bench_wide(Bench& bench) {
   constexpr std::int64_t kSize = kRows * 4 * kChannels;
   Rotating<T> a(kSize, 2), b(kSize, 2);
   Rotating<float> dbias(4 * kChannels, 1);
-  DeviceBuffer<char> scratch(bias_gradient_scratch_bytes(4 * kChannels));
-  launch_zero(scratch.data(), scratch.size(), nullptr);
+  DeviceBuffer<char> sums_memory(kSumsBytes);
+  PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
   bench.run("gelu_forward (N,4C)" + suffix, gelu_forward_bytes<T>(kSize), gelu_forward_flops(kSize),
             [&](int i, cudaStream_t s) { launch_gelu_forward(a[i], b[i], kSize, s); });
   bench.run("gelu_backward in place (N,4C)" + suffix, gelu_backward_bytes<T>(kSize),
@@ -194,7 +237,7 @@ void bench_wide(Bench& bench) {
     bench.run("bias_gradient " + std::to_string(factor) + "C" + suffix,
               bias_gradient_bytes<T>(kRows, factor * kChannels),
               bias_gradient_flops(kRows, factor * kChannels), [&](int i, cudaStream_t s) {
-                launch_bias_gradient(dbias[i], b[i], kRows, factor * kChannels, scratch.data(), s);
+                launch_bias_gradient(dbias[i], b[i], kRows, factor * kChannels, sums, s);
               });
   }
 }
@@ -305,6 +348,7 @@ void bench_attention(Bench& bench) {
 template <typename T>
 void bench_all(Bench& bench) {
   bench_activations<T>(bench);
+  bench_layernorm_widths<T>(bench);
   bench_wide<T>(bench);
   bench_encoder<T>(bench);
   bench_classifier<T>(bench);

@@ -35,7 +35,7 @@ void GpuModelOf<T>::bias_gradient(float* dbias, const T* dout, int oc) {
     launch_bias_gradient_naive(dbias, dout, rows_, oc, stream_.get());
     return;
   }
-  launch_bias_gradient(dbias, dout, rows_, oc, bias_scratch_.data(), stream_.get(), switches().kernels);
+  launch_bias_gradient(dbias, dout, rows_, oc, sums_, stream_.get(), switches().kernels);
 }
 
 template <typename T>
@@ -87,8 +87,8 @@ void GpuModelOf<T>::layernorm_backward(const T* dresidual_in, float* dweight, fl
                                        const float* rstd) {
   const bool sums_apart = switches().bias_gradient == BiasGradientKind::naive && column_sums != nullptr;
   launch_layernorm_backward(act_.dresidual, dresidual_in, dweight, dbias, sums_apart ? nullptr : column_sums,
-                            static_cast<const T*>(act_.projected), inp, weight, mean, rstd, rows_, c_,
-                            scratch_.data(), stream_.get(), switches().kernels);
+                            static_cast<const T*>(act_.projected), inp, weight, mean, rstd, rows_, c_, sums_,
+                            stream_.get(), switches().kernels);
   if (sums_apart) bias_gradient(column_sums, act_.dresidual, c_);
 }
 
@@ -182,6 +182,7 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
   layernorm_backward(nullptr, gradient(Tensor::lnfw), gradient(Tensor::lnfb), last.fcprojb,
                      act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd);
   for (int l = config.layers - 1; l >= 0; --l) backward_layer(l, accumulate);
+  sums_.flush(s);
   launch_encoder_backward(
       gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual), inputs,
       options_.batch, options_.sequence, c_, config.vocab,

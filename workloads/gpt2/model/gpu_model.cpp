@@ -88,11 +88,9 @@ std::vector<GradientRange> gradient_ranges(const ParameterLayout& layout) {
 
 // Scratch shared by ops that run one after the other on the stream.
 std::int64_t scratch_bytes(const GpuModelOptions& o) {
-  std::int64_t bytes = layernorm_backward_scratch_bytes(o.config.channels);
-  bytes =
-      std::max(bytes, o.switches.optimizer == OptimizerKind::multi
-                          ? global_norm_scratch_bytes()
-                          : global_norm_per_tensor_scratch_bytes(gradient_ranges(ParameterLayout(o.config))));
+  std::int64_t bytes = o.switches.optimizer == OptimizerKind::multi
+                           ? global_norm_scratch_bytes()
+                           : global_norm_per_tensor_scratch_bytes(gradient_ranges(ParameterLayout(o.config)));
   bytes = std::max(
       bytes, encoder_backward_scratch_bytes(
                  o.batch, o.sequence, o.config.channels,
@@ -111,6 +109,13 @@ std::int64_t cudnn_bytes(const GpuModelOptions& o) {
   const std::int64_t row_sums = rows * o.config.heads * 4;
   return row_sums +
          (o.switches.deterministic ? rows * o.config.heads * o.sequence * 2 : rows * o.config.channels * 4);
+}
+
+// Partial sums of several ops at a time: all of a step of the 124M model, a few layers of a larger one.
+std::int64_t partial_sums_bytes(const GpuModelOptions& o) {
+  constexpr std::int64_t kUsualBytes = std::int64_t{40} << 20;
+  return std::max({kUsualBytes, layernorm_backward_scratch_bytes(o.config.channels),
+                   bias_gradient_scratch_bytes(4 * o.config.channels)});
 }
 
 template <typename T>
@@ -137,15 +142,14 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
       v_(layout_.total()),
       activation_memory_(activation_bytes<T>(o)),
       scratch_(scratch_bytes(o)),
-      bias_scratch_(bias_gradient_scratch_bytes(4 * o.config.channels)),
+      sums_memory_(partial_sums_bytes(o)),
+      sums_(sums_memory_.data(), sums_memory_.size_bytes()),
       result_(1),
       matmul_(o.matmul) {
   if constexpr (!std::is_same_v<T, float>) master_ = DeviceBuffer<float>(layout_.total());
   Arena arena(activation_memory_.data());
   act_ = Activations<T>(arena, o.config, o.batch, o.sequence, o.switches);
   for (int l = 0; l < o.config.layers; ++l) layer_names_.push_back("layer " + std::to_string(l));
-  RIDGELINE_CUDA_CHECK(cudaMemsetAsync(bias_scratch_.data(), 0,
-                                       static_cast<std::size_t>(bias_scratch_.size_bytes()), stream_.get()));
   RIDGELINE_CUDA_CHECK(cudaMemsetAsync(result_.data(), 0, sizeof(StepResult), stream_.get()));
   if (needs_cublas(o.switches)) cublas_.emplace();
   if (o.switches.matmul == MatmulLibrary::cublas) {
@@ -213,7 +217,7 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   plan.optimizer_bytes = n * 3 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =
-      scratch_bytes(o) + cudnn_bytes(o) + bias_gradient_scratch_bytes(4 * o.config.channels) +
+      scratch_bytes(o) + cudnn_bytes(o) + partial_sums_bytes(o) +
       static_cast<std::int64_t>(matmul_options(o).workspace_bytes) +
       static_cast<std::int64_t>(needs_cublas(o.switches) ? CublasHandle::kWorkspaceBytes : 0);
   return plan;

@@ -23,6 +23,7 @@
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/l2_residency.h"
 #include "gpt2/model/parameters.h"
+#include "gpt2/ops/partial_sums.h"
 
 namespace ridgeline::gpt2 {
 
@@ -129,7 +130,8 @@ class GpuModelOf final : public GpuModel {
   DeviceBuffer<std::byte> activation_memory_;
   Activations<T> act_;
   DeviceBuffer<std::byte> scratch_;
-  DeviceBuffer<std::byte> bias_scratch_;  // zeroed once; bias gradients keep their counters in it
+  DeviceBuffer<std::byte> sums_memory_;
+  PartialSums sums_;  // the layernorms' and biases' gradients, complete at the end of the backward pass
   DeviceBuffer<StepResult> result_;
   Matmul matmul_;  // products with epilogues, and the bare ones unless plain cuBLAS is asked for
   std::optional<CublasHandle> cublas_;

@@ -9,6 +9,8 @@
 
 namespace ridgeline::gpt2 {
 
+class PartialSums;
+
 // Added to the variance under the square root.
 inline constexpr float kLayernormEpsilon = 1e-5F;
 
@@ -77,7 +79,14 @@ std::int64_t layernorm_backward_scratch_bytes(int channels);
 // branch; it may be dinp_out itself (accumulate in place). dinp_out may also be dout.
 // dweight, dbias (C) FP32 accumulate. dinp_colsum: null, or (C) FP32 into which the column sums of dinp_out
 // (before rounding to T) accumulate: that is the bias gradient of the projection that fed this residual.
-// Deterministic for a given device.
+// Deterministic for a given device. With PartialSums the three sums wait there; with scratch they are
+// complete.
+template <typename T>
+void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
+                               float* dinp_colsum, const T* dout, const T* inp, const T* weight,
+                               const float* mean, const float* rstd, std::int64_t rows, int channels,
+                               PartialSums& sums, cudaStream_t stream,
+                               KernelWidth width = KernelWidth::packed);
 template <typename T>
 void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
                                float* dinp_colsum, const T* dout, const T* inp, const T* weight,

@@ -1,20 +1,30 @@
 // layernorm_backward.cu: gradients of layer normalisation, with the residual branch's gradient added
-// shapes  dinp_out,dresidual_in,dout,inp (N,C) T; weight (C) T; mean,rstd (N), dweight,dbias,dinp_colsum (C)
-// FP32 bytes   4*N*C*sizeof(T) (3*N*C*sizeof(T) without dresidual_in) + 8*N flops   14*N*C check   dinp
-// |gpu-ref| <= 4*eps(T)*(|ref|+1); dweight, dbias 1e-5 of the sum of magnitudes bound   DRAM
+// shapes  dinp_out,dresidual_in,dout,inp (N,C) T; weight (C) T; mean,rstd (N) FP32;
+//         dweight,dbias,dinp_colsum (C) FP32
+// bytes   4*N*C*sizeof(T) + 8*N; without dresidual_in 3*N*C*sizeof(T) + 8*N
+// flops   14*N*C
+// check   dinp |gpu-ref| <= 4*eps(T)*(|ref|+1); the sums 1e-5 of the sum of magnitudes
+// bound   DRAM
 //
-// A block owns two rows at a time, a thread 16 bytes of each, so that a thread's share of dweight and dbias
-// is 16 to 24 registers for the whole launch. The grid is one wave; each block leaves one row of partial
-// sums, and a second kernel adds those in a fixed order.
+// A warp owns a row at a time and a lane the same columns of every row, so that its share of dweight, dbias
+// and the column sums stays in registers for the whole launch and no row waits for a block-wide barrier. Rows
+// come through a ring in shared memory that the copy engine fills, some rows ahead of each warp: the bytes in
+// flight do not depend on how long a warp computes, nor on the clock. The grid is one block a multiprocessor;
+// each leaves one row of partial sums, which PartialSums adds in a fixed order.
+//
+// Rows are taken from the last to the first: the end of dout is what the product before this kernel left in
+// L2, and the beginning of dinp_out is what the next product reads first.
 #include <algorithm>
 #include <cmath>
 
+#include "gpt2/common/bulk_copy.cuh"
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
 #include "gpt2/common/nvtx.h"
 #include "gpt2/common/packed.cuh"
 #include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/layernorm.h"
+#include "gpt2/ops/partial_sums.h"
 
 namespace ridgeline::gpt2 {
 
@@ -49,136 +59,230 @@ void layernorm_backward_cpu(Real* dinp_out, const Real* dresidual_in, Real* dwei
 
 namespace {
 
-constexpr int kRows = 2;  // rows a block has in flight
-// A block is at most this wide: C <= 2304 for bf16, 2048 for FP32.
-template <typename T>
-constexpr int kMaxThreads = sizeof(T) == 2 ? 288 : 512;
-constexpr int kMaxWarps = 16;
+constexpr int kMaxWarps = 12;
+constexpr int kMaxStages = 4;
 constexpr int kMaxBlocks = 1024;  // bounds the scratch
+// Wider rows would not leave a thread registers for its sums: C <= 1792 for bf16, 1664 for FP32.
+template <typename T>
+constexpr int kMaxChunks = sizeof(T) == 2 ? 7 : 13;
+constexpr std::int64_t kRingBytes = 222 * 1024;  // of the 227 KiB a block may have
 
-// Sums four values over the warp at once, in 6 shuffles instead of 20: a lane hands half of its values to its
-// partner and takes over the other half's sums. Lane 8*i returns the sum of values[i]; other lanes' results
-// are the same as that of the multiple of 8 below.
-__device__ inline float warp_sum_four(const float (&values)[4], int lane) {
+// The sums that a lane keeps take 3 registers a channel; the fewer warps, the more registers a thread may
+// have.
+constexpr int warps_for(int channels_per_lane) {
+  return channels_per_lane <= 24 ? kMaxWarps : 8;
+}
+// Up to here the weights have registers as well; wider rows read them again, from the cache.
+constexpr int kMostWithWeights = 32;
+
+// Two sums over the warp in 6 shuffles instead of 10: each half of the warp takes over one of them, and they
+// are exchanged at the end.
+__device__ inline float2 warp_sum_two(float first, float second, int lane) {
   const bool high = (lane & 16) != 0;
-  const bool middle = (lane & 8) != 0;
-  const float first =
-      (high ? values[2] : values[0]) + __shfl_xor_sync(kFullMask, high ? values[0] : values[2], 16);
-  const float second =
-      (high ? values[3] : values[1]) + __shfl_xor_sync(kFullMask, high ? values[1] : values[3], 16);
-  float sum = (middle ? second : first) + __shfl_xor_sync(kFullMask, middle ? first : second, 8);
+  float sum = (high ? second : first) + __shfl_xor_sync(kFullMask, high ? first : second, 16);
 #pragma unroll
-  for (int offset = 4; offset > 0; offset /= 2) sum += __shfl_xor_sync(kFullMask, sum, offset);
-  return sum;
+  for (int offset = 8; offset > 0; offset /= 2) sum += __shfl_xor_sync(kFullMask, sum, offset);
+  const float other = __shfl_xor_sync(kFullMask, sum, 16);
+  return high ? make_float2(other, sum) : make_float2(sum, other);
 }
 
-// partials is (blocks, 3, C): dweight, dbias, dinp_colsum. The bound of two blocks of the greatest width
-// holds the bf16 kernel to 112 registers, so that several narrow blocks share a multiprocessor.
-template <typename T, bool kResidual, bool kColumnSum>
-__global__ void __launch_bounds__(kMaxThreads<T>, sizeof(T) == 2 ? 2 : 1)
+// kChunks: 16-byte vectors a lane owns of a row. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
+// Dynamic shared memory: a ring of `stages` rows of dout, inp and dresidual_in for each warp; at the end, a
+// row of FP32 sums for each warp.
+template <typename T, int kChunks, bool kResidual, bool kColumnSum>
+__global__ void __launch_bounds__(warps_for(kChunks* kPackedSize<T>) * kWarpSize, 1)
     layernorm_backward_kernel(T* dinp_out, const T* dresidual_in, float* partials, const T* dout,
                               const T* inp, const T* weight, const float* mean, const float* rstd,
-                              std::int64_t rows, int channels) {
+                              std::int64_t rows, int channels, int stages) {
   constexpr int kVector = kPackedSize<T>;
-  // Two buffers make one barrier an iteration enough: by its next write to a buffer, a warp has passed the
-  // barrier of the other one, which every warp reaches after reading the first.
-  __shared__ float2 shared[2][kMaxWarps][kRows];
+  constexpr int kStreams = kResidual ? 3 : 2;
+  constexpr bool kKeepWeights = kChunks * kVector <= kMostWithWeights;
+  extern __shared__ uint4 storage[];
+  __shared__ std::uint64_t barriers[kMaxWarps][kMaxStages];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int warps = static_cast<int>(blockDim.x) / kWarpSize;
-  const int c = static_cast<int>(threadIdx.x) * kVector;
-  const bool active = c < channels;
   const float inverse_channels = 1.0F / static_cast<float>(channels);
+  const auto row_bytes = static_cast<unsigned>(channels) * static_cast<unsigned>(sizeof(T));
+  T* ring = reinterpret_cast<T*>(storage) + static_cast<std::int64_t>(warp) * stages * kStreams * channels;
+  const std::uint64_t read_once = evict_first_policy();
 
-  Packed<T> w{};
-  if (active) w = load128(weight + c);
-  float sum_dweight[kVector] = {};
-  float sum_dbias[kVector] = {};
-  float sum_dinp[kVector] = {};
+  // dout and inp are dead after this kernel; the residual's gradient is overwritten where it lies.
+  const auto request = [&](std::int64_t turn, int stage) {
+    const std::int64_t offset = (rows - 1 - turn) * channels;
+    T* slot = ring + stage * kStreams * channels;
+    std::uint64_t* barrier = &barriers[warp][stage];
+    barrier_expect(barrier, kStreams * row_bytes);
+    bulk_load(slot, dout + offset, row_bytes, barrier, read_once);
+    bulk_load(slot + channels, inp + offset, row_bytes, barrier, read_once);
+    if constexpr (kResidual) bulk_load(slot + 2 * channels, dresidual_in + offset, row_bytes, barrier);
+  };
 
-  int buffer = 0;
-  for (std::int64_t row0 = std::int64_t{blockIdx.x} * kRows; row0 < rows;
-       row0 += std::int64_t{gridDim.x} * kRows) {
-    Packed<T> d[kRows];
-    Packed<T> x[kRows];
-    Packed<T> r[kRows];
-    float m[kRows];
-    float s[kRows];
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      const bool live = active && row0 + i < rows;
-      const std::int64_t offset = (row0 + i) * channels + c;
-      d[i] = live ? load128(dout + offset) : Packed<T>{};
-      x[i] = live ? load128_streaming(inp + offset) : Packed<T>{};
-      if constexpr (kResidual) r[i] = live ? load128(dresidual_in + offset) : Packed<T>{};
-      m[i] = row0 + i < rows ? mean[row0 + i] : 0.0F;
-      s[i] = row0 + i < rows ? rstd[row0 + i] : 0.0F;
+  const std::int64_t first = static_cast<std::int64_t>(warp) * gridDim.x + blockIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(warps) * gridDim.x;
+  if (lane == 0) {
+    for (int stage = 0; stage < stages; ++stage) barrier_init(&barriers[warp][stage], 1);
+    barrier_init_fence();
+    for (int stage = 0; stage < stages; ++stage) {
+      if (first + stage * stride < rows) request(first + stage * stride, stage);
     }
-    float part[2 * kRows] = {};  // for each row, the sums of g and of g * xhat
-    float weights[kVector];
-    unpack(w, weights);
+  }
+  __syncwarp();
+
+  Packed<T> w[kChunks];
+  const auto read_weights = [&] {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kChunks; ++j) {
+      const int c = (j * kWarpSize + lane) * kVector;
+      w[j] = c < channels ? load128(weight + c) : Packed<T>{};
+    }
+  };
+  read_weights();
+  float sum_dweight[kChunks][kVector] = {};
+  float sum_dbias[kChunks][kVector] = {};
+  float sum_dinp[kChunks][kVector] = {};
+
+  int stage = 0;
+  unsigned parity = 0;
+  // A lane holds the statistics of one of the warp's next 32 rows, and of one of the 32 after those: fetched
+  // row by row they would cost a trip to memory each.
+  const auto read_statistics = [&](std::int64_t first_turn) {
+    const std::int64_t turn = first_turn + lane * stride;
+    if (turn >= rows) return make_float2(0.0F, 0.0F);
+    return make_float2(mean[rows - 1 - turn], rstd[rows - 1 - turn]);
+  };
+  float2 statistics = read_statistics(first);
+  float2 next_statistics = read_statistics(first + kWarpSize * stride);
+  int slot = 0;
+  for (std::int64_t turn = first; turn < rows; turn += stride) {
+    const std::int64_t row = rows - 1 - turn;
+    const float m = __shfl_sync(kFullMask, statistics.x, slot);
+    const float s = __shfl_sync(kFullMask, statistics.y, slot);
+    if (++slot == kWarpSize) {
+      slot = 0;
+      statistics = next_statistics;
+      next_statistics = read_statistics(turn + (kWarpSize + 1) * stride);
+    }
+    const T* d_row = ring + stage * kStreams * channels;
+    const T* x_row = d_row + channels;
+    const T* r_row = x_row + channels;
+    const float minus_ms = -m * s;
+    barrier_wait(&barriers[warp][stage], parity);
+    if constexpr (!kKeepWeights) read_weights();
+    float sum_g = 0.0F;
+    float sum_gx = 0.0F;
+#pragma unroll
+    for (int j = 0; j < kChunks; ++j) {
+      const int c = (j * kWarpSize + lane) * kVector;
+      const bool active = c < channels;  // zeros add nothing to the sums
       float dv[kVector];
       float xv[kVector];
-      unpack(d[i], dv);
-      unpack(x[i], xv);
+      float wv[kVector];
+      unpack(active ? load128(d_row + c) : Packed<T>{}, dv);
+      unpack(active ? load128(x_row + c) : Packed<T>{}, xv);
+      unpack(w[j], wv);
 #pragma unroll
       for (int k = 0; k < kVector; ++k) {
-        const float xhat = (xv[k] - m[i]) * s[i];
-        const float g = dv[k] * weights[k];
-        part[2 * i] += g;
-        part[2 * i + 1] += g * xhat;
-        sum_dweight[k] += dv[k] * xhat;
-        sum_dbias[k] += dv[k];
+        const float xhat = fmaf(xv[k], s, minus_ms);
+        const float g = dv[k] * wv[k];
+        sum_g += g;
+        sum_gx = fmaf(g, xhat, sum_gx);
+        sum_dweight[j][k] = fmaf(dv[k], xhat, sum_dweight[j][k]);
+        sum_dbias[j][k] += dv[k];
       }
-      forget_conversions(d[i]);
-      forget_conversions(x[i]);
+      forget_conversions(w[j]);
     }
-    forget_conversions(w);
-    const float warp_part = warp_sum_four(part, lane);
-    if (lane % 8 == 0) reinterpret_cast<float*>(&shared[buffer][warp][0])[lane / 8] = warp_part;
-    __syncthreads();
-    unpack(w, weights);
+    const float2 sums = warp_sum_two(sum_g, sum_gx, lane);
+    const float minus_mean_gs = -sums.x * inverse_channels * s;
+    const float minus_mean_gxs = -sums.y * inverse_channels * s;
+    // Reading the row again costs less than holding twice its size in registers.
+    asm volatile("" ::: "memory");
+    if constexpr (!kKeepWeights) read_weights();
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      float mean_g = 0.0F;
-      float mean_gx = 0.0F;
-      for (int j = 0; j < warps; ++j) {
-        const float2 other = shared[buffer][j][i];
-        mean_g += other.x;
-        mean_gx += other.y;
-      }
-      mean_g *= inverse_channels;
-      mean_gx *= inverse_channels;
-      if (active && row0 + i < rows) {
+    for (int j = 0; j < kChunks; ++j) {
+      const int c = (j * kWarpSize + lane) * kVector;
+      if (c < channels) {
         float dv[kVector];
         float xv[kVector];
+        float wv[kVector];
         float rv[kVector] = {};
-        unpack(d[i], dv);
-        unpack(x[i], xv);
-        if constexpr (kResidual) unpack(r[i], rv);
+        unpack(load128(d_row + c), dv);
+        unpack(load128(x_row + c), xv);
+        unpack(w[j], wv);
+        if constexpr (kResidual) unpack(load128(r_row + c), rv);
 #pragma unroll
         for (int k = 0; k < kVector; ++k) {
-          const float xhat = (xv[k] - m[i]) * s[i];
-          const float value = (dv[k] * weights[k] - mean_g - xhat * mean_gx) * s[i] + rv[k];
-          if constexpr (kColumnSum) sum_dinp[k] += value;
+          const float xhat = fmaf(xv[k], s, minus_ms);
+          const float centred = fmaf(dv[k] * wv[k], s, minus_mean_gs);
+          const float value = fmaf(xhat, minus_mean_gxs, centred) + rv[k];
+          if constexpr (kColumnSum) sum_dinp[j][k] += value;
           dv[k] = value;
         }
-        store128(dinp_out + (row0 + i) * channels + c, pack<T>(dv));
+        store128(dinp_out + row * channels + c, pack<T>(dv));
       }
+      forget_conversions(w[j]);
     }
-    buffer ^= 1;
+    __syncwarp();  // all lanes have read this slot
+    if (lane == 0 && turn + stages * stride < rows) request(turn + stages * stride, stage);
+    if (++stage == stages) {
+      stage = 0;
+      parity ^= 1U;
+    }
   }
 
-  if (!active) return;
-  float* target = partials + std::int64_t{blockIdx.x} * 3 * channels + c;
+  // The warps' sums meet in shared memory, one kind after the other, in the order of the warps.
+  auto* warp_sums = reinterpret_cast<float*>(storage);
+  const auto reduce = [&](const float(&sum)[kChunks][kVector], int which) {
+    __syncthreads();
 #pragma unroll
-  for (int k = 0; k < kVector; ++k) {
-    target[k] = sum_dweight[k];
-    target[channels + k] = sum_dbias[k];
-    if constexpr (kColumnSum) target[2 * channels + k] = sum_dinp[k];
-  }
+    for (int j = 0; j < kChunks; ++j) {
+      const int c = (j * kWarpSize + lane) * kVector;
+      if (c < channels) {
+#pragma unroll
+        for (int k = 0; k < kVector; k += 4) {
+          *reinterpret_cast<float4*>(warp_sums + warp * channels + c + k) =
+              make_float4(sum[j][k], sum[j][k + 1], sum[j][k + 2], sum[j][k + 3]);
+        }
+      }
+    }
+    __syncthreads();
+    for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) {
+      float total = 0.0F;
+      for (int other = 0; other < warps; ++other) total += warp_sums[other * channels + c];
+      partials[(std::int64_t{blockIdx.x} * 3 + which) * channels + c] = total;
+    }
+  };
+  reduce(sum_dweight, 0);
+  reduce(sum_dbias, 1);
+  if constexpr (kColumnSum) reduce(sum_dinp, 2);
+}
+
+// (blocks, 3, C) partial sums
+struct Partials {
+  float* data;
+  int blocks;
+};
+
+template <typename T, int kChunks, bool kResidual, bool kColumnSum>
+Partials launch_rows(T* dinp_out, const T* dresidual_in, PartialSums& sums, const T* dout, const T* inp,
+                     const T* weight, const float* mean, const float* rstd, std::int64_t rows, int channels,
+                     cudaStream_t stream) {
+  const std::int64_t stage_bytes = std::int64_t{kResidual ? 3 : 2} * channels * std::int64_t{sizeof(T)};
+  // At least two stages, so that one is on its way while the other is used.
+  const auto warps = static_cast<int>(
+      std::min<std::int64_t>(warps_for(kChunks * kPackedSize<T>), kRingBytes / (2 * stage_bytes)));
+  const auto stages =
+      static_cast<int>(std::min<std::int64_t>(kMaxStages, kRingBytes / (warps * stage_bytes)));
+  const auto blocks =
+      static_cast<int>(std::min<std::int64_t>({ceil_div(rows, warps), multiprocessor_count(), kMaxBlocks}));
+  float* partials = sums.reserve(std::int64_t{blocks} * 3 * channels, 3, stream);
+  auto* kernel = layernorm_backward_kernel<T, kChunks, kResidual, kColumnSum>;
+  RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(kRingBytes)));
+  kernel<<<blocks, warps * kWarpSize, static_cast<std::size_t>(warps * stages * stage_bytes), stream>>>(
+      dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd, rows, channels, stages);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  return {partials, blocks};
 }
 
 // Any C, any alignment, one element an access: a block owns a row at a time and keeps its partial sums in
@@ -225,34 +329,6 @@ __global__ void __launch_bounds__(kAnyBlock)
   }
 }
 
-// Columns of a (blocks, 3, C) array of partials, added in row order within each of 32 slices, then over the
-// slices.
-constexpr int kReduceColumns = 32;
-constexpr int kReduceSlices = 32;
-__global__ void __launch_bounds__(kReduceColumns* kReduceSlices)
-    add_partials_kernel(float* dweight, float* dbias, float* dinp_colsum, const float* partials, int blocks,
-                        int channels) {
-  __shared__ float shared[kReduceSlices][kReduceColumns + 1];
-  const int x = static_cast<int>(threadIdx.x);
-  const int y = static_cast<int>(threadIdx.y);
-  const int which = static_cast<int>(blockIdx.y);
-  const int column = static_cast<int>(blockIdx.x) * kReduceColumns + x;
-  float sum = 0.0F;
-  if (column < channels) {
-    const float* base = partials + static_cast<std::int64_t>(which) * channels + column;
-#pragma unroll 16
-    for (int b = y; b < blocks; b += kReduceSlices) sum += base[static_cast<std::int64_t>(b) * 3 * channels];
-  }
-  shared[y][x] = sum;
-  __syncthreads();
-  if (y != 0 || column >= channels) return;
-  float total = 0.0F;
-#pragma unroll
-  for (int slice = 0; slice < kReduceSlices; ++slice) total += shared[slice][x];
-  float* target = which == 0 ? dweight : which == 1 ? dbias : dinp_colsum;
-  target[column] += total;
-}
-
 }  // namespace
 
 std::int64_t layernorm_backward_scratch_bytes(int channels) {
@@ -263,48 +339,70 @@ template <typename T>
 void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
                                float* dinp_colsum, const T* dout, const T* inp, const T* weight,
                                const float* mean, const float* rstd, std::int64_t rows, int channels,
-                               void* scratch, cudaStream_t stream, KernelWidth width) {
+                               PartialSums& sums, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("layernorm_backward",
                         {layernorm_backward_bytes<T>(rows, channels, dresidual_in != nullptr),
                          layernorm_backward_flops(rows, channels)});
   if (rows <= 0) return;
-  auto* partials = static_cast<float*>(scratch);
-  constexpr int kVector = kPackedSize<T>;
-  const int threads = static_cast<int>(ceil_div(ceil_div(channels, kVector), kWarpSize)) * kWarpSize;
   const bool aligned = is_aligned_16(dinp_out) && is_aligned_16(dresidual_in) && is_aligned_16(dout) &&
                        is_aligned_16(inp) && is_aligned_16(weight);
-  int blocks = 0;
-  if (width == KernelWidth::packed && channels % kVector == 0 && aligned && threads <= kMaxThreads<T>) {
-    const auto run = [&]<bool kResidual, bool kColumnSum>() {
-      auto* kernel = layernorm_backward_kernel<T, kResidual, kColumnSum>;
-      int resident = 0;
-      RIDGELINE_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0));
-      blocks = static_cast<int>(std::min<std::int64_t>(
-          {ceil_div(rows, kRows), std::int64_t{multiprocessor_count()} * std::max(resident, 1), kMaxBlocks}));
-      kernel<<<blocks, threads, 0, stream>>>(dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd,
-                                             rows, channels);
-    };
-    if (dresidual_in != nullptr) {
-      if (dinp_colsum != nullptr) {
-        run.template operator()<true, true>();
+  const std::int64_t chunks = ceil_div(channels, kWarpSize * kPackedSize<T>);
+  Partials partials{};
+  if (width == KernelWidth::packed && channels % kPackedSize<T> == 0 && aligned && chunks <= kMaxChunks<T>) {
+    const auto run = [&]<int kChunks>() {
+      const auto with = [&]<bool kResidual, bool kColumnSum>() {
+        partials = launch_rows<T, kChunks, kResidual, kColumnSum>(dinp_out, dresidual_in, sums, dout, inp,
+                                                                  weight, mean, rstd, rows, channels, stream);
+      };
+      if (dresidual_in != nullptr) {
+        if (dinp_colsum != nullptr) {
+          with.template operator()<true, true>();
+        } else {
+          with.template operator()<true, false>();
+        }
+      } else if (dinp_colsum != nullptr) {
+        with.template operator()<false, true>();
       } else {
-        run.template operator()<true, false>();
+        with.template operator()<false, false>();
       }
-    } else if (dinp_colsum != nullptr) {
-      run.template operator()<false, true>();
-    } else {
-      run.template operator()<false, false>();
+    };
+    constexpr int kScale = kPackedSize<bf16> / kPackedSize<T>;
+    if (chunks <= kScale) {
+      run.template operator()<kScale>();
+    } else if (chunks <= 3 * kScale) {  // C = 768
+      run.template operator()<3 * kScale>();
+    } else if (chunks <= 4 * kScale) {  // C = 1024
+      run.template operator()<4 * kScale>();
+    } else if (chunks <= 5 * kScale) {  // C = 1280
+      run.template operator()<5 * kScale>();
+    } else {  // C = 1600
+      run.template operator()<kMaxChunks<T>>();
     }
   } else {
-    blocks = static_cast<int>(std::min<std::int64_t>({rows, 4LL * multiprocessor_count(), kMaxBlocks}));
-    layernorm_backward_any_kernel<T><<<blocks, kAnyBlock, 0, stream>>>(
-        dinp_out, dresidual_in, partials, dout, inp, weight, mean, rstd, rows, channels);
+    partials.blocks =
+        static_cast<int>(std::min<std::int64_t>({rows, 4LL * multiprocessor_count(), kMaxBlocks}));
+    partials.data = sums.reserve(std::int64_t{partials.blocks} * 3 * channels, 3, stream);
+    layernorm_backward_any_kernel<T><<<partials.blocks, kAnyBlock, 0, stream>>>(
+        dinp_out, dresidual_in, partials.data, dout, inp, weight, mean, rstd, rows, channels);
+    RIDGELINE_CUDA_CHECK_LAUNCH();
   }
-  RIDGELINE_CUDA_CHECK_LAUNCH();
-  const dim3 grid(static_cast<unsigned>(ceil_div(channels, kReduceColumns)), dinp_colsum != nullptr ? 3 : 2);
-  add_partials_kernel<<<grid, dim3(kReduceColumns, kReduceSlices), 0, stream>>>(dweight, dbias, dinp_colsum,
-                                                                                partials, blocks, channels);
-  RIDGELINE_CUDA_CHECK_LAUNCH();
+  const std::int64_t stride = std::int64_t{3} * channels;
+  sums.add({dweight, partials.data, stride, partials.blocks, channels});
+  sums.add({dbias, partials.data + channels, stride, partials.blocks, channels});
+  if (dinp_colsum != nullptr) {
+    sums.add({dinp_colsum, partials.data + 2 * channels, stride, partials.blocks, channels});
+  }
+}
+
+template <typename T>
+void launch_layernorm_backward(T* dinp_out, const T* dresidual_in, float* dweight, float* dbias,
+                               float* dinp_colsum, const T* dout, const T* inp, const T* weight,
+                               const float* mean, const float* rstd, std::int64_t rows, int channels,
+                               void* scratch, cudaStream_t stream, KernelWidth width) {
+  PartialSums sums(scratch, layernorm_backward_scratch_bytes(channels));
+  launch_layernorm_backward(dinp_out, dresidual_in, dweight, dbias, dinp_colsum, dout, inp, weight, mean,
+                            rstd, rows, channels, sums, stream, width);
+  sums.flush(stream);
 }
 
 #define RIDGELINE_INSTANTIATE(Real)                                                                       \
@@ -314,12 +412,14 @@ RIDGELINE_INSTANTIATE(float)
 RIDGELINE_INSTANTIATE(double)
 #undef RIDGELINE_INSTANTIATE
 
-#define RIDGELINE_INSTANTIATE(T)                                                                             \
-  template void launch_layernorm_backward<T>(T*, const T*, float*, float*, float*, const T*, const T*,       \
-                                             const T*, const float*, const float*, std::int64_t, int, void*, \
+#define RIDGELINE_INSTANTIATE(T, Sums)                                                                      \
+  template void launch_layernorm_backward<T>(T*, const T*, float*, float*, float*, const T*, const T*,      \
+                                             const T*, const float*, const float*, std::int64_t, int, Sums, \
                                              cudaStream_t, KernelWidth);
-RIDGELINE_INSTANTIATE(float)
-RIDGELINE_INSTANTIATE(bf16)
+RIDGELINE_INSTANTIATE(float, void*)
+RIDGELINE_INSTANTIATE(bf16, void*)
+RIDGELINE_INSTANTIATE(float, PartialSums&)
+RIDGELINE_INSTANTIATE(bf16, PartialSums&)
 #undef RIDGELINE_INSTANTIATE
 
 }  // namespace ridgeline::gpt2

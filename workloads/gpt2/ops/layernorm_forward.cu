@@ -5,7 +5,9 @@
 // check   |gpu-ref| <= 4*eps(T)*(|ref|+1); statistics 1e-5 relative; a non-finite mismatch fails
 // bound   DRAM
 //
-// A warp owns a row and holds it in registers, so the two-pass variance costs no second read.
+// A warp owns a row and holds it in registers, so the two-pass variance costs no second read. Rows are taken
+// from the last to the first: the end of inp2 is what the product before this kernel left in L2, and the
+// beginning of out is what the next product reads first.
 #include <cmath>
 
 #include "gpt2/common/dtype.h"
@@ -56,22 +58,23 @@ __global__ void __launch_bounds__(kBlock)
                              const T* weight, const T* bias, std::int64_t rows, int channels) {
   constexpr int kVector = kPackedSize<T>;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarpSize;
-  if (row >= rows) return;
+  const std::int64_t turn = static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarpSize;
+  if (turn >= rows) return;
+  const std::int64_t row = rows - 1 - turn;
   const std::int64_t offset = row * channels;
 
   Packed<T> x[kChunks];
 #pragma unroll
   for (int i = 0; i < kChunks; ++i) {
     const int c = (i * kWarpSize + lane) * kVector;
-    if (c < channels) x[i] = load128(inp1 + offset + c);
+    if (c < channels) x[i] = load128_streaming(inp1 + offset + c);
   }
   if constexpr (kResidual) {
     Packed<T> y[kChunks];
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
       const int c = (i * kWarpSize + lane) * kVector;
-      if (c < channels) y[i] = load128(inp2 + offset + c);
+      if (c < channels) y[i] = load128_streaming(inp2 + offset + c);
     }
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
@@ -84,7 +87,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
         for (int k = 0; k < kVector; ++k) a[k] += b[k];
         x[i] = pack<T>(a);
-        store128(residual + offset + c, x[i]);
+        store128_streaming(residual + offset + c, x[i]);
       }
     }
   }
