@@ -127,6 +127,8 @@ class CommandLine(unittest.TestCase):
             self.refused(f"{what} {self.path('no', 'such')}: its directory does not exist", *TINY, option,
                          self.path("no", "such"))
             self.refused(f"{what} {self.folder}: is a directory", *TINY, option, self.folder)
+        self.refused("model file /dev/null: is no regular file", *TINY, "--save", "/dev/null")
+        self.accepted(*TINY, "--log", "/dev/null")
         with open(self.path("file"), "w"):
             pass
         self.refused(f"checkpoint {self.path('file', 'c')}: Not a directory", *TINY, "--checkpoint-dir", self.path("file", "c"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A run of gpt2_train that is killed and resumed against the run that was not: checkpoints and losses, bit by bit.
+"""A run of gpt2_train that is killed and resumed against the run that was not: checkpoints and logs, bit by bit.
 
 usage: resume.py --trainer GPT2_TRAIN [--out DIR] [--json FILE]
 
 For each case: one run to the end; the same run killed (SIGKILL) when it has written its first checkpoint, then resumed
-from its directory. Both files of the last checkpoint and the losses of the logs must be the same. Validation and samples
-run in between and must leave no trace.
+from its directory. Both files of the last checkpoint must be the same, and so must what the logs say: losses, norms, validation
+losses, samples. Validation and samples run in between and must leave no trace.
 """
 import argparse
 import filecmp
@@ -19,9 +19,9 @@ import subprocess
 
 from common import Checks, run
 
-STEPS, EVERY = 12, 5
-TINY = ["--model", "tiny", "-B", "6", "-T", "128"]
-SMALL = ["--model", "124M", "-B", "4", "-T", "256"]
+# (steps, steps between checkpoints, arguments): enough steps behind the first checkpoint that the signal arrives in time
+TINY = (600, 250, ["--model", "tiny", "-B", "6", "-T", "128"])
+WHOLE = (12, 7, ["--model", "124M", "-B", "4", "-T", "256"])
 BETWEEN = ["--val-every", "3", "--val-batches", "1", "--sample-every", "4", "--sample-tokens", "5"]
 
 
@@ -35,14 +35,15 @@ def write_shard(path, count, vocab, seed):
 def cases(shards):
     files = ["--data", *shards, "--shuffle", "--val-data", shards[0]]
     return {
-        "fast-124M": SMALL + BETWEEN,
-        "graph-124M": [*SMALL, "--cuda-graph"],
-        "accumulate": [*SMALL, "--grad-accum", "3", "--cuda-graph", *BETWEEN],
-        "own-attention": [*SMALL, "--attention", "own"],
-        "rounding": [*SMALL, "--stochastic-rounding"],
-        "fp32-124M": [*SMALL, "--precision", "fp32"],
-        "shards-tiny": [*TINY, "--precision", "fp32", *files, *BETWEEN],
-        "naive-tiny": [*TINY, "--preset", "naive"],
+        "fast-124M": (WHOLE, BETWEEN),
+        "graph-124M": (WHOLE, ["--cuda-graph", "--stochastic-rounding"]),
+        "fast": (TINY, BETWEEN),
+        "accumulate": (TINY, ["--grad-accum", "3", "--cuda-graph", *BETWEEN]),
+        "own-attention": (TINY, ["--attention", "own"]),
+        "rounding": (TINY, ["--stochastic-rounding", "--recompute", "2"]),
+        "shards": (TINY, [*files, *BETWEEN]),
+        "fp32": (TINY, ["--precision", "fp32", "--cuda-graph"]),
+        "naive": (TINY, ["--preset", "naive"]),
     }
 
 
@@ -57,40 +58,45 @@ def killed_after_a_checkpoint(command):
     return process.returncode, errors.strip()
 
 
-def losses(path):
+def log_of(path):
+    """What a run found out, without its times: losses, norms, rates, validation losses, samples."""
     with open(path) as file:
         rows = [json.loads(line) for line in file]
-    return [(row["step"], row["loss"], row["norm"]) for row in rows if "loss" in row]
+    return [{name: row[name] for name in ("step", "loss", "norm", "lr", "val_loss", "sample") if name in row} for row in rows]
 
 
-def compare(checks, name, trainer, arguments, folder):
-    def command(which, *more):
-        return [trainer, *arguments, "--steps", str(STEPS), "--warmup", "3", "--deterministic", "--checkpoint-dir",
-                os.path.join(folder, which), "--checkpoint-every", str(EVERY), "--keep", "1", "--matmul-cache",
-                os.path.join(folder, "matmul.json"), "--log", os.path.join(folder, which + ".jsonl"), *more]
+def compare(checks, name, trainer, case, folder):
+    (steps, every, base), more = case
 
+    def command(which, *last):
+        return [trainer, *base, *more, "--steps", str(steps), "--warmup", "3", "--deterministic", "--checkpoint-dir",
+                os.path.join(folder, which), "--keep", "1", "--matmul-cache", os.path.join(folder, "matmul.json"), "--log",
+                os.path.join(folder, which + ".jsonl"), *last]
+
+    often = ("--checkpoint-every", str(every))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     straight = run(command("straight"))
     if straight.status != 0:
         return checks.add(name, False, f"exit {straight.status}: {straight.tail()}")
-    status, errors = killed_after_a_checkpoint(command("resumed"))
+    status, errors = killed_after_a_checkpoint(command("resumed", *often))
     if status != -signal.SIGKILL:
         return checks.add(name, False, f"the run to be killed ended with {status}: {errors}")
     kept = os.listdir(os.path.join(folder, "resumed"))
-    second = run(command("resumed", "--resume", os.path.join(folder, "resumed")))
+    second = run(command("resumed", *often, "--resume", os.path.join(folder, "resumed")))
     if second.status != 0:
         return checks.add(name, False, f"resumed from {kept}: exit {second.status}: {second.tail()}")
-    last = f"step_{STEPS:08}"
+    last = f"step_{steps:08}"
     differ = [file for file in ("model.bin", "state.bin")
               if not filecmp.cmp(*(os.path.join(folder, which, last, file) for which in ("straight", "resumed")), shallow=False)]
-    mine, theirs = (losses(os.path.join(folder, which + ".jsonl")) for which in ("resumed", "straight"))
-    same = mine == theirs and [row[0] for row in mine] == list(range(STEPS))
+    mine, theirs = (log_of(os.path.join(folder, which + ".jsonl")) for which in ("resumed", "straight"))
+    losses = [row["loss"] for row in theirs if "loss" in row]
+    same = mine == theirs and len(losses) == steps
     left = os.listdir(os.path.join(folder, "resumed"))
     size = sum(os.path.getsize(os.path.join(folder, "straight", last, file)) for file in ("model.bin", "state.bin"))
     checks.add(name, not differ and same and left == [last],
-               f"{STEPS} steps, killed after the first checkpoint: {', '.join(differ) + ' differ' if differ else 'both files the same'}"
-               f" ({size / 1e6:.0f} MB), losses {'the same' if same else 'differ'}, loss {theirs[0][1]:.4f} -> {theirs[-1][1]:.4f}"
+               f"{steps} steps, killed after the first checkpoint: {', '.join(differ) + ' differ' if differ else 'both files the same'}"
+               f" ({size / 1e6:.0f} MB), logs of {len(theirs)} lines {'the same' if same else 'differ'}, loss {losses[0]:.4f} -> {losses[-1]:.4f}"
                + ("" if left == [last] else f"; left over: {left}"))
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -108,8 +114,8 @@ def main():
     shards = [os.path.join(folder, f"shard_{i}.bin") for i in range(3)]
     for i, path in enumerate(shards):
         write_shard(path, 6 * 128 * (2 + i) + 57, 97, i)
-    for name, arguments in cases(shards).items():
-        compare(checks, name, options.trainer, arguments, os.path.join(folder, name))
+    for name, case in cases(shards).items():
+        compare(checks, name, options.trainer, case, os.path.join(folder, name))
     shutil.rmtree(folder, ignore_errors=True)
     checks.finish(options.json)
 

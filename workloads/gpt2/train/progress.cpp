@@ -11,6 +11,7 @@
 
 #include "gpt2/model/errors.h"
 #include "gpt2/model/parameters.h"
+#include "gpt2/train/run_log.h"
 #include "gpt2/train/step_statistics.h"
 #include "gpt2/train/switch_options.h"
 #include "gpt2/train/synthetic_stream.h"
@@ -40,10 +41,13 @@ Progress::Progress(const Options& options, const ModelConfig& config, const GpuP
       first_step_(first_step),
       tokens_per_step_(static_cast<std::int64_t>(options.batch) * options.sequence * options.grad_accum),
       flops_per_token_(flops_per_token(config, options.sequence)),
-      last_validation_(std::numeric_limits<float>::quiet_NaN()) {
-  if (options.log.empty()) return;
-  log_.open(options.log, std::ios::app);
-  if (!log_) throw InputError(fmt::format("log file {}: {}", options.log, std::strerror(errno)));
+      last_validation_(std::numeric_limits<float>::quiet_NaN()) {}
+
+void Progress::open_log() {
+  if (options_.log.empty()) return;
+  if (!options_.resume.empty()) cut_run_log(options_.log, first_step_);
+  log_.open(options_.log, std::ios::app);
+  if (!log_) throw InputError(fmt::format("log file {}: {}", options_.log, std::strerror(errno)));
 }
 
 double Progress::mfu(double time_ms) const {

@@ -24,9 +24,11 @@ struct StepReport {
 
 class Progress {
  public:
-  // `first_step`: the one the run begins with. Opens the log; throws InputError when that fails.
+  // `first_step`: the one the run begins with.
   Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step);
 
+  // Opens the log, in which a resumed run goes on where it was resumed. Throws InputError when that fails.
+  void open_log();
   void header(const MemoryPlan& memory, const DataIdentity& data);
   void step(const StepReport& report);
   void validation(int step, float loss);

@@ -201,6 +201,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
   } else {
     prepared.data->restore(load_checkpoint(prepared.checkpoint, model));
   }
+  progress.open_log();  // not before: a checkpoint that turns out damaged must not cost the log its end
   std::optional<ValidationSet> validation;
   if (prepared.validation) {
     validation.emplace(std::move(prepared.validation), batch_tokens, options.val_batches);
@@ -293,7 +294,6 @@ void train(const Options& given) {
   Prepared prepared = prepare(given);
   const Options& options = prepared.options;
   require_gpu();
-  if (!options.log.empty() && !prepared.checkpoint.empty()) cut_run_log(options.log, prepared.first_step());
   Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step());
   progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());
   const std::int64_t free_bytes = require_memory(prepared.model);
