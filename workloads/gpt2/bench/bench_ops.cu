@@ -1,6 +1,6 @@
 // bench_ops: time, bandwidth and FLOP rate of every op of the trainer at the size of GPT-2 124M.
 //
-//   bench_ops [NAME]     only the ops whose name contains NAME
+//   bench_ops [NAME]     only the ops whose name contains NAME; "slow": the slow sides of the switches
 //
 // Each op runs back to back over several sets of buffers, so that a launch does not find its inputs in L2
 // from the launch before; the figure is the median over blocks of launches, between two events. Bytes and
@@ -21,7 +21,9 @@
 #include "gpt2/ops/adamw.h"
 #include "gpt2/ops/attention.h"
 #include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/bias_gradient_naive.h"
 #include "gpt2/ops/classifier.h"
+#include "gpt2/ops/cross_entropy.h"
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/fill.h"
 #include "gpt2/ops/gelu.h"
@@ -345,6 +347,164 @@ void bench_attention(Bench& bench) {
             });
 }
 
+constexpr KernelWidth kScalar = KernelWidth::scalar;
+
+template <typename T>
+void bench_slow_activations(Bench& bench) {
+  const std::string suffix = std::string(" ") + dtype_name<T>();
+  constexpr std::int64_t kSize = kRows * kChannels;
+  Rotating<T> a(4 * kSize, 2), b(4 * kSize, 2), c(kSize, 2), d(kSize, 2), weight(kChannels, 1),
+      bias(kChannels, 1);
+  Rotating<float> mean(kRows, 2), rstd(kRows, 2), sums(kChannels, 3), dbias(4 * kChannels, 1);
+  DeviceBuffer<char> scratch(
+      std::max(layernorm_backward_scratch_bytes(kChannels), bias_gradient_scratch_bytes(4 * kChannels)));
+  bench.run("slow residual_forward scalar" + suffix, residual_forward_bytes<T>(kSize),
+            residual_forward_flops(kSize),
+            [&](int i, cudaStream_t s) { launch_residual_forward(d[i], b[i], c[i], kSize, s, kScalar); });
+  bench.run("slow layernorm_forward scalar" + suffix, layernorm_forward_bytes<T>(kRows, kChannels),
+            layernorm_forward_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
+              launch_layernorm_forward(d[i], mean[i], rstd[i], c[i], weight[i], bias[i], kRows, kChannels, s,
+                                       kScalar);
+            });
+  bench.run("slow residual_layernorm_forward scalar" + suffix,
+            residual_layernorm_forward_bytes<T>(kRows, kChannels),
+            residual_layernorm_forward_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
+              launch_residual_layernorm_forward(a[i], d[i], mean[i], rstd[i], b[i], c[i], weight[i], bias[i],
+                                                kRows, kChannels, s, kScalar);
+            });
+  bench.run("slow layernorm_backward scalar" + suffix, layernorm_backward_bytes<T>(kRows, kChannels),
+            layernorm_backward_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
+              launch_layernorm_backward(a[i], a[i], sums[0], sums[1], sums[2], b[i], c[i], weight[i], mean[i],
+                                        rstd[i], kRows, kChannels, scratch.data(), s, kScalar);
+            });
+  bench.run("slow gelu_forward scalar (N,4C)" + suffix, gelu_forward_bytes<T>(4 * kSize),
+            gelu_forward_flops(4 * kSize),
+            [&](int i, cudaStream_t s) { launch_gelu_forward(a[i], b[i], 4 * kSize, s, kScalar); });
+  bench.run("slow gelu_backward scalar (N,4C)" + suffix, gelu_backward_bytes<T>(4 * kSize),
+            gelu_backward_flops(4 * kSize),
+            [&](int i, cudaStream_t s) { launch_gelu_backward(a[i], b[i], a[i], 4 * kSize, s, kScalar); });
+  for (const int factor : {1, 3, 4}) {
+    const int channels = factor * kChannels;
+    const std::string what = std::to_string(factor) + "C" + suffix;
+    bench.run("slow bias_gradient scalar " + what, bias_gradient_bytes<T>(kRows, channels),
+              bias_gradient_flops(kRows, channels), [&](int i, cudaStream_t s) {
+                launch_bias_gradient(dbias[i], b[i], kRows, channels, scratch.data(), s, kScalar);
+              });
+    bench.run("slow bias_gradient naive " + what, bias_gradient_bytes<T>(kRows, channels),
+              bias_gradient_flops(kRows, channels),
+              [&](int i, cudaStream_t s) { launch_bias_gradient_naive(dbias[i], b[i], kRows, channels, s); });
+  }
+}
+
+template <typename T>
+void bench_slow_ends(Bench& bench) {
+  const std::string suffix = std::string(" ") + dtype_name<T>();
+  constexpr std::int64_t kTable = std::int64_t{kPaddedVocab} * kChannels;
+  Rotating<T> out(kRows * kChannels, 2), wte(kTable, 1), wpe(kSeq * kChannels, 1);
+  Rotating<float> dwte(kTable, 1), dwpe(kSeq * kChannels, 1);
+  DeviceBuffer<std::int32_t> tokens(kRows);
+  random_tokens_kernel<<<static_cast<unsigned>(ceil_div(kRows, 256)), 256>>>(tokens.data(), kRows, kVocab,
+                                                                             true);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  auto distinct = tokens.download();
+  std::sort(distinct.begin(), distinct.end());
+  const std::int64_t count = std::unique(distinct.begin(), distinct.end()) - distinct.begin();
+  bench.run("slow encoder_forward scalar" + suffix, encoder_forward_bytes<T>(kBatch, kSeq, kChannels),
+            encoder_forward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
+              launch_encoder_forward(out[i], tokens.data(), wte[i], wpe[i], kBatch, kSeq, kChannels, s,
+                                     kScalar);
+            });
+  bench.run("slow encoder_backward atomic scalar" + suffix,
+            encoder_backward_bytes<T>(kBatch, kSeq, kChannels, count),
+            encoder_backward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
+              launch_encoder_backward(dwte[i], dwpe[i], out[i], tokens.data(), kBatch, kSeq, kChannels,
+                                      kVocab, EncoderBackward::kAtomic, nullptr, s, kScalar);
+            });
+  Rotating<T> logits(kRows * kPaddedVocab, 1, 5.0F);
+  Rotating<float> losses(kRows, 1), log_probs(log_probs_size(kRows, kPaddedVocab), 1);
+  bench.run("slow fused_classifier scalar" + suffix, fused_classifier_bytes<T>(kRows, kPaddedVocab),
+            fused_classifier_flops(kRows, kVocab), [&](int i, cudaStream_t s) {
+              launch_fused_classifier(logits[i], losses[i], tokens.data(), 1.0F / kRows, kRows, kVocab,
+                                      kPaddedVocab, s, kScalar);
+            });
+  for (const KernelWidth width : {KernelWidth::packed, kScalar}) {
+    const std::string what = (width == KernelWidth::packed ? " packed" : " scalar") + suffix;
+    bench.run("slow log_softmax" + what, log_softmax_bytes<T>(kRows, kVocab),
+              log_softmax_flops(kRows, kVocab), [&](int i, cudaStream_t s) {
+                launch_log_softmax(log_probs[i], logits[i], kRows, kVocab, kPaddedVocab, s, width);
+              });
+    bench.run("slow cross_entropy_backward" + what,
+              cross_entropy_backward_bytes<T>(kRows, kVocab, kPaddedVocab),
+              cross_entropy_backward_flops(kRows, kVocab), [&](int i, cudaStream_t s) {
+                launch_cross_entropy_backward(logits[i], log_probs[i], tokens.data(), 1.0F / kRows, kRows,
+                                              kVocab, kPaddedVocab, s, width);
+              });
+  }
+  bench.run("slow cross_entropy" + suffix, cross_entropy_bytes(kRows), cross_entropy_flops(kRows),
+            [&](int i, cudaStream_t s) {
+              launch_cross_entropy(losses[i], log_probs[i], tokens.data(), kRows, kVocab, kPaddedVocab, s);
+            });
+}
+
+// As many tensors, of the sizes, as the 124M model has; matrices decay.
+std::vector<WeightDecayRange> tensors_of_124m() {
+  constexpr std::int64_t c = kChannels;
+  std::vector<WeightDecayRange> tensors;
+  const auto add = [&](std::int64_t count, float weight_decay) {
+    const std::int64_t begin = tensors.empty() ? 0 : tensors.back().end;
+    tensors.push_back({begin, begin + count, weight_decay});
+  };
+  add(kPaddedVocab * c, 0.1F);
+  add(kSeq * c, 0.1F);
+  for (int layer = 0; layer < 12; ++layer) {
+    for (const std::int64_t columns : {3, 1, 4, 4}) {  // qkv, attproj, fc, fcproj: the weight, then the bias
+      add(columns * c * c, 0.1F);
+      add(columns * c, 0.0F);
+    }
+    for (int i = 0; i < 4; ++i) add(c, 0.0F);  // ln1, ln2
+  }
+  add(c, 0.0F);
+  add(c, 0.0F);
+  return tensors;
+}
+
+template <typename T>
+void bench_slow_optimizer(Bench& bench) {
+  const std::string suffix = std::string(" ") + dtype_name<T>();
+  const std::vector<WeightDecayRange> tensors = tensors_of_124m();
+  const std::int64_t n = tensors.back().end;
+  std::vector<GradientRange> gradients;
+  for (const WeightDecayRange& tensor : tensors) gradients.push_back({tensor.begin, tensor.end});
+  Rotating<T> params(n, 1);
+  Rotating<float> master(n, 1), m(n, 1), v(n, 1, 0.0F), grads(n, 1, 1e-3F);
+  DeviceBuffer<GradientNorm> norm(1);
+  DeviceBuffer<char> scratch(
+      std::max(global_norm_scratch_bytes(), global_norm_per_tensor_scratch_bytes(gradients)));
+  bench.run("slow global_norm scalar" + suffix, global_norm_bytes(n), global_norm_flops(n),
+            [&](int i, cudaStream_t s) {
+              launch_global_norm(norm.data(), grads[i], n, 1.0F, scratch.data(), s, kScalar);
+            });
+  bench.run("slow global_norm per tensor" + suffix, global_norm_bytes(n), global_norm_flops(n),
+            [&](int i, cudaStream_t s) {
+              launch_global_norm_per_tensor(norm.data(), grads[i], gradients, 1.0F, scratch.data(), s);
+            });
+  float* of_master = sizeof(T) == 2 ? master[0] : nullptr;
+  bench.run("slow adamw scalar" + suffix, adamw_bytes<T>(n), adamw_flops(n), [&](int i, cudaStream_t s) {
+    launch_adamw<T>(params[i], of_master, m[i], v[i], grads[i], norm.data(), n, {}, {}, s, nullptr,
+                    {kScalar, {}, 0});
+  });
+  bench.run("slow adamw per tensor" + suffix, adamw_bytes<T>(n), adamw_flops(n), [&](int i, cudaStream_t s) {
+    launch_adamw_per_tensor<T>(params[i], of_master, m[i], v[i], grads[i], norm.data(), tensors, {}, s);
+  });
+  if constexpr (sizeof(T) == 2) {
+    bench.run("slow adamw stochastic" + suffix, adamw_bytes<T>(n), adamw_flops(n),
+              [&](int i, cudaStream_t s) {
+                launch_adamw<T>(params[i], of_master, m[i], v[i], grads[i], norm.data(), n, {}, {}, s,
+                                nullptr, {KernelWidth::packed, {true, 1}, 0});
+              });
+  }
+}
+
 template <typename T>
 void bench_all(Bench& bench) {
   bench_activations<T>(bench);
@@ -354,6 +514,9 @@ void bench_all(Bench& bench) {
   bench_classifier<T>(bench);
   bench_optimizer<T>(bench);
   bench_attention<T>(bench);
+  bench_slow_activations<T>(bench);
+  bench_slow_ends<T>(bench);
+  bench_slow_optimizer<T>(bench);
 }
 
 }  // namespace
