@@ -15,7 +15,8 @@ void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
       ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
       ->type_name("FORMAT");
   if (with_rows) {
-    app.add_option("--columns", options.columns, "Columns, comma-separated: keys or groups, default, all; docs/json.md lists them")
+    app.add_option("--columns", options.columns,
+                   "Columns, comma-separated: keys or groups, default, all; docs/json.md lists them")
         ->type_name("KEYS");
     app.add_option("--top", options.top, "Print the first N rows")
         ->check(CLI::Validator(CLI::PositiveNumber).description(""))
@@ -109,9 +110,12 @@ store::Capture open_capture(const std::string& path) {
   return store::Capture::open(path).value();
 }
 
-Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options) {
+Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options, bool all_steps) {
   Analysed out;
-  out.model = analyzer::load_model(open_capture(capture));
+  // A step that was asked for by its number may lie behind the schedule.
+  const bool all = all_steps || options.steps.step_index.has_value();
+  out.model = analyzer::load_model(open_capture(capture),
+                                   all ? analyzer::ModelPart::all : analyzer::ModelPart::schedule);
   auto analysis = analyzer::analyze(out.model, options);
   if (!analysis.ok()) {
     const Failure& failure = analysis.failure();

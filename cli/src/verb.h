@@ -62,8 +62,9 @@ struct Analysed {
   analyzer::Model model;
   analyzer::Analysis analysis;
 };
-// Opens, loads and analyses. Errors name the file.
-[[nodiscard]] Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options);
+// Opens, loads and analyses. Errors name the file. `all_steps` false: no table of all steps is wanted.
+[[nodiscard]] Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options,
+                               bool all_steps = true);
 [[nodiscard]] store::Capture open_capture(const std::string& path);
 
 // "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.

@@ -38,7 +38,7 @@ Verb add_check(CLI::App& program) {
             analysis.targets.min_share = share("--min-share", options->min_share);
             analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
             if (!options->budget.empty()) analysis.targets.budgets = read_budget(options->budget).value();
-            const Analysed done = analyse(options->analysis.capture, analysis);
+            const Analysed done = analyse(options->analysis.capture, analysis, false);
             print(options->print, reports::check_document(done.model, done.analysis, options->all,
                                                           document_options(options->print)));
             return analyzer::exit_code(done.analysis.check.overall);

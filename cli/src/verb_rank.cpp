@@ -29,7 +29,7 @@ Verb add_rank(CLI::App& program) {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path
                                                     : analyzer::parse_rank_key(options->by).value();
-            const Analysed done = analyse(options->analysis.capture, analysis);
+            const Analysed done = analyse(options->analysis.capture, analysis, false);
             reports::DocumentOptions document = document_options(options->print);
             document.stalls = options->stalls;
             print(options->print, reports::ranking_document(done.model, done.analysis, document));

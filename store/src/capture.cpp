@@ -138,6 +138,12 @@ std::optional<int> optional_int(const Statement& row, int column) {
   return static_cast<int>(row.int64(column));
 }
 
+// For tables with a step_id. "IN", not "NOT IN": it lets SQLite find the few wanted launches by their index.
+std::string condition_of(StepRange range) {
+  if (range == StepRange::all) return "";
+  return "WHERE (step_id IS NULL OR step_id IN (SELECT id FROM step WHERE phase <> 'after')) ";
+}
+
 constexpr std::string_view kLaunchColumns =
     "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, graph_id, graph_node_id, "
     "kernel_id,"
@@ -309,11 +315,12 @@ std::vector<Step> Capture::steps() const {
                     row.text(9),           row.optional_text(10), row.text(11)};
       });
 }
-std::vector<NvtxRange> Capture::nvtx_ranges() const {
+std::vector<NvtxRange> Capture::nvtx_ranges(StepRange range) const {
   return load(
       database_,
       "SELECT id, process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id, start_ns,"
-      " end_ns FROM nvtx_range ORDER BY process_id, start_ns, depth",
+      " end_ns FROM nvtx_range " +
+          condition_of(range) + "ORDER BY process_id, start_ns, depth",
       [](const Statement& row) {
         return NvtxRange{row.int64(0),
                          row.int64(1),
@@ -328,8 +335,10 @@ std::vector<NvtxRange> Capture::nvtx_ranges() const {
                          row.optional_int64(10)};
       });
 }
-std::vector<Launch> Capture::launches() const {
-  return load(database_, std::string(kLaunchColumns) + "ORDER BY process_id, start_ns, id", launch_of);
+std::vector<Launch> Capture::launches(StepRange range) const {
+  return load(database_,
+              std::string(kLaunchColumns) + condition_of(range) + "ORDER BY process_id, start_ns, id",
+              launch_of);
 }
 std::vector<Launch> Capture::launches_of_step(Id step_id) const {
   std::vector<Launch> rows;
@@ -339,21 +348,23 @@ std::vector<Launch> Capture::launches_of_step(Id step_id) const {
   while (statement.step()) rows.push_back(launch_of(statement));
   return rows;
 }
-std::vector<Memcpy> Capture::memcpys() const {
+std::vector<Memcpy> Capture::memcpys(StepRange range) const {
   return load(
       database_,
       "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns,"
-      " end_ns, step_id, nvtx_path_id FROM memcpy ORDER BY process_id, start_ns, id",
+      " end_ns, step_id, nvtx_path_id FROM memcpy " +
+          condition_of(range) + "ORDER BY process_id, start_ns, id",
       [](const Statement& row) {
         return Memcpy{row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
                       row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
                       row.optional_int64(10), row.optional_int64(11)};
       });
 }
-std::vector<Memset> Capture::memsets() const {
+std::vector<Memset> Capture::memsets(StepRange range) const {
   return load(database_,
               "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, bytes, start_ns,"
-              " end_ns, step_id, nvtx_path_id FROM memset ORDER BY process_id, start_ns, id",
+              " end_ns, step_id, nvtx_path_id FROM memset " +
+                  condition_of(range) + "ORDER BY process_id, start_ns, id",
               [](const Statement& row) {
                 return Memset{row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
                               row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
@@ -399,8 +410,13 @@ std::vector<Message> Capture::messages() const {
         return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2), row.text(3), row.text(4)};
       });
 }
-std::vector<Annotation> Capture::annotations() const {
-  return load(database_, "SELECT id, nvtx_range_id, name, bytes, flops FROM annotation ORDER BY id",
+std::vector<Annotation> Capture::annotations(StepRange range) const {
+  const std::string condition =
+      range == StepRange::all
+          ? ""
+          : "WHERE nvtx_range_id IN (SELECT id FROM nvtx_range " + condition_of(range) + ") ";
+  return load(database_,
+              "SELECT id, nvtx_range_id, name, bytes, flops FROM annotation " + condition + "ORDER BY id",
               [](const Statement& row) {
                 return Annotation{row.int64(0), row.int64(1), row.text(2), row.optional_real(3),
                                   row.optional_real(4)};
@@ -480,12 +496,13 @@ std::vector<StallWindow> Capture::stall_windows() const {
               });
 }
 std::vector<StallSample> Capture::stall_samples() const {
-  return load(database_,
-              "SELECT kernel_id, pc_offset, value, samples FROM stall_sample JOIN string ON string.id = reason_id"
-              " ORDER BY kernel_id, pc_offset, value",
-              [](const Statement& row) {
-                return StallSample{row.int64(0), row.int64(1), row.text(2), row.int64(3)};
-              });
+  return load(
+      database_,
+      "SELECT kernel_id, pc_offset, value, samples FROM stall_sample JOIN string ON string.id = reason_id"
+      " ORDER BY kernel_id, pc_offset, value",
+      [](const Statement& row) {
+        return StallSample{row.int64(0), row.int64(1), row.text(2), row.int64(3)};
+      });
 }
 std::vector<SourceLine> Capture::source_lines() const {
   return load(database_,

@@ -403,6 +403,35 @@ TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
       std::string::npos);
 }
 
+// What is read for the ranking alone gives the same ranking and verdict.
+TEST(Documents, StepsBehindTheScheduleChangeNothing) {
+  FabricatedCapture options;
+  options.after_steps = 6;
+  options.declared = true;
+  const TemporaryCapture capture(options);
+  const store::Capture file = store::Capture::open(capture.path).value();
+  const analyzer::Model part = analyzer::load_model(file, analyzer::ModelPart::schedule);
+  EXPECT_EQ(part.launches.size() + 6 * 225, capture.model.launches.size());
+  EXPECT_EQ(part.nvtx_ranges.size() + 6 * 225, capture.model.nvtx_ranges.size());
+  EXPECT_EQ(part.annotations.size() + 6 * 225, capture.model.annotations.size());
+  EXPECT_EQ(part.memcpys.size() + 6, capture.model.memcpys.size());
+  const analyzer::Analysis analysis = analyzer::analyze(part).value();
+  const DocumentOptions how = as(Format::json);
+  EXPECT_EQ(ranking_document(part, analysis, how), ranking_document(capture.model, capture.analysis, how));
+  EXPECT_EQ(check_document(part, analysis, true, how),
+            check_document(capture.model, capture.analysis, true, how));
+}
+
+TEST(Documents, WithoutATimelineAllStepsAreRead) {
+  FabricatedCapture options;
+  options.timeline_steps = 0;
+  options.after_steps = 6;
+  const TemporaryCapture capture(options);
+  const store::Capture file = store::Capture::open(capture.path).value();
+  EXPECT_EQ(analyzer::load_model(file, analyzer::ModelPart::schedule).launches.size(),
+            capture.model.launches.size());
+}
+
 TEST(Notices, WarnOnceWorstFirst) {
   analyzer::Quality quality;
   quality.tiers = {{1, "T0", "ok", ""},

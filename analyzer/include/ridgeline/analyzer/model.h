@@ -48,9 +48,17 @@ struct SampleTrace {
   std::vector<store::PmSample> samples;
 };
 
-// What load_model() reads: everything, or only what tells how the recording went (run, devices, steps, tiers,
-// windows, completeness, messages), whose size does not grow with the launches.
-enum class ModelPart { all, recording };
+// What load_model() reads.
+enum class ModelPart {
+  all,
+  // Without what ran in the steps behind the schedule, which may be a thousand times as many as the others:
+  // enough for everything but a table of all steps. Of a capture of several processes, or without a usable
+  // timeline step, it is the same as `all`, since those steps then have a say in what is analysed.
+  schedule,
+  // Only what tells how the recording went (run, devices, steps, tiers, windows, completeness, messages),
+  // whose size does not grow with the launches.
+  recording,
+};
 
 struct Model {
   std::string path;

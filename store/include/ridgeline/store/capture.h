@@ -13,6 +13,9 @@
 
 namespace ridgeline::store {
 
+// Which rows of the tables that belong to steps. schedule: without the steps behind it (phase `after`).
+enum class StepRange { all, schedule };
+
 class Capture {
  public:
   // Failures: io (missing, unreadable), not_a_capture, newer_capture, corrupt (also: truncated).
@@ -29,18 +32,19 @@ class Capture {
   [[nodiscard]] std::vector<ClockSample> clock_samples() const;  // by device, time
   [[nodiscard]] std::vector<Kernel> kernels() const;
   [[nodiscard]] std::vector<CounterConfiguration> counter_configurations() const;
-  [[nodiscard]] std::vector<Step> steps() const;                         // by process, step_index
-  [[nodiscard]] std::vector<NvtxRange> nvtx_ranges() const;              // by process, start_ns
-  [[nodiscard]] std::vector<Launch> launches() const;                    // by process, start_ns
-  [[nodiscard]] std::vector<Launch> launches_of_step(Id step_id) const;  // by ordinal
-  [[nodiscard]] std::vector<Memcpy> memcpys() const;                     // by process, start_ns
-  [[nodiscard]] std::vector<Memset> memsets() const;                     // by process, start_ns
+  [[nodiscard]] std::vector<Step> steps() const;  // by process, step_index
+  [[nodiscard]] std::vector<NvtxRange> nvtx_ranges(
+      StepRange range = StepRange::all) const;                                         // by process, start_ns
+  [[nodiscard]] std::vector<Launch> launches(StepRange range = StepRange::all) const;  // by process, start_ns
+  [[nodiscard]] std::vector<Launch> launches_of_step(Id step_id) const;                // by ordinal
+  [[nodiscard]] std::vector<Memcpy> memcpys(StepRange range = StepRange::all) const;   // by process, start_ns
+  [[nodiscard]] std::vector<Memset> memsets(StepRange range = StepRange::all) const;   // by process, start_ns
   [[nodiscard]] std::vector<Metric> metrics() const;
   [[nodiscard]] std::vector<LaunchMetric> launch_metrics() const;  // by launch, metric
   [[nodiscard]] std::vector<Completeness> completeness() const;
   [[nodiscard]] std::vector<TierStatus> tier_statuses() const;
   [[nodiscard]] std::vector<Message> messages() const;
-  [[nodiscard]] std::vector<Annotation> annotations() const;
+  [[nodiscard]] std::vector<Annotation> annotations(StepRange range = StepRange::all) const;
   [[nodiscard]] std::vector<PmWindow> pm_windows() const;
   [[nodiscard]] std::vector<PmSample> pm_samples(Id device_id, Id metric_id) const;  // by time
   [[nodiscard]] std::vector<TierCoverage> tier_coverage() const;
@@ -48,8 +52,8 @@ class Capture {
   [[nodiscard]] std::vector<GraphMetric> graph_metrics() const;
   [[nodiscard]] std::vector<RecordingWindow> recording_windows() const;  // by process, start_ns
   [[nodiscard]] std::vector<StallWindow> stall_windows() const;
-  [[nodiscard]] std::vector<StallSample> stall_samples() const;          // by kernel, offset
-  [[nodiscard]] std::vector<SourceLine> source_lines() const;            // by kernel, offset
+  [[nodiscard]] std::vector<StallSample> stall_samples() const;  // by kernel, offset
+  [[nodiscard]] std::vector<SourceLine> source_lines() const;    // by kernel, offset
   [[nodiscard]] std::map<Id, std::string> strings() const;
 
   // Rows in each table, by table name; for `info`.
