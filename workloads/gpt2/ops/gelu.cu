@@ -4,9 +4,6 @@
 // flops   forward 8*n, backward 16*n (an exponential or division counts 1)
 // check   |gpu-ref| <= 4*eps(T)*(|x|+1) forward, 4*eps(T)*|dout|*(|x|+1) backward; non-finite mismatch fails
 // bound   DRAM
-//
-// Since (1 + tanh(u)) / 2 = sigmoid(2u), gelu(x) = x * sigmoid(2u): two special-function operations and no
-// cancellation for negative x.
 #include <cmath>
 
 #include "gpt2/common/dtype.h"
@@ -14,6 +11,7 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/common/packed.cuh"
 #include "gpt2/ops/gelu.h"
+#include "gpt2/ops/gelu_math.cuh"
 
 namespace ridgeline::gpt2 {
 
@@ -41,32 +39,6 @@ void gelu_backward_cpu(Real* dinp, const Real* inp, const Real* dout, std::int64
 namespace {
 
 constexpr int kBlock = 256;
-constexpr float kScale = 0.7978845608028654F;  // sqrt(2/pi)
-constexpr float kCubic = 0.044715F;
-
-// sigmoid(2u) of the GELU argument. BF16 results need 8 bits, so the fast exponential and division (about 2
-// ulp of FP32) lose nothing; FP32 takes the exact ones.
-template <typename T>
-__device__ inline float gelu_gate(float x) {
-  const float twice_u = 2.0F * kScale * x * (1.0F + kCubic * x * x);
-  if constexpr (std::is_same_v<T, bf16>) {
-    return __fdividef(1.0F, 1.0F + __expf(-twice_u));
-  } else {
-    return 1.0F / (1.0F + expf(-twice_u));
-  }
-}
-
-template <typename T>
-__device__ inline float gelu_value(float x) {
-  return x * gelu_gate<T>(x);
-}
-
-template <typename T>
-__device__ inline float gelu_slope(float x) {
-  const float gate = gelu_gate<T>(x);
-  const float twice_du = 2.0F * kScale * (1.0F + 3.0F * kCubic * x * x);
-  return gate + x * gate * (1.0F - gate) * twice_du;
-}
 
 // kWide: n vectors of 16 bytes. Otherwise n elements.
 template <typename T, bool kWide>

@@ -1,0 +1,264 @@
+// The Hopper products with GELU, its derivative and the bias gradient against double references.
+#include <cstring>
+#include <sstream>
+
+#include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/gelu.h"
+#include "gpt2/ops/hopper_matmul.h"
+#include "ops_test_support.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+using namespace ops_test;
+
+struct Sizes {
+  std::int64_t rows;
+  int channels, hidden;
+};
+
+std::string text(const Sizes& s) {
+  std::ostringstream out;
+  out << "N " << s.rows << " C " << s.channels << " H " << s.hidden;
+  return out.str();
+}
+
+// Rows: 1, primes, a tile of 128 and one less and more, more tiles than a GPU has multiprocessors. Hidden: a
+// tile of 256 and 8 less and more. Channels: a stage of 64, less, and tails; fewer and more stages than the
+// ring has.
+const std::vector<Sizes> kSizes = {{1, 8, 8},        {37, 64, 256},   {127, 72, 248}, {128, 64, 256},
+                                   {129, 128, 264},  {255, 200, 520}, {257, 192, 72}, {211, 768, 3072},
+                                   {9001, 128, 768}, {33, 1600, 6400}};
+
+constexpr std::int64_t kGuard = 4096;  // elements before and after an output that nothing may write
+
+// An output between two guards, all NaN.
+class GuardedOutput {
+ public:
+  explicit GuardedOutput(std::int64_t size) : size_(size), buffer_(poisoned<bf16>(size + 2 * kGuard)) {}
+  bf16* data() { return buffer_.data() + kGuard; }
+  std::vector<double> values() const {
+    const auto all = to_host(buffer_);
+    return {all.begin() + kGuard, all.begin() + kGuard + size_};
+  }
+  void expect_guards_untouched(const std::string& what) const {
+    const auto all = to_host(buffer_);
+    for (std::int64_t i = 0; i < kGuard; ++i) {
+      ASSERT_TRUE(std::isnan(all[static_cast<std::size_t>(i)])) << what << ": written before the beginning";
+      ASSERT_TRUE(std::isnan(all[static_cast<std::size_t>(kGuard + size_ + i)]))
+          << what << ": written " << i << " elements after the end";
+    }
+  }
+
+ private:
+  std::int64_t size_;
+  DeviceBuffer<bf16> buffer_;
+};
+
+// Rounding of an FP32 sum of `terms` products of values around 1 and 1/sqrt(terms).
+double sum_error(int terms) {
+  return 0x1p-22 * std::sqrt(static_cast<double>(terms)) + 0x1p-20;
+}
+
+class HopperMatmul : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (!hopper_matmul_supported(1, 8, 8)) GTEST_SKIP() << "the GPU is not of compute capability 9.0";
+  }
+};
+
+TEST_F(HopperMatmul, ForwardMatchesReference) {
+  const Stream stream;
+  for (const Sizes& s : kSizes) {
+    const auto inp = random_values<bf16>(s.rows * s.channels, 1);
+    const auto weight = random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 2,
+                                            1.5 / std::sqrt(static_cast<double>(s.channels)));
+    const auto bias = random_values<bf16>(s.hidden, 3);
+    std::vector<double> expected(static_cast<std::size_t>(s.rows * s.hidden));
+    std::vector<double> expected_pre(expected.size());
+    hopper_matmul_forward_cpu(expected.data(), expected_pre.data(), inp.data(), weight.data(), bias.data(),
+                              s.rows, s.channels, s.hidden);
+    const auto d_inp = to_device<bf16>(inp);
+    const auto d_weight = to_device<bf16>(weight);
+    const auto d_bias = to_device<bf16>(bias);
+    GuardedOutput out(s.rows * s.hidden);
+    GuardedOutput pre(s.rows * s.hidden);
+    launch_hopper_matmul_forward(out.data(), pre.data(), d_inp.data(), d_weight.data(), d_bias.data(), s.rows,
+                                 s.channels, s.hidden, stream.get());
+    const std::vector<double> got_pre = pre.values();
+    expect_close(got_pre, expected_pre, 0x1p-8, sum_error(s.channels), "pre_gelu " + text(s));
+    // Beyond its own rounding, out is the GELU of what was stored, and its slope is at most 1.13.
+    std::vector<double> of_stored(got_pre.size());
+    gelu_forward_cpu(of_stored.data(), got_pre.data(), s.rows * s.hidden);
+    expect_close(out.values(), of_stored, 0x1p-8, 0x1p-18, "out of the stored pre_gelu " + text(s));
+    std::vector<double> tolerance(expected.size());
+    for (std::size_t i = 0; i < tolerance.size(); ++i) {
+      tolerance[i] = 1.13 * (0x1p-8 * std::abs(expected_pre[i]) + sum_error(s.channels)) + 0x1p-18;
+    }
+    expect_close(out.values(), expected, 0x1p-8, tolerance, "out " + text(s));
+    out.expect_guards_untouched("out " + text(s));
+    pre.expect_guards_untouched("pre_gelu " + text(s));
+  }
+}
+
+TEST_F(HopperMatmul, BackwardInputMatchesReference) {
+  const Stream stream;
+  for (const Sizes& s : kSizes) {
+    const auto dout = random_values<bf16>(s.rows * s.channels, 4);
+    const auto weight = random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 5,
+                                            1.0 / std::sqrt(static_cast<double>(s.channels)));
+    const auto pre_gelu = random_values<bf16>(s.rows * s.hidden, 6, 1.5);
+    std::vector<double> expected(static_cast<std::size_t>(s.rows * s.hidden));
+    std::vector<double> unused(static_cast<std::size_t>(s.hidden));
+    hopper_matmul_backward_input_cpu(expected.data(), unused.data(), dout.data(), weight.data(),
+                                     pre_gelu.data(), s.rows, s.channels, s.hidden);
+    const auto d_dout = to_device<bf16>(dout);
+    const auto d_weight = to_device<bf16>(weight);
+    const auto d_pre = to_device<bf16>(pre_gelu);
+    const auto before = random_values<float>(s.hidden, 7);
+    const auto d_dbias = to_device<float>(before);
+    auto scratch = poisoned<float>(hopper_matmul_scratch_bytes(s.rows, s.hidden) /
+                                   static_cast<std::int64_t>(sizeof(float)));
+    GuardedOutput dpre(s.rows * s.hidden);
+    launch_hopper_matmul_backward_input(dpre.data(), const_cast<float*>(d_dbias.data()), d_dout.data(),
+                                        d_weight.data(), d_pre.data(), s.rows, s.channels, s.hidden,
+                                        scratch.data(), stream.get());
+    const std::vector<double> got = dpre.values();
+    // Two roundings: the product's, then the result's. GELU' is at most 1.13.
+    expect_close(got, expected, 0x1p-7, 1.13 * sum_error(s.channels), "dpre " + text(s));
+    // The sums are those of the stored values.
+    std::vector<double> sums = before;
+    std::vector<double> magnitude(sums.size());
+    for (std::int64_t row = 0; row < s.rows; ++row) {
+      for (int h = 0; h < s.hidden; ++h) {
+        const double value = got[static_cast<std::size_t>(row * s.hidden + h)];
+        sums[static_cast<std::size_t>(h)] += value;
+        magnitude[static_cast<std::size_t>(h)] += std::abs(value);
+      }
+    }
+    for (double& value : magnitude) value = 1e-6 * value + 1e-6;
+    expect_close(to_host(d_dbias), sums, 0.0, magnitude, "dbias " + text(s));
+    dpre.expect_guards_untouched("dpre " + text(s));
+  }
+}
+
+TEST_F(HopperMatmul, BackwardInputWithoutBiasGradientNeedsNoScratch) {
+  const Stream stream;
+  const Sizes s{300, 128, 512};
+  const auto dout = to_device<bf16>(random_values<bf16>(s.rows * s.channels, 8));
+  const auto weight =
+      to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 9));
+  const auto pre = to_device<bf16>(random_values<bf16>(s.rows * s.hidden, 10));
+  DeviceBuffer<float> dbias(s.hidden);
+  DeviceBuffer<std::byte> scratch(hopper_matmul_scratch_bytes(s.rows, s.hidden));
+  GuardedOutput with(s.rows * s.hidden);
+  GuardedOutput without(s.rows * s.hidden);
+  launch_hopper_matmul_backward_input(with.data(), dbias.data(), dout.data(), weight.data(), pre.data(),
+                                      s.rows, s.channels, s.hidden, scratch.data(), stream.get());
+  launch_hopper_matmul_backward_input(without.data(), nullptr, dout.data(), weight.data(), pre.data(), s.rows,
+                                      s.channels, s.hidden, nullptr, stream.get());
+  EXPECT_EQ(with.values(), without.values());
+}
+
+// A ring, staging halves and clusters that race would show as bits that change. More tiles than the GPU has
+// multiprocessors, so that blocks go round.
+TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
+  const Stream stream;
+  const Sizes s{32768 - 77, 768, 3072};
+  const std::int64_t size = s.rows * s.hidden;
+  const auto inp = to_device<bf16>(random_values<bf16>(s.rows * s.channels, 11));
+  const auto weight =
+      to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 12, 0.04));
+  const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 13));
+  DeviceBuffer<std::byte> scratch(hopper_matmul_scratch_bytes(s.rows, s.hidden));
+  DeviceBuffer<bf16> out(size), pre(size), dpre(size);
+  DeviceBuffer<float> dbias(s.hidden);
+  const auto bits = [](const auto& buffer) {
+    const auto values = buffer.download();
+    std::vector<unsigned char> bytes(values.size() * sizeof(values[0]));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  std::vector<std::vector<unsigned char>> first;
+  for (int run = 0; run < 3; ++run) {
+    for (bf16* output : {out.data(), pre.data(), dpre.data()}) {
+      RIDGELINE_CUDA_CHECK(
+          cudaMemsetAsync(output, 0xff, static_cast<std::size_t>(size) * sizeof(bf16), stream.get()));
+    }
+    RIDGELINE_CUDA_CHECK(
+        cudaMemsetAsync(dbias.data(), 0, static_cast<std::size_t>(dbias.size_bytes()), stream.get()));
+    launch_hopper_matmul_forward(out.data(), pre.data(), inp.data(), weight.data(), bias.data(), s.rows,
+                                 s.channels, s.hidden, stream.get());
+    // weight serves as (C, H) as well: any values do.
+    launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), inp.data(), weight.data(), pre.data(),
+                                        s.rows, s.channels, s.hidden, scratch.data(), stream.get());
+    stream.synchronize();
+    std::vector<std::vector<unsigned char>> results = {bits(out), bits(pre), bits(dpre), bits(dbias)};
+    if (run == 0) {
+      first = std::move(results);
+      continue;
+    }
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      EXPECT_TRUE(results[i] == first[i]) << "run " << run << ", result " << i << " of out, pre, dpre, dbias";
+    }
+  }
+  // And they are the numbers of the separate kernels, up to one rounding.
+  DeviceBuffer<bf16> separate(size);
+  launch_gelu_forward(separate.data(), pre.data(), size, stream.get());
+  stream.synchronize();
+  const auto got = out.download();
+  const auto expected = separate.download();
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const float e = to_float(expected[i]);
+    if (!(std::abs(to_float(got[i]) - e) <= 0x1p-8F * std::abs(e))) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(HopperMatmul, RunsInAGraph) {
+  const Stream stream;
+  const Sizes s{640, 256, 1024};
+  const auto inp = to_device<bf16>(random_values<bf16>(s.rows * s.channels, 14));
+  const auto weight =
+      to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 15));
+  const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 16));
+  GuardedOutput out(s.rows * s.hidden), pre(s.rows * s.hidden), captured(s.rows * s.hidden);
+  const auto launch = [&](bf16* output) {
+    launch_hopper_matmul_forward(output, pre.data(), inp.data(), weight.data(), bias.data(), s.rows,
+                                 s.channels, s.hidden, stream.get());
+  };
+  launch(out.data());
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  RIDGELINE_CUDA_CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+  launch(captured.data());
+  RIDGELINE_CUDA_CHECK(cudaStreamEndCapture(stream.get(), &graph));
+  RIDGELINE_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  RIDGELINE_CUDA_CHECK(cudaGraphLaunch(executable, stream.get()));
+  RIDGELINE_CUDA_CHECK(cudaGraphLaunch(executable, stream.get()));
+  stream.synchronize();
+  EXPECT_EQ(captured.values(), out.values());
+  RIDGELINE_CUDA_CHECK(cudaGraphExecDestroy(executable));
+  RIDGELINE_CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+TEST_F(HopperMatmul, RefusesWhatItDoesNotSupport) {
+  EXPECT_TRUE(hopper_matmul_supported(32768, 768, 3072));
+  EXPECT_FALSE(hopper_matmul_supported(32768, 765, 3072));
+  EXPECT_FALSE(hopper_matmul_supported(32768, 768, 3073));
+  EXPECT_FALSE(hopper_matmul_supported(0, 768, 3072));
+  const Stream stream;
+  DeviceBuffer<bf16> memory(4096);
+  EXPECT_THROW(launch_hopper_matmul_forward(memory.data(), memory.data(), memory.data() + 1, memory.data(),
+                                            memory.data(), 8, 8, 8, stream.get()),
+               std::invalid_argument);
+  EXPECT_THROW(launch_hopper_matmul_backward_input(memory.data(), nullptr, memory.data(), memory.data(),
+                                                   memory.data(), 8, 12, 8, nullptr, stream.get()),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,38 @@
+// gelu_math.cuh: GELU and its derivative for one value, shared by the kernels that contain them.
+//
+// Since (1 + tanh(u)) / 2 = sigmoid(2u), gelu(x) = x * sigmoid(2u): two special-function operations and no
+// cancellation for negative x.
+#pragma once
+
+#include "gpt2/common/dtype.h"
+
+namespace ridgeline::gpt2 {
+
+inline constexpr float kGeluScale = 0.7978845608028654F;  // sqrt(2/pi)
+inline constexpr float kGeluCubic = 0.044715F;
+
+// sigmoid(2u) of the GELU argument. BF16 results need 8 bits, so the fast exponential and division (about 2
+// ulp of FP32) lose nothing; FP32 takes the exact ones.
+template <typename T>
+__device__ inline float gelu_gate(float x) {
+  const float twice_u = 2.0F * kGeluScale * x * (1.0F + kGeluCubic * x * x);
+  if constexpr (std::is_same_v<T, bf16>) {
+    return __fdividef(1.0F, 1.0F + __expf(-twice_u));
+  } else {
+    return 1.0F / (1.0F + expf(-twice_u));
+  }
+}
+
+template <typename T>
+__device__ inline float gelu_value(float x) {
+  return x * gelu_gate<T>(x);
+}
+
+template <typename T>
+__device__ inline float gelu_slope(float x) {
+  const float gate = gelu_gate<T>(x);
+  const float twice_du = 2.0F * kGeluScale * (1.0F + 3.0F * kGeluCubic * x * x);
+  return gate + x * gate * (1.0F - gate) * twice_du;
+}
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,184 @@
+// hopper_matmul.cu: GELU(x W^T + b), and (dy W) * GELU'(pre) with its column sums
+// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,pre_gelu,dpre (N,H) bf16; bias (H)
+//         bf16, dbias (H) FP32; any N >= 1, C and H multiples of 8 (tails: the copy engine fills with zeros,
+//         stores are guarded)
+// bytes   forward 2*(N*C + H*C + H + 2*N*H); backward 2*(N*C + H*C + 2*N*H) + 8*H
+// flops   2*N*C*H, with column sums N*H more
+// check   pre_gelu: |gpu-ref| <= eps/2*|ref| + FP32 rounding of the sum; out and dpre: one rounding of their
+//         own and the one before GELU, eps/2 each; a non-finite mismatch fails
+// bound   tensor cores (C = 768: 340 flop/byte forward)
+//
+// Design: hopper_matmul.cuh. This file is compiled for sm_90a, which alone has the instructions.
+#include <stdexcept>
+#include <string>
+
+#include "gpt2/common/nvtx.h"
+#include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/gelu.h"
+#include "gpt2/ops/hopper_matmul.cuh"
+#include "gpt2/ops/hopper_matmul.h"
+#include "gpt2/ops/reference_matmul.h"
+
+namespace ridgeline::gpt2 {
+
+template <typename Real>
+void hopper_matmul_forward_cpu(Real* out, Real* pre_gelu, const Real* inp, const Real* weight,
+                               const Real* bias, std::int64_t rows, int channels, int hidden) {
+  matmul_forward_cpu(pre_gelu, inp, weight, bias, rows, channels, hidden);
+  gelu_forward_cpu(out, pre_gelu, rows * hidden);
+}
+
+template <typename Real>
+void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout, const Real* weight,
+                                      const Real* pre_gelu, std::int64_t rows, int channels, int hidden) {
+  matmul_backward_cpu<Real>(dpre, nullptr, nullptr, dout, nullptr, weight, rows, hidden, channels);
+  gelu_backward_cpu(dpre, pre_gelu, dpre, rows * hidden);
+  bias_gradient_cpu(dbias, dpre, rows, hidden);
+}
+
+namespace hopper {
+
+CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
+                       int box_columns) {
+  // Through the runtime, so that the program does not link the driver's library.
+  static const auto encode = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    RIDGELINE_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                                          cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess) {
+      throw std::runtime_error("the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12.0");
+    }
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+  }();
+  const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t strides_bytes[1] = {static_cast<cuuint64_t>(columns) * sizeof(bf16)};
+  const cuuint32_t box[2] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)};
+  const cuuint32_t element_strides[2] = {1, 1};
+  CUtensorMap map{};
+  const CUresult result =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), sizes, strides_bytes, box,
+             element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             box_columns * sizeof(bf16) == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    throw std::runtime_error("cuTensorMapEncodeTiled failed with " + std::to_string(result) +
+                             " for a matrix of " + std::to_string(rows) + " x " + std::to_string(columns));
+  }
+  return map;
+}
+
+}  // namespace hopper
+
+namespace {
+
+using Chosen = hopper::Config<64, 3, 2>;
+
+constexpr int kSumColumns = 32;
+constexpr int kSumGroups = 16;
+constexpr int kSumUnroll = 8;
+
+// dbias[c] += sum over tiles of column_sums[tile,c]; groups of tiles meet in a fixed order.
+__global__ void __launch_bounds__(kSumColumns* kSumGroups)
+    add_column_sums_kernel(float* dbias, const float* column_sums, int tiles, int columns) {
+  __shared__ float group_sums[kSumGroups][kSumColumns];
+  const int lane = static_cast<int>(threadIdx.x) % kSumColumns;
+  const int group = static_cast<int>(threadIdx.x) / kSumColumns;
+  const int column = static_cast<int>(blockIdx.x) * kSumColumns + lane;
+  float sum = 0.0F;
+  if (column < columns) {
+#pragma unroll kSumUnroll
+    for (int tile = group; tile < tiles; tile += kSumGroups) {
+      sum += column_sums[static_cast<std::int64_t>(tile) * columns + column];
+    }
+  }
+  group_sums[group][lane] = sum;
+  __syncthreads();
+  if (group != 0 || column >= columns) return;
+  float total = 0.0F;
+#pragma unroll
+  for (int g = 0; g < kSumGroups; ++g) total += group_sums[g][lane];
+  dbias[column] += total;
+}
+
+void check(const char* what, std::int64_t rows, int channels, int hidden, bool aligned) {
+  if (hopper_matmul_supported(rows, channels, hidden) && aligned) return;
+  throw std::invalid_argument(
+      std::string(what) + " N " + std::to_string(rows) + " C " + std::to_string(channels) + " H " +
+      std::to_string(hidden) +
+      (aligned ? ": not supported on this GPU with these sizes" : ": a tensor is not aligned to 16 bytes"));
+}
+
+}  // namespace
+
+bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden) {
+  if (rows < 1 || channels < 8 || hidden < 8 || channels % 8 != 0 || hidden % 8 != 0) return false;
+  // Rows and numbers of tiles are counted in 32 bits.
+  if (rows > (std::int64_t{1} << 30)) return false;
+  if (ceil_div(rows, hopper::kTileRows) * ceil_div(hidden, hopper::kTileColumns) > (std::int64_t{1} << 30)) {
+    return false;
+  }
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  RIDGELINE_CUDA_CHECK(cudaGetDevice(&device));
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return major == 9 && minor == 0;
+}
+
+std::int64_t hopper_matmul_scratch_bytes(std::int64_t rows, int hidden) {
+  return ceil_div(rows, hopper::kTileRows) * hidden * std::int64_t{sizeof(float)};
+}
+
+void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, const bf16* weight,
+                                  const bf16* bias, std::int64_t rows, int channels, int hidden,
+                                  cudaStream_t stream) {
+  const NvtxRange range("matmul_forward", {hopper_matmul_forward_bytes(rows, channels, hidden),
+                                           hopper_matmul_forward_flops(rows, channels, hidden)});
+  check("hopper_matmul_forward", rows, channels, hidden,
+        is_aligned_16(out) && is_aligned_16(pre_gelu) && is_aligned_16(inp) && is_aligned_16(weight) &&
+            is_aligned_16(bias));
+  hopper::Arguments args;
+  args.out = out;
+  args.pre_gelu = pre_gelu;
+  args.bias = bias;
+  args.rows = rows;
+  args.columns = hidden;
+  hopper::launch_product<hopper::Product::gelu_forward, Chosen>(inp, weight, args, channels, stream);
+}
+
+void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
+                                         const bf16* pre_gelu, std::int64_t rows, int channels, int hidden,
+                                         void* scratch, cudaStream_t stream) {
+  const bool sums = dbias != nullptr;
+  const NvtxRange range("matmul_backward_input",
+                        {hopper_matmul_backward_input_bytes(rows, channels, hidden, sums),
+                         hopper_matmul_backward_input_flops(rows, channels, hidden, sums)});
+  check("hopper_matmul_backward_input", rows, channels, hidden,
+        is_aligned_16(dpre) && is_aligned_16(dout) && is_aligned_16(weight) && is_aligned_16(pre_gelu) &&
+            (!sums || is_aligned_16(scratch)));
+  hopper::Arguments args;
+  args.out = dpre;
+  args.pre_gelu = const_cast<bf16*>(pre_gelu);
+  args.column_sums = sums ? static_cast<float*>(scratch) : nullptr;
+  args.rows = rows;
+  args.columns = hidden;
+  hopper::launch_product<hopper::Product::gelu_backward_input, Chosen>(dout, weight, args, channels, stream);
+  if (!sums) return;
+  add_column_sums_kernel<<<static_cast<unsigned>(ceil_div(hidden, kSumColumns)), kSumColumns * kSumGroups, 0,
+                           stream>>>(dbias, args.column_sums,
+                                     static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+template void hopper_matmul_forward_cpu(float*, float*, const float*, const float*, const float*,
+                                        std::int64_t, int, int);
+template void hopper_matmul_forward_cpu(double*, double*, const double*, const double*, const double*,
+                                        std::int64_t, int, int);
+template void hopper_matmul_backward_input_cpu(float*, float*, const float*, const float*, const float*,
+                                               std::int64_t, int, int);
+template void hopper_matmul_backward_input_cpu(double*, double*, const double*, const double*, const double*,
+                                               std::int64_t, int, int);
+
+}  // namespace ridgeline::gpt2

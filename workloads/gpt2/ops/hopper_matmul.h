@@ -1,0 +1,65 @@
+// hopper_matmul.h: the two matrix products of the MLP that have GELU beside them, by kernels of our own for
+// GPUs of compute capability 9.0.
+//
+// All tensors are row-major, dense, bfloat16; sums are FP32. C channels, H hidden (4C in GPT-2):
+//   forward         pre_gelu (N, H) = inp (N, C) x weight (H, C)^T + bias (H);  out (N, H) = GELU(pre_gelu)
+//   backward_input  dpre (N, H) = dout (N, C) x weight (C, H) x GELU'(pre_gelu);  dbias (H) += column sums
+// GELU is taken of the rounded pre_gelu, and the product of backward_input is rounded before GELU' multiplies
+// it: exactly what separate kernels compute. Column sums are those of the rounded dpre, added in a fixed
+// order: the same bits in every run.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "gpt2/common/dtype.h"
+
+namespace ridgeline::gpt2 {
+
+constexpr std::int64_t hopper_matmul_forward_bytes(std::int64_t rows, std::int64_t channels,
+                                                   std::int64_t hidden) {
+  return std::int64_t{sizeof(bf16)} * (rows * channels + hidden * channels + hidden + 2 * rows * hidden);
+}
+constexpr std::int64_t hopper_matmul_forward_flops(std::int64_t rows, std::int64_t channels,
+                                                   std::int64_t hidden) {
+  return 2 * rows * channels * hidden;
+}
+constexpr std::int64_t hopper_matmul_backward_input_bytes(std::int64_t rows, std::int64_t channels,
+                                                          std::int64_t hidden, bool bias_gradient) {
+  return std::int64_t{sizeof(bf16)} * (rows * channels + hidden * channels + 2 * rows * hidden) +
+         (bias_gradient ? 2 * hidden * std::int64_t{sizeof(float)} : 0);
+}
+constexpr std::int64_t hopper_matmul_backward_input_flops(std::int64_t rows, std::int64_t channels,
+                                                          std::int64_t hidden, bool bias_gradient) {
+  return 2 * rows * channels * hidden + (bias_gradient ? rows * hidden : 0);
+}
+
+// Real is float or double. Nothing is rounded between product and GELU.
+template <typename Real>
+void hopper_matmul_forward_cpu(Real* out, Real* pre_gelu, const Real* inp, const Real* weight,
+                               const Real* bias, std::int64_t rows, int channels, int hidden);
+// dpre is written, dbias accumulates.
+template <typename Real>
+void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout, const Real* weight,
+                                      const Real* pre_gelu, std::int64_t rows, int channels, int hidden);
+
+// Whether the kernels can run on the current device (compute capability 9.0) with these sizes: channels and
+// hidden multiples of 8. Best from 128 x 256 upwards.
+bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden);
+
+// Device bytes of scratch for backward_input with a bias gradient. Contents do not matter. Not shared between
+// streams.
+std::int64_t hopper_matmul_scratch_bytes(std::int64_t rows, int hidden);
+
+// Pointers are aligned to 16 bytes, and the problem is supported; std::invalid_argument otherwise. Both may
+// be captured in a CUDA graph.
+void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, const bf16* weight,
+                                  const bf16* bias, std::int64_t rows, int channels, int hidden,
+                                  cudaStream_t stream);
+// dbias null: no bias gradient, and scratch is not used. dpre may not be pre_gelu.
+void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
+                                         const bf16* pre_gelu, std::int64_t rows, int channels, int hidden,
+                                         void* scratch, cudaStream_t stream);
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,211 @@
+// hopper_ptx.cuh: the instructions of sm_90a that CUDA C++ has no name for, one function each: mbarriers,
+// bulk tensor copies (TMA), warpgroup matrix products (wgmma) and stmatrix.
+//
+// Addresses in shared memory are 32-bit shared-window addresses. Source: PTX ISA 8.x, sections "mbarrier",
+// "cp.async.bulk.tensor", "Asynchronous Warpgroup Level Matrix Instructions".
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace ridgeline::gpt2::hopper {
+
+__device__ inline std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// Rank of this block in its cluster (0 without a cluster).
+__device__ inline std::uint32_t cluster_rank() {
+  std::uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// Every thread of every block of the cluster arrives, then waits for all.
+__device__ inline void cluster_sync() {
+  asm volatile(
+      "barrier.cluster.arrive.release;\n"
+      "barrier.cluster.wait.acquire;\n" ::
+          : "memory");
+}
+
+__device__ inline void barrier_init(std::uint32_t barrier, std::uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+// Makes initialised barriers visible to the copy engine and to the other blocks of the cluster.
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ inline void barrier_arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Arrives and announces `bytes` that copies will bring.
+__device__ inline void barrier_arrive_expect(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+// Arrives at the barrier of the same name in block `rank` of the cluster.
+__device__ inline void barrier_arrive_cluster(std::uint32_t barrier, std::uint32_t rank) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "}\n" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
+// Waits until the phase of this parity is over.
+__device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n"
+      "}\n" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+// The same, ordered after what the other blocks of the cluster did before they arrived.
+__device__ inline void barrier_wait_cluster(std::uint32_t barrier, std::uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n"
+      "}\n" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+// Barrier `id` (1..15) among `threads` threads of the block.
+__device__ inline void named_barrier_sync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Copies the box at column x, row y of a tensor to shared memory; what lies outside the tensor arrives as
+// zeros. The whole box counts towards the bytes that `barrier` expects.
+__device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* map, std::uint32_t barrier,
+                                int x, int y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "[%2];" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(x), "r"(y)
+      : "memory");
+}
+// The same into the blocks of the cluster named in `mask`, at the same address and barrier in each.
+__device__ inline void tma_load_multicast(std::uint32_t destination, const CUtensorMap* map,
+                                          std::uint32_t barrier, int x, int y, std::uint16_t mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+      " [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(x), "r"(y), "h"(mask)
+      : "memory");
+}
+__device__ inline void tma_prefetch_map(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+// Asks for `bytes` (a multiple of 16) at a 16-byte aligned address to be brought into the L2 cache.
+__device__ inline void prefetch_l2(const void* address, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)),
+               "r"(bytes)
+               : "memory");
+}
+
+// Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
+// `stride`, from one group of 8 rows to the next; operands whose rows run along K (MN-major) use `stride`
+// from one group of 8 rows to the next and `leading` from one block of swizzled columns to the next.
+enum class Swizzle : std::uint64_t { bytes_128 = 1, bytes_64 = 2 };
+__host__ __device__ constexpr std::uint64_t matrix_descriptor(Swizzle swizzle, std::uint32_t leading_bytes,
+                                                              std::uint32_t stride_bytes) {
+  return static_cast<std::uint64_t>(swizzle) << 62 | static_cast<std::uint64_t>(stride_bytes >> 4) << 32 |
+         static_cast<std::uint64_t>(leading_bytes >> 4) << 16;
+}
+__device__ inline std::uint64_t descriptor_at(std::uint64_t descriptor, std::uint32_t address) {
+  return descriptor | ((address & 0x3FFFFU) >> 4);
+}
+
+__device__ inline void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Until at most kPending groups are under way.
+template <int kPending>
+__device__ inline void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+// The accumulators of a 64 x 256 product: thread t of the warpgroup holds, for each block j of 8 columns, in
+// d[4j], d[4j+1] row 16*(t/32) + t%32/4, columns 8j + 2*(t%4) and the next; in d[4j+2], d[4j+3] the row 8
+// below.
+using Accumulators = float[128];
+
+// Keeps the compiler from moving uses of the accumulators across.
+__device__ inline void pin(Accumulators& d) {
+#pragma unroll
+  for (int i = 0; i < 128; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+// d (64 x 256) = A (64 x 16) B (16 x 256) + (add ? d : 0), bfloat16 inputs; kTransposeB: B's rows run along
+// K.
+template <int kTransposeB>
+__device__ inline void wgmma_64x256x16(Accumulators& d, std::uint64_t a, std::uint64_t b, int add) {
+#define RIDGELINE_D4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define RIDGELINE_D16(i) RIDGELINE_D4(i), RIDGELINE_D4((i) + 4), RIDGELINE_D4((i) + 8), RIDGELINE_D4((i) + 12)
+  // clang-format off
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %130, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+      "}, %128, %129, p, 1, 1, 0, %131;\n"
+      "}\n"
+      : RIDGELINE_D16(0), RIDGELINE_D16(16), RIDGELINE_D16(32), RIDGELINE_D16(48), RIDGELINE_D16(64),
+        RIDGELINE_D16(80), RIDGELINE_D16(96), RIDGELINE_D16(112)
+      : "l"(a), "l"(b), "r"(add), "n"(kTransposeB)
+      : "memory");
+  // clang-format on
+#undef RIDGELINE_D16
+#undef RIDGELINE_D4
+}
+
+// Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l%8 of matrix l/8.
+__device__ inline void store_matrix_x4(std::uint32_t address, std::uint32_t a, std::uint32_t b,
+                                       std::uint32_t c, std::uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a),
+               "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+__device__ inline uint4 load_shared_128(std::uint32_t address) {
+  uint4 value;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+__device__ inline void store_shared_32(std::uint32_t address, std::uint32_t value) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+__device__ inline void store_shared_128(std::uint32_t address, float a, float b, float c, float d) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d)
+               : "memory");
+}
+__device__ inline float2 load_shared_float2(std::uint32_t address) {
+  float2 value;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(value.x), "=f"(value.y) : "r"(address) : "memory");
+  return value;
+}
+
+}  // namespace ridgeline::gpt2::hopper
