@@ -23,8 +23,9 @@ enum class VocabularyKind {
 enum class KernelWidth { packed, scalar };  // elements an own kernel moves at once: 128 bits, or one
 enum class ResidualKind { fused, separate };  // with the layernorm that follows
 enum class ClassifierKind { fused, separate };
-// Of qkvb and fcb. separate: a kernel that fills the chip; fused: cuBLASLt's epilogue. Both take those of
-// attproj and fcproj from the layernorm's backward pass; naive: one block a channel for all four.
+// Of qkvb and fcb. separate: a kernel that fills the chip (fcb with GeluKind::own: its product); fused:
+// cuBLASLt's epilogue. Both take those of attproj and fcproj from the layernorm's backward pass; naive: one
+// block a channel for all four.
 enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 

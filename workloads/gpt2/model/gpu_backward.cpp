@@ -9,6 +9,7 @@
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/fill.h"
 #include "gpt2/ops/gelu.h"
+#include "gpt2/ops/hopper_matmul.h"
 #include "gpt2/ops/layernorm.h"
 
 namespace ridgeline::gpt2 {
@@ -98,7 +99,16 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
   cudaStream_t s = stream_.get();
   T* dfch = act_.dwide;
   const T* fch = a.fch;
-  if (switches().gelu == GeluKind::fused) {
+  bool bias_is_done = false;
+  if (switches().gelu == GeluKind::own) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
+      // A bias gradient of another kind was asked for by name.
+      bias_is_done = switches().bias_gradient == BiasGradientKind::separate;
+      launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, fch, rows_,
+                                          c_, 4 * c_, scratch_.data(), s);
+    }
+  } else if (switches().gelu == GeluKind::fused) {
     const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
   } else {
@@ -106,7 +116,11 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
     launch_gelu_backward(dfch, fch, static_cast<const T*>(dfch), rows_ * 4 * c_, s, switches().kernels);
   }
   const T* ln2 = layernorm_again(a.ln2, a.mid, p.ln2w, p.ln2b);
-  weight_and_bias_gradient(g.fcw, g.fcb, dfch, ln2, 4 * c_, accumulate, fc_bias_fused_[accumulate]);
+  if (bias_is_done) {
+    weight_gradient(g.fcw, dfch, ln2, c_, 4 * c_, accumulate);
+  } else {
+    weight_and_bias_gradient(g.fcw, g.fcb, dfch, ln2, 4 * c_, accumulate, fc_bias_fused_[accumulate]);
+  }
 }
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include "gpt2/ops/cross_entropy.h"
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/gelu.h"
+#include "gpt2/ops/hopper_matmul.h"
 #include "gpt2/ops/layernorm.h"
 #include "gpt2/ops/loss_sum.h"
 #include "gpt2/ops/residual.h"
@@ -64,6 +65,13 @@ void GpuModelOf<T>::residual_layernorm(T* residual, T* normed, float* mean, floa
 template <typename T>
 void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
   const T* inp = a.ln2;
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (switches().gelu == GeluKind::own) {
+      const auto kept = keep(kL2Weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
+      launch_hopper_matmul_forward(a.gelu, a.fch, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get());
+      return;
+    }
+  }
   if (switches().gelu == GeluKind::fused) {
     const auto kept = keep(kL2Weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.forward(a.gelu, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get(), MatmulEpilogue::gelu, a.fch);

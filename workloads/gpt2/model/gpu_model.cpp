@@ -12,18 +12,11 @@
 #include "gpt2/ops/bias_gradient.h"
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/fill.h"
+#include "gpt2/ops/hopper_matmul.h"
 #include "gpt2/ops/layernorm.h"
 
 namespace ridgeline::gpt2 {
 namespace {
-
-// Switches whose slow side this build does not have.
-void refuse_what_is_not_there(const Switches& s) {
-  const auto refuse = [](bool asked, const char* option) {
-    if (asked) throw InputError(fmt::format("{}: not available in this build", option));
-  };
-  refuse(s.gelu == GeluKind::own, "--gelu own");
-}
 
 void check(const GpuModelOptions& o) {
   validate(o.config);
@@ -52,7 +45,6 @@ void check(const GpuModelOptions& o) {
   if (o.switches.stochastic_rounding && o.switches.precision != Precision::kBf16) {
     throw InputError("--stochastic-rounding rounds bf16 parameters: it needs --precision bf16");
   }
-  refuse_what_is_not_there(o.switches);
   const Switches& s = o.switches;
   if (s.matmul == MatmulLibrary::cublas && (s.bias == BiasKind::fused || s.gelu != GeluKind::separate ||
                                             s.bias_gradient == BiasGradientKind::fused)) {
@@ -95,6 +87,10 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
       bytes, encoder_backward_scratch_bytes(
                  o.batch, o.sequence, o.config.channels,
                  o.switches.deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic));
+  if (o.switches.gelu == GeluKind::own) {
+    bytes = std::max(bytes, hopper_matmul_scratch_bytes(static_cast<std::int64_t>(o.batch) * o.sequence,
+                                                        4 * o.config.channels));
+  }
   if (o.switches.attention == AttentionKind::own) {
     bytes = std::max(bytes, attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
@@ -208,6 +204,17 @@ std::vector<float> GpuModelOf<T>::download_gradients() const {
 template class GpuModelOf<float>;
 template class GpuModelOf<bf16>;
 
+Switches switches_on_device(const GpuModelOptions& o) {
+  Switches switches = o.switches;
+  if (switches.gelu == GeluKind::own &&
+      (switches.precision != Precision::kBf16 ||
+       !hopper_matmul_supported(static_cast<std::int64_t>(o.batch) * o.sequence, o.config.channels,
+                                4 * o.config.channels))) {
+    switches.gelu = GeluKind::fused;
+  }
+  return switches;
+}
+
 MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   check(o);
   const bool narrow = o.switches.precision == Precision::kBf16;
@@ -226,7 +233,8 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
 std::unique_ptr<GpuModel> GpuModel::create(const GpuModelOptions& options) {
   check(options);
   GpuModelOptions o = options;
-  o.matmul = matmul_options(options);
+  o.switches = switches_on_device(options);
+  o.matmul = matmul_options(o);
   if (o.switches.precision == Precision::kBf16) return std::make_unique<GpuModelOf<bf16>>(o);
   return std::make_unique<GpuModelOf<float>>(o);
 }

@@ -63,6 +63,10 @@ struct MemoryPlan {
   }
 };
 
+// The switches as they will run on the current device: --gelu own is cuBLASLt's epilogue where
+// hopper_matmul_supported says no, and in fp32 and tf32.
+Switches switches_on_device(const GpuModelOptions& options);
+
 class GpuModel : public TrainingState {
  public:
   // Throws InputError for sizes the kernels do not support, CudaError or Error when allocation or a library

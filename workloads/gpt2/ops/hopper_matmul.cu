@@ -72,7 +72,7 @@ CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t colum
 
 namespace {
 
-using Chosen = hopper::Config<64, 3, 2>;
+using Chosen = hopper::Config<64, 3, 2, true>;
 
 constexpr int kSumColumns = 32;
 constexpr int kSumGroups = 16;
@@ -113,8 +113,8 @@ void check(const char* what, std::int64_t rows, int channels, int hidden, bool a
 
 bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden) {
   if (rows < 1 || channels < 8 || hidden < 8 || channels % 8 != 0 || hidden % 8 != 0) return false;
-  // Rows and numbers of tiles are counted in 32 bits.
-  if (rows > (std::int64_t{1} << 30)) return false;
+  // Rows, elements of a tile's rows and numbers of tiles are counted in 32 bits.
+  if (channels > (1 << 23) || hidden > (1 << 23) || rows > (std::int64_t{1} << 30)) return false;
   if (ceil_div(rows, hopper::kTileRows) * ceil_div(hidden, hopper::kTileColumns) > (std::int64_t{1} << 30)) {
     return false;
   }

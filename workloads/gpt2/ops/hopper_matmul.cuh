@@ -50,12 +50,14 @@ constexpr int kSwizzledColumns = 64;      // of B in rows along K: 128 bytes
 constexpr int kEpilogueWarps = 3;
 constexpr int kEpilogueThreads = 32 * kEpilogueWarps;
 
-// BlockK: depth of a stage, 64 or 32. Cluster: blocks that share B, 1 or 2.
-template <int BlockK, int Stages, int Cluster>
+// BlockK: depth of a stage, 64 or 32. Cluster: blocks that share B, 1 or 2. Stagger: the second consumer
+// starts each tile one stage behind the first.
+template <int BlockK, int Stages, int Cluster, bool Stagger>
 struct Config {
   static constexpr int kBlockK = BlockK;
   static constexpr int kStages = Stages;
   static constexpr int kCluster = Cluster;
+  static constexpr bool kStagger = Stagger;
   static constexpr Swizzle kSwizzle = BlockK == 64 ? Swizzle::bytes_128 : Swizzle::bytes_64;
   static_assert(BlockK == 64 || BlockK == 32);
   static_assert(Cluster == 1 || Cluster == 2);
@@ -153,7 +155,7 @@ __device__ inline void produce(const CUtensorMap& map_a, const CUtensorMap& map_
         const std::uint32_t b = a + C::kABytes;
         const std::uint32_t full = barriers.full(at.stage);
         const int k = block * C::kBlockK;
-        barrier_wait_cluster(barriers.empty(at.stage), at.parity ^ 1U);
+        barrier_wait(barriers.empty(at.stage), at.parity ^ 1U);
         barrier_arrive_expect(full, C::kStageBytes);
         tma_load(a, &map_a, full, k, tile.row);
         if constexpr (kProduct == Product::gelu_forward) {
@@ -218,6 +220,9 @@ __device__ inline void consume(const Arguments& args, std::uint32_t shared, cons
       const int column = tile.column + 2 * thread;
       if (column < args.columns) bias_pair = __ldg(reinterpret_cast<const unsigned*>(args.bias + column));
     }
+    // A consumer that is a whole ring ahead would arrive twice; then tiles are too shallow for it to matter.
+    const bool stagger = C::kStagger && args.k_blocks > C::kStages;
+    if (stagger && consumer == 1) named_barrier_sync(4, 2 * kWarpgroup);
     int previous = 0;
     for (int block = 0; block < args.k_blocks; ++block) {
       const std::uint32_t stage = shared + at.stage * C::kStageBytes;
@@ -233,6 +238,7 @@ __device__ inline void consume(const Arguments& args, std::uint32_t shared, cons
       // The stage before this one is no longer read.
       wgmma_wait<1>();
       if (block > 0) release(previous);
+      if (stagger && consumer == 0 && block == 1) named_barrier_arrive(4, 2 * kWarpgroup);
       previous = at.stage;
       at.advance();
     }
@@ -250,15 +256,14 @@ __device__ inline void consume(const Arguments& args, std::uint32_t shared, cons
       bias_row = slot + lane % 4 * 16;
     }
     barrier_wait(barriers.staging_empty(consumer), tile_parity ^ 1U);
+    uint4 words = make_uint4(0, 0, 0, 0);
+    if constexpr (kProduct == Product::gelu_forward) words = load_shared_128(bias_row);
 #pragma unroll
     for (int group = 0; group < 8; ++group) {
-      std::uint32_t bias_words[4] = {};
+      const std::uint32_t bias_words[4] = {words.x, words.y, words.z, words.w};
+      // Ahead of its use: a read waits long behind those of the tensor cores.
       if constexpr (kProduct == Product::gelu_forward) {
-        const uint4 words = load_shared_128(bias_row + group * 64);
-        bias_words[0] = words.x;
-        bias_words[1] = words.y;
-        bias_words[2] = words.z;
-        bias_words[3] = words.w;
+        if (group < 7) words = load_shared_128(bias_row + (group + 1) * 64);
       }
       std::uint32_t packed[8];
 #pragma unroll
@@ -282,46 +287,83 @@ __device__ inline void consume(const Arguments& args, std::uint32_t shared, cons
   }
 }
 
-// Rows in flight in a warp of the epilogue, which has a whole row of the tile in its lanes: of the 64 rows of
-// a half, a warp takes every third, in two batches.
-constexpr int kEpilogueRows = 11;
-constexpr int kBatchRows = kEpilogueRows * kEpilogueWarps;
-static_assert(2 * kBatchRows >= kHalfRows);
+// A warp of the epilogue has a whole row of the tile in its lanes and takes every third row, two at a time:
+// with one, it would mostly wait for its own arithmetic. For the same reason a pair is read from the staging
+// area while the pair before is computed.
+constexpr int kPairRows = 2 * kEpilogueWarps;
+constexpr int kPairs = (kTileRows + kPairRows - 1) / kPairRows;
+constexpr int kCrossingPair = kHalfRows / kPairRows;  // the first with rows of the second half
+static_assert(kHalfRows % kPairRows != 0);            // and the last with rows of the first
+
+struct Pair {
+  Packed<bf16> rows[2];
+};
+
+// Rows warp + pair*kPairRows and kEpilogueWarps further on; beyond the tile, its last row.
+template <class C>
+__device__ inline Pair load_pair(std::uint32_t shared, const Barriers<C>& barriers, std::uint32_t tile_parity,
+                                 int warp, int lane, int pair) {
+  if (pair == 0) barrier_wait(barriers.staging_full(0), tile_parity);
+  if (pair == kCrossingPair) barrier_wait(barriers.staging_full(1), tile_parity);
+  const int row = warp + pair * kPairRows;
+  // The halves are staged one behind the other, so that rows count on.
+  return {{{load_shared_128(staged(shared + C::kStaging, min(row, kTileRows - 1), lane))},
+           {load_shared_128(staged(shared + C::kStaging, min(row + kEpilogueWarps, kTileRows - 1), lane))}}};
+}
+
+// Once this pair has been used.
+template <class C>
+__device__ inline void release_pair(const Barriers<C>& barriers, int pair) {
+  if (pair == kCrossingPair) barrier_arrive(barriers.staging_empty(0));
+  if (pair == kPairs - 1) barrier_arrive(barriers.staging_empty(1));
+}
+
+// What a lane of the epilogue has of a tile: rows below `rows` of 8 columns from `offset` on.
+struct Part {
+  std::int64_t offset;
+  int rows;
+};
+__device__ inline Part part_of(const Tile& tile, const Arguments& args, int lane) {
+  const int column = tile.column + lane * kPackedSize<bf16>;
+  const std::int64_t rows = min(static_cast<std::int64_t>(kTileRows), args.rows - tile.row);
+  return {static_cast<std::int64_t>(tile.row) * args.columns + column,
+          column < args.columns ? static_cast<int>(rows) : 0};
+}
 
 template <class C>
 __device__ inline void finish_forward(const Arguments& args, std::uint32_t shared,
                                       const Barriers<C>& barriers, int rank, int warp) {
+  constexpr int kWidth = kPackedSize<bf16>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
   std::uint32_t tile_parity = 0;
   for (int unit = static_cast<int>(blockIdx.x) / C::kCluster; unit < args.units; unit += clusters) {
-    const Tile tile = tile_of<C>(unit, args, rank);
-    const int column = tile.column + lane * kPackedSize<bf16>;
-    const bool inside = column < args.columns;
-#pragma unroll 1
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t half_address = shared + C::kStaging + half * C::kHalfBytes;
-      const std::int64_t first_row = tile.row + half * kHalfRows;
-      barrier_wait(barriers.staging_full(half), tile_parity);
-#pragma unroll 1
-      for (int row0 = warp; row0 < kHalfRows; row0 += kBatchRows) {
+    const Part part = part_of(tile_of<C>(unit, args, rank), args, lane);
+    bf16* const out = args.out + part.offset;
+    bf16* const pre_gelu = args.pre_gelu + part.offset;
+    Pair next = load_pair(shared, barriers, tile_parity, warp, lane, 0);
+#pragma unroll 2
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const Pair pre = next;
+      if (pair + 1 < kPairs) next = load_pair(shared, barriers, tile_parity, warp, lane, pair + 1);
+      float values[2][kWidth];
 #pragma unroll
-        for (int i = 0; i < kEpilogueRows; ++i) {
-          const int row = row0 + i * kEpilogueWarps;
-          if (row >= kHalfRows) break;
-          const Packed<bf16> pre{load_shared_128(staged(half_address, row, lane))};
-          float values[kPackedSize<bf16>];
-          unpack(pre, values);
+      for (int i = 0; i < 2; ++i) unpack(pre.rows[i], values[i]);
 #pragma unroll
-          for (float& value : values) value = gelu_value<bf16>(value);
-          if (first_row + row < args.rows && inside) {
-            const std::int64_t offset = (first_row + row) * args.columns + column;
-            store128_streaming(args.pre_gelu + offset, pre);
-            store128(args.out + offset, pack<bf16>(values));
-          }
+      for (int j = 0; j < kWidth; ++j) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) values[i][j] = gelu_value<bf16>(values[i][j]);
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = warp + pair * kPairRows + i * kEpilogueWarps;
+        // Elements within a tile fit 32 bits.
+        if (row < part.rows) {
+          store128_streaming(pre_gelu + row * args.columns, pre.rows[i]);
+          store128(out + row * args.columns, pack<bf16>(values[i]));
         }
       }
-      barrier_arrive(barriers.staging_empty(half));
+      release_pair(barriers, pair);
     }
     tile_parity ^= 1U;
   }
@@ -331,58 +373,64 @@ template <class C>
 __device__ inline void finish_backward(const Arguments& args, std::uint32_t shared,
                                        const Barriers<C>& barriers, int rank, int warp) {
   constexpr int kWidth = kPackedSize<bf16>;
+  constexpr int kAhead = 4;  // pairs of pre_gelu under way
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
   std::uint32_t tile_parity = 0;
   for (int unit = static_cast<int>(blockIdx.x) / C::kCluster; unit < args.units; unit += clusters) {
     const Tile tile = tile_of<C>(unit, args, rank);
-    const int column = tile.column + lane * kWidth;
-    const bool inside = column < args.columns;
+    const Part part = part_of(tile, args, lane);
+    bf16* const out = args.out + part.offset;
+    const bf16* const pre_gelu = args.pre_gelu + part.offset;
     float sums[kWidth] = {};
-    Packed<bf16> pre[kEpilogueRows];
-    // Batch 0 to 3 of the tile: two a half.
-    const auto load_pre = [&](Packed<bf16>(&into)[kEpilogueRows], int batch) {
+    const auto fetch = [&](Pair& pre, int pair) {
 #pragma unroll
-      for (int i = 0; i < kEpilogueRows; ++i) {
-        const int row = warp + batch % 2 * kBatchRows + i * kEpilogueWarps;
-        const std::int64_t global_row = tile.row + batch / 2 * kHalfRows + row;
-        into[i].bits = make_uint4(0, 0, 0, 0);
-        if (row < kHalfRows && global_row < args.rows && inside) {
-          into[i] = load128_streaming(args.pre_gelu + global_row * args.columns + column);
-        }
+      for (int i = 0; i < 2; ++i) {
+        const int row = warp + pair * kPairRows + i * kEpilogueWarps;
+        pre.rows[i].bits = make_uint4(0, 0, 0, 0);
+        if (row < part.rows) pre.rows[i] = load128_streaming(pre_gelu + row * args.columns);
       }
     };
-    load_pre(pre, 0);
+    Pair pre[kAhead];
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) fetch(pre[a], a);
+    Pair next = load_pair(shared, barriers, tile_parity, warp, lane, 0);
 #pragma unroll 1
-    for (int batch = 0; batch < 4; ++batch) {
-      const int half = batch / 2;
-      if (batch % 2 == 0) barrier_wait(barriers.staging_full(half), tile_parity);
-      Packed<bf16> next[kEpilogueRows] = {};
-      if (batch < 3) load_pre(next, batch + 1);
+    for (int pair0 = 0; pair0 < kPairs; pair0 += kAhead) {
 #pragma unroll
-      for (int i = 0; i < kEpilogueRows; ++i) {
-        const int row = warp + batch % 2 * kBatchRows + i * kEpilogueWarps;
-        if (row >= kHalfRows) break;
-        const std::int64_t global_row = tile.row + half * kHalfRows + row;
-        const Packed<bf16> product{
-            load_shared_128(staged(shared + C::kStaging + half * C::kHalfBytes, row, lane))};
-        float values[kWidth];
-        float arguments[kWidth];
-        unpack(product, values);
-        unpack(pre[i], arguments);
+      for (int a = 0; a < kAhead; ++a) {
+        const int pair = pair0 + a;
+        if (pair >= kPairs) break;
+        const Pair products = next;
+        if (pair + 1 < kPairs) next = load_pair(shared, barriers, tile_parity, warp, lane, pair + 1);
+        float values[2][kWidth];
+        float arguments[2][kWidth];
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) values[j] *= gelu_slope<bf16>(arguments[j]);
-        const Packed<bf16> result = pack<bf16>(values);
-        if (global_row < args.rows && inside) store128(args.out + global_row * args.columns + column, result);
-        // Of what is stored, as a kernel that reads it back would sum. Rows beyond the end are products of
-        // zeros.
-        unpack(result, values);
+        for (int i = 0; i < 2; ++i) {
+          unpack(products.rows[i], values[i]);
+          unpack(pre[a].rows[i], arguments[i]);
+        }
+        fetch(pre[a], pair + kAhead);
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) sums[j] += values[j];
+        for (int j = 0; j < kWidth; ++j) {
+#pragma unroll
+          for (int i = 0; i < 2; ++i) values[i][j] *= gelu_slope<bf16>(arguments[i][j]);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const int row = warp + pair * kPairRows + i * kEpilogueWarps;
+          Packed<bf16> result{make_uint4(0, 0, 0, 0)};
+          if (row < part.rows) {
+            result = pack<bf16>(values[i]);
+            store128(out + row * args.columns, result);
+          }
+          // Of what is stored, as a kernel that reads it back would sum.
+          unpack(result, values[i]);
+#pragma unroll
+          for (int j = 0; j < kWidth; ++j) sums[j] += values[i][j];
+        }
+        release_pair(barriers, pair);
       }
-      if (batch % 2 == 1) barrier_arrive(barriers.staging_empty(half));
-#pragma unroll
-      for (int i = 0; i < kEpilogueRows; ++i) pre[i] = next[i];
     }
     if (args.column_sums != nullptr) {
       const std::uint32_t table = shared + C::kSums + tile_parity * (kEpilogueWarps * kTileColumns * 4);

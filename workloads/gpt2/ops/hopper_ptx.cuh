@@ -44,13 +44,14 @@ __device__ inline void barrier_arrive_expect(std::uint32_t barrier, std::uint32_
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-// Arrives at the barrier of the same name in block `rank` of the cluster.
+// Arrives at the barrier of the same name in block `rank` of the cluster. Orders nothing but what the copy
+// engine and the tensor cores did: a release at cluster scope would be a fence of the whole GPU.
 __device__ inline void barrier_arrive_cluster(std::uint32_t barrier, std::uint32_t rank) {
   asm volatile(
       "{\n"
       ".reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
       "}\n" ::"r"(barrier),
       "r"(rank)
       : "memory");
@@ -67,21 +68,14 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
       "r"(parity)
       : "memory");
 }
-// The same, ordered after what the other blocks of the cluster did before they arrived.
-__device__ inline void barrier_wait_cluster(std::uint32_t barrier, std::uint32_t parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n"
-      "}\n" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
 // Barrier `id` (1..15) among `threads` threads of the block.
 __device__ inline void named_barrier_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Arrives without waiting; the others of the `threads` wait by named_barrier_sync.
+__device__ inline void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 // Copies the box at column x, row y of a tensor to shared memory; what lies outside the tensor arrives as

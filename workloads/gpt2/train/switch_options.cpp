@@ -63,7 +63,10 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--precision", s.precision, "Activations and products; FP32 master weights always");
   add_switch(app, "--matmul", s.matmul, "Library of the products");
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
-  add_switch(app, "--gelu", s.gelu, "GELU in an own Hopper product, in cuBLASLt's, or kernels behind it");
+  add_switch(
+      app, "--gelu", s.gelu,
+      "GELU in an own product (bf16, compute capability 9.0; fused elsewhere), in cuBLASLt's, or kernels "
+      "behind it");
   add_switch(app, "--attention", s.attention,
              "cuDNN's flash attention (bf16), an own one, or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,

@@ -294,6 +294,7 @@ void train(const Options& given) {
   Prepared prepared = prepare(given);
   const Options& options = prepared.options;
   require_gpu();
+  prepared.options.switches = prepared.model.switches = switches_on_device(prepared.model);
   Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step());
   progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());
   const std::int64_t free_bytes = require_memory(prepared.model);

@@ -1,0 +1,209 @@
+// bench_hopper: the own Hopper products of the MLP beside cuBLASLt's with the same epilogues, in every
+// configuration of the kernel.
+//
+// Variants take turns in blocks of --block-ms, each after as long a warm-up, so that the power limit acts on
+// all of them; contents are random, since power depends on them. Beside the time stands the clock that the
+// multiprocessors had meanwhile, and the share of the tensor cores' rate at that clock.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/dtype.h"
+#include "gpt2/libs/device_fill.h"
+#include "gpt2/libs/matmul.h"
+#include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/hopper_matmul.cuh"
+#include "gpt2/ops/hopper_matmul.h"
+
+namespace {
+
+using namespace ridgeline::gpt2;
+using hopper::Product;
+
+constexpr double kFlopsPerClock = 4096.0;  // dense bf16, of one multiprocessor of sm_90
+
+struct Settings {
+  std::int64_t rows = 32768;
+  int channels = 768;
+  int hidden = 3072;
+  double block_ms = 60.0;
+  int rounds = 5;
+  std::string only;
+};
+
+using Launch = std::function<void(cudaStream_t)>;
+
+struct Variant {
+  std::string name;
+  Launch launch;
+  std::vector<double> times_us;
+  double clock_hz = 0.0;
+};
+
+// Cycle counter and time of multiprocessor 0, twice: their differences give its clock.
+struct ClockSample {
+  unsigned long long cycles;
+  unsigned long long time_ns;
+};
+
+__global__ void sample_clock_kernel(ClockSample* sample) {
+  unsigned multiprocessor;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+  if (multiprocessor != 0 || threadIdx.x != 0) return;
+  unsigned long long time_ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time_ns));
+  *sample = {static_cast<unsigned long long>(clock64()), time_ns};
+}
+
+double timed_us(const Launch& launch, int count, cudaStream_t stream) {
+  Event start;
+  Event stop;
+  start.record(stream);
+  for (int i = 0; i < count; ++i) launch(stream);
+  stop.record(stream);
+  stop.synchronize();
+  return static_cast<double>(stop.elapsed_ms_since(start)) * 1e3 / count;
+}
+
+void measure(Variant& variant, double block_ms, cudaStream_t stream) {
+  // Enough blocks that one of them is on multiprocessor 0.
+  const auto blocks = static_cast<unsigned>(2 * multiprocessor_count());
+  DeviceBuffer<ClockSample> samples(2);
+  const double once_us = timed_us(variant.launch, 5, stream);
+  const int count = static_cast<int>(block_ms * 1e3 / once_us) + 1;
+  timed_us(variant.launch, count, stream);
+  sample_clock_kernel<<<blocks, 32, 0, stream>>>(samples.data());
+  variant.times_us.push_back(timed_us(variant.launch, count, stream));
+  sample_clock_kernel<<<blocks, 32, 0, stream>>>(samples.data() + 1);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream));
+  const std::vector<ClockSample> host = samples.download();
+  variant.clock_hz = static_cast<double>(host[1].cycles - host[0].cycles) /
+                     static_cast<double>(host[1].time_ns - host[0].time_ns) * 1e9;
+}
+
+int run(const Settings& s) {
+  if (!hopper_matmul_supported(s.rows, s.channels, s.hidden)) {
+    std::fprintf(stderr, "bench_hopper: the own products do not support this GPU or these sizes\n");
+    return 4;
+  }
+  const Stream owned;
+  cudaStream_t stream = owned.get();
+  const std::int64_t small = s.rows * s.channels;
+  const std::int64_t wide = s.rows * s.hidden;
+  const std::int64_t weights = static_cast<std::int64_t>(s.channels) * s.hidden;
+  DeviceBuffer<bf16> inp(small), weight(weights), bias(s.hidden), pre(wide), out(wide), dpre(wide);
+  DeviceBuffer<float> dbias(s.hidden);
+  DeviceBuffer<std::byte> sums(hopper_matmul_scratch_bytes(s.rows, s.hidden));
+  DeviceBuffer<std::byte> bias_scratch(bias_gradient_scratch_bytes(s.hidden));
+  launch_fill_normal(inp.data(), small, 1.0F, 1, stream);
+  launch_fill_normal(weight.data(), weights, 1.0F / std::sqrt(static_cast<float>(s.channels)), 2, stream);
+  launch_fill_normal(bias.data(), s.hidden, 1.0F, 3, stream);
+  launch_fill_normal(pre.data(), wide, 1.0F, 4, stream);
+  for (const auto& [memory, bytes] :
+       {std::pair<void*, std::int64_t>(dbias.data(), dbias.size_bytes()),
+        std::pair<void*, std::int64_t>(bias_scratch.data(), bias_scratch.size_bytes())}) {
+    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), stream));
+  }
+  Matmul matmul;
+  const bf16* x = inp.data();
+  const bf16* w = weight.data();
+
+  std::vector<Variant> variants;
+  const auto add = [&](const std::string& name, Launch launch) {
+    if (name.find(s.only) != std::string::npos) variants.push_back({name, std::move(launch), {}, 0.0});
+  };
+  add("forward cuBLASLt", [&](cudaStream_t st) {
+    matmul.forward(out.data(), x, w, static_cast<const bf16*>(bias.data()), s.rows, s.channels, s.hidden, st,
+                   MatmulEpilogue::gelu, pre.data());
+  });
+  const auto add_forward = [&]<class C>(const char* name) {
+    add(std::string("forward own, ") + name, [&](cudaStream_t st) {
+      hopper::Arguments args;
+      args.out = out.data();
+      args.pre_gelu = pre.data();
+      args.bias = bias.data();
+      args.rows = s.rows;
+      args.columns = s.hidden;
+      hopper::launch_product<Product::gelu_forward, C>(x, w, args, s.channels, st);
+    });
+  };
+  const auto add_backward = [&]<class C>(const char* name) {
+    add(std::string("backward own, ") + name, [&](cudaStream_t st) {
+      hopper::Arguments args;
+      args.out = dpre.data();
+      args.pre_gelu = pre.data();
+      args.column_sums = reinterpret_cast<float*>(sums.data());
+      args.rows = s.rows;
+      args.columns = s.hidden;
+      hopper::launch_product<Product::gelu_backward_input, C>(x, w, args, s.channels, st);
+    });
+  };
+  add_forward.template operator()<hopper::Config<64, 3, 2, false>>("cluster 2");
+  add_forward.template operator()<hopper::Config<64, 3, 2, true>>("cluster 2 staggered");
+  add_forward.template operator()<hopper::Config<64, 3, 1, false>>("cluster 1");
+  add_forward.template operator()<hopper::Config<64, 3, 1, true>>("cluster 1 staggered");
+  add("backward cuBLASLt", [&](cudaStream_t st) {
+    matmul.backward_input(dpre.data(), x, w, s.rows, s.hidden, s.channels, st,
+                          static_cast<const bf16*>(pre.data()));
+  });
+  add("backward cuBLASLt + bias gradient", [&](cudaStream_t st) {
+    matmul.backward_input(dpre.data(), x, w, s.rows, s.hidden, s.channels, st,
+                          static_cast<const bf16*>(pre.data()));
+    launch_bias_gradient(dbias.data(), static_cast<const bf16*>(dpre.data()), s.rows, s.hidden,
+                         bias_scratch.data(), st);
+  });
+  add_backward.template operator()<hopper::Config<64, 3, 2, false>>("cluster 2");
+  add_backward.template operator()<hopper::Config<64, 3, 2, true>>("cluster 2 staggered");
+  add_backward.template operator()<hopper::Config<64, 3, 1, false>>("cluster 1");
+  add_backward.template operator()<hopper::Config<64, 3, 1, true>>("cluster 1 staggered");
+  add("backward own + bias gradient, as the trainer runs it", [&](cudaStream_t st) {
+    launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), x, w, pre.data(), s.rows, s.channels,
+                                        s.hidden, sums.data(), st);
+  });
+
+  for (const Variant& variant : variants) variant.launch(stream);  // cuBLASLt's search
+  owned.synchronize();
+  for (int round = 0; round < s.rounds; ++round) {
+    for (Variant& variant : variants) measure(variant, s.block_ms, stream);
+  }
+  const double flops = static_cast<double>(hopper_matmul_forward_flops(s.rows, s.channels, s.hidden));
+  std::printf("N %lld C %d H %d, %d blocks of %.0f ms each, in turn\n", static_cast<long long>(s.rows),
+              s.channels, s.hidden, s.rounds, s.block_ms);
+  std::printf("%-52s%10s%18s%9s%7s%8s\n", "product", "us", "lowest..highest", "TFLOP/s", "GHz", "pipe");
+  for (Variant& variant : variants) {
+    std::sort(variant.times_us.begin(), variant.times_us.end());
+    const double time_us = variant.times_us[variant.times_us.size() / 2];
+    const double peak = kFlopsPerClock * multiprocessor_count() * variant.clock_hz;
+    std::printf("%-52s%10.1f%9.1f..%-7.1f%9.0f%7.3f%7.1f%%\n", variant.name.c_str(), time_us,
+                variant.times_us.front(), variant.times_us.back(), flops / time_us / 1e6,
+                variant.clock_hz / 1e9, 100.0 * flops / (time_us * 1e-6) / peak);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings s;
+  CLI::App app("Times the own Hopper products with GELU beside cuBLASLt's");
+  app.add_option("--rows", s.rows, "N: batch times sequence")->check(CLI::PositiveNumber);
+  app.add_option("--channels", s.channels, "C")->check(CLI::PositiveNumber);
+  app.add_option("--hidden", s.hidden, "H, 4C in GPT-2")->check(CLI::PositiveNumber);
+  app.add_option("--block-ms", s.block_ms, "length of one timed block")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", s.rounds, "blocks of a variant")->check(CLI::PositiveNumber);
+  app.add_option("--only", s.only, "variants whose name contains this");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(s);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_hopper: %s\n", error.what());
+    return 5;
+  }
+}
