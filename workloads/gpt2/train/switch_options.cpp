@@ -74,8 +74,10 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
   add_switch(app, "--residual", s.residual, "Residual addition with the layernorm, or apart");
   add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
-  add_switch(app, "--bias-gradient", s.bias_gradient,
-             "A kernel that fills the chip, in cuBLASLt's product, or a block a channel");
+  add_switch(
+      app, "--bias-gradient", s.bias_gradient,
+      "A kernel that fills the chip (of fc with --gelu own: its product), in cuBLASLt's product, or a block "
+      "a channel");
   add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
   app.add_option("--recompute", s.recompute,
                  "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")
