@@ -119,12 +119,13 @@ TEST_F(HopperMatmul, BackwardInputMatchesReference) {
     const auto d_pre = to_device<bf16>(pre_gelu);
     const auto before = random_values<float>(s.hidden, 7);
     const auto d_dbias = to_device<float>(before);
-    auto scratch = poisoned<float>(hopper_matmul_scratch_bytes(s.rows, s.hidden) /
-                                   static_cast<std::int64_t>(sizeof(float)));
+    auto memory = poisoned<float>(hopper_matmul_partial_sums(s.rows, s.hidden));
+    PartialSums sums_at_end(memory.data(), memory.size_bytes());
     GuardedOutput dpre(s.rows * s.hidden);
     launch_hopper_matmul_backward_input(dpre.data(), const_cast<float*>(d_dbias.data()), d_dout.data(),
                                         d_weight.data(), d_pre.data(), s.rows, s.channels, s.hidden,
-                                        scratch.data(), stream.get());
+                                        sums_at_end, stream.get());
+    sums_at_end.flush(stream.get());
     const std::vector<double> got = dpre.values();
     // Two roundings: the product's, then the result's. GELU' is at most 1.13.
     expect_close(got, expected, 0x1p-7, 1.13 * sum_error(s.channels), "dpre " + text(s));
@@ -144,7 +145,7 @@ TEST_F(HopperMatmul, BackwardInputMatchesReference) {
   }
 }
 
-TEST_F(HopperMatmul, BackwardInputWithoutBiasGradientNeedsNoScratch) {
+TEST_F(HopperMatmul, BackwardInputWithoutBiasGradientIsTheSame) {
   const Stream stream;
   const Sizes s{300, 128, 512};
   const auto dout = to_device<bf16>(random_values<bf16>(s.rows * s.channels, 8));
@@ -152,13 +153,14 @@ TEST_F(HopperMatmul, BackwardInputWithoutBiasGradientNeedsNoScratch) {
       to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 9));
   const auto pre = to_device<bf16>(random_values<bf16>(s.rows * s.hidden, 10));
   DeviceBuffer<float> dbias(s.hidden);
-  DeviceBuffer<std::byte> scratch(hopper_matmul_scratch_bytes(s.rows, s.hidden));
+  DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
+  PartialSums sums(memory.data(), memory.size_bytes());
   GuardedOutput with(s.rows * s.hidden);
   GuardedOutput without(s.rows * s.hidden);
   launch_hopper_matmul_backward_input(with.data(), dbias.data(), dout.data(), weight.data(), pre.data(),
-                                      s.rows, s.channels, s.hidden, scratch.data(), stream.get());
+                                      s.rows, s.channels, s.hidden, sums, stream.get());
   launch_hopper_matmul_backward_input(without.data(), nullptr, dout.data(), weight.data(), pre.data(), s.rows,
-                                      s.channels, s.hidden, nullptr, stream.get());
+                                      s.channels, s.hidden, sums, stream.get());
   EXPECT_EQ(with.values(), without.values());
 }
 
@@ -172,7 +174,8 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   const auto weight =
       to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 12, 0.04));
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 13));
-  DeviceBuffer<std::byte> scratch(hopper_matmul_scratch_bytes(s.rows, s.hidden));
+  DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
+  PartialSums sums(memory.data(), memory.size_bytes());
   DeviceBuffer<bf16> out(size), pre(size), dpre(size);
   DeviceBuffer<float> dbias(s.hidden);
   const auto bits = [](const auto& buffer) {
@@ -193,7 +196,8 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
                                  s.channels, s.hidden, stream.get());
     // weight serves as (C, H) as well: any values do.
     launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), inp.data(), weight.data(), pre.data(),
-                                        s.rows, s.channels, s.hidden, scratch.data(), stream.get());
+                                        s.rows, s.channels, s.hidden, sums, stream.get());
+    sums.flush(stream.get());
     stream.synchronize();
     std::vector<std::vector<unsigned char>> results = {bits(out), bits(pre), bits(dpre), bits(dbias)};
     if (run == 0) {
@@ -252,11 +256,12 @@ TEST_F(HopperMatmul, RefusesWhatItDoesNotSupport) {
   EXPECT_FALSE(hopper_matmul_supported(0, 768, 3072));
   const Stream stream;
   DeviceBuffer<bf16> memory(4096);
+  PartialSums sums(nullptr, 0);
   EXPECT_THROW(launch_hopper_matmul_forward(memory.data(), memory.data(), memory.data() + 1, memory.data(),
                                             memory.data(), 8, 8, 8, stream.get()),
                std::invalid_argument);
   EXPECT_THROW(launch_hopper_matmul_backward_input(memory.data(), nullptr, memory.data(), memory.data(),
-                                                   memory.data(), 8, 12, 8, nullptr, stream.get()),
+                                                   memory.data(), 8, 12, 8, sums, stream.get()),
                std::invalid_argument);
 }
 

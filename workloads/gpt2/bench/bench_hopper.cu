@@ -100,7 +100,8 @@ int run(const Settings& s) {
   const std::int64_t weights = static_cast<std::int64_t>(s.channels) * s.hidden;
   DeviceBuffer<bf16> inp(small), weight(weights), bias(s.hidden), pre(wide), out(wide), dpre(wide);
   DeviceBuffer<float> dbias(s.hidden);
-  DeviceBuffer<std::byte> sums(hopper_matmul_scratch_bytes(s.rows, s.hidden));
+  DeviceBuffer<float> sums_memory(hopper_matmul_partial_sums(s.rows, s.hidden));
+  PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
   DeviceBuffer<std::byte> bias_scratch(bias_gradient_scratch_bytes(s.hidden));
   launch_fill_normal(inp.data(), small, 1.0F, 1, stream);
   launch_fill_normal(weight.data(), weights, 1.0F / std::sqrt(static_cast<float>(s.channels)), 2, stream);
@@ -139,7 +140,7 @@ int run(const Settings& s) {
       hopper::Arguments args;
       args.out = dpre.data();
       args.pre_gelu = pre.data();
-      args.column_sums = reinterpret_cast<float*>(sums.data());
+      args.column_sums = sums_memory.data();
       args.rows = s.rows;
       args.columns = s.hidden;
       hopper::launch_product<Product::gelu_backward_input, C>(x, w, args, s.channels, st);
@@ -165,7 +166,8 @@ int run(const Settings& s) {
   add_backward.template operator()<hopper::Config<64, 3, 1, true>>("cluster 1 staggered");
   add("backward own + bias gradient, as the trainer runs it", [&](cudaStream_t st) {
     launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), x, w, pre.data(), s.rows, s.channels,
-                                        s.hidden, sums.data(), st);
+                                        s.hidden, sums, st);
+    sums.flush(st);
   });
 
   for (const Variant& variant : variants) variant.launch(stream);  // cuBLASLt's search

@@ -106,7 +106,7 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
       // A bias gradient of another kind was asked for by name.
       bias_is_done = switches().bias_gradient == BiasGradientKind::separate;
       launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, fch, rows_,
-                                          c_, 4 * c_, scratch_.data(), s);
+                                          c_, 4 * c_, sums_, s);
     }
   } else if (switches().gelu == GeluKind::fused) {
     const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);

@@ -87,10 +87,6 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
       bytes, encoder_backward_scratch_bytes(
                  o.batch, o.sequence, o.config.channels,
                  o.switches.deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic));
-  if (o.switches.gelu == GeluKind::own) {
-    bytes = std::max(bytes, hopper_matmul_scratch_bytes(static_cast<std::int64_t>(o.batch) * o.sequence,
-                                                        4 * o.config.channels));
-  }
   if (o.switches.attention == AttentionKind::own) {
     bytes = std::max(bytes, attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
@@ -110,8 +106,14 @@ std::int64_t cudnn_bytes(const GpuModelOptions& o) {
 // Partial sums of several ops at a time: all of a step of the 124M model, a few layers of a larger one.
 std::int64_t partial_sums_bytes(const GpuModelOptions& o) {
   constexpr std::int64_t kUsualBytes = std::int64_t{40} << 20;
+  const std::int64_t of_gelu_own =
+      o.switches.gelu == GeluKind::own
+          ? std::int64_t{sizeof(float)} *
+                hopper_matmul_partial_sums(static_cast<std::int64_t>(o.batch) * o.sequence,
+                                           4 * o.config.channels)
+          : 0;
   return std::max({kUsualBytes, layernorm_backward_scratch_bytes(o.config.channels),
-                   bias_gradient_scratch_bytes(4 * o.config.channels)});
+                   bias_gradient_scratch_bytes(4 * o.config.channels), of_gelu_own});
 }
 
 template <typename T>

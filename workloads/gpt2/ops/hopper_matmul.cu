@@ -74,33 +74,6 @@ namespace {
 
 using Chosen = hopper::Config<64, 3, 2, true>;
 
-constexpr int kSumColumns = 32;
-constexpr int kSumGroups = 16;
-constexpr int kSumUnroll = 8;
-
-// dbias[c] += sum over tiles of column_sums[tile,c]; groups of tiles meet in a fixed order.
-__global__ void __launch_bounds__(kSumColumns* kSumGroups)
-    add_column_sums_kernel(float* dbias, const float* column_sums, int tiles, int columns) {
-  __shared__ float group_sums[kSumGroups][kSumColumns];
-  const int lane = static_cast<int>(threadIdx.x) % kSumColumns;
-  const int group = static_cast<int>(threadIdx.x) / kSumColumns;
-  const int column = static_cast<int>(blockIdx.x) * kSumColumns + lane;
-  float sum = 0.0F;
-  if (column < columns) {
-#pragma unroll kSumUnroll
-    for (int tile = group; tile < tiles; tile += kSumGroups) {
-      sum += column_sums[static_cast<std::int64_t>(tile) * columns + column];
-    }
-  }
-  group_sums[group][lane] = sum;
-  __syncthreads();
-  if (group != 0 || column >= columns) return;
-  float total = 0.0F;
-#pragma unroll
-  for (int g = 0; g < kSumGroups; ++g) total += group_sums[g][lane];
-  dbias[column] += total;
-}
-
 void check(const char* what, std::int64_t rows, int channels, int hidden, bool aligned) {
   if (hopper_matmul_supported(rows, channels, hidden) && aligned) return;
   throw std::invalid_argument(
@@ -127,8 +100,8 @@ bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden) {
   return major == 9 && minor == 0;
 }
 
-std::int64_t hopper_matmul_scratch_bytes(std::int64_t rows, int hidden) {
-  return ceil_div(rows, hopper::kTileRows) * hidden * std::int64_t{sizeof(float)};
+std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden) {
+  return ceil_div(rows, hopper::kTileRows) * hidden;
 }
 
 void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, const bf16* weight,
@@ -150,26 +123,26 @@ void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, co
 
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
                                          const bf16* pre_gelu, std::int64_t rows, int channels, int hidden,
-                                         void* scratch, cudaStream_t stream) {
-  const bool sums = dbias != nullptr;
-  const NvtxRange range("matmul_backward_input",
-                        {hopper_matmul_backward_input_bytes(rows, channels, hidden, sums),
-                         hopper_matmul_backward_input_flops(rows, channels, hidden, sums)});
+                                         PartialSums& sums, cudaStream_t stream) {
+  const bool bias_gradient = dbias != nullptr;
   check("hopper_matmul_backward_input", rows, channels, hidden,
-        is_aligned_16(dpre) && is_aligned_16(dout) && is_aligned_16(weight) && is_aligned_16(pre_gelu) &&
-            (!sums || is_aligned_16(scratch)));
+        is_aligned_16(dpre) && is_aligned_16(dout) && is_aligned_16(weight) && is_aligned_16(pre_gelu));
+  // Before the range opens: a flush is no part of this op.
+  float* partials =
+      bias_gradient ? sums.reserve(hopper_matmul_partial_sums(rows, hidden), 1, stream) : nullptr;
+  const NvtxRange range("matmul_backward_input",
+                        {hopper_matmul_backward_input_bytes(rows, channels, hidden, bias_gradient),
+                         hopper_matmul_backward_input_flops(rows, channels, hidden, bias_gradient)});
   hopper::Arguments args;
   args.out = dpre;
   args.pre_gelu = const_cast<bf16*>(pre_gelu);
-  args.column_sums = sums ? static_cast<float*>(scratch) : nullptr;
+  args.column_sums = partials;
   args.rows = rows;
   args.columns = hidden;
   hopper::launch_product<hopper::Product::gelu_backward_input, Chosen>(dout, weight, args, channels, stream);
-  if (!sums) return;
-  add_column_sums_kernel<<<static_cast<unsigned>(ceil_div(hidden, kSumColumns)), kSumColumns * kSumGroups, 0,
-                           stream>>>(dbias, args.column_sums,
-                                     static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden);
-  RIDGELINE_CUDA_CHECK_LAUNCH();
+  if (bias_gradient) {
+    sums.add({dbias, partials, hidden, static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden});
+  }
 }
 
 template void hopper_matmul_forward_cpu(float*, float*, const float*, const float*, const float*,

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "gpt2/common/dtype.h"
+#include "gpt2/ops/partial_sums.h"
 
 namespace ridgeline::gpt2 {
 
@@ -48,18 +49,18 @@ void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout,
 // hidden multiples of 8. Best from 128 x 256 upwards.
 bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden);
 
-// Device bytes of scratch for backward_input with a bias gradient. Contents do not matter. Not shared between
-// streams.
-std::int64_t hopper_matmul_scratch_bytes(std::int64_t rows, int hidden);
+// Floats of partial sums that backward_input leaves for one bias gradient.
+std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden);
 
 // Pointers are aligned to 16 bytes, and the problem is supported; std::invalid_argument otherwise. Both may
 // be captured in a CUDA graph.
 void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream);
-// dbias null: no bias gradient, and scratch is not used. dpre may not be pre_gelu.
+// dbias is complete when `sums` has been flushed; null: no bias gradient, and sums stays as it is. dpre may
+// not be pre_gelu.
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
                                          const bf16* pre_gelu, std::int64_t rows, int channels, int hidden,
-                                         void* scratch, cudaStream_t stream);
+                                         PartialSums& sums, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2
