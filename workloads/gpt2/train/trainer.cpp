@@ -146,7 +146,10 @@ Prepared prepare(const Options& given) {
   Prepared p{.options = given};
   Options& o = p.options;
   p.config = with_vocabulary(settle_model(p), o.switches.vocabulary);
-  if (!o.resume.empty()) o.resume = p.checkpoint;
+  if (!o.resume.empty()) {
+    o.resume = p.checkpoint;
+    if (!o.model_given) o.model = p.checkpoint;
+  }
   if (o.init != "random") o.model = o.init;
   if (o.sequence == 0) o.sequence = p.config.max_t;
 
