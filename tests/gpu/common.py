@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -61,27 +62,34 @@ def end_in_order(*_):
 
 
 class Started:
-    """A running program in a process group of its own, so that nothing of it outlives the check."""
+    """A running program in a process group of its own, so that nothing of it outlives the check. It prints into files: into a
+    pipe that nobody reads until the end, a program of many lines would stop at the 65536th byte."""
 
     running = set()
 
     def __init__(self, command, env=None, limits=None):
         self.begin = time.monotonic()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                                        env={**os.environ, **(env or {})}, start_new_session=True, preexec_fn=limits)
+        self.printed = [tempfile.TemporaryFile("w+", errors="replace") for _ in range(2)]
+        self.process = subprocess.Popen(command, stdout=self.printed[0], stderr=self.printed[1], env={**os.environ, **(env or {})},
+                                        start_new_session=True, preexec_fn=limits)
         Started.running.add(self)
         signal.signal(signal.SIGTERM, end_in_order)
 
     def finish(self, timeout=240):
+        late = ""
         try:
-            out, err = self.process.communicate(timeout=timeout)
-            status = self.process.returncode
+            status = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.kill()
-            out, err = self.process.communicate()
-            status, err = 124, (err or "") + f"\nended by the check after {timeout} s"
+            self.process.wait()
+            status, late = 124, f"\nended by the check after {timeout} s"
         Started.running.discard(self)
-        return Run(status, time.monotonic() - self.begin, out or "", err or "")
+        texts = []
+        for file in self.printed:
+            file.seek(0)
+            texts.append(file.read())
+            file.close()
+        return Run(status, time.monotonic() - self.begin, texts[0], texts[1] + late)
 
     def kill(self):
         try:

@@ -65,8 +65,12 @@ def main():
     if len(settled) < 5:
         checks.add("memory", False, f"only {len(settled)} samples after settling")
         checks.finish(options.json, samples=samples)
+    grown = [s for before, s in zip(settled, settled[1:]) if s["spool_bytes"] > before["spool_bytes"]] + settled[-1:]
     growth = {key: settled[-1][key] - settled[0][key] for key in ("program_bytes", "launcher_bytes", "spool_bytes")}
     span = settled[-1]["s"] - settled[0]["s"]
+    # A minute without a new chunk of the spool: nothing was recorded in it, and memory that does not grow says nothing.
+    idle = max((b["s"] - a["s"] for a, b in zip(grown, grown[1:])), default=span)
+    checks.add("progress", idle < 60, f"the longest time without a new chunk of the spool: {idle:.0f} s")
     checks.add("memory", max(growth["program_bytes"], growth["launcher_bytes"]) <= MOST_GROWTH_BYTES,
                f"over {span:.0f} s after settling: program {growth['program_bytes'] / 2**20:+.1f} MiB (at {settled[-1]['program_bytes'] / 2**20:.0f}), "
                f"launcher {growth['launcher_bytes'] / 2**20:+.1f} MiB (at {settled[-1]['launcher_bytes'] / 2**20:.0f}); "
