@@ -39,7 +39,7 @@ FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
     "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--vocabulary padded",
     "--kernels packed", "--residual fused", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
-FULL_SEARCH = "--matmul-search full"
+FAST_SEARCH = "--matmul-search fast"  # a row where the plans of all others come from a full search
 FAST, NAIVE, PYTORCH = "preset fast", "preset naive", "PyTorch"
 
 
@@ -91,7 +91,7 @@ def rows_of(options):
         for option in FAST_SIDES:
             rows.append(Row("naive " + option, ["--preset", "naive", *option.split()], "from naive", slow=True))
     if options.full_search:
-        rows.append(Row(FULL_SEARCH, ["--preset", "fast", *FULL_SEARCH.split()], "from fast"))
+        rows.insert(1, Row(FAST_SEARCH, ["--preset", "fast", *FAST_SEARCH.split()], "from fast"))
     if options.only:
         wanted = [name.strip() for name in options.only.split(",")]
         unknown = [name for name in wanted if name not in [row.name for row in rows]]
@@ -107,6 +107,7 @@ class Bench:
         self.begin = time.monotonic()
         self.fast = Row(FAST, ["--preset", "fast"], "preset")
         self.rows = rows_of(options)
+        self.search_s = None
 
     def passed_s(self):
         return time.monotonic() - self.begin
@@ -116,8 +117,8 @@ class Bench:
         if row.pytorch:
             return [sys.executable, o.pytorch_program, "--mode", "compile", "--master-weights", "--attention", "cudnn", "--clip", "1.0",
                     "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json"]
-        # A search's findings must not serve the rows after it.
-        cache = os.path.join(o.out, "matmul-cache" + ("-full" if row.name == FULL_SEARCH else ""))
+        # What the full search found must not serve the row of the fast one.
+        cache = os.path.join(o.out, "bench-plans" + ("-fast" if row.name == FAST_SEARCH else ""))
         size = [] if "--model" in row.arguments else ["--model", "124M"]
         return [o.trainer, *size, "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json", "--log", log,
                 "--matmul-cache", cache, *row.arguments]
@@ -147,6 +148,17 @@ class Bench:
         row.summary = summary
         row.runs.append({"time_s": round(at, 2), "step_ms": [round(ms, 4) for ms in times[warm:]]})
         return True
+
+    def search(self):
+        """Fills the cache of plans, which a fast search reads as well; False if it failed."""
+        begin = self.passed_s()
+        command = self.command(self.fast, 2, os.path.join(self.options.out, "bench-search.jsonl"))
+        done = run([*command, "--matmul-search", "full"], timeout=400)
+        self.search_s = self.passed_s() - begin
+        self.say(f"{self.passed_s():5.0f} s  full search of the products' algorithms: {self.search_s:.0f} s")
+        if done.status != 0:
+            self.fast.failure = f"--matmul-search full: exit {done.status}: {done.tail()}"
+        return done.status == 0
 
     def measure_fast(self):
         if not self.measure(self.fast):
@@ -199,6 +211,8 @@ class Bench:
         while number == 0 or self.passed_s() + length < self.options.seconds:
             begin = self.passed_s()
             if number == 0:
+                if self.options.full_search and not self.search():
+                    return
                 # The first run also fills the caches and says what the fast preset is.
                 if not self.measure_fast():
                     return
@@ -290,7 +304,7 @@ def arguments(argv):
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
     parser.add_argument("--from-naive", action="store_true", help="also the naive preset with each fast side alone")
-    parser.add_argument("--full-search", action="store_true", help="also --matmul-search full, which searches for over a minute")
+    parser.add_argument("--full-search", action="store_true", help="plans of --matmul-search full for all rows (over a minute, once), and a row with the fast search's")
     parser.add_argument("--only", help="these rows, comma-separated, beside the fast preset")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     return parser.parse_args(argv)
@@ -318,13 +332,15 @@ def main(argv=None, say=lambda line: print(line, file=sys.stderr, flush=True)):
     print(f"{where['gpu']}, driver {where['driver']}, {where['power_limit']}, commit {where['commit']}"
           f"{' (modified)' if where['dirty'] else ''}")
     print("124M, B = 32, T = 1024 unless named. MFU: (6N + 6LCT) over the dense peak of\nthe precision (BF16 989.4 TFLOP/s). ÷ fast: by the fast runs next to it.\n")
+    if bench.search_s is not None:
+        print(f"Plans of a full search ({bench.search_s:.0f} s, once), but for the row {FAST_SEARCH}.\n")
     print("\n".join(table(rows)))
     if drift is not None:
         print(f"\nThe fast preset ran {len(fast_medians)} times; its medians lie {100 * drift:.1f} % apart.")
     if options.json:
         with open(options.json, "w") as file:
             json.dump({**where, "convention": "(6N + 6LCT) FLOPs a token over mfu_peak_flops_per_s", "least_steps": LEAST_STEPS,
-                       "fast_drift_ratio": drift, "seconds": round(bench.passed_s(), 1), "rows": rows}, file, indent=1)
+                       "full_search_s": bench.search_s, "fast_drift_ratio": drift, "seconds": round(bench.passed_s(), 1), "rows": rows}, file, indent=1)
     return 1 if any(row["failure"] for row in rows) else 0
 
 

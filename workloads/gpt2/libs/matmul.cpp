@@ -124,7 +124,8 @@ struct Matmul::Impl {
     if (problem.has_aux()) plan->operation.set_aux(workspace.data());
 
     const auto entry = stored.find(problem.key());
-    if (entry != stored.end() && entry->second.mode >= options.search) {
+    if (options.search != MatmulSearch::off && entry != stored.end() &&
+        entry->second.mode >= options.search) {
       std::size_t needed_bytes = 0;
       if (plan->operation.check(handle.get(), entry->second.algo, &needed_bytes) == CUBLAS_STATUS_SUCCESS &&
           needed_bytes <= options.workspace_bytes) {

@@ -11,7 +11,9 @@
 //
 // Lifecycle of a Matmul:
 //   1. construct: reads the cache file, if one is named
-//   2. the first call of each problem looks its algorithm up, in this order: the cache file, the search (into
+//   2. the first call of each problem looks its algorithm up, in this order: the cache file (what a search of
+//   the same
+//      mode or a longer one found; not with off), the search (into
 //      buffers of its own, so the caller's data is never touched by a trial), cuBLASLt's first answer. Not
 //      during stream capture: a problem that is first met there is a LibraryError. Run one step before
 //      capturing
