@@ -39,7 +39,7 @@ namespace ridgeline::gpt2 {
 //   fast  every heuristic answer under several workspace limits, timed
 //   full  also other tiles, clusters, split-K and rasterisation than the heuristics propose; the finalists
 //   run alone, long
-//         enough for the power limit to act. About 6 s a problem, so name a cache file
+//         enough for the power limit to act. About 4 s a problem, so name a cache file
 enum class MatmulSearch { off, fast, full };
 
 // How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.

@@ -22,7 +22,7 @@ namespace ridgeline::gpt2 {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kVariationBudget_s = 4.0;
+constexpr double kVariationBudget_s = 2.0;
 
 using Clock = std::chrono::steady_clock;
 
@@ -408,14 +408,14 @@ std::vector<Candidate> decide_alone(Trial& trial, std::vector<Candidate> candida
                         get_config<std::int32_t>(candidate.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
     return candidate.time_ns > limit_ns || ++alike[kind] > 2;
   });
-  std::vector<Candidate> finalists = best_and_default(std::move(candidates), default_choice, 20);
+  std::vector<Candidate> finalists = best_and_default(std::move(candidates), default_choice, 12);
   for (Candidate& candidate : finalists) candidate.time_ns = time_alone(trial, candidate, 60.0, 60.0);
-  finalists = best_and_default(std::move(finalists), default_choice, 4);
+  finalists = best_and_default(std::move(finalists), default_choice, 3);
   std::vector<double> sums_ns(finalists.size());
   constexpr int kRounds = 2;
   for (int round = 0; round < kRounds; ++round) {
     for (std::size_t i = 0; i < finalists.size(); ++i)
-      sums_ns[i] += time_alone(trial, finalists[i], 100.0, 150.0);
+      sums_ns[i] += time_alone(trial, finalists[i], 80.0, 120.0);
   }
   for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].time_ns = sums_ns[i] / kRounds;
   sort_by_time(finalists);
