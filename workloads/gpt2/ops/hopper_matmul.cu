@@ -72,7 +72,9 @@ CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t colum
 
 namespace {
 
-using Chosen = hopper::Config<64, 3, 2, true>;
+// The fastest of bench_hopper's configurations on an H200.
+using Forward = hopper::Config<64, 3, 2, false>;
+using Backward = hopper::Config<64, 3, 2, true>;
 
 void check(const char* what, std::int64_t rows, int channels, int hidden, bool aligned) {
   if (hopper_matmul_supported(rows, channels, hidden) && aligned) return;
@@ -118,7 +120,7 @@ void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, co
   args.bias = bias;
   args.rows = rows;
   args.columns = hidden;
-  hopper::launch_product<hopper::Product::gelu_forward, Chosen>(inp, weight, args, channels, stream);
+  hopper::launch_product<hopper::Product::gelu_forward, Forward>(inp, weight, args, channels, stream);
 }
 
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
@@ -139,7 +141,8 @@ void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* d
   args.column_sums = partials;
   args.rows = rows;
   args.columns = hidden;
-  hopper::launch_product<hopper::Product::gelu_backward_input, Chosen>(dout, weight, args, channels, stream);
+  hopper::launch_product<hopper::Product::gelu_backward_input, Backward>(dout, weight, args, channels,
+                                                                         stream);
   if (bias_gradient) {
     sums.add({dbias, partials, hidden, static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden});
   }
