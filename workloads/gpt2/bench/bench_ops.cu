@@ -27,6 +27,7 @@
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/fill.h"
 #include "gpt2/ops/gelu.h"
+#include "gpt2/ops/gelu_bias.h"
 #include "gpt2/ops/global_norm.h"
 #include "gpt2/ops/layernorm.h"
 #include "gpt2/ops/loss_sum.h"
@@ -235,6 +236,17 @@ void bench_wide(Bench& bench) {
   bench.run("gelu_backward in place (N,4C)" + suffix, gelu_backward_bytes<T>(kSize),
             gelu_backward_flops(kSize),
             [&](int i, cudaStream_t s) { launch_gelu_backward(a[i], b[i], a[i], kSize, s); });
+  bench.run("gelu_backward, bias_gradient in place (N,4C)" + suffix,
+            gelu_backward_bytes<T>(kSize) + bias_gradient_bytes<T>(kRows, 4 * kChannels),
+            gelu_backward_flops(kSize) + bias_gradient_flops(kRows, 4 * kChannels),
+            [&](int i, cudaStream_t s) {
+              launch_gelu_backward(a[i], b[i], a[i], kSize, s);
+              launch_bias_gradient(dbias[i], a[i], kRows, 4 * kChannels, sums, s);
+            });
+  bench.run("gelu_bias_backward in place (N,4C)" + suffix, gelu_bias_backward_bytes<T>(kRows, 4 * kChannels),
+            gelu_bias_backward_flops(kRows, 4 * kChannels), [&](int i, cudaStream_t s) {
+              launch_gelu_bias_backward(a[i], dbias[i], b[i], a[i], kRows, 4 * kChannels, sums, s);
+            });
   for (const int factor : {3, 4}) {
     bench.run("bias_gradient " + std::to_string(factor) + "C" + suffix,
               bias_gradient_bytes<T>(kRows, factor * kChannels),

@@ -9,6 +9,7 @@
 #include "gpt2/ops/encoder.h"
 #include "gpt2/ops/fill.h"
 #include "gpt2/ops/gelu.h"
+#include "gpt2/ops/gelu_bias.h"
 #include "gpt2/ops/hopper_matmul.h"
 #include "gpt2/ops/layernorm.h"
 
@@ -99,11 +100,11 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
   cudaStream_t s = stream_.get();
   T* dfch = act_.dwide;
   const T* fch = a.fch;
+  // By what applies the GELU's derivative, unless a bias gradient of another kind was asked for by name.
   bool bias_is_done = false;
   if (switches().gelu == GeluKind::own) {
     if constexpr (std::is_same_v<T, bf16>) {
       const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
-      // A bias gradient of another kind was asked for by name.
       bias_is_done = switches().bias_gradient == BiasGradientKind::separate;
       launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, fch, rows_,
                                           c_, 4 * c_, sums_, s);
@@ -113,7 +114,14 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
   } else {
     linear_backward_input(dfch, dout, p.fcprojw, 4 * c_, c_);
-    launch_gelu_backward(dfch, fch, static_cast<const T*>(dfch), rows_ * 4 * c_, s, switches().kernels);
+    const T* dgelu = dfch;
+    bias_is_done = switches().bias_gradient == BiasGradientKind::separate &&
+                   switches().kernels == KernelWidth::packed && gelu_bias_backward_supported<T>(4 * c_);
+    if (bias_is_done) {
+      launch_gelu_bias_backward(dfch, g.fcb, fch, dgelu, rows_, 4 * c_, sums_, s);
+    } else {
+      launch_gelu_backward(dfch, fch, dgelu, rows_ * 4 * c_, s, switches().kernels);
+    }
   }
   const T* ln2 = layernorm_again(a.ln2, a.mid, p.ln2w, p.ln2b);
   if (bias_is_done) {

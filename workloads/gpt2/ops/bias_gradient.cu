@@ -5,16 +5,13 @@
 // check   |gpu-ref| <= 1e-6*sum|dout| per column; a non-finite mismatch fails
 // bound   DRAM
 //
-// A block owns a stripe of columns and a range of rows, so that one launch fills the chip; each leaves its
-// sums to PartialSums, which adds them in a fixed order.
-#include <algorithm>
-
+// column_tiles.cuh divides the work.
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
 #include "gpt2/common/nvtx.h"
 #include "gpt2/common/packed.cuh"
-#include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/bias_gradient.h"
+#include "gpt2/ops/column_tiles.cuh"
 #include "gpt2/ops/partial_sums.h"
 
 namespace ridgeline::gpt2 {
@@ -28,58 +25,22 @@ void bias_gradient_cpu(Real* dbias, const Real* dout, std::int64_t rows, int cha
 
 namespace {
 
-constexpr int kBlock = 512;
-constexpr int kWarps = kBlock / kWarpSize;
 constexpr int kUnroll = 8;  // rows a warp has in flight
-constexpr int kMaxSplits = 512;
-constexpr std::int64_t kTargetBlocks = 264;  // two a multiprocessor of an H200; sizes the scratch, so fixed
-
-struct Plan {
-  std::int64_t stripe_columns;
-  std::int64_t stripes;
-  std::int64_t splits;
-};
-
-Plan plan_of(int channels, int vector) {
-  Plan plan{};
-  plan.stripe_columns = kWarpSize * vector;
-  plan.stripes = ceil_div(channels, plan.stripe_columns);
-  plan.splits = std::clamp<std::int64_t>(kTargetBlocks / plan.stripes, 1, kMaxSplits);
-  return plan;
-}
-
-template <typename T>
-__device__ inline void add_to(float (&sum)[kPackedSize<T>], const Packed<T>& packed) {
-  float values[kPackedSize<T>];
-  unpack(packed, values);
-#pragma unroll
-  for (int k = 0; k < kPackedSize<T>; ++k) sum[k] += values[k];
-}
 
 // kVector columns a lane: 16 bytes, or 1 when rows are not 16-byte aligned.
 template <typename T, int kVector>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kColumnBlock)
     bias_gradient_kernel(float* partials, const T* dout, std::int64_t rows, int channels) {
-  constexpr int kColumns = kWarpSize * kVector;
-  __shared__ float shared[kWarps][kColumns];
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int stripe = static_cast<int>(blockIdx.x);
-  const int split = static_cast<int>(blockIdx.y);
-  const int splits = static_cast<int>(gridDim.y);
-  const std::int64_t column = static_cast<std::int64_t>(stripe) * kColumns + lane * kVector;
-  const std::int64_t row_begin = rows * split / splits;
-  const std::int64_t row_end = rows * (split + 1) / splits;
-
+  const ColumnTile tile = column_tile<kVector>(rows);
   float sum[kVector] = {};
-  if (column < channels) {
-    const T* base = dout + column;
-    std::int64_t row = row_begin + warp;
+  if (tile.column < channels) {
+    const T* base = dout + tile.column;
+    std::int64_t row = tile.row;
     if constexpr (kVector > 1) {
-      for (; row + (kUnroll - 1) * kWarps < row_end; row += kUnroll * kWarps) {
+      for (; row + (kUnroll - 1) * kColumnWarps < tile.row_end; row += kUnroll * kColumnWarps) {
         Packed<T> packed[kUnroll];
 #pragma unroll
-        for (int u = 0; u < kUnroll; ++u) packed[u] = load128(base + (row + u * kWarps) * channels);
+        for (int u = 0; u < kUnroll; ++u) packed[u] = load128(base + (row + u * kColumnWarps) * channels);
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) add_to(sum, packed[u]);
       }
@@ -87,37 +48,25 @@ __global__ void __launch_bounds__(kBlock)
       Packed<T> rest[kUnroll - 1] = {};
 #pragma unroll
       for (int u = 0; u < kUnroll - 1; ++u) {
-        if (row + u * kWarps < row_end) rest[u] = load128(base + (row + u * kWarps) * channels);
+        if (row + u * kColumnWarps < tile.row_end)
+          rest[u] = load128(base + (row + u * kColumnWarps) * channels);
       }
 #pragma unroll
       for (int u = 0; u < kUnroll - 1; ++u) add_to(sum, rest[u]);
     } else {
 #pragma unroll 8
-      for (; row < row_end; row += kWarps) sum[0] += to_float(base[row * channels]);
+      for (; row < tile.row_end; row += kColumnWarps) sum[0] += to_float(base[row * channels]);
     }
   }
-  // Lane-major within a vector slot: conflict-free stores.
-#pragma unroll
-  for (int k = 0; k < kVector; ++k) shared[warp][k * kWarpSize + lane] = sum[k];
-  __syncthreads();
-  float* target = partials + static_cast<std::int64_t>(split) * channels;
-  for (int slot = static_cast<int>(threadIdx.x); slot < kColumns; slot += kBlock) {
-    float total = 0.0F;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) total += shared[w][slot];
-    const std::int64_t c =
-        static_cast<std::int64_t>(stripe) * kColumns + (slot % kWarpSize) * kVector + slot / kWarpSize;
-    if (c < channels) target[c] = total;
-  }
+  leave_column_sums<kVector>(partials, sum, channels);
 }
 
 template <typename T, int kVector>
 void launch_planned(float* dbias, const T* dout, std::int64_t rows, int channels, PartialSums& sums,
                     cudaStream_t stream) {
-  const Plan plan = plan_of(channels, kVector);
-  const dim3 grid(static_cast<unsigned>(plan.stripes), static_cast<unsigned>(plan.splits));
+  const ColumnPlan plan = column_plan(channels, kVector);
   float* partials = sums.reserve(plan.splits * channels, 1, stream);
-  bias_gradient_kernel<T, kVector><<<grid, kBlock, 0, stream>>>(partials, dout, rows, channels);
+  bias_gradient_kernel<T, kVector><<<plan.grid(), kColumnBlock, 0, stream>>>(partials, dout, rows, channels);
   RIDGELINE_CUDA_CHECK_LAUNCH();
   sums.add({dbias, partials, channels, static_cast<int>(plan.splits), channels});
 }
@@ -128,7 +77,7 @@ std::int64_t bias_gradient_scratch_bytes(int channels) {
   // The plan for fewer columns has fewer stripes but more splits: bound the product, not one plan. A row of
   // partials is rounded up to 16 bytes.
   const std::int64_t widest = std::int64_t{kWarpSize} * kPackedSize<bf16>;
-  return (channels + 3 + kTargetBlocks * widest) * std::int64_t{sizeof(float)};
+  return (channels + 3 + kColumnBlocks * widest) * std::int64_t{sizeof(float)};
 }
 
 template <typename T>
