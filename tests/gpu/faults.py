@@ -21,7 +21,7 @@ import time
 from common import Checks, Facts, Started, children, run
 
 # Steps of about 5 ms, without end: what is recorded is what was running when the fault came.
-ENDLESS = ("--model", "124M", "-B", "1", "-T", "512", "--steps", "100000", "--matmul-search", "off", "--matmul-cache", "none")
+ENDLESS = ("--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "100000", "--matmul-search", "off", "--matmul-cache", "none")
 TIMELINE = ("--schedule", "warmup=2,timeline=1000000")
 
 
@@ -114,7 +114,7 @@ class Faults:
 
     def sigkill_launcher(self):
         name, wrong = "sigkill-launcher", []
-        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--steps", "500", "--matmul-search", "off",
+        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "500", "--matmul-search", "off",
                    "--matmul-cache", "none"]
         started = self.start(name, program, *TIMELINE)
         pid = self.wait_for(started, self.spool_of(name))
@@ -148,7 +148,7 @@ class Faults:
         small = os.path.join(self.o.out, "small-disk")
         os.makedirs(small, exist_ok=True)
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", small], capture_output=True).returncode == 0
-        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--steps", "300", "--matmul-search", "off",
+        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "300", "--matmul-search", "off",
                    "--matmul-cache", "none"]
         try:
             if mounted:
@@ -175,7 +175,7 @@ class Faults:
         def limits():  # beyond it the system sends SIGXFSZ, which must end neither the program nor the launcher
             resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20, 6 << 20))
 
-        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--steps", "300", "--matmul-search", "off",
+        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "300", "--matmul-search", "off",
                    "--matmul-cache", "none"]
         done = self.record(name, program, *TIMELINE, limits=limits)
         # The capture itself may be too large for the limit as well: then the spool stays and says so.

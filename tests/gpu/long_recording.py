@@ -45,7 +45,7 @@ def main():
     checks, samples = Checks(), []
     capture = os.path.join(options.out, "long.ridge")
     started = Started([options.ridgeline, "record", "--force", "-o", capture, "--", options.trainer, "--model", "124M", "-B", "32",
-                       "-T", "1024", "--steps", "10000000", "--matmul-search", "off", "--matmul-cache", "none"])
+                       "-T", "1024", "--no-cuda-graph", "--steps", "10000000", "--matmul-search", "off", "--matmul-cache", "none"])
     launcher, begin = started.process.pid, time.monotonic()
     program = None
     while time.monotonic() - begin < options.seconds and started.process.poll() is None:

@@ -57,7 +57,7 @@ struct Switches {
 };
 
 constexpr Switches fast_preset() {
-  return {};
+  return {.cuda_graph = true};
 }
 constexpr Switches naive_preset() {
   return {.precision = Precision::kFp32,
