@@ -48,6 +48,10 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "--l2-persist", "--l2-persist", "everything")
         self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "fused")
         self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "fused")
+        for gelu in ("mixed", "own"):
+            self.refused(2, f"--gelu {gelu} computes in bf16", "--precision", "fp32", "--gelu", gelu)
+            self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", gelu)
+            self.refused(2, "--bias separate", "--bias", "separate", "--gelu", gelu)
         self.refused(2, "--recompute", "--recompute", "3")
         self.refused(2, "--stochastic-rounding", "--precision", "fp32", "--stochastic-rounding")
 
@@ -67,7 +71,8 @@ class CommandLine(unittest.TestCase):
         own = ("--model", "tiny", "--attention", "own", "--steps", "1")
         self.refused(4, "no usable GPU", *own)
         for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
-                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--l2-persist", "weights,gradient"]):
+                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--gelu", "own"], ["--gelu", "mixed"],
+                         ["--gelu", "fused"], ["--l2-persist", "weights,gradient"]):
             self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)
 
 

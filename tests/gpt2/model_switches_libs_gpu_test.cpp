@@ -214,6 +214,23 @@ TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOtherKernels) {
   }
 }
 
+// The own product takes the GELU of the rounded sum, as the backward pass does.
+TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOwnProduct) {
+  const std::vector<float> start = lively_parameters(model_config("tiny"), 17);
+  for (const GeluKind gelu : {GeluKind::mixed, GeluKind::own}) {
+    GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 61);
+    options.switches.gelu = gelu;
+    options.switches.deterministic = true;
+    if (switches_on_device(options).gelu != gelu) GTEST_SKIP() << "this GPU has no own product";
+    const Trace kept = trace_of(options, start);
+    for (const int recompute : {1, 2}) {
+      SCOPED_TRACE(std::string(name_of(gelu)) + ", recompute " + std::to_string(recompute));
+      options.switches.recompute = recompute;
+      expect_same_bits(kept, trace_of(options, start));
+    }
+  }
+}
+
 // cuBLASLt's epilogue takes the GELU of the sum before it is rounded, the backward pass of the rounded one:
 // the forward pass is the same, and so is every gradient that does not read the GELU's output.
 TEST(LibrarySwitches, RecomputingAFusedGeluChangesOnlyTheGradientOfFcprojw) {
@@ -222,6 +239,7 @@ TEST(LibrarySwitches, RecomputingAFusedGeluChangesOnlyTheGradientOfFcprojw) {
   const std::vector<float> start = lively_parameters(config, 10);
   const Batch batch = random_batch(2 * 64, config.vocab, 11);
   GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 64);
+  options.switches.gelu = GeluKind::fused;
   options.switches.deterministic = true;
   Device kept(options, start);
   options.switches.recompute = 1;

@@ -51,6 +51,11 @@ const std::vector<Setting> kSettings = {
        s.gelu = GeluKind::separate;
        s.deterministic = true;
      }},
+    {"separate GELU with a naive bias gradient",
+     [](Switches& s) {
+       s.gelu = GeluKind::separate;
+       s.bias_gradient = BiasGradientKind::naive;
+     }},
     {"separate residual", [](Switches& s) { s.residual = ResidualKind::separate; }},
     {"separate classifier", [](Switches& s) { s.classifier = ClassifierKind::separate; }},
     {"naive bias gradient", [](Switches& s) { s.bias_gradient = BiasGradientKind::naive; }},

@@ -88,6 +88,7 @@ inline GpuModelOptions tiny_options(Precision precision, AttentionKind attention
   options.batch = batch;
   options.sequence = sequence;
   options.switches.precision = precision;
+  if (precision != Precision::kBf16) options.switches.gelu = GeluKind::fused;
   options.switches.attention = attention;
   options.matmul.search = MatmulSearch::off;
   return options;

@@ -12,9 +12,9 @@ namespace ridgeline::gpt2 {
 enum class Precision { kBf16, kTf32, kFp32 };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
-// Where GELU and its derivative are computed. own: a Hopper product of ours; fused: cuBLASLt's epilogue;
-// separate: kernels of their own.
-enum class GeluKind { own, fused, separate };
+// Where GELU and its derivative are computed. own: Hopper products of ours; fused: cuBLASLt's epilogues;
+// separate: kernels of their own. mixed: forward as own, backward as separate.
+enum class GeluKind { mixed, own, fused, separate };
 enum class AttentionKind { cudnn, own, unfused };
 enum class VocabularyKind {
   padded,
@@ -23,9 +23,9 @@ enum class VocabularyKind {
 enum class KernelWidth { packed, scalar };  // elements an own kernel moves at once: 128 bits, or one
 enum class ResidualKind { fused, separate };  // with the layernorm that follows
 enum class ClassifierKind { fused, separate };
-// Of qkvb and fcb. separate: a kernel that fills the chip (fcb with GeluKind::own: its product); fused:
-// cuBLASLt's epilogue. Both take those of attproj and fcproj from the layernorm's backward pass; naive: one
-// block a channel for all four.
+// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
+// GeluKind::fused does); fused: cuBLASLt's epilogue. Both take those of attproj and fcproj from the
+// layernorm's backward pass; naive: one block a channel for all four.
 enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 
@@ -39,7 +39,7 @@ struct Switches {
   Precision precision = Precision::kBf16;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
-  GeluKind gelu = GeluKind::fused;
+  GeluKind gelu = GeluKind::mixed;
   AttentionKind attention = AttentionKind::cudnn;
   VocabularyKind vocabulary = VocabularyKind::padded;
   KernelWidth kernels = KernelWidth::packed;
@@ -55,6 +55,11 @@ struct Switches {
 
   friend bool operator==(const Switches&, const Switches&) = default;
 };
+
+// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported.
+constexpr bool has_own_product(GeluKind gelu) {
+  return gelu == GeluKind::own || gelu == GeluKind::mixed;
+}
 
 constexpr Switches fast_preset() {
   return {.cuda_graph = true};
@@ -94,7 +99,8 @@ constexpr auto names_of(BiasKind) {
 }
 constexpr auto names_of(GeluKind) {
   using enum GeluKind;
-  return std::array<NamedValue<GeluKind>, 3>{{{"own", own}, {"fused", fused}, {"separate", separate}}};
+  return std::array<NamedValue<GeluKind>, 4>{
+      {{"mixed", mixed}, {"own", own}, {"fused", fused}, {"separate", separate}}};
 }
 constexpr auto names_of(AttentionKind) {
   using enum AttentionKind;

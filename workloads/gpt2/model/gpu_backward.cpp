@@ -112,7 +112,7 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
   } else if (switches().gelu == GeluKind::fused) {
     const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
-  } else {
+  } else {  // mixed, separate
     linear_backward_input(dfch, dout, p.fcprojw, 4 * c_, c_);
     const T* dgelu = dfch;
     bias_is_done = switches().bias_gradient == BiasGradientKind::separate &&

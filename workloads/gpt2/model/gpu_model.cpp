@@ -208,7 +208,7 @@ template class GpuModelOf<bf16>;
 
 Switches switches_on_device(const GpuModelOptions& o) {
   Switches switches = o.switches;
-  if (switches.gelu == GeluKind::own &&
+  if (has_own_product(switches.gelu) &&
       (switches.precision != Precision::kBf16 ||
        !hopper_matmul_supported(static_cast<std::int64_t>(o.batch) * o.sequence, o.config.channels,
                                 4 * o.config.channels))) {

@@ -63,7 +63,7 @@ struct MemoryPlan {
   }
 };
 
-// The switches as they will run on the current device: --gelu own is cuBLASLt's epilogue where
+// The switches as they will run on the current device: --gelu mixed and own are cuBLASLt's epilogue where
 // hopper_matmul_supported says no, and in fp32 and tf32.
 Switches switches_on_device(const GpuModelOptions& options);
 

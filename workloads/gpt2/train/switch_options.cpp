@@ -65,8 +65,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
   add_switch(
       app, "--gelu", s.gelu,
-      "GELU in an own product (bf16, compute capability 9.0; fused elsewhere), in cuBLASLt's, or kernels "
-      "behind it");
+      "GELU in an own product, its derivative in a kernel; both in own products (bf16 and compute capability "
+      "9.0, fused elsewhere); both in cuBLASLt's; or both in kernels");
   add_switch(app, "--attention", s.attention,
              "cuDNN's flash attention (bf16), an own one, or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,
@@ -74,10 +74,9 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
   add_switch(app, "--residual", s.residual, "Residual addition with the layernorm, or apart");
   add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
-  add_switch(
-      app, "--bias-gradient", s.bias_gradient,
-      "A kernel that fills the chip (of fc with --gelu own: its product), in cuBLASLt's product, or a block "
-      "a channel");
+  add_switch(app, "--bias-gradient", s.bias_gradient,
+             "A kernel that fills the chip (of fc: with GELU's derivative unless that is fused), in "
+             "cuBLASLt's product, or a block a channel");
   add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
   app.add_option("--recompute", s.recompute,
                  "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")
@@ -115,9 +114,10 @@ void SwitchOptions::settle() {
           "--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
     s.attention = AttentionKind::own;
   }
-  if (s.gelu == GeluKind::own && s.precision != Precision::kBf16) {
+  if (has_own_product(s.gelu) && s.precision != Precision::kBf16) {
     if (given("--gelu"))
-      throw InputError("--gelu own computes in bf16: use --gelu fused with --precision fp32 or tf32");
+      throw InputError(fmt::format(
+          "--gelu {} computes in bf16: use --gelu fused with --precision fp32 or tf32", name_of(s.gelu)));
     s.gelu = GeluKind::fused;
   }
   if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
