@@ -62,18 +62,22 @@ StepSummary summarise(const Model& model, StepIndex index) {
     const auto found = model.configurations.find(*item.step.configuration_id);
     if (found != model.configurations.end()) summary.configuration = found->second.name;
   }
-  Extent extent;
+  Extent kernels;
+  Extent others;
   for (const LaunchIndex i : item.launches) {
     const store::Launch& launch = model.launches[i];
-    extent.include(launch.start_ns, launch.end_ns);
+    kernels.include(launch.start_ns, launch.end_ns);
     summary.kernel_time_ns += duration_ns(launch);
     if (!has_time(launch)) ++summary.launches_without_time;
   }
-  for (const std::size_t i : item.memcpys) extent.include(model.memcpys[i].start_ns, model.memcpys[i].end_ns);
-  for (const std::size_t i : item.memsets) extent.include(model.memsets[i].start_ns, model.memsets[i].end_ns);
-  if (!extent.empty()) {
-    summary.gpu_start_ns = extent.start_ns;
-    summary.gpu_end_ns = extent.end_ns;
+  for (const std::size_t i : item.memcpys) others.include(model.memcpys[i].start_ns, model.memcpys[i].end_ns);
+  for (const std::size_t i : item.memsets) others.include(model.memsets[i].start_ns, model.memsets[i].end_ns);
+  // A step begins with its first kernel. Its copies may run ahead on another stream, while the step before
+  // still computes: from copy to copy one would measure the step before.
+  const Extent& first = kernels.empty() ? others : kernels;
+  if (!first.empty()) {
+    summary.gpu_start_ns = first.start_ns;
+    summary.gpu_end_ns = std::max(kernels.end_ns, others.end_ns);
   }
   if (item.step.host_start_ns && item.step.host_end_ns) {
     summary.host_duration_ns = *item.step.host_end_ns - *item.step.host_start_ns;

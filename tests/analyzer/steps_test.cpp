@@ -52,11 +52,30 @@ TEST(Steps, WhatMarksThemIsSaid) {
   EXPECT_FALSE(has(analysis.value().findings, "steps.few")) << "there cannot be more";
 }
 
-TEST(Steps, CopiesAndSetsBeforeTheFirstKernelBeginTheStep) {
+TEST(Steps, BeginWithTheirFirstKernelThoughCopiesRunAhead) {
+  // The copy of each step's batch runs on another stream while the step before computes.
   FabricatedModel f;
   f.step("timeline");
   f.copy(900, 950, 8);
   f.launch("k", 1000, 1100);
+  f.step("timeline");
+  f.copy(1010, 1020, 8);
+  f.launch("k", 1150, 1350);
+  f.step("timeline");
+  f.copy(1160, 1170, 8);
+  f.launch("k", 1400, 1450);
+  f.set(1450, 1500, 8);
+  const auto steps = summarise_steps(f.done());
+  EXPECT_EQ(steps[0].gpu_start_ns, 1000);
+  EXPECT_EQ(steps[0].gpu_duration_ns, 150);
+  EXPECT_EQ(steps[1].gpu_duration_ns, 250);
+  EXPECT_EQ(steps[2].gpu_duration_ns, 100);  // open: to the end of its own work, the set included
+}
+
+TEST(Steps, OfNothingButCopiesBeginWithTheFirst) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.copy(900, 950, 8);
   f.set(1100, 1200, 8);
   const auto steps = summarise_steps(f.done());
   EXPECT_EQ(steps[0].gpu_start_ns, 900);

@@ -22,9 +22,9 @@ struct StepSummary {
   std::string reason;         // why not ok; "" if ok
   std::string source;         // what marks the step: nvtx, period, window
   std::string configuration;  // counters of a replay or cold step; "" otherwise
-  // From the begin of this step's GPU work to the begin of the next step's. If the next step is missing or of
-  // another phase (a change of phase costs the collector time that is not the program's), to the end of its
-  // own work, and `closed` is false. 0: no GPU work with timestamps.
+  // From the begin of this step's first kernel (of its first copy if it has no kernel) to that of the next
+  // step's. If the next step is missing or of another phase (a change of phase costs the collector time that
+  // is not the program's), to the end of its own work, and `closed` is false. 0: no GPU work with timestamps.
   std::int64_t gpu_duration_ns = 0;
   bool closed = false;
   bool settled = false;  // the step before it is of the same phase: the GPU was not idle when it came
