@@ -120,9 +120,11 @@ class Bench:
                     "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json"]
         # What the full search found must not serve the row of the fast one.
         cache = os.path.join(o.out, "bench-plans" + ("-fast" if row.name == FAST_SEARCH else ""))
+        # A fast search reads what the full one found, and does not search for long where a row has other products.
+        search = ["--matmul-search", "fast"] if o.full_search and "--matmul-search" not in row.arguments else []
         size = [] if "--model" in row.arguments else ["--model", "124M"]
         return [o.trainer, *size, "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json", "--log", log,
-                "--matmul-cache", cache, *row.arguments]
+                "--matmul-cache", cache, *search, *row.arguments]
 
     def measure(self, row):
         """One run; False if it failed."""
@@ -154,7 +156,8 @@ class Bench:
         """Fills the cache of plans, which a fast search reads as well; False if it failed."""
         begin = self.passed_s()
         command = self.command(self.fast, 2, os.path.join(self.options.out, "bench-search.jsonl"))
-        done = run([*command, "--matmul-search", "full"], timeout=400)
+        command[command.index("--matmul-search") + 1] = "full"
+        done = run(command, timeout=400)
         self.search_s = self.passed_s() - begin
         self.say(f"{self.passed_s():5.0f} s  full search of the products' algorithms: {self.search_s:.0f} s")
         if done.status != 0:

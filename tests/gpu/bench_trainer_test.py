@@ -101,6 +101,22 @@ class Bench(unittest.TestCase):
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
         self.assertGreater(len(rows["preset fast"]["runs"]), 1, "the fast preset runs between the others")
 
+    def test_a_full_search_serves_all_rows_but_those_about_searches(self):
+        status, text, result = self.bench("--full-search", "--only", "--matmul-search off,--matmul-search fast,--attention own")
+        self.assertEqual(status, 0, text)
+        self.assertIn("Plans of a full search", text)
+        self.assertIsNotNone(result["full_search_s"])
+
+        def plans_of(name):
+            command = next(row for row in result["rows"] if row["row"] == name)["command"].split()
+            self.assertEqual(command.count("--matmul-search"), 1, command)
+            return command[command.index("--matmul-search") + 1], os.path.basename(command[command.index("--matmul-cache") + 1])
+
+        self.assertEqual(plans_of("preset fast"), ("fast", "bench-plans"))
+        self.assertEqual(plans_of("--attention own"), ("fast", "bench-plans"))
+        self.assertEqual(plans_of("--matmul-search fast"), ("fast", "bench-plans-fast"))
+        self.assertEqual(plans_of("--matmul-search off")[0], "off")
+
     def test_what_is_rejected_or_breaks_off_is_a_failed_row(self):
         status, text, result = self.bench("--only", "--attention unfused,--deterministic,--attention own")
         rows = {row["row"]: row for row in result["rows"]}
@@ -152,11 +168,14 @@ class Presets(unittest.TestCase):
             return ended.exception.code, printed.getvalue(), {row["check"]: row["passed"] for row in json.load(file)["rows"]}
 
     def slower(self):
-        """The bundled capture with half the busy cycles and bytes: nothing reaches its target."""
+        """The bundled capture with half the busy cycles and bytes at half the speed: nothing reaches its target."""
         path = os.path.join(self.folder.name, "slow.ridge")
         shutil.copy(CAPTURE, path)
         db = sqlite3.connect(path)
         db.execute("UPDATE launch_metric SET value = value / 2 WHERE tier IN ('T1', 'T2')")
+        first = db.execute("SELECT min(start_ns) FROM launch WHERE start_ns > 0").fetchone()[0]
+        for table in ("launch", "memcpy", "memset"):
+            db.execute(f"UPDATE {table} SET start_ns = 2 * start_ns - {first}, end_ns = 2 * end_ns - {first} WHERE start_ns >= {first}")
         db.commit()
         db.close()
         return path

