@@ -10,6 +10,8 @@ ridgeline_add_test(gpt2.model_switches_libs SOURCES model_switches_libs_gpu_test
   LINK ridgeline::gpt2_gpu_model LABELS gpu TIMEOUT 600)
 ridgeline_add_test(gpt2.model_switches_ops SOURCES model_switches_ops_gpu_test.cpp
   LINK ridgeline::gpt2_gpu_model LABELS gpu TIMEOUT 600)
+ridgeline_add_test(gpt2.model_repeat SOURCES model_repeat_gpu_test.cpp LINK ridgeline::gpt2_gpu_model
+  LABELS gpu TIMEOUT 300)
 ridgeline_add_test(gpt2.l2_residency SOURCES l2_residency_test.cpp LINK ridgeline::gpt2_gpu_model
   LABELS gpu TIMEOUT 120)
 ridgeline_add_test(gpt2.step_graph SOURCES step_graph_test.cpp LINK ridgeline::gpt2_gpu_model
