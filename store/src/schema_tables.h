@@ -104,7 +104,7 @@ CREATE TABLE step (
   phase            TEXT NOT NULL CHECK (phase IN ('warmup','timeline','sample','replay','after')),
   host_start_ns    INTEGER,        -- the range's begin on the host
   host_end_ns      INTEGER,        -- NULL: the step was interrupted
-  gpu_start_ns     INTEGER,        -- first GPU activity launched in the step
+  gpu_start_ns     INTEGER,        -- begin of its first kernel; of its first copy if it has none
   gpu_end_ns       INTEGER,        -- last GPU activity launched in the step
   configuration_id INTEGER REFERENCES counter_configuration(id),  -- replay steps: what was collected
   status           TEXT NOT NULL CHECK (status IN ('ok','mismatch','failed','interrupted')),
@@ -266,7 +266,7 @@ CREATE TABLE step_v2 (
   phase            TEXT NOT NULL CHECK (phase IN ('warmup','timeline','sample','replay','cold','stalls','flops','after')),
   host_start_ns    INTEGER,        -- the range's begin on the host
   host_end_ns      INTEGER,        -- NULL: the step was interrupted
-  gpu_start_ns     INTEGER,        -- first GPU activity launched in the step
+  gpu_start_ns     INTEGER,        -- begin of its first kernel; of its first copy if it has none
   gpu_end_ns       INTEGER,        -- last GPU activity launched in the step
   configuration_id INTEGER REFERENCES counter_configuration(id),  -- replay and cold steps: what was collected
   status           TEXT NOT NULL CHECK (status IN ('ok','mismatch','failed','interrupted')),

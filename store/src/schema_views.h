@@ -13,7 +13,7 @@ SELECT s.id AS step_id,
        s.reason,
        c.name AS configuration,    -- counters collected in a replay step
        s.host_start_ns, s.host_end_ns, s.gpu_start_ns, s.gpu_end_ns,
-       -- Begin of this step's GPU work to begin of the next step's; the last step of a phase: to the end of its own,
+       -- Begin of this step's first kernel to that of the next step's; the last step of a phase: to the end of its own,
        -- because setting up the next phase's counters is no part of it.
        coalesce((SELECT n.gpu_start_ns FROM step n
                  WHERE n.process_id = s.process_id AND n.step_index = s.step_index + 1 AND n.phase = s.phase),

@@ -419,6 +419,17 @@ TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
                    "SELECT group_concat(kind || ':' || coalesce(s.step_index, '-')) FROM memcpy m "
                    "LEFT JOIN step s ON s.id = m.step_id"),
             "HtoD:0,DtoD:0,DtoH:0,DtoH:0,HtoD:1,DtoH:-");
+  // The inputs were copied before the first kernel, perhaps beside the step before: they do not begin the
+  // step.
+  EXPECT_EQ(scalar(capture,
+                   "SELECT count(*) FROM step s WHERE gpu_start_ns = (SELECT min(start_ns) FROM launch WHERE "
+                   "step_id = s.id)"),
+            "2");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT gpu_end_ns > (SELECT max(end_ns) FROM launch WHERE step_id = s.id) FROM step s WHERE "
+             "step_index = 0"),
+      "1");
 }
 
 TEST_F(Importer, ranges_know_their_parents_and_declared_work) {

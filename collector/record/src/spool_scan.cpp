@@ -248,7 +248,10 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
 void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {
   const auto extend = [](ScannedStep* step, std::int64_t start_ns, std::int64_t end_ns) {
     if (step == nullptr || !has_time(start_ns, end_ns)) return;
-    step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(start_ns), start_ns);
+    // A copy may run ahead on another stream, beside the step before: a step with kernels begins with the
+    // first.
+    if (step->kernel_end_ns == 0)
+      step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(start_ns), start_ns);
     step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(end_ns), end_ns);
   };
   visit_records(reader, progress, [&](const RecordView& view) {

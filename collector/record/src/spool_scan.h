@@ -43,9 +43,10 @@ struct ScannedStep {
 
   std::int64_t launches_seen = 0;  // calls that expect one kernel
   std::int64_t launches_without_kernel() const { return launches_seen - kernel_records; }
-  std::int64_t kernel_records = 0;                       // of those
-  std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // kernels, then copies too
-  std::int64_t kernel_end_ns = 0;                        // kernels only
+  std::int64_t kernel_records = 0;           // of those
+  std::optional<std::int64_t> gpu_start_ns;  // of kernels; of copies in a step without
+  std::optional<std::int64_t> gpu_end_ns;    // of kernels and copies
+  std::int64_t kernel_end_ns = 0;            // kernels only
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
   // The agent numbers kernel launches only: a graph launch has no position, but its kernels take places in
   // the capture. By order of launch: correlation id, position of the next kernel launch, kernels of this and
