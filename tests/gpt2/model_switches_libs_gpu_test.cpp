@@ -2,30 +2,17 @@
 // unfused attention, the vocabulary without padding, recomputation, L2 residency, alone and together.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "gpt2/model/gpu_model.h"
-#include "gpt2/model/reference_model.h"
 #include "gpt2/model/step_graph.h"
-#include "model_test_support.h"
+#include "model_switches_testing.h"
 
 namespace ridgeline::gpt2 {
 namespace {
 
 using namespace model_test;
-
-struct Bounds {
-  Precision precision;
-  double loss;      // relative
-  double gradient;  // relative L2 error of each tensor
-};
-// As for the fused sides (model_gpu_test.cpp), but a bf16 attention that stores its scores rounds them and
-// the probabilities at 2^-9 twice more, and so do a bias and a GELU behind the product.
-const Bounds kBounds[] = {
-    {Precision::kFp32, 1e-6, 1e-5}, {Precision::kTf32, 5e-5, 4e-3}, {Precision::kBf16, 2e-3, 4e-2}};
 
 void set_cublas(Switches& s) {
   s.matmul = MatmulLibrary::cublas;
@@ -33,10 +20,6 @@ void set_cublas(Switches& s) {
   s.gelu = GeluKind::separate;
 }
 
-struct Setting {
-  const char* name;
-  std::function<void(Switches&)> apply;
-};
 const std::vector<Setting> kSettings = {
     {"cublas", set_cublas},
     {"separate bias",
@@ -76,74 +59,12 @@ const std::vector<Setting> kSettings = {
      }},
 };
 
-GpuModelOptions options_for(Precision precision, const Setting& setting, int batch, int sequence) {
-  GpuModelOptions options = tiny_options(precision, AttentionKind::own, batch, sequence);
-  setting.apply(options.switches);
-  if (!l2_can_persist()) options.switches.l2_persist = 0;
-  options.config = with_vocabulary(options.config, options.switches.vocabulary);
-  return options;
-}
-
-std::string name_of_case(const Bounds& bounds, const Setting& setting) {
-  return std::string(name_of(bounds.precision)) + ", " + setting.name;
-}
-
 TEST(LibrarySwitches, LossAndEveryGradientMatchTheReference) {
-  const ModelConfig padded = model_config("tiny");
-  const std::vector<float> start = lively_parameters(padded, 1);
-  for (const auto& [batch_size, sequence] : {std::pair(4, 64), std::pair(3, 61)}) {
-    const Batch batch = random_batch(batch_size * sequence, padded.vocab, 2);
-    for (const VocabularyKind vocabulary : {VocabularyKind::padded, VocabularyKind::plain}) {
-      const ModelConfig config = with_vocabulary(padded, vocabulary);
-      const std::vector<float> parameters = repad_vocabulary(start, padded, config);
-      ReferenceModel<double> reference(config, batch_size, sequence, widen(parameters));
-      const double loss = reference.forward(batch.inputs, batch.targets);
-      reference.backward();
-      for (const Bounds& bounds : kBounds) {
-        for (const Setting& setting : kSettings) {
-          const GpuModelOptions options = options_for(bounds.precision, setting, batch_size, sequence);
-          if (!(options.config == config)) continue;
-          SCOPED_TRACE(name_of_case(bounds, setting) + " T=" + std::to_string(sequence));
-          Device device(options, parameters);
-          const StepResult result = device.step(batch, nullptr);
-          EXPECT_TRUE(std::abs(result.loss - loss) <= bounds.loss * loss) << result.loss << " vs " << loss;
-          const double worst = expect_gradients(device.model().download_gradients(), reference.gradients(),
-                                                config, bounds.gradient);
-          std::printf(
-              "%-70s T=%d: loss off by %.1e (bound %.0e), worst gradient tensor by %.1e (bound %.0e)\n",
-              name_of_case(bounds, setting).c_str(), sequence, std::abs(result.loss - loss) / loss,
-              bounds.loss, worst, bounds.gradient);
-        }
-      }
-    }
-  }
+  expect_the_references_gradients(kSettings);
 }
 
-// Accumulated gradients add, overwritten ones do not, whichever library writes them.
 TEST(LibrarySwitches, FourMicroBatchesEqualOneBatch) {
-  const ModelConfig padded = model_config("tiny");
-  const std::vector<float> start = lively_parameters(padded, 5);
-  const Batch batch = random_batch(8 * 32, padded.vocab, 6);
-  for (const Bounds& bounds : kBounds) {
-    for (const Setting& setting : kSettings) {
-      SCOPED_TRACE(name_of_case(bounds, setting));
-      const GpuModelOptions whole_options = options_for(bounds.precision, setting, 8, 32);
-      GpuModelOptions parts_options = whole_options;
-      parts_options.batch = 2;
-      parts_options.grad_accum = 4;
-      const std::vector<float> parameters = repad_vocabulary(start, padded, whole_options.config);
-      Device whole(whole_options, parameters);
-      Device parts(parts_options, parameters);
-      // Twice: the second step must not see the gradients of the first.
-      for (int repeat = 0; repeat < 2; ++repeat) {
-        const StepResult a = whole.step(batch, nullptr);
-        const StepResult b = parts.step(batch, nullptr);
-        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
-        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
-                         whole_options.config, bounds.precision == Precision::kFp32 ? 1e-5 : 2e-2);
-      }
-    }
-  }
+  expect_micro_batches_to_add_up(kSettings);
 }
 
 // Losses, gradients and parameters of a few steps.

@@ -3,32 +3,17 @@
 // preset.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdio>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "gpt2/model/gpu_model.h"
-#include "gpt2/model/reference_model.h"
 #include "gpt2/model/step_graph.h"
-#include "model_test_support.h"
+#include "model_switches_testing.h"
 
 namespace ridgeline::gpt2 {
 namespace {
 
 using namespace model_test;
-
-struct Bounds {
-  Precision precision;
-  double loss;      // relative
-  double gradient;  // relative L2 error of each tensor
-};
-// As for the fast sides (model_gpu_test.cpp): these switches round nothing that was not rounded before,
-// except that a naive bias gradient reads its rounded argument; bf16's unfused attention and separate bias
-// do.
-const Bounds kBounds[] = {
-    {Precision::kFp32, 1e-6, 1e-5}, {Precision::kTf32, 5e-5, 4e-3}, {Precision::kBf16, 2e-3, 4e-2}};
 
 void set_all(Switches& s) {
   s.kernels = KernelWidth::scalar;
@@ -39,10 +24,6 @@ void set_all(Switches& s) {
   s.gelu = GeluKind::separate;
 }
 
-struct Setting {
-  const char* name;
-  std::function<void(Switches&)> apply;
-};
 const std::vector<Setting> kSettings = {
     {"scalar kernels", [](Switches& s) { s.kernels = KernelWidth::scalar; }},
     {"scalar kernels, separate GELU, sorted embedding gradient",
@@ -73,72 +54,12 @@ const std::vector<Setting> kSettings = {
      }},
 };
 
-GpuModelOptions options_for(Precision precision, const Setting& setting, int batch, int sequence) {
-  GpuModelOptions options = tiny_options(precision, AttentionKind::own, batch, sequence);
-  setting.apply(options.switches);
-  options.config = with_vocabulary(options.config, options.switches.vocabulary);
-  return options;
-}
-
-std::string name_of_case(const Bounds& bounds, const Setting& setting) {
-  return std::string(name_of(bounds.precision)) + ", " + setting.name;
-}
-
 TEST(KernelSwitches, LossAndEveryGradientMatchTheReference) {
-  const ModelConfig padded = model_config("tiny");
-  const std::vector<float> start = lively_parameters(padded, 1);
-  for (const auto& [batch_size, sequence] : {std::pair(4, 64), std::pair(3, 61)}) {
-    const Batch batch = random_batch(batch_size * sequence, padded.vocab, 2);
-    for (const VocabularyKind vocabulary : {VocabularyKind::padded, VocabularyKind::plain}) {
-      const ModelConfig config = with_vocabulary(padded, vocabulary);
-      const std::vector<float> parameters = repad_vocabulary(start, padded, config);
-      ReferenceModel<double> reference(config, batch_size, sequence, widen(parameters));
-      const double loss = reference.forward(batch.inputs, batch.targets);
-      reference.backward();
-      for (const Bounds& bounds : kBounds) {
-        for (const Setting& setting : kSettings) {
-          const GpuModelOptions options = options_for(bounds.precision, setting, batch_size, sequence);
-          if (!(options.config == config)) continue;
-          SCOPED_TRACE(name_of_case(bounds, setting) + " T=" + std::to_string(sequence));
-          Device device(options, parameters);
-          const StepResult result = device.step(batch, nullptr);
-          EXPECT_TRUE(std::abs(result.loss - loss) <= bounds.loss * loss) << result.loss << " vs " << loss;
-          const double worst = expect_gradients(device.model().download_gradients(), reference.gradients(),
-                                                config, bounds.gradient);
-          std::printf(
-              "%-64s T=%d: loss off by %.1e (bound %.0e), worst gradient tensor by %.1e (bound %.0e)\n",
-              name_of_case(bounds, setting).c_str(), sequence, std::abs(result.loss - loss) / loss,
-              bounds.loss, worst, bounds.gradient);
-        }
-      }
-    }
-  }
+  expect_the_references_gradients(kSettings);
 }
 
 TEST(KernelSwitches, FourMicroBatchesEqualOneBatch) {
-  const ModelConfig padded = model_config("tiny");
-  const std::vector<float> start = lively_parameters(padded, 5);
-  const Batch batch = random_batch(8 * 32, padded.vocab, 6);
-  for (const Bounds& bounds : kBounds) {
-    for (const Setting& setting : kSettings) {
-      SCOPED_TRACE(name_of_case(bounds, setting));
-      const GpuModelOptions whole_options = options_for(bounds.precision, setting, 8, 32);
-      GpuModelOptions parts_options = whole_options;
-      parts_options.batch = 2;
-      parts_options.grad_accum = 4;
-      const std::vector<float> parameters = repad_vocabulary(start, padded, whole_options.config);
-      Device whole(whole_options, parameters);
-      Device parts(parts_options, parameters);
-      // Twice: the second step must not see the gradients of the first.
-      for (int repeat = 0; repeat < 2; ++repeat) {
-        const StepResult a = whole.step(batch, nullptr);
-        const StepResult b = parts.step(batch, nullptr);
-        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
-        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
-                         whole_options.config, bounds.precision == Precision::kFp32 ? 1e-5 : 2e-2);
-      }
-    }
-  }
+  expect_micro_batches_to_add_up(kSettings);
 }
 
 // Losses, norms, gradients and parameters of a few steps.

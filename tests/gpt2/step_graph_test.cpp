@@ -9,6 +9,7 @@
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/parameters.h"
+#include "model_test_support.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -24,15 +25,9 @@ struct Trained {
 };
 
 GpuModelOptions options_of(Precision precision, AttentionKind attention, int grad_accum) {
-  GpuModelOptions options;
-  options.config = model_config("tiny");
-  options.batch = kBatch;
-  options.sequence = kSequence;
+  GpuModelOptions options = model_test::tiny_options(precision, attention, kBatch, kSequence);
   options.grad_accum = grad_accum;
-  options.switches.precision = precision;
-  options.switches.attention = attention;
   options.switches.deterministic = true;
-  options.matmul.search = MatmulSearch::off;
   return options;
 }
 

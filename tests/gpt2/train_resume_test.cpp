@@ -19,6 +19,7 @@
 #include "gpt2/model/step_graph.h"
 #include "gpt2/train/checkpoint.h"
 #include "gpt2/train/token_source.h"
+#include "model_test_support.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -94,16 +95,10 @@ class TrainingRun {
 };
 
 GpuModelOptions options_of(Precision precision, AttentionKind attention, bool graph, int grad_accum) {
-  GpuModelOptions options;
-  options.config = model_config("tiny");
-  options.batch = kBatch;
-  options.sequence = kSequence;
+  GpuModelOptions options = model_test::tiny_options(precision, attention, kBatch, kSequence);
   options.grad_accum = grad_accum;
-  options.switches.precision = precision;
-  options.switches.attention = attention;
   options.switches.cuda_graph = graph;
   options.switches.deterministic = true;
-  options.matmul.search = MatmulSearch::off;
   return options;
 }
 
