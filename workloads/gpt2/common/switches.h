@@ -132,6 +132,12 @@ constexpr auto names_of(OptimizerKind) {
   return std::array<NamedValue<OptimizerKind>, 2>{{{"multi", multi}, {"per-tensor", per_tensor}}};
 }
 
+// Bits: any of them together.
+constexpr auto names_of(L2Persist) {
+  return std::array<NamedValue<L2Persist>, 3>{
+      {{"weights", kL2Weights}, {"residual", kL2Residual}, {"gradient", kL2Gradient}}};
+}
+
 template <typename Enum>
 constexpr std::string_view name_of(Enum value) {
   for (const auto& named : names_of(Enum{})) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "gpt2/model/errors.h"
@@ -39,15 +40,11 @@ Switches read_preset(int argc, const char* const* argv) {
 }
 
 std::string l2_text(unsigned bits) {
-  if (bits == 0) return "none";
   std::string text;
-  const auto add = [&](L2Persist bit, const char* name) {
+  for (const auto& [name, bit] : names_of(L2Persist{})) {
     if ((bits & bit) != 0) text += (text.empty() ? "" : ",") + std::string(name);
-  };
-  add(kL2Weights, "weights");
-  add(kL2Residual, "residual");
-  add(kL2Gradient, "gradient");
-  return text;
+  }
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace
@@ -86,10 +83,12 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   app.add_flag("--cuda-graph,!--no-cuda-graph", s.cuda_graph,
                "Capture the whole step once and launch it as one CUDA graph")
       ->group(kGroup);
+  std::vector<std::string> tensors = {"none"};
+  for (const auto& named : names_of(L2Persist{})) tensors.emplace_back(named.name);
   app.add_option("--l2-persist", l2_persist_,
-                 "Keep in L2: none, or a list of weights, residual, gradient [none]")
+                 fmt::format("Keep in L2: none, or a list of {} [none]", values_text<L2Persist>()))
       ->delimiter(',')
-      ->check(CLI::IsMember({"none", "weights", "residual", "gradient"}))
+      ->check(CLI::IsMember(tensors))
       ->group(kGroup);
   app.add_flag("--stochastic-rounding", s.stochastic_rounding, "Round bf16 parameters stochastically")
       ->group(kGroup);
@@ -102,10 +101,8 @@ void SwitchOptions::settle() {
   Switches& s = switches_;
   if (given("--l2-persist")) {
     s.l2_persist = 0;
-    for (const std::string& name : l2_persist_) {
-      if (name == "weights") s.l2_persist |= kL2Weights;
-      if (name == "residual") s.l2_persist |= kL2Residual;
-      if (name == "gradient") s.l2_persist |= kL2Gradient;
+    for (const auto& [name, bit] : names_of(L2Persist{})) {
+      if (std::find(l2_persist_.begin(), l2_persist_.end(), name) != l2_persist_.end()) s.l2_persist |= bit;
     }
   }
   if (s.attention == AttentionKind::cudnn && s.precision != Precision::kBf16) {
