@@ -4,54 +4,99 @@
 usage: programs.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --python-program pytorch_gpt2.py [--out DIR] [--json FILE]
                    [PROGRAM...]
 
-For each: the program ends well, every launch seen has its record, steps are found, and their timeline is there. None of
-the Python programs marks its steps. `--list` names the programs.
+For each: the program ends well, every launch seen has its record, steps are found, and their timeline is there. Of the Python
+programs only the one of `collectives` marks its steps, so that its processes sample the same ones. `--list` names the programs.
+On a machine with two GPUs `torchrun` and `collectives` take one for each process and NCCL between them, and their captures must
+show it (collectives.py); `second-gpu` sees the last one alone, as its device 0. With one GPU the last two say so and run nothing.
 """
 import argparse
 import os
 import sys
 
-from common import Checks, Facts, run
+import collectives
+from common import Checks, Facts, open_capture, run
+from power import PowerWatch
+
+LEAST_CORRELATION = 0.3  # of samples and kernels; the import warns below it
 
 
-def programs(options):
+class Program:
+    """How a program is started and what its capture must hold."""
+
+    def __init__(self, command, processes=1, source="period", graphs=False, takes_gpus=1, ranks=0, samples=True, env=None):
+        self.command, self.env = command, env
+        self.processes = processes  # that use the GPU
+        self.source = source  # where its steps come from
+        self.graphs = graphs  # must kernels come out of graphs
+        self.takes_gpus = takes_gpus
+        self.ranks, self.samples = ranks, samples  # with so many GPUs: what collectives.judge() is asked
+
+
+def programs(options, uuids):
     trainer = [options.trainer, "--model", "124M", "-B", "8", "-T", "1024", "--matmul-search", "off", "--matmul-cache", "none"]
     python = [sys.executable, options.python_program, "-B", "8", "-T", "512"]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", options.python_program,
-                "--model", "tiny", "-B", "4", "-T", "128", "--steps", "300"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", options.python_program]
+    alone = {"CUDA_VISIBLE_DEVICES": uuids[-1]} if uuids else None
     return {
-        # name: (program, processes that use the GPU, where its steps come from, must kernels come out of graphs)
-        "eager": ([*python, "--mode", "eager", "--steps", "200"], 1, "period", False),
-        "compile": ([*python, "--mode", "compile", "--steps", "300"], 1, "period", False),
-        "cudagraph": ([*python, "--mode", "cudagraph", "--steps", "800"], 1, "period", True),
-        "trainer-graph": ([*trainer, "--cuda-graph", "--steps", "60"], 1, "nvtx", True),
-        "torchrun": (torchrun, 2, "period", False),
+        "eager": Program([*python, "--mode", "eager", "--steps", "200"]),
+        "compile": Program([*python, "--mode", "compile", "--steps", "300"]),
+        "cudagraph": Program([*python, "--mode", "cudagraph", "--steps", "800"], graphs=True),
+        "trainer-graph": Program([*trainer, "--cuda-graph", "--steps", "60"], source="nvtx", graphs=True),
+        "torchrun": Program([*torchrun, "--model", "tiny", "-B", "4", "-T", "128", "--steps", "300"], processes=2, ranks=2, samples=False),
+        "collectives": Program([*torchrun, "-B", "8", "-T", "512", "--steps", "100", "--nvtx"], processes=2, source="nvtx", takes_gpus=2,
+                               ranks=2),
+        "second-gpu": Program([*trainer, "--no-cuda-graph", "--steps", "200"], source="nvtx", takes_gpus=2, env=alone),
     }
 
 
-def judge(checks, name, ridgeline, capture, done, processes, source, graphs):
+def judge_one_gpu(capture, uuid, watch):
+    """The device of a program that sees one GPU of several is that one, by counters and clocks too."""
+    db, wrong = open_capture(capture), []
+    seen = [row[0] for row in db.execute("SELECT uuid FROM device")]
+    if seen != [uuid]:
+        wrong.append(f"devices {', '.join(map(str, seen))}, not {uuid}")
+    fits = [row[0] for row in db.execute("SELECT shift_correlation FROM pm_window WHERE sample_count > 0")]
+    if not fits or min(fits) < LEAST_CORRELATION:
+        wrong.append(f"samples fit the kernels with a correlation of {min(fits, default=0):.2f}")
+    power_w = (db.execute("SELECT max(power_mw) FROM clock_sample").fetchone()[0] or 0) / 1e3
+    db.close()
+    said = watch.judge(uuid, power_w, wrong)
+    return wrong, f"on {uuid[:12]}, samples correlate {min(fits, default=0):.2f}, {power_w:.0f} W at most ({said})"
+
+
+def judge(checks, name, ridgeline, capture, done, program, uuids, watch):
     if done.status != 0 or not os.path.exists(capture):
         checks.add(name, False, f"exit {done.status}: {done.tail()}")
         return
-    facts, wrong = Facts(capture), []
+    facts, wrong, more = Facts(capture), [], ""
     if facts.problem:
         wrong.append(facts.problem)
     if not facts.complete():
         wrong.append("records are missing: " + str(facts.completeness))
-    if sum(1 for c in facts.completeness if c["launches_seen"] + c["graph_launches"] > 0) != processes:
-        wrong.append(f"{facts.processes} processes, {processes} expected")
-    if source not in facts.sources:
-        wrong.append(f"steps come from {', '.join(sorted(facts.sources)) or 'nowhere'}, not {source}")
-    if facts.steps.get("timeline", 0) < 5 * processes:
+    launching = [c["process_id"] for c in facts.completeness if c["launches_seen"] + c["graph_launches"] > 0]
+    if len(launching) != program.processes:
+        wrong.append(f"{facts.processes} processes, {program.processes} expected")
+    if program.source not in facts.sources:
+        wrong.append(f"steps come from {', '.join(sorted(facts.sources)) or 'nowhere'}, not {program.source}")
+    if facts.steps.get("timeline", 0) < 5 * program.processes:
         wrong.append(f"{facts.steps.get('timeline', 0)} timeline steps")
-    if graphs and facts.total("graph_kernel_records") == 0:
+    if program.graphs and facts.total("graph_kernel_records") == 0:
         wrong.append("no kernel of a CUDA graph")
-    rank = run([ridgeline, "rank", capture], timeout=60)
-    if rank.status != 0:
-        wrong.append(f"rank exits {rank.status}: {rank.tail()}")
+    for process in launching:
+        rank = run([ridgeline, "rank", capture, "--process", process], timeout=60)
+        if rank.status != 0:
+            wrong.append(f"rank --process {process} exits {rank.status}: {rank.tail()}")
+    if program.ranks and len(uuids) >= program.ranks:
+        bad, more = collectives.judge(capture, uuids, program.samples)
+        wrong += bad
+    elif program.ranks:
+        more = "one GPU: no collectives on devices"
+    if watch:
+        bad, more = judge_one_gpu(capture, uuids[-1], watch)
+        wrong += bad
     said = f'; said: {len(done.said())} lines, first: "{done.said()[0][:160]}"' if done.said() else ""
     checks.add(name, not wrong, f"{facts.step_text()} (by {', '.join(sorted(facts.sources))}); {facts.counts()}; {facts.tier_text()}; "
-               f"{done.seconds:.0f} s{said}" + (" -- WRONG: " + "; ".join(wrong) if wrong else ""))
+               + (more + "; " if more else "") + f"{done.seconds:.0f} s{said}" + (" -- WRONG: " + "; ".join(wrong) if wrong else ""))
 
 
 def main():
@@ -64,7 +109,8 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     options = parser.parse_args()
-    every = programs(options)
+    uuids = collectives.gpus()
+    every = programs(options, uuids)
     if options.list:
         print("\n".join(every))
         return
@@ -73,13 +119,23 @@ def main():
         parser.error(f"no such program: {unknown[0]}; there are {', '.join(every)}")
     checks = Checks()
     for name in options.programs or every:
-        program, processes, source, graphs = every[name]
+        program = every[name]
+        if len(uuids) < program.takes_gpus:
+            checks.add(name, True, f"not run: it takes {program.takes_gpus} GPUs, this machine shows {len(uuids)}")
+            continue
         capture = os.path.join(options.out, f"program-{name}.ridge")
         try:
-            done = run([options.ridgeline, "record", "--force", "-o", capture, "--", *program], timeout=200)
+            watch = PowerWatch() if program.env else None
+            if watch:
+                watch.start()
+            try:
+                done = run([options.ridgeline, "record", "--force", "-o", capture, "--", *program.command], env=program.env, timeout=200)
+            finally:
+                if watch:
+                    watch.stop()
             with open(os.path.join(options.out, f"program-{name}.log"), "w") as log:
                 log.write(done.out + done.err)
-            judge(checks, name, options.ridgeline, capture, done, processes, source, graphs)
+            judge(checks, name, options.ridgeline, capture, done, program, uuids, watch)
         except Exception as error:  # a checker that dies half-way fails its row
             checks.add(name, False, f"the check itself failed: {type(error).__name__}: {error}")
     checks.finish(options.json)

@@ -1,0 +1,113 @@
+"""What a recording of several processes on several GPUs must say: each process its device, each collective its reason.
+
+Collectives wait for each other across processes: run one at a time, as replay steps run kernels, they would never end. So
+their time comes from the timeline, their counters from samples alone, and the capture says why.
+"""
+import os
+import subprocess
+
+from common import open_capture
+
+COLLECTIVE = "k.mangled_name LIKE '%nccl%'"
+LEAST_MEASURED = 0.5  # of the launches that are no collectives: behind a collective that lasts some run unmeasured
+
+
+def all_gpus():
+    """UUIDs as nvidia-smi lists them, which is by PCI bus; none if there is no driver."""
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [line.strip() for line in done.stdout.splitlines() if line.startswith("GPU-")]
+
+
+def visible_gpus(every, visible):
+    """Those that CUDA_VISIBLE_DEVICES (None: unset) leaves to a program."""
+    if visible is None:
+        return every
+    found = []
+    for word in (word.strip() for word in visible.split(",")):
+        match = [every[int(word)]] if word.isdigit() and int(word) < len(every) else [u for u in every if word and u.startswith(word)]
+        if len(match) != 1:
+            break  # as CUDA does: what follows an unknown device is not seen
+        found += match
+    return found
+
+
+def gpus():
+    return visible_gpus(all_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def judge_devices(db, processes, uuids, wrong):
+    """Each process launches on one device, another than its neighbours', and that device is one of this machine."""
+    texts, taken = [], set()
+    for process in processes:
+        name = f"rank {process['rank']}" if process["rank"] is not None else f"process {process['pid']}"
+        devices = db.execute("""SELECT d.uuid, d.device_index, count(*) n FROM launch l JOIN device d ON d.id = l.device_id
+                                WHERE l.process_id = ? GROUP BY d.id""", (process["id"],)).fetchall()
+        if len(devices) != 1:
+            wrong.append(f"{name} launched on {len(devices)} devices")
+            continue
+        device = devices[0]
+        if device["uuid"] not in uuids:
+            wrong.append(f"{name} ran on {device['uuid']}, which this machine has not")
+        if device["uuid"] in taken:
+            wrong.append(f"{name} ran on the device of another process")
+        taken.add(device["uuid"])
+        if process["rank"] is None:
+            wrong.append(f"{name} has no rank")
+        elif process["rank"] != device["device_index"]:
+            wrong.append(f"{name} ran on device {device['device_index']}")
+        if not db.execute("""SELECT count(*) FROM clock_sample c JOIN device d ON d.id = c.device_id
+                             WHERE d.uuid = ? AND c.power_mw > 0""", (device["uuid"],)).fetchone()[0]:
+            wrong.append(f"no clocks of {device['uuid']}")
+        texts.append(f"{name} on device {device['device_index']} ({str(device['uuid'])[:12]})")
+    return texts
+
+
+def judge_process(db, process, samples, wrong):
+    name = f"rank {process['rank']}"
+    timed = db.execute(f"""SELECT count(*) n, avg(v.duration_ns) ns, count(DISTINCT v.step_index) steps, count(v.duration_ns) timed
+                           FROM v_launch v JOIN kernel k ON k.id = v.kernel_id
+                           WHERE v.process_id = ? AND v.phase = 'timeline' AND {COLLECTIVE}""", (process["id"],)).fetchone()
+    if not timed["n"] or timed["timed"] != timed["n"]:
+        wrong.append(f"{name}: {timed['timed']} of {timed['n']} collectives have a time")
+    measured = """EXISTS (SELECT 1 FROM launch_metric m WHERE m.launch_id = l.id AND m.tier = '{}')"""
+    replayed = db.execute(f"""SELECT {COLLECTIVE} collective, count(*) n, sum({measured.format('T2')}) measured
+                              FROM launch l JOIN kernel k ON k.id = l.kernel_id JOIN step s ON s.id = l.step_id
+                              WHERE l.process_id = ? AND s.phase = 'replay' AND s.status = 'ok' GROUP BY 1""",
+                          (process["id"],)).fetchall()
+    counts = {row["collective"]: (row["n"], row["measured"]) for row in replayed}
+    alone, others = counts.get(1, (0, 0)), counts.get(0, (0, 0))
+    if not alone[0] or alone[1]:
+        wrong.append(f"{name}: {alone[1]} of {alone[0]} collectives in replay steps were measured alone")
+    if others[1] < LEAST_MEASURED * max(others[0], 1):
+        wrong.append(f"{name}: {others[1]} of {others[0]} other launches in replay steps were measured")
+    reasons = {row[0] for row in db.execute(f"""
+        SELECT coalesce(e.reason, 'none') FROM launch l JOIN kernel k ON k.id = l.kernel_id JOIN step s ON s.id = l.step_id
+        LEFT JOIN replay_exclusion e ON e.process_id = l.process_id AND e.kernel_id = l.kernel_id
+        WHERE l.process_id = ? AND s.phase = 'replay' AND s.status = 'ok' AND {COLLECTIVE}""", (process["id"],))}
+    if reasons != {"name"}:
+        wrong.append(f"{name}: reasons of the collectives left out: {', '.join(sorted(reasons)) or 'none'}")
+    sampled = db.execute(f"""SELECT count(*) n, coalesce(sum({measured.format('T1')}), 0) measured FROM launch l
+                             JOIN kernel k ON k.id = l.kernel_id JOIN step s ON s.id = l.step_id
+                             WHERE l.process_id = ? AND s.phase = 'sample' AND {COLLECTIVE}""", (process["id"],)).fetchone()
+    if samples and not sampled["measured"]:
+        wrong.append(f"{name}: no collective of {sampled['n']} in the sampled steps has a value")
+    return (f"{name}: {timed['n'] / max(timed['steps'], 1):.0f} collectives a step, {(timed['ns'] or 0) / 1e3:.0f} us each; in replay "
+            f"{alone[1]} of {alone[0]} measured ({', '.join(sorted(reasons))}), of the others {others[1]} of {others[0]}; "
+            f"T1 of {sampled['measured']} of {sampled['n']}")
+
+
+def judge(path, uuids, samples=True):
+    """(what is wrong, what was seen) of a capture of one process for each of `uuids`. `samples`: collectives must have T1 values,
+    which processes can promise only if their sampled steps are the same."""
+    db, wrong = open_capture(path), []
+    processes = db.execute("""SELECT p.* FROM process p JOIN completeness c ON c.process_id = p.id
+                              WHERE c.launches_seen > 0 ORDER BY p.rank, p.id""").fetchall()
+    if len(processes) < 2:
+        wrong.append(f"{len(processes)} processes used a GPU")
+    texts = [", ".join(judge_devices(db, processes, uuids, wrong))]
+    texts += [judge_process(db, process, samples, wrong) for process in processes]
+    db.close()
+    return wrong, "; ".join(texts)

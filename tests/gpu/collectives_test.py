@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Verdicts on recordings of several processes and GPUs can fail: the bundled capture made into one of two processes.
+
+usage: collectives_test.py CAPTURE
+"""
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import collectives
+import power
+import programs
+
+CAPTURE = os.path.abspath(sys.argv.pop(1))
+FIRST, SECOND = "GPU-55d37422-bff2-c836-a83a-3874cd9b1808", "GPU-00000000-bff2-c836-a83a-3874cd9b1808"
+MORE = 10_000_000  # between an id of the first process and that of its copy
+
+
+class Recorded(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "two.ridge")
+        shutil.copy(CAPTURE, self.path)
+        self.db = sqlite3.connect(self.path)
+        # A short kernel of every step becomes a collective, as such are recorded: timed, sampled, not counted alone.
+        self.kernel = self.db.execute("SELECT id FROM kernel WHERE demangled_name LIKE '%position_gradient_kernel%'").fetchone()[0]
+        self.db.execute("UPDATE kernel SET mangled_name = '_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LLv' WHERE id = ?", (self.kernel,))
+        self.db.execute("DELETE FROM launch_metric WHERE tier = 'T2' AND launch_id IN (SELECT id FROM launch WHERE kernel_id = ?)", (self.kernel,))
+        self.db.execute("INSERT INTO replay_exclusion VALUES (1, ?, 'name')", (self.kernel,))
+        self.db.execute("UPDATE process SET rank = 0")
+
+    def tearDown(self):
+        self.db.close()
+        self.folder.cleanup()
+
+    def copied(self, table, **changes):
+        columns = [row[1] for row in self.db.execute(f"PRAGMA table_info({table})")]
+        self.db.execute(f"INSERT INTO {table} SELECT {', '.join(changes.get(c, c) for c in columns)} FROM {table}")
+
+    def second_process(self):
+        self.copied("process", id="2", pid="pid + 1", rank="1")
+        self.copied("device", id="2", device_index="1", uuid=f"'{SECOND}'")
+        self.copied("clock_sample", device_id="2")
+        self.copied("completeness", process_id="2")
+        self.copied("replay_exclusion", process_id="2")
+        self.copied("step", id=f"id + {MORE}", process_id="2")
+        self.copied("launch", id=f"id + {MORE}", process_id="2", device_id="2", step_id=f"step_id + {MORE}")
+        self.copied("launch_metric", launch_id=f"launch_id + {MORE}")
+        self.db.commit()
+
+    def wrong(self, change=None, uuids=(FIRST, SECOND), samples=True):
+        if change:
+            self.db.execute(change)
+        self.db.commit()
+        return collectives.judge(self.path, list(uuids), samples)[0]
+
+    def test_two_processes_pass(self):
+        self.second_process()
+        wrong, text = collectives.judge(self.path, [FIRST, SECOND])
+        self.assertEqual(wrong, [])
+        for words in ("rank 0 on device 0", "rank 1 on device 1", "1 collectives a step", "measured (name)"):
+            self.assertIn(words, text)
+
+    def test_one_process_fails(self):
+        self.assertEqual(self.wrong(), ["1 processes used a GPU"])
+
+    def test_a_collective_measured_alone_fails(self):
+        self.second_process()
+        wrong = self.wrong(f"""INSERT INTO launch_metric(launch_id, metric_id, tier, value) SELECT l.id, (SELECT min(id) FROM metric), 'T2', 1
+                               FROM launch l JOIN step s ON s.id = l.step_id
+                               WHERE s.phase = 'replay' AND l.kernel_id = {self.kernel} AND l.process_id = 2""")
+        self.assertEqual(len(wrong), 1)
+        self.assertRegex(wrong[0], "rank 1: [1-9][0-9]* of .* were measured alone")
+
+    def test_other_reasons_fail(self):
+        self.second_process()
+        self.assertIn("concurrent", " ".join(self.wrong("UPDATE replay_exclusion SET reason = 'concurrent' WHERE process_id = 1")))
+        self.assertIn("none", " ".join(self.wrong("DELETE FROM replay_exclusion WHERE process_id = 1")))
+
+    def test_no_collectives_fail(self):
+        self.second_process()
+        wrong = " ".join(self.wrong(f"UPDATE kernel SET mangled_name = 'another' WHERE id = {self.kernel}"))
+        self.assertIn("rank 0: 0 of 0 collectives have a time", wrong)
+        self.assertIn("rank 1: 0 of 0 collectives in replay steps", wrong)
+
+    def test_nothing_counted_beside_them_fails(self):
+        self.second_process()
+        self.assertIn("other launches", " ".join(self.wrong(f"DELETE FROM launch_metric WHERE tier = 'T2' AND launch_id > {MORE}")))
+
+    def test_samples_are_demanded_where_promised(self):
+        self.second_process()
+        wrong = self.wrong(f"""DELETE FROM launch_metric WHERE tier = 'T1' AND launch_id IN
+                               (SELECT id FROM launch WHERE kernel_id = {self.kernel} AND process_id = 1)""")
+        self.assertEqual(len(wrong), 1)
+        self.assertIn("rank 0: no collective", wrong[0])
+        self.assertEqual(self.wrong(samples=False), [])
+
+    def test_wrong_devices_fail(self):
+        self.second_process()
+        self.assertIn("which this machine has not", " ".join(self.wrong(uuids=(FIRST,))))
+        self.assertIn("rank 1 ran on device 0", " ".join(self.wrong("UPDATE device SET device_index = 0")))
+        self.db.execute("UPDATE device SET device_index = id - 1")
+        self.assertIn("no clocks", " ".join(self.wrong("UPDATE clock_sample SET power_mw = NULL WHERE device_id = 2")))
+        self.assertIn("device of another process", " ".join(self.wrong("UPDATE launch SET device_id = 1")))
+        self.assertIn("2 devices", " ".join(self.wrong("UPDATE launch SET device_id = 2 WHERE id % 2 = 0")))
+
+    def one_gpu(self, uuid, most_w):
+        watch = power.PowerWatch()
+        watch.most_w = most_w
+        return programs.judge_one_gpu(self.path, uuid, watch)[0]
+
+    def test_a_program_that_sees_one_gpu(self):
+        self.db.commit()
+        drawn = self.db.execute("SELECT max(power_mw) FROM clock_sample").fetchone()[0] / 1e3
+        idle = 80.0
+        self.assertEqual(self.one_gpu(FIRST, {FIRST: drawn, SECOND: idle}), [])
+        self.assertIn("another card", " ".join(self.one_gpu(FIRST, {FIRST: idle, SECOND: drawn})))
+        self.assertIn("not " + SECOND, " ".join(self.one_gpu(SECOND, {FIRST: idle, SECOND: drawn})))
+        self.assertIn("no power", " ".join(self.one_gpu(FIRST, {})))
+        self.db.execute("UPDATE pm_window SET shift_correlation = 0.1")
+        self.db.commit()
+        self.assertIn("correlation of 0.10", " ".join(self.one_gpu(FIRST, {FIRST: drawn, SECOND: idle})))
+
+
+class Machine(unittest.TestCase):
+    def test_visible_devices(self):
+        every = [FIRST, SECOND]
+        self.assertEqual(collectives.visible_gpus(every, None), every)
+        self.assertEqual(collectives.visible_gpus(every, "1"), [SECOND])
+        self.assertEqual(collectives.visible_gpus(every, "1, 0"), [SECOND, FIRST])
+        self.assertEqual(collectives.visible_gpus(every, SECOND), [SECOND])
+        self.assertEqual(collectives.visible_gpus(every, "GPU-55d3"), [FIRST])
+        self.assertEqual(collectives.visible_gpus(every, "0,7,1"), [FIRST])
+        self.assertEqual(collectives.visible_gpus(every, ""), [])
+
+    def test_the_most_of_what_nvidia_smi_prints(self):
+        watch = power.PowerWatch()
+        watch.read([f"{FIRST}, 80.5", f"{SECOND}, 75.1", f"{FIRST}, 640.25", f"{SECOND}, [N/A]", f"{SECOND}, 76"])
+        self.assertEqual(watch.most_w, {FIRST: 640.25, SECOND: 76.0})
+        watch.most_w[SECOND], wrong = 630.0, []
+        self.assertIn("undecided", watch.judge(FIRST, 640, wrong))
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)
