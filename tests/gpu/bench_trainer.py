@@ -2,14 +2,16 @@
 """ms a step of the trainer: both presets, every switch alone, larger sizes, PyTorch beside it, interleaved.
 
 usage: bench_trainer.py --trainer GPT2_TRAIN [--pytorch-program FILE] [--seconds 300] [--out DIR] [--json FILE]
-                        [--from-naive] [--full-search] [--only ROW,...] [--list]
+                        [--from-naive] [--full-search] [--no-sustained] [--only ROW,...] [--list]
 
 The first round runs every row with at least 30 timed steps; further rounds follow while --seconds last, in the opposite order,
 so that a drift of clock or temperature falls on all rows. The fast preset runs again between them: each row's factor is
 against the fast runs next to it, and how far those lie apart is printed. Steps are timed on the GPU, gaps included; the first
-ones, in which libraries build their plans, are left out. A row that is rejected or fails is a FAIL with its line, and the exit
-status is then 1. MFU: (6N + 6LCT) FLOPs a token over the dense peak of the precision that the trainer prints
-(989.4 TFLOP/s in BF16); PyTorch's by the trainer's FLOPs a token and BF16 peak.
+ones, in which libraries build their plans, are left out. So a figure is of a fresh process, whose first steps the power limit
+lets run faster than it will later: the fast preset and PyTorch run once more for 200 steps, of which the last 100 give a
+sustained figure beside the main one. A row that is rejected or fails is a FAIL with its line, and the exit status is then 1.
+MFU: (6N + 6LCT) FLOPs a token over the dense peak of the precision that the trainer prints (989.4 TFLOP/s in BF16); PyTorch's
+by the trainer's FLOPs a token and BF16 peak.
 """
 import argparse
 import json
@@ -24,8 +26,10 @@ from common import run
 
 LEAST_STEPS = 30
 WARM_STEPS = 5   # as the trainer's own summary leaves out
+PYTORCH_WARM_STEPS = 10
 SLOW_WARM_STEPS = 2  # of rows whose step takes a second: they build no plans
 FAST_EVERY = 5   # rows between two runs of the fast preset
+SUSTAINED_STEPS, SUSTAINED_LAST = 200, 100  # of a run, and those at its end that count
 
 # The slow sides of the switches: option and value as on the command line.
 SLOW_SIDES = (
@@ -51,6 +55,7 @@ class Row:
         self.pytorch, self.slow = pytorch, slow
         self.command, self.failure, self.summary = [], "", {}
         self.runs = []  # {"time": seconds since the start, "step_ms": [...]}
+        self.sustained, self.sustained_failure = None, ""  # as one of `runs`, with its command and all steps
         self.beside = []  # positions in self.runs -> medians of the fast preset's runs next to them
 
     def times(self):
@@ -126,10 +131,8 @@ class Bench:
         return [o.trainer, *size, "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json", "--log", log,
                 "--matmul-cache", cache, *search, *row.arguments]
 
-    def measure(self, row):
-        """One run; False if it failed."""
-        warm = 10 if row.pytorch else SLOW_WARM_STEPS if row.slow else WARM_STEPS
-        steps = warm + LEAST_STEPS
+    def run_steps(self, row, steps):
+        """(seconds at the start, ms of all steps, summary) of one run; ValueError with what went wrong."""
         log = os.path.join(self.options.out, "bench-steps.jsonl")
         if os.path.exists(log):
             os.remove(log)
@@ -138,19 +141,45 @@ class Bench:
         done = run(row.command, timeout=self.options.limit)
         summary = done.last_json()
         if done.status != 0 or not summary:
-            row.failure = re.sub(r"\s+", " ", f"exit {done.status}: {done.tail()}")
-            return False
+            raise ValueError(re.sub(r"\s+", " ", f"exit {done.status}: {done.tail()}"))
         if row.pytorch:
             times = summary.pop("step_ms", [])
         else:
             with open(log) as file:
                 times = [step["time_ms"] for step in map(json.loads, file) if "time_ms" in step]
         if len(times) != steps or not all(ms > 0 for ms in times):
-            row.failure = f"{len(times)} usable step times of {steps}"
+            raise ValueError(f"{len(times)} usable step times of {steps}")
+        return round(at, 2), [round(ms, 4) for ms in times], summary
+
+    def measure(self, row):
+        """One run; False if it failed."""
+        warm = PYTORCH_WARM_STEPS if row.pytorch else SLOW_WARM_STEPS if row.slow else WARM_STEPS
+        try:
+            at, times, row.summary = self.run_steps(row, warm + LEAST_STEPS)
+        except ValueError as error:
+            row.failure = str(error)
             return False
-        row.summary = summary
-        row.runs.append({"time_s": round(at, 2), "step_ms": [round(ms, 4) for ms in times[warm:]]})
+        row.runs.append({"time_s": at, "step_ms": times[warm:]})
         return True
+
+    def sustain(self):
+        """A long run of the fast preset and of PyTorch each."""
+        for row in [self.fast, *(row for row in self.rows if row.pytorch)]:
+            if row.failure:
+                continue
+            if self.passed_s() > self.options.deadline:
+                row.sustained_failure = f"not run: {self.options.deadline:.0f} s had passed"
+                continue
+            short = row.command
+            try:
+                at, times, _ = self.run_steps(row, SUSTAINED_STEPS)
+                row.sustained = {"time_s": at, "command": shlex.join(map(str, row.command)), "step_ms": times}
+            except ValueError as error:
+                row.sustained_failure = str(error)
+                continue
+            finally:
+                row.command = short
+            self.say(f"{self.passed_s():5.0f} s  {row.name}, sustained: {quantile(times[-SUSTAINED_LAST:], 0.5):.3f} ms")
 
     def search(self):
         """Fills the cache of plans, which a fast search reads as well; False if it failed."""
@@ -224,30 +253,51 @@ class Bench:
                     return
                 self.drop_what_is_fast()
                 self.fast.runs.clear()
-            if not self.round(number):
+            whole = self.round(number)
+            if number == 0 and self.options.sustained:
+                self.sustain()
+            if not whole:
                 return
             length = self.passed_s() - begin
             number += 1
+
+
+def speed(times, row, fast):
+    """Quantiles of some steps of a row, and what follows from their median."""
+    median = quantile(times, 0.5)
+    tokens_per_s = row.batch * 1024 / median * 1e3
+    # PyTorch trains the same model: it is held against the same FLOPs and the same peak.
+    source = fast.summary if row.pytorch else row.summary
+    flops, peak = source.get("flops_per_token"), source.get("mfu_peak_flops_per_s")
+    return {"timed_steps": len(times), "median_ms": median, "p10_ms": quantile(times, 0.1), "p90_ms": quantile(times, 0.9),
+            "tokens_per_s": tokens_per_s, "mfu_ratio": tokens_per_s * flops / peak if flops and peak else None,
+            "mfu_peak_flops_per_s": peak, "flops_per_token": flops}
+
+
+def sustained_figures(row, fast):
+    """None if the row was not asked for a long run."""
+    if row.sustained_failure:
+        return {"failure": row.sustained_failure}
+    if not row.sustained:
+        return None
+    last = row.sustained["step_ms"][-SUSTAINED_LAST:]
+    out = {"failure": None, **speed(last, row, fast), "against_fast": None, "run": row.sustained}
+    if row is not fast and fast.sustained:
+        out["against_fast"] = out["median_ms"] / quantile(fast.sustained["step_ms"][-SUSTAINED_LAST:], 0.5)
+    return out
 
 
 def figures(row, fast):
     """What the table and the JSON say of one row."""
     times = row.times()
     out = {"row": row.name, "group": row.group, "command": shlex.join(map(str, row.command)), "failure": row.failure or None,
-           "batch": row.batch, "sequence": 1024, "runs": row.runs}
+           "batch": row.batch, "sequence": 1024, "runs": row.runs, "sustained": sustained_figures(row, fast)}
     if not times:
         return out
-    median = quantile(times, 0.5)
-    tokens_per_s = row.batch * 1024 / median * 1e3
-    # PyTorch trains the same model: it is held against the same FLOPs and the same peak.
-    source = fast.summary if row.pytorch else row.summary
-    flops, peak = source.get("flops_per_token"), source.get("mfu_peak_flops_per_s")
     beside = [quantile(one["step_ms"], 0.5) / by for one, by in zip(row.runs, row.beside)]
     mine, theirs = row.summary.get("switches", {}), fast.summary.get("switches", {})
+    out.update(speed(times, row, fast))
     out.update({
-        "timed_steps": len(times), "median_ms": median, "p10_ms": quantile(times, 0.1), "p90_ms": quantile(times, 0.9),
-        "tokens_per_s": tokens_per_s, "mfu_ratio": tokens_per_s * flops / peak if flops and peak else None,
-        "mfu_peak_flops_per_s": peak, "flops_per_token": flops,
         "against_fast": sum(beside) / len(beside) if beside and row.group != "size" else None,
         "final_loss": row.summary.get("final_loss"), "switches": mine,
         "differs_from_fast": {k: value_text(v) for k, v in mine.items() if theirs.get(k) != v}})
@@ -265,6 +315,25 @@ def other_switches(row):
     return {k: v for k, v in row.get("differs_from_fast", {}).items() if k.replace("-", "_") not in asked}
 
 
+def line(name, row):
+    """A row's, or its sustained figures'."""
+    name = name if len(name) <= 30 else name[:29] + "…"
+    if row["failure"]:
+        return f"{name:<30} FAIL  {row['failure']}"[:80]
+    mfu = "–" if row["mfu_ratio"] is None else f"{100 * row['mfu_ratio']:.1f}"
+    factor = "" if row["against_fast"] is None else f"{row['against_fast']:.3f}"
+    return (f"{name:<30} {row['median_ms']:8.3f} {row['p10_ms']:8.3f} {row['p90_ms']:8.3f} "
+            f"{row['tokens_per_s'] / 1e3:7.1f} {mfu:>6} {factor:>6}")
+
+
+def convention(sustained):
+    """Which steps the figures are of."""
+    fresh = f"Medians of {LEAST_STEPS} steps a fresh process, its first {WARM_STEPS} left out (PyTorch {PYTORCH_WARM_STEPS}, slow {SLOW_WARM_STEPS})"
+    if not sustained:
+        return [fresh + "."]
+    return [fresh + ";", f"sustained: of the last {SUSTAINED_LAST} of {SUSTAINED_STEPS} steps, when the power limit has settled."]
+
+
 def table(rows):
     """At most 80 columns."""
     lines = [f"{'':<30} {'ms/step':>8} {'p10':>8} {'p90':>8} {'ktok/s':>7} {'MFU %':>6} {'÷ fast':>6}", "─" * 79]
@@ -273,14 +342,9 @@ def table(rows):
         if row["group"] != group:
             group = row["group"]
             lines.append("")
-        name = row["row"] if len(row["row"]) <= 30 else row["row"][:29] + "…"
-        if row["failure"]:
-            lines.append(f"{name:<30} FAIL  {row['failure']}"[:80])
-            continue
-        mfu = "–" if row["mfu_ratio"] is None else f"{100 * row['mfu_ratio']:.1f}"
-        factor = "" if row["against_fast"] is None else f"{row['against_fast']:.3f}"
-        lines.append(f"{name:<30} {row['median_ms']:8.3f} {row['p10_ms']:8.3f} {row['p90_ms']:8.3f} "
-                     f"{row['tokens_per_s'] / 1e3:7.1f} {mfu:>6} {factor:>6}")
+        lines.append(line(row["row"], row))
+        if row["sustained"]:
+            lines.append(line("  sustained", row["sustained"]))
     for row in rows:
         if others := other_switches(row):
             lines.append(f"{row['row']}: with it {', '.join(f'{k} {v}' for k, v in others.items())}"[:80])
@@ -312,6 +376,8 @@ def arguments(argv):
     parser.add_argument("--json")
     parser.add_argument("--from-naive", action="store_true", help="also the naive preset with each fast side alone")
     parser.add_argument("--full-search", action="store_true", help="plans of --matmul-search full for all rows (over a minute, once), and a row with the fast search's")
+    parser.add_argument("--sustained", action=argparse.BooleanOptionalAction, default=True,
+                        help="also a long run of the fast preset and of PyTorch")
     parser.add_argument("--only", help="these rows, comma-separated, beside the fast preset")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     return parser.parse_args(argv)
@@ -342,13 +408,16 @@ def main(argv=None, say=lambda line: print(line, file=sys.stderr, flush=True)):
     if bench.search_s is not None:
         print(f"Plans of a full search ({bench.search_s:.0f} s, once), but for the row {FAST_SEARCH}.\n")
     print("\n".join(table(rows)))
+    print("\n" + "\n".join(convention(any(row["sustained"] for row in rows))))
     if drift is not None:
-        print(f"\nThe fast preset ran {len(fast_medians)} times; its medians lie {100 * drift:.1f} % apart.")
+        print(f"The fast preset ran {len(fast_medians)} times; its medians lie {100 * drift:.1f} % apart.")
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({**where, "convention": "(6N + 6LCT) FLOPs a token over mfu_peak_flops_per_s", "least_steps": LEAST_STEPS,
-                       "full_search_s": bench.search_s, "fast_drift_ratio": drift, "seconds": round(bench.passed_s(), 1), "rows": rows}, file, indent=1)
-    return 1 if any(row["failure"] for row in rows) else 0
+            json.dump({**where, "convention": "(6N + 6LCT) FLOPs a token over mfu_peak_flops_per_s",
+                       "steps": " ".join(convention(options.sustained)), "least_steps": LEAST_STEPS,
+                       "full_search_s": bench.search_s, "fast_drift_ratio": drift, "seconds": round(bench.passed_s(), 1),
+                       "rows": rows}, file, indent=1)
+    return 1 if any(row["failure"] or (row["sustained"] and row["sustained"]["failure"]) for row in rows) else 0
 
 
 if __name__ == "__main__":

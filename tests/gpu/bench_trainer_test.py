@@ -20,7 +20,8 @@ import presets
 
 RIDGELINE, CAPTURE = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 
-# Takes 50 ms a step in the fast preset, 10 % more with one attention, is rejected with another; drifts by 1 % a run.
+# Takes 50 ms a step in the fast preset, 10 % more with one attention, 6 % more from step 100 on, is rejected with another
+# attention; drifts by 1 % a run.
 FAKE_TRAINER = r'''#!/usr/bin/env python3
 import json, os, sys
 args = sys.argv[1:]
@@ -41,7 +42,9 @@ ms *= batch / 32
 steps = int(value("--steps", "50"))
 with open(value("--log", ""), "a") as log:
     for step in range(steps):
-        log.write(json.dumps({"step": step, "time_ms": 9999 if step < 2 else ms + 0.1 * (step % 3)}) + "\n")
+        log.write(json.dumps({"step": step, "time_ms": 9999 if step < 2 else ms * (1.06 if step >= 100 else 1) + 0.1 * (step % 3)}) + "\n")
+        if os.path.exists(counter + "-short") and step == 150:
+            sys.exit("gpt2_train: out of time")
         if "--deterministic" in args and step == 20:
             sys.exit("gpt2_train: the loss is not finite")
 switches = {"gelu": "fused", "attention": value("--attention", "cudnn"), "bias": value("--bias", "fused"), "cuda_graph": "off",
@@ -54,7 +57,7 @@ print(json.dumps({"median_ms": ms, "switches": switches, "flops_per_token": 803.
 FAKE_PYTORCH = r'''
 import json, sys
 steps = int(sys.argv[sys.argv.index("--steps") + 1])
-print(json.dumps({"step_ms": [900.0] * 10 + [60.0] * (steps - 10), "median_ms": 60.0}))
+print(json.dumps({"step_ms": ([900.0] * 10 + [60.0] * 90 + [66.0] * steps)[:steps], "median_ms": 60.0}))
 '''
 
 
@@ -100,6 +103,44 @@ class Bench(unittest.TestCase):
         self.assertIn("--master-weights", rows["PyTorch"]["command"])
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
         self.assertGreater(len(rows["preset fast"]["runs"]), 1, "the fast preset runs between the others")
+
+    def test_the_steps_after_a_while_are_figures_of_their_own(self):
+        status, text, result = self.bench("--only", "--attention own,PyTorch")
+        rows = {row["row"]: row for row in result["rows"]}
+        self.assertEqual(status, 0, text)
+        fast, pytorch = rows["preset fast"]["sustained"], rows["PyTorch"]["sustained"]
+        for sustained in (fast, pytorch):
+            self.assertEqual((sustained["timed_steps"], len(sustained["run"]["step_ms"])), (100, 200))
+            self.assertIn("--steps 200", sustained["run"]["command"])
+        self.assertLess(rows["preset fast"]["p90_ms"], 1.05 * rows["preset fast"]["p10_ms"], "the short runs are without it")
+        self.assertGreater(fast["median_ms"] / rows["preset fast"]["median_ms"], 1.05)
+        self.assertEqual((pytorch["median_ms"], rows["PyTorch"]["median_ms"]), (66.0, 60.0))
+        self.assertAlmostEqual(pytorch["against_fast"], 66.0 / fast["median_ms"])
+        self.assertAlmostEqual(pytorch["mfu_ratio"], 32 * 1024 / 66e-3 * 803.5e6 / 989.4e12)
+        self.assertIsNone(rows["--attention own"]["sustained"])
+        self.assertEqual(text.count("\n  sustained  "), 2, text)
+        self.assertIn("last 100 of 200 steps", text)
+        self.assertNotIn("--steps 200", rows["preset fast"]["command"])
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
+
+        status, text, result = self.bench("--only", "PyTorch", "--no-sustained")
+        self.assertEqual([row["sustained"] for row in result["rows"]], [None, None])
+        self.assertNotIn("sustained", text)
+
+    def test_a_long_run_that_fails_leaves_the_figures_of_the_short_ones(self):
+        with open(os.path.join(self.folder.name, "runs-short"), "w"):
+            pass
+        status, text, result = self.bench("--only", "PyTorch")
+        fast = result["rows"][0]
+        self.assertEqual((status, fast["failure"], fast["sustained"]["failure"]), (1, None, "exit 1: gpt2_train: out of time"))
+        self.assertEqual(text.count(" FAIL  "), 1, text)
+        self.assertGreater(fast["median_ms"], 0)
+        self.assertIsNone(result["rows"][1]["sustained"]["against_fast"])
+
+    def test_no_long_run_begins_behind_the_deadline(self):
+        status, _, result = self.bench("--only", "--attention own", "--deadline", "0")
+        self.assertEqual(status, 1)
+        self.assertIn("had passed", result["rows"][0]["sustained"]["failure"])
 
     def test_a_full_search_serves_all_rows_but_those_about_searches(self):
         status, text, result = self.bench("--full-search", "--only", "--matmul-search off,--matmul-search fast,--attention own")
