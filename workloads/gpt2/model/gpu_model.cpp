@@ -8,6 +8,7 @@
 #include "gpt2/libs/matmul_cublas.h"
 #include "gpt2/model/errors.h"
 #include "gpt2/model/gpu_model_of.h"
+#include "gpt2/model/switch_rules.h"
 #include "gpt2/ops/attention.h"
 #include "gpt2/ops/bias_gradient.h"
 #include "gpt2/ops/encoder.h"
@@ -31,33 +32,14 @@ void check(const GpuModelOptions& o) {
   }
   if (o.config.head_size() > 128)
     throw InputError(fmt::format("head size {}: attention supports up to 128", o.config.head_size()));
+  check_switches(o.switches);
   if (o.switches.attention == AttentionKind::cudnn) {
-    if (o.switches.precision != Precision::kBf16) {
-      throw InputError(
-          "--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
-    }
     if (!cudnn_attention_available()) throw InputError("this build has no cuDNN: use --attention own");
     if (o.config.head_size() % 8 != 0) {
       throw InputError(fmt::format("head size {}: cuDNN needs a multiple of 8, use --attention own",
                                    o.config.head_size()));
     }
   }
-  if (o.switches.stochastic_rounding && o.switches.precision != Precision::kBf16) {
-    throw InputError("--stochastic-rounding rounds bf16 parameters: it needs --precision bf16");
-  }
-  const Switches& s = o.switches;
-  if (s.matmul == MatmulLibrary::cublas && (s.bias == BiasKind::fused || s.gelu != GeluKind::separate ||
-                                            s.bias_gradient == BiasGradientKind::fused)) {
-    throw InputError(
-        "--matmul cublas fuses nothing: use it with --bias separate, --gelu separate and "
-        "--bias-gradient separate or naive");
-  }
-  if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {
-    throw InputError(
-        fmt::format("--bias separate adds the bias after --gelu {}: use --gelu separate", name_of(s.gelu)));
-  }
-  if (s.recompute < 0 || s.recompute > 2)
-    throw InputError(fmt::format("--recompute {}: must be 0, 1 or 2", s.recompute));
 }
 
 bool needs_cublas(const Switches& s) {

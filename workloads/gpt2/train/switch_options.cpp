@@ -6,6 +6,7 @@
 #include <map>
 
 #include "gpt2/model/errors.h"
+#include "gpt2/model/switch_rules.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -105,12 +106,9 @@ void SwitchOptions::settle() {
       if (std::find(l2_persist_.begin(), l2_persist_.end(), name) != l2_persist_.end()) s.l2_persist |= bit;
     }
   }
-  if (s.attention == AttentionKind::cudnn && s.precision != Precision::kBf16) {
-    if (given("--attention"))
-      throw InputError(
-          "--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
+  // What was given stays, and is refused below if it cannot go with the rest.
+  if (s.precision != Precision::kBf16 && s.attention == AttentionKind::cudnn && !given("--attention"))
     s.attention = AttentionKind::own;
-  }
   if (has_own_product(s.gelu) && s.precision != Precision::kBf16) {
     if (given("--gelu"))
       throw InputError(fmt::format(
@@ -118,31 +116,19 @@ void SwitchOptions::settle() {
     s.gelu = GeluKind::fused;
   }
   if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
-    const auto fall_back = [&](const char* option, bool fused, auto& value, auto separate) {
-      if (!fused) return;
-      if (given(option))
-        throw InputError(fmt::format("{} {} needs --matmul cublaslt", option, name_of(value)));
-      value = separate;
-    };
-    fall_back("--bias", s.bias == BiasKind::fused, s.bias, BiasKind::separate);
-    fall_back("--gelu", s.gelu != GeluKind::separate, s.gelu, GeluKind::separate);
-    fall_back("--bias-gradient", s.bias_gradient == BiasGradientKind::fused, s.bias_gradient,
-              BiasGradientKind::separate);
+    if (!given("--bias")) s.bias = BiasKind::separate;
+    if (!given("--gelu")) s.gelu = GeluKind::separate;
+    if (s.bias_gradient == BiasGradientKind::fused && !given("--bias-gradient"))
+      s.bias_gradient = BiasGradientKind::separate;
   }
   if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {  // the bias must come before the GELU
-    if (given("--gelu") && given("--bias"))
-      throw InputError(fmt::format(
-          "--gelu {} adds the bias before the GELU: it cannot go with --bias separate", name_of(s.gelu)));
-    if (given("--gelu")) {
-      s.bias = BiasKind::fused;
-    } else {
+    if (!given("--gelu")) {
       s.gelu = GeluKind::separate;
+    } else if (!given("--bias")) {
+      s.bias = BiasKind::fused;
     }
   }
-  if (s.stochastic_rounding && s.precision != Precision::kBf16) {
-    throw InputError(
-        "--stochastic-rounding rounds bf16 parameters: there are none with --precision fp32 or tf32");
-  }
+  check_switches(s);
 }
 
 std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s) {

@@ -71,7 +71,12 @@ std::unique_ptr<TokenSource> validation_source(const Options& o, int vocab) {
   return file_source({.paths = o.val_data, .vocab = vocab, .batch = o.batch, .sequence = o.sequence});
 }
 
-void print_choices(Matmul& matmul) {
+void print_choices(MatmulLibrary library, Matmul& matmul) {
+  if (library == MatmulLibrary::cublas) {
+    fmt::print("products: cuBLAS chooses each algorithm by itself and does not say which\n");
+    std::fflush(stdout);
+    return;
+  }
   fmt::print("{:<16} {:<14} {:>8} {:>6} {:>6} {:>4} {:>9} {:>9} {:>8}  {}\n", "product", "epilogue", "n", "c",
              "oc", "acc", "us", "first us", "TFLOP/s", "algorithm (source)");
   for (const MatmulChoice& c : matmul.choices()) {
@@ -305,7 +310,7 @@ void train(const Options& given) {
     const std::unique_ptr<GpuModel> model = GpuModel::create(prepared.model);
     run(prepared, *model, progress);
     progress.summary();
-    if (options.matmul_report) print_choices(model->matmul());
+    if (options.matmul_report) print_choices(options.switches.matmul, model->matmul());
     if (!options.save.empty()) {
       write_model_file(options.save, prepared.config, options.save_type, model->download_parameters());
     }

@@ -1,0 +1,32 @@
+#include "gpt2/model/switch_rules.h"
+
+#include <fmt/format.h>
+
+#include "gpt2/model/errors.h"
+
+namespace ridgeline::gpt2 {
+
+void check_switches(const Switches& s) {
+  if (s.precision != Precision::kBf16 && s.attention == AttentionKind::cudnn)
+    throw InputError("--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
+  if (s.precision != Precision::kBf16 && s.stochastic_rounding) {
+    throw InputError(
+        "--stochastic-rounding rounds bf16 parameters: there are none with --precision fp32 or tf32");
+  }
+  if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
+    const auto refuse = [](const char* option, std::string_view value) {
+      throw InputError(fmt::format("{} {} needs --matmul cublaslt", option, value));
+    };
+    if (s.gelu != GeluKind::separate) refuse("--gelu", name_of(s.gelu));
+    if (s.bias == BiasKind::fused) refuse("--bias", name_of(s.bias));
+    if (s.bias_gradient == BiasGradientKind::fused) refuse("--bias-gradient", name_of(s.bias_gradient));
+  }
+  if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {
+    throw InputError(fmt::format("--gelu {} adds the bias before the GELU: it cannot go with --bias separate",
+                                 name_of(s.gelu)));
+  }
+  if (s.recompute < 0 || s.recompute > 2)
+    throw InputError(fmt::format("--recompute {}: must be 0, 1 or 2", s.recompute));
+}
+
+}  // namespace ridgeline::gpt2
