@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/schedule.h"
 #include "gpt2/train/step_statistics.h"
 #include "gpt2/train/synthetic_stream.h"

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/parameters.h"
 
 namespace ridgeline::gpt2 {

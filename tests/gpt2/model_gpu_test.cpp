@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpt2/common/cuda_raii.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/reference_model.h"

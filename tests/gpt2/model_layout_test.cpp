@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "gpt2/common/errors.h"
 #include "gpt2/model/config.h"
-#include "gpt2/model/errors.h"
 #include "gpt2/model/parameters.h"
 
 namespace ridgeline::gpt2 {

@@ -1,8 +1,8 @@
 // What a run needs of the GPU's memory, and the windows of --l2-persist: sums, no GPU.
 #include <gtest/gtest.h>
 
+#include "gpt2/common/errors.h"
 #include "gpt2/libs/cublas_handle.h"
-#include "gpt2/model/errors.h"
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/l2_residency.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/reference_model.h"
 
 namespace ridgeline::gpt2 {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/model_file.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/train/checkpoint.h"

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <string>
 
-#include "gpt2/model/durable_file.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/durable_file.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/run_log.h"
 
 namespace ridgeline::gpt2 {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <limits>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/memory_fit.h"
 #include "gpt2/train/sampling.h"
 #include "gpt2/train/tokenizer.h"

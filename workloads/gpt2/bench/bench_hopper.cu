@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpt2/bench/bench_main.h"
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/device_fill.h"
@@ -202,10 +203,5 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", s.rounds, "blocks of a variant")->check(CLI::PositiveNumber);
   app.add_option("--only", s.only, "variants whose name contains this");
   CLI11_PARSE(app, argc, argv);
-  try {
-    return run(s);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_hopper: %s\n", error.what());
-    return 5;
-  }
+  return bench_main("bench_hopper", [&] { return run(s); });
 }

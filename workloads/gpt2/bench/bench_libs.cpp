@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt2/bench/bench_main.h"
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/attention_cudnn.h"
@@ -320,10 +321,5 @@ int main(int argc, char** argv) {
   app.add_option("--step-s", s.step_s, "length of one step loop")->check(CLI::PositiveNumber);
   app.add_option("--json", s.json, "also write the figures to this file");
   CLI11_PARSE(app, argc, argv);
-  try {
-    return run(s);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_libs: {}\n", error.what());
-    return 5;
-  }
+  return bench_main("bench_libs", [&] { return run(s); });
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt2/bench/bench_main.h"
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
@@ -540,15 +541,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_ops [NAME]   (only the ops whose name contains NAME)\n");
     return 2;
   }
-  try {
+  return bench_main("bench_ops", [&] {
     std::printf("%-44s %10s %10s %7s %10s %7s\n", "op (B=32, T=1024, C=768)", "median us", "GB/s", "% DRAM",
                 "TFLOP/s", "% bf16");
     Bench bench(argc == 2 ? argv[1] : "");
     bench_all<bf16>(bench);
     bench_all<float>(bench);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_ops: %s\n", error.what());
-    return 5;
-  }
-  return 0;
+    return 0;
+  });
 }

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "gpt2/common/durable_file.h"
+
 namespace ridgeline::gpt2 {
 namespace {
 
@@ -120,14 +122,14 @@ void store_matmul_cache(const std::string& path, const MatmulCacheIdentity& iden
   }
   // Written beside and renamed: two runs at once leave one whole file, never a mixture.
   const std::filesystem::path target(path);
-  const std::filesystem::path temporary = path + ".tmp." + std::to_string(::getpid());
+  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   try {
     if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path());
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << document.dump(1) << '\n';
+    const std::string text = document.dump(1) + '\n';
+    DurableFile file("file", temporary);
+    file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.close();
-    if (!file) throw std::runtime_error("write failed");
-    std::filesystem::rename(temporary, target);
+    durable_rename("file", temporary, path);
   } catch (const std::exception& problem) {
     std::error_code error;
     std::filesystem::remove(temporary, error);

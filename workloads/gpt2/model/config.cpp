@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/parameters.h"
 
 namespace ridgeline::gpt2 {

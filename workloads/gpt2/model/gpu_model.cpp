@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "gpt2/common/errors.h"
 #include "gpt2/libs/matmul_cublas.h"
-#include "gpt2/model/errors.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/model/switch_rules.h"
 #include "gpt2/ops/attention.h"

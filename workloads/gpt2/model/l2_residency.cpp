@@ -4,7 +4,7 @@
 #include <array>
 
 #include "gpt2/common/cuda_check.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 
 namespace ridgeline::gpt2 {
 namespace {

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "gpt2/model/durable_file.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/durable_file.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/parameters.h"
 
 namespace ridgeline::gpt2 {

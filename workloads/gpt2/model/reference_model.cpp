@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/ops/attention.h"
 #include "gpt2/ops/classifier.h"
 #include "gpt2/ops/encoder.h"

@@ -15,8 +15,8 @@
 #include <optional>
 #include <string_view>
 
-#include "gpt2/model/durable_file.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/durable_file.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/model_file.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/train/random.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "gpt2/common/cuda_check.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/batch_pipeline.h"
 #include "gpt2/train/memory_fit.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/random.h"
 #include "gpt2/train/token_file.h"
 #include "gpt2/train/token_source.h"

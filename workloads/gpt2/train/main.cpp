@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/options.h"
 #include "gpt2/train/trainer.h"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/help_format.h"
 #include "gpt2/train/switch_options.h"
 
@@ -128,7 +128,8 @@ int parse_options(int argc, char** argv, Options& o) {
 
   SwitchOptions switches(app, argc, argv, o.switches);
   app.add_option("--matmul-search", o.matmul_search,
-                 "off: cuBLASLt's first choice; fast or full: the one that is fastest here, searched for once (a minute) "
+                 "off: cuBLASLt's first choice; fast or full: the one that is fastest here, searched for "
+                 "once (a minute) "
                  "and kept [off]")
       ->transform(choice<MatmulSearch>(
           {{"off", MatmulSearch::off}, {"fast", MatmulSearch::fast}, {"full", MatmulSearch::full}}))

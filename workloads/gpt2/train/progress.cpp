@@ -9,7 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/train/run_log.h"
 #include "gpt2/train/step_statistics.h"

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "gpt2/model/durable_file.h"
-#include "gpt2/model/errors.h"
+#include "gpt2/common/durable_file.h"
+#include "gpt2/common/errors.h"
 
 namespace ridgeline::gpt2 {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 
 namespace ridgeline::gpt2 {
 

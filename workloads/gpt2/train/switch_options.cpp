@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/model/switch_rules.h"
 
 namespace ridgeline::gpt2 {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 
 namespace ridgeline::gpt2 {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/random.h"
 
 namespace ridgeline::gpt2 {

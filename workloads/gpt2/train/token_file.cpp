@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 
 namespace ridgeline::gpt2 {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/train/synthetic_stream.h"
 
 namespace ridgeline::gpt2 {

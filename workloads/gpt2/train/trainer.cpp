@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/errors.h"
 #include "gpt2/common/nvtx.h"
-#include "gpt2/model/errors.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/step_graph.h"
 #include "gpt2/train/batch_pipeline.h"

@@ -1,4 +1,4 @@
-#include "gpt2/model/durable_file.h"
+#include "gpt2/common/durable_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "gpt2/model/errors.h"
+#include "gpt2/common/errors.h"
 
 namespace ridgeline::gpt2 {
 namespace {
