@@ -290,11 +290,11 @@ TEST(Replay, RunsCollectivesUnmeasuredAndMeasuresTheRest) {
 
 TEST(Replay, MeasuresNothingWhileAnExcludedKernelRuns) {
   FakeCupti cupti;
-  WithWaiting w(cupti);
+  WithWaiting w(cupti, "spin", {{"RIDGELINE_REPLAY_EXCLUDE", "spin"}});
   cupti.log.clear();
   cupti.events_not_ready = 1000;
   w.run();
-  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "k2", "k3"}))
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", "spin", "k2", "k3"}))
       << "what it waits for must be let through";
   cupti.events_not_ready = 0;
   w.run();
@@ -304,6 +304,36 @@ TEST(Replay, MeasuresNothingWhileAnExcludedKernelRuns) {
   EXPECT_EQ(c.counter_steps[0].ranges_received, 1u);
   EXPECT_EQ(c.counter_steps[1].ranges_received, 3u);
   EXPECT_EQ(c.exclusions.size(), 1u) << "the kernels behind it are not excluded for themselves";
+}
+
+TEST(Replay, WaitsForTheOtherProcessesOfACollective) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, kCollective, {{"RIDGELINE_REPLAY_TIMEOUT_MS", "2000"}});
+  cupti.log.clear();
+  cupti.events_not_ready = 3000;  // 1 ms each: longer than a launch may hang
+  w.program.while_running = [&] { w.program.tick(); };
+  w.run();
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "start kernels",
+                                                 "k2", "k3", "stop"}));
+  EXPECT_TRUE(cupti.signals.empty()) << "waiting for others is no hang";
+  EXPECT_EQ(measured(w.program).counter_steps[0].ranges_received, 3u);
+}
+
+TEST(Replay, GivesUpWaitingForOtherProcessesThatNeverCome) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, kCollective, {}, "timeline=1,replay=5");
+  std::vector<double> seconds;
+  for (int i = 0; i < 4; ++i) {
+    cupti.events_not_ready = 1'000'000;
+    const std::int64_t before_ns = cupti.clock_ns;
+    w.run();
+    seconds.push_back(static_cast<double>(cupti.clock_ns - before_ns) / 1e9);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(seconds[static_cast<std::size_t>(i)], 5.0, 0.5) << i;
+  EXPECT_LT(seconds[3], 0.1);
+  cupti.events_not_ready = 0;
+  w.run();
+  EXPECT_EQ(measured(w.program).counter_steps.back().ranges_received, 3u);
 }
 
 TEST(Replay, ExcludesWhatTheUserNames) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "messages.h"
@@ -17,6 +18,11 @@ constexpr std::chrono::seconds kReadyTimeout{10};
 // How long a launch waits for the excluded kernels before it, to be measured itself: the first one, and those
 // after it while that did not help.
 constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillisecond;
+// For collectives: their peers count kernel by kernel too, and begin later by what setting up takes them. A
+// process that did not wait would run ahead of the others for the rest of the step and be measured no more.
+constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
+constexpr int kMostVainWaits = 3;  // then what frees a collective is taken to come from this very process
+constexpr std::chrono::microseconds kPollPause{50};
 constexpr std::size_t kMostEvents = 64;
 constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 
@@ -315,7 +321,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   }
   if (opened && session_.rotates()) session_.begin(configs_[id - 1]);
   // Started here and not at the first measured launch: permission shows now.
-  if (opened && settled()) opened = session_.run(&failure);
+  if (opened && settled(call.thread_id)) opened = session_.run(&failure);
   open_ns_ = api_.now_ns() - begin_ns;
   if (opened) return true;
   const bool permission = is_permission(failure.result);
@@ -331,17 +337,30 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
 }
 
 // True if no excluded kernel is under way.
-bool Replay::settled() noexcept {
+bool Replay::settled(std::uint32_t thread_id) noexcept {
   if (events_pending_ == 0) return true;
   RelaxedCapture relaxed(driver_);
-  const std::int64_t until_ns = api_.now_ns() + (patience_spent_ ? kImpatienceNs : kPatienceNs);
+  const bool for_peers = collectives_pending_ && vain_waits_ < kMostVainWaits && !patience_spent_;
+  const std::int64_t begin_ns = api_.now_ns();
+  const std::int64_t limit_ns = for_peers         ? kPatienceWithPeersNs
+                                : patience_spent_ ? kImpatienceNs
+                                                  : kPatienceNs;
   while (true) {
     while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
       --events_pending_;
     if (events_pending_ == 0) break;
-    if (api_.now_ns() > until_ns) {
+    const std::int64_t now_ns = api_.now_ns();
+    if (now_ns - begin_ns > limit_ns) {
       patience_spent_ = true;
+      if (for_peers) ++vain_waits_;
       return false;
+    }
+    if (now_ns - begin_ns > kPatienceNs) {
+      // This is no kernel that hangs: the watch begins anew.
+      if (launch_thread_.load(std::memory_order_acquire) == thread_id &&
+          launch_since_ns_.load(std::memory_order_acquire) != 0)
+        launch_since_ns_.store(now_ns, std::memory_order_release);
+      std::this_thread::sleep_for(kPollPause);
     }
   }
   patience_spent_ = false;
@@ -359,7 +378,7 @@ Verdict Replay::measure(const LaunchCall& call) {
   if (call.graph) {
     const std::uint32_t number = graph_launches_++;
     graph_correlation_ids_.push_back(0);
-    if (!session_.counts_graphs() || !settled()) return pause(Verdict::kUnmeasured);
+    if (!session_.counts_graphs() || !settled(call.thread_id)) return pause(Verdict::kUnmeasured);
     if (!session_.run(&failure) || !session_.push_range(std::to_string(number).c_str(), &failure)) {
       fail_step(failure);
       return Verdict::kNotAsked;
@@ -377,7 +396,7 @@ Verdict Replay::measure(const LaunchCall& call) {
   }
   // Between two ranges of graphs nothing is measured anyway.
   if (session_.counts_graphs()) return Verdict::kUnmeasured;
-  if (!settled()) return pause(Verdict::kUnmeasured);
+  if (!settled(call.thread_id)) return pause(Verdict::kUnmeasured);
   if (!session_.run(&failure)) {
     fail_step(failure);
     return Verdict::kNotAsked;
@@ -410,6 +429,8 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
     }
     if (events_pending_ < events_.size() &&
         driver_.event_record(events_[events_pending_], call.stream) == CUDA_SUCCESS) {
+      const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::kName;
+      collectives_pending_ = collective && (collectives_pending_ || events_pending_ == 0);
       ++events_pending_;
       return;
     }

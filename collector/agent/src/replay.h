@@ -132,7 +132,7 @@ class Replay {
   bool may_rotate(const StepTracker::Step& step) const noexcept;
   bool counts_graphs(const StepTracker::Step& step) const noexcept;
   Verdict measure(const LaunchCall& call);
-  bool settled() noexcept;
+  bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
   void finish() noexcept;
   void collect(Job* job);
@@ -184,7 +184,9 @@ class Replay {
   std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
   std::vector<CUevent> events_;                       // of context_
   std::size_t events_pending_ = 0;                    // the first so many: excluded kernels under way
+  bool collectives_pending_ = false;                  // all of them are collectives
   bool patience_spent_ = false;
+  int vain_waits_ = 0;  // for the peers of collectives, in this recording
 
   std::mutex jobs_mutex_;
   std::deque<Job> jobs_;
