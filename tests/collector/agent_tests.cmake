@@ -6,6 +6,21 @@ if(TARGET ridgeline_agent)
   target_link_libraries(test_collector.agent_metrics PRIVATE ridgeline::store)
   target_compile_definitions(test_collector.agent_metrics PRIVATE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}")
 
+  # A machine of two cards: the agent finds these libraries by their names once they are loaded.
+  foreach(part driver:libcuda.so.1 nvml:libnvidia-ml.so.1)
+    string(REPLACE ":" ";" part ${part})
+    list(GET part 0 name)
+    list(GET part 1 soname)
+    add_library(fake_${name} MODULE fake/${name}.cpp)
+    target_include_directories(fake_${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_link_options(fake_${name} PRIVATE -Wl,-soname,${soname})
+    set_target_properties(fake_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  endforeach()
+  ridgeline_add_test(collector.agent_devices SOURCES agent_devices_test.cpp LINK ridgeline::agent_core)
+  target_compile_definitions(test_collector.agent_devices PRIVATE
+    RIDGELINE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>" RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+  add_dependencies(test_collector.agent_devices fake_driver fake_nvml)
+
   add_test(NAME collector.agent_library
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)
   set_tests_properties(collector.agent_library PROPERTIES LABELS cpu)
