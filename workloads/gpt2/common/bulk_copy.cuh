@@ -4,7 +4,9 @@
 // Use  1 one thread: barrier_init, then barrier_init_fence; then synchronise the threads that will wait
 //      2 one thread: barrier_expect with the bytes of all copies to come, then bulk_load for each
 //      3 every reader: barrier_wait with the parity of the phase, 0 first, then 1, 0, ...
-//      4 when all have read and one thread knows (a warp or block barrier, or an mbarrier): 2 again
+//      4 when all have read and one thread knows (a warp or block barrier, or an mbarrier): 2 again. A read counts
+//        once its value has been used, in a store for example: barriers order reads among threads, but the copy
+//        engine overtakes one that is only issued
 // Global and shared addresses and sizes are multiples of 16 bytes. The copies cost their issuing thread one
 // instruction each and the others none, so how much is in flight does not depend on occupancy.
 #pragma once

@@ -243,8 +243,6 @@ __global__ void __launch_bounds__(kThreads + kWarpSize)
         const int v = p * kPiece + u * kThreads + thread;
         if (v < vectors) x[u] = load128(cached + v * kVector);
       }
-      __syncwarp();
-      if (lane == 0) barrier_arrive(&drained[p]);
 #pragma unroll
       for (int u = 0; u < kPieceVectors; ++u) {
         const int v = p * kPiece + u * kThreads + thread;
@@ -252,6 +250,10 @@ __global__ void __launch_bounds__(kThreads + kWarpSize)
           store128_streaming(row + v * kVector, gradient_vector(x[u], v, shift_log2, dloss, target, vocab));
         }
       }
+      // Behind the stores, which wait for what was read. Right behind the reads, the arrival overtakes one of
+      // them now and then, and the copy engine writes the next row over what it is about to read.
+      __syncwarp();
+      if (lane == 0) barrier_arrive(&drained[p]);
     }
     parity ^= 1U;
   }
