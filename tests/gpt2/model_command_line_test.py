@@ -53,6 +53,7 @@ class CommandLine(unittest.TestCase):
             self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", gelu)
             self.refused(2, "--bias separate", "--bias", "separate", "--gelu", gelu)
         self.refused(2, "--recompute", "--recompute", "3")
+        self.refused(2, "use --gelu mixed", "--recompute", "1", "--gelu", "own")
         self.refused(2, "--stochastic-rounding", "--precision", "fp32", "--stochastic-rounding")
 
     def test_bad_files(self):

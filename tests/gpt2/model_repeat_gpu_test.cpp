@@ -80,6 +80,7 @@ constexpr Switches with_precision(Precision precision) {
 INSTANTIATE_TEST_SUITE_P(
     Switches, DeterministicModel,
     ::testing::Values(Case{"fast", Switches{}}, Case{"own_attention", with_precision(Precision::kBf16)},
+                      Case{"mixed_gelu", Switches{.gelu = GeluKind::mixed}},
                       Case{"fused_gelu", Switches{.gelu = GeluKind::fused}},
                       Case{"separate_classifier", Switches{.classifier = ClassifierKind::separate}},
                       Case{"scalar_kernels", Switches{.kernels = KernelWidth::scalar}},

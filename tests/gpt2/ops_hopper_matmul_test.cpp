@@ -25,10 +25,10 @@ std::string text(const Sizes& s) {
 
 // Rows: 1, primes, a tile of 128 and one less and more, more tiles than a GPU has multiprocessors. Hidden: a
 // tile of 256 and 8 less and more. Channels: a stage of 64, less, and tails; fewer and more stages than the
-// ring has.
-const std::vector<Sizes> kSizes = {{1, 8, 8},        {37, 64, 256},   {127, 72, 248}, {128, 64, 256},
-                                   {129, 128, 264},  {255, 200, 520}, {257, 192, 72}, {211, 768, 3072},
-                                   {9001, 128, 768}, {33, 1600, 6400}};
+// ring has, on blocks that go round several tiles too.
+const std::vector<Sizes> kSizes = {{1, 8, 8},        {37, 64, 256},    {127, 72, 248},  {128, 64, 256},
+                                   {129, 128, 264},  {255, 200, 520},  {257, 192, 72},  {211, 768, 3072},
+                                   {9001, 128, 768}, {17011, 40, 768}, {33, 1600, 6400}};
 
 constexpr std::int64_t kGuard = 4096;  // elements before and after an output that nothing may write
 
@@ -78,15 +78,15 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
     const auto bias = random_values<bf16>(s.hidden, 3);
     std::vector<double> expected(static_cast<std::size_t>(s.rows * s.hidden));
     std::vector<double> expected_pre(expected.size());
-    hopper_matmul_forward_cpu(expected.data(), expected_pre.data(), inp.data(), weight.data(), bias.data(),
-                              s.rows, s.channels, s.hidden);
+    hopper_matmul_forward_cpu(expected.data(), expected_pre.data(), GeluKept::argument, inp.data(),
+                              weight.data(), bias.data(), s.rows, s.channels, s.hidden);
     const auto d_inp = to_device<bf16>(inp);
     const auto d_weight = to_device<bf16>(weight);
     const auto d_bias = to_device<bf16>(bias);
     GuardedOutput out(s.rows * s.hidden);
     GuardedOutput pre(s.rows * s.hidden);
-    launch_hopper_matmul_forward(out.data(), pre.data(), d_inp.data(), d_weight.data(), d_bias.data(), s.rows,
-                                 s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), pre.data(), GeluKept::argument, d_inp.data(), d_weight.data(),
+                                 d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
     const std::vector<double> got_pre = pre.values();
     expect_close(got_pre, expected_pre, 0x1p-8, sum_error(s.channels), "pre_gelu " + text(s));
     // Beyond its own rounding, out is the GELU of what was stored, and its slope is at most 1.13.
@@ -100,6 +100,26 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
     expect_close(out.values(), expected, 0x1p-8, tolerance, "out " + text(s));
     out.expect_guards_untouched("out " + text(s));
     pre.expect_guards_untouched("pre_gelu " + text(s));
+
+    // Beside the slope nothing is rounded but the two results. The slope's own slope is at most 0.8.
+    GuardedOutput out_too(s.rows * s.hidden);
+    GuardedOutput slope(s.rows * s.hidden);
+    launch_hopper_matmul_forward(out_too.data(), slope.data(), GeluKept::slope, d_inp.data(), d_weight.data(),
+                                 d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    std::vector<double> expected_slope(expected.size());
+    hopper_matmul_forward_cpu(expected.data(), expected_slope.data(), GeluKept::slope, inp.data(),
+                              weight.data(), bias.data(), s.rows, s.channels, s.hidden);
+    expect_close(out_too.values(), expected, 0x1p-8, 1.13 * sum_error(s.channels) + 0x1p-18,
+                 "out beside the slope " + text(s));
+    expect_close(slope.values(), expected_slope, 0x1p-8, 0.8 * sum_error(s.channels) + 0x1p-18,
+                 "slope " + text(s));
+    // The reference's slope is the derivative as the backward pass of a GELU applies it.
+    std::vector<double> derivative(expected.size());
+    const std::vector<double> ones(expected.size(), 1.0);
+    gelu_backward_cpu(derivative.data(), expected_pre.data(), ones.data(), s.rows * s.hidden);
+    EXPECT_EQ(expected_slope, derivative) << text(s);
+    out_too.expect_guards_untouched("out " + text(s));
+    slope.expect_guards_untouched("slope " + text(s));
   }
 }
 
@@ -109,26 +129,29 @@ TEST_F(HopperMatmul, BackwardInputMatchesReference) {
     const auto dout = random_values<bf16>(s.rows * s.channels, 4);
     const auto weight = random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 5,
                                             1.0 / std::sqrt(static_cast<double>(s.channels)));
-    const auto pre_gelu = random_values<bf16>(s.rows * s.hidden, 6, 1.5);
+    const auto slope = random_values<bf16>(s.rows * s.hidden, 6, 1.5);
     std::vector<double> expected(static_cast<std::size_t>(s.rows * s.hidden));
     std::vector<double> unused(static_cast<std::size_t>(s.hidden));
-    hopper_matmul_backward_input_cpu(expected.data(), unused.data(), dout.data(), weight.data(),
-                                     pre_gelu.data(), s.rows, s.channels, s.hidden);
+    hopper_matmul_backward_input_cpu(expected.data(), unused.data(), dout.data(), weight.data(), slope.data(),
+                                     s.rows, s.channels, s.hidden);
     const auto d_dout = to_device<bf16>(dout);
     const auto d_weight = to_device<bf16>(weight);
-    const auto d_pre = to_device<bf16>(pre_gelu);
+    const auto d_slope = to_device<bf16>(slope);
     const auto before = random_values<float>(s.hidden, 7);
     const auto d_dbias = to_device<float>(before);
     auto memory = poisoned<float>(hopper_matmul_partial_sums(s.rows, s.hidden));
     PartialSums sums_at_end(memory.data(), memory.size_bytes());
     GuardedOutput dpre(s.rows * s.hidden);
     launch_hopper_matmul_backward_input(dpre.data(), const_cast<float*>(d_dbias.data()), d_dout.data(),
-                                        d_weight.data(), d_pre.data(), s.rows, s.channels, s.hidden,
+                                        d_weight.data(), d_slope.data(), s.rows, s.channels, s.hidden,
                                         sums_at_end, stream.get());
     sums_at_end.flush(stream.get());
     const std::vector<double> got = dpre.values();
-    // Two roundings: the product's, then the result's. GELU' is at most 1.13.
-    expect_close(got, expected, 0x1p-7, 1.13 * sum_error(s.channels), "dpre " + text(s));
+    // One rounding, of the result.
+    std::vector<double> tolerance(expected.size());
+    for (std::size_t i = 0; i < tolerance.size(); ++i)
+      tolerance[i] = std::abs(slope[i]) * sum_error(s.channels);
+    expect_close(got, expected, 0x1p-8, tolerance, "dpre " + text(s));
     // The sums are those of the stored values.
     std::vector<double> sums = before;
     std::vector<double> magnitude(sums.size());
@@ -151,20 +174,20 @@ TEST_F(HopperMatmul, BackwardInputWithoutBiasGradientIsTheSame) {
   const auto dout = to_device<bf16>(random_values<bf16>(s.rows * s.channels, 8));
   const auto weight =
       to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 9));
-  const auto pre = to_device<bf16>(random_values<bf16>(s.rows * s.hidden, 10));
+  const auto slope = to_device<bf16>(random_values<bf16>(s.rows * s.hidden, 10));
   DeviceBuffer<float> dbias(s.hidden);
   DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
   PartialSums sums(memory.data(), memory.size_bytes());
   GuardedOutput with(s.rows * s.hidden);
   GuardedOutput without(s.rows * s.hidden);
-  launch_hopper_matmul_backward_input(with.data(), dbias.data(), dout.data(), weight.data(), pre.data(),
+  launch_hopper_matmul_backward_input(with.data(), dbias.data(), dout.data(), weight.data(), slope.data(),
                                       s.rows, s.channels, s.hidden, sums, stream.get());
-  launch_hopper_matmul_backward_input(without.data(), nullptr, dout.data(), weight.data(), pre.data(), s.rows,
-                                      s.channels, s.hidden, sums, stream.get());
+  launch_hopper_matmul_backward_input(without.data(), nullptr, dout.data(), weight.data(), slope.data(),
+                                      s.rows, s.channels, s.hidden, sums, stream.get());
   EXPECT_EQ(with.values(), without.values());
 }
 
-// A ring, staging halves and clusters that race would show as bits that change. More tiles than the GPU has
+// A ring, staged chunks and clusters that race would show as bits that change. More tiles than the GPU has
 // multiprocessors, so that blocks go round.
 TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   const Stream stream;
@@ -176,7 +199,7 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 13));
   DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
   PartialSums sums(memory.data(), memory.size_bytes());
-  DeviceBuffer<bf16> out(size), pre(size), dpre(size);
+  DeviceBuffer<bf16> out(size), pre(size), slope(size), dpre(size);
   DeviceBuffer<float> dbias(s.hidden);
   const auto bits = [](const auto& buffer) {
     const auto values = buffer.download();
@@ -186,26 +209,30 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   };
   std::vector<std::vector<unsigned char>> first;
   for (int run = 0; run < 3; ++run) {
-    for (bf16* output : {out.data(), pre.data(), dpre.data()}) {
+    for (bf16* output : {out.data(), pre.data(), slope.data(), dpre.data()}) {
       RIDGELINE_CUDA_CHECK(
           cudaMemsetAsync(output, 0xff, static_cast<std::size_t>(size) * sizeof(bf16), stream.get()));
     }
     RIDGELINE_CUDA_CHECK(
         cudaMemsetAsync(dbias.data(), 0, static_cast<std::size_t>(dbias.size_bytes()), stream.get()));
-    launch_hopper_matmul_forward(out.data(), pre.data(), inp.data(), weight.data(), bias.data(), s.rows,
-                                 s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), slope.data(), GeluKept::slope, inp.data(), weight.data(),
+                                 bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), pre.data(), GeluKept::argument, inp.data(), weight.data(),
+                                 bias.data(), s.rows, s.channels, s.hidden, stream.get());
     // weight serves as (C, H) as well: any values do.
-    launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), inp.data(), weight.data(), pre.data(),
+    launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), inp.data(), weight.data(), slope.data(),
                                         s.rows, s.channels, s.hidden, sums, stream.get());
     sums.flush(stream.get());
     stream.synchronize();
-    std::vector<std::vector<unsigned char>> results = {bits(out), bits(pre), bits(dpre), bits(dbias)};
+    std::vector<std::vector<unsigned char>> results = {bits(out), bits(pre), bits(slope), bits(dpre),
+                                                       bits(dbias)};
     if (run == 0) {
       first = std::move(results);
       continue;
     }
     for (std::size_t i = 0; i < first.size(); ++i) {
-      EXPECT_TRUE(results[i] == first[i]) << "run " << run << ", result " << i << " of out, pre, dpre, dbias";
+      EXPECT_TRUE(results[i] == first[i])
+          << "run " << run << ", result " << i << " of out, pre, slope, dpre, dbias";
     }
   }
   // And they are the numbers of the separate kernels, up to one rounding.
@@ -231,8 +258,8 @@ TEST_F(HopperMatmul, RunsInAGraph) {
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 16));
   GuardedOutput out(s.rows * s.hidden), pre(s.rows * s.hidden), captured(s.rows * s.hidden);
   const auto launch = [&](bf16* output) {
-    launch_hopper_matmul_forward(output, pre.data(), inp.data(), weight.data(), bias.data(), s.rows,
-                                 s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(output, pre.data(), GeluKept::argument, inp.data(), weight.data(),
+                                 bias.data(), s.rows, s.channels, s.hidden, stream.get());
   };
   launch(out.data());
   cudaGraph_t graph = nullptr;
@@ -257,8 +284,8 @@ TEST_F(HopperMatmul, RefusesWhatItDoesNotSupport) {
   const Stream stream;
   DeviceBuffer<bf16> memory(4096);
   PartialSums sums(nullptr, 0);
-  EXPECT_THROW(launch_hopper_matmul_forward(memory.data(), memory.data(), memory.data() + 1, memory.data(),
-                                            memory.data(), 8, 8, 8, stream.get()),
+  EXPECT_THROW(launch_hopper_matmul_forward(memory.data(), memory.data(), GeluKept::slope, memory.data() + 1,
+                                            memory.data(), memory.data(), 8, 8, 8, stream.get()),
                std::invalid_argument);
   EXPECT_THROW(launch_hopper_matmul_backward_input(memory.data(), nullptr, memory.data(), memory.data(),
                                                    memory.data(), 8, 12, 8, sums, stream.get()),

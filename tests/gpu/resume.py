@@ -39,7 +39,7 @@ def cases(shards):
         "graph-124M": (WHOLE, ["--cuda-graph", "--stochastic-rounding"]),
         "fast": (TINY, BETWEEN),
         "accumulate": (TINY, ["--grad-accum", "3", "--cuda-graph", *BETWEEN]),
-        "own-gelu": (TINY, ["--gelu", "own", "--grad-accum", "2"]),
+        "mixed-gelu": (TINY, ["--gelu", "mixed", "--grad-accum", "2"]),
         "own-attention": (TINY, ["--attention", "own"]),
         "rounding": (TINY, ["--stochastic-rounding", "--recompute", "2"]),
         "shards": (TINY, [*files, *BETWEEN]),

@@ -12,9 +12,10 @@ namespace ridgeline::gpt2 {
 enum class Precision { kBf16, kTf32, kFp32 };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
-// Where GELU and its derivative are computed. own: Hopper products of ours; fused: cuBLASLt's epilogues;
-// separate: kernels of their own. mixed: forward as own, backward as separate.
-enum class GeluKind { mixed, own, fused, separate };
+// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
+// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
+// forward as own, with the argument kept, backward as separate.
+enum class GeluKind { own, mixed, fused, separate };
 enum class AttentionKind { cudnn, own, unfused };
 enum class VocabularyKind {
   padded,
@@ -39,7 +40,7 @@ struct Switches {
   Precision precision = Precision::kBf16;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
-  GeluKind gelu = GeluKind::mixed;
+  GeluKind gelu = GeluKind::own;
   AttentionKind attention = AttentionKind::cudnn;
   VocabularyKind vocabulary = VocabularyKind::padded;
   KernelWidth kernels = KernelWidth::packed;
@@ -56,7 +57,8 @@ struct Switches {
   friend bool operator==(const Switches&, const Switches&) = default;
 };
 
-// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported.
+// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported. GELU that is computed
+// again in the backward pass needs its argument: own is mixed then.
 constexpr bool has_own_product(GeluKind gelu) {
   return gelu == GeluKind::own || gelu == GeluKind::mixed;
 }
@@ -100,7 +102,7 @@ constexpr auto names_of(BiasKind) {
 constexpr auto names_of(GeluKind) {
   using enum GeluKind;
   return std::array<NamedValue<GeluKind>, 4>{
-      {{"mixed", mixed}, {"own", own}, {"fused", fused}, {"separate", separate}}};
+      {{"own", own}, {"mixed", mixed}, {"fused", fused}, {"separate", separate}}};
 }
 constexpr auto names_of(AttentionKind) {
   using enum AttentionKind;

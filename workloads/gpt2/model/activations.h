@@ -44,7 +44,7 @@ struct LayerActivations {
   T* att = nullptr;       // (B,T,C)
   T* mid = nullptr;       // (B,T,C): residual + attention
   T* ln2 = nullptr;       // (B,T,C); as ln1
-  T* fch = nullptr;       // (B,T,4C): the argument of the GELU
+  T* fch = nullptr;       // (B,T,4C): the argument of the GELU; with GeluKind::own its slope there
   T* gelu = nullptr;      // (B,T,4C); recompute 1: valid until fcproj has run
   float* ln1_mean = nullptr;
   float* ln1_rstd = nullptr;  // (B,T)

@@ -68,7 +68,9 @@ void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
   if constexpr (std::is_same_v<T, bf16>) {
     if (has_own_product(switches().gelu)) {
       const auto kept = keep(kL2Weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
-      launch_hopper_matmul_forward(a.gelu, a.fch, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get());
+      const auto kept_for_backward = switches().gelu == GeluKind::own ? GeluKept::slope : GeluKept::argument;
+      launch_hopper_matmul_forward(a.gelu, a.fch, kept_for_backward, inp, p.fcw, p.fcb, rows_, c_, 4 * c_,
+                                   stream_.get());
       return;
     }
   }

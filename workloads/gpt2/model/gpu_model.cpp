@@ -196,6 +196,7 @@ Switches switches_on_device(const GpuModelOptions& o) {
                                 4 * o.config.channels))) {
     switches.gelu = GeluKind::fused;
   }
+  if (switches.gelu == GeluKind::own && switches.recompute >= 1) switches.gelu = GeluKind::mixed;
   return switches;
 }
 

@@ -41,11 +41,21 @@ __device__ inline float gelu_value(float x) {
   return x * gelu_gate<T>(x);
 }
 
+// GELU and its derivative at one place: they share the gate.
+struct GeluPoint {
+  float value;
+  float slope;
+};
 template <typename T>
-__device__ inline float gelu_slope(float x) {
+__device__ inline GeluPoint gelu_point(float x) {
   const float gate = gelu_gate<T>(x);
   const float twice_du = 2.0F * kGeluScale + 6.0F * kGeluScale * kGeluCubic * (x * x);
-  return gate + x * twice_du * (gate - gate * gate);
+  return {x * gate, gate + x * twice_du * (gate - gate * gate)};
+}
+
+template <typename T>
+__device__ inline float gelu_slope(float x) {
+  return gelu_point<T>(x).slope;
 }
 
 }  // namespace ridgeline::gpt2

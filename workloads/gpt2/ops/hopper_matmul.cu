@@ -1,16 +1,17 @@
-// hopper_matmul.cu: GELU(x W^T + b), and (dy W) * GELU'(pre) with its column sums
-// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,pre_gelu,dpre (N,H) bf16; bias (H)
+// hopper_matmul.cu: GELU(x W^T + b) with its argument or slope, and (dy W) * slope with its column sums
+// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,kept,slope,dpre (N,H) bf16; bias (H)
 //         bf16, dbias (H) FP32; any N >= 1, C and H multiples of 8 (tails: the copy engine fills with zeros,
 //         stores are guarded)
 // bytes   forward 2*(N*C + H*C + H + 2*N*H); backward 2*(N*C + H*C + 2*N*H) + 8*H
 // flops   2*N*C*H, with column sums N*H more
-// check   pre_gelu: |gpu-ref| <= eps/2*|ref| + FP32 rounding of the sum; out and dpre: one rounding of their
-//         own and the one before GELU, eps/2 each; a non-finite mismatch fails
+// check   |gpu-ref| <= eps/2*|ref| + FP32 rounding of the sum, times the function's slope; out beside a kept
+//         argument: of the argument's rounding too; a non-finite mismatch fails
 // bound   tensor cores (C = 768: 340 flop/byte forward)
 //
 // Design: hopper_matmul.cuh. This file is compiled for sm_90a, which alone has the instructions.
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "gpt2/common/nvtx.h"
 #include "gpt2/ops/bias_gradient.h"
@@ -22,17 +23,20 @@
 namespace ridgeline::gpt2 {
 
 template <typename Real>
-void hopper_matmul_forward_cpu(Real* out, Real* pre_gelu, const Real* inp, const Real* weight,
+void hopper_matmul_forward_cpu(Real* out, Real* kept, GeluKept what, const Real* inp, const Real* weight,
                                const Real* bias, std::int64_t rows, int channels, int hidden) {
-  matmul_forward_cpu(pre_gelu, inp, weight, bias, rows, channels, hidden);
-  gelu_forward_cpu(out, pre_gelu, rows * hidden);
+  matmul_forward_cpu(kept, inp, weight, bias, rows, channels, hidden);
+  gelu_forward_cpu(out, kept, rows * hidden);
+  if (what == GeluKept::argument) return;
+  const Real one{1};
+  for (std::int64_t i = 0; i < rows * hidden; ++i) gelu_backward_cpu(kept + i, kept + i, &one, 1);
 }
 
 template <typename Real>
 void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout, const Real* weight,
-                                      const Real* pre_gelu, std::int64_t rows, int channels, int hidden) {
+                                      const Real* slope, std::int64_t rows, int channels, int hidden) {
   matmul_backward_cpu<Real>(dpre, nullptr, nullptr, dout, nullptr, weight, rows, hidden, channels);
-  gelu_backward_cpu(dpre, pre_gelu, dpre, rows * hidden);
+  for (std::int64_t i = 0; i < rows * hidden; ++i) dpre[i] *= slope[i];
   bias_gradient_cpu(dbias, dpre, rows, hidden);
 }
 
@@ -72,9 +76,13 @@ CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t colum
 
 namespace {
 
+using hopper::Config;
+using hopper::Product;
+
 // The fastest of bench_hopper's configurations on an H200.
-using Forward = hopper::Config<64, 3, 2, false>;
-using Backward = hopper::Config<64, 3, 2, true>;
+template <Product kProduct>
+using Fastest = std::conditional_t<hopper::is_forward(kProduct), Config<kProduct, 64, 4, 2, 0>,
+                                   Config<kProduct, 32, 6, 2, 2>>;
 
 void check(const char* what, std::int64_t rows, int channels, int hidden, bool aligned) {
   if (hopper_matmul_supported(rows, channels, hidden) && aligned) return;
@@ -106,29 +114,33 @@ std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden) {
   return ceil_div(rows, hopper::kTileRows) * hidden;
 }
 
-void launch_hopper_matmul_forward(bf16* out, bf16* pre_gelu, const bf16* inp, const bf16* weight,
+void launch_hopper_matmul_forward(bf16* out, bf16* kept, GeluKept what, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream) {
   const NvtxRange range("matmul_forward", {hopper_matmul_forward_bytes(rows, channels, hidden),
                                            hopper_matmul_forward_flops(rows, channels, hidden)});
   check("hopper_matmul_forward", rows, channels, hidden,
-        is_aligned_16(out) && is_aligned_16(pre_gelu) && is_aligned_16(inp) && is_aligned_16(weight) &&
+        is_aligned_16(out) && is_aligned_16(kept) && is_aligned_16(inp) && is_aligned_16(weight) &&
             is_aligned_16(bias));
   hopper::Arguments args;
-  args.out = out;
-  args.pre_gelu = pre_gelu;
   args.bias = bias;
   args.rows = rows;
   args.columns = hidden;
-  hopper::launch_product<hopper::Product::gelu_forward, Forward>(inp, weight, args, channels, stream);
+  if (what == GeluKept::slope) {
+    constexpr Product kProduct = Product::gelu_slope_forward;
+    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept, inp, weight, args, channels, stream);
+  } else {
+    constexpr Product kProduct = Product::gelu_forward;
+    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept, inp, weight, args, channels, stream);
+  }
 }
 
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
-                                         const bf16* pre_gelu, std::int64_t rows, int channels, int hidden,
+                                         const bf16* slope, std::int64_t rows, int channels, int hidden,
                                          PartialSums& sums, cudaStream_t stream) {
   const bool bias_gradient = dbias != nullptr;
   check("hopper_matmul_backward_input", rows, channels, hidden,
-        is_aligned_16(dpre) && is_aligned_16(dout) && is_aligned_16(weight) && is_aligned_16(pre_gelu));
+        is_aligned_16(dpre) && is_aligned_16(dout) && is_aligned_16(weight) && is_aligned_16(slope));
   // Before the range opens: a flush is no part of this op.
   float* partials =
       bias_gradient ? sums.reserve(hopper_matmul_partial_sums(rows, hidden), 1, stream) : nullptr;
@@ -136,22 +148,21 @@ void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* d
                         {hopper_matmul_backward_input_bytes(rows, channels, hidden, bias_gradient),
                          hopper_matmul_backward_input_flops(rows, channels, hidden, bias_gradient)});
   hopper::Arguments args;
-  args.out = dpre;
-  args.pre_gelu = const_cast<bf16*>(pre_gelu);
   args.column_sums = partials;
   args.rows = rows;
   args.columns = hidden;
-  hopper::launch_product<hopper::Product::gelu_backward_input, Backward>(dout, weight, args, channels,
-                                                                         stream);
+  constexpr Product kProduct = Product::slope_backward_input;
+  hopper::launch_product<kProduct, Fastest<kProduct>>(dpre, const_cast<bf16*>(slope), dout, weight, args,
+                                                      channels, stream);
   if (bias_gradient) {
     sums.add({dbias, partials, hidden, static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden});
   }
 }
 
-template void hopper_matmul_forward_cpu(float*, float*, const float*, const float*, const float*,
+template void hopper_matmul_forward_cpu(float*, float*, GeluKept, const float*, const float*, const float*,
                                         std::int64_t, int, int);
-template void hopper_matmul_forward_cpu(double*, double*, const double*, const double*, const double*,
-                                        std::int64_t, int, int);
+template void hopper_matmul_forward_cpu(double*, double*, GeluKept, const double*, const double*,
+                                        const double*, std::int64_t, int, int);
 template void hopper_matmul_backward_input_cpu(float*, float*, const float*, const float*, const float*,
                                                std::int64_t, int, int);
 template void hopper_matmul_backward_input_cpu(double*, double*, const double*, const double*, const double*,

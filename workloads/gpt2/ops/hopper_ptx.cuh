@@ -78,6 +78,17 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// All warps of a warpgroup: from now on kCount registers a thread, more or fewer than before. Taking waits
+// until others have released enough.
+template <int kCount>
+__device__ inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <int kCount>
+__device__ inline void release_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+
 // Copies the box at column x, row y of a tensor to shared memory; what lies outside the tensor arrives as
 // zeros. The whole box counts towards the bytes that `barrier` expects.
 __device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* map, std::uint32_t barrier,
@@ -86,6 +97,15 @@ __device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* ma
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
       "[%2];" ::"r"(destination),
       "l"(map), "r"(barrier), "r"(x), "r"(y)
+      : "memory");
+}
+// The same under an L2 policy.
+__device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* map, std::uint32_t barrier,
+                                int x, int y, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1, {%3, %4}], [%2], %5;" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(x), "r"(y), "l"(policy)
       : "memory");
 }
 // The same into the blocks of the cluster named in `mask`, at the same address and barrier in each.
@@ -100,11 +120,39 @@ __device__ inline void tma_load_multicast(std::uint32_t destination, const CUten
 __device__ inline void tma_prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
-// Asks for `bytes` (a multiple of 16) at a 16-byte aligned address to be brought into the L2 cache.
-__device__ inline void prefetch_l2(const void* address, std::uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)),
-               "r"(bytes)
+// Data that is used once and not again soon: the L2 cache may evict it before anything else.
+__device__ inline std::uint64_t evict_first() {
+  std::uint64_t policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// Shows what this thread wrote to shared memory to copies that start after it.
+__device__ inline void fence_for_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Copies from shared memory to the box at column x, row y of a tensor; what lies outside the tensor is left
+// out.
+__device__ inline void tma_store(const CUtensorMap* map, std::uint32_t source, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+               "r"(source), "r"(x), "r"(y)
                : "memory");
+}
+__device__ inline void tma_store(const CUtensorMap* map, std::uint32_t source, int x, int y,
+                                 std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%2, %3}], [%1], %4;" ::"l"(
+          map),
+      "r"(source), "r"(x), "r"(y), "l"(policy)
+      : "memory");
+}
+// Closes the group of this thread's stores; bulk_wait_read waits until all its closed groups have been read
+// from shared memory.
+__device__ inline void bulk_commit() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ inline void bulk_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 // Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
@@ -181,6 +229,14 @@ __device__ inline void store_matrix_x4(std::uint32_t address, std::uint32_t a, s
                "r"(b), "r"(c), "r"(d)
                : "memory");
 }
+// Loads them, a thread's elements as store_matrix_x4 takes them.
+__device__ inline void load_matrix_x4(std::uint32_t address, std::uint32_t& a, std::uint32_t& b,
+                                      std::uint32_t& c, std::uint32_t& d) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+               : "r"(address)
+               : "memory");
+}
 __device__ inline uint4 load_shared_128(std::uint32_t address) {
   uint4 value;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -188,9 +244,6 @@ __device__ inline uint4 load_shared_128(std::uint32_t address) {
                : "r"(address)
                : "memory");
   return value;
-}
-__device__ inline void store_shared_32(std::uint32_t address, std::uint32_t value) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
 __device__ inline void store_shared_128(std::uint32_t address, float a, float b, float c, float d) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d)

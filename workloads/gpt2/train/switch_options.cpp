@@ -63,8 +63,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
   add_switch(
       app, "--gelu", s.gelu,
-      "GELU in an own product, its derivative in a kernel; both in own products (bf16 and compute capability "
-      "9.0, fused elsewhere); both in cuBLASLt's; or both in kernels");
+      "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere); GELU in "
+      "one, its derivative in a kernel; both in cuBLASLt's; or both in kernels");
   add_switch(app, "--attention", s.attention,
              "cuDNN's flash attention (bf16), an own one, or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,
@@ -114,6 +114,14 @@ void SwitchOptions::settle() {
       throw InputError(fmt::format(
           "--gelu {} computes in bf16: use --gelu fused with --precision fp32 or tf32", name_of(s.gelu)));
     s.gelu = GeluKind::fused;
+  }
+  if (s.gelu == GeluKind::own && s.recompute >= 1) {
+    if (given("--gelu"))
+      throw InputError(
+          fmt::format("--gelu own keeps GELU's slope, not the argument that --recompute {} computes it from "
+                      "again: use --gelu mixed",
+                      s.recompute));
+    s.gelu = GeluKind::mixed;
   }
   if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
     if (!given("--bias")) s.bias = BiasKind::separate;
