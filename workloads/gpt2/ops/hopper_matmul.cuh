@@ -2,15 +2,13 @@
 //
 // D (rows x columns) = A (rows x K) B (K x columns), then an elementwise epilogue, by persistent blocks of
 // twelve warps:
-//   producer   one thread of warp 0 copies the tiles of A and B into a ring of stages (TMA, swizzled), and in
-//   the
-//              backward product the tile of slopes that the epilogue will want
+//   producer   one thread of warp 0 copies the tiles of A and B into a ring of stages (TMA, swizzled); in the
+//              backward product the tile of slopes too that the epilogue will want
 //   consumers  warpgroups 1 and 2, 64 of the tile's 128 rows each: wgmma from the ring into registers, then
-//   the
-//              epilogue on the registers, 64 columns at a time. A warp stages its 16 rows and has the copy
-//              engine store them, with no other warp to wait for; the other warpgroup's products run
-//              meanwhile, as far as the ring reaches
-//   sums       warps 1 to 3 add up the columns of the staged result (backward)
+//              the epilogue on the registers, 64 columns at a time. A warp stages its 16 rows and has the
+//              copy engine store them, with no other warp to wait for
+//   sums       warps 1 to 3 add up the columns of the staged result (backward), during the next tile's
+//              products
 // Loads and stores of the epilogue by ordinary instructions would each wait behind what the tensor cores read
 // from shared memory; the copy engine's do not keep a warp waiting.
 //
