@@ -7,7 +7,8 @@ Reads the capture's tables directly and computes each figure again, apart from t
   records       launches seen by the launch calls = kernel records received, none dropped, none without a time
   values        every launch of the median timeline step has a duration, and DRAM and compute utilisation or a reason
   accounting    union of GPU work + gaps = step time; the program's own accounting agrees
-  gemm-ops      tensor operations of each matrix product = 2 M N K as the program declares it, or that in whole tiles
+  gemm-ops      tensor operations of each matrix product = 2 M N K as the program declares it, or that in whole tiles and
+                slices of K
 Prints one line a check: name, pass or FAIL, figures. Exits 1 if any failed.
 """
 import argparse
@@ -23,6 +24,7 @@ from common import Checks
 
 STEP_TOLERANCE = 0.01
 GEMM_TOLERANCE = 0.001
+MOST_SLICES = 64  # of K
 
 
 def ridgeline_json(ridgeline, *arguments):
@@ -89,31 +91,84 @@ def check_values(ridgeline, capture, checks):
                f"utilisation, {len(stated)} with a stated reason, {silent} without either")
 
 
-def padded_ratios(kernel, outputs):
-    """What tiles and clusters make of an output (rows, columns): operations done over operations asked for.
+def tile_of(kernel):
+    """What a kernel's name says of its tile: rows, columns, depth, and the two sides of a cluster; None if nothing.
 
-    A kernel named nvjet_..._128x64_..._2x1_... works in whole clusters of 2x1 tiles of 128x64; either side of the tile
-    may lie along the rows.
+    nvjet_..._128x64_64x5_2x1_... works in clusters of 2x1 tiles of 128x64, 64 deep in K; either side may lie along the rows.
+    cutlass_80_..._128x256_32x3_nt_... and ampere_..._128x128_ldg8_stages_32x5_nt know no clusters.
     """
-    tile = re.search(r"_(\d+)x(\d+)_\d+x\d+_(\d+)x(\d+)_", kernel)
+    tile = re.search(r"_(\d+)x(\d+)_(?:\w*?stages_)?(\d+)x\d+(?:_(\d+)x(\d+))?_", kernel)
+    return tuple(int(part or 1) for part in tile.groups()) if tile else None
+
+
+def padded_ratios(kernel, outputs):
+    """What whole tiles and clusters make of an output (rows, columns): (operations done over those asked for, tiles, output)."""
+    tile = tile_of(kernel)
     if not tile:
         return []
-    tile_a, tile_b, cluster_a, cluster_b = map(int, tile.groups())
-    side_a, side_b = tile_a * cluster_a, tile_b * cluster_b
-    return [math.ceil(rows / x) * x * math.ceil(columns / y) * y / (rows * columns)
-            for rows, columns in outputs for x, y in ((side_a, side_b), (side_b, side_a))]
+    high, wide, _, cluster_high, cluster_wide = tile
+    out = []
+    for rows, columns in outputs:
+        for x, y in ((high * cluster_high, wide * cluster_wide), (wide * cluster_wide, high * cluster_high)):
+            down, across = math.ceil(rows / x), math.ceil(columns / y)
+            out.append((down * x * across * y / (rows * columns), down * across * cluster_high * cluster_wide, (rows, columns)))
+    return out
+
+
+def sliced_ratios(kernel, outputs, declared, grid, multiprocessors):
+    """What slices of K (split-K) make of it beside the tiles: each slice is rounded up to the tile's depth.
+
+    A grid of more than one layer has a layer a slice. Another that is smaller than the chip has a block for each tile of each
+    slice, which gives their number. A larger product's grid only fills the chip: then any number of slices up to MOST_SLICES
+    may be it, with which there is work for every block.
+    """
+    tile, out = tile_of(kernel), []
+    blocks = math.prod(grid)
+    for padding, tiles, (rows, columns) in padded_ratios(kernel, outputs):
+        steps = math.ceil(declared / (2 * rows * columns) / tile[2])
+        full = blocks + tile[3] * tile[4] > multiprocessors
+        for slices in range(2, MOST_SLICES + 1):
+            if slices == grid[2] if grid[2] > 1 else slices * tiles == blocks or (full and slices * tiles > blocks):
+                out.append(padding * slices * math.ceil(steps / slices) / steps)
+    return out
+
+
+def judge_product(declared, kernels, widths, channels, tokens, multiprocessors):
+    """'exact', 'padded', 'sliced' or 'wrong' of one product, its ratio, and the kernel that does it.
+
+    kernels: (name, operations, grid) of the launches in its range. A split product has a second one that adds up
+    the slices.
+    """
+    kernel, _, grid = max(kernels, key=lambda each: each[1])
+    ratio = sum(each[1] for each in kernels) / declared
+    outputs = [(tokens, w) for w in widths] + [(channels, w) for w in widths]
+    outputs = [(m, n) for m, n in outputs if declared % (2 * m * n) == 0]
+
+    def explained(ratios):
+        return any(abs(ratio / expected - 1) <= GEMM_TOLERANCE for expected in ratios)
+
+    if explained([1]):
+        return "exact", ratio, kernel
+    if explained(expected for expected, _, _ in padded_ratios(kernel, outputs)):
+        return "padded", ratio, kernel
+    split = any("splitk" in name.lower() for name, _, _ in kernels)
+    if split and explained(sliced_ratios(kernel, outputs, declared, grid, multiprocessors)):
+        return "sliced", ratio, kernel
+    return "wrong", ratio, kernel
 
 
 def check_gemm(db, channels, tokens, vocabulary, checks):
     """Tensor operations counted in one range against the 2MNK that the range declares.
 
     Operations are counted where they are done, so a product whose output is no whole number of tiles counts its padding
-    too. Such a product passes only if the surplus is what the tile and cluster in its kernel's name make of its shape.
+    too, and one whose K is split that of each slice. Such a product passes only if the surplus is what the tile and cluster
+    in its kernel's name, and a number of slices that fits its grid, make of its shape.
     """
     # Both sides are narrowed to the steps that counted these operations before they meet.
     rows = db.execute("""
         WITH counted AS MATERIALIZED (
-          SELECT l.id, l.process_id, l.thread_id, l.host_start_ns, l.step_id, k.demangled_name, m.value
+          SELECT l.id, l.process_id, l.thread_id, l.host_start_ns, l.step_id, l.grid_x, l.grid_y, l.grid_z,
+                 k.demangled_name, m.value
           FROM launch_metric m
           JOIN metric n ON n.id = m.metric_id AND n.name = 'sm__ops_path_tensor_src_bf16_dst_fp32.sum'
           JOIN launch l ON l.id = m.launch_id
@@ -125,31 +180,29 @@ def check_gemm(db, channels, tokens, vocabulary, checks):
           JOIN nvtx_range r ON r.id = a.nvtx_range_id
           JOIN string name ON name.id = r.name_id
           WHERE name.value LIKE 'matmul%' AND a.flops > 0 AND r.step_id IN (SELECT step_id FROM counted))
-        SELECT d.op, d.flops AS declared, sum(c.value) AS counted, max(c.demangled_name) AS kernel
+        SELECT d.id, d.op, d.flops AS declared, c.value AS counted, c.demangled_name AS kernel, c.grid_x, c.grid_y, c.grid_z
         FROM declared d
         JOIN counted c ON c.process_id = d.process_id AND c.thread_id = d.thread_id AND c.step_id = d.step_id
-                      AND c.host_start_ns BETWEEN d.start_ns AND d.end_ns
-        GROUP BY d.id HAVING max(c.value) > 0""").fetchall()
-    exact, padded, wrong = [], [], []
-    widths = [channels, 3 * channels, 4 * channels, vocabulary]
+                      AND c.host_start_ns BETWEEN d.start_ns AND d.end_ns""").fetchall()
+    multiprocessors = db.execute("SELECT max(sm_count) FROM device").fetchone()[0]
+    products, found = {}, {"exact": [], "padded": [], "sliced": [], "wrong": []}
     for row in rows:
-        ratio = row["counted"] / row["declared"]
-        outputs = [(tokens, w) for w in widths] + [(channels, w) for w in widths]
-        outputs = [(m, n) for m, n in outputs if row["declared"] % (2 * m * n) == 0]
-        if abs(ratio - 1) <= GEMM_TOLERANCE:
-            exact.append(row)
-        elif any(abs(ratio / expected - 1) <= GEMM_TOLERANCE for expected in padded_ratios(row["kernel"], outputs)):
-            padded.append((ratio, row))
-        else:
-            wrong.append((ratio, row))
-    detail = f"{len(rows)} matrix products counted: {len(exact)} do 2MNK operations within {GEMM_TOLERANCE * 100:g} %"
-    if padded:
-        ratio, row = max(padded, key=lambda p: p[0])
-        detail += f", {len(padded)} pad to whole tiles as their names say (most: {ratio:.4f} x 2MNK, {row['kernel'][:44]})"
-    if wrong:
-        ratio, row = max(wrong, key=lambda w: abs(w[0] - 1))
-        detail += f", {len(wrong)} are unexplained (worst: {ratio:.4f} x 2MNK, {row['op']}, {row['kernel'][:44]})"
-    checks.add("gemm-ops", exact and not wrong, detail)
+        _, _, kernels = products.setdefault(row["id"], (row["op"], row["declared"], []))
+        kernels.append((row["kernel"], row["counted"], (row["grid_x"], row["grid_y"], row["grid_z"])))
+    products = {key: product for key, product in products.items() if max(each[1] for each in product[2]) > 0}
+    widths = [channels, 3 * channels, 4 * channels, vocabulary]
+    for op, declared, kernels in products.values():
+        kind, ratio, kernel = judge_product(declared, kernels, widths, channels, tokens, multiprocessors)
+        found[kind].append((ratio, op, kernel[:44]))
+    detail = f"{len(products)} matrix products counted: {len(found['exact'])} do 2MNK operations within {GEMM_TOLERANCE * 100:g} %"
+    for kind, said in (("padded", "pad to whole tiles as their names say"), ("sliced", "round slices of K up as well")):
+        if found[kind]:
+            ratio, _, kernel = max(found[kind])
+            detail += f", {len(found[kind])} {said} (most: {ratio:.4f} x 2MNK, {kernel})"
+    if found["wrong"]:
+        ratio, op, kernel = max(found["wrong"], key=lambda w: abs(w[0] - 1))
+        detail += f", {len(found['wrong'])} are unexplained (worst: {ratio:.4f} x 2MNK, {op}, {kernel})"
+    checks.add("gemm-ops", found["exact"] and not found["wrong"], detail)
 
 
 def main():

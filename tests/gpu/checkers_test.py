@@ -14,6 +14,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+import capture_checks
 import cost
 import crosscheck
 import ncu
@@ -135,6 +136,50 @@ class Checkers(unittest.TestCase):
         self.assertGreater(high, statistics.fmean(ratios))
         self.assertGreater(low, min(ratios))
         self.assertLess(high, max(ratios))
+
+
+# The weight gradient of the attention's output projection, B * T = 32768: 768 x 768, K in 512 steps of 64.
+DECLARED = 2 * 768 * 768 * 32768
+CUT_192 = "nvjet_sm90_tss_192x192_64x3_1x2_h_bz_coopB_splitK_NTN"  # 16 tiles
+
+
+class SplitProducts(unittest.TestCase):
+    """Rows made up: the operations of a product whose K is cut in slices, beside the kernel that adds them up."""
+
+    def kind(self, kernel, ratio, grid, reduced=True, declared=DECLARED):
+        kernels = [(kernel, ratio * declared, grid)]
+        if reduced:
+            # Its name is the last in the alphabet, and says nothing of tiles.
+            kernels.append(("void cublasLt::splitKreduce_kernel<32, 16, int, float>(T1 *)", 0.0, (24, 24, 1)))
+        return capture_checks.judge_product(declared, kernels, [768, 2304, 3072, 50304], 768, 32768, 132)[0]
+
+    def test_whole_slices_do_what_the_product_asks(self):
+        self.assertEqual(self.kind(CUT_192, 1.0, (2, 64, 1)), "exact")
+
+    def test_slices_rounded_up_are_explained_by_the_grid(self):
+        seven = 7 * 74 / 512  # 7 * 16 blocks
+        self.assertEqual(self.kind(CUT_192, seven, (2, 56, 1)), "sliced")
+        self.assertEqual(self.kind(CUT_192, seven, (2, 64, 1)), "wrong", "the grid is of 8 slices")
+        self.assertEqual(self.kind(CUT_192, seven + 0.002, (2, 56, 1)), "wrong")
+        self.assertEqual(self.kind("nvjet_sm90_tss_192x192_64x3_1x2_h_bz_coopB_NTN", seven, (2, 56, 1), reduced=False), "wrong",
+                         "nothing says that K is split")
+
+    def test_a_grid_that_fills_the_chip_leaves_the_slices_open(self):
+        kernel = "nvjet_sm90_tss_128x128_64x6_1x1_h_bz_splitK_NTN"  # 36 tiles
+        self.assertEqual(self.kind(kernel, 14 * 37 / 512, (132, 1, 1)), "sliced")
+        self.assertEqual(self.kind(kernel, 1.0225, (132, 1, 1)), "wrong", "no number of slices gives it")
+        self.assertEqual(self.kind(kernel, 17 * 31 / 512, (108, 1, 1)), "wrong")
+
+    def test_a_layer_of_the_grid_is_a_slice(self):
+        kernel = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_nt_align8>(T1::Params)"
+        self.assertEqual(self.kind(kernel, 14 * 37 / 512, (24, 1, 14)), "sliced")
+        self.assertEqual(self.kind(kernel, 14 * 37 / 512, (24, 1, 13)), "wrong")
+
+    def test_tiles_and_slices_together(self):
+        wide, kernel = 3 * DECLARED, "nvjet_sm90_tss_128x112_64x6_2x1_h_bz_splitK_NTT"  # 6 x 21 tiles make 2352 of 2304 columns
+        self.assertEqual(self.kind(kernel, 2352 / 2304, (2, 63, 1), declared=wide), "padded", "the kernel's name, not its helper's")
+        self.assertEqual(self.kind(kernel, 2352 / 2304 * 14 * 37 / 512, (2, 66, 1), declared=wide), "sliced")
+        self.assertEqual(self.kind(kernel, 2352 / 2304 * 1.0225, (2, 66, 1), declared=wide), "wrong")
 
 
 if __name__ == "__main__":
