@@ -118,7 +118,9 @@ class Checkers(unittest.TestCase):
     def test_cost_counts_what_replay_adds(self):
         before, launches, steps, step_ms = cost.launch_cost_ms(self.path)
         self.assertGreater(before, 0.1)
-        self.assertEqual(launches, 313 * steps)
+        a_step = self.db.execute("SELECT count(*) FROM v_launch WHERE step_index = 12").fetchone()[0]
+        self.assertGreater(a_step, 100)
+        self.assertEqual(launches, a_step * steps)
         last = self.db.execute("SELECT max(step_index) FROM step WHERE phase = 'replay'").fetchone()[0]
         self.db.execute("UPDATE step SET host_start_ns = host_start_ns + 1000000000 WHERE step_index > ?", (last,))
         self.db.commit()

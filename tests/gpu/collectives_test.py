@@ -17,7 +17,9 @@ import power
 import programs
 
 CAPTURE = os.path.abspath(sys.argv.pop(1))
-FIRST, SECOND = "GPU-55d37422-bff2-c836-a83a-3874cd9b1808", "GPU-00000000-bff2-c836-a83a-3874cd9b1808"
+with sqlite3.connect(f"file:{CAPTURE}?immutable=1", uri=True) as bundled:
+    FIRST = bundled.execute("SELECT uuid FROM device").fetchone()[0]
+SECOND = "GPU-00000000-bff2-c836-a83a-3874cd9b1808"
 MORE = 10_000_000  # between an id of the first process and that of its copy
 
 
@@ -134,7 +136,7 @@ class Machine(unittest.TestCase):
         self.assertEqual(collectives.visible_gpus(every, "1"), [SECOND])
         self.assertEqual(collectives.visible_gpus(every, "1, 0"), [SECOND, FIRST])
         self.assertEqual(collectives.visible_gpus(every, SECOND), [SECOND])
-        self.assertEqual(collectives.visible_gpus(every, "GPU-55d3"), [FIRST])
+        self.assertEqual(collectives.visible_gpus(every, FIRST[:8]), [FIRST])
         self.assertEqual(collectives.visible_gpus(every, "0,7,1"), [FIRST])
         self.assertEqual(collectives.visible_gpus(every, ""), [])
 
