@@ -336,6 +336,37 @@ TEST(Replay, GivesUpWaitingForOtherProcessesThatNeverCome) {
   EXPECT_EQ(measured(w.program).counter_steps.back().ranges_received, 3u);
 }
 
+// Ranks that are free again after a while each time would otherwise wait for each other at every collective.
+TEST(Replay, WaitsForOtherProcessesOnlySoLongInAll) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, kCollective, {}, "timeline=1,replay=50");
+  double total_s = 0;
+  for (int i = 0; i < 40; ++i) {
+    cupti.events_not_ready = 2000;  // 1 ms each
+    const std::int64_t before_ns = cupti.clock_ns;
+    w.run();
+    const double took_s = static_cast<double>(cupti.clock_ns - before_ns) / 1e9;
+    total_s += took_s;
+    if (i < 7) {
+      EXPECT_NEAR(took_s, 2.0, 0.1) << i;
+    } else if (i > 7) {
+      EXPECT_LT(took_s, 0.1) << i;
+    }
+  }
+  EXPECT_NEAR(total_s, 15.0 + 32 * 0.02, 0.5);
+  // Short waits are none of it.
+  for (int i = 0; i < 9; ++i) {
+    cupti.events_not_ready = 10;
+    w.run();
+  }
+  cupti.events_not_ready = 0;
+  const auto c = measured(w.program);
+  ASSERT_EQ(c.counter_steps.size(), 49u);
+  EXPECT_EQ(c.counter_steps[6].ranges_received, 3u);
+  EXPECT_LT(c.counter_steps[20].ranges_received, 3u) << "what comes behind it goes on unmeasured";
+  EXPECT_EQ(c.counter_steps.back().ranges_received, 3u);
+}
+
 TEST(Replay, ExcludesWhatTheUserNames) {
   FakeCupti cupti;
   WithWaiting w(cupti, "my_barrier", {{"RIDGELINE_REPLAY_EXCLUDE", "other, barrier"}});

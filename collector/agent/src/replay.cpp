@@ -20,8 +20,9 @@ constexpr std::chrono::seconds kReadyTimeout{10};
 constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillisecond;
 // For collectives: their peers count kernel by kernel too, and begin later by what setting up takes them. A
 // process that did not wait would run ahead of the others for the rest of the step and be measured no more.
+// A step may have a hundred collectives, so that all waits of a recording together are bounded too.
 constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
-constexpr int kMostVainWaits = 3;  // then what frees a collective is taken to come from this very process
+constexpr std::int64_t kPatienceWithPeersInAllNs = 15000 * kMillisecond;
 constexpr std::chrono::microseconds kPollPause{50};
 constexpr std::size_t kMostEvents = 64;
 constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
@@ -340,31 +341,30 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
 bool Replay::settled(std::uint32_t thread_id) noexcept {
   if (events_pending_ == 0) return true;
   RelaxedCapture relaxed(driver_);
-  const bool for_peers = collectives_pending_ && vain_waits_ < kMostVainWaits && !patience_spent_;
+  const bool for_peers = collectives_pending_ && !patience_spent_;
+  std::int64_t limit_ns = patience_spent_ ? kImpatienceNs : kPatienceNs;
+  if (for_peers)
+    limit_ns =
+        std::clamp(kPatienceWithPeersInAllNs - waited_for_peers_ns_, kPatienceNs, kPatienceWithPeersNs);
   const std::int64_t begin_ns = api_.now_ns();
-  const std::int64_t limit_ns = for_peers         ? kPatienceWithPeersNs
-                                : patience_spent_ ? kImpatienceNs
-                                                  : kPatienceNs;
+  std::int64_t waited_ns = 0;
   while (true) {
     while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
       --events_pending_;
-    if (events_pending_ == 0) break;
-    const std::int64_t now_ns = api_.now_ns();
-    if (now_ns - begin_ns > limit_ns) {
-      patience_spent_ = true;
-      if (for_peers) ++vain_waits_;
-      return false;
-    }
-    if (now_ns - begin_ns > kPatienceNs) {
+    waited_ns = api_.now_ns() - begin_ns;
+    if (events_pending_ == 0 || waited_ns > limit_ns) break;
+    if (waited_ns > kPatienceNs) {
       // This is no kernel that hangs: the watch begins anew.
       if (launch_thread_.load(std::memory_order_acquire) == thread_id &&
           launch_since_ns_.load(std::memory_order_acquire) != 0)
-        launch_since_ns_.store(now_ns, std::memory_order_release);
+        launch_since_ns_.store(begin_ns + waited_ns, std::memory_order_release);
       std::this_thread::sleep_for(kPollPause);
     }
   }
-  patience_spent_ = false;
-  return true;
+  // Shorter waits are what a collective takes.
+  if (for_peers && waited_ns > kPatienceNs) waited_for_peers_ns_ += waited_ns;
+  patience_spent_ = events_pending_ > 0;
+  return !patience_spent_;
 }
 
 Verdict Replay::measure(const LaunchCall& call) {

@@ -186,7 +186,7 @@ class Replay {
   std::size_t events_pending_ = 0;                    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;                  // all of them are collectives
   bool patience_spent_ = false;
-  int vain_waits_ = 0;  // for the peers of collectives, in this recording
+  std::int64_t waited_for_peers_ns_ = 0;  // in this recording, in vain or not
 
   std::mutex jobs_mutex_;
   std::deque<Job> jobs_;
