@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Verdicts on recordings of several processes and GPUs can fail: the bundled capture made into one of two processes.
+And a program that hangs is ended and leaves what it printed.
 
 usage: collectives_test.py CAPTURE
 """
+import contextlib
+import io
 import os
 import shutil
 import sqlite3
 import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 
@@ -127,6 +132,74 @@ class Recorded(unittest.TestCase):
         self.db.execute("UPDATE pm_window SET shift_correlation = 0.1")
         self.db.commit()
         self.assertIn("correlation of 0.10", " ".join(self.one_gpu(FIRST, {FIRST: drawn, SECOND: idle})))
+
+
+FAKE_RECORD = r"""#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift
+"$@"
+status=$?
+echo "ridgeline record: the program ended" >&2
+exit $status
+"""
+# Starts a process in a group of its own, as torchrun does, and hangs when it has seen its own line in the log.
+FAKE_TRAINER = r"""#!/usr/bin/env python3
+import os, subprocess, time
+here = os.path.dirname(os.path.abspath(__file__))
+other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+print("step 7 of 60")
+while "step 7" not in open(os.path.join(here, "program-trainer-graph.log")).read():
+    time.sleep(0.01)
+with open(os.path.join(here, "pids"), "w") as file:
+    file.write(f"{os.getpid()} {other.pid}")
+def waits_for_ever():
+    time.sleep(1000)
+waits_for_ever()
+"""
+
+
+class Hangs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.record, self.trainer = (os.path.join(self.folder.name, name) for name in ("ridgeline", "trainer"))
+        for path, text in ((self.record, FAKE_RECORD), (self.trainer, FAKE_TRAINER)):
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, 0o755)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def read(self, name):
+        with open(os.path.join(self.folder.name, name)) as file:
+            return file.read()
+
+    def running(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def test_a_program_that_hangs_is_ended_with_all_its_processes(self):
+        printed, said = io.StringIO(), io.StringIO()
+        with (contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended,
+              mock.patch.object(collectives, "gpus", lambda: [FIRST])):
+            programs.main(["--ridgeline", self.record, "--trainer", self.trainer, "--python-program", "-", "--out", self.folder.name,
+                           "--limit", "3", "trainer-graph"])
+        self.assertEqual(ended.exception.code, 1)
+        self.assertIn("row trainer-graph: begins at 0 s, 3 s at most", said.getvalue())
+        self.assertRegex(printed.getvalue(), "trainer-graph +FAIL +exit 124: ended by the check after 3 s; last line: step 7 of 60")
+        log = self.read("program-trainer-graph.log")
+        self.assertTrue(log.startswith("step 7 of 60\n"), log)
+        self.assertIn("waits_for_ever", log, "where it hung")
+        self.assertIn("ridgeline record: the program ended", log, "the recording was left time to end in order")
+        pids = self.read("pids").split()
+        for _ in range(500):  # a killed process is there until the system has taken it away
+            if not any(map(self.running, pids)):
+                return
+            time.sleep(0.01)
+        self.fail(f"of {pids} some are still running")
 
 
 class Machine(unittest.TestCase):

@@ -63,43 +63,69 @@ def end_in_order(*_):
 
 class Started:
     """A running program in a process group of its own, so that nothing of it outlives the check. It prints into files: into a
-    pipe that nobody reads until the end, a program of many lines would stop at the 65536th byte."""
+    pipe that nobody reads until the end, a program of many lines would stop at the 65536th byte. With `log` that is one file of
+    this name, which holds all it has printed so far, whatever becomes of the check."""
 
     running = set()
 
-    def __init__(self, command, env=None, limits=None):
+    def __init__(self, command, env=None, limits=None, log=None):
         self.begin = time.monotonic()
-        self.printed = [tempfile.TemporaryFile("w+", errors="replace") for _ in range(2)]
-        self.process = subprocess.Popen(command, stdout=self.printed[0], stderr=self.printed[1], env={**os.environ, **(env or {})},
+        self.printed = [open(log, "w+", errors="replace")] if log else [tempfile.TemporaryFile("w+", errors="replace") for _ in range(2)]
+        self.process = subprocess.Popen(command, stdout=self.printed[0], stderr=self.printed[-1], env={**os.environ, **(env or {})},
                                         start_new_session=True, preexec_fn=limits)
         Started.running.add(self)
         signal.signal(signal.SIGTERM, end_in_order)
 
-    def finish(self, timeout=240):
+    def finish(self, timeout=240, last_words_s=0):
+        """Waits for the end, which comes after `timeout` seconds at the latest. With `last_words_s` what the command started is
+        told to abort first, and the command has so long for what it makes of that."""
         late = ""
         try:
             status = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
+            late = f"ended by the check after {timeout:g} s; last line: {Run(0, 0, *self.texts()).tail()}"
+            if last_words_s:
+                self.abort(last_words_s)
             self.kill()
             self.process.wait()
-            status, late = 124, f"\nended by the check after {timeout} s"
+            status = 124
         Started.running.discard(self)
+        texts = self.texts()
+        for file in self.printed:
+            file.close()
+        return Run(status, time.monotonic() - self.begin, texts[0], texts[1] + ("\n" + late if late else ""))
+
+    def texts(self):
+        """Standard output and standard error; with a log, that is both."""
         texts = []
         for file in self.printed:
-            file.seek(0)
-            texts.append(file.read())
-            file.close()
-        return Run(status, time.monotonic() - self.begin, texts[0], texts[1] + late)
+            file.flush()
+            with open(f"/proc/self/fd/{file.fileno()}", errors="replace") as again:  # at an offset of its own: the program's stays
+                texts.append(again.read())
+        return [texts[0], texts[-1]]
 
-    def kill(self):
+    def abort(self, seconds):
+        for pid in children(self.process.pid):
+            try:
+                os.kill(pid, signal.SIGABRT)
+            except ProcessLookupError:
+                pass
         try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
             pass
 
+    def kill(self):
+        # torchrun puts its processes into groups of their own.
+        for end, pid in [(os.kill, pid) for pid in children(self.process.pid)] + [(os.killpg, self.process.pid)]:
+            try:
+                end(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
-def run(command, env=None, timeout=240, limits=None):
-    return Started([str(part) for part in command], env, limits).finish(timeout)
+
+def run(command, env=None, timeout=240, limits=None, log=None, last_words_s=0):
+    return Started([str(part) for part in command], env, limits, log).finish(timeout, last_words_s)
 
 
 def children(pid):
