@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "manifest.h"
 #include "record_testing.h"
 
 namespace ridgeline::record::testing {
@@ -546,6 +547,27 @@ TEST_F(Importer, nothing_to_import_is_no_data) {
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::no_data);
   EXPECT_NE(imported.failure().message.find("no kernel"), std::string::npos);
+}
+
+TEST_F(Importer, a_program_that_fails_before_its_first_kernel_is_told_from_one_that_has_none) {
+  FakeSpool spool(directory_.path());
+  spool.end();
+  LaunchManifest manifest;
+  manifest.program = {"/opt/train"};
+  const auto said = [&] {
+    EXPECT_TRUE(write_manifest(directory_.path(), manifest).ok());
+    const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+    EXPECT_EQ(imported.failure().kind, ErrorKind::no_data);
+    return imported.failure().message;
+  };
+  manifest.exit_status = 0;
+  EXPECT_NE(said().find("train loaded CUDA but ran no kernel: check that"), std::string::npos) << said();
+  manifest.exit_status = 4;  // out of memory, say
+  EXPECT_NE(said().find("train ended before it ran a kernel (exit status 4)"), std::string::npos) << said();
+  EXPECT_EQ(said().find("runs long enough"), std::string::npos) << said();
+  manifest.exit_status.reset();
+  manifest.exit_signal = 9;
+  EXPECT_NE(said().find("before it ran a kernel (killed by signal 9"), std::string::npos) << said();
 }
 
 TEST_F(Importer, an_agent_that_could_not_work_speaks_for_itself) {

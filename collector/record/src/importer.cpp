@@ -151,11 +151,17 @@ Failure nothing_recorded(const std::string& directory, const std::optional<Launc
                         manifest->window == "--wait" ? "send SIGUSR2 to ridgeline to open one"
                                                      : "it ended too soon after its first CUDA context")};
   }
+  if (!spools.empty() && !end.empty()) {  // its own error, which it has told of itself
+    return {
+        ErrorKind::no_data,
+        fmt::format("{} ended before it ran a kernel{}, so there is nothing to record: look at what it said",
+                    name, end)};
+  }
   if (!spools.empty()) {
     return {
         ErrorKind::no_data,
-        fmt::format("{} loaded CUDA but ran no kernel{}: check that it works on the GPU and runs long enough",
-                    name, end)};
+        fmt::format("{} loaded CUDA but ran no kernel: check that it works on the GPU and runs long enough",
+                    name)};
   }
   return {
       ErrorKind::no_data,
