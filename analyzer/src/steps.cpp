@@ -196,15 +196,32 @@ void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions
   // 1.4826 × MAD estimates the standard deviation of a normal sample.
   const double limit =
       std::max(options.outlier_mads * 1.4826 * spread.mad_ns, options.outlier_ratio * spread.median_ns);
-  for (const StepSummary* step : pool) {
+  const auto is_outlier = [&](const StepSummary& step) {
     // The first of a phase finds the GPU idle, so that the host's lead and its next copies shift its borders.
-    if (!step->settled) continue;
-    const double distance = static_cast<double>(step->gpu_duration_ns) - spread.median_ns;
-    if (std::fabs(distance) <= limit) continue;
-    findings.push_back({Severity::warning, "steps.outlier",
-                        "step " + std::to_string(step->step_index) + " took " +
-                            time_text(static_cast<double>(step->gpu_duration_ns)) + " against a median of " +
-                            time_text(spread.median_ns) + ": something disturbed it"});
+    return step.settled && std::fabs(static_cast<double>(step.gpu_duration_ns) - spread.median_ns) > limit;
+  };
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    if (!is_outlier(*pool[i])) continue;
+    // What disturbs one step often lasts for the next ones: they are one finding.
+    const std::size_t first = i;
+    std::int64_t shortest = pool[i]->gpu_duration_ns;
+    std::int64_t longest = shortest;
+    while (i + 1 < pool.size() && pool[i + 1]->step_index == pool[i]->step_index + 1 &&
+           is_outlier(*pool[i + 1])) {
+      ++i;
+      shortest = std::min(shortest, pool[i]->gpu_duration_ns);
+      longest = std::max(longest, pool[i]->gpu_duration_ns);
+    }
+    const bool one = first == i;
+    std::string text = "step " + std::to_string(pool[first]->step_index);
+    if (!one)
+      text =
+          "steps " + std::to_string(pool[first]->step_index) + " to " + std::to_string(pool[i]->step_index);
+    text += " took " + time_text(static_cast<double>(shortest));
+    if (!one) text += " to " + time_text(static_cast<double>(longest));
+    text += " against a median of " + time_text(spread.median_ns) + ": something disturbed " +
+            (one ? "it" : "them");
+    findings.push_back({Severity::warning, "steps.outlier", std::move(text)});
   }
 }
 

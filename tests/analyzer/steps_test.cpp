@@ -138,6 +138,24 @@ TEST(Steps, OutlierIsNamed) {
   EXPECT_NE(found->text.find("step 3 took 400 ns"), std::string::npos) << found->text;
 }
 
+TEST(Steps, OutliersInARowAreOneFinding) {
+  FabricatedModel f;
+  std::int64_t start = 1000;
+  for (const int length : {100, 100, 100, 300, 400, 350, 100, 100, 100, 200, 100, 100, 100, 100, 100, 100}) {
+    f.step("timeline");
+    f.launch("k", start, start + 50);
+    start += length;
+  }
+  std::string told;
+  const auto analysis = analyze_steps(f.done());
+  for (const Finding& finding : analysis.value().findings) {
+    if (finding.code == "steps.outlier") told += finding.text + "\n";
+  }
+  EXPECT_EQ(told,
+            "steps 3 to 5 took 300 ns to 400 ns against a median of 100 ns: something disturbed them\n"
+            "step 9 took 200 ns against a median of 100 ns: something disturbed it\n");
+}
+
 TEST(Steps, OtherPhasesStandInForAMissingTimeline) {
   FabricatedModel f = steps_at({{"warmup", 1000}, {"warmup", 1100}, {"replay", 9000}, {"replay", 9300}});
   const auto analysis = analyze_steps(f.done());
