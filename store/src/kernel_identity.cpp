@@ -235,7 +235,8 @@ std::string family(const Signature& signature, int depth) {
     }
     rest = rest.substr(end + 2);
   }
-  const std::string base = family_of_base(rest);
+  // Library kernels have no scope: a hopper_… or xmma_… in one is somebody's function.
+  const std::string base = scopes.empty() ? family_of_base(rest) : std::string(without_trailing_number(rest));
 
   if (scopes.starts_with("at::native::")) {
     const std::string functor = functor_in(signature.arguments);

@@ -66,6 +66,9 @@ constexpr Expected kNames[] = {
      "fmha_cutlassF_bf16_aligned_sm80", "attention"},
     {"void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2> > >(int)",
      "cutlass::device_kernel<flash::FlashAttnFwdSm90>", "attention"},
+    // Begins as a library's does, but has a scope
+    {"void ridgeline::gpt2::hopper::hopper_matmul_kernel<(ridgeline::gpt2::hopper::Product)1, 64>(int)",
+     "ridgeline::gpt2::hopper::hopper_matmul_kernel", "gemm"},
     // PyTorch
     {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
      "std::array<char*, 3ul> "
