@@ -188,9 +188,13 @@ SampleChart sample_chart(const analyzer::Model& model, const analyzer::Analysis&
     i = last;
   }
   const double tick = nice_tick(window.length(), 8);
+  constexpr double kHalfLabel = 24;  // a label in the middle of its tick would leave the picture
   for (double t = 0; t <= window.length(); t += tick) {
-    svg.text(kLeft + plot * t / window.length(), strip_y + kStrip + 16, fmt::format("{:g} ms", t * 1e-6),
-             "tick", t == 0 ? Svg::Anchor::start : Svg::Anchor::middle);
+    const double at = kLeft + plot * t / window.length();
+    const Svg::Anchor anchor = t == 0                          ? Svg::Anchor::start
+                               : at + kHalfLabel > kChartWidth ? Svg::Anchor::end
+                                                               : Svg::Anchor::middle;
+    svg.text(at, strip_y + kStrip + 16, fmt::format("{:g} ms", t * 1e-6), "tick", anchor);
   }
   return {svg.finish(),
           fmt::format("Step {} as it ran, nothing serialised: {} samples, one every {}. The strip shows the "
