@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 
@@ -143,7 +144,12 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
   }
   for (const store::DevicePeak& peak : model.device_peaks) add("peaks", peak.quantity, peak_text(peak));
   for (const auto& [component, version] : model.versions) add("versions", component, version);
-  for (const auto& [name, value] : model.environment) add("environment", name, value);
+  // A list of hundreds of drivers is for machines; people see its ends.
+  constexpr int kEnvironmentColumns = 160;
+  for (const auto& [name, value] : model.environment) {
+    table.rows.push_back({Cell::of_text("environment"), Cell::of_text(name),
+                          Cell{elide_middle(value, kEnvironmentColumns), value, Style::plain}});
+  }
 
   std::map<std::string, std::int64_t> phases;
   std::map<std::string, std::int64_t> sources;

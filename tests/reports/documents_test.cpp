@@ -210,6 +210,19 @@ TEST(Documents, InfoShowsEverySection) {
   }
 }
 
+TEST(Documents, InfoShowsTheEndsOfALongEnvironmentVariableAndJsonAllOfIt) {
+  TemporaryCapture capture;
+  const std::string value = "begins-here " + std::string(4000, 'x') + " ends-here";
+  capture.model.environment["LONG"] = value;
+  const std::string text = info_document(capture.model, {}, as(Format::text));
+  EXPECT_NE(text.find("begins-here"), std::string::npos);
+  EXPECT_NE(text.find("ends-here"), std::string::npos);
+  EXPECT_EQ(text.find(std::string(200, 'x')), std::string::npos);
+  EXPECT_LE(std::count(text.begin(), text.end(), 'x'), 400);
+  const std::string document = info_document(capture.model, {}, as(Format::json));
+  EXPECT_NE(document.find(value), std::string::npos);
+}
+
 TEST(Documents, ReportsHoldEverything) {
   const TemporaryCapture capture;
   const json document = json::parse(json_report(capture.model, capture.analysis));
