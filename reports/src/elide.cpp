@@ -91,6 +91,73 @@ NameParts split_name(std::string_view full) {
   return parts;
 }
 
+bool is_identifier(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
+
+// Template arguments without what only says where a type is declared, or of which type a value is:
+//   "<(ns::Kind)1, ns::Config<(bool)1, 2> >" -> "<1, Config<1, 2>>"
+std::string brief_arguments(std::string_view arguments) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  std::string out;
+  for (std::size_t i = 0; i < arguments.size();) {
+    const char c = arguments[i];
+    if (arguments.substr(i).substr(0, kAnonymous.size()) == kAnonymous) {
+      i += kAnonymous.size();
+    } else if (c == '(' && (out.empty() || !is_identifier(out.back()))) {
+      const std::size_t close = arguments.find(')', i);
+      const std::size_t next = close == std::string_view::npos ? arguments.size() : close + 1;
+      const std::string_view type =
+          close == std::string_view::npos ? "" : arguments.substr(i + 1, close - i - 1);
+      const bool value =
+          next < arguments.size() &&
+          (std::isdigit(static_cast<unsigned char>(arguments[next])) != 0 || arguments[next] == '-');
+      const bool cast = value && !type.empty() && std::all_of(type.begin(), type.end(), [](char t) {
+                          return is_identifier(t) || t == ':' || t == ' ';
+                        });
+      if (cast) {
+        i = next;
+      } else {
+        out += c;
+        ++i;
+      }
+    } else if (is_identifier(c)) {
+      std::size_t end = i;
+      while (end < arguments.size() && is_identifier(arguments[end])) ++end;
+      const std::string_view member = arguments.substr(std::min(end + 2, arguments.size()));
+      if (arguments.substr(end).substr(0, 2) == "::" && !member.empty() &&
+          (is_identifier(member.front()) || member.substr(0, kAnonymous.size()) == kAnonymous)) {
+        i = end + 2;
+      } else {
+        out += arguments.substr(i, end - i);
+        i = end;
+      }
+    } else {
+      if (c == '>' && out.size() > 1 && out.back() == ' ' && out[out.size() - 2] == '>') out.pop_back();
+      out += c;
+      ++i;
+    }
+  }
+  return out;
+}
+
+// kernel_display_name with brief arguments.
+std::string brief_name(std::string_view full) {
+  const NameParts parts = split_name(full);
+  return std::string(parts.qualified) + brief_arguments(parts.arguments);
+}
+
+std::vector<std::string_view> components_of(std::string_view path) {
+  constexpr std::string_view kSeparator = " / ";
+  std::vector<std::string_view> components;
+  while (true) {
+    const std::size_t end = path.find(kSeparator);
+    components.push_back(path.substr(0, end));
+    if (end == std::string_view::npos) return components;
+    path.remove_prefix(end + kSeparator.size());
+  }
+}
+
 // "(anonymous namespace)" is a name, not a parameter list.
 bool is_name_in_parentheses(std::string_view inside) {
   return inside == "anonymous namespace" || inside.rfind("lambda", 0) == 0;
@@ -160,8 +227,10 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   const std::string full = kernel_display_name(demangled_name);
   if (display_width(full) <= columns) return full;
 
-  const NameParts parts = split_name(full);
-  const auto [qualified, function, arguments] = parts;
+  const std::string brief = brief_name(full);
+  if (display_width(brief) <= columns) return brief;
+
+  const auto [qualified, function, arguments] = split_name(brief);
 
   // What is left for the inside of <…> when the rest is printed whole; 9 columns still tell instances apart.
   constexpr int kLeastArguments = 9;
@@ -175,6 +244,10 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   const bool has_namespace = function.size() != qualified.size();
   const std::string_view short_prefix = has_namespace ? "…::" : "";
 
+  if (!arguments.empty()) {
+    const std::string whole = std::string(short_prefix) + std::string(function) + std::string(arguments);
+    if (display_width(whole) <= columns) return whole;
+  }
   if (std::string text = with_arguments("", qualified); !text.empty()) return text;
   if (std::string text = with_arguments(short_prefix, function); !text.empty()) return text;
   if (std::string text = with_arguments("", function); !text.empty()) return text;
@@ -198,11 +271,57 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
          std::string(tail(name, tail_columns));
 }
 
+std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int columns) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) out.push_back(elide_start(path, columns));
+  // Each round parts a group at the last component in which its members differ.
+  constexpr int kRounds = 4;
+  constexpr int kLeastRest = 8;
+  for (int round = 0; round < kRounds; ++round) {
+    std::map<std::string, std::vector<std::size_t>> groups;
+    for (std::size_t i = 0; i < out.size(); ++i) groups[out[i]].push_back(i);
+    bool changed = false;
+    for (const auto& [shown, members] : groups) {
+      const auto first = components_of(paths[members.front()]);
+      std::size_t same = first.size();
+      for (const std::size_t i : members) {
+        if (paths[i] == paths[members.front()]) continue;
+        const auto other = components_of(paths[i]);
+        const auto parted = std::mismatch(first.rbegin(), first.rend(), other.rbegin(), other.rend());
+        same = std::min(same, static_cast<std::size_t>(parted.first - first.rbegin()));
+      }
+      if (same == 0 || same == first.size()) continue;
+      for (const std::size_t i : members) {
+        const auto components = components_of(paths[i]);
+        if (components.size() <= same) continue;
+        const std::string_view parting = components[components.size() - 1 - same];
+        const auto after = static_cast<std::size_t>(parting.data() + parting.size() - paths[i].data());
+        const std::string_view rest = std::string_view(paths[i]).substr(after);
+        const int left = columns - 1 - display_width(parting);
+        if (left < kLeastRest) continue;
+        std::string text = std::string(kEllipsis) + std::string(parting) + elide_middle(rest, left);
+        changed = changed || text != out[i];
+        out[i] = std::move(text);
+      }
+    }
+    if (!changed) break;
+  }
+  return out;
+}
+
 std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names, int columns) {
   std::vector<std::string> full;
   std::vector<std::string> out;
+  // Brief as they are shown, unless that takes away what tells two of them apart.
+  std::map<std::string, std::set<std::string>> briefs;
   for (const std::string& name : demangled_names) {
-    full.push_back(kernel_display_name(name));
+    const std::string whole = kernel_display_name(name);
+    briefs[brief_name(whole)].insert(whole);
+  }
+  for (const std::string& name : demangled_names) {
+    const std::string whole = kernel_display_name(name);
+    const std::string brief = brief_name(whole);
+    full.push_back(briefs[brief].size() > 1 ? whole : brief);
     out.push_back(elide_kernel_name(name, columns));
   }
   // Each round parts a group at its members' first difference; a group of n needs at most n - 1.

@@ -81,13 +81,15 @@ std::string html_table(const Table& table, const HtmlTable& how) {
                     c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
   }
   out += "</tr></thead>\n<tbody>\n";
-  // Kernel names are shortened together, so that different ones stay different.
+  // Names are shortened together, so that different ones stay different.
   std::vector<std::vector<std::string>> names(table.columns.size());
   for (const std::size_t i : shown) {
-    if (table.columns[i].elide != Elide::kernel_name) continue;
+    const Elide kind = table.columns[i].elide;
+    if (kind != Elide::kernel_name && kind != Elide::start) continue;
     std::vector<std::string> full;
     for (const auto& row : table.rows) full.push_back(terminal_safe(row[i].text));
-    names[i] = elide_kernel_names(full, kNameColumns);
+    names[i] =
+        kind == Elide::start ? elide_paths(full, kNameColumns) : elide_kernel_names(full, kNameColumns);
   }
   const auto row_html = [&](const std::vector<Cell>& row, std::size_t number, bool total) {
     out += "<tr>";
@@ -119,9 +121,7 @@ std::string html_table(const Table& table, const HtmlTable& how) {
       if (!total && c.elide != Elide::never && c.elide != Elide::end) {
         add_css("name");
         const std::string safe = terminal_safe(cell.text);
-        const std::string cut = c.elide == Elide::kernel_name ? names[i][number]
-                                : c.elide == Elide::start     ? elide_start(safe, kNameColumns)
-                                                              : elide_middle(safe, kNameColumns);
+        const std::string cut = names[i].empty() ? elide_middle(safe, kNameColumns) : names[i][number];
         if (cut != safe) attributes += " title=\"" + html_escape(cell.text) + "\"";
         inner += html_escape(cut);
       } else {

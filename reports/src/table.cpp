@@ -292,14 +292,16 @@ std::string render_text(const Table& table, const TextStyle& style) {
                                  [&](std::size_t i) { return !table.columns[i].unit.empty(); });
   if (units) line([&](std::size_t i) { return Piece{table.columns[i].unit, Style::dim}; }, false);
   out += rule;
-  // Kernel names are shortened together, so that different ones stay different.
+  // Names are shortened together, so that different ones stay different.
   std::vector<std::vector<std::string>> names(table.columns.size());
   for (std::size_t k = 0; k < layout.index.size(); ++k) {
     const std::size_t i = layout.index[k];
-    if (table.columns[i].elide != Elide::kernel_name) continue;
+    const Elide kind = table.columns[i].elide;
+    if (kind != Elide::kernel_name && kind != Elide::start) continue;
     std::vector<std::string> full;
     for (const auto& row : table.rows) full.push_back(terminal_safe(row[i].text));
-    names[i] = elide_kernel_names(full, layout.width[k]);
+    names[i] =
+        kind == Elide::start ? elide_paths(full, layout.width[k]) : elide_kernel_names(full, layout.width[k]);
   }
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const auto& row = table.rows[r];

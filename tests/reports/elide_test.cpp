@@ -15,6 +15,28 @@ TEST(ElideStart, KeepsTheEndThatTellsPathsApart) {
   EXPECT_EQ(elide_start("short", 0), "");
 }
 
+TEST(ElidePaths, DifferentPathsStayDifferent) {
+  const std::vector<std::string> paths = {"step / forward / layer 0 / residual_layernorm_forward",
+                                          "step / forward / layer 1 / residual_layernorm_forward",
+                                          "step / forward / layer 11 / residual_layernorm_forward",
+                                          "step / forward / layer 11 / matmul",
+                                          "step / backward / layer 11 / matmul",
+                                          "loss"};
+  for (int columns = 20; columns <= 80; ++columns) {
+    const auto shown = elide_paths(paths, columns);
+    ASSERT_EQ(shown.size(), paths.size());
+    EXPECT_EQ(std::set<std::string>(shown.begin(), shown.end()).size(), paths.size()) << columns;
+    for (const std::string& text : shown) EXPECT_LE(display_width(text), columns) << text;
+    EXPECT_EQ(shown.back(), "loss");
+  }
+  EXPECT_EQ(elide_paths(paths, 28)[0], "…layer 0 / residua…m_forward");
+  EXPECT_EQ(elide_paths(paths, 20)[4], "…backward / la…atmul");
+  // One path twice, and paths whose difference has no room.
+  EXPECT_EQ(elide_paths({paths[0], paths[0]}, 28)[0], elide_start(paths[0], 28));
+  EXPECT_EQ(elide_paths({"a_long_component / x", "another_component / x"}, 8)[0],
+            elide_start("component / x", 8));
+}
+
 TEST(KernelDisplayName, DropsReturnTypeAndParameters) {
   const struct {
     const char* demangled;
@@ -56,6 +78,20 @@ TEST(ElideKernelName, KeepsFunctionNameAndTail) {
             "a_function_with_a_long_name<…>");
 }
 
+TEST(ElideKernelName, ArgumentsLoseWhereTheirTypesComeFrom) {
+  const std::string product =
+      "void ns::product_kernel<(ns::Kind)1, ns::Config<(ns::Kind)1, 64, (bool)1, (int)-2> >(ns::Maps, int)";
+  EXPECT_EQ(elide_kernel_name(product, 83),
+            "ns::product_kernel<(ns::Kind)1, ns::Config<(ns::Kind)1, 64, (bool)1, (int)-2> >");
+  EXPECT_EQ(elide_kernel_name(product, 70), "ns::product_kernel<1, Config<1, 64, 1, -2>>");
+  EXPECT_EQ(elide_kernel_name(product, 42), "…::product_kernel<1, Config<1, 64, 1, -2>>");
+  // No casts: lambdas, calls, members of a template.
+  EXPECT_EQ(elide_kernel_name(
+                "void f<g(int)::{lambda(int)#1}, a::(anonymous namespace)::B<c::D>::E, &a::b>(int)", 50),
+            "f<g(int)::{lambda(int)#1}, B<D>::E, &b>");
+  EXPECT_EQ(elide_kernel_name("void f<(lambda at a::b.cu:1), a::b::c>(int)", 32), "f<(lambda at b.cu:1), c>");
+}
+
 TEST(ElideKernelName, FitsAnyWidthAndText) {
   const char* kNames[] = {
       "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm>(Params)",
@@ -67,6 +103,11 @@ TEST(ElideKernelName, FitsAnyWidthAndText) {
       "核核核核核核核核核核核核核核核核核核核核",
       "::::::::::::::::::::",
       "x<>",
+      "x<(y",
+      "x<(y)",
+      "x<(y)1",
+      "x<::::>",
+      "x<(a::b)-(c::d)2 > > >",
       "                              "};
   for (const char* name : kNames) {
     for (int columns = 8; columns < 120; ++columns) {
@@ -93,6 +134,10 @@ TEST(ElideKernelNames, DifferentNamesStayDifferent) {
     for (const std::string& text : shown) EXPECT_LE(display_width(text), columns) << text;
     EXPECT_EQ(shown.back(), "other");
   }
+  // Where only a namespace or a cast tells them apart, it is shown.
+  const auto told = elide_kernel_names(
+      {"void f<one::Functor<float, 4> >(int)", "void f<two::Functor<float, 4> >(int)"}, 27);
+  EXPECT_NE(told[0], told[1]);
   // The same kernel twice stays the same.
   const auto twice = elide_kernel_names({names[0], names[0]}, 40);
   EXPECT_EQ(twice[0], twice[1]);

@@ -19,13 +19,18 @@ namespace ridgeline::reports {
 // Head and tail with "…" between; unchanged if it fits.
 [[nodiscard]] std::string elide_middle(std::string_view text, int columns);
 
+// Each of these "a / b / c" as elide_start would have it, except that different ones stay different where the
+// component in which they part has room: it is kept whole and what follows it loses its middle.
+[[nodiscard]] std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int columns);
+
 // A demangled kernel name as people say it: without return type and parameter list.
 //   "void ns::add<float>(float*, int)" -> "ns::add<float>"
 [[nodiscard]] std::string kernel_display_name(std::string_view demangled_name);
 
-// kernel_display_name in at most `columns` (>= 8) columns. What goes first: the middle of the template
-// arguments, then the namespaces, then the template arguments whole, last the middle of the function's
-// own name. Function name and tail, which tell two instances apart, stay as long as they can.
+// kernel_display_name in at most `columns` (>= 8) columns. What goes first: namespaces and casts inside the
+// template arguments ("(ns::Kind)1" -> "1"), then the namespaces if that saves the arguments, then the middle
+// of the arguments, the namespaces, the arguments whole, last the middle of the function's own name. Function
+// name and tail, which tell two instances apart, stay as long as they can.
 [[nodiscard]] std::string elide_kernel_name(std::string_view demangled_name, int columns);
 
 // Each name as elide_kernel_name would have it, except that different names stay different: those that would
