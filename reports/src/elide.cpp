@@ -95,6 +95,19 @@ bool is_identifier(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
 }
 
+constexpr int kLeastName = 8;
+
+// " [132,1,1]" behind a name that is ranked with its grid; empty if there is none.
+std::string_view grid_suffix(std::string_view name) {
+  const std::size_t open = name.rfind(" [");
+  if (open == std::string_view::npos || open == 0 || name.back() != ']') return {};
+  const std::string_view inside = name.substr(open + 2, name.size() - open - 3);
+  const bool grid = !inside.empty() && std::all_of(inside.begin(), inside.end(), [](char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == ',';
+  });
+  return grid ? name.substr(open) : std::string_view();
+}
+
 // Template arguments without what only says where a type is declared, or of which type a value is:
 //   "<(ns::Kind)1, ns::Config<(bool)1, 2> >" -> "<1, Config<1, 2>>"
 std::string brief_arguments(std::string_view arguments) {
@@ -194,6 +207,8 @@ std::string elide_middle(std::string_view text, int columns) {
 }
 
 std::string kernel_display_name(std::string_view name) {
+  if (const std::string_view grid = grid_suffix(name); !grid.empty())
+    return kernel_display_name(name.substr(0, name.size() - grid.size())) + std::string(grid);
   // Qualifiers and a clone suffix behind the parameter list: "f(int) const", "f(int) [clone .1]".
   std::string_view text = name;
   if (const auto clone = text.find(" [clone "); clone != std::string_view::npos) text = text.substr(0, clone);
@@ -224,6 +239,12 @@ std::string kernel_display_name(std::string_view name) {
 }
 
 std::string elide_kernel_name(std::string_view demangled_name, int columns) {
+  if (const std::string_view grid = grid_suffix(demangled_name);
+      !grid.empty() && columns - display_width(grid) >= kLeastName) {
+    return elide_kernel_name(demangled_name.substr(0, demangled_name.size() - grid.size()),
+                             columns - display_width(grid)) +
+           std::string(grid);
+  }
   const std::string full = kernel_display_name(demangled_name);
   if (display_width(full) <= columns) return full;
 
@@ -310,6 +331,20 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
 }
 
 std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names, int columns) {
+  // Grids stay whole: what is shortened is the names before them.
+  std::vector<std::string> names;
+  std::vector<std::string_view> grids;
+  int grid_columns = 0;
+  for (const std::string& name : demangled_names) {
+    grids.push_back(grid_suffix(name));
+    names.push_back(name.substr(0, name.size() - grids.back().size()));
+    grid_columns = std::max(grid_columns, display_width(grids.back()));
+  }
+  if (grid_columns > 0 && columns - grid_columns >= kLeastName) {
+    std::vector<std::string> shown = elide_kernel_names(names, columns - grid_columns);
+    for (std::size_t i = 0; i < shown.size(); ++i) shown[i] += grids[i];
+    return shown;
+  }
   std::vector<std::string> full;
   std::vector<std::string> out;
   // Brief as they are shown, unless that takes away what tells two of them apart.

@@ -244,6 +244,7 @@ std::string group_header(RankKey key) {
 Elide group_elision(RankKey key) {
   switch (key) {
     case RankKey::kernel:
+    case RankKey::kernel_and_grid:
     case RankKey::family:
       return Elide::kernel_name;
     case RankKey::kernel_class:

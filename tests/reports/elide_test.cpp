@@ -51,6 +51,9 @@ TEST(KernelDisplayName, DropsReturnTypeAndParameters) {
       {"f(int) const", "f"},
       {"f(int) [clone .1]", "f"},
       {"void f<(lambda at x.cu:1)>(int)", "f<(lambda at x.cu:1)>"},
+      {"void ns::add<float>(float*, int) [132,1,1]", "ns::add<float> [132,1,1]"},
+      {"f(int) [clone .1] [2,2,1]", "f [2,2,1]"},
+      {" [1,1,1]", "[1,1,1]"},
       {"ns::operator bool", "ns::operator bool"},
       {"void g<&ns::member, (a->b)>(int)", "g<&ns::member, (a->b)>"},
       {"", ""},
@@ -103,6 +106,9 @@ TEST(ElideKernelName, FitsAnyWidthAndText) {
       "核核核核核核核核核核核核核核核核核核核核",
       "::::::::::::::::::::",
       "x<>",
+      " [1,2,3]",
+      "name_of_some_length<int> [1,2,3]",
+      "[,]",
       "x<(y",
       "x<(y)",
       "x<(y)1",
@@ -133,6 +139,18 @@ TEST(ElideKernelNames, DifferentNamesStayDifferent) {
     EXPECT_EQ(std::set<std::string>(shown.begin(), shown.end()).size(), names.size()) << columns;
     for (const std::string& text : shown) EXPECT_LE(display_width(text), columns) << text;
     EXPECT_EQ(shown.back(), "other");
+  }
+  // With grids, which stay whole.
+  std::vector<std::string> with_grids = names;
+  for (std::string& name : with_grids) name += " [132,64,1]";
+  with_grids.push_back(names[0] + " [2,66,1]");
+  for (int columns = 36; columns <= 120; ++columns) {
+    const auto shown = elide_kernel_names(with_grids, columns);
+    EXPECT_EQ(std::set<std::string>(shown.begin(), shown.end()).size(), with_grids.size()) << columns;
+    for (const std::string& text : shown) {
+      EXPECT_LE(display_width(text), columns) << text;
+      EXPECT_EQ(text.substr(text.size() - 3), ",1]") << text;
+    }
   }
   // Where only a namespace or a cast tells them apart, it is shown.
   const auto told = elide_kernel_names(

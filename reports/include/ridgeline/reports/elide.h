@@ -25,6 +25,8 @@ namespace ridgeline::reports {
 
 // A demangled kernel name as people say it: without return type and parameter list.
 //   "void ns::add<float>(float*, int)" -> "ns::add<float>"
+// A grid behind it stays, here and below: "void ns::add<float>(float*, int) [132,1,1]" -> "ns::add<float>
+// [132,1,1]"
 [[nodiscard]] std::string kernel_display_name(std::string_view demangled_name);
 
 // kernel_display_name in at most `columns` (>= 8) columns. What goes first: namespaces and casts inside the
