@@ -2,7 +2,7 @@
 """ms a step of the trainer: both presets, every switch alone, larger sizes, PyTorch beside it, interleaved.
 
 usage: bench_trainer.py --trainer GPT2_TRAIN [--pytorch-program FILE] [--seconds 300] [--out DIR] [--json FILE]
-                        [--from-naive] [--full-search] [--no-sustained] [--only ROW,...] [--list]
+                        [--from-naive] [--full-search] [--no-sustained] [--deadline SECONDS] [--only ROW,...] [--list]
 
 The first round runs every row with at least 30 timed steps; further rounds follow while --seconds last, in the opposite order,
 so that a drift of clock or temperature falls on all rows. The fast preset runs again between them: each row's factor is
@@ -10,6 +10,8 @@ against the fast runs next to it, and how far those lie apart is printed. Steps 
 ones, in which libraries build their plans, are left out. So a figure is of a fresh process, whose first steps the power limit
 lets run faster than it will later: the fast preset and PyTorch run once more for 200 steps, of which the last 100 give a
 sustained figure beside the main one. A row that is rejected or fails is a FAIL with its line, and the exit status is then 1.
+It ends by --deadline: rows for which there is no time are a FAIL that says so, and the time of the long runs is kept free. The
+JSON is written again after every row; SIGTERM and SIGINT end the run under way and print the table of what has run.
 MFU: (6N + 6LCT) FLOPs a token over the dense peak of the precision that the trainer prints (989.4 TFLOP/s in BF16); PyTorch's
 by the trainer's FLOPs a token and BF16 peak.
 """
@@ -18,11 +20,12 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
 
-from common import run
+from common import kill_all, run
 
 LEAST_STEPS = 30
 WARM_STEPS = 5   # as the trainer's own summary leaves out
@@ -30,6 +33,7 @@ PYTORCH_WARM_STEPS = 10
 SLOW_WARM_STEPS = 2  # of rows whose step takes a second: they build no plans
 FAST_EVERY = 5   # rows between two runs of the fast preset
 SUSTAINED_STEPS, SUSTAINED_LAST = 200, 100  # of a run, and those at its end that count
+SLACK = 1.2      # a run may take so many times what it took before
 
 # The slow sides of the switches: option and value as on the command line.
 SLOW_SIDES = (
@@ -54,12 +58,27 @@ class Row:
         self.name, self.arguments, self.group, self.batch = name, arguments, group, batch
         self.pytorch, self.slow = pytorch, slow
         self.command, self.failure, self.summary = [], "", {}
-        self.runs = []  # {"time": seconds since the start, "step_ms": [...]}
+        # {"time_s": since the start, "step_ms": [...], "fast_run_before": position of the fast preset's run before it}
+        self.runs = []
         self.sustained, self.sustained_failure = None, ""  # as one of `runs`, with its command and all steps
-        self.beside = []  # positions in self.runs -> medians of the fast preset's runs next to them
+        self.wall_s = 0.0  # of the last short run
 
     def times(self):
         return [ms for one in self.runs for ms in one["step_ms"]]
+
+    def long_s(self):
+        """What a sustained run will take, judged by the last short one."""
+        steps = self.runs[-1]["step_ms"]
+        return self.wall_s + (SUSTAINED_STEPS - len(steps)) * quantile(steps, 0.5) / 1e3
+
+
+class Ended(BaseException):
+    """SIGTERM or SIGINT came."""
+
+
+def end(number, _):
+    signal.signal(number, signal.SIG_IGN)  # once is enough: what has run is still to be printed
+    raise Ended(number)
 
 
 def quantile(values, share):
@@ -108,8 +127,8 @@ def rows_of(options):
 
 
 class Bench:
-    def __init__(self, options, say):
-        self.options, self.say = options, say
+    def __init__(self, options, say, keep=lambda bench: None):
+        self.options, self.say, self.keep = options, say, keep  # keep: called after each row
         self.begin = time.monotonic()
         self.fast = Row(FAST, ["--preset", "fast"], "preset")
         self.rows = rows_of(options)
@@ -117,6 +136,25 @@ class Bench:
 
     def passed_s(self):
         return time.monotonic() - self.begin
+
+    def to_sustain(self):
+        rows = [self.fast, *(row for row in self.rows if row.pytorch)] if self.options.sustained else []
+        return [row for row in rows if row.runs and not (row.failure or row.sustained or row.sustained_failure)]
+
+    def left_s(self):
+        """Until the deadline, less what the long runs still to come will take."""
+        return self.options.deadline - self.passed_s() - SLACK * sum(row.long_s() for row in self.to_sustain())
+
+    def fits(self, row):
+        """A row that has not run yet may take as long as the fast preset."""
+        return self.left_s() > SLACK * (row.wall_s or self.fast.wall_s)
+
+    def too_late(self):
+        return f"not run: no time left before the deadline of {self.options.deadline:.0f} s"
+
+    def tell(self, name, times):
+        """What survives if nothing else does."""
+        self.say(f"{self.passed_s():5.0f} s  {name}: {quantile(times, 0.5):.3f} ms ({quantile(times, 0.1):.1f}..{quantile(times, 0.9):.1f})")
 
     def command(self, row, steps, log):
         o = self.options
@@ -131,14 +169,14 @@ class Bench:
         return [o.trainer, *size, "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json", "--log", log,
                 "--matmul-cache", cache, *search, *row.arguments]
 
-    def run_steps(self, row, steps):
+    def run_steps(self, row, steps, left_s):
         """(seconds at the start, ms of all steps, summary) of one run; ValueError with what went wrong."""
         log = os.path.join(self.options.out, "bench-steps.jsonl")
         if os.path.exists(log):
             os.remove(log)
         row.command = self.command(row, steps, log)
         at = self.passed_s()
-        done = run(row.command, timeout=self.options.limit)
+        done = run(row.command, timeout=max(min(self.options.limit, left_s), 1))
         summary = done.last_json()
         if done.status != 0 or not summary:
             raise ValueError(re.sub(r"\s+", " ", f"exit {done.status}: {done.tail()}"))
@@ -155,49 +193,46 @@ class Bench:
         """One run; False if it failed."""
         warm = PYTORCH_WARM_STEPS if row.pytorch else SLOW_WARM_STEPS if row.slow else WARM_STEPS
         try:
-            at, times, row.summary = self.run_steps(row, warm + LEAST_STEPS)
+            at, times, row.summary = self.run_steps(row, warm + LEAST_STEPS, self.left_s())
         except ValueError as error:
             row.failure = str(error)
             return False
+        row.wall_s = self.passed_s() - at
         row.runs.append({"time_s": at, "step_ms": times[warm:]})
+        if row is not self.fast:
+            row.runs[-1]["fast_run_before"] = len(self.fast.runs) - 1
+        self.tell(row.name, row.runs[-1]["step_ms"])
         return True
 
     def sustain(self):
         """A long run of the fast preset and of PyTorch each."""
-        for row in [self.fast, *(row for row in self.rows if row.pytorch)]:
-            if row.failure:
-                continue
-            if self.passed_s() > self.options.deadline:
-                row.sustained_failure = f"not run: {self.options.deadline:.0f} s had passed"
+        for row in self.to_sustain():
+            left_s = self.options.deadline - self.passed_s()
+            if left_s < row.long_s():
+                row.sustained_failure = self.too_late()
                 continue
             short = row.command
             try:
-                at, times, _ = self.run_steps(row, SUSTAINED_STEPS)
+                at, times, _ = self.run_steps(row, SUSTAINED_STEPS, left_s)
                 row.sustained = {"time_s": at, "command": shlex.join(map(str, row.command)), "step_ms": times}
+                self.tell(f"{row.name}, sustained (last {SUSTAINED_LAST} of {SUSTAINED_STEPS} steps)", times[-SUSTAINED_LAST:])
             except ValueError as error:
                 row.sustained_failure = str(error)
-                continue
             finally:
                 row.command = short
-            self.say(f"{self.passed_s():5.0f} s  {row.name}, sustained: {quantile(times[-SUSTAINED_LAST:], 0.5):.3f} ms")
+            self.keep(self)
 
     def search(self):
         """Fills the cache of plans, which a fast search reads as well; False if it failed."""
         begin = self.passed_s()
         command = self.command(self.fast, 2, os.path.join(self.options.out, "bench-search.jsonl"))
         command[command.index("--matmul-search") + 1] = "full"
-        done = run(command, timeout=400)
+        done = run(command, timeout=max(min(400, self.left_s()), 1))
         self.search_s = self.passed_s() - begin
         self.say(f"{self.passed_s():5.0f} s  full search of the products' algorithms: {self.search_s:.0f} s")
         if done.status != 0:
             self.fast.failure = f"--matmul-search full: exit {done.status}: {done.tail()}"
         return done.status == 0
-
-    def measure_fast(self):
-        if not self.measure(self.fast):
-            return False
-        self.say(f"{self.passed_s():5.0f} s  {FAST}: {quantile(self.fast.runs[-1]['step_ms'], 0.5):.3f} ms")
-        return True
 
     def drop_what_is_fast(self):
         """Rows that give what the fast preset has anyway."""
@@ -215,31 +250,27 @@ class Bench:
     def round(self, number):
         """All rows once, the fast preset at both ends and between; False if the time ran out."""
         order = self.rows if number % 2 == 0 else self.rows[::-1]
-        since = []
-        if not self.measure_fast():
+        alone = 0  # rows measured since the fast preset was
+        if not self.measure(self.fast):
             return False
         for i, row in enumerate(order):
-            if number == 0 and self.passed_s() > self.options.deadline:
-                row.failure = f"not run: {self.options.deadline:.0f} s had passed"
+            late = not self.fits(row)
+            if late and number > 0:
+                return False
+            if late and not row.failure:
+                row.failure = self.too_late()
             if not row.failure and self.measure(row):
-                since.append((row, len(self.fast.runs) - 1))
-                self.say(f"{self.passed_s():5.0f} s  {row.name}: {quantile(row.runs[-1]['step_ms'], 0.5):.3f} ms")
+                alone += 1
             elif not row.runs or len(row.runs) <= number:
                 self.say(f"{self.passed_s():5.0f} s  {row.name}: FAIL  {row.failure}")
-            if (i + 1) % FAST_EVERY == 0 or i + 1 == len(order):
-                if not self.measure_fast():
+            if (alone == FAST_EVERY or (alone and i + 1 == len(order))) and self.fits(self.fast):
+                alone = 0
+                if not self.measure(self.fast):
                     return False
+            self.keep(self)
             if number > 0 and self.passed_s() > self.options.seconds:
-                self.beside(since)
                 return False
-        self.beside(since)
         return True
-
-    def beside(self, since):
-        medians = [quantile(one["step_ms"], 0.5) for one in self.fast.runs]
-        for row, before in since:
-            near = medians[before:before + 2]
-            row.beside.append(sum(near) / len(near))
 
     def all_rounds(self):
         number, length = 0, 0.0
@@ -249,12 +280,14 @@ class Bench:
                 if self.options.full_search and not self.search():
                     return
                 # The first run also fills the caches and says what the fast preset is.
-                if not self.measure_fast():
+                if not self.measure(self.fast):
                     return
                 self.drop_what_is_fast()
                 self.fast.runs.clear()
+            elif not self.fits(self.fast):
+                return
             whole = self.round(number)
-            if number == 0 and self.options.sustained:
+            if number == 0:
                 self.sustain()
             if not whole:
                 return
@@ -294,7 +327,11 @@ def figures(row, fast):
            "batch": row.batch, "sequence": 1024, "runs": row.runs, "sustained": sustained_figures(row, fast)}
     if not times:
         return out
-    beside = [quantile(one["step_ms"], 0.5) / by for one, by in zip(row.runs, row.beside)]
+    fast_medians, beside = [quantile(one["step_ms"], 0.5) for one in fast.runs], []
+    if row is not fast:
+        for one in row.runs:
+            near = fast_medians[one["fast_run_before"]:][:2]
+            beside.append(quantile(one["step_ms"], 0.5) * len(near) / sum(near))
     mine, theirs = row.summary.get("switches", {}), fast.summary.get("switches", {})
     out.update(speed(times, row, fast))
     out.update({
@@ -370,7 +407,7 @@ def arguments(argv):
     parser.add_argument("--trainer", required=True)
     parser.add_argument("--pytorch-program", help="examples/pytorch_gpt2.py; without it PyTorch is left out")
     parser.add_argument("--seconds", type=float, default=300, help="further rounds start and go on until then")
-    parser.add_argument("--deadline", type=float, default=3600, help="seconds after which no row begins that has not run yet")
+    parser.add_argument("--deadline", type=float, default=3600, help="seconds by which it ends; rows without time before it do not run")
     parser.add_argument("--limit", type=float, default=200, help="seconds of one run")
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
@@ -383,41 +420,77 @@ def arguments(argv):
     return parser.parse_args(argv)
 
 
+def result(bench, where, state):
+    """All that is known so far, as the JSON has it."""
+    order = {"preset": 0, "from fast": 1, "size": 2, "PyTorch": 3, "from naive": 4}
+    rows = [figures(row, bench.fast) for row in sorted([bench.fast, *bench.rows], key=lambda row: order[row.group])]
+    if state == "complete":
+        for row in rows:  # a fast preset that fails ends everything before its rows have run
+            if not row["failure"] and "median_ms" not in row:
+                row["failure"] = "not run: the fast preset failed"
+    fast_medians = [quantile(one["step_ms"], 0.5) for one in bench.fast.runs]
+    return {**where, "state": state, "convention": "(6N + 6LCT) FLOPs a token over mfu_peak_flops_per_s",
+            "steps": " ".join(convention(bench.options.sustained)), "least_steps": LEAST_STEPS, "full_search_s": bench.search_s,
+            "fast_drift_ratio": max(fast_medians) / min(fast_medians) - 1 if fast_medians else None,
+            "seconds": round(bench.passed_s(), 1), "not_run": [row["row"] for row in rows if not row["failure"] and "median_ms" not in row],
+            "rows": [row for row in rows if row["failure"] or "median_ms" in row]}
+
+
+def write(path, content):
+    """In one step: whoever looks, or whatever ends this, finds the old file or the new one."""
+    with open(path + ".new", "w") as file:
+        json.dump(content, file, indent=1)
+    os.replace(path + ".new", path)
+
+
+def print_result(known, fast_runs):
+    print(f"{known['gpu']}, driver {known['driver']}, {known['power_limit']}, commit {known['commit']}"
+          f"{' (modified)' if known['dirty'] else ''}")
+    print("124M, B = 32, T = 1024 unless named. MFU: (6N + 6LCT) over the dense peak of\nthe precision (BF16 989.4 TFLOP/s). ÷ fast: by the fast runs next to it.\n")
+    if known["full_search_s"] is not None:
+        print(f"Plans of a full search ({known['full_search_s']:.0f} s, once), but for the row {FAST_SEARCH}.\n")
+    print("\n".join(table(known["rows"])))
+    print("\n" + "\n".join(convention(any(row["sustained"] for row in known["rows"]))))
+    if known["fast_drift_ratio"] is not None:
+        print(f"The fast preset ran {fast_runs} times; its medians lie {100 * known['fast_drift_ratio']:.1f} % apart.")
+    if known["state"] != "complete":
+        print(f"{known['state']} after {known['seconds']:.0f} s: {len(known['not_run'])} rows have not run.", flush=True)
+
+
 def main(argv=None, say=lambda line: print(line, file=sys.stderr, flush=True)):
     options = arguments(argv)
     if options.list:
         print("\n".join(row.name for row in rows_of(options)))
         return 0
+    where = machine()
+
+    def keep(bench, state="under way"):
+        known = result(bench, where, state)
+        if options.json:
+            write(options.json, known)
+        return known
+
     try:
-        bench = Bench(options, say)
+        bench = Bench(options, say, keep)
     except ValueError as error:
         print(f"bench_trainer: {error}", file=sys.stderr)
         return 2
-    bench.all_rounds()
-    order = {"preset": 0, "from fast": 1, "size": 2, "PyTorch": 3, "from naive": 4}
-    rows = [figures(row, bench.fast) for row in sorted([bench.fast, *bench.rows], key=lambda row: order[row.group])]
-    for row in rows:  # a fast preset that fails ends everything before its rows have run
-        if not row["failure"] and "median_ms" not in row:
-            row["failure"] = "not run: the fast preset failed"
-    where = machine()
-    fast_medians = [quantile(one["step_ms"], 0.5) for one in bench.fast.runs]
-    drift = max(fast_medians) / min(fast_medians) - 1 if fast_medians else None
-    print(f"{where['gpu']}, driver {where['driver']}, {where['power_limit']}, commit {where['commit']}"
-          f"{' (modified)' if where['dirty'] else ''}")
-    print("124M, B = 32, T = 1024 unless named. MFU: (6N + 6LCT) over the dense peak of\nthe precision (BF16 989.4 TFLOP/s). ÷ fast: by the fast runs next to it.\n")
-    if bench.search_s is not None:
-        print(f"Plans of a full search ({bench.search_s:.0f} s, once), but for the row {FAST_SEARCH}.\n")
-    print("\n".join(table(rows)))
-    print("\n" + "\n".join(convention(any(row["sustained"] for row in rows))))
-    if drift is not None:
-        print(f"The fast preset ran {len(fast_medians)} times; its medians lie {100 * drift:.1f} % apart.")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({**where, "convention": "(6N + 6LCT) FLOPs a token over mfu_peak_flops_per_s",
-                       "steps": " ".join(convention(options.sustained)), "least_steps": LEAST_STEPS,
-                       "full_search_s": bench.search_s, "fast_drift_ratio": drift, "seconds": round(bench.passed_s(), 1),
-                       "rows": rows}, file, indent=1)
-    return 1 if any(row["failure"] or (row["sustained"] and row["sustained"]["failure"]) for row in rows) else 0
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    state, ended = "complete", 0
+    try:
+        bench.all_rounds()
+    except Ended as error:
+        ended = error.args[0]
+        state = f"Ended early by {signal.Signals(ended).name}"
+        kill_all()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if ended else handler)
+    known = keep(bench, state)
+    print_result(known, len(bench.fast.runs))
+    if ended:
+        return 128 + ended
+    return 1 if any(row["failure"] or (row["sustained"] and row["sustained"]["failure"]) for row in known["rows"]) else 0
 
 
 if __name__ == "__main__":

@@ -8,28 +8,39 @@ import io
 import json
 import os
 import shutil
+import signal
 import sqlite3
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 
 import bench_trainer
 import presets
+from common import Run, run
 
 RIDGELINE, CAPTURE = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 
 # Takes 50 ms a step in the fast preset, 10 % more with one attention, 6 % more from step 100 on, is rejected with another
-# attention; drifts by 1 % a run.
+# attention, does not end with stochastic rounding if there is a file `hang`; drifts by 1 % a run.
 FAKE_TRAINER = r'''#!/usr/bin/env python3
-import json, os, sys
+import json, os, sys, time
 args = sys.argv[1:]
 def value(option, default):
     return args[args.index(option) + 1] if option in args else default
 if value("--attention", "") == "unfused":
     sys.exit("gpt2_train: --attention unfused: not on this machine")
-counter = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs")
+here = os.path.dirname(os.path.abspath(__file__))
+if "--stochastic-rounding" in args and os.path.exists(os.path.join(here, "hang")):
+    with open(os.path.join(here, "hangs.new"), "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(file.name, os.path.join(here, "hangs"))
+    time.sleep(1000)
+counter = os.path.join(here, "runs")
 runs = int(open(counter).read()) if os.path.exists(counter) else 0
 open(counter, "w").write(str(runs + 1))
 ms = 50.0 * (1 + 0.01 * runs)
@@ -75,10 +86,10 @@ class Bench(unittest.TestCase):
 
     def bench(self, *more, trainer=None):
         out = os.path.join(self.folder.name, "bench.json")
-        printed = io.StringIO()
+        printed, self.log = io.StringIO(), []
         with contextlib.redirect_stdout(printed):
             status = bench_trainer.main(["--trainer", trainer or self.trainer, "--pytorch-program", self.pytorch, "--out", self.folder.name,
-                                         "--seconds", "0", "--json", out, *more], say=lambda line: None)
+                                         "--seconds", "0", "--json", out, *more], say=self.log.append)
         with open(out) as file:
             return status, printed.getvalue(), json.load(file)
 
@@ -137,10 +148,104 @@ class Bench(unittest.TestCase):
         self.assertGreater(fast["median_ms"], 0)
         self.assertIsNone(result["rows"][1]["sustained"]["against_fast"])
 
+    def running(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return " Z " not in file.read()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def test_the_log_has_the_figures(self):
+        self.bench("--only", "--attention own,PyTorch")
+        log = "\n".join(self.log)
+        self.assertRegex(log, r"(?m)^ +\d+ s  preset fast: 5\d\.\d{3} ms \(5\d\.\d\.\.5\d\.\d\)$")
+        self.assertRegex(log, r"(?m)^ +\d+ s  --attention own: \d+\.\d{3} ms \([\d.]+\.\.[\d.]+\)$")
+        self.assertIn("PyTorch, sustained (last 100 of 200 steps): 66.000 ms (66.0..66.0)", log)
+        self.assertEqual(log.count("sustained"), 2)
+
+    def on_a_clock(self, *more):
+        """As long as an H200 takes for it, by a clock of its own: seconds at the end, and what came of it."""
+        clock = [1000.0]
+
+        def timed(command, timeout):
+            steps, naive = int(command[command.index("--steps") + 1]), "naive" in command
+            seconds = 15 + 0.06 * steps if self.pytorch in command else 60 if "full" in command else 3 + (1.0 if naive else 0.05) * steps
+            clock[0] += min(seconds, timeout)
+            if seconds > timeout:
+                return Run(124, timeout, "", f"ended by the check after {timeout} s")
+            return run(command, timeout=60)
+
+        with mock.patch.object(bench_trainer, "run", timed), mock.patch.object(bench_trainer.time, "monotonic", lambda: clock[0]):
+            status, text, result = self.bench(*more)
+        return clock[0] - 1000, status, text, result
+
+    def test_it_ends_by_its_deadline_and_keeps_time_for_the_long_runs(self):
+        passed_s, status, text, result = self.on_a_clock("--full-search", "--seconds", "150", "--deadline", "190")
+        rows = {row["row"]: row for row in result["rows"]}
+        self.assertLessEqual(passed_s, 190)
+        self.assertGreater(passed_s, 160, "what time there was has been used")
+        self.assertEqual((status, result["state"]), (1, "complete"))
+        for name in ("preset fast", "PyTorch"):
+            self.assertEqual(rows[name]["sustained"]["failure"], None)
+            self.assertEqual(rows[name]["sustained"]["timed_steps"], 100)
+        late = [name for name, row in rows.items() if row["failure"] and "no time left before the deadline of 190 s" in row["failure"]]
+        self.assertIn("--deterministic", late)
+        self.assertNotIn("B = 64", late)
+        # Everything runs where there is time for it, but for what this trainer rejects.
+        passed_s, _, _, result = self.on_a_clock("--full-search")
+        failed = [row["row"] for row in result["rows"] if row["failure"]]
+        self.assertEqual(failed, ["--attention unfused", "--deterministic"])
+        self.assertGreater(passed_s, 190)
+
+    def test_a_row_that_takes_too_long_is_ended_by_the_deadline(self):
+        passed_s, status, _, result = self.on_a_clock("--only", "preset naive,--gelu separate", "--deadline", "35")
+        self.assertLessEqual(passed_s, 35)
+        rows = {row["row"]: row for row in result["rows"]}
+        self.assertIn("exit 124", rows["preset naive"]["failure"])
+        self.assertIsNone(rows["preset fast"]["failure"])
+
     def test_no_long_run_begins_behind_the_deadline(self):
-        status, _, result = self.bench("--only", "--attention own", "--deadline", "0")
+        # Two short runs take 9.5 s, a long one 13.
+        _, status, _, result = self.on_a_clock("--only", "--attention own", "--deadline", "12")
         self.assertEqual(status, 1)
-        self.assertIn("had passed", result["rows"][0]["sustained"]["failure"])
+        self.assertIn("no time left", result["rows"][0]["sustained"]["failure"])
+        self.assertGreater(result["rows"][0]["median_ms"], 0)
+
+    def test_what_ends_it_leaves_the_rows_that_ran(self):
+        out = os.path.join(self.folder.name, "bench.json")
+        with open(os.path.join(self.folder.name, "hang"), "w"):
+            pass
+        for number in (signal.SIGTERM, signal.SIGINT):
+            hangs = os.path.join(self.folder.name, "hangs")
+            bench = subprocess.Popen([sys.executable, "-B", bench_trainer.__file__, "--trainer", self.trainer, "--out", self.folder.name,
+                                      "--only", "--gelu separate,--stochastic-rounding,--deterministic", "--json", out],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while not os.path.exists(hangs):
+                self.assertIsNone(bench.poll())
+                time.sleep(0.02)
+            with open(hangs) as file:
+                pid = file.read()
+            with open(out) as file:
+                before = json.load(file)
+            self.assertEqual(before["state"], "under way")
+            self.assertEqual([row["row"] for row in before["rows"]], ["preset fast", "--gelu separate"])
+            bench.send_signal(number)
+            text, log = bench.communicate(timeout=60)
+            self.assertEqual(bench.returncode, 128 + number, log)
+            self.assertRegex(text.splitlines()[-1], f"Ended early by {number.name} after [0-9]+ s: 2 rows have not run")
+            self.assertRegex(text, r"(?m)^--gelu separate +5\d\.")
+            self.assertNotIn("--deterministic", text)
+            with open(out) as file:
+                after = json.load(file)
+            self.assertEqual(after["state"], f"Ended early by {number.name}")
+            self.assertEqual(after["not_run"], ["--stochastic-rounding", "--deterministic"])
+            self.assertEqual(after["rows"], before["rows"])
+            for _ in range(500):  # killed, and taken away by the system soon
+                if not self.running(pid):
+                    break
+                time.sleep(0.01)
+            self.assertFalse(self.running(pid))
+            os.remove(hangs)
 
     def test_a_full_search_serves_all_rows_but_those_about_searches(self):
         status, text, result = self.bench("--full-search", "--only", "--matmul-search off,--matmul-search fast,--attention own")
