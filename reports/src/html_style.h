@@ -24,7 +24,7 @@ inline constexpr const char kStyle[] = R"css(
 main{max-width:none!important;padding:0!important}body{font-size:11px}.scroll{overflow:visible!important}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--text);font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-main{max-width:1120px;margin:0 auto;padding:28px 24px 60px}
+main{max-width:1240px;margin:0 auto;padding:28px 24px 60px}
 h1{font-size:22px;margin:0 0 2px}h2{font-size:17px;margin:36px 0 6px}
 p{margin:6px 0}.soft,figcaption{color:var(--soft)}figcaption{font-size:12.5px;margin-top:6px}
 code,.mono,td.name,svg .kernel{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}
