@@ -274,7 +274,7 @@ void bench_encoder(Bench& bench) {
     std::sort(distinct.begin(), distinct.end());
     const std::int64_t count = std::unique(distinct.begin(), distinct.end()) - distinct.begin();
     const std::string what = std::string(skewed ? ", skewed" : ", uniform") + suffix;
-    bench.run("encoder_forward" + what, encoder_forward_bytes<T>(kBatch, kSeq, kChannels),
+    bench.run("encoder_forward" + what, encoder_forward_bytes<T>(kBatch, kSeq, kChannels, count),
               encoder_forward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
                 launch_encoder_forward(out[i], tokens.data(), wte[i], wpe[i], kBatch, kSeq, kChannels, s);
               });
@@ -424,7 +424,7 @@ void bench_slow_ends(Bench& bench) {
   auto distinct = tokens.download();
   std::sort(distinct.begin(), distinct.end());
   const std::int64_t count = std::unique(distinct.begin(), distinct.end()) - distinct.begin();
-  bench.run("slow encoder_forward scalar" + suffix, encoder_forward_bytes<T>(kBatch, kSeq, kChannels),
+  bench.run("slow encoder_forward scalar" + suffix, encoder_forward_bytes<T>(kBatch, kSeq, kChannels, count),
             encoder_forward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
               launch_encoder_forward(out[i], tokens.data(), wte[i], wpe[i], kBatch, kSeq, kChannels, s,
                                      kScalar);

@@ -1,6 +1,6 @@
 // encoder.cu: out[b,t,:] = wte[tokens[b,t],:] + wpe[t,:], and its gradients
 // shapes  out,dout (B,T,C) T; tokens (B,T) int32; wte (Vp,C), wpe (maxT,C) T; dwte,dwpe FP32
-// bytes   forward 2*B*T*C*sizeof(T) + T*C*sizeof(T) + 4*B*T when all tokens differ
+// bytes   forward B*T*C*sizeof(T) + C*(distinct tokens + T)*sizeof(T) + 4*B*T
 //         backward B*T*C*sizeof(T) + 8*C*(distinct tokens + T) + 4*B*T
 // flops   forward B*T*C, backward 2*B*T*C
 // check   forward half an ulp of T; gradients 1e-5 of the sum of magnitudes; a non-finite mismatch fails
@@ -12,7 +12,6 @@
 // block adds the runs of equal tokens in its tile of the sorted order, and runs that cross a tile's border
 // are completed from the tiles' partial sums in tile order. No host work, no long serial run for frequent
 // tokens.
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -410,7 +409,7 @@ void backward_planned(float* dwte, float* dwpe, const T* dout, const std::int32_
 template <typename T>
 void launch_encoder_forward(T* out, const std::int32_t* tokens, const T* wte, const T* wpe, int batch,
                             int seq, int channels, cudaStream_t stream, KernelWidth width) {
-  const NvtxRange range("encoder_forward", {encoder_forward_bytes<T>(batch, seq, channels),
+  const NvtxRange range("encoder_forward", {encoder_forward_bytes<T>(batch, seq, channels, 1),
                                             encoder_forward_flops(batch, seq, channels)});
   const std::int64_t n = std::int64_t{batch} * seq;
   if (n <= 0) return;
@@ -437,10 +436,8 @@ void launch_encoder_backward(float* dwte, float* dwpe, const T* dout, const std:
                              int seq, int channels, int vocab, EncoderBackward mode, void* scratch,
                              cudaStream_t stream, KernelWidth width) {
   const std::int64_t n = std::int64_t{batch} * seq;
-  // The number of distinct tokens is not known on the host: the most there can be.
-  const NvtxRange range("encoder_backward",
-                        {encoder_backward_bytes<T>(batch, seq, channels, std::min<std::int64_t>(n, vocab)),
-                         encoder_backward_flops(batch, seq, channels)});
+  const NvtxRange range("encoder_backward", {encoder_backward_bytes<T>(batch, seq, channels, 1),
+                                             encoder_backward_flops(batch, seq, channels)});
   if (n <= 0) return;
   if (vocab > 65536) {
     throw std::invalid_argument("launch_encoder_backward: a vocabulary of " + std::to_string(vocab) +

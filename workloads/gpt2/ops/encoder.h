@@ -20,11 +20,14 @@ template <typename Real>
 void encoder_backward_cpu(Real* dwte, Real* dwpe, const Real* dout, const std::int32_t* tokens, int batch,
                           int seq, int channels);
 
-// Minimum when every token is different (each embedding row read once per position).
+// out written once; `distinct_tokens` rows of wte and seq rows of wpe read once. The launchers declare one
+// distinct token, since a least that depends on the tokens is not known on the host: more moves, never less.
 template <typename T>
-constexpr std::int64_t encoder_forward_bytes(std::int64_t batch, std::int64_t seq, std::int64_t channels) {
+constexpr std::int64_t encoder_forward_bytes(std::int64_t batch, std::int64_t seq, std::int64_t channels,
+                                             std::int64_t distinct_tokens) {
   const std::int64_t elem = sizeof(T);
-  return batch * seq * (2 * channels * elem + std::int64_t{sizeof(std::int32_t)}) + seq * channels * elem;
+  return batch * seq * (channels * elem + std::int64_t{sizeof(std::int32_t)}) +
+         (distinct_tokens + seq) * channels * elem;
 }
 constexpr std::int64_t encoder_forward_flops(std::int64_t batch, std::int64_t seq, std::int64_t channels) {
   return batch * seq * channels;
