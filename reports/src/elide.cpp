@@ -160,6 +160,13 @@ std::string brief_name(std::string_view full) {
   return std::string(parts.qualified) + brief_arguments(parts.arguments);
 }
 
+// The places of each text.
+std::map<std::string, std::vector<std::size_t>> places_of(const std::vector<std::string>& texts) {
+  std::map<std::string, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < texts.size(); ++i) places[texts[i]].push_back(i);
+  return places;
+}
+
 std::vector<std::string_view> components_of(std::string_view path) {
   constexpr std::string_view kSeparator = " / ";
   std::vector<std::string_view> components;
@@ -299,10 +306,8 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
   constexpr int kRounds = 4;
   constexpr int kLeastRest = 8;
   for (int round = 0; round < kRounds; ++round) {
-    std::map<std::string, std::vector<std::size_t>> groups;
-    for (std::size_t i = 0; i < out.size(); ++i) groups[out[i]].push_back(i);
     bool changed = false;
-    for (const auto& [shown, members] : groups) {
+    for (const auto& [shown, members] : places_of(out)) {
       const auto first = components_of(paths[members.front()]);
       std::size_t same = first.size();
       for (const std::size_t i : members) {
@@ -347,25 +352,21 @@ std::vector<std::string> elide_kernel_names(const std::vector<std::string>& dema
   }
   std::vector<std::string> full;
   std::vector<std::string> out;
-  // Brief as they are shown, unless that takes away what tells two of them apart.
-  std::map<std::string, std::set<std::string>> briefs;
+  std::map<std::string, std::set<std::string>> wholes;  // of each brief name
   for (const std::string& name : demangled_names) {
-    const std::string whole = kernel_display_name(name);
-    briefs[brief_name(whole)].insert(whole);
-  }
-  for (const std::string& name : demangled_names) {
-    const std::string whole = kernel_display_name(name);
-    const std::string brief = brief_name(whole);
-    full.push_back(briefs[brief].size() > 1 ? whole : brief);
+    full.push_back(kernel_display_name(name));
+    wholes[brief_name(full.back())].insert(full.back());
     out.push_back(elide_kernel_name(name, columns));
+  }
+  // Brief as they are shown, unless that takes away what tells two of them apart.
+  for (const auto& [brief, names_of_it] : wholes) {
+    if (names_of_it.size() == 1) std::replace(full.begin(), full.end(), *names_of_it.begin(), brief);
   }
   // Each round parts a group at its members' first difference; a group of n needs at most n - 1.
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {
-    std::map<std::string, std::vector<std::size_t>> groups;
-    for (std::size_t i = 0; i < out.size(); ++i) groups[out[i]].push_back(i);
     bool changed = false;
-    for (const auto& [shown, members] : groups) {
+    for (const auto& [shown, members] : places_of(out)) {
       std::set<std::string> distinct;
       for (const std::size_t i : members) distinct.insert(full[i]);
       if (distinct.size() < 2) continue;

@@ -129,19 +129,7 @@ TEST(GpuModel, FourMicroBatchesEqualOneBatch) {
     for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
       GpuModelOptions whole_options = tiny_options(c.precision, c.attention, 8, 32);
       whole_options.switches.bias_gradient = bias;
-      GpuModelOptions parts_options = whole_options;
-      parts_options.batch = 2;
-      parts_options.grad_accum = 4;
-      Device whole(whole_options, start);
-      Device parts(parts_options, start);
-      // Twice: the second step must not see the gradients of the first.
-      for (int repeat = 0; repeat < 2; ++repeat) {
-        const StepResult a = whole.step(batch, nullptr);
-        const StepResult b = parts.step(batch, nullptr);
-        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
-        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
-                         config, c.precision == Precision::kFp32 ? 1e-5 : 2e-2);
-      }
+      expect_parts_make_the_whole(whole_options, start, batch);
     }
   }
 }

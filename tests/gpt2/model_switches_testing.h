@@ -84,20 +84,8 @@ inline void expect_micro_batches_to_add_up(const std::vector<Setting>& settings)
     for (const Setting& setting : settings) {
       SCOPED_TRACE(name_of_case(bounds, setting));
       const GpuModelOptions whole_options = options_for(bounds.precision, setting, 8, 32);
-      GpuModelOptions parts_options = whole_options;
-      parts_options.batch = 2;
-      parts_options.grad_accum = 4;
-      const std::vector<float> parameters = repad_vocabulary(start, padded, whole_options.config);
-      Device whole(whole_options, parameters);
-      Device parts(parts_options, parameters);
-      // Twice: the second step must not see the gradients of the first.
-      for (int repeat = 0; repeat < 2; ++repeat) {
-        const StepResult a = whole.step(batch, nullptr);
-        const StepResult b = parts.step(batch, nullptr);
-        EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
-        expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
-                         whole_options.config, bounds.precision == Precision::kFp32 ? 1e-5 : 2e-2);
-      }
+      expect_parts_make_the_whole(whole_options, repad_vocabulary(start, padded, whole_options.config),
+                                  batch);
     }
   }
 }

@@ -130,4 +130,24 @@ inline std::vector<double> widen(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
+// A batch of 8 in four micro-steps of 2 gives the loss and the gradients of one step.
+inline void expect_parts_make_the_whole(const GpuModelOptions& whole_options,
+                                        const std::vector<float>& parameters, const Batch& batch) {
+  ASSERT_EQ(whole_options.batch, 8);
+  GpuModelOptions parts_options = whole_options;
+  parts_options.batch = 2;
+  parts_options.grad_accum = 4;
+  Device whole(whole_options, parameters);
+  Device parts(parts_options, parameters);
+  // Twice: the second step must not see the gradients of the first.
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const StepResult a = whole.step(batch, nullptr);
+    const StepResult b = parts.step(batch, nullptr);
+    EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
+    expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
+                     whole_options.config,
+                     whole_options.switches.precision == Precision::kFp32 ? 1e-5 : 2e-2);
+  }
+}
+
 }  // namespace ridgeline::gpt2::model_test

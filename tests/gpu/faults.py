@@ -20,8 +20,12 @@ import time
 
 from common import Checks, Facts, Started, children, run
 
-# Steps of about 5 ms, without end: what is recorded is what was running when the fault came.
-ENDLESS = ("--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "100000", "--matmul-search", "off", "--matmul-cache", "none")
+
+def steps_of_5_ms(count):
+    return ("--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", str(count), "--matmul-search", "off", "--matmul-cache", "none")
+
+
+ENDLESS = steps_of_5_ms(100_000)  # what is recorded is what was running when the fault came
 TIMELINE = ("--schedule", "warmup=2,timeline=1000000")
 
 
@@ -114,8 +118,7 @@ class Faults:
 
     def sigkill_launcher(self):
         name, wrong = "sigkill-launcher", []
-        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "500", "--matmul-search", "off",
-                   "--matmul-cache", "none"]
+        program = [self.o.trainer, *steps_of_5_ms(500)]
         started = self.start(name, program, *TIMELINE)
         pid = self.wait_for(started, self.spool_of(name))
         os.kill(started.process.pid, signal.SIGKILL)
@@ -148,8 +151,7 @@ class Faults:
         small = os.path.join(self.o.out, "small-disk")
         os.makedirs(small, exist_ok=True)
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", small], capture_output=True).returncode == 0
-        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "300", "--matmul-search", "off",
-                   "--matmul-cache", "none"]
+        program = [self.o.trainer, *steps_of_5_ms(300)]
         try:
             if mounted:
                 how = "spool on a tmpfs of 10 MB"
@@ -175,8 +177,7 @@ class Faults:
         def limits():  # beyond it the system sends SIGXFSZ, which must end neither the program nor the launcher
             resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20, 6 << 20))
 
-        program = [self.o.trainer, "--model", "124M", "-B", "1", "-T", "512", "--no-cuda-graph", "--steps", "300", "--matmul-search", "off",
-                   "--matmul-cache", "none"]
+        program = [self.o.trainer, *steps_of_5_ms(300)]
         done = self.record(name, program, *TIMELINE, limits=limits)
         # The capture itself may be too large for the limit as well: then the spool stays and says so.
         if os.path.exists(self.path(name)):

@@ -129,37 +129,28 @@ int run(const Settings& s) {
     matmul.forward(out.data(), x, w, static_cast<const bf16*>(bias.data()), s.rows, s.channels, s.hidden, st,
                    MatmulEpilogue::gelu, pre.data());
   });
-  const auto add_forward =
-      [&]<Product kProduct, int kBlockK, int kStages, int kCluster, int kStagger>(const char* name) {
-        add(std::string("forward own, ") + name, [&](cudaStream_t st) {
-          hopper::Arguments args;
-          args.bias = bias.data();
-          args.rows = s.rows;
-          args.columns = s.hidden;
-          hopper::launch_product<kProduct, hopper::Config<kProduct, kBlockK, kStages, kCluster, kStagger>>(
-              out.data(), pre.data(), x, w, args, s.channels, st);
-        });
-      };
-  const auto add_backward = [&]<int kBlockK, int kStages, int kCluster, int kStagger>(const char* name) {
-    add(std::string("backward own, ") + name, [&](cudaStream_t st) {
+  const auto add_own = [&]<Product kProduct, int kBlockK, int kStages, int kCluster, int kStagger>(
+                           const std::string& name) {
+    add((hopper::is_forward(kProduct) ? "forward own, " : "backward own, ") + name, [&](cudaStream_t st) {
       hopper::Arguments args;
+      args.bias = bias.data();
       args.column_sums = sums_memory.data();
       args.rows = s.rows;
       args.columns = s.hidden;
-      hopper::launch_product<kBack, hopper::Config<kBack, kBlockK, kStages, kCluster, kStagger>>(
-          dpre.data(), pre.data(), x, w, args, s.channels, st);
+      hopper::launch_product<kProduct, hopper::Config<kProduct, kBlockK, kStages, kCluster, kStagger>>(
+          hopper::is_forward(kProduct) ? out.data() : dpre.data(), pre.data(), x, w, args, s.channels, st);
     });
   };
   add("forward cuBLASLt, product and bias alone", [&](cudaStream_t st) {
     matmul.forward(out.data(), x, w, static_cast<const bf16*>(bias.data()), s.rows, s.channels, s.hidden, st);
   });
-  add_forward.template operator()<kPlain, 64, 4, 2, 0>("cluster 2");
-  add_forward.template operator()<kSlope, 64, 4, 2, 0>("slope, cluster 2");
-  add_forward.template operator()<kSlope, 64, 4, 2, 2>("slope, cluster 2, stagger 2");
-  add_forward.template operator()<kSlope, 32, 8, 2, 2>("slope, cluster 2, stages of 32, stagger 2");
-  add_forward.template operator()<kSlope, 32, 8, 2, 4>("slope, cluster 2, stages of 32, stagger 4");
-  add_forward.template operator()<kSlope, 32, 8, 2, 6>("slope, cluster 2, stages of 32, stagger 6");
-  add_forward.template operator()<kSlope, 64, 4, 1, 0>("slope, cluster 1");
+  add_own.template operator()<kPlain, 64, 4, 2, 0>("cluster 2");
+  add_own.template operator()<kSlope, 64, 4, 2, 0>("slope, cluster 2");
+  add_own.template operator()<kSlope, 64, 4, 2, 2>("slope, cluster 2, stagger 2");
+  add_own.template operator()<kSlope, 32, 8, 2, 2>("slope, cluster 2, stages of 32, stagger 2");
+  add_own.template operator()<kSlope, 32, 8, 2, 4>("slope, cluster 2, stages of 32, stagger 4");
+  add_own.template operator()<kSlope, 32, 8, 2, 6>("slope, cluster 2, stages of 32, stagger 6");
+  add_own.template operator()<kSlope, 64, 4, 1, 0>("slope, cluster 1");
   add("backward cuBLASLt, product alone",
       [&](cudaStream_t st) { matmul.backward_input(dpre.data(), x, w, s.rows, s.hidden, s.channels, st); });
   add("backward cuBLASLt, product, then GELU' and bias gradient", [&](cudaStream_t st) {
@@ -178,11 +169,11 @@ int run(const Settings& s) {
     launch_bias_gradient(dbias.data(), static_cast<const bf16*>(dpre.data()), s.rows, s.hidden,
                          bias_scratch.data(), st);
   });
-  add_backward.template operator()<64, 3, 2, 0>("cluster 2");
-  add_backward.template operator()<64, 3, 2, 1>("cluster 2, stagger 1");
-  add_backward.template operator()<32, 6, 2, 0>("cluster 2, stages of 32");
-  add_backward.template operator()<32, 6, 2, 2>("cluster 2, stages of 32, stagger 2");
-  add_backward.template operator()<64, 3, 1, 0>("cluster 1");
+  add_own.template operator()<kBack, 64, 3, 2, 0>("cluster 2");
+  add_own.template operator()<kBack, 64, 3, 2, 1>("cluster 2, stagger 1");
+  add_own.template operator()<kBack, 32, 6, 2, 0>("cluster 2, stages of 32");
+  add_own.template operator()<kBack, 32, 6, 2, 2>("cluster 2, stages of 32, stagger 2");
+  add_own.template operator()<kBack, 64, 3, 1, 0>("cluster 1");
   add("backward own + bias gradient, as the trainer runs it", [&](cudaStream_t st) {
     launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), x, w, pre.data(), s.rows, s.channels,
                                         s.hidden, sums, st);

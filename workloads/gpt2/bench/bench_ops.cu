@@ -257,6 +257,12 @@ void bench_wide(Bench& bench) {
   }
 }
 
+std::int64_t distinct_count(const DeviceBuffer<std::int32_t>& tokens) {
+  auto sorted = tokens.download();
+  std::sort(sorted.begin(), sorted.end());
+  return std::unique(sorted.begin(), sorted.end()) - sorted.begin();
+}
+
 template <typename T>
 void bench_encoder(Bench& bench) {
   const std::string suffix = std::string(" ") + dtype_name<T>();
@@ -270,9 +276,7 @@ void bench_encoder(Bench& bench) {
     random_tokens_kernel<<<static_cast<unsigned>(ceil_div(kRows, 256)), 256>>>(tokens.data(), kRows, kVocab,
                                                                                skewed);
     RIDGELINE_CUDA_CHECK_LAUNCH();
-    auto distinct = tokens.download();
-    std::sort(distinct.begin(), distinct.end());
-    const std::int64_t count = std::unique(distinct.begin(), distinct.end()) - distinct.begin();
+    const std::int64_t count = distinct_count(tokens);
     const std::string what = std::string(skewed ? ", skewed" : ", uniform") + suffix;
     bench.run("encoder_forward" + what, encoder_forward_bytes<T>(kBatch, kSeq, kChannels, count),
               encoder_forward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
@@ -421,9 +425,7 @@ void bench_slow_ends(Bench& bench) {
   random_tokens_kernel<<<static_cast<unsigned>(ceil_div(kRows, 256)), 256>>>(tokens.data(), kRows, kVocab,
                                                                              true);
   RIDGELINE_CUDA_CHECK_LAUNCH();
-  auto distinct = tokens.download();
-  std::sort(distinct.begin(), distinct.end());
-  const std::int64_t count = std::unique(distinct.begin(), distinct.end()) - distinct.begin();
+  const std::int64_t count = distinct_count(tokens);
   bench.run("slow encoder_forward scalar" + suffix, encoder_forward_bytes<T>(kBatch, kSeq, kChannels, count),
             encoder_forward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
               launch_encoder_forward(out[i], tokens.data(), wte[i], wpe[i], kBatch, kSeq, kChannels, s,

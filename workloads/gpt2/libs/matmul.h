@@ -11,12 +11,10 @@
 //
 // Lifecycle of a Matmul:
 //   1. construct: reads the cache file, if one is named
-//   2. the first call of each problem looks its algorithm up, in this order: the cache file (what a search of
-//   the same
-//      mode or a longer one found; not with off), the search (into
-//      buffers of its own, so the caller's data is never touched by a trial), cuBLASLt's first answer. Not
-//      during stream capture: a problem that is first met there is a LibraryError. Run one step before
-//      capturing
+//   2. the first call of each problem looks its algorithm up, in this order: the cache file (what a search
+//      of the same mode or a longer one found; not with off), the search (into buffers of its own, so the
+//      caller's data is never touched by a trial), cuBLASLt's first answer. Not during stream capture: a
+//      problem that is first met there is a LibraryError. Run one step before capturing
 //   3. later calls reuse the plan
 //   4. save_cache, or the destructor, writes the cache file if anything was found
 // A cache file that is missing, of another version, of another cuBLASLt or GPU, or damaged is ignored with
@@ -38,8 +36,7 @@ namespace ridgeline::gpt2 {
 //   off   cuBLASLt's first heuristic answer, unmeasured
 //   fast  every heuristic answer under several workspace limits, timed
 //   full  also other tiles, clusters, split-K and rasterisation than the heuristics propose; the finalists
-//   run alone, long
-//         enough for the power limit to act. About 4 s a problem, so name a cache file
+//         run alone, long enough for the power limit to act. About 4 s a problem, so name a cache file
 enum class MatmulSearch { off, fast, full };
 
 // How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.

@@ -64,7 +64,7 @@ struct MemoryPlan {
 };
 
 // The switches as they will run on the current device: --gelu mixed and own are cuBLASLt's epilogue where
-// hopper_matmul_supported says no, and in fp32 and tf32.
+// hopper_matmul_supported says no, and in fp32 and tf32; own is mixed where GELU is computed again.
 Switches switches_on_device(const GpuModelOptions& options);
 
 class GpuModel : public TrainingState {

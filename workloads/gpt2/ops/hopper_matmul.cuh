@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gpt2/common/bulk_copy.cuh"
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
 #include "gpt2/common/packed.cuh"
@@ -160,7 +161,7 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
                                const Barriers<C>& barriers, int rank) {
   constexpr std::uint16_t kEveryBlock = (1U << C::kCluster) - 1U;
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
-  const std::uint64_t read_once = evict_first();
+  const std::uint64_t read_once = evict_first_policy();
   const auto load_b = [&](std::uint32_t destination, std::uint32_t barrier, int x, int y) {
     if constexpr (C::kCluster == 1) {
       tma_load(destination, &maps.b, barrier, x, y);
@@ -300,14 +301,10 @@ __device__ inline void finish_backward(const Maps& maps, Accumulators& d, std::u
       load_matrix_x4(address ^ (i * 32), words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
     }
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int first = (8 * chunk + j) * 4 + 2 * half;
-        std::uint32_t& word = words[2 * j + half];
-        word = pack_bf16(d[first] * __uint_as_float(word << 16),
-                         d[first + 1] * __uint_as_float(word & 0xffff0000U));
-      }
+    for (int word = 0; word < 16; ++word) {
+      const int first = 32 * chunk + 2 * word;
+      words[word] = pack_bf16(d[first] * __uint_as_float(words[word] << 16),
+                              d[first + 1] * __uint_as_float(words[word] & 0xffff0000U));
     }
     store_chunk(address, words);
     fence_for_copies();
@@ -336,7 +333,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
   const std::uint32_t warp_staging =
       shared + C::kStaging + warp * (is_forward(kProduct) ? 2 * kWarpChunkBytes : kWarpChunkBytes);
-  const std::uint64_t read_later = evict_first();
+  const std::uint64_t read_later = evict_first_policy();
 
   const auto release = [&](int stage) {
     if constexpr (C::kCluster == 1) {

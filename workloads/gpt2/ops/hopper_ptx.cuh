@@ -120,13 +120,6 @@ __device__ inline void tma_load_multicast(std::uint32_t destination, const CUten
 __device__ inline void tma_prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
-// Data that is used once and not again soon: the L2 cache may evict it before anything else.
-__device__ inline std::uint64_t evict_first() {
-  std::uint64_t policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
 // Shows what this thread wrote to shared memory to copies that start after it.
 __device__ inline void fence_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

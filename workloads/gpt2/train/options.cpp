@@ -129,8 +129,7 @@ int parse_options(int argc, char** argv, Options& o) {
   SwitchOptions switches(app, argc, argv, o.switches);
   app.add_option("--matmul-search", o.matmul_search,
                  "off: cuBLASLt's first choice; fast or full: the one that is fastest here, searched for "
-                 "once (a minute) "
-                 "and kept [off]")
+                 "once (a minute) and kept [off]")
       ->transform(choice<MatmulSearch>(
           {{"off", MatmulSearch::off}, {"fast", MatmulSearch::fast}, {"full", MatmulSearch::full}}))
       ->group("Computation");
