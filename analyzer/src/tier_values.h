@@ -101,8 +101,8 @@ struct Estimate {
 };
 // Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
 // their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×
-// duration), were made once, from samples pooled over the steps: their error does not shrink with the number of
-// steps.
+// duration), were made once, from samples pooled over the steps: their error does not shrink with the number
+// of steps.
 [[nodiscard]] std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates,
                                                         std::string_view tier);
 

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/temporary_directory.h"
 #include "fabricated_model.h"
 #include "ridgeline/store/capture_writer.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::analyzer {
 namespace {

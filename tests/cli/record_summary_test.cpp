@@ -16,7 +16,8 @@ TEST(CaptureSummary, SaysWhatIsInTheFile) {
   EXPECT_NE(text.find("2 warmup, 7 timeline, 4 replay, 1 after"), std::string::npos) << text;
   EXPECT_NE(text.find("3,150 seen = 3,150 recorded"), std::string::npos) << text;
   EXPECT_NE(text.find("T0 ok; T2 ok"), std::string::npos) << text;
-  EXPECT_NE(text.find("ridgeline rank '" + directory.path() + "/it'\\''s a capture.ridge'"), std::string::npos)
+  EXPECT_NE(text.find("ridgeline rank '" + directory.path() + "/it'\\''s a capture.ridge'"),
+            std::string::npos)
       << text;
 
   testing::FabricatedCapture worse;

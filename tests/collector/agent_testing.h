@@ -425,7 +425,8 @@ struct FakeCupti {
           current()->pc_continuous = info.attributeData.collectionModeData.collectionMode ==
                                      CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
         if (info.attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL)
-          current()->pc_start_stop = info.attributeData.enableStartStopControlData.enableStartStopControl == 1;
+          current()->pc_start_stop =
+              info.attributeData.enableStartStopControlData.enableStartStopControl == 1;
       }
       return CUPTI_SUCCESS;
     };

@@ -150,7 +150,8 @@ TEST_F(Recorder, the_agent_is_told_everything_by_environment) {
   setenv("NCCL_TEST_VALUE", "1", 1);
   setenv("NCCL_SECRET", "geheim", 1);
   const Result<RecordSummary> recorded = record(given);
-  for (const char* name : {"RIDGELINE_SAMPLE_NS", "RIDGELINE_METRICS_R5", "NCCL_TEST_VALUE", "NCCL_SECRET"}) unsetenv(name);
+  for (const char* name : {"RIDGELINE_SAMPLE_NS", "RIDGELINE_METRICS_R5", "NCCL_TEST_VALUE", "NCCL_SECRET"})
+    unsetenv(name);
   ASSERT_TRUE(recorded.ok()) << recorded.failure().message;
   const std::string environment = "\n" + file_text(directory_ / "env.txt");
   for (const std::string& line :

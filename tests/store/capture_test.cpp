@@ -145,7 +145,8 @@ TEST(Capture, ViewsResolveNames) {
   ASSERT_EQ(table.value().rows.size(), 1u);
   EXPECT_EQ(std::get<std::int64_t>(table.value().rows[0][1]), 100);
   EXPECT_EQ(std::get<std::string>(table.value().rows[0][2]), "step / forward");
-  const auto rank = capture.value().query("SELECT launches_per_step, mean_ns_per_step, dram_read_bytes_per_launch FROM v_rank");
+  const auto rank = capture.value().query(
+      "SELECT launches_per_step, mean_ns_per_step, dram_read_bytes_per_launch FROM v_rank");
   ASSERT_TRUE(rank.ok());
   EXPECT_EQ(std::get<double>(rank.value().rows.at(0)[1]), 100.0);
   EXPECT_EQ(std::get<double>(rank.value().rows.at(0)[2]), 12345.0);
@@ -302,9 +303,10 @@ TEST(Capture, AKilledImportIsReadFromACopy) {
   const std::string path = write_file(directory);
   {
     Database writer(path, OpenMode::read_write);
-    writer.execute("PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; DELETE FROM launch_metric; DELETE FROM launch;"
-                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
-                   "INSERT INTO string(value) SELECT 'filler ' || i FROM n");
+    writer.execute(
+        "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; DELETE FROM launch_metric; DELETE FROM launch;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        "INSERT INTO string(value) SELECT 'filler ' || i FROM n");
     // What a killed process leaves: the half-written file and its journal, with no lock on them.
     std::filesystem::copy_file(path, directory.file("killed.ridge"));
     std::filesystem::copy_file(path + "-journal", directory.file("killed.ridge-journal"));

@@ -69,8 +69,10 @@ TEST(Database, MisuseThrowsTheRightKind) {
   Statement one = database.prepare("SELECT ?");
   EXPECT_NE(kind_thrown([&] { one.bind_all(1, 2); }), ErrorKind::io);  // a second parameter does not exist
   EXPECT_EQ(kind_thrown([&] { Database again(directory.file("a"), OpenMode::create); }), ErrorKind::io);
-  EXPECT_EQ(kind_thrown([&] { Database absent(directory.file("absent"), OpenMode::read_only); }), ErrorKind::io);
-  EXPECT_EQ(kind_thrown([&] { Database absent(directory.file("no/such/place"), OpenMode::create); }), ErrorKind::io);
+  EXPECT_EQ(kind_thrown([&] { Database absent(directory.file("absent"), OpenMode::read_only); }),
+            ErrorKind::io);
+  EXPECT_EQ(kind_thrown([&] { Database absent(directory.file("no/such/place"), OpenMode::create); }),
+            ErrorKind::io);
 }
 
 TEST(Database, ReadOnlyRefusesToWrite) {

@@ -21,8 +21,8 @@ class ConcurrencyWatch {
 
   /// False once finish() was called. Cheap.
   bool watching() const noexcept { return watching_.load(std::memory_order_relaxed); }
-  /// A kernel of a step of the timeline; neither one of a graph, nor one that is left out by name anyway, nor one that
-  /// ran while counters were collected.
+  /// A kernel of a step of the timeline; neither one of a graph, nor one that is left out by name anyway, nor
+  /// one that ran while counters were collected.
   void add(const spool::KernelRecord& kernel) noexcept;
   /// Ids of kernels of which every run (at least kLeastRuns) overlapped one launched later. Ends the watch.
   std::vector<std::uint32_t> finish() noexcept;

@@ -136,18 +136,17 @@ bool load_cupti(const std::string& path, CuptiApi* api, std::string* library_pat
       resolve(library, "cuptiPmSamplingCounterDataImageInitialize", &r.pm_counter_data_image_initialize) &&
       resolve(library, "cuptiPmSamplingGetCounterDataInfo", &r.pm_get_counter_data_info) &&
       resolve(library, "cuptiPmSamplingCounterDataGetSampleInfo", &r.pm_get_sample_info);
-  r.has_pc_sampling =
-      resolve(library, "cuptiPCSamplingEnable", &r.pc_enable) &&
-      resolve(library, "cuptiPCSamplingDisable", &r.pc_disable) &&
-      resolve(library, "cuptiPCSamplingStart", &r.pc_start) &&
-      resolve(library, "cuptiPCSamplingStop", &r.pc_stop) &&
-      resolve(library, "cuptiPCSamplingGetData", &r.pc_get_data) &&
-      resolve(library, "cuptiPCSamplingSetConfigurationAttribute", &r.pc_set_configuration) &&
-      resolve(library, "cuptiPCSamplingGetConfigurationAttribute", &r.pc_get_configuration) &&
-      resolve(library, "cuptiPCSamplingGetNumStallReasons", &r.pc_get_num_stall_reasons) &&
-      resolve(library, "cuptiPCSamplingGetStallReasons", &r.pc_get_stall_reasons) &&
-      resolve(library, "cuptiGetCubinCrc", &r.get_cubin_crc) &&
-      resolve(library, "cuptiGetSassToSourceCorrelation", &r.get_sass_to_source);
+  r.has_pc_sampling = resolve(library, "cuptiPCSamplingEnable", &r.pc_enable) &&
+                      resolve(library, "cuptiPCSamplingDisable", &r.pc_disable) &&
+                      resolve(library, "cuptiPCSamplingStart", &r.pc_start) &&
+                      resolve(library, "cuptiPCSamplingStop", &r.pc_stop) &&
+                      resolve(library, "cuptiPCSamplingGetData", &r.pc_get_data) &&
+                      resolve(library, "cuptiPCSamplingSetConfigurationAttribute", &r.pc_set_configuration) &&
+                      resolve(library, "cuptiPCSamplingGetConfigurationAttribute", &r.pc_get_configuration) &&
+                      resolve(library, "cuptiPCSamplingGetNumStallReasons", &r.pc_get_num_stall_reasons) &&
+                      resolve(library, "cuptiPCSamplingGetStallReasons", &r.pc_get_stall_reasons) &&
+                      resolve(library, "cuptiGetCubinCrc", &r.get_cubin_crc) &&
+                      resolve(library, "cuptiGetSassToSourceCorrelation", &r.get_sass_to_source);
   *api = a;
   return true;
 }

@@ -22,17 +22,21 @@ struct MetricSet {
 /// The built-in rotation, each one pass on GH100 with CUPTI 13.0, the most important first, since a short
 /// schedule takes only the first. All hold duration, DRAM bytes and GPC cycles, so that any one of them
 /// places a kernel on the memory roof.
-///   R1 tensor operations in BF16 and FP8      R2 pipes, occupancy, issue     R3 L1 and L2 bytes, L1 hits,
-///   further pipes R4 L2 hits, FP32 and packed FP16 thread   R5 L2 misses, TF32             R6 FP64, INT8
-///   (warpgroup)
-///      instructions, FP16 (warpgroup)
-///   R7, R8 FP16 of single warps by sum        R9 INT8 of single warps
+///   R1  tensor operations in BF16 and FP8
+///   R2  pipes, occupancy, issue
+///   R3  L1 and L2 bytes, L1 hits, further pipes
+///   R4  L2 hits, FP32 and packed FP16 thread instructions
+///   R5  L2 misses, TF32
+///   R6  FP64, INT8 (warpgroup), FP16 (warpgroup)
+///   R7, R8  FP16 of single warps by sum
+///   R9  INT8 of single warps
 /// L2 hits and misses lie in two sets because the two together take two passes.
 /// Peaks of tensor operations (`sm__ops_path_tensor_*`) count structured sparsity: a dense product can reach
 /// half of them (measured on an H200: operations at 46 % of that peak, tensor pipe active 92 % of the
 /// cycles).
 std::vector<MetricSet> built_in_metric_sets();
-/// Counts of floating-point instructions by instrumented code (T3): one pass, no hardware counter beside them.
+/// Counts of floating-point instructions by instrumented code (T3): one pass, no hardware counter beside
+/// them.
 std::vector<MetricSet> built_in_flop_sets();
 
 /// The metrics of periodic samples, most important first: bytes, then how busy SMs and pipes were. One pass

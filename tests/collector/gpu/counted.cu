@@ -48,17 +48,33 @@ __device__ void repeat(T* p, T y) {
 
 // C names, so that the checker finds them.
 extern "C" {
-__global__ void count_ffma(float* p, float y) { repeat<Fma>(p, y); }
-__global__ void count_fadd(float* p, float y) { repeat<Add>(p, y); }
-__global__ void count_fmul(float* p, float y) { repeat<Multiply>(p, y); }
-__global__ void count_dfma(double* p, double y) { repeat<Fma>(p, y); }
-__global__ void count_dadd(double* p, double y) { repeat<Add>(p, y); }
-__global__ void count_dmul(double* p, double y) { repeat<Multiply>(p, y); }
-__global__ void count_hfma(__half2* p, __half2 y) { repeat<Fma>(p, y); }
+__global__ void count_ffma(float* p, float y) {
+  repeat<Fma>(p, y);
+}
+__global__ void count_fadd(float* p, float y) {
+  repeat<Add>(p, y);
+}
+__global__ void count_fmul(float* p, float y) {
+  repeat<Multiply>(p, y);
+}
+__global__ void count_dfma(double* p, double y) {
+  repeat<Fma>(p, y);
+}
+__global__ void count_dadd(double* p, double y) {
+  repeat<Add>(p, y);
+}
+__global__ void count_dmul(double* p, double y) {
+  repeat<Multiply>(p, y);
+}
+__global__ void count_hfma(__half2* p, __half2 y) {
+  repeat<Fma>(p, y);
+}
 __global__ void half_ffma(float* p, float y) {
   if (threadIdx.x % 2 == 0) repeat<Fma>(p, y);
 }
-__global__ void count_none(int* p) { p[threadIdx.x] += 1; }
+__global__ void count_none(int* p) {
+  p[threadIdx.x] += 1;
+}
 // Waits on memory with every warp: the chase of a pointer through device memory.
 __global__ void chase(const unsigned* next, unsigned* out, int hops) {
   unsigned at = blockIdx.x * blockDim.x + threadIdx.x;

@@ -26,18 +26,19 @@
 #include <thread>
 #include <vector>
 
-#define CHECK(call)                                                                                   \
-  do {                                                                                                \
-    const cudaError_t code = (call);                                                                  \
-    if (code != cudaSuccess) {                                                                        \
-      std::fprintf(stderr, "%s:%d %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(code));    \
-      std::exit(1);                                                                                   \
-    }                                                                                                 \
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    const cudaError_t code = (call);                                                               \
+    if (code != cudaSuccess) {                                                                     \
+      std::fprintf(stderr, "%s:%d %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(code)); \
+      std::exit(1);                                                                                \
+    }                                                                                              \
   } while (0)
 
 // a[i] = b[i] + s*c[i]; bytes 3*n*sizeof(float4)
 __global__ void triad(float4* a, const float4* b, const float4* c, float s, std::int64_t n) {
-  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < n; i += std::int64_t{gridDim.x} * blockDim.x) {
+  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < n;
+       i += std::int64_t{gridDim.x} * blockDim.x) {
     const float4 x = b[i], y = c[i];
     a[i] = make_float4(x.x + s * y.x, x.y + s * y.y, x.z + s * y.z, x.w + s * y.w);
   }
@@ -93,8 +94,12 @@ const char* value(int argc, char** argv, const char* name, const char* fallback)
 __device__ void wait_for(volatile int* flag) {
   for (long long turns = 0; *flag == 0 && turns < 100'000'000ll; ++turns) __nanosleep(200);
 }
-__global__ void wait_for_partner(int* flag) { wait_for(flag); }
-__global__ void ncclDevKernel_Pretended(int* flag) { wait_for(flag); }
+__global__ void wait_for_partner(int* flag) {
+  wait_for(flag);
+}
+__global__ void ncclDevKernel_Pretended(int* flag) {
+  wait_for(flag);
+}
 __global__ void free_partner(int* flag) {
   *flag = 1;
   __threadfence();

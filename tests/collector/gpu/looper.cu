@@ -137,9 +137,12 @@ int main(int argc, char** argv) {
       for (unsigned n = 0; n < 40; ++n) {
         random = random * 1664525u + 1013904223u;
         const int blocks = static_cast<int>(1 + (random >> 16) % 200);
-        if (random >> 30 == 0) embed<<<blocks, 256, 0, stream>>>(x);
-        else if (random >> 30 == 1) update<<<blocks, 256, 0, stream>>>(x);
-        else layer<1><<<blocks, 256, 0, stream>>>(x, 100);
+        if (random >> 30 == 0)
+          embed<<<blocks, 256, 0, stream>>>(x);
+        else if (random >> 30 == 1)
+          update<<<blocks, 256, 0, stream>>>(x);
+        else
+          layer<1><<<blocks, 256, 0, stream>>>(x, 100);
       }
     } else if (graph != nullptr) {
       CHECK(cudaGraphLaunch(graph, stream));

@@ -2,20 +2,16 @@
 //
 // Method
 //   1. candidates: cuBLASLt's heuristic answers under several workspace limits, without repetitions. Its
-//   first answer
-//      under the full workspace is the default choice, to compare with
+//      first answer under the full workspace is the default choice, to compare with
 //   2. each runs a few times. full adds the best one's algorithm with every tile and the small clusters, then
-//   varies the
-//      other settings of the best few, one at a time, over what cuBLASLt says the algorithm can do, and goes
-//      on from what that finds
+//      varies the other settings of the best few, one at a time, over what cuBLASLt says the algorithm can
+//      do, and goes on from what that finds
 //   3. fast: the best eight and the default take turns in short rounds, so that clock and temperature drift
-//   hit all
-//      alike; median. full: the best twenty and the default run alone for a while, the best four of them
-//      longer, because large products run at the power limit, where the algorithm that needs less energy gets
-//      the higher clock
+//      hit all alike; median. full: the best twenty and the default run alone for a while, the best four of
+//      them longer, because large products run at the power limit, where the algorithm that needs less energy
+//      gets the higher clock
 //   4. the winner's result is compared with the default's on the same data; a winner that differs by more
-//   than rounding
-//      is dropped for the next one
+//      than rounding is dropped for the next one
 // Trials run on buffers allocated here, filled with random values, of the problem's sizes and alignments.
 #pragma once
 

@@ -1,7 +1,6 @@
 // cross_entropy.cu: log-softmax, cross entropy and dlogits as three kernels
 // shapes  logits,dlogits (N,Vp) T, log_probs (N,Vp) FP32, targets (N) int32, losses (N) FP32; columns >= V
-// are
-//         padding
+//         are padding
 // bytes   log-softmax N*V*(sizeof(T) + 4); loss 12*N; dlogits N*(4*V + Vp*sizeof(T) + 4)
 // flops   5*N*V; N; 3*N*V
 // check   log_probs |gpu-ref| <= 1e-5*(|ref|+1); dlogits |gpu-ref| <= (eps(T)/2 + 1e-4)*|ref| + 1e-5*dloss; a

@@ -4,12 +4,10 @@
 //   copied phrase    probability 0.02: 8 to 31 tokens repeat what stood 32, 48, 64, 96, 128, 192, 256 or 384
 //                    tokens earlier (attention has to find it: induction)
 //   bracket          0.03 opens one of up to 16 kinds (nesting at most 6), 0.04 closes the innermost one with
-//   its
-//                    own closing token, however long ago it was opened (long-range memory)
+//                    its own closing token, however long ago it was opened (long-range memory)
 //   text             the rest: 30 % order-2 (two successors, weights 3/4 and 1/4, chosen by the previous
-//   token and
-//                    the class of the one before it), 45 % order-1 (four successors, weights 1/2 1/4 1/8
-//                    1/8), 25 % unigram; successors and unigrams follow a Zipf law of exponent 1.05
+//                    token and the class of the one before it), 45 % order-1 (four successors, weights 1/2
+//                    1/4 1/8 1/8), 25 % unigram; successors and unigrams follow a Zipf law of exponent 1.05
 // Copied tokens do not move the bracket stack: they are quotations.
 //
 // The floor is the cross entropy of a predictor that knows the tables and the generator's whole state except

@@ -53,8 +53,8 @@ class Error : public std::runtime_error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}                  // NOLINT: implicit by design
-  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}        // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
   // Throws Error of the failure's kind if there is no value.

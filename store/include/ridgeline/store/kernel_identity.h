@@ -9,8 +9,8 @@ namespace ridgeline::store {
 struct KernelIdentity {
   std::string demangled_name;   // the mangled one if it cannot be demangled
   std::string normalised_name;  // family: without template arguments, literals, hashes, tile and stage tokens
-  std::string kernel_class;     // gemm, attention, normalisation, elementwise, reduction, copy, communication,
-                                // optimiser, embedding, classifier, other
+  std::string kernel_class;  // gemm, attention, normalisation, elementwise, reduction, copy, communication,
+                             // optimiser, embedding, classifier, other
 };
 
 // Pure; any text is accepted.

@@ -40,9 +40,9 @@ struct RecordOptions {
   std::int64_t sample_interval_ns = 0;                           // T1; 0: chosen
   std::uint64_t sample_buffer_bytes = 0;                         // T1; 0: chosen
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in
-  std::vector<std::string> replay_exclude;  // parts of mangled names: run unmeasured in replay steps
-  std::optional<std::string> working_directory;                  // the program's; default: the current one
-  std::optional<std::string> spool_parent;  // default: the output's directory, else TMPDIR
+  std::vector<std::string> replay_exclude;       // parts of mangled names: run unmeasured in replay steps
+  std::optional<std::string> working_directory;  // the program's; default: the current one
+  std::optional<std::string> spool_parent;       // default: the output's directory, else TMPDIR
   bool keep_spool = false;
   std::chrono::milliseconds after{0};        // from a process's first CUDA context to its recording
   std::chrono::milliseconds duration{0};     // of a recording window; 0: to the end of the program
@@ -63,7 +63,7 @@ struct RecordSummary {
   std::optional<std::string> spool_directory;  // if it was kept
   std::vector<std::string> warnings;  // one line each, those of the import included; not what the program's
                                       // own end by a signal explains
-  std::string missing;  // what that end is known to have cost; "" if nothing
+  std::string missing;                // what that end is known to have cost; "" if nothing
 };
 
 // Failures: usage (program cannot be started, output exists, options contradict each other), environment (no

@@ -41,7 +41,8 @@ class RecordView {
     return type() == kTypeOf<T> && header().size_bytes >= sizeof(T) ? reinterpret_cast<const T*>(bytes_)
                                                                     : nullptr;
   }
-  /// The variable bytes behind a StringRecord, NvtxPayloadRecord or PmSampleRecord; empty for other records or a bad length.
+  /// The variable bytes behind a StringRecord, NvtxPayloadRecord or PmSampleRecord; empty for other records or a
+  /// bad length.
   std::string_view trailing_bytes() const;
 
  private:
