@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpt2/common/cuda_raii.h"
-#include "gpt2/ops/fill.h"
+#include "gpt2/ops/elementwise/fill.h"
 #include "model_test_support.h"
 
 namespace ridgeline::gpt2 {

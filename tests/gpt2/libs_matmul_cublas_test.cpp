@@ -5,8 +5,8 @@
 #include "gpt2/libs/attention_unfused.h"
 #include "gpt2/libs/library_error.h"
 #include "gpt2/libs/matmul_cublas.h"
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/reference_matmul.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/matmul/reference_matmul.h"
 #include "libs_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "gpt2/common/errors.h"
-#include "gpt2/train/schedule.h"
-#include "gpt2/train/step_statistics.h"
-#include "gpt2/train/synthetic_stream.h"
-#include "gpt2/train/token_file.h"
-#include "gpt2/train/token_source.h"
+#include "gpt2/train/data/synthetic_stream.h"
+#include "gpt2/train/data/token_file.h"
+#include "gpt2/train/data/token_source.h"
+#include "gpt2/train/loop/schedule.h"
+#include "gpt2/train/loop/step_statistics.h"
 
 namespace ridgeline::gpt2 {
 namespace {

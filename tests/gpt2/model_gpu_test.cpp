@@ -14,7 +14,7 @@
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/reference_model.h"
-#include "gpt2/train/batch_pipeline.h"
+#include "gpt2/train/data/batch_pipeline.h"
 #include "model_test_support.h"
 
 namespace ridgeline::gpt2 {

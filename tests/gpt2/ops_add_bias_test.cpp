@@ -1,6 +1,6 @@
 // The bias kernel, packed and scalar, against its reference.
-#include "gpt2/ops/add_bias.h"
-#include "gpt2/ops/fill.h"
+#include "gpt2/ops/bias/add_bias.h"
+#include "gpt2/ops/elementwise/fill.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -1,7 +1,7 @@
 // Own causal attention, forward and backward, against the reference.
 #include <algorithm>
 
-#include "gpt2/ops/attention.h"
+#include "gpt2/ops/attention/attention.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -1,7 +1,7 @@
 // The kernels of the unfused attention against their references.
 #include <limits>
 
-#include "gpt2/ops/attention_unfused.h"
+#include "gpt2/ops/attention/attention_unfused.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

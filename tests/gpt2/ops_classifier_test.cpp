@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpt2/ops/classifier.h"
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/loss_sum.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/loss/classifier.h"
+#include "gpt2/ops/loss/loss_sum.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -1,7 +1,7 @@
 // The classifier in separate steps against its references and against the fused one.
-#include "gpt2/ops/classifier.h"
-#include "gpt2/ops/cross_entropy.h"
-#include "gpt2/ops/fill.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/loss/classifier.h"
+#include "gpt2/ops/loss/cross_entropy.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

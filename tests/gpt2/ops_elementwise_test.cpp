@@ -1,7 +1,7 @@
 // Residual addition, GELU and fills against their references.
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/residual.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/residual.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

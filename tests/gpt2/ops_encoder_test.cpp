@@ -1,7 +1,7 @@
 // Embedding forward and both backward modes against the reference.
 #include <algorithm>
 
-#include "gpt2/ops/encoder.h"
+#include "gpt2/ops/embedding/encoder.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

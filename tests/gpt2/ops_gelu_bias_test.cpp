@@ -1,10 +1,10 @@
 // GELU's derivative and the bias gradient in one pass, against the reference and the two kernels it replaces.
 #include <stdexcept>
 
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/gelu_bias.h"
-#include "gpt2/ops/partial_sums.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/bias/partial_sums.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/gelu_bias.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

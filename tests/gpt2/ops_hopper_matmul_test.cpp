@@ -2,9 +2,9 @@
 #include <cstring>
 #include <sstream>
 
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/hopper_matmul.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/matmul/hopper_matmul.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -2,15 +2,15 @@
 // those of the packed one within rounding, and that the separate residual addition changes no bit.
 #include <functional>
 
-#include "gpt2/ops/adamw.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/classifier.h"
-#include "gpt2/ops/cross_entropy.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/layernorm.h"
-#include "gpt2/ops/residual.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/residual.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/loss/classifier.h"
+#include "gpt2/ops/loss/cross_entropy.h"
+#include "gpt2/ops/norm/layernorm.h"
+#include "gpt2/ops/optimizer/adamw.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/bias_gradient_naive.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/layernorm.h"
-#include "gpt2/ops/residual.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/bias/bias_gradient_naive.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/residual.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/norm/layernorm.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

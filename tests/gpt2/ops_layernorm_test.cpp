@@ -1,7 +1,7 @@
 // Layer normalisation, forward, fused with the residual addition, and backward, against the references.
 #include <algorithm>
 
-#include "gpt2/ops/layernorm.h"
+#include "gpt2/ops/norm/layernorm.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

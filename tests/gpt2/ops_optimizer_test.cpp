@@ -1,10 +1,10 @@
 // AdamW, the global norm and the bias gradient against the references.
 #include <algorithm>
 
-#include "gpt2/ops/adamw.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/global_norm.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/optimizer/adamw.h"
+#include "gpt2/ops/optimizer/global_norm.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "gpt2/ops/adamw.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/bias_gradient_naive.h"
-#include "gpt2/ops/global_norm.h"
-#include "gpt2/ops/stochastic_rounding.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/bias/bias_gradient_naive.h"
+#include "gpt2/ops/optimizer/adamw.h"
+#include "gpt2/ops/optimizer/global_norm.h"
+#include "gpt2/ops/optimizer/stochastic_rounding.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -1,7 +1,7 @@
 // Column sums that wait for one launch, against the reference.
 #include <stdexcept>
 
-#include "gpt2/ops/partial_sums.h"
+#include "gpt2/ops/bias/partial_sums.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2 {

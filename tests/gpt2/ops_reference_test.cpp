@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "gpt2/ops/adamw.h"
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/classifier.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/layernorm.h"
-#include "gpt2/ops/reference_matmul.h"
-#include "gpt2/ops/residual.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/residual.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/loss/classifier.h"
+#include "gpt2/ops/matmul/reference_matmul.h"
+#include "gpt2/ops/norm/layernorm.h"
+#include "gpt2/ops/optimizer/adamw.h"
 
 namespace ridgeline::gpt2 {
 namespace {

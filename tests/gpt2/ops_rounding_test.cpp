@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "gpt2/ops/stochastic_rounding.h"
+#include "gpt2/ops/optimizer/stochastic_rounding.h"
 
 namespace ridgeline::gpt2 {
 namespace {

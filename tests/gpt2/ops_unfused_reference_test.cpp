@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/attention_unfused.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/attention/attention_unfused.h"
 
 namespace ridgeline::gpt2 {
 namespace {

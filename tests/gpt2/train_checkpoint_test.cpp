@@ -9,7 +9,7 @@
 #include "gpt2/common/errors.h"
 #include "gpt2/model/model_file.h"
 #include "gpt2/model/parameters.h"
-#include "gpt2/train/checkpoint.h"
+#include "gpt2/train/files/checkpoint.h"
 
 namespace ridgeline::gpt2 {
 namespace {

@@ -24,7 +24,7 @@ def words(*values):
 
 
 def hash_words(data):
-    """hash_bytes of train/random.cpp, for whole words."""
+    """hash_bytes of train/data/random.cpp, for whole words."""
     value = 0
     for (word,) in struct.iter_unpack("<Q", data):
         value = (((value << 29 | value >> 35) & (2**64 - 1)) ^ word) * 0x9e3779b97f4a7c15 % 2**64

@@ -8,7 +8,7 @@
 
 #include "gpt2/common/durable_file.h"
 #include "gpt2/common/errors.h"
-#include "gpt2/train/run_log.h"
+#include "gpt2/train/files/run_log.h"
 
 namespace ridgeline::gpt2 {
 namespace {

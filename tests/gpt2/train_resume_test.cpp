@@ -17,8 +17,8 @@
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/step_graph.h"
-#include "gpt2/train/checkpoint.h"
-#include "gpt2/train/token_source.h"
+#include "gpt2/train/data/token_source.h"
+#include "gpt2/train/files/checkpoint.h"
 #include "model_test_support.h"
 
 namespace ridgeline::gpt2 {

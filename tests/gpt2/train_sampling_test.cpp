@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "gpt2/common/errors.h"
-#include "gpt2/train/memory_fit.h"
-#include "gpt2/train/sampling.h"
-#include "gpt2/train/tokenizer.h"
+#include "gpt2/train/machine/memory_fit.h"
+#include "gpt2/train/text/sampling.h"
+#include "gpt2/train/text/tokenizer.h"
 
 namespace ridgeline::gpt2 {
 namespace {

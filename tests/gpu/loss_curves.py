@@ -29,7 +29,7 @@ SHARDS = 2
 
 
 def learning_rate(a, step):
-    """train/schedule.cpp's cosine."""
+    """train/loop/schedule.cpp's cosine."""
     if step < a.warmup:
         return a.lr * (step + 1) / a.warmup
     done = min(1.0, (step - a.warmup) / max(1, a.steps - 1 - a.warmup))

@@ -18,10 +18,10 @@
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/device_fill.h"
 #include "gpt2/libs/matmul.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/gelu_bias.h"
-#include "gpt2/ops/hopper_matmul.cuh"
-#include "gpt2/ops/hopper_matmul.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/gelu_bias.h"
+#include "gpt2/ops/matmul/hopper_matmul.cuh"
+#include "gpt2/ops/matmul/hopper_matmul.h"
 
 namespace {
 

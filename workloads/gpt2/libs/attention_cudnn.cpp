@@ -11,7 +11,7 @@
 #include "gpt2/libs/attention_graphs.h"
 #include "gpt2/libs/cudnn_graph.h"
 #include "gpt2/libs/library_error.h"
-#include "gpt2/ops/attention.h"
+#include "gpt2/ops/attention/attention.h"
 
 namespace ridgeline::gpt2 {
 namespace {

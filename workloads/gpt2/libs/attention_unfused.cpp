@@ -6,7 +6,7 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/libs/cublas_types.h"
 #include "gpt2/libs/library_error.h"
-#include "gpt2/ops/attention_unfused.h"
+#include "gpt2/ops/attention/attention_unfused.h"
 
 namespace ridgeline::gpt2 {
 namespace {

@@ -14,7 +14,7 @@
 #include "gpt2/common/switches.h"
 #include "gpt2/libs/attention_unfused.h"
 #include "gpt2/model/config.h"
-#include "gpt2/ops/cross_entropy.h"
+#include "gpt2/ops/loss/cross_entropy.h"
 
 namespace ridgeline::gpt2 {
 

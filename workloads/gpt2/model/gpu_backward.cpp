@@ -2,16 +2,16 @@
 
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/bias_gradient_naive.h"
-#include "gpt2/ops/cross_entropy.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/gelu_bias.h"
-#include "gpt2/ops/hopper_matmul.h"
-#include "gpt2/ops/layernorm.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/bias/bias_gradient_naive.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/gelu_bias.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/loss/cross_entropy.h"
+#include "gpt2/ops/matmul/hopper_matmul.h"
+#include "gpt2/ops/norm/layernorm.h"
 
 namespace ridgeline::gpt2 {
 

@@ -2,16 +2,16 @@
 
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
-#include "gpt2/ops/add_bias.h"
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/classifier.h"
-#include "gpt2/ops/cross_entropy.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/hopper_matmul.h"
-#include "gpt2/ops/layernorm.h"
-#include "gpt2/ops/loss_sum.h"
-#include "gpt2/ops/residual.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/bias/add_bias.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/elementwise/residual.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/loss/classifier.h"
+#include "gpt2/ops/loss/cross_entropy.h"
+#include "gpt2/ops/loss/loss_sum.h"
+#include "gpt2/ops/matmul/hopper_matmul.h"
+#include "gpt2/ops/norm/layernorm.h"
 
 namespace ridgeline::gpt2 {
 

@@ -9,12 +9,12 @@
 #include "gpt2/libs/matmul_cublas.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/model/switch_rules.h"
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/bias_gradient.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/fill.h"
-#include "gpt2/ops/hopper_matmul.h"
-#include "gpt2/ops/layernorm.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/bias/bias_gradient.h"
+#include "gpt2/ops/elementwise/fill.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/matmul/hopper_matmul.h"
+#include "gpt2/ops/norm/layernorm.h"
 
 namespace ridgeline::gpt2 {
 namespace {

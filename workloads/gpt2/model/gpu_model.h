@@ -21,8 +21,8 @@
 #include "gpt2/libs/matmul.h"
 #include "gpt2/model/config.h"
 #include "gpt2/model/training_state.h"
-#include "gpt2/ops/adamw.h"
-#include "gpt2/ops/global_norm.h"
+#include "gpt2/ops/optimizer/adamw.h"
+#include "gpt2/ops/optimizer/global_norm.h"
 
 namespace ridgeline::gpt2 {
 

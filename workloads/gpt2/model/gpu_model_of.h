@@ -23,7 +23,7 @@
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/l2_residency.h"
 #include "gpt2/model/parameters.h"
-#include "gpt2/ops/partial_sums.h"
+#include "gpt2/ops/bias/partial_sums.h"
 
 namespace ridgeline::gpt2 {
 

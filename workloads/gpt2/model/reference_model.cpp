@@ -6,13 +6,13 @@
 #include <stdexcept>
 
 #include "gpt2/common/errors.h"
-#include "gpt2/ops/attention.h"
-#include "gpt2/ops/classifier.h"
-#include "gpt2/ops/encoder.h"
-#include "gpt2/ops/gelu.h"
-#include "gpt2/ops/layernorm.h"
-#include "gpt2/ops/loss_sum.h"
-#include "gpt2/ops/reference_matmul.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/elementwise/gelu.h"
+#include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/loss/classifier.h"
+#include "gpt2/ops/loss/loss_sum.h"
+#include "gpt2/ops/matmul/reference_matmul.h"
+#include "gpt2/ops/norm/layernorm.h"
 
 namespace ridgeline::gpt2 {
 

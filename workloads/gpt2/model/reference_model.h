@@ -9,7 +9,7 @@
 
 #include "gpt2/model/config.h"
 #include "gpt2/model/parameters.h"
-#include "gpt2/ops/adamw.h"
+#include "gpt2/ops/optimizer/adamw.h"
 
 namespace ridgeline::gpt2 {
 

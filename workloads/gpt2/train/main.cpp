@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "gpt2/common/errors.h"
-#include "gpt2/train/options.h"
-#include "gpt2/train/trainer.h"
+#include "gpt2/train/arguments/options.h"
+#include "gpt2/train/loop/trainer.h"
 
 namespace {
 

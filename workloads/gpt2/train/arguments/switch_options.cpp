@@ -1,0 +1,180 @@
+#include "gpt2/train/arguments/switch_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "gpt2/common/errors.h"
+#include "gpt2/model/switch_rules.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+constexpr const char* kGroup = "Computation";
+
+template <typename Enum>
+std::string values_text() {
+  std::string text;
+  for (const auto& named : names_of(Enum{})) text += (text.empty() ? "" : ", ") + std::string(named.name);
+  return text;
+}
+
+template <typename Enum>
+void add_switch(CLI::App& app, const char* option, Enum& value, const char* what) {
+  std::map<std::string, Enum> names;
+  for (const auto& named : names_of(Enum{})) names.emplace(named.name, named.value);
+  app.add_option(option, value, fmt::format("{}: {} [{}]", what, values_text<Enum>(), name_of(value)))
+      ->transform(CLI::CheckedTransformer(std::move(names), CLI::ignore_case).description(""))
+      ->group(kGroup);
+}
+
+// The switches that --preset starts from; nothing else of the command line is looked at.
+Switches read_preset(int argc, const char* const* argv) {
+  CLI::App app("", "gpt2_train");
+  app.allow_extras();
+  app.set_help_flag();
+  std::string preset = "fast";
+  app.add_option("--preset", preset);  // checked when the whole line is parsed
+  app.parse(argc, argv);
+  return preset == "naive" ? naive_preset() : fast_preset();
+}
+
+std::string l2_text(unsigned bits) {
+  std::string text;
+  for (const auto& [name, bit] : names_of(L2Persist{})) {
+    if ((bits & bit) != 0) text += (text.empty() ? "" : ",") + std::string(name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, Switches& switches)
+    : app_(app), switches_(switches) {
+  switches = read_preset(argc, argv);
+  Switches& s = switches;
+  app.add_option("--preset", preset_,
+                 "naive or fast: sets every switch below; those given beside it win [fast]")
+      ->check(CLI::IsMember({"naive", "fast"}))
+      ->group(kGroup);
+  add_switch(app, "--precision", s.precision, "Activations and products; FP32 master weights always");
+  add_switch(app, "--matmul", s.matmul, "Library of the products");
+  add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
+  add_switch(
+      app, "--gelu", s.gelu,
+      "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere); GELU in "
+      "one, its derivative in a kernel; both in cuBLASLt's; or both in kernels");
+  add_switch(app, "--attention", s.attention,
+             "cuDNN's flash attention (bf16), an own one, or with all scores stored");
+  add_switch(app, "--vocabulary", s.vocabulary,
+             "Rows of the token embedding padded to a multiple of 128, or not");
+  add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
+  add_switch(app, "--residual", s.residual, "Residual addition with the layernorm, or apart");
+  add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
+  add_switch(app, "--bias-gradient", s.bias_gradient,
+             "A kernel that fills the chip (of fc: with GELU's derivative unless that is fused), in "
+             "cuBLASLt's product, or a block a channel");
+  add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
+  app.add_option("--recompute", s.recompute,
+                 "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 2))
+      ->group(kGroup);
+  app.add_flag("--cuda-graph,!--no-cuda-graph", s.cuda_graph,
+               "Capture the whole step once and launch it as one CUDA graph")
+      ->group(kGroup);
+  std::vector<std::string> tensors = {"none"};
+  for (const auto& named : names_of(L2Persist{})) tensors.emplace_back(named.name);
+  app.add_option("--l2-persist", l2_persist_,
+                 fmt::format("Keep in L2: none, or a list of {} [none]", values_text<L2Persist>()))
+      ->delimiter(',')
+      ->check(CLI::IsMember(tensors))
+      ->group(kGroup);
+  app.add_flag("--stochastic-rounding", s.stochastic_rounding, "Round bf16 parameters stochastically")
+      ->group(kGroup);
+  app.add_flag("--deterministic", s.deterministic,
+               "Every sum in a fixed order: the same bits from run to run")
+      ->group(kGroup);
+}
+
+void SwitchOptions::settle() {
+  Switches& s = switches_;
+  if (given("--l2-persist")) {
+    s.l2_persist = 0;
+    for (const auto& [name, bit] : names_of(L2Persist{})) {
+      if (std::find(l2_persist_.begin(), l2_persist_.end(), name) != l2_persist_.end()) s.l2_persist |= bit;
+    }
+  }
+  // What was given stays, and is refused below if it cannot go with the rest.
+  if (s.precision != Precision::kBf16 && s.attention == AttentionKind::cudnn && !given("--attention"))
+    s.attention = AttentionKind::own;
+  if (has_own_product(s.gelu) && s.precision != Precision::kBf16) {
+    if (given("--gelu"))
+      throw InputError(fmt::format(
+          "--gelu {} computes in bf16: use --gelu fused with --precision fp32 or tf32", name_of(s.gelu)));
+    s.gelu = GeluKind::fused;
+  }
+  if (s.gelu == GeluKind::own && s.recompute >= 1) {
+    if (given("--gelu"))
+      throw InputError(
+          fmt::format("--gelu own keeps GELU's slope, not the argument that --recompute {} computes it from "
+                      "again: use --gelu mixed",
+                      s.recompute));
+    s.gelu = GeluKind::mixed;
+  }
+  if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
+    if (!given("--bias")) s.bias = BiasKind::separate;
+    if (!given("--gelu")) s.gelu = GeluKind::separate;
+    if (s.bias_gradient == BiasGradientKind::fused && !given("--bias-gradient"))
+      s.bias_gradient = BiasGradientKind::separate;
+  }
+  if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {  // the bias must come before the GELU
+    if (!given("--gelu")) {
+      s.gelu = GeluKind::separate;
+    } else if (!given("--bias")) {
+      s.bias = BiasKind::fused;
+    }
+  }
+  check_switches(s);
+}
+
+std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s) {
+  const auto name = [](auto value) { return std::string(name_of(value)); };
+  const auto flag = [](bool value) { return std::string(value ? "on" : "off"); };
+  return {{"precision", name(s.precision)},
+          {"matmul", name(s.matmul)},
+          {"bias", name(s.bias)},
+          {"gelu", name(s.gelu)},
+          {"attention", name(s.attention)},
+          {"vocabulary", name(s.vocabulary)},
+          {"kernels", name(s.kernels)},
+          {"residual", name(s.residual)},
+          {"classifier", name(s.classifier)},
+          {"bias-gradient", name(s.bias_gradient)},
+          {"optimizer", name(s.optimizer)},
+          {"recompute", std::to_string(s.recompute)},
+          {"cuda-graph", flag(s.cuda_graph)},
+          {"l2-persist", l2_text(s.l2_persist)},
+          {"stochastic-rounding", flag(s.stochastic_rounding)},
+          {"deterministic", flag(s.deterministic)}};
+}
+
+std::string differences_from_fast(const Switches& switches) {
+  const auto mine = switch_values(switches);
+  const auto fast = switch_values(fast_preset());
+  std::string text;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto& [option, value] = mine[i];
+    if (value == fast[i].second) continue;
+    text += text.empty() ? "" : " ";
+    if (value == "on" || value == "off") {
+      text += (value == "on" ? "--" : "--no-") + option;
+    } else {
+      text += "--" + option + " " + value;
+    }
+  }
+  return text;
+}
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,323 @@
+#include "gpt2/train/loop/trainer.h"
+
+#include <cuda_profiler_api.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/errors.h"
+#include "gpt2/common/nvtx.h"
+#include "gpt2/model/parameters.h"
+#include "gpt2/model/step_graph.h"
+#include "gpt2/train/data/batch_pipeline.h"
+#include "gpt2/train/data/token_source.h"
+#include "gpt2/train/data/validation_set.h"
+#include "gpt2/train/files/checkpoint.h"
+#include "gpt2/train/files/run_log.h"
+#include "gpt2/train/loop/progress.h"
+#include "gpt2/train/loop/step_ring.h"
+#include "gpt2/train/machine/device_memory.h"
+#include "gpt2/train/text/text_sampler.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+void require_gpu() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess || count == 0) {
+    throw EnvironmentError(fmt::format("no usable GPU: {} (a driver for CUDA {}.{} or newer is needed)",
+                                       code == cudaSuccess ? "none found" : cudaGetErrorString(code),
+                                       CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
+  }
+}
+
+// Empty when no directory for it can be made: the search then starts anew each run.
+std::string matmul_cache_path(const Options& options) {
+  if (options.matmul_cache == "none") return {};
+  if (!options.matmul_cache.empty()) return options.matmul_cache;
+  std::filesystem::path directory;
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != '\0') {
+    directory = xdg;
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    directory = std::filesystem::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  directory /= "ridgeline";
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  return failed ? std::string() : (directory / "gpt2-matmul.json").string();
+}
+
+std::unique_ptr<TokenSource> training_source(const Options& o, int vocab) {
+  if (o.data.front() == "synthetic") return synthetic_source(vocab, o.seed, 0);
+  return file_source({.paths = o.data,
+                      .vocab = vocab,
+                      .batch = o.batch,
+                      .sequence = o.sequence,
+                      .shuffle = o.shuffle,
+                      .seed = o.seed});
+}
+
+std::unique_ptr<TokenSource> validation_source(const Options& o, int vocab) {
+  if (o.val_data.empty()) return synthetic_source(vocab, o.seed, 1);
+  return file_source({.paths = o.val_data, .vocab = vocab, .batch = o.batch, .sequence = o.sequence});
+}
+
+void print_choices(MatmulLibrary library, Matmul& matmul) {
+  if (library == MatmulLibrary::cublas) {
+    fmt::print("products: cuBLAS chooses each algorithm by itself and does not say which\n");
+    std::fflush(stdout);
+    return;
+  }
+  fmt::print("{:<16} {:<14} {:>8} {:>6} {:>6} {:>4} {:>9} {:>9} {:>8}  {}\n", "product", "epilogue", "n", "c",
+             "oc", "acc", "us", "first us", "TFLOP/s", "algorithm (source)");
+  for (const MatmulChoice& c : matmul.choices()) {
+    fmt::print("{:<16} {:<14} {:>8} {:>6} {:>6} {:>4} {:>9.1f} {:>9.1f} {:>8.1f}  {} ({})\n", c.op,
+               c.epilogue, c.n, c.c, c.oc, c.accumulate ? "yes" : "no", c.time_ns / 1e3,
+               c.default_time_ns / 1e3, c.flops_per_s / 1e12, c.algorithm, c.source);
+  }
+  std::fflush(stdout);
+}
+
+void check_finite(const StepReport& report) {
+  if (std::isfinite(report.loss) && std::isfinite(report.norm)) return;
+  throw DivergedError(fmt::format(
+      "step {}: loss {} and gradient norm {} are not finite: training diverged; lower --lr or raise --warmup",
+      report.step + 1, report.loss, report.norm));
+}
+
+std::vector<float> initial_parameters(const Options& options, const ModelConfig& config) {
+  if (options.init == "random") return random_parameters(config, options.seed);
+  const ModelFile file = read_model_file(options.init);
+  return repad_vocabulary(file.parameters, file.config, config);
+}
+
+// What a run is made of before it needs a GPU, so that every fault of arguments and files is told first.
+struct Prepared {
+  Options options;  // with what they leave open filled in
+  ModelConfig config;
+  GpuModelOptions model;
+  std::unique_ptr<TokenSource> data;
+  std::unique_ptr<TokenSource> validation;  // null: none is asked for
+  std::optional<TextSampler> sampler;
+  std::string checkpoint;   // to resume from; empty: a new run
+  CheckpointHeader header;  // of this run; steps_done: where it begins
+
+  int first_step() const { return static_cast<int>(header.steps_done); }
+};
+
+// The model's sizes, and where the run begins when it goes on from a checkpoint.
+ModelConfig settle_model(Prepared& p) {
+  const Options& o = p.options;
+  if (o.resume.empty()) {
+    return o.init == "random" ? model_config(o.model) : read_model_header(o.init).config;
+  }
+  p.checkpoint = find_checkpoint(o.resume);
+  const CheckpointHeader written = read_checkpoint_header(p.checkpoint);
+  const ModelConfig& config = written.run.config;
+  if (o.model_given) {
+    ModelConfig named = model_config(o.model);
+    named.padded_vocab = config.padded_vocab;  // --vocabulary's matter
+    if (!(named == config)) {
+      throw InputError(
+          fmt::format("checkpoint {}: its model has L={} C={}, --model {} has L={} C={}: leave "
+                      "--model out",
+                      p.checkpoint, config.layers, config.channels, o.model, named.layers, named.channels));
+    }
+  }
+  if (o.steps > 0 && written.steps_done >= o.steps) {
+    throw InputError(
+        fmt::format("checkpoint {}: it holds the state after {} steps and the run ends at --steps {}: "
+                    "raise --steps",
+                    p.checkpoint, written.steps_done, o.steps));
+  }
+  if (o.profile_first >= 0 && o.profile_first < written.steps_done) {
+    throw InputError(fmt::format("--profile-steps begins at step {}, the resumed run at step {}",
+                                 o.profile_first, written.steps_done));
+  }
+  p.header.steps_done = written.steps_done;
+  return config;
+}
+
+Prepared prepare(const Options& given) {
+  Prepared p{.options = given};
+  Options& o = p.options;
+  p.config = with_vocabulary(settle_model(p), o.switches.vocabulary);
+  if (!o.resume.empty()) {
+    o.resume = p.checkpoint;
+    if (!o.model_given) o.model = p.checkpoint;
+  }
+  if (o.init != "random") o.model = o.init;
+  if (o.sequence == 0) o.sequence = p.config.max_t;
+
+  p.model = {.config = p.config,
+             .batch = o.batch,
+             .sequence = o.sequence,
+             .grad_accum = o.grad_accum,
+             .switches = o.switches,
+             .rounding_seed = o.seed};
+  p.model.matmul.search = o.matmul_search;
+  p.model.matmul.cache_path = matmul_cache_path(o);
+  (void)GpuModel::memory_plan(p.model);  // checks the sizes
+
+  p.data = training_source(o, p.config.vocab);
+  if (o.val_every > 0) p.validation = validation_source(o, p.config.vocab);
+  if (o.sample_every > 0 || o.steps == 0) p.sampler.emplace(o, p.config);
+  const Switches& s = o.switches;
+  p.header.run = {.config = p.config,
+                  .precision = s.precision == Precision::kBf16   ? 0
+                               : s.precision == Precision::kTf32 ? 1
+                                                                 : 2,
+                  .batch = o.batch,
+                  .sequence = o.sequence,
+                  .grad_accum = o.grad_accum,
+                  .seed = o.seed,
+                  .stochastic_rounding = s.stochastic_rounding,
+                  .data = p.data->identity()};
+  if (!p.checkpoint.empty()) {
+    require_same_run(p.checkpoint, read_checkpoint_header(p.checkpoint).run, p.header.run);
+  }
+  if (!o.save.empty()) require_replaceable("model file", o.save);
+  if (!o.log.empty()) require_writable("log file", o.log);
+  if (!o.checkpoint_dir.empty()) prepare_checkpoint_directory(o.checkpoint_dir);
+  return p;
+}
+
+void save_checkpoint(const Options& o, CheckpointHeader header, int steps_done,
+                     const std::vector<std::byte>& position, const GpuModel& model, Progress& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  header.steps_done = steps_done;
+  write_checkpoint(o.checkpoint_dir, o.keep, header, position, model);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  progress.checkpoint(o.checkpoint_dir, steps_done, seconds.count());
+}
+
+void run(Prepared& prepared, GpuModel& model, Progress& progress) {
+  const Options& options = prepared.options;
+  const std::int64_t batch_tokens = static_cast<std::int64_t>(options.batch) * options.sequence;
+  const int first = prepared.first_step();
+  if (prepared.checkpoint.empty()) {
+    model.load(initial_parameters(options, prepared.config));
+  } else {
+    prepared.data->restore(load_checkpoint(prepared.checkpoint, model));
+  }
+  progress.open_log();  // not before: a checkpoint that turns out damaged must not cost the log its end
+  std::optional<ValidationSet> validation;
+  if (prepared.validation) {
+    validation.emplace(std::move(prepared.validation), batch_tokens, options.val_batches);
+  }
+  if (options.steps == 0) {
+    if (validation) progress.validation(-1, validation->loss(model));
+    progress.sample(first, prepared.sampler->write(model, first));
+    return;
+  }
+  BatchPipeline batches(std::move(prepared.data), batch_tokens);
+  std::optional<StepGraph> graph;
+  if (options.switches.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
+  const std::size_t batch_bytes = 2 * static_cast<std::size_t>(batch_tokens) * sizeof(std::int32_t);
+
+  StepRing ring;
+  cudaStream_t stream = model.stream();
+  const auto finish = [&](int step) {
+    StepReport report = ring.report(step);
+    report.learning_rate = options.schedule.at(step);
+    progress.step(report);
+    check_finite(report);
+  };
+  int reported = first;
+  const auto finish_all = [&](int next) {
+    for (; reported < next; ++reported) finish(reported);
+  };
+  const auto due = [&](int every, int step) {
+    return every > 0 && ((step + 1) % every == 0 || step + 1 == options.steps);
+  };
+
+  ring.restart_clock(first, stream);
+  for (int step = first; step < options.steps; ++step) {
+    if (step == options.profile_first) {
+      finish_all(step);
+      RIDGELINE_CUDA_CHECK(cudaProfilerStart());
+      ring.restart_clock(step, stream);
+    }
+    {
+      const NvtxRange range("step");
+      for (int micro = 0; micro < options.grad_accum; ++micro) {
+        const DeviceBatch batch = batches.acquire(stream);
+        if (graph) {  // it reads where it was captured to read, whichever slot the batch came in
+          RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(graph->tokens(micro), batch.inputs, batch_bytes,
+                                               cudaMemcpyDeviceToDevice, stream));
+        } else {
+          model.micro_step(batch.inputs, batch.targets, micro);
+        }
+        batches.release(stream);
+      }
+      OptimizerOptions optimizer;
+      optimizer.adamw.learning_rate = static_cast<float>(options.schedule.at(step));
+      optimizer.adamw.step = step + 1;
+      optimizer.weight_decay = static_cast<float>(options.weight_decay);
+      optimizer.decay_embeddings = options.decay_embeddings;
+      optimizer.clip = static_cast<float>(options.clip);
+      if (graph) {
+        graph->step(optimizer);
+      } else {
+        model.optimizer_step(optimizer);
+      }
+      ring.end(step, model);
+    }
+    finish_all(step);  // the GPU works on `step` meanwhile
+    if (step == options.profile_last) {
+      finish_all(step + 1);
+      RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream));
+      RIDGELINE_CUDA_CHECK(cudaProfilerStop());
+      ring.restart_clock(step + 1, stream);
+    }
+    // Samples and checkpoints come after the step has been found finite: a checkpoint is worth going on from.
+    const bool validates = validation && due(options.val_every, step);
+    const bool samples = due(options.sample_every, step);
+    const bool saves =
+        !options.checkpoint_dir.empty() && (step + 1 == options.steps || due(options.checkpoint_every, step));
+    if (!validates && !samples && !saves) continue;
+    finish_all(step + 1);
+    if (validates) progress.validation(step, validation->loss(model));
+    if (samples) progress.sample(step + 1, prepared.sampler->write(model, step + 1));
+    if (saves) {
+      save_checkpoint(options, prepared.header, step + 1, batches.position(), model, progress);
+    }
+    ring.restart_clock(step + 1, stream);
+  }
+  finish_all(options.steps);
+}
+
+}  // namespace
+
+void train(const Options& given) {
+  Prepared prepared = prepare(given);
+  const Options& options = prepared.options;
+  require_gpu();
+  prepared.options.switches = prepared.model.switches = switches_on_device(prepared.model);
+  Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step());
+  progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());
+  const std::int64_t free_bytes = require_memory(prepared.model);
+  try {
+    const std::unique_ptr<GpuModel> model = GpuModel::create(prepared.model);
+    run(prepared, *model, progress);
+    progress.summary();
+    if (options.matmul_report) print_choices(options.switches.matmul, model->matmul());
+    if (!options.save.empty()) {
+      write_model_file(options.save, prepared.config, options.save_type, model->download_parameters());
+    }
+  } catch (const CudaError& error) {
+    if (error.code() == cudaErrorMemoryAllocation) throw_out_of_memory(prepared.model, free_bytes);
+    throw;
+  }
+}
+
+}  // namespace ridgeline::gpt2
