@@ -218,6 +218,9 @@ Result<Capture> Capture::open(const std::string& path) {
   }
 }
 
+bool Capture::has_run() const {
+  return database_.scalar_int64("SELECT count(*) FROM run") > 0;
+}
 Run Capture::run() const {
   Statement row = database_.prepare(
       "SELECT command_line, working_directory, git_commit, git_dirty, host_name, os, ridgeline_version, "

@@ -23,7 +23,8 @@ class Capture {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  [[nodiscard]] Run run() const;  // throws Error(no_data) if the recording never began
+  [[nodiscard]] bool has_run() const;  // false: the recording never began
+  [[nodiscard]] Run run() const;       // throws Error(no_data) if the recording never began
   [[nodiscard]] std::map<std::string, std::string> versions() const;
   [[nodiscard]] std::map<std::string, std::string> environment() const;
   [[nodiscard]] std::vector<Process> processes() const;
@@ -67,6 +68,7 @@ class Capture {
   [[nodiscard]] Result<Table> query(std::string_view sql, std::size_t max_rows = SIZE_MAX) const;
 
  private:
+  friend class Activity;
   Capture(std::string path, Database database) : path_(std::move(path)), database_(std::move(database)) {}
   std::string path_;
   Database database_;

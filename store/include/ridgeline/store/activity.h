@@ -1,0 +1,114 @@
+// activity.h: the rows of a capture whose number grows with the program's run (launches, ranges, copies,
+// metrics), asked for in parts: by process, by steps, by a window of time. Rows are handed out one by one, so
+// that nobody holds more of them than wanted. The sums of steps are stored: they touch no launch.
+//
+// Lifecycle: 1. Capture::open()  2. make an Activity of it, which must not outlive it  3. ask as often as
+// wanted. One thread at a time for a capture, as for the capture itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "ridgeline/store/capture.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::store {
+
+/// From begin_ns up to, but without, end_ns, on the capture's clock.
+struct TimeSpan {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+/// Which rows; what is left empty does not restrict, and what is given must hold together.
+struct ActivityFilter {
+  std::optional<Id> process_id;
+  std::optional<std::vector<Id>> step_ids;  ///< rows of these steps; an empty list selects none
+  std::optional<TimeSpan> time;  ///< rows that overlap it; those without usable times never do
+};
+
+/// What one step ran, taken together. A launch has a usable time if start_ns > 0 and end_ns >= start_ns.
+struct StepTotal {
+  Id step_id = 0;
+  std::int64_t launches = 0;
+  std::int64_t launches_without_time = 0;
+  std::int64_t kernel_time_ns = 0;   ///< sum of the durations
+  std::int64_t kernel_start_ns = 0;  ///< of the first kernel; 0: none has a usable time
+  std::int64_t kernel_end_ns = 0;    ///< of the last to end
+  std::int64_t copies = 0;           ///< memcpy and memset
+  std::int64_t copy_start_ns = 0;    ///< 0: none has a usable time
+  std::int64_t copy_end_ns = 0;
+  /// Equal for two steps if they launched the same kernels with the same grids and blocks at the same
+  /// ordinals. Comparable within one capture only.
+  std::uint64_t sequence_hash = 0;
+};
+
+/// What one process ran, in steps and outside of them.
+struct ProcessTotal {
+  Id process_id = 0;
+  std::int64_t launches = 0;
+  std::int64_t launches_without_time = 0;
+  std::int64_t kernel_time_ns = 0;
+};
+
+/// Durations of the launches at one ordinal, over the steps of one sequence.
+struct OrdinalSum {
+  std::int64_t ordinal_in_step = 0;
+  std::int64_t count = 0;  ///< launches with a usable time
+  std::int64_t sum_ns = 0;
+  double sum_of_squares_ns2 = 0;
+};
+
+/// Names the steps that OrdinalSums are taken over: those of one process, phase and sequence with status ok.
+struct SequenceKey {
+  Id process_id = 0;
+  std::string phase;
+  std::uint64_t sequence_hash = 0;  ///< as in StepTotal
+};
+
+class Activity {
+ public:
+  explicit Activity(const Capture& capture);
+  ~Activity();
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  template <typename Row>
+  using Visit = std::function<void(const Row&)>;
+
+  // Each visits the wanted rows: step by step in the order of the filter's steps if it names any, else by
+  // id, which is the order of arrival and nearly that of time. Returns false if it was stopped before the
+  // last row. Throws Error if the capture is damaged; what `visit` throws passes through.
+  bool for_each_launch(const ActivityFilter&, const Visit<Launch>& visit, std::stop_token stop = {}) const;
+  bool for_each_memcpy(const ActivityFilter&, const Visit<Memcpy>& visit, std::stop_token stop = {}) const;
+  bool for_each_memset(const ActivityFilter&, const Visit<Memset>& visit, std::stop_token stop = {}) const;
+  /// A range belongs to the step in which it began; one that never ended overlaps everything after its start.
+  bool for_each_range(const ActivityFilter&, const Visit<NvtxRange>& visit, std::stop_token stop = {}) const;
+  /// Of the ranges that the filter selects.
+  bool for_each_annotation(const ActivityFilter&, const Visit<Annotation>& visit,
+                           std::stop_token stop = {}) const;
+  /// Of the launches that the filter selects; by launch, metric.
+  bool for_each_launch_metric(const ActivityFilter&, const Visit<LaunchMetric>& visit,
+                              std::stop_token stop = {}) const;
+
+  /// By id. Fewer rows than wanted: some ids do not exist.
+  [[nodiscard]] std::vector<Launch> launches_by_id(const std::vector<Id>& ids) const;
+
+  /// Of all steps, by step id.
+  [[nodiscard]] std::vector<StepTotal> step_totals() const;
+  /// Of all processes that launched anything, by process id.
+  [[nodiscard]] std::vector<ProcessTotal> process_totals() const;
+  /// By ordinal. Empty if nothing was summed up for that sequence: it is of one step only, or has too many
+  /// launches; its launches are then to be asked for.
+  [[nodiscard]] std::vector<OrdinalSum> ordinal_sums(const SequenceKey& key) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ridgeline::store

@@ -1,0 +1,278 @@
+#include "ridgeline/store/activity.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ridgeline/store/capture_writer.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::store {
+namespace {
+
+using ridgeline::testing::TemporaryDirectory;
+
+// Two processes; the first has three steps of three launches, the second of which runs another grid, and one
+// launch behind them. Launch k of step s starts at 10'000 + 1000 s + 100 k and takes 10 + s + k ns.
+class ActivityTest : public ::testing::Test {
+ protected:
+  ActivityTest() {
+    auto created = CaptureWriter::create(directory_.file("a.ridge"));
+    if (!created.ok()) throw std::runtime_error(created.failure().message);
+    CaptureWriter writer = std::move(created).value();
+    store::Run run;
+    run.command_line = "./train";
+    run.ridgeline_version = "0.1.0";
+    run.clock = "cupti";
+    writer.set_run(run);
+    Process process;
+    process.pid = 1;
+    first_ = writer.add(process);
+    process.pid = 2;
+    second_ = writer.add(process);
+    Device device;
+    device.name = "NVIDIA H200";
+    device_ = writer.add(device);
+    const Id kernels[] = {writer.kernel_id("_Z1av"), writer.kernel_id("_Z1bv"), writer.kernel_id("_Z1cv")};
+    metric_ = writer.metric_id("dram__bytes_read.sum");
+    for (int s = 0; s < 3; ++s) {
+      Step step;
+      step.process_id = first_;
+      step.step_index = s;
+      step.phase = "timeline";
+      steps_.push_back(writer.add(step));
+      for (int k = 0; k < 3; ++k) {
+        Launch launch = launch_of(first_, kernels[k], 10'000 + 1000 * s + 100 * k, 10 + s + k);
+        launch.step_id = steps_.back();
+        launch.ordinal_in_step = k;
+        launch.grid.x = s == 1 && k == 2 ? 7 : 5;
+        const Id id = writer.add(launch);
+        writer.add(LaunchMetric{id, metric_, "T2", 100.0 * s + k, std::nullopt, std::nullopt});
+      }
+      NvtxRange range;
+      range.process_id = first_;
+      range.thread_id = 9;
+      range.name_id = range.path_id = writer.string_id("step");
+      range.step_id = steps_.back();
+      range.start_ns = 10'000 + 1000 * s;
+      if (s != 2) range.end_ns = 10'900 + 1000 * s;
+      const Id range_id = writer.add(range);
+      writer.add(Annotation{0, range_id, "op_cost", 64.0 * s, std::nullopt});
+      Memcpy copy{0, first_, device_, 1, 7, 90, "HtoD", 4096, 9'900 + 1000 * s, 9'950 + 1000 * s, steps_.back(), {}};
+      writer.add(copy);
+      Memset set{0, first_, device_, 1, 7, 91, 64, 10'960 + 1000 * s, 10'980 + 1000 * s, steps_.back(), {}};
+      writer.add(set);
+    }
+    writer.add(launch_of(first_, kernels[0], 20'000, 50));
+    writer.add(launch_of(second_, kernels[0], 10'050, 500));
+    Launch untimed = launch_of(second_, kernels[0], 0, 0);
+    writer.add(untimed);
+    writer.finish();
+    auto opened = Capture::open(directory_.file("a.ridge"));
+    if (!opened.ok()) throw std::runtime_error(opened.failure().message);
+    capture_.emplace(std::move(opened).value());
+  }
+
+  Launch launch_of(Id process, Id kernel, std::int64_t start, std::int64_t duration) const {
+    Launch launch;
+    launch.process_id = process;
+    launch.device_id = device_;
+    launch.kernel_id = kernel;
+    launch.start_ns = start;
+    launch.end_ns = start + duration;
+    return launch;
+  }
+  std::vector<Launch> launches(const ActivityFilter& filter) const {
+    std::vector<Launch> rows;
+    EXPECT_TRUE(Activity(*capture_).for_each_launch(filter, [&](const Launch& row) { rows.push_back(row); }));
+    return rows;
+  }
+
+  TemporaryDirectory directory_;
+  std::optional<Capture> capture_;
+  Id first_ = 0, second_ = 0, device_ = 0, metric_ = 0;
+  std::vector<Id> steps_;
+};
+
+TEST_F(ActivityTest, WithoutAFilterEveryLaunchIsVisitedOnce) {
+  std::set<Id> ids;
+  for (const Launch& launch : launches({})) ids.insert(launch.id);
+  EXPECT_EQ(ids.size(), 12u);
+}
+
+TEST_F(ActivityTest, StepsAreVisitedInTheOrderAskedFor) {
+  ActivityFilter filter;
+  filter.step_ids = {steps_[2], steps_[0]};
+  std::vector<std::int64_t> starts;
+  for (const Launch& launch : launches(filter)) starts.push_back(launch.start_ns);
+  EXPECT_EQ(starts, (std::vector<std::int64_t>{12'000, 12'100, 12'200, 10'000, 10'100, 10'200}));
+}
+
+TEST_F(ActivityTest, AnEmptyListOfStepsOrAnUnknownOneSelectsNothing) {
+  ActivityFilter filter;
+  filter.step_ids.emplace();
+  EXPECT_TRUE(launches(filter).empty());
+  filter.step_ids = {12345, -1};
+  EXPECT_TRUE(launches(filter).empty());
+}
+
+TEST_F(ActivityTest, AWindowSelectsWhatOverlapsItUpToItsEnd) {
+  ActivityFilter filter;
+  filter.process_id = first_;
+  filter.time = TimeSpan{10'010, 10'200};  // the first launch ends at its begin, the third begins at its end
+  const auto found = launches(filter);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].start_ns, 10'100);
+  filter.time = TimeSpan{10'009, 10'201};
+  EXPECT_EQ(launches(filter).size(), 3u);
+}
+
+TEST_F(ActivityTest, AProcessHasItsOwnLaunchesOnlyAndUntimedOnesAreInNoWindow) {
+  ActivityFilter filter;
+  filter.process_id = second_;
+  EXPECT_EQ(launches(filter).size(), 2u);
+  filter.time = TimeSpan{0, INT64_MAX};
+  EXPECT_EQ(launches(filter).size(), 1u);
+}
+
+TEST_F(ActivityTest, EveryFieldOfALaunchComesBack) {
+  const Launch launch = launches({}).front();
+  EXPECT_EQ(launch.process_id, first_);
+  EXPECT_EQ(launch.device_id, device_);
+  EXPECT_EQ(launch.end_ns, 10'010);
+  EXPECT_EQ(launch.grid.x, 5);
+  EXPECT_EQ(launch.ordinal_in_step, 0);
+  EXPECT_EQ(launch.step_id, steps_[0]);
+  EXPECT_EQ(launch.host_start_ns, std::nullopt);
+  EXPECT_EQ(launch.graph_id, std::nullopt);
+}
+
+TEST_F(ActivityTest, CopiesSetsRangesAnnotationsAndMetricsFollowTheSameFilter) {
+  const Activity activity(*capture_);
+  ActivityFilter filter;
+  filter.step_ids = {steps_[1]};
+  int copies = 0, sets = 0;
+  EXPECT_TRUE(activity.for_each_memcpy(filter, [&](const Memcpy& row) {
+    ++copies;
+    EXPECT_EQ(row.start_ns, 10'900);
+    EXPECT_EQ(row.kind, "HtoD");
+  }));
+  EXPECT_TRUE(activity.for_each_memset(filter, [&](const Memset& row) {
+    ++sets;
+    EXPECT_EQ(row.bytes, 64);
+  }));
+  EXPECT_EQ(copies, 1);
+  EXPECT_EQ(sets, 1);
+  std::vector<double> values;
+  EXPECT_TRUE(activity.for_each_launch_metric(filter, [&](const LaunchMetric& row) { values.push_back(row.value); }));
+  EXPECT_EQ(values, (std::vector<double>{100, 101, 102}));
+  std::vector<std::optional<double>> bytes;
+  EXPECT_TRUE(activity.for_each_annotation(filter, [&](const Annotation& row) { bytes.push_back(row.bytes); }));
+  EXPECT_EQ(bytes, (std::vector<std::optional<double>>{64.0}));
+  int ranges = 0;
+  EXPECT_TRUE(activity.for_each_range(filter, [&](const NvtxRange& row) {
+    ++ranges;
+    EXPECT_EQ(row.end_ns, 11'900);
+  }));
+  EXPECT_EQ(ranges, 1);
+}
+
+TEST_F(ActivityTest, ARangeThatNeverEndedOverlapsEverythingAfterItsStart) {
+  ActivityFilter filter;
+  filter.time = TimeSpan{1'000'000, 1'000'001};
+  int ranges = 0;
+  EXPECT_TRUE(Activity(*capture_).for_each_range(filter, [&](const NvtxRange& row) {
+    ++ranges;
+    EXPECT_EQ(row.step_id, steps_[2]);
+    EXPECT_EQ(row.end_ns, std::nullopt);
+  }));
+  EXPECT_EQ(ranges, 1);
+}
+
+TEST_F(ActivityTest, AStopEndsTheVisitAndLeavesTheCaptureUsable) {
+  const Activity activity(*capture_);
+  std::stop_source source;
+  int seen = 0;
+  const bool whole = activity.for_each_launch(
+      {},
+      [&](const Launch&) {
+        if (++seen == 4) source.request_stop();
+      },
+      source.get_token());
+  EXPECT_FALSE(whole);
+  EXPECT_EQ(seen, 4);
+  EXPECT_EQ(launches({}).size(), 12u);
+}
+
+TEST_F(ActivityTest, WhatTheVisitorThrowsPassesThrough) {
+  const Activity activity(*capture_);
+  EXPECT_THROW(activity.for_each_launch({}, [](const Launch&) { throw std::runtime_error("mine"); }),
+               std::runtime_error);
+  EXPECT_EQ(launches({}).size(), 12u);
+}
+
+TEST_F(ActivityTest, TotalsOfStepsAreThoseOfTheirRows) {
+  const auto totals = Activity(*capture_).step_totals();
+  ASSERT_EQ(totals.size(), 3u);
+  EXPECT_EQ(totals[1].step_id, steps_[1]);
+  EXPECT_EQ(totals[1].launches, 3);
+  EXPECT_EQ(totals[1].launches_without_time, 0);
+  EXPECT_EQ(totals[1].kernel_time_ns, 11 + 12 + 13);
+  EXPECT_EQ(totals[1].kernel_start_ns, 11'000);
+  EXPECT_EQ(totals[1].kernel_end_ns, 11'213);
+  EXPECT_EQ(totals[1].copies, 2);
+  EXPECT_EQ(totals[1].copy_start_ns, 10'900);
+  EXPECT_EQ(totals[1].copy_end_ns, 11'980);
+  EXPECT_EQ(totals[0].sequence_hash, totals[2].sequence_hash);
+  EXPECT_NE(totals[0].sequence_hash, totals[1].sequence_hash) << "another grid is another sequence";
+}
+
+TEST_F(ActivityTest, TotalsOfProcessesCountLaunchesOutsideOfSteps) {
+  const auto totals = Activity(*capture_).process_totals();
+  ASSERT_EQ(totals.size(), 2u);
+  EXPECT_EQ(totals[0].launches, 10);
+  EXPECT_EQ(totals[0].kernel_time_ns, 33 + 36 + 39 + 50);
+  EXPECT_EQ(totals[1].launches, 2);
+  EXPECT_EQ(totals[1].launches_without_time, 1);
+  EXPECT_EQ(totals[1].kernel_time_ns, 500);
+}
+
+TEST_F(ActivityTest, OrdinalSumsAreOverTheStepsOfOneSequence) {
+  const Activity activity(*capture_);
+  const auto totals = activity.step_totals();
+  const auto sums = activity.ordinal_sums({first_, "timeline", totals[0].sequence_hash});
+  ASSERT_EQ(sums.size(), 3u);
+  EXPECT_EQ(sums[1].ordinal_in_step, 1);
+  EXPECT_EQ(sums[1].count, 2);
+  EXPECT_EQ(sums[1].sum_ns, 11 + 13);
+  EXPECT_EQ(sums[1].sum_of_squares_ns2, 121.0 + 169.0);
+  EXPECT_TRUE(activity.ordinal_sums({first_, "timeline", totals[1].sequence_hash}).empty()) << "of one step only";
+  EXPECT_TRUE(activity.ordinal_sums({second_, "timeline", totals[0].sequence_hash}).empty());
+  EXPECT_TRUE(activity.ordinal_sums({first_, "replay", totals[0].sequence_hash}).empty());
+}
+
+TEST_F(ActivityTest, LaunchesAreFoundById) {
+  const Activity activity(*capture_);
+  const Id id = launches({})[4].id;
+  const auto found = activity.launches_by_id({id, 999'999, -5});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].id, id);
+  EXPECT_EQ(found[0].start_ns, 11'100);
+}
+
+TEST_F(ActivityTest, ARunIsKnownToExist) {
+  EXPECT_TRUE(capture_->has_run());
+  {
+    auto writer = CaptureWriter::create(directory_.file("empty.ridge"));
+    ASSERT_TRUE(writer.ok());
+    writer.value().finish();
+  }
+  const auto opened = Capture::open(directory_.file("empty.ridge"));
+  ASSERT_TRUE(opened.ok());
+  EXPECT_FALSE(opened.value().has_run());
+  EXPECT_TRUE(Activity(opened.value()).step_totals().empty());
+  EXPECT_TRUE(Activity(opened.value()).process_totals().empty());
+}
+
+}  // namespace
+}  // namespace ridgeline::store
