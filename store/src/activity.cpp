@@ -49,8 +49,8 @@ constexpr std::string_view kLaunches =
     " t.nvtx_path_id FROM launch t ";
 
 Memcpy memcpy_of(const Statement& row) {
-  return {row.int64(0),          row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
-          row.int64(5),          row.text(6),           row.int64(7), row.int64(8), row.int64(9),
+  return {row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
+          row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
           row.optional_int64(10), row.optional_int64(11)};
 }
 constexpr std::string_view kMemcpys =
@@ -58,8 +58,9 @@ constexpr std::string_view kMemcpys =
     " t.start_ns, t.end_ns, t.step_id, t.nvtx_path_id FROM memcpy t ";
 
 Memset memset_of(const Statement& row) {
-  return {row.int64(0), row.int64(1), row.int64(2), row.int64(3),          row.int64(4),         row.int64(5),
-          row.int64(6), row.int64(7), row.int64(8), row.optional_int64(9), row.optional_int64(10)};
+  return {row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
+          row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
+          row.int64(8), row.optional_int64(9), row.optional_int64(10)};
 }
 constexpr std::string_view kMemsets =
     "SELECT t.id, t.process_id, t.device_id, t.context_id, t.stream_id, t.correlation_id, t.bytes,"
@@ -284,8 +285,8 @@ std::vector<ProcessTotal> Activity::process_totals() const {
 
 std::vector<OrdinalSum> Activity::ordinal_sums(const SequenceKey& key) const {
   std::unordered_set<Id> wanted;
-  Statement steps = state_->database.prepare(
-      "SELECT id FROM step WHERE process_id = ? AND phase = ? AND status = 'ok'");
+  Statement steps =
+      state_->database.prepare("SELECT id FROM step WHERE process_id = ? AND phase = ? AND status = 'ok'");
   steps.bind_all(key.process_id, key.phase);
   while (steps.step()) wanted.insert(steps.int64(0));
   ActivityFilter filter;

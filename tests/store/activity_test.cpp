@@ -58,7 +58,8 @@ class ActivityTest : public ::testing::Test {
       if (s != 2) range.end_ns = 10'900 + 1000 * s;
       const Id range_id = writer.add(range);
       writer.add(Annotation{0, range_id, "op_cost", 64.0 * s, std::nullopt});
-      Memcpy copy{0, first_, device_, 1, 7, 90, "HtoD", 4096, 9'900 + 1000 * s, 9'950 + 1000 * s, steps_.back(), {}};
+      Memcpy copy{
+          0, first_, device_, 1, 7, 90, "HtoD", 4096, 9'900 + 1000 * s, 9'950 + 1000 * s, steps_.back(), {}};
       writer.add(copy);
       Memset set{0, first_, device_, 1, 7, 91, 64, 10'960 + 1000 * s, 10'980 + 1000 * s, steps_.back(), {}};
       writer.add(set);
@@ -164,10 +165,12 @@ TEST_F(ActivityTest, CopiesSetsRangesAnnotationsAndMetricsFollowTheSameFilter) {
   EXPECT_EQ(copies, 1);
   EXPECT_EQ(sets, 1);
   std::vector<double> values;
-  EXPECT_TRUE(activity.for_each_launch_metric(filter, [&](const LaunchMetric& row) { values.push_back(row.value); }));
+  EXPECT_TRUE(
+      activity.for_each_launch_metric(filter, [&](const LaunchMetric& row) { values.push_back(row.value); }));
   EXPECT_EQ(values, (std::vector<double>{100, 101, 102}));
   std::vector<std::optional<double>> bytes;
-  EXPECT_TRUE(activity.for_each_annotation(filter, [&](const Annotation& row) { bytes.push_back(row.bytes); }));
+  EXPECT_TRUE(
+      activity.for_each_annotation(filter, [&](const Annotation& row) { bytes.push_back(row.bytes); }));
   EXPECT_EQ(bytes, (std::vector<std::optional<double>>{64.0}));
   int ranges = 0;
   EXPECT_TRUE(activity.for_each_range(filter, [&](const NvtxRange& row) {
@@ -246,7 +249,8 @@ TEST_F(ActivityTest, OrdinalSumsAreOverTheStepsOfOneSequence) {
   EXPECT_EQ(sums[1].count, 2);
   EXPECT_EQ(sums[1].sum_ns, 11 + 13);
   EXPECT_EQ(sums[1].sum_of_squares_ns2, 121.0 + 169.0);
-  EXPECT_TRUE(activity.ordinal_sums({first_, "timeline", totals[1].sequence_hash}).empty()) << "of one step only";
+  EXPECT_TRUE(activity.ordinal_sums({first_, "timeline", totals[1].sequence_hash}).empty())
+      << "of one step only";
   EXPECT_TRUE(activity.ordinal_sums({second_, "timeline", totals[0].sequence_hash}).empty());
   EXPECT_TRUE(activity.ordinal_sums({first_, "replay", totals[0].sequence_hash}).empty());
 }

@@ -28,7 +28,7 @@ struct TimeSpan {
 struct ActivityFilter {
   std::optional<Id> process_id;
   std::optional<std::vector<Id>> step_ids;  ///< rows of these steps; an empty list selects none
-  std::optional<TimeSpan> time;  ///< rows that overlap it; those without usable times never do
+  std::optional<TimeSpan> time;             ///< rows that overlap it; those without usable times never do
 };
 
 /// What one step ran, taken together. A launch has a usable time if start_ns > 0 and end_ns >= start_ns.

@@ -1,0 +1,133 @@
+#include "generate/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ridgeline/record/importer.h"
+#include "ridgeline/store/capture.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::generate {
+namespace {
+
+using ridgeline::testing::TemporaryDirectory;
+
+// Every row of a query as one text.
+std::string rows(const std::string& capture, const std::string& sql) {
+  const auto opened = store::Capture::open(capture);
+  EXPECT_TRUE(opened.ok());
+  const auto table = opened.value().query(sql);
+  EXPECT_TRUE(table.ok()) << table.failure().message;
+  std::ostringstream text;
+  for (const auto& row : table.value().rows) {
+    for (const auto& value : row)
+      std::visit(
+          [&](const auto& v) {
+            if constexpr (!std::is_same_v<std::decay_t<decltype(v)>, std::monostate>) text << v;
+            text << '|';
+          },
+          value);
+    text << '\n';
+  }
+  return text.str();
+}
+
+std::string capture_of(const TemporaryDirectory& directory, const Options& options, const std::string& name) {
+  const std::string path = directory.file(name);
+  generate(options, *make_capture_sink(path));
+  return path;
+}
+std::string imported(const TemporaryDirectory& directory, const Options& options, const std::string& name) {
+  const std::string spools = directory.file(name + ".spools");
+  std::filesystem::create_directories(spools);
+  generate(options, *make_spool_sink(spools));
+  const auto summary = record::import_spools(spools, directory.file(name), {});
+  EXPECT_TRUE(summary.ok()) << (summary.ok() ? "" : summary.failure().message);
+  return directory.file(name);
+}
+
+constexpr const char* kLaunchesAndSteps =
+    "SELECT kernel, step_index, phase, ordinal_in_step, nvtx_path, start_ns, end_ns, host_start_ns, "
+    "host_end_ns,"
+    " grid_x, correlation_id FROM v_launch ORDER BY process_id, start_ns";
+
+TEST(Generate, TheSameOptionsGiveTheSameRecordingAndAnotherSeedAnother) {
+  TemporaryDirectory directory;
+  Options options;
+  options.launches = 2000;
+  options.launches_a_step = 50;
+  const std::string first = rows(capture_of(directory, options, "a"), kLaunchesAndSteps);
+  EXPECT_EQ(first, rows(capture_of(directory, options, "b"), kLaunchesAndSteps));
+  options.seed = 2;
+  EXPECT_NE(first, rows(capture_of(directory, options, "c"), kLaunchesAndSteps));
+}
+
+struct ShapeCase {
+  const char* name;
+  Shape shape;
+  std::int64_t timeline_launches;
+  std::int64_t after_launches;
+};
+class GenerateShape : public ::testing::TestWithParam<ShapeCase> {};
+TEST_P(GenerateShape, SpoolAndCaptureHoldTheSameLaunches) {
+  TemporaryDirectory directory;
+  Options options;
+  options.shape = GetParam().shape;
+  options.launches = 6000;
+  options.launches_a_step = options.shape == Shape::after || options.shape == Shape::timeline ? 100 : 0;
+  options.replay_steps = 2;
+  options.ranges = options.annotations = true;
+  options.outlier_every = 5;
+  if (options.shape == Shape::pairs) options.launches_a_step = 1000;
+  const std::string capture = capture_of(directory, options, "capture");
+  const std::string spool = imported(directory, options, "imported");
+  EXPECT_EQ(rows(capture, kLaunchesAndSteps), rows(spool, kLaunchesAndSteps));
+  const char* values =
+      "SELECT step_index, ordinal_in_step, metric, tier, value FROM v_launch_metric ORDER BY 1, 2, 3";
+  EXPECT_EQ(rows(capture, values), rows(spool, values));
+  const auto launches = [&](const std::string& phase) {
+    return rows(spool, "SELECT count(*) FROM v_launch WHERE phase = '" + phase + "'");
+  };
+  EXPECT_EQ(launches("timeline"), std::to_string(GetParam().timeline_launches) + "|\n");
+  EXPECT_EQ(launches("after"), std::to_string(GetParam().after_launches) + "|\n");
+  EXPECT_EQ(rows(spool, "SELECT count(*) FROM message WHERE severity <> 'info'"), "0|\n");
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, GenerateShape,
+                         ::testing::Values(ShapeCase{"after", Shape::after, 1200, 4400},
+                                           ShapeCase{"timeline", Shape::timeline, 5600, 0},
+                                           ShapeCase{"one_step", Shape::one_step, 6000, 0},
+                                           ShapeCase{"pairs", Shape::pairs, 2000, 0}),
+                         [](const auto& shape) { return std::string(shape.param.name); });
+
+TEST(Generate, ProcessesSamplesAndPairsAreThere) {
+  TemporaryDirectory directory;
+  Options options;
+  options.shape = Shape::timeline;
+  options.launches = 1000;
+  options.launches_a_step = 100;
+  options.processes = 2;
+  options.sample_steps = 1;
+  const std::string spool = imported(directory, options, "imported");
+  EXPECT_EQ(rows(spool, "SELECT count(*) FROM process"), "2|\n");
+  EXPECT_NE(rows(spool, "SELECT count(*) FROM v_launch_metric WHERE tier = 'T1'"), "0|\n");
+  EXPECT_EQ(rows(spool, "SELECT DISTINCT status FROM step"), "ok|\n");
+  options = {};
+  options.shape = Shape::pairs;
+  options.launches = 20'000;
+  options.replay_steps = 0;
+  const std::string pairs = imported(directory, options, "pairs");
+  EXPECT_EQ(rows(pairs, "SELECT count(*) FROM (SELECT DISTINCT kernel_id, grid_x FROM v_launch)"),
+            "20000|\n");
+}
+
+TEST(Generate, ATargetThatCannotBeWrittenIsAnError) {
+  EXPECT_THROW((void)make_capture_sink("/no/such/place.ridge"), std::runtime_error);
+  Options options;
+  EXPECT_THROW(generate(options, *make_spool_sink("/no/such/place")), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace ridgeline::generate
