@@ -27,12 +27,16 @@ function(ridgeline_add_library module)
   target_link_libraries(ridgeline_${module} PUBLIC ${ARG_LINK} PRIVATE ridgeline::options ${ARG_PRIVATE_LINK})
 endfunction()
 
-# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds])
-# One GoogleTest program, one ctest entry for each of its cases. Label cpu unless told.
+# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds] [TEXT])
+# One GoogleTest program, one ctest entry for each of its cases. Label cpu unless told. TEXT: the test compares a
+# document with the source. Its label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`.
 function(ridgeline_add_test name)
-  cmake_parse_arguments(ARG "" "LABELS;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TEXT" "LABELS;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS cpu)
+  endif()
+  if(ARG_TEXT)
+    set(ARG_LABELS cpu-text)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)

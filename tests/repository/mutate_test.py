@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""scripts/mutate on a toy repository: what it changes, what it counts, and that it leaves the tree alone."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+from mutation_rules import applied, mutants_of  # noqa: E402
+
+CMAKE = """cmake_minimum_required(VERSION 3.20)
+project(toy CXX)
+enable_testing()
+add_library(toy STATIC store/src/toy.cpp)
+target_include_directories(toy PUBLIC store/src)
+add_executable(test_store.toy tests/toy_test.cpp)
+target_link_libraries(test_store.toy toy)
+add_test(NAME "store.toy" COMMAND test_store.toy)
+add_executable(test_store.text tests/text_test.cpp)
+target_link_libraries(test_store.text toy)
+add_test(NAME "store.text" COMMAND test_store.text)
+set_tests_properties("store.text" PROPERTIES LABELS "cpu;text")
+"""
+TOY_CPP = """#include "toy.h"
+int tested(int a) { return a + 1; }
+int forgotten(int a) { return a - 1; }
+int in_text_only() { return 7; }
+int same(unsigned a) { return a > 0u ? 1 : 0; }
+static int idle() { return 3; }
+void endless(int n) {
+  for (volatile long i = 0 * idle(); i < n; i = i + 1) {}
+}
+"""
+TOY_H = """int tested(int a);
+int forgotten(int a);
+int in_text_only();
+int same(unsigned a);
+void endless(int n);
+"""
+TOY_TEST = """#include "toy.h"
+int main() { endless(3); return tested(1) == 2 && same(2u) == 1 && same(0u) == 0 ? 0 : 1; }
+"""
+TEXT_TEST = """#include "toy.h"
+int main() { return in_text_only() == 7 ? 0 : 1; }
+"""
+
+
+def proposals(text):
+    return [(m.old, m.new) for m in mutants_of("store", "a.cpp", text)]
+
+
+class Rules(unittest.TestCase):
+    def test_operators_and_words(self):
+        found = proposals("bool f(int a, int b) { return a < b && g(a - 1, b); }\n")
+        for change in [("<", "<="), ("-", "+"), (" - 1", ""), (" && g(a - 1, b)", ""), ("a < b && ", ""), ("1", "2")]:
+            self.assertIn(change, found)
+        self.assertIn(("max", "min"), proposals("auto x = std::max(a, b);\n"))
+        self.assertIn(("true", "false"), proposals("return true;\n"))
+        self.assertIn(("a.b", "!(a.b)"), proposals("if (a.b) g();\n"))
+        self.assertIn(("0.95", "0.475"), proposals("double x = 0.95;\n"))
+        self.assertIn(("1e3", "500.0"), proposals("double x = y * 1e3;\n"))
+
+    def test_sql_in_literals(self):
+        sql = 'auto q = "SELECT a.x, a.y FROM t WHERE a.status = 1 AND a.n >= 3 ORDER BY a.x DESC";\n'
+        found = proposals(sql)
+        for change in [("a.x, a.y", "a.y, a.x"), ("=", "<>"), (">=", ">"), ("a.n >= 3", "1 "), (" DESC", "")]:
+            self.assertIn(change, found)
+        self.assertIn((" IS NULL", " IS NOT NULL"), proposals('q("SELECT x FROM t WHERE y IS NULL");\n'))
+
+    def test_what_is_no_code_stays(self):
+        self.assertEqual(proposals("// a < b && 3\n/* 1 + 2 */\n#define N 3\nstatic_assert(N == 3);\n"), [])
+        self.assertEqual(proposals('auto text = "1 + 2 < 3 and so on";\n'), [])
+        self.assertEqual(proposals("std::vector<int> v;\nv.reserve(64);\n"), [])
+        self.assertEqual(proposals('R"(SELECT x -- 3 rows AND more\n)";\n'), [])
+
+    def test_a_change_is_made_where_it_was_found(self):
+        text = "int a = 1;\nint b = 1;\n"
+        mutant = [m for m in mutants_of("store", "a.cpp", text) if m.line == 2][0]
+        self.assertEqual(applied(text, mutant), "int a = 1;\nint b = 0;\n")
+        self.assertIsNone(applied("int a = 1;\nint c;\n", mutant))
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name) / "toy"
+        for name, text in {"CMakeLists.txt": CMAKE, "store/src/toy.cpp": TOY_CPP, "store/src/toy.h": TOY_H,
+                           "tests/toy_test.cpp": TOY_TEST, "tests/text_test.cpp": TEXT_TEST,
+                           ".gitignore": "/build-*/\n"}.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        subprocess.run(["git", "init", "-q", str(self.root)], check=True)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def mutate(self, *arguments, expect=0):
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "scripts/mutate"), "--root", str(self.root), "--modules", "store", "--limit", "10",
+             *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout
+
+    def verdicts(self):
+        document = json.loads((self.root / "build-mutate/mutants.json").read_text())
+        return {(e["mutant"]["line"], e["mutant"]["old"], e["mutant"]["new"]): e["verdict"] for e in document["mutants"]}
+
+    def test_verdicts_table_and_resuming(self):
+        out = self.mutate(*(f"--only=store/src/toy.cpp:{line}" for line in (2, 3, 4, 5, 6, 8)))
+        found = self.verdicts()
+        self.assertEqual(found[(2, "+", "-")], "killed")
+        self.assertEqual(found[(3, "-", "+")], "survived")
+        self.assertEqual(found[(4, "7", "8")], "survived", "a text comparison does not count")
+        self.assertEqual(found[(5, ">", ">=")], "killed")
+        self.assertEqual(found[(5, "0u", "1u")], "survived")
+        self.assertEqual(found[(8, "+", "-")], "killed", "it never ends")
+        self.assertEqual(found[(6, "3", "4")], "equivalent", "the optimiser makes the same code")
+        self.assertIn("store/src/toy.cpp:3: arithmetic: `-` -> `+`", out)
+        self.assertRegex(out, r"store +\d+ +\d+ +\d+\.\d%")
+        self.assertEqual((self.root / "store/src/toy.cpp").read_text(), TOY_CPP, "the user's tree is left alone")
+
+        # A new test is taken over, and only survivors are decided again.
+        (self.root / "tests/toy_test.cpp").write_text(TOY_TEST.replace("? 0", "&& forgotten(3) == 2 && in_text_only() == 7 ? 0"))
+        self.mutate("--survivors")
+        again = self.verdicts()
+        self.assertEqual(again[(3, "-", "+")], "killed")
+        self.assertEqual(again[(4, "7", "8")], "killed")
+        self.assertEqual(len(again), len(found))
+
+        (self.root / "tests/toy_test.cpp").write_text("int main() { return 1; }\n")
+        self.mutate("--count", "1", expect=4)
+
+    def test_wrong_use(self):
+        self.mutate("--only", "store/src/toy.cpp", expect=2)
+        self.mutate("--only", "store/src/toy.cpp:400", expect=4)
+        self.mutate("--modules", "nothing", "--list", expect=2)
+
+    def test_the_draw_depends_on_the_seed_only(self):
+        first = self.mutate("--list", "--count", "5", "--seed", "3")
+        self.assertEqual(first, self.mutate("--list", "--count", "5", "--seed", "3"))
+        self.assertEqual(len({line.split(": ")[0] for line in first.splitlines()}), 5, "one change a line")
+        self.assertFalse((self.root / "build-mutate").exists(), "--list builds nothing")
+
+
+if __name__ == "__main__":
+    unittest.main()
