@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "output.h"
+#include "ridgeline/base/error.h"
 #include "ridgeline/reports/version.h"
-#include "ridgeline/store/error.h"
 #include "verb.h"
 
 namespace ridgeline::cli {

@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ridgeline/base/error.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/store/error.h"
 
 namespace ridgeline::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "output.h"
-#include "ridgeline/record/doctor.h"
+#include "ridgeline/launch/doctor.h"
 #include "ridgeline/reports/escape.h"
 #include "verb.h"
 
@@ -14,19 +14,19 @@ namespace {
 
 using reports::Style;
 
-Style style_of(record::CheckStatus status) {
-  return status == record::CheckStatus::ok     ? Style::good
-         : status == record::CheckStatus::warn ? Style::fair
+Style style_of(launch::CheckStatus status) {
+  return status == launch::CheckStatus::ok     ? Style::good
+         : status == launch::CheckStatus::warn ? Style::fair
                                                : Style::bad;
 }
 
-reports::Table checks_table(const record::DoctorReport& report) {
+reports::Table checks_table(const launch::DoctorReport& report) {
   reports::Table table;
   table.columns = {{"name", "check", "", reports::Align::left, reports::Elide::never, 0, 0, true},
                    {"status", "status", "", reports::Align::left, reports::Elide::never, 0, 0, true},
                    {"detail", "found", "", reports::Align::left, reports::Elide::end, 24, 0, true},
                    {"remedy", "what to do", "", reports::Align::left, reports::Elide::end, 24, 1, true}};
-  for (const record::DoctorCheck& check : report.checks) {
+  for (const launch::DoctorCheck& check : report.checks) {
     table.rows.push_back(
         {reports::Cell::of_text(check.name),
          reports::Cell::of_text(std::string(check_status_name(check.status)), style_of(check.status)),
@@ -36,9 +36,9 @@ reports::Table checks_table(const record::DoctorReport& report) {
 }
 
 // Sentences do not fit into a table: each check is a line, its remedy below it.
-std::string doctor_text(const record::DoctorReport& report, const reports::TextStyle& style) {
+std::string doctor_text(const launch::DoctorReport& report, const reports::TextStyle& style) {
   std::size_t width = 0;
-  for (const record::DoctorCheck& check : report.checks) width = std::max(width, check.name.size());
+  for (const launch::DoctorCheck& check : report.checks) width = std::max(width, check.name.size());
   std::string out;
   const int indent = static_cast<int>(width) + 8;
   const auto hanging = [&](const std::string& text) {
@@ -50,14 +50,14 @@ std::string doctor_text(const record::DoctorReport& report, const reports::TextS
     return hung + "\n";
   };
   const std::string margin(static_cast<std::size_t>(indent), ' ');
-  for (const record::DoctorCheck& check : report.checks) {
+  for (const launch::DoctorCheck& check : report.checks) {
     const std::string status(check_status_name(check.status));
     out += reports::styled(fmt::format("{:<5}", status), style_of(check.status), style.colour) +
            fmt::format(" {:<{}}  ", reports::terminal_safe(check.name), width) + hanging(check.detail);
     if (!check.remedy.empty()) out += margin + hanging("→ " + check.remedy);
   }
   out += "\n";
-  for (const record::TierForecast& tier : report.tiers) {
+  for (const launch::TierForecast& tier : report.tiers) {
     out += reports::styled(fmt::format("{:<5}", tier.available ? "yes" : "no"),
                            tier.available ? Style::good : Style::bad, style.colour) +
            fmt::format(" {:<{}}  ", "tier " + tier.tier, width) + hanging(tier.reason);
@@ -81,10 +81,10 @@ Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
   app->footer(
       "ridgeline doctor [OPTIONS] [-- PROGRAM ARGS...]   also looks at the CUPTI of that program's Python");
   return {app, [options, &command] {
-            record::DoctorOptions doctor;
+            launch::DoctorOptions doctor;
             doctor.output_directory = options->directory;
             doctor.program = command;
-            const record::DoctorReport report = record::run_doctor(doctor);
+            const launch::DoctorReport report = launch::run_doctor(doctor);
             const reports::DocumentOptions how = document_options(options->print);
             switch (how.format) {
               case reports::Format::csv:
@@ -99,7 +99,7 @@ Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
                 out["overall"] = reports::valid_utf8(report.overall);
                 out["checks"] = reports::rows_json(checks_table(report));
                 out["tiers"] = nlohmann::ordered_json::array();
-                for (const record::TierForecast& tier : report.tiers) {
+                for (const launch::TierForecast& tier : report.tiers) {
                   out["tiers"].push_back({{"tier", reports::valid_utf8(tier.tier)},
                                           {"available", tier.available},
                                           {"reason", reports::valid_utf8(tier.reason)}});

@@ -6,7 +6,7 @@
 #include "output.h"
 #include "progress.h"
 #include "record_summary.h"
-#include "ridgeline/record/importer.h"
+#include "ridgeline/import/importer.h"
 #include "ridgeline/reports/format.h"
 #include "verb.h"
 
@@ -32,25 +32,25 @@ Verb add_import(CLI::App& program) {
   app->add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
   return {app, [options] {
             std::string output = options->output;
-            if (output.empty()) output = record::planned_output(options->spool);
+            if (output.empty()) output = import::planned_output(options->spool);
             if (output.empty()) {
               throw Error(ErrorKind::usage,
                           fmt::format("{} does not say what the capture was to be called: give -o FILE",
                                       options->spool));
             }
             ProgressLine line;
-            record::ImportOptions how;
+            import::ImportOptions how;
             how.overwrite = options->force;
             if (!options->quiet) {
-              how.progress = [&line](const record::ImportProgress& progress) {
+              how.progress = [&line](const import::ImportProgress& progress) {
                 const double total = static_cast<double>(progress.total_bytes);
                 const double share = total > 0 ? static_cast<double>(progress.done_bytes) / total : 0;
                 line.show(fmt::format("ridgeline: making the capture, {}", reports::percent_text(share, 0)));
               };
             }
-            auto result = record::import_spools(options->spool, output, how);
+            auto result = import::import_spools(options->spool, output, how);
             line.clear();
-            const record::ImportSummary summary = std::move(result).value();
+            const import::ImportSummary summary = std::move(result).value();
             for (const std::string& warning : summary.warnings)
               write_message("import", "warning: " + warning);
             if (!options->quiet) {

@@ -8,34 +8,56 @@
 #include "output.h"
 #include "progress.h"
 #include "record_summary.h"
-#include "ridgeline/record/duration.h"
-#include "ridgeline/record/recorder.h"
+#include "ridgeline/base/text.h"
+#include "ridgeline/import/importer.h"
+#include "ridgeline/launch/duration.h"
+#include "ridgeline/launch/recorder.h"
 #include "ridgeline/reports/format.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
 namespace {
 
-std::string progress_text(const record::RecordProgress& progress) {
+std::string progress_text(const launch::RecordProgress& progress) {
   const double elapsed_ns = static_cast<double>(progress.elapsed.count()) * 1e6;
   switch (progress.stage) {
-    case record::RecordStage::importing: {
-      const double total = static_cast<double>(progress.import.total_bytes);
-      const double share = total > 0 ? static_cast<double>(progress.import.done_bytes) / total : 0;
+    case launch::RecordStage::importing: {
+      const double total = static_cast<double>(progress.capture.total_bytes);
+      const double share = total > 0 ? static_cast<double>(progress.capture.done_bytes) / total : 0;
       return fmt::format("ridgeline: making the capture, {}", reports::percent_text(share, 0));
     }
-    case record::RecordStage::starting:
-    case record::RecordStage::running:
-    case record::RecordStage::done:
+    case launch::RecordStage::starting:
+    case launch::RecordStage::running:
+    case launch::RecordStage::done:
       break;
   }
   return fmt::format("ridgeline: recording, {}, {}", reports::time_text(elapsed_ns),
                      reports::bytes_text(static_cast<double>(progress.spool_bytes)));
 }
 
+// The importer as the launcher asks for it.
+Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& request) {
+  import::ImportOptions options;
+  options.overwrite = request.overwrite;
+  if (request.progress) {
+    options.progress = [&request](const import::ImportProgress& progress) {
+      request.progress({progress.done_bytes, progress.total_bytes});
+    };
+  }
+  Result<import::ImportSummary> imported =
+      import::import_spools(request.spool_directory, request.output, options);
+  if (!imported.ok()) return imported.failure();
+  launch::CaptureOutcome outcome;
+  outcome.warnings = std::move(imported.value().warnings);
+  for (import::Unfinished& each : imported.value().unfinished) {
+    outcome.unfinished.push_back({std::move(each.warning), std::move(each.missing)});
+  }
+  return outcome;
+}
+
 // Unless the schedule has such a phase already.
-void append_phase(record::Schedule& schedule, record::Phase phase, std::uint32_t steps) {
-  for (const record::ScheduledPhase& known : schedule.phases) {
+void append_phase(launch::Schedule& schedule, launch::Phase phase, std::uint32_t steps) {
+  for (const launch::ScheduledPhase& known : schedule.phases) {
     if (known.phase == phase) return;
   }
   schedule.phases.push_back({phase, steps});
@@ -74,7 +96,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
       ->type_name("FILE");
   app->add_flag("-f,--force", options->force, "Replace an existing capture");
   app->add_option("--schedule", options->schedule,
-                  "Steps by phase (default " + record::Schedule::defaults().text() +
+                  "Steps by phase (default " + launch::Schedule::defaults().text() +
                       "); recording ends with it, the program goes on")
       ->type_name("PHASES");
   app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")
@@ -130,23 +152,24 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
               throw Error(ErrorKind::usage,
                           "no program to record: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
             }
-            record::RecordOptions how;
+            launch::RecordOptions how;
+            how.make_capture = import_capture;
             how.program = command;
             how.overwrite = options->force;
             how.step_range = options->step_range;
             how.keep_spool = options->keep_spool;
-            if (!options->after.empty()) how.after = record::parse_duration(options->after).value();
-            if (!options->duration.empty()) how.duration = record::parse_duration(options->duration).value();
+            if (!options->after.empty()) how.after = launch::parse_duration(options->after).value();
+            if (!options->duration.empty()) how.duration = launch::parse_duration(options->duration).value();
             how.wait = options->wait;
             how.stop_program = options->stop_program;
             if (!options->quiet) {
               how.notice = [](const std::string& line) { write_message("record", line); };
             }
             if (!options->output.empty()) how.output = options->output;
-            if (!options->schedule.empty()) how.schedule = record::Schedule::parse(options->schedule).value();
+            if (!options->schedule.empty()) how.schedule = launch::Schedule::parse(options->schedule).value();
             const bool has_cold = std::any_of(how.schedule.phases.begin(), how.schedule.phases.end(),
-                                              [](const auto& p) { return p.phase == record::Phase::cold; });
-            if (options->cold && !has_cold) how.schedule.phases.push_back({record::Phase::cold, 2});
+                                              [](const auto& p) { return p.phase == launch::Phase::cold; });
+            if (options->cold && !has_cold) how.schedule.phases.push_back({launch::Phase::cold, 2});
             for (std::size_t from = 0; from < options->replay_exclude.size();) {
               const std::size_t comma =
                   std::min(options->replay_exclude.find(',', from), options->replay_exclude.size());
@@ -154,9 +177,9 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
                 how.replay_exclude.push_back(options->replay_exclude.substr(from, comma - from));
               from = comma + 1;
             }
-            if (options->stalls) append_phase(how.schedule, record::Phase::stalls, 4);
+            if (options->stalls) append_phase(how.schedule, launch::Phase::stalls, 4);
             // Last: what instrumented code does to the program's times is nobody's measurement.
-            if (options->sass_flops) append_phase(how.schedule, record::Phase::flops, 1);
+            if (options->sass_flops) append_phase(how.schedule, launch::Phase::flops, 1);
             if (!options->directory.empty()) how.working_directory = options->directory;
             if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
             if (!options->agent.empty()) how.agent_library = options->agent;
@@ -172,13 +195,13 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             ProgressLine line;
             if (!options->quiet) {
               // While the program runs the terminal is its own: only the import is drawn.
-              how.progress = [&line](const record::RecordProgress& progress) {
-                if (progress.stage == record::RecordStage::importing) line.show(progress_text(progress));
+              how.progress = [&line](const launch::RecordProgress& progress) {
+                if (progress.stage == launch::RecordStage::importing) line.show(progress_text(progress));
               };
             }
-            auto result = record::record(how);
+            auto result = launch::record(how);
             line.clear();
-            const record::RecordSummary summary = std::move(result).value();
+            const launch::RecordSummary summary = std::move(result).value();
             for (const std::string& warning : summary.warnings)
               write_message("record", "warning: " + warning);
             const bool failed = summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0;
@@ -187,7 +210,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
                   "record",
                   fmt::format("the program {} {}: the capture holds what it did until then{}",
                               summary.exit_signal ? "was" : "ended with",
-                              record::describe_exit(summary.exit_status, summary.exit_signal),
+                              describe_exit(summary.exit_status, summary.exit_signal),
                               summary.missing.empty() ? "" : fmt::format(" ({})", summary.missing)));
             }
             if (!options->quiet) {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ridgeline/record/importer.h"
+#include "ridgeline/import/importer.h"
 #include "ridgeline/store/capture.h"
 #include "support/temporary_directory.h"
 
@@ -44,7 +44,7 @@ std::string imported(const TemporaryDirectory& directory, const Options& options
   const std::string spools = directory.file(name + ".spools");
   std::filesystem::create_directories(spools);
   generate(options, *make_spool_sink(spools));
-  const auto summary = record::import_spools(spools, directory.file(name), {});
+  const auto summary = import::import_spools(spools, directory.file(name), {});
   EXPECT_TRUE(summary.ok()) << (summary.ok() ? "" : summary.failure().message);
   return directory.file(name);
 }

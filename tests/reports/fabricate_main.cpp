@@ -3,7 +3,7 @@
 #include <string>
 
 #include "fabricated_capture.h"
-#include "ridgeline/store/error.h"
+#include "ridgeline/base/error.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {

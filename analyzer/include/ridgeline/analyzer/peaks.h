@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ridgeline/analyzer/model.h"
-#include "ridgeline/store/error.h"
+#include "ridgeline/base/error.h"
 
 namespace ridgeline::analyzer {
 

@@ -8,7 +8,7 @@
 
 #include "ridgeline/analyzer/finding.h"
 #include "ridgeline/analyzer/model.h"
-#include "ridgeline/store/error.h"
+#include "ridgeline/base/error.h"
 
 namespace ridgeline::analyzer {
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "ridgeline/store/error.h"
+#include "ridgeline/base/error.h"
 
 namespace ridgeline::reports {
 

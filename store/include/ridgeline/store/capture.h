@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/base/error.h"
 #include "ridgeline/store/database.h"
-#include "ridgeline/store/error.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::store {

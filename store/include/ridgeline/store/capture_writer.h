@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ridgeline/store/error.h"
+#include "ridgeline/base/error.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::store {

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "ridgeline/store/error.h"
+#include "ridgeline/base/error.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

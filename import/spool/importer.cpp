@@ -1,0 +1,324 @@
+#include "ridgeline/import/importer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "ridgeline/base/text.h"
+#include "ridgeline/spool/manifest.h"
+#include "ridgeline/spool/reader.h"
+#include "ridgeline/store/capture_writer.h"
+#include "spool/capture_devices.h"
+#include "spool/process_import.h"
+#include "spool/spool_scan.h"
+#include "spool/tier_verdict.h"
+
+namespace ridgeline::import {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct OpenSpool {
+  spool::Reader reader;
+  ScannedSpool scanned;
+};
+
+// Counts passes over spools; tells the caller ten times a second.
+class PassProgress {
+ public:
+  PassProgress(const ImportOptions& options, std::uint64_t spool_bytes) : options_(options) {
+    progress_.total_bytes = spool_bytes * kPassesASpool;
+  }
+  void at(std::uint64_t offset) {
+    if (!options_.progress) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    progress_.done_bytes = std::min(finished_ + offset, progress_.total_bytes);
+    options_.progress(progress_);
+  }
+  void pass_done(std::uint64_t bytes) { finished_ += bytes; }
+  void all_done() {
+    if (!options_.progress) return;
+    progress_.done_bytes = progress_.total_bytes;
+    options_.progress(progress_);
+  }
+
+ private:
+  const ImportOptions& options_;
+  ImportProgress progress_;
+  std::uint64_t finished_ = 0;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+// The draft of a capture: gone unless it was given its final name.
+class Draft {
+ public:
+  explicit Draft(const std::string& output)
+      : output_(output), path_(fmt::format("{}.{}.draft", output, getpid())) {
+    remove();
+  }
+  ~Draft() { remove(); }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  // Without overwrite it never replaces a file, not even one made a moment ago.
+  [[nodiscard]] Result<void> publish(bool overwrite) {
+    const int failed =
+        overwrite ? rename(path_.c_str(), output_.c_str()) : link(path_.c_str(), output_.c_str());
+    if (failed == 0) return {};
+    const int error = errno;
+    if (!overwrite && (error == EPERM || error == EOPNOTSUPP || error == ENOSYS)) {  // no hard links there
+      if (access(output_.c_str(), F_OK) != 0 && rename(path_.c_str(), output_.c_str()) == 0) return {};
+    }
+    if (error == EEXIST) {
+      return Failure{ErrorKind::usage,
+                     fmt::format("{} exists: give another name, or --force to replace it", output_)};
+    }
+    return Failure{ErrorKind::io, fmt::format("cannot make {}: {}", output_, std::strerror(error))};
+  }
+
+ private:
+  void remove() {
+    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) unlink((path_ + suffix).c_str());
+  }
+  std::string output_;
+  std::string path_;
+};
+
+store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
+                  const std::vector<OpenSpool>& spools) {
+  store::Run run;
+  run.ridgeline_version = RIDGELINE_VERSION;
+  const spool::Reader& first = spools.front().reader;
+  run.clock = one_line(first.file_header().clock);
+  if (manifest) {
+    run.command_line = shell_quoted(manifest->program);
+    run.working_directory = manifest->working_directory;
+    run.git_commit = manifest->git_commit;
+    run.git_dirty = manifest->git_dirty;
+    run.host_name = manifest->host_name;
+    run.os = manifest->os;
+    run.start_ns = manifest->start_ns;
+    run.end_ns = manifest->end_ns;
+    run.exit_status = manifest->exit_status;
+    run.exit_signal = manifest->exit_signal;
+  }
+  if (const auto& process = spools.front().scanned.process; process && !manifest) {
+    const std::string arguments(first.string_or(process->arguments, ""));
+    std::vector<std::string> words = split(arguments, '\0');
+    run.command_line = shell_quoted(words);
+    run.working_directory = one_line(first.string_or(process->working_directory, ""));
+    run.host_name = one_line(first.string_or(process->host_name, ""));
+    run.start_ns = process->start_ns;
+  }
+  const RecordingPlan plan = recording_plan(first, spools.front().scanned, manifest);
+  run.schedule = plan.schedule;
+  run.step_range = plan.step_range;
+  return run;
+}
+
+// Why a recording has no kernel in it, and what to look at.
+Failure nothing_recorded(const std::string& directory, const std::optional<spool::LaunchManifest>& manifest,
+                         const std::vector<OpenSpool>& spools, const std::string& unreadable) {
+  for (const OpenSpool& each : spools) {
+    for (const auto topic :
+         {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing, spool::Topic::kTimelineRefused}) {
+      if (const MessageText* message = each.scanned.message_about(topic)) {
+        return {ErrorKind::environment, message->text};
+      }
+    }
+  }
+  if (spools.empty() && !unreadable.empty()) return {ErrorKind::corrupt, unreadable};
+  std::string name =
+      manifest && !manifest->program.empty() ? one_line(base_name(manifest->program.front())) : directory;
+  std::string end;
+  if (manifest && (manifest->exit_signal || manifest->exit_status.value_or(0) != 0)) {
+    end = fmt::format(" ({})", describe_exit(manifest->exit_status, manifest->exit_signal));
+  }
+  const bool any_window = std::any_of(spools.begin(), spools.end(),
+                                      [](const OpenSpool& each) { return !each.scanned.windows.empty(); });
+  if (!spools.empty() && manifest && !manifest->window.empty() && !any_window) {
+    return {ErrorKind::no_data,
+            fmt::format("no recording window was open while {} ran{} ({}): {}", name, end, manifest->window,
+                        manifest->window == "--wait" ? "send SIGUSR2 to ridgeline to open one"
+                                                     : "it ended too soon after its first CUDA context")};
+  }
+  if (!spools.empty() && !end.empty()) {  // its own error, which it has told of itself
+    return {
+        ErrorKind::no_data,
+        fmt::format("{} ended before it ran a kernel{}, so there is nothing to record: look at what it said",
+                    name, end)};
+  }
+  if (!spools.empty()) {
+    return {
+        ErrorKind::no_data,
+        fmt::format("{} loaded CUDA but ran no kernel: check that it works on the GPU and runs long enough",
+                    name)};
+  }
+  return {
+      ErrorKind::no_data,
+      fmt::format("{} never used CUDA{}, so there is nothing to record: check that it finds a GPU (ridgeline "
+                  "doctor), that it is not a setuid program, and that it keeps CUDA_INJECTION64_PATH",
+                  name, end)};
+}
+
+// Launches without a single kernel record, and nothing that forbade recording: the program was killed before
+// the first records were fetched. That is what happened, so it is worth a capture.
+bool launched_something(const std::vector<OpenSpool>& spools) {
+  bool launched = false;
+  for (const OpenSpool& each : spools) {
+    for (const auto topic :
+         {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing, spool::Topic::kTimelineRefused}) {
+      if (each.scanned.message_about(topic) != nullptr) return false;
+    }
+    const auto& counted = each.scanned.completeness;
+    launched = launched || each.scanned.launches_seen > 0 || (counted && counted->launches_seen > 0);
+  }
+  return launched;
+}
+
+Result<ImportSummary> import_checked(const std::string& directory, const std::string& output,
+                                     const ImportOptions& options) {
+  Result<std::optional<spool::LaunchManifest>> read = spool::read_manifest(directory);
+  std::vector<std::string> warnings;
+  if (!read.ok()) warnings.push_back(read.failure().message);
+  const std::optional<spool::LaunchManifest> manifest = read.ok() ? read.value() : std::nullopt;
+
+  std::vector<OpenSpool> spools;
+  std::string unreadable;
+  std::uint64_t bytes = 0;
+  for (const std::string& path : spool::list_spools(directory)) {
+    std::string error;
+    std::optional<spool::Reader> reader = spool::Reader::open(path, &error);
+    if (!reader) {
+      unreadable = one_line(error);
+      warnings.push_back(unreadable);
+      continue;
+    }
+    bytes += reader->diagnosis().file_bytes;
+    spools.push_back({std::move(*reader), {}});
+  }
+
+  PassProgress progress(options, bytes);
+  const auto tell = [&](std::uint64_t offset) { progress.at(offset); };
+  const auto pass = [&](const OpenSpool& each, auto&& work) {
+    work();
+    progress.pass_done(each.reader.diagnosis().file_bytes);
+  };
+  std::int64_t kernels = 0;
+  for (OpenSpool& each : spools) {
+    pass(each, [&] { each.scanned = scan_definitions(each.reader, tell); });
+    pass(each, [&] { scan_launches(each.reader, each.scanned, tell); });
+    pass(each, [&] { scan_copies_and_counters(each.reader, each.scanned, tell); });
+    kernels += each.scanned.kernel_records + each.scanned.graph_kernel_records;
+  }
+  if (kernels == 0 && !launched_something(spools)) {
+    return nothing_recorded(directory, manifest, spools, unreadable);
+  }
+  std::erase_if(spools, [](const OpenSpool& each) { return each.scanned.is_empty(); });
+  // The busiest process first: its schedule and clock speak for the run.
+  std::stable_sort(spools.begin(), spools.end(), [](const OpenSpool& a, const OpenSpool& b) {
+    return a.scanned.kernel_records + a.scanned.graph_kernel_records >
+           b.scanned.kernel_records + b.scanned.graph_kernel_records;
+  });
+
+  Draft draft(output);
+  ImportSummary summary;
+  {
+    Result<store::CaptureWriter> created = store::CaptureWriter::create(draft.path());
+    if (!created.ok()) return created.failure();
+    store::CaptureWriter writer = std::move(created).value();
+    writer.set_run(run_of(manifest, spools));
+    if (manifest) {
+      for (const auto& [name, value] : manifest->environment) writer.add_environment(name, value);
+      for (const auto& [component, version] : manifest->versions) writer.add_version(component, version);
+      warnings.insert(warnings.end(), manifest->warnings.begin(), manifest->warnings.end());
+      if (!manifest->end_ns) {
+        warnings.push_back("the launcher did not see the program end: its exit status is unknown");
+      }
+    }
+    for (const std::string& warning : warnings) {
+      writer.add(store::Message{.time_ns = std::nullopt, .severity = "warning", .text = warning});
+    }
+    CaptureDevices devices(writer);
+    std::vector<PmPeer> peers;
+    for (const OpenSpool& each : spools) peers.push_back({&each.reader, each.scanned.devices});
+    for (OpenSpool& each : spools) {
+      const std::uint64_t size = each.reader.diagnosis().file_bytes;
+      const auto tell_pass = [&](std::uint64_t passes_before) -> OffsetProgress {
+        return [&tell, before = passes_before * size](std::uint64_t offset) { tell(before + offset); };
+      };
+      ProcessImport process{writer, devices, each.reader,  each.scanned, manifest,
+                            peers,  tell,    tell_pass(1), tell_pass(2)};
+      import_process(process, summary);
+      progress.pass_done(3 * size);
+      each.scanned = {};
+    }
+    devices.write_peaks();
+    writer.finish();
+  }
+  summary.warnings.insert(summary.warnings.begin(), warnings.begin(), warnings.end());
+  if (Result<void> published = draft.publish(options.overwrite); !published.ok()) return published.failure();
+  summary.capture_path = output;
+  progress.all_done();
+  return summary;
+}
+
+// Past a limit on the size of files (ulimit -f) a write raises SIGXFSZ, which ends a process without a word:
+// ignored, it is an error like a full disk. Not while a program is being started, which would inherit that.
+class FileSizeSignalIgnored {
+ public:
+  FileSizeSignalIgnored() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~FileSizeSignalIgnored() {
+    if (before_ != SIG_ERR) std::signal(SIGXFSZ, before_);
+  }
+  FileSizeSignalIgnored(const FileSizeSignalIgnored&) = delete;
+  FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+}  // namespace
+
+Result<ImportSummary> import_spools(const std::string& spool_directory, const std::string& output,
+                                    const ImportOptions& options) {
+  std::error_code code;
+  if (!fs::is_directory(spool_directory, code)) {
+    return Failure{
+        ErrorKind::usage,
+        fmt::format("{} is no directory: name the spool directory of a recording", spool_directory)};
+  }
+  if (output.empty()) return Failure{ErrorKind::usage, "the name of the capture is empty"};
+  if (!options.overwrite && fs::exists(fs::symlink_status(output, code))) {
+    return Failure{ErrorKind::usage,
+                   fmt::format("{} exists: give another name, or --force to replace it", output)};
+  }
+  const fs::path parent = fs::path(output).parent_path();
+  if (!parent.empty() && !fs::is_directory(parent, code)) {
+    return Failure{ErrorKind::usage,
+                   fmt::format("{} is no directory: make it, or write elsewhere", parent.string())};
+  }
+  const FileSizeSignalIgnored ignored;
+  try {
+    return import_checked(spool_directory, output, options);
+  } catch (const Error& error) {
+    return Failure{error.kind(), fmt::format("importing {}: {}", spool_directory, error.message())};
+  }
+}
+
+std::string planned_output(const std::string& spool_directory) {
+  const Result<std::optional<spool::LaunchManifest>> manifest = spool::read_manifest(spool_directory);
+  return manifest.ok() && manifest.value() ? manifest.value()->output : "";
+}
+
+}  // namespace ridgeline::import

@@ -1,0 +1,95 @@
+// launch_join.h: brings the two halves of a launch together while a spool streams by: the host's call
+// (LaunchRecord) and the kernel on the device (KernelRecord), which share a correlation id.
+//
+// Either half may come first. Memory grows with the launches whose other half has not come yet, and those are
+// given up once the program has gone on for kWindow correlation ids; graph launches are kept to the end,
+// since any number of kernels may belong to one.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "ridgeline/spool/format.h"
+
+namespace ridgeline::import {
+
+// A graph launch and the nodes of it that ran.
+struct GraphLaunch {
+  spool::LaunchRecord call;
+  std::vector<std::uint64_t> nodes;        // graph node ids of its kernels; sorted when all are there
+  std::int64_t first_ordinal_in_step = 0;  // of its kernels, when all are there
+};
+using GraphLaunches = std::unordered_map<std::uint32_t, GraphLaunch>;  // by correlation id
+
+class LaunchJoin {
+ public:
+  static constexpr std::uint32_t kWindow = 1u << 20;
+
+  // A call that is a failed launch or a captured one expects no kernel and is left out.
+  // emit(const KernelRecord&, const LaunchRecord*): each kernel once; the call is null if it never came.
+  template <typename Emit>
+  void add(const spool::LaunchRecord& call, Emit&& emit) {
+    if ((call.header.flags & (spool::kLaunchFailed | spool::kLaunchCaptured)) != 0) return;
+    newest_ = call.correlation_id > newest_ ? call.correlation_id : newest_;
+    const bool graph = (call.header.flags & spool::kLaunchIsGraph) != 0;
+    if (graph) graphs_[call.correlation_id].call = call;
+    const auto [first, last] = waiting_kernels_.equal_range(call.correlation_id);
+    const bool matched = first != last;
+    for (auto kernel = first; kernel != last; ++kernel) {
+      if (graph) graphs_[call.correlation_id].nodes.push_back(kernel->second.graph_node_id);
+      emit(kernel->second, &call);
+    }
+    waiting_kernels_.erase(first, last);
+    if (!graph && !matched) waiting_calls_[call.correlation_id] = call;
+    give_up_old(emit);
+  }
+
+  template <typename Emit>
+  void add(const spool::KernelRecord& kernel, Emit&& emit) {
+    if (auto graph = graphs_.find(kernel.correlation_id); graph != graphs_.end()) {
+      graph->second.nodes.push_back(kernel.graph_node_id);
+      emit(kernel, &graph->second.call);
+    } else if (auto call = waiting_calls_.find(kernel.correlation_id); call != waiting_calls_.end()) {
+      emit(kernel, &call->second);
+      waiting_calls_.erase(call);
+    } else {
+      waiting_kernels_.emplace(kernel.correlation_id, kernel);
+    }
+  }
+
+  // Call once at the end: hands out the kernels whose call never came.
+  template <typename Emit>
+  void finish(Emit&& emit) {
+    for (const auto& [correlation_id, kernel] : waiting_kernels_) emit(kernel, nullptr);
+    waiting_kernels_.clear();
+    waiting_calls_.clear();
+  }
+
+  [[nodiscard]] GraphLaunches take_graphs() { return std::move(graphs_); }
+
+ private:
+  template <typename Emit>
+  void give_up_old(Emit&& emit) {
+    if (waiting_calls_.size() + waiting_kernels_.size() < limit_ || newest_ < kWindow) return;
+    const std::uint32_t oldest = newest_ - kWindow;
+    std::erase_if(waiting_calls_, [&](const auto& entry) { return entry.first < oldest; });
+    for (auto kernel = waiting_kernels_.begin(); kernel != waiting_kernels_.end();) {
+      if (kernel->first >= oldest) {
+        ++kernel;
+        continue;
+      }
+      emit(kernel->second, nullptr);
+      kernel = waiting_kernels_.erase(kernel);
+    }
+    limit_ = 2 * (waiting_calls_.size() + waiting_kernels_.size()) + kWindow;
+  }
+
+  std::uint32_t newest_ = 0;
+  std::size_t limit_ = kWindow;
+  std::unordered_map<std::uint32_t, spool::LaunchRecord> waiting_calls_;
+  std::unordered_multimap<std::uint32_t, spool::KernelRecord> waiting_kernels_;
+  GraphLaunches graphs_;
+};
+
+}  // namespace ridgeline::import

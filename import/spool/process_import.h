@@ -1,0 +1,36 @@
+// process_import.h: writes one process's spool into a capture.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ridgeline/import/importer.h"
+#include "ridgeline/spool/manifest.h"
+#include "ridgeline/spool/reader.h"
+#include "ridgeline/store/capture_writer.h"
+#include "spool/capture_devices.h"
+#include "spool/pm_import.h"
+#include "spool/spool_scan.h"
+
+namespace ridgeline::import {
+
+struct ProcessImport {
+  store::CaptureWriter& writer;
+  CaptureDevices& devices;
+  const spool::Reader& reader;
+  ScannedSpool& spool;
+  const std::optional<spool::LaunchManifest>& manifest;
+  const std::vector<PmPeer>& peers;        // the recording's processes, this one among them
+  const OffsetProgress progress_rows;      // pass of launches, copies and ranges
+  const OffsetProgress progress_counters;  // pass of counter values
+  const OffsetProgress progress_samples;   // pass of periodic samples
+};
+
+// Passes over the spool expected of scan and import together; one more if there are periodic samples.
+inline constexpr int kPassesASpool = 6;
+
+// Writes the rows and adds to the summary. Checkpoints as it goes.
+void import_process(ProcessImport& import, ImportSummary& summary);
+
+}  // namespace ridgeline::import

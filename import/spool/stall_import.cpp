@@ -1,0 +1,90 @@
+#include "spool/stall_import.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "ridgeline/base/text.h"
+
+namespace ridgeline::import {
+
+using namespace spool;  // NOLINT: record names all over this file
+
+namespace {
+
+const char* status_text(StallStatus status) {
+  switch (status) {
+    case StallStatus::kOk:
+      return "ok";
+    case StallStatus::kOverflow:
+      return "overflow";
+    case StallStatus::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+}  // namespace
+
+void write_stalls(const Reader& reader, const StallTarget& target, const OffsetProgress& progress) {
+  using Key = std::tuple<std::uint32_t, std::uint32_t, StringId>;  // kernel, offset, reason
+  std::map<Key, std::uint64_t> samples;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, SourceLineRecord> lines;  // by kernel, offset
+  std::vector<StallWindowRecord> windows;
+  visit_records(reader, progress, [&](const RecordView& view) {
+    if (const auto* sample = view.as<StallSampleRecord>()) {
+      samples[{sample->kernel_id, sample->pc_offset, sample->stall_reason}] += sample->samples;
+    } else if (const auto* line = view.as<SourceLineRecord>()) {
+      lines[{line->kernel_id, line->pc_offset}] = *line;
+    } else if (const auto* window = view.as<StallWindowRecord>()) {
+      windows.push_back(*window);
+    }
+  });
+
+  for (const StallWindowRecord& window : windows) {
+    store::StallWindow row;
+    row.process_id = target.process_id;
+    row.device_id = target.device_id(window.device_id);
+    row.first_step_index = window.first_step;
+    row.last_step_index = window.last_step;
+    row.period_cycles = window.period_log2 < 63 ? std::int64_t{1} << window.period_log2 : 0;
+    row.samples = static_cast<std::int64_t>(window.samples);
+    row.dropped_samples = static_cast<std::int64_t>(window.dropped_samples);
+    row.foreign_samples = static_cast<std::int64_t>(window.foreign_samples);
+    row.status = status_text(window.status);
+    if (window.reason != 0) row.reason = one_line(reader.string_or(window.reason, "(text lost)"));
+    target.writer.add(row);
+    if (window.dropped_samples > 0)
+      target.warn(fmt::format("stall reasons: {} samples were dropped by the hardware, {} were received",
+                              window.dropped_samples, window.samples));
+  }
+  std::uint64_t nameless = 0;
+  for (const auto& [key, count] : samples) {
+    const auto& [kernel, offset, reason] = key;
+    const auto name = reader.string(reason);
+    if (kernel == 0 || !name) {
+      nameless += count;
+      continue;
+    }
+    target.writer.add(store::StallSample{.kernel_id = target.kernel_id(kernel),
+                                         .pc_offset = offset,
+                                         .stall_reason = one_line(*name),
+                                         .samples = static_cast<std::int64_t>(count)});
+  }
+  if (nameless > 0)
+    target.warn(
+        fmt::format("stall reasons: {} samples name no kernel or reason and were left out", nameless));
+  for (const auto& [key, line] : lines) {
+    if (key.first == 0) continue;
+    store::SourceLine row;
+    row.kernel_id = target.kernel_id(key.first);
+    row.pc_offset = key.second;
+    if (const auto file = reader.string(line.file)) row.file_id = target.writer.string_id(one_line(*file));
+    if (line.line > 0) row.line = line.line;
+    target.writer.add(row);
+  }
+}
+
+}  // namespace ridgeline::import

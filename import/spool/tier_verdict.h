@@ -1,0 +1,70 @@
+// tier_verdict.h: which tiers a process got, and in one line why not more.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/spool/manifest.h"
+#include "ridgeline/store/records.h"
+#include "spool/spool_scan.h"
+
+namespace ridgeline::import {
+
+// What the recording was asked to do, by the launch manifest, else by what the agent understood.
+struct RecordingPlan {
+  std::string schedule;
+  std::string step_range;
+  bool sampling_requested = false;    // T1
+  bool replay_requested = true;       // T2
+  bool third_tier_requested = false;  // T3: any of cold, stalls and flops
+  bool stalls_requested = false;
+  std::uint64_t total_steps = 0;  // of the schedule; 0: it could not be understood
+  std::uint64_t first_sample_step = 0;
+  std::uint64_t first_replay_step = 0;
+  std::uint64_t first_third_tier_step = 0;
+};
+[[nodiscard]] RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& spool,
+                                           const std::optional<spool::LaunchManifest>& manifest);
+
+// Counts as the capture states them: what the agent counted where that is more than the spool holds.
+[[nodiscard]] store::Completeness completeness_of(const spool::Reader& reader, const ScannedSpool& spool);
+
+// "timeline", "after" (behind the schedule), ...
+[[nodiscard]] std::string phase_of(const ScannedStep& step, const RecordingPlan& plan);
+// Sets status and reason of a step.
+void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
+                const RecordingPlan& plan, store::Step& row);
+
+// What became of the steps with counters of one tier: T2's replay steps, T3's cold and instrumented ones.
+struct CounterOutcome {
+  std::int64_t steps = 0;
+  std::int64_t ok = 0;
+  std::string first_reason;          // of the first step that is not ok
+  std::int64_t unjoined_values = 0;  // of steps that are ok
+};
+// What became of the sample steps (T1), those left out that only let the clocks settle.
+struct SamplingOutcome {
+  std::int64_t steps = 0;
+  std::int64_t ok = 0;
+  std::string first_reason;         // of the first step that is not ok
+  std::int64_t kernel_time_ns = 0;  // of the sampled steps
+  std::int64_t covered_ns = 0;      // of kernels with a value and an error
+};
+struct TierOutcomes {
+  SamplingOutcome sampling;
+  CounterOutcome replay;
+  CounterOutcome third_tier;
+};
+
+// T0 to T3, without process id.
+[[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool,
+                                                           const RecordingPlan& plan,
+                                                           const store::Completeness& completeness,
+                                                           const TierOutcomes& outcomes);
+
+// What to say when the program launched kernels but marked no steps.
+[[nodiscard]] std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool,
+                                        const RecordingPlan& plan);
+
+}  // namespace ridgeline::import

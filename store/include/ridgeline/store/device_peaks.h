@@ -1,0 +1,35 @@
+// device_peaks.h: the roofs of a device by its data sheet and by arithmetic on its clocks and widths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::store {
+
+// Dense floating-point operations one SM does in one cycle (a multiply-add counts 2). 0: the unit is absent.
+struct OperationsPerCycle {
+  int fp32 = 0;  // the FMA pipe
+  int tf32_tensor = 0;
+  int fp16_tensor = 0;  // FP32 accumulate
+  int bf16_tensor = 0;  // FP32 accumulate
+  int fp8_tensor = 0;
+};
+
+// By compute capability ("9.0") and device name; nullopt for architectures the table does not know.
+[[nodiscard]] std::optional<OperationsPerCycle> operations_per_cycle(std::string_view compute_capability,
+                                                                     std::string_view device_name);
+
+// DRAM bytes a second that the vendor's data sheet states; nullopt if the table does not know the device.
+[[nodiscard]] std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name);
+
+// Peaks of source `spec`: dram_bytes_per_s, {fp32,tf32,fp16,bf16,fp8}_flops_per_s; only those that the
+// device's known properties give. With the clock at which the SMs really ran, also those operations at that
+// clock (source `clock`). detail says the formula.
+[[nodiscard]] std::vector<DevicePeak> device_peaks(const Device& device,
+                                                   std::optional<std::int64_t> measured_sm_clock_hz);
+
+}  // namespace ridgeline::store

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <limits>
+
+#include "import/import_testing.h"
+
+namespace ridgeline::import::testing {
+namespace {
+
+using spool::CounterStatus;
+using spool::Phase;
+
+struct CounterCase {
+  const char* name;
+  void (*fill)(FakeSpool&);
+  const char* status;  // of the replay step
+  const char* reason;  // part of it; "" if ok
+  int values;          // that reach the capture
+  const char* tier;    // status of T2
+};
+
+void replay_step(FakeSpool& spool) {
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  spool.begin_step(0, Phase::kReplay, 1);
+  for (int i = 0; i < 3; ++i) spool.launch();
+  spool.end_step();
+}
+
+const CounterCase kCounterCases[] = {
+    {"ok",
+     [](FakeSpool& s) {
+       replay_step(s);
+       for (std::uint32_t i = 0; i < 3; ++i) s.counter_value(0, i, 1, 5);
+       s.counter_step(0, CounterStatus::kOk);
+     },
+     "ok", "", 3, "ok"},
+    {"agent_saw_a_mismatch",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_step(0, CounterStatus::kMismatch, "launch 2 differs");
+     },
+     "mismatch", "launch 2 differs", 0, "failed"},
+    {"other_kernel_at_a_position",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_value(0, 0, 1, 5);
+       s.counter_value(0, 1, 1, 5, 3);
+       s.counter_step(0, CounterStatus::kOk);
+     },
+     "mismatch", "launch 1", 0, "failed"},
+    {"other_grid_at_a_position",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_value(0, 2, 1, 5, 0, 999);
+       s.counter_step(0, CounterStatus::kOk);
+     },
+     "mismatch", "grid 999x1x1", 0, "failed"},
+    {"cupti_refused",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_step(0, CounterStatus::kFailed, "ranges were lost");
+     },
+     "failed", "ranges were lost", 0, "failed"},
+    {"no_permission",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, "counters refused: run as root");
+     },
+     "failed", "counters refused: run as root", 0, "refused"},
+    {"program_ended_before_the_counters_were_read", [](FakeSpool& s) { replay_step(s); }, "failed",
+     "before they were read", 0, "failed"},
+    {"values_that_are_no_number_or_name_no_metric_are_left_out",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_value(0, 0, 1, std::numeric_limits<double>::quiet_NaN());
+       s.counter_value(0, 1, 77, 5);
+       s.counter_value(0, 2, 1, 5);
+       s.counter_step(0, CounterStatus::kOk);
+     },
+     "ok", "", 1, "ok"},
+    {"values_without_a_launch_make_the_tier_partial",
+     [](FakeSpool& s) {
+       replay_step(s);
+       s.counter_value(0, 2, 1, 5);
+       s.counter_value(0, 9, 1, 5);
+       s.counter_step(0, CounterStatus::kOk);
+     },
+     "ok", "", 1, "partial"},
+};
+
+class Counters : public Importer, public ::testing::WithParamInterface<CounterCase> {};
+
+TEST_P(Counters, are_judged) {
+  FakeSpool spool(directory_.path());
+  GetParam().fill(spool);
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT status FROM step"), GetParam().status);
+  EXPECT_NE(scalar(capture, "SELECT coalesce(reason, '') FROM step").find(GetParam().reason),
+            std::string::npos)
+      << scalar(capture, "SELECT reason FROM step");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), std::to_string(GetParam().values));
+  EXPECT_EQ(summary_.counter_values, GetParam().values);
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), GetParam().tier);
+}
+INSTANTIATE_TEST_SUITE_P(Importer, Counters, ::testing::ValuesIn(kCounterCases),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+constexpr char kCountersBusy[] =
+    "timeline only: counters: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other";
+void refused_step(FakeSpool& spool, const char* samples) {
+  spool.process(4242, "sample=1,replay=1");
+  spool.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, kCountersBusy);
+  spool.message(spool::Severity::kWarning, spool::Topic::kSamplingRefused, samples);
+  replay_step(spool);
+  spool.counter_step(0, CounterStatus::kNotAvailable, kCountersBusy);
+  spool.completeness();
+  spool.end();
+}
+
+TEST_F(Importer, says_once_that_counters_and_samples_are_held_by_another) {
+  FakeSpool spool(directory_.path());
+  refused_step(spool, "no in-situ samples: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other");
+  const store::Capture capture = import();
+  ASSERT_EQ(summary_.warnings.size(), 1u) << summary_.warnings.back();
+  EXPECT_EQ(summary_.warnings.front(), kCountersBusy);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM message"), "2") << "both stay in the capture";
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T1'"), "refused");
+}
+
+TEST_F(Importer, says_both_where_samples_are_refused_for_a_cause_of_their_own) {
+  FakeSpool spool(directory_.path());
+  refused_step(spool, "no in-situ samples: CUPTI_ERROR_NOT_SUPPORTED (27)");
+  import();
+  EXPECT_EQ(summary_.warnings.size(), 2u);
+}
+
+TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "replay=2");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    spool.begin_step(step, Phase::kReplay, 1);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step();
+    for (std::uint32_t i = 0; i < 3; i += 2) spool.counter_value(step, i, 1, 100.0 + i);  // not the second
+    for (const double value : {7e6, std::numeric_limits<double>::quiet_NaN()}) {
+      spool::GraphCounterValueRecord graph{};
+      graph.config_id = 1;
+      graph.step_index = step;
+      graph.kernel = spool::kWholeGraph;
+      graph.correlation_id = value > 0 ? 77 : 78;
+      graph.metric_id = 1;
+      graph.value = value;
+      spool.put(graph);
+    }
+    spool.counter_step(step, step == 0 ? CounterStatus::kOk : CounterStatus::kMismatch, "differs");
+  }
+  for (const auto reason : {spool::ExclusionReason::kName, spool::ExclusionReason::kTimeOut}) {
+    spool::ReplayExclusionRecord exclusion{};
+    exclusion.kernel_id = reason == spool::ExclusionReason::kName ? 2 : 1;
+    exclusion.reason = reason;
+    spool.put(exclusion);
+  }
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  const auto graphs = capture.graph_metrics();
+  ASSERT_EQ(graphs.size(), 1u) << "neither what CUPTI could not evaluate nor a discarded step";
+  EXPECT_EQ(graphs[0].correlation_id, 77);
+  EXPECT_EQ(graphs[0].tier, "T2");
+  EXPECT_EQ(graphs[0].value, 7e6);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "2");
+  std::vector<std::string> reasons;
+  for (const auto& e : capture.replay_exclusions()) reasons.push_back(e.reason);
+  std::sort(reasons.begin(), reasons.end());
+  EXPECT_EQ(reasons, (std::vector<std::string>{"name", "time-out"}));
+}
+
+TEST_F(Importer, values_of_cold_and_instrumented_steps_are_the_third_tiers) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "replay=1,cold=1,flops=1");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  const Phase phases[] = {Phase::kReplay, Phase::kCold, Phase::kFlops};
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    spool.begin_step(step, phases[step], 1);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step();
+    for (std::uint32_t i = 0; i < 3; ++i) spool.counter_value(step, i, 1, 100.0 * (step + 1));
+    spool.counter_step(step, step == 2 ? CounterStatus::kFailed : CounterStatus::kOk, "lost");
+  }
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(DISTINCT phase || ' ' || tier || ' ' || CAST(value AS INTEGER))"
+                   " FROM v_launch_metric"),
+            "replay T2 100,cold T3 200");
+  EXPECT_EQ(scalar(capture, "SELECT status || ': ' || reason FROM tier_status WHERE tier = 'T3'"),
+            "partial: 1 of 2 cold and instrumented steps gave counters; the first that did not: lost");
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T2'"), "ok");
+  EXPECT_EQ(summary_.replay_steps, 1);
+  EXPECT_EQ(scalar(capture, "SELECT CAST(dram_read_bytes_per_launch AS INTEGER) FROM v_rank"), "0 rows");
+}
+
+TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
+  FakeSpool spool(directory_.path());
+  spool.config(1, "R1");
+  spool.metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");
+  spool.begin_step(0, Phase::kReplay, 1);
+  for (int i = 0; i < 4; ++i) spool.launch();
+  const auto call = spool.call();
+  spool.put(call);
+  auto kernel = spool.kernel_of(call);
+  kernel.end_ns = kernel.start_ns + 500'000;
+  spool.put(kernel);
+  spool.end_step();
+  for (std::uint32_t i = 0; i < 4; ++i) spool.counter_value(0, i, 2, 4.7e12);
+  spool.counter_value(0, 4, 2, 4.81e12);
+  spool.counter_step(0, CounterStatus::kOk);
+  spool.completeness();
+  spool.end();
+  EXPECT_EQ(scalar(import(), "SELECT CAST(value AS INTEGER) FROM device_peak WHERE source = 'counter'"),
+            "4810000000000");
+}
+
+}  // namespace
+}  // namespace ridgeline::import::testing

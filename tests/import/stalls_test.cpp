@@ -1,0 +1,135 @@
+// Samples of program counters, from the spool to the capture.
+#include "import/import_testing.h"
+
+namespace ridgeline::import::testing {
+namespace {
+
+using spool::Phase;
+
+constexpr char kWait[] = "smsp__pcsamp_warps_issue_stalled_wait";
+constexpr char kSelected[] = "smsp__pcsamp_warps_issue_stalled_selected";
+
+void stall_steps(FakeSpool& spool, std::uint32_t steps = 2) {
+  spool.process(100, "stalls=2");
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    spool.begin_step(step, Phase::kStalls);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step();
+  }
+}
+
+void sample(FakeSpool& spool, std::uint32_t kernel, std::uint32_t offset, const char* reason,
+            std::uint64_t samples, std::uint32_t step = 0) {
+  spool::StallSampleRecord record{};
+  record.kernel_id = kernel;
+  record.pc_offset = offset;
+  record.stall_reason = spool.text(reason);
+  record.samples = samples;
+  record.step_index = step;
+  spool.put(record);
+}
+
+void window(FakeSpool& spool, std::uint64_t samples, std::uint64_t dropped = 0,
+            spool::StallStatus status = spool::StallStatus::kOk, const std::string& reason = {}) {
+  spool::StallWindowRecord record{};
+  record.last_step = 1;
+  record.period_log2 = 14;
+  record.samples = samples;
+  record.dropped_samples = dropped;
+  record.foreign_samples = 7;
+  record.status = status;
+  record.reason = spool.text(reason);
+  spool.put(record);
+}
+
+void line(FakeSpool& spool, std::uint32_t kernel, std::uint32_t offset, const char* file,
+          std::uint32_t number) {
+  spool::SourceLineRecord record{};
+  record.kernel_id = kernel;
+  record.pc_offset = offset;
+  record.file = spool.text(file);
+  record.line = number;
+  spool.put(record);
+}
+
+void finish(FakeSpool& spool) {
+  spool.completeness();
+  spool.end();
+}
+
+std::string tier(const store::Capture& capture) {
+  return scalar(capture, "SELECT status || ': ' || coalesce(reason, '') FROM tier_status WHERE tier = 'T3'");
+}
+
+TEST_F(Importer, stall_samples_of_all_steps_add_up_and_find_their_source) {
+  FakeSpool spool(directory_.path());
+  stall_steps(spool);
+  sample(spool, 1, 0x10, kWait, 5, 0);
+  sample(spool, 1, 0x10, kWait, 6, 1);
+  sample(spool, 1, 0x10, kSelected, 3, 1);
+  sample(spool, 2, 0x10, kWait, 1, 1);
+  line(spool, 1, 0x10, "/src/kernel.cu", 42);
+  window(spool, 15);
+  finish(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM stall_sample"), "3");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT kernel || ' ' || file || ':' || line || ' ' || samples FROM v_stall WHERE pc_offset = "
+             "16 AND stall_reason LIKE '%wait' AND line IS NOT NULL"),
+      "kernel1() /src/kernel.cu:42 11");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT period_cycles || ' ' || samples || ' ' || foreign_samples || ' ' || status "
+                   "FROM stall_window"),
+            "16384 15 7 ok");
+  EXPECT_EQ(tier(capture), "ok: ");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE phase = 'stalls' AND status = 'ok'"), "2");
+  EXPECT_FALSE(warned("stall"));
+}
+
+TEST_F(Importer, dropped_stall_samples_are_said) {
+  FakeSpool spool(directory_.path());
+  stall_steps(spool);
+  sample(spool, 1, 0, kWait, 5);
+  window(spool, 5, 1234);
+  finish(spool);
+  const store::Capture capture = import();
+  EXPECT_TRUE(warned("1234 samples were dropped"));
+  EXPECT_EQ(scalar(capture, "SELECT dropped_samples FROM stall_window"), "1234");
+}
+
+TEST_F(Importer, refused_stalls_fail_the_tier_with_the_reason) {
+  FakeSpool spool(directory_.path());
+  stall_steps(spool);
+  spool.message(spool::Severity::kWarning, spool::Topic::kStalls, "no stall reasons: run as root");
+  window(spool, 0, 0, spool::StallStatus::kFailed, "no stall reasons: run as root");
+  finish(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(tier(capture), "failed: no stall reasons: run as root");
+  EXPECT_EQ(scalar(capture, "SELECT status || ' ' || reason FROM stall_window"),
+            "failed no stall reasons: run as root");
+}
+
+TEST_F(Importer, stalls_of_a_part_of_the_phase_make_the_tier_partial) {
+  FakeSpool spool(directory_.path());
+  stall_steps(spool, 1);
+  sample(spool, 1, 0, kWait, 5);
+  spool.message(spool::Severity::kWarning, spool::Topic::kStalls, "the program ended inside the phase");
+  window(spool, 5, 0, spool::StallStatus::kOk, "the program ended inside the phase");
+  finish(spool);
+  EXPECT_EQ(tier(import()), "partial: the program ended inside the phase");
+}
+
+TEST_F(Importer, stall_samples_without_a_kernel_are_left_out_and_counted) {
+  FakeSpool spool(directory_.path());
+  stall_steps(spool);
+  sample(spool, 0, 0, kWait, 9);
+  sample(spool, 1, 0, kWait, 5);
+  finish(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT sum(samples) FROM stall_sample"), "5");
+  EXPECT_TRUE(warned("9 samples name no kernel"));
+}
+
+}  // namespace
+}  // namespace ridgeline::import::testing

@@ -1,0 +1,137 @@
+// What import makes of recording windows and of steps that no range marks.
+#include "import/import_testing.h"
+
+namespace ridgeline::import::testing {
+namespace {
+
+using spool::WindowCause;
+using spool::WindowEdge;
+
+void window(FakeSpool& spool, WindowEdge edge, WindowCause cause) {
+  spool::RecordingWindowRecord record{};
+  record.time_ns = FakeSpool::kOrigin + spool.now();
+  record.edge = edge;
+  record.cause = cause;
+  spool.put(record);
+}
+
+class WindowImport : public Importer {};
+
+TEST_F(WindowImport, windows_are_rows) {
+  FakeSpool spool(directory_.path());
+  window(spool, WindowEdge::kOpen, WindowCause::kDelay);
+  spool.whole_run();
+  window(spool, WindowEdge::kClose, WindowCause::kDuration);
+  spool.advance(1000);
+  window(spool, WindowEdge::kOpen, WindowCause::kSignal);
+  const store::Capture capture = import();
+  const auto windows = capture.recording_windows();
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0].cause, "delay");
+  EXPECT_TRUE(windows[0].end_ns.has_value());
+  EXPECT_EQ(windows[1].cause, "signal");
+  EXPECT_EQ(windows[1].end_ns, std::nullopt);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE source = 'nvtx'"), "5") << "steps stay steps";
+}
+
+TEST_F(WindowImport, a_process_that_was_left_alone_is_no_fault) {
+  FakeSpool spool(directory_.path());
+  window(spool, WindowEdge::kOpen, WindowCause::kStart);
+  spool.begin_step(0, spool::Phase::kTimeline);
+  for (int i = 0; i < 4; ++i) spool.launch();
+  spool.end_step();
+  spool.completeness();
+  window(spool, WindowEdge::kClose, WindowCause::kDuration);
+  const store::Capture capture = import();
+  EXPECT_FALSE(warned("did not end in order"));
+  EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
+}
+
+TEST_F(WindowImport, a_program_without_steps_is_one_step_a_window) {
+  FakeSpool spool(directory_.path());
+  for (int round = 0; round < 2; ++round) {
+    window(spool, WindowEdge::kOpen, WindowCause::kSignal);
+    spool.advance(100);
+    for (int i = 0; i < 5 + round; ++i) spool.launch();
+    spool.memcpy(spool::CopyKind::kHostToDevice, spool.now());
+    spool.advance(5000);
+    window(spool, WindowEdge::kClose, WindowCause::kSignal);
+    spool.advance(1000);
+  }
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(summary_.steps, 2);
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(source || ' ' || phase || ' ' || status) FROM step"),
+            "window timeline ok,window timeline ok");
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(n) FROM (SELECT count(*) n FROM launch GROUP BY step_id)"),
+            "5,6");
+  EXPECT_EQ(scalar(capture, "SELECT count(DISTINCT step_id) FROM memcpy"), "2");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT count(*) FROM launch l JOIN step s ON s.id = l.step_id WHERE l.start_ns < "
+                   "s.gpu_start_ns OR l.end_ns > s.gpu_end_ns"),
+            "0");
+  EXPECT_TRUE(warned("counts as one step")) << "no counters: said";
+}
+
+TEST_F(WindowImport, a_killed_program_without_steps_is_an_interrupted_one) {
+  FakeSpool spool(directory_.path());
+  window(spool, WindowEdge::kOpen, WindowCause::kStart);
+  spool.launch();
+  spool.completeness();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT status FROM step WHERE source = 'window'"), "interrupted");
+}
+
+void period_step(FakeSpool& spool, std::uint32_t index, spool::Phase phase, std::uint16_t flags) {
+  spool::StepBeginRecord begin{};
+  begin.header.flags = flags;
+  begin.step_index = index;
+  begin.phase = phase;
+  begin.begin_ns = FakeSpool::kOrigin + spool.now();
+  spool.put(begin);
+  spool.advance(3000);
+  spool::StepEndRecord end{};
+  end.step_index = index;
+  end.end_ns = FakeSpool::kOrigin + spool.now();
+  spool.put(end);
+}
+
+TEST_F(WindowImport, steps_by_period_say_so_and_give_way) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "warmup=1,timeline=2");
+  using spool::Phase;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    period_step(spool, i, i == 0 ? Phase::kWarmup : Phase::kTimeline, spool::kStepByPeriod);
+  period_step(spool, 3, Phase::kWarmup, spool::kScheduleStarts | spool::kStepSupersedes);
+  for (std::uint32_t i = 4; i < 7; ++i) period_step(spool, i, Phase::kTimeline, 0);
+  spool.launch();
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(source || ' ' || phase) FROM step"),
+            "period warmup,period warmup,period warmup,nvtx warmup,nvtx timeline,nvtx timeline,nvtx after");
+}
+
+TEST_F(WindowImport, the_newest_code_of_a_kernel_counts) {
+  FakeSpool spool(directory_.path());
+  // Chunks of several threads stand in no order: the newer record comes first here.
+  spool::KernelFunctionRecord newer{};
+  newer.header.flags = 2;
+  newer.kernel_id = 2;
+  newer.code_hash = 0x2222;
+  spool.put(newer);
+  newer.header.flags = 1;
+  newer.code_hash = 0x1111;
+  spool.put(newer);
+  spool.whole_run();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel1v'"),
+            "0000000000abcdef");
+  EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel2v'"),
+            "0000000000002222");
+  EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel3v'"), "NULL");
+}
+
+}  // namespace
+}  // namespace ridgeline::import::testing
