@@ -72,6 +72,52 @@ TEST_F(SpoolDamage, TruncationLosesOnlyTheTailAndSaysHowMuch) {
   for (std::uint32_t i = 0; i < r.kernels.size(); ++i) ASSERT_EQ(r.kernels[i], i);
 }
 
+// The last record of a full chunk lacks its last bytes; what an earlier chunk left in memory must not complete it.
+TEST_F(SpoolDamage, ACutInsideAChunksLastRecordLosesThatRecord) {
+  const std::size_t second = kFirstDataChunk + kChunkBytes;
+  std::uint32_t used = 0;
+  std::memcpy(&used, bytes_.data() + second + 4, sizeof used);
+  bytes_.resize(second + sizeof(ChunkHeader) + used - 4);
+  const Read r = read();
+  ASSERT_EQ(r.diagnosis.findings.size(), 2u);
+  EXPECT_NE(r.diagnosis.findings[0].find("file ends, 4 bytes"), std::string::npos) << r.diagnosis.findings[0];
+  EXPECT_EQ(r.diagnosis.unusable_bytes, sizeof(KernelRecord)) << "4 are missing, the rest is of no use";
+  const std::size_t first = (kChunkBytes - sizeof(ChunkHeader) - 24) / sizeof(KernelRecord);
+  EXPECT_EQ(r.kernels.size(), first + used / sizeof(KernelRecord) - 1);
+}
+
+// A count of samples whose size in bytes wraps around in 32 bits must not pass for a small one.
+TEST_F(SpoolDamage, AWildSampleCountYieldsNoValues) {
+  TemporaryDirectory directory;
+  Writer* writer = make_writer(directory.path());
+  PmSampleRecord sample{};
+  const double values[] = {1.0, 2.0};
+  sample.value_count = 2;
+  writer->put(sample, values, sizeof values);
+  bytes_ = file_bytes(writer->path());
+  const auto values_read = [&] {
+    std::size_t length = 0;
+    put_file(path_, bytes_);
+    std::string error;
+    auto reader = Reader::open(path_, &error);
+    EXPECT_TRUE(reader.has_value()) << error;
+    reader->for_each([&](const RecordView& r) {
+      if (r.as<PmSampleRecord>() != nullptr) length = r.trailing_bytes().size();
+    });
+    return length;
+  };
+  EXPECT_EQ(values_read(), sizeof values);
+  const auto at =
+      std::search(bytes_.begin() + kFirstDataChunk, bytes_.end(), reinterpret_cast<const char*>(values),
+                  reinterpret_cast<const char*>(values + 2));
+  ASSERT_NE(at, bytes_.end());
+  const std::size_t record = static_cast<std::size_t>(at - bytes_.begin()) - sizeof(PmSampleRecord);
+  for (const std::uint32_t count : {0x20000001u, 3u, 0xffffffffu}) {
+    poke<std::uint32_t>(record + offsetof(PmSampleRecord, value_count), count);
+    EXPECT_EQ(values_read(), 0u) << count;
+  }
+}
+
 TEST_F(SpoolDamage, ABadRecordCostsTheRestOfItsChunkOnly) {
   const std::size_t second = kFirstDataChunk + kChunkBytes;
   poke<std::uint32_t>(second + sizeof(ChunkHeader) + 4, 7);  // size of its first record

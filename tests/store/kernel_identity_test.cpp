@@ -110,6 +110,11 @@ constexpr Expected kNames[] = {
     {"void at::native::(anonymous namespace)::embedding_backward_feature_kernel<float, float, long>(long "
      "const*)",
      "at::native::embedding_backward_feature_kernel", "embedding"},
+    // Apex: an acronym ends where the next word begins
+    {"void multi_tensor_apply_kernel<TensorListMetadata<4>, SGDFunctor<4, float, float>, float, "
+     "float>(int, int volatile*)",
+     "multi_tensor_apply_kernel", "optimiser"},
+    {"void fused::MHAForwardKernel<float>(float*)", "fused::MHAForwardKernel", "attention"},
     // Inductor
     {"triton_poi_fused_add_gelu_3", "triton_poi_fused_add_gelu", "elementwise"},
     {"triton_poi_fused__to_copy_0", "triton_poi_fused__to_copy", "elementwise"},
