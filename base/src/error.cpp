@@ -16,6 +16,7 @@ int exit_code(ErrorKind kind) noexcept {
     case ErrorKind::environment:
     case ErrorKind::io:
       return 4;
+    case ErrorKind::cancelled:
     case ErrorKind::internal:
       return 5;
   }

@@ -110,21 +110,14 @@ store::Capture open_capture(const std::string& path) {
   return store::Capture::open(path).value();
 }
 
-Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options, bool all_steps) {
-  Analysed out;
-  // A step that was asked for by its number may lie behind the schedule.
-  const bool all = all_steps || options.steps.step_index.has_value();
-  out.model = analyzer::load_model(open_capture(capture),
-                                   all ? analyzer::ModelPart::all : analyzer::ModelPart::schedule);
-  auto analysis = analyzer::analyze(out.model, options);
-  if (!analysis.ok()) {
-    const Failure& failure = analysis.failure();
-    // The analyzer knows no file; the reader of the message must.
-    const bool named = failure.message.find(capture) != std::string::npos;
-    throw Error(failure.kind, named ? failure.message : capture + ": " + failure.message);
-  }
-  out.analysis = std::move(analysis).value();
-  return out;
+analyzer::Session open_session(const std::string& capture, const analyzer::AnalysisOptions& options) {
+  return analyzer::Session(open_capture(capture), options);
+}
+
+void refuse(const Failure& failure, const std::string& capture) {
+  // The analyzer knows no file; the reader of the message must.
+  const bool named = failure.message.find(capture) != std::string::npos;
+  throw Error(failure.kind, named ? failure.message : capture + ": " + failure.message);
 }
 
 }  // namespace ridgeline::cli

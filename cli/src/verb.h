@@ -3,11 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/table.h"
 #include "ridgeline/store/capture.h"
@@ -58,13 +59,16 @@ void add_analysis_options(CLI::App& app, AnalysisArguments& arguments);
 // Options for analyze(); throws Error(usage).
 [[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
 
-struct Analysed {
-  analyzer::Model model;
-  analyzer::Analysis analysis;
-};
-// Opens, loads and analyses. Errors name the file. `all_steps` false: no table of all steps is wanted.
-[[nodiscard]] Analysed analyse(const std::string& capture, const analyzer::AnalysisOptions& options,
-                               bool all_steps = true);
+// Opens a capture for questions. Throws the failure; questions' own failures go through answer_of().
+[[nodiscard]] analyzer::Session open_session(const std::string& capture,
+                                             const analyzer::AnalysisOptions& options);
+// The answer, or the failure thrown with the capture's name in it.
+[[noreturn]] void refuse(const Failure& failure, const std::string& capture);
+template <typename T>
+[[nodiscard]] std::shared_ptr<const T> answer_of(analyzer::Answer<T> answer, const std::string& capture) {
+  if (!answer) refuse(answer.failure(), capture);
+  return std::move(answer).value();
+}
 [[nodiscard]] store::Capture open_capture(const std::string& path);
 
 // "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.

@@ -38,10 +38,13 @@ Verb add_check(CLI::App& program) {
             analysis.targets.min_share = share("--min-share", options->min_share);
             analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
             if (!options->budget.empty()) analysis.targets.budgets = read_budget(options->budget).value();
-            const Analysed done = analyse(options->analysis.capture, analysis, false);
-            print(options->print, reports::check_document(done.model, done.analysis, options->all,
-                                                          document_options(options->print)));
-            return analyzer::exit_code(done.analysis.check.overall);
+            analyzer::Session session = open_session(options->analysis.capture, analysis);
+            const auto done =
+                answer_of(session.analysis({}, analyzer::Session::kCheck), options->analysis.capture);
+            const auto model = answer_of(session.model(), options->analysis.capture);
+            print(options->print,
+                  reports::check_document(*model, *done, options->all, document_options(options->print)));
+            return analyzer::exit_code(done->check.overall);
           }};
 }
 

@@ -29,10 +29,13 @@ Verb add_rank(CLI::App& program) {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path
                                                     : analyzer::parse_rank_key(options->by).value();
-            const Analysed done = analyse(options->analysis.capture, analysis, false);
+            analyzer::Session session = open_session(options->analysis.capture, analysis);
+            const unsigned parts = options->stalls ? analyzer::Session::kStalls : analyzer::Session::kRanking;
+            const auto done = answer_of(session.analysis({}, parts), options->analysis.capture);
+            const auto model = answer_of(session.model(), options->analysis.capture);
             reports::DocumentOptions document = document_options(options->print);
             document.stalls = options->stalls;
-            print(options->print, reports::ranking_document(done.model, done.analysis, document));
+            print(options->print, reports::ranking_document(*model, *done, document));
             return 0;
           }};
 }

@@ -26,15 +26,17 @@ Verb add_report(CLI::App& program) {
                   "File to write, - for the standard output (default report.html; markdown and json: -)")
       ->type_name("FILE");
   return {app, [options] {
-            Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
-            if (options->format == "html" && !done.model.pm_windows.empty()) {
-              done.model.sample_traces = analyzer::load_sample_traces(
-                  open_capture(options->analysis.capture), done.model, reports::drawn_sample_metrics());
-            }
-            const std::string document =
-                options->format == "html"       ? reports::html_report(done.model, done.analysis)
-                : options->format == "markdown" ? reports::markdown_report(done.model, done.analysis)
-                                                : reports::json_report(done.model, done.analysis);
+            analyzer::Session session =
+                open_session(options->analysis.capture, analysis_options(options->analysis));
+            const bool html = options->format == "html";
+            const auto all = analyzer::Session::kEverything;
+            const auto done = answer_of(session.analysis({}, html ? all : all & ~analyzer::Session::kSamples),
+                                        options->analysis.capture);
+            const auto model = answer_of(session.model(), options->analysis.capture);
+            const std::string document = html ? reports::html_report(*model, *done)
+                                         : options->format == "markdown"
+                                             ? reports::markdown_report(*model, *done)
+                                             : reports::json_report(*model, *done);
             std::string output = options->output;
             if (output.empty()) output = options->format == "html" ? "report.html" : "-";
             if (output == "-") {

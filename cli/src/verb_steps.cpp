@@ -16,9 +16,12 @@ Verb add_steps(CLI::App& program) {
   add_analysis_options(*app, options->analysis);
   add_print_options(*app, options->print);
   return {app, [options] {
-            const Analysed done = analyse(options->analysis.capture, analysis_options(options->analysis));
-            print(options->print,
-                  reports::steps_document(done.model, done.analysis, document_options(options->print)));
+            analyzer::Session session =
+                open_session(options->analysis.capture, analysis_options(options->analysis));
+            const unsigned parts = analyzer::Session::kAllSteps | analyzer::Session::kAccounting;
+            const auto done = answer_of(session.analysis({}, parts), options->analysis.capture);
+            const auto model = answer_of(session.model(), options->analysis.capture);
+            print(options->print, reports::steps_document(*model, *done, document_options(options->print)));
             return 0;
           }};
 }

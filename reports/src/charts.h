@@ -35,18 +35,20 @@ struct Share {
 // A column a step, coloured by phase, the representative one outlined.
 [[nodiscard]] std::string step_chart(const analyzer::StepAnalysis& steps);
 
-// DRAM and tensor pipe over one sampled step; needs Model::sample_traces.
+// DRAM and tensor pipe over one sampled step.
 struct SampleChart {
-  std::string svg;  // empty: no samples
+  std::string svg;
   std::string note;
 };
-[[nodiscard]] SampleChart sample_chart(const analyzer::Model& model, const analyzer::Analysis& analysis);
+[[nodiscard]] SampleChart sample_chart(const analyzer::SampledStep& step);
 
-// Log-log roofline of the ranking's rows that use the tensor pipe and DRAM, numbered as in the ranking.
+// Log-log roofline of the ranking's rows, numbered as in the ranking; those without operations stand below, by
+// their share of the DRAM roof.
 struct RooflineChart {
   std::string svg;   // empty: not drawn
   std::string note;  // why not, or what was left out
 };
-[[nodiscard]] RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analysis& analysis);
+// `target`: of the DRAM roof, drawn as a line.
+[[nodiscard]] RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target);
 
 }  // namespace ridgeline::reports

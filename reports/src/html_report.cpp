@@ -261,9 +261,9 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
   return out;
 }
 
-std::string sample_section(const analyzer::Model& model, const analyzer::Analysis& analysis) {
-  const SampleChart chart = sample_chart(model, analysis);
-  if (chart.svg.empty()) return "";
+std::string sample_section(const analyzer::Analysis& analysis) {
+  if (!analysis.sampled) return "";
+  const SampleChart chart = sample_chart(*analysis.sampled);
   return "<section>\n<h2>One step in situ</h2>\n" + figure(chart.svg, chart.note) +
          class_legend(analysis.ranking) + "</section>\n";
 }
@@ -283,7 +283,7 @@ std::string stalls_section(const analyzer::StallAnalysis& stalls) {
   return out + paragraph(stalls_line(stalls), "soft") + "</section>\n";
 }
 
-std::string chart_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+std::string chart_sections(const analyzer::Analysis& analysis) {
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
   std::string out = "<section>\n<h2>Where the step's time went</h2>\n";
@@ -292,14 +292,10 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
   out += html_table(accounting_table(analysis.accounting), {});
   out += "</section>\n";
 
-  analyzer::RankOptions by_class = analysis.ranking.options;
-  by_class.key = analyzer::RankKey::kernel_class;
-  const analyzer::Ranking classes =
-      analyzer::rank_kernels(model, analysis.steps, analysis.utilisation, by_class);
   out += "<section>\n<h2>Kernel time by class</h2>\n";
-  out += figure(
-      stacked_bar(class_shares(classes), static_cast<double>(classes.totals.time_ns), "Kernel time by class"),
-      "");
+  out += figure(stacked_bar(class_shares(analysis.classes),
+                            static_cast<double>(analysis.classes.totals.time_ns), "Kernel time by class"),
+                "");
   out += "</section>\n";
 
   const std::string bars = limiter_chart(analysis.ranking, kChartRows);
@@ -312,7 +308,7 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
       caption += fmt::format("The {} longest of {} kernels. ", kChartRows, analysis.ranking.rows.size());
     out += figure(bars, caption) + "</section>\n";
   }
-  const RooflineChart roofline = roofline_chart(model, analysis);
+  const RooflineChart roofline = roofline_chart(analysis.roofline, analysis.ranking.options.target);
   out += "<section>\n<h2>Roofline</h2>\n" + figure(roofline.svg, roofline.note);
   if (roofline.svg.empty()) out += paragraph(roofline.note, "soft");
   return out + "</section>\n";
@@ -408,14 +404,6 @@ std::string footer(const analyzer::Analysis& analysis) {
 
 }  // namespace
 
-std::vector<std::string_view> drawn_sample_metrics() {
-  std::vector<std::string_view> metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
-  for (const analyzer::PipeMetric& pipe : analyzer::known_sampled_pipe_metrics()) {
-    if (pipe.pipe == "tensor") metrics.push_back(pipe.metric);
-  }
-  return metrics;
-}
-
 std::string html_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta "
@@ -429,10 +417,10 @@ std::string html_report(const analyzer::Model& model, const analyzer::Analysis& 
   out += "</style>\n</head>\n<body>\n<main>\n";
   out += header(model, analysis);
   out += ranking_section(analysis);
-  out += sample_section(model, analysis);
+  out += sample_section(analysis);
   out += tier_sections(analysis);
   out += stalls_section(analysis.stalls);
-  out += chart_sections(model, analysis);
+  out += chart_sections(analysis);
   out += step_sections(model, analysis);
   out += detail_sections(model, analysis);
   out += footer(analysis);

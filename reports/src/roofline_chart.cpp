@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
-#include <set>
 
 #include "charts.h"
 #include "ridgeline/reports/context.h"
@@ -16,116 +13,84 @@ namespace ridgeline::reports {
 namespace {
 
 struct Point {
-  std::size_t rank = 0;  // 1 is the ranking's first row
-  const analyzer::RankRow* row = nullptr;
+  const analyzer::RooflinePoint* data = nullptr;
   double intensity = 0;  // FLOP/byte
   double flops_per_s = 0;
-  double share = 0;  // of the step
+  [[nodiscard]] std::size_t rank() const { return data->rank_row + 1; }
 };
 
 // The area is the share of the step.
-double radius_of(const Point& point) {
-  return std::clamp(std::sqrt(std::max(point.share, 0.0)) * 34.0, 4.0, 22.0);
+double radius_of(double share) {
+  return std::clamp(std::sqrt(std::max(share, 0.0)) * 34.0, 4.0, 22.0);
 }
 
-struct Roof {
-  std::string label;
-  double flops_per_s = 0;
-};
-
-// Over the row's launches that have time, bytes and operations.
-std::optional<Point> point_of(const analyzer::UtilisationAnalysis& utilisation, const analyzer::RankRow& row,
-                              std::size_t rank) {
-  double bytes = 0, operations = 0, ns = 0;
-  for (const std::size_t i : row.launches) {
-    const analyzer::LaunchUtilisation& u = utilisation.launches[i];
-    if (!u.dram_bytes || !u.tensor_ops || u.duration_ns <= 0) continue;
-    bytes += u.dram_bytes->value;
-    operations += u.tensor_ops->value;
-    ns += static_cast<double>(u.duration_ns);
-  }
-  if (bytes <= 0 || operations <= 0) return std::nullopt;
-  return Point{rank, &row, operations / bytes, operations / ns * 1e9, row.step_share};
+// "bf16 989.4 TFLOP/s (spec)".
+std::string roof_label(const analyzer::Peak& roof) {
+  const std::string precision = roof.quantity.substr(0, roof.quantity.find("_flops_per_s"));
+  return fmt::format("{} {} ({})", precision, operations_text(roof.value), to_string(roof.source));
 }
 
-// Precisions whose tensor operations were counted and are not zero; from the counters' verbatim names.
-std::set<std::string> precisions_used(const analyzer::Model& model) {
-  constexpr std::string_view kPrefix = "sm__ops_path_tensor_src_";
-  std::map<store::Id, std::string> by_metric;
-  for (const auto& [id, metric] : model.metrics) {
-    if (metric.name.compare(0, kPrefix.size(), kPrefix) != 0) continue;
-    const std::string rest = metric.name.substr(kPrefix.size());
-    by_metric[id] = rest.substr(0, rest.find_first_of("_."));
+// Kernels without operations, by their share of the DRAM roof: dots on one line, from 0 to 100 %.
+void draw_memory_side(const analyzer::Roofline& roofline, double top, double left, Svg& svg) {
+  const double right = kChartWidth - 20;
+  const double y = top + 22;
+  const auto x = [&](double ratio) { return left + (right - left) * std::clamp(ratio, 0.0, 1.0); };
+  svg.text(4, top - 12, "Without operations: share of the DRAM roof", "axis");
+  for (const double ratio : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+    svg.line(x(ratio), top, x(ratio), top + 44, "grid");
+    svg.text(x(ratio), top + 60, fmt::format("{:.0f} %", ratio * 100), "tick", Svg::Anchor::middle);
   }
-  std::set<std::string> used;
-  for (const store::LaunchMetric& value : model.launch_metrics) {
-    const auto found = by_metric.find(value.metric_id);
-    if (found != by_metric.end() && value.value > 0) used.insert(found->second);
+  std::vector<const analyzer::RooflinePoint*> dots;
+  for (const analyzer::RooflinePoint& point : roofline.points) {
+    if (!point.intensity_flop_per_byte && point.dram_bytes_per_s) dots.push_back(&point);
   }
-  return used;
-}
-
-// One roof a precision in use: the datasheet's if it is there, else what was measured or computed.
-std::vector<Roof> compute_roofs(const analyzer::Model& model, store::Id device_id) {
-  constexpr std::string_view kSuffix = "_flops_per_s";
-  const std::set<std::string> used = precisions_used(model);
-  std::vector<Roof> roofs;
-  std::vector<std::string> precisions;
-  for (const char* source : {"spec", "measured", "clock", "counter"}) {
-    for (const store::DevicePeak& peak : model.device_peaks) {
-      const std::string_view quantity = peak.quantity;
-      if (peak.device_id != device_id || peak.source != source || peak.value <= 0) continue;
-      if (quantity.size() <= kSuffix.size() || quantity.substr(quantity.size() - kSuffix.size()) != kSuffix)
-        continue;
-      const std::string precision(quantity.substr(0, quantity.size() - kSuffix.size()));
-      if (!used.empty() && used.count(precision) == 0) continue;
-      if (std::find(precisions.begin(), precisions.end(), precision) != precisions.end()) continue;
-      precisions.push_back(precision);
-      roofs.push_back(
-          {fmt::format("{} {} ({})", precision, operations_text(peak.value), source), peak.value});
-    }
+  std::stable_sort(dots.begin(), dots.end(),
+                   [](const auto* a, const auto* b) { return a->step_share > b->step_share; });
+  for (const auto* dot : dots) {
+    const double ratio = *dot->dram_bytes_per_s / roofline.dram->value;
+    svg.circle(x(ratio), y, radius_of(dot->step_share), "dot " + class_css(dot->kernel_class),
+               fmt::format("{}. {}\n{}, {} of the DRAM roof, {} of the step", dot->rank_row + 1, dot->key,
+                           bandwidth_text(*dot->dram_bytes_per_s), percent_text(ratio),
+                           percent_text(dot->step_share)));
   }
-  std::sort(roofs.begin(), roofs.end(),
-            [](const Roof& a, const Roof& b) { return a.flops_per_s > b.flops_per_s; });
-  return roofs;
 }
 
 }  // namespace
 
-RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) {
   std::vector<Point> points;
-  for (std::size_t i = 0; i < analysis.ranking.rows.size(); ++i) {
-    if (auto point = point_of(analysis.utilisation, analysis.ranking.rows[i], i + 1))
-      points.push_back(*point);
+  bool memory_side = false;
+  for (const analyzer::RooflinePoint& point : roofline.points) {
+    if (point.intensity_flop_per_byte) {
+      points.push_back({&point, *point.intensity_flop_per_byte, *point.flops_per_s});
+    } else if (point.dram_bytes_per_s) {
+      memory_side = true;
+    }
   }
   if (points.empty()) {
     return {"",
-            "No roofline: no kernel of the step has both a count of tensor operations and of DRAM bytes. "
-            "Record replay "
-            "steps with counters that hold them."};
+            "No roofline: no kernel of the step has both a count of operations and of DRAM bytes. "
+            "Record replay steps with counters that hold them."};
   }
-  const analyzer::Peak* dram = nullptr;
-  for (const analyzer::Peak& peak : analysis.utilisation.peaks) {
-    if (peak.quantity == "dram_bytes_per_s") dram = &peak;
-  }
-  if (dram == nullptr || dram->value <= 0) return {"", "No roofline: the device's DRAM peak is not known."};
-  const std::vector<Roof> roofs = compute_roofs(model, analysis.accounting.device_id);
+  if (!roofline.dram) return {"", "No roofline: the device's DRAM peak is not known."};
+  const double dram = roofline.dram->value;
 
   double low_x = points.front().intensity, high_x = low_x, low_y = points.front().flops_per_s, high_y = low_y;
   for (const Point& p : points) {
     low_x = std::min(low_x, p.intensity), high_x = std::max(high_x, p.intensity);
     low_y = std::min(low_y, p.flops_per_s), high_y = std::max(high_y, p.flops_per_s);
   }
-  for (const Roof& roof : roofs) {
-    const double ridge = roof.flops_per_s / dram->value;
+  for (const analyzer::Peak& roof : roofline.compute) {
+    const double ridge = roof.value / dram;
     low_x = std::min(low_x, ridge / 4), high_x = std::max(high_x, ridge * 3);
-    low_y = std::min(low_y, roof.flops_per_s / 4), high_y = std::max(high_y, roof.flops_per_s);
+    low_y = std::min(low_y, roof.value / 4), high_y = std::max(high_y, roof.value);
   }
 
-  constexpr double kHeight = 480, kLeft = 86, kRight = 20, kTop = 18, kBottom = 52;
+  constexpr double kHeight = 480, kLeft = 86, kRight = 20, kTop = 18, kBottom = 52, kMemorySide = 100;
   const LogScale x(low_x / 1.8, high_x * 1.8, kLeft, kChartWidth - kRight);
   const LogScale y(low_y / 1.8, high_y * 1.8, kHeight - kBottom, kTop);
-  Svg svg(kChartWidth, kHeight, "Roofline: tensor operations a second over operations a DRAM byte");
+  Svg svg(kChartWidth, kHeight + (memory_side ? kMemorySide : 0),
+          "Roofline: operations a second over operations a DRAM byte");
   for (const double v : x.ticks()) {
     svg.line(x(v), kTop, x(v), kHeight - kBottom, "grid");
     svg.text(x(v), kHeight - kBottom + 18, fmt::format("{:g}", v), "tick", Svg::Anchor::middle);
@@ -138,35 +103,36 @@ RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analy
   svg.text(4, kTop - 4, "TFLOP/s", "axis");
 
   // The memory roof rises until the highest compute roof, or the plot's edge.
-  const double top = roofs.empty() ? y.high() : roofs.front().flops_per_s;
-  const double memory_from = std::max(x.low(), y.low() / dram->value);
-  const double memory_to = std::min(x.high(), top / dram->value);
+  const double top = roofline.compute.empty() ? y.high() : roofline.compute.front().value;
+  const double memory_from = std::max(x.low(), y.low() / dram);
+  const double memory_to = std::min(x.high(), top / dram);
   if (memory_from < memory_to) {
-    svg.line(x(memory_from), y(memory_from * dram->value), x(memory_to), y(memory_to * dram->value), "roof");
-    const double target = analysis.ranking.options.target;
-    const double target_from = std::max(x.low(), y.low() / (dram->value * target));
+    svg.line(x(memory_from), y(memory_from * dram), x(memory_to), y(memory_to * dram), "roof");
+    const double target_from = std::max(x.low(), y.low() / (dram * target));
     if (target_from < memory_to) {
-      svg.line(x(target_from), y(target_from * dram->value * target), x(memory_to),
-               y(memory_to * dram->value * target), "roof-target");
+      svg.line(x(target_from), y(target_from * dram * target), x(memory_to), y(memory_to * dram * target),
+               "roof-target");
     }
     const double label_at = std::sqrt(memory_from * memory_to);
-    svg.text(x(label_at) - 12, y(label_at * dram->value) - 6,
-             fmt::format("DRAM {} ({})", bandwidth_text(dram->value), to_string(dram->source)), "roof-label",
-             Svg::Anchor::end);
+    svg.text(x(label_at) - 12, y(label_at * dram) - 6,
+             fmt::format("DRAM {} ({})", bandwidth_text(dram), to_string(roofline.dram->source)),
+             "roof-label", Svg::Anchor::end);
   }
-  for (const Roof& roof : roofs) {
-    const double from = std::clamp(roof.flops_per_s / dram->value, x.low(), x.high());
-    svg.line(x(from), y(roof.flops_per_s), kChartWidth - kRight, y(roof.flops_per_s), "roof");
-    svg.text(kChartWidth - kRight - 4, y(roof.flops_per_s) - 6, roof.label, "roof-label", Svg::Anchor::end);
+  for (const analyzer::Peak& roof : roofline.compute) {
+    const double from = std::clamp(roof.value / dram, x.low(), x.high());
+    svg.line(x(from), y(roof.value), kChartWidth - kRight, y(roof.value), "roof");
+    svg.text(kChartWidth - kRight - 4, y(roof.value) - 6, roof_label(roof), "roof-label", Svg::Anchor::end);
   }
   // Large dots first, so that small ones are not buried; area is the share of the step.
   std::stable_sort(points.begin(), points.end(),
-                   [](const Point& a, const Point& b) { return a.share > b.share; });
+                   [](const Point& a, const Point& b) { return a.data->step_share > b.data->step_share; });
   for (const Point& p : points) {
-    const double radius = radius_of(p);
-    svg.circle(x(p.intensity), y(p.flops_per_s), radius, "dot " + class_css(p.row->kernel_class),
-               fmt::format("{}. {}\n{} FLOP/byte, {}, {} of the step", p.rank, p.row->key,
-                           fixed(p.intensity, 1), operations_text(p.flops_per_s), percent_text(p.share)));
+    const double radius = radius_of(p.data->step_share);
+    svg.circle(x(p.intensity), y(p.flops_per_s), radius, "dot " + class_css(p.data->kernel_class),
+               fmt::format("{}. {}\n{} FLOP/byte{}, {}, {} of the step", p.rank(), p.data->key,
+                           fixed(p.intensity, 1),
+                           p.data->operations == analyzer::OperationSource::declared ? " (declared)" : "",
+                           operations_text(p.flops_per_s), percent_text(p.data->step_share)));
   }
   // A number goes where it covers no other: beside, above or below its dot; a crowded one is left to its
   // tooltip.
@@ -175,7 +141,7 @@ RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analy
   };
   std::vector<Spot> taken;
   for (const Point& p : points) {
-    const double reach = radius_of(p) + 9;
+    const double reach = radius_of(p.data->step_share) + 9;
     const Spot centre{x(p.intensity), y(p.flops_per_s)};
     for (const Spot offset : {Spot{reach, 0}, Spot{-reach, 0}, Spot{0, -reach}, Spot{0, reach},
                               Spot{reach * 0.8, -reach * 0.8}, Spot{reach * 0.8, reach * 0.8},
@@ -185,25 +151,27 @@ RooflineChart roofline_chart(const analyzer::Model& model, const analyzer::Analy
         return std::fabs(other.x - spot.x) < 17 && std::fabs(other.y - spot.y) < 13;
       });
       const bool covered = std::any_of(points.begin(), points.end(), [&](const Point& other) {
-        return other.rank != p.rank &&
-               std::hypot(x(other.intensity) - spot.x, y(other.flops_per_s) - spot.y) < radius_of(other) + 5;
+        return other.data != p.data &&
+               std::hypot(x(other.intensity) - spot.x, y(other.flops_per_s) - spot.y) <
+                   radius_of(other.data->step_share) + 5;
       });
       if (!free || covered) continue;
       taken.push_back(spot);
-      svg.text(spot.x, spot.y + 4, fmt::format("{}", p.rank), "dot-number", Svg::Anchor::middle);
+      svg.text(spot.x, spot.y + 4, fmt::format("{}", p.rank()), "dot-number", Svg::Anchor::middle);
       break;
     }
   }
-  const std::size_t left_out = analysis.ranking.rows.size() - points.size();
+  if (memory_side) draw_memory_side(roofline, kHeight + 24, kLeft, svg);
   std::string note =
       "Numbers are those of the ranking; a dot's area is its share of the step. FLOP are operations of the "
-      "tensor pipe as counted.";
-  note +=
-      fmt::format(" The dashed line is {} of the DRAM roof.", target_text(analysis.ranking.options.target));
-  if (left_out > 0) {
-    note += fmt::format(" {} without tensor operations or DRAM bytes {} not drawn.",
-                        counted(static_cast<std::int64_t>(left_out), "kernel"), left_out == 1 ? "is" : "are");
-  }
+      "tensor pipe as counted; of a kernel without any, those that the program declares.";
+  note += fmt::format(" The dashed line is {} of the DRAM roof.", target_text(target));
+  const auto neither = std::count_if(
+      roofline.points.begin(), roofline.points.end(),
+      [](const analyzer::RooflinePoint& p) { return !p.intensity_flop_per_byte && !p.dram_bytes_per_s; });
+  if (neither > 0)
+    note += fmt::format(" {} without DRAM bytes {} not drawn.", counted(neither, "kernel"),
+                        neither == 1 ? "is" : "are");
   return {svg.finish(), note};
 }
 

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "intervals.h"
+#include "accounting/intervals.h"
 #include "text.h"
 
 namespace ridgeline::analyzer {

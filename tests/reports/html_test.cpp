@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/documents.h"
 #include "temporary_capture.h"
 #include "xml_checker.h"
@@ -95,9 +96,9 @@ TEST(HtmlReport, ShowsTheTiersSideBySide) {
   options.t1_outlier = 0.05;
   TemporaryCapture capture(options);
   EXPECT_EQ(html_report(capture.model, capture.analysis).find("<polygon"), std::string::npos);
-  capture.model.sample_traces = analyzer::load_sample_traces(store::Capture::open(capture.path).value(),
-                                                             capture.model, drawn_sample_metrics());
-  EXPECT_EQ(capture.model.sample_traces.size(), 3u);
+  analyzer::Session session(store::Capture::open(capture.path).value());
+  capture.analysis.sampled = *session.sampled_step().value();
+  ASSERT_TRUE(capture.analysis.sampled.has_value());
   const std::string html = html_report(capture.model, capture.analysis);
   const XmlResult xml = checked(html);
   ASSERT_EQ(xml.error, "");

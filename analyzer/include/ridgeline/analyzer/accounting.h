@@ -72,4 +72,7 @@ struct Accounting {
                                       const AccountingOptions& options = {},
                                       std::optional<store::Id> device_id = {});
 
+// Adds another step's times, launches and gaps to those of `sum`; the device is that of both.
+void add_to(Accounting& sum, const Accounting& other);
+
 }  // namespace ridgeline::analyzer

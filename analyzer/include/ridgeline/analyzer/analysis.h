@@ -1,11 +1,16 @@
 // analysis.h: everything at once, for a report.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "ridgeline/analyzer/accounting.h"
 #include "ridgeline/analyzer/declared_work.h"
 #include "ridgeline/analyzer/model.h"
 #include "ridgeline/analyzer/quality.h"
 #include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/analyzer/roofline.h"
+#include "ridgeline/analyzer/sampled_step.h"
 #include "ridgeline/analyzer/stalls.h"
 #include "ridgeline/analyzer/steps.h"
 #include "ridgeline/analyzer/targets.h"
@@ -33,7 +38,10 @@ struct Analysis {
   std::vector<DeclaredWork> declared_work;        // by NVTX path
   std::vector<DeclaredWork> declared_operations;  // by operation
   Quality quality;
-  StallAnalysis stalls;  // of the worst rows of check_ranking
+  StallAnalysis stalls;                // of the worst rows of check_ranking
+  Roofline roofline;                   // of `ranking`
+  Ranking classes;                     // by kernel class
+  std::optional<SampledStep> sampled;  // if samples were asked for and there are any
 };
 
 // Failures: no_data (no launch with a timestamp), usage (options).

@@ -87,7 +87,6 @@ struct Model {
   std::vector<store::ReplayExclusion> replay_exclusions;
   std::vector<store::GraphMetric> graph_metrics;          // counters of whole graph launches
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
-  std::vector<SampleTrace> sample_traces;  // empty unless load_sample_traces() was asked for them
   std::vector<store::StallWindow> stall_windows;
   std::vector<store::StallSample> stall_samples;  // by kernel, offset
   std::vector<store::SourceLine> source_lines;    // by kernel, offset

@@ -80,6 +80,9 @@ struct StepAnalysis {
 // Summaries of all steps; never fails, empty for a capture without steps.
 [[nodiscard]] std::vector<StepSummary> summarise_steps(const Model& model);
 
+// The step as one that stands for itself, without peers.
+[[nodiscard]] RepresentativeStep represent(const Model& model, const StepSummary& summary);
+
 // Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
 // ok and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
 // sample, after, warm-up, stalls and at last replay, cold and flops steps, and says so.

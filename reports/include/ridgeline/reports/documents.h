@@ -39,8 +39,6 @@ struct DocumentOptions {
 [[nodiscard]] std::string query_document(const store::Capture::Table& result, bool truncated,
                                          const DocumentOptions&);
 
-// Metrics whose samples the HTML report draws: for analyzer::load_sample_traces().
-[[nodiscard]] std::vector<std::string_view> drawn_sample_metrics();
 // The whole report.
 [[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);
 [[nodiscard]] std::string markdown_report(const analyzer::Model&, const analyzer::Analysis&);

@@ -126,18 +126,6 @@ std::optional<store::Id> busiest_process(const Model& model) {
       ->first;
 }
 
-RepresentativeStep represent(const Model& model, const StepSummary& summary) {
-  RepresentativeStep representative;
-  const ModelStep& item = model.steps[summary.index];
-  representative.summary = summary;
-  representative.launches = item.launches;
-  representative.memcpys = item.memcpys;
-  representative.memsets = item.memsets;
-  representative.window_start_ns = summary.gpu_start_ns;
-  representative.window_end_ns = summary.gpu_start_ns + summary.gpu_duration_ns;
-  return representative;
-}
-
 RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
   RepresentativeStep all;
   all.whole_recording = true;
@@ -253,6 +241,18 @@ void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, s
 }
 
 }  // namespace
+
+RepresentativeStep represent(const Model& model, const StepSummary& summary) {
+  RepresentativeStep representative;
+  const ModelStep& item = model.steps[summary.index];
+  representative.summary = summary;
+  representative.launches = item.launches;
+  representative.memcpys = item.memcpys;
+  representative.memsets = item.memsets;
+  representative.window_start_ns = summary.gpu_start_ns;
+  representative.window_end_ns = summary.gpu_start_ns + summary.gpu_duration_ns;
+  return representative;
+}
 
 std::vector<StepSummary> summarise_steps(const Model& model) {
   std::vector<StepSummary> steps;

@@ -60,6 +60,12 @@ void add_gap(const Gap& gap, Accounting& accounting) {
   accounting.gaps.push_back(gap);
 }
 
+std::vector<bool> marked(const std::vector<std::size_t>& indices, std::size_t size) {
+  std::vector<bool> marks(size, false);
+  for (const std::size_t index : indices) marks[index] = true;
+  return marks;
+}
+
 }  // namespace
 
 std::string_view to_string(GapKind kind) {
@@ -107,16 +113,19 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
            row.start_ns > 0 && row.end_ns > window.start_ns && row.start_ns < window.end_ns &&
            row.end_ns > row.start_ns;
   };
-  const auto note = [&](const auto& row, const Interval& part) {
+  const auto note = [&](const auto& row, const Interval& part, bool own) {
     streams.insert(row.stream_id);
-    if (!step.whole_recording && row.step_id != step.summary.step_id) work.foreign.push_back(part);
+    if (!own) work.foreign.push_back(part);
   };
+  const std::vector<bool> own_launches = marked(step.launches, model.launches.size());
+  const std::vector<bool> own_copies = marked(step.memcpys, model.memcpys.size());
+  const std::vector<bool> own_sets = marked(step.memsets, model.memsets.size());
   for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
     const store::Launch& launch = model.launches[i];
     if (!here(launch)) continue;
     const Interval part = clip(launch);
     const bool communicates = model.kernel_class(launch) == "communication";
-    note(launch, part);
+    note(launch, part, own_launches[i]);
     work.kernels.push_back(part);
     (communicates ? work.communication : work.computation).push_back(part);
     accounting.kernel_sum_ns += part.end_ns - part.start_ns;
@@ -126,18 +135,20 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
     if (!fresh && !model.launches[place->second].host_start_ns) place->second = i;
     work.launch_ending_at[part.end_ns] = i;
   }
-  for (const store::Memcpy& copy : model.memcpys) {
+  for (std::size_t i = 0; i < model.memcpys.size(); ++i) {
+    const store::Memcpy& copy = model.memcpys[i];
     if (!here(copy)) continue;
     const Interval part = clip(copy);
-    note(copy, part);
+    note(copy, part, own_copies[i]);
     work.copies.push_back(part);
     accounting.copy_sum_ns += part.end_ns - part.start_ns;
     accounting.copy_bytes += copy.bytes;
   }
-  for (const store::Memset& set : model.memsets) {
+  for (std::size_t i = 0; i < model.memsets.size(); ++i) {
+    const store::Memset& set = model.memsets[i];
     if (!here(set)) continue;
     const Interval part = clip(set);
-    note(set, part);
+    note(set, part, own_sets[i]);
     work.memsets.push_back(part);
     accounting.memset_sum_ns += part.end_ns - part.start_ns;
     accounting.memset_bytes += set.bytes;
@@ -176,6 +187,37 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   accounting.remainder_ns = accounting.step_ns - accounting.kernel_busy_ns - accounting.copy_exposed_ns -
                             accounting.memset_exposed_ns - accounting.gap_total_ns;
   return accounting;
+}
+
+void add_to(Accounting& sum, const Accounting& other) {
+  for (std::int64_t Accounting::*part : {&Accounting::step_ns,
+                                         &Accounting::kernel_sum_ns,
+                                         &Accounting::kernel_busy_ns,
+                                         &Accounting::kernel_overlap_ns,
+                                         &Accounting::copy_sum_ns,
+                                         &Accounting::copy_exposed_ns,
+                                         &Accounting::copy_hidden_ns,
+                                         &Accounting::copy_bytes,
+                                         &Accounting::memset_sum_ns,
+                                         &Accounting::memset_exposed_ns,
+                                         &Accounting::memset_bytes,
+                                         &Accounting::communication_sum_ns,
+                                         &Accounting::communication_exposed_ns,
+                                         &Accounting::communication_hidden_ns,
+                                         &Accounting::gap_launch_bound_ns,
+                                         &Accounting::gap_host_bound_ns,
+                                         &Accounting::gap_queued_ns,
+                                         &Accounting::gap_unknown_ns,
+                                         &Accounting::gap_tail_ns,
+                                         &Accounting::gap_total_ns,
+                                         &Accounting::remainder_ns,
+                                         &Accounting::launches,
+                                         &Accounting::launches_without_time,
+                                         &Accounting::foreign_busy_ns}) {
+    sum.*part += other.*part;
+  }
+  sum.stream_count = std::max(sum.stream_count, other.stream_count);
+  sum.gaps.insert(sum.gaps.end(), other.gaps.begin(), other.gaps.end());
 }
 
 }  // namespace ridgeline::analyzer

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "text.h"
-#include "tier_values.h"
+#include "utilisation/tier_values.h"
 
 namespace ridgeline::analyzer {
 

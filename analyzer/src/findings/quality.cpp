@@ -6,7 +6,7 @@
 
 #include "statistics.h"
 #include "text.h"
-#include "timeline_clock.h"
+#include "utilisation/timeline_clock.h"
 
 namespace ridgeline::analyzer {
 

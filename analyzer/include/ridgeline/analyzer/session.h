@@ -1,0 +1,124 @@
+// session.h: an analysis that can be asked.
+//
+// Lifecycle: 1. open() reads the facts of the recording, nothing that grows with its launches
+// 2. each question computes what it needs and keeps it: a second question about the same scope reads nothing
+// 3. answers outlive the session.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/roofline.h"
+#include "ridgeline/analyzer/scope.h"
+#include "ridgeline/store/capture.h"
+
+namespace ridgeline::analyzer {
+
+/// What a session is working at.
+enum class Stage { facts, steps, launches, counters, ranges, utilisation, ranking, accounting, samples };
+[[nodiscard]] std::string_view to_string(Stage stage);
+
+/// How far a question has come.
+struct Progress {
+  Stage stage = Stage::facts;
+  std::int64_t done = 0;   ///< rows read or launches worked on in this stage
+  std::int64_t total = 0;  ///< 0: not known
+};
+
+/// How a question is asked. Both may be left out.
+struct Ask {
+  std::stop_token stop;  ///< checked every few thousand rows; then Failure(cancelled)
+  std::function<void(const Progress&)>
+      progress;  ///< called on the asking thread, a few times a second at most
+};
+
+/// Immutable, shared with the session's memory; may be read by any number of threads.
+template <typename T>
+using Answer = Result<std::shared_ptr<const T>>;
+
+/// Rows that a session has read so far.
+struct ReadCounts {
+  std::int64_t queries = 0;  ///< times the capture was asked for rows
+  std::int64_t launches = 0;
+  std::int64_t launch_metrics = 0;
+  std::int64_t ranges = 0;
+  std::int64_t copies = 0;  ///< and memsets
+  std::int64_t samples = 0;
+};
+
+/// Questions to one capture, answered lazily and remembered.
+///
+/// Threads: safe; one question is worked on at a time, others wait for it. A waiting question is not cancelled
+/// before its turn.
+/// Failures of every question: no_data (no launch with a timestamp), usage (no such process, device, step),
+/// cancelled (Ask::stop; what was finished is kept, so that the next question goes on from there), and what the
+/// capture throws: Error(corrupt), Error(io).
+class Session {
+ public:
+  /// Failures: those of store::Capture::open().
+  [[nodiscard]] static Result<Session> open(const std::string& path, AnalysisOptions options = {});
+  /// The options hold for the whole session. Their rank.key and steps are what an empty scope means.
+  explicit Session(store::Capture capture, AnalysisOptions options = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  [[nodiscard]] const AnalysisOptions& options() const;
+  [[nodiscard]] ReadCounts reads() const;
+
+  /// How the recording went: run, devices, processes, tiers, completeness, messages. Never fails for lack of
+  /// launches.
+  [[nodiscard]] Answer<Model> recording(const Ask& ask = {});
+  /// A summary of every step of every process, and the choice of the representative.
+  [[nodiscard]] Answer<StepAnalysis> steps(const Scope& scope = {}, const Ask& ask = {});
+  /// The launches, counters and ranges that the answers about this scope point into: LaunchIndex, StepIndex.
+  [[nodiscard]] Answer<Model> model(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<UtilisationAnalysis> utilisation(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<Ranking> ranking(const Scope& scope = {}, RankKey key = RankKey::kernel,
+                                        const Ask& ask = {});
+  /// Against AnalysisOptions::targets, by kernel. Failure: usage (targets out of range).
+  [[nodiscard]] Answer<TargetCheck> check(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<Accounting> accounting(const Scope& scope = {}, const Ask& ask = {});
+  [[nodiscard]] Answer<Roofline> roofline(const Scope& scope = {}, RankKey key = RankKey::kernel,
+                                          const Ask& ask = {});
+  /// Declared beside measured work, by NVTX path or by operation whatever its layer.
+  [[nodiscard]] Answer<std::vector<DeclaredWork>> declared_work(const Scope& scope = {},
+                                                                bool by_operation = false,
+                                                                const Ask& ask = {});
+  [[nodiscard]] Answer<StallAnalysis> stalls(const Scope& scope = {}, const Ask& ask = {});
+  /// The step that in-situ samples cover best, in that many bins; an empty optional: nothing was sampled.
+  [[nodiscard]] Answer<std::optional<SampledStep>> sampled_step(const Scope& scope = {},
+                                                                std::size_t bins = 520, const Ask& ask = {});
+  [[nodiscard]] Answer<Quality> quality(const Scope& scope = {}, const Ask& ask = {});
+  /// What a reader must know, worst first.
+  [[nodiscard]] Answer<Findings> findings(const Scope& scope = {}, const Ask& ask = {});
+
+  /// Parts of analysis() that cost something beyond the ranking.
+  enum Part : unsigned {
+    kRanking = 0,
+    kCheck = 1U << 0U,
+    kAccounting = 1U << 1U,
+    kStalls = 1U << 2U,
+    kRoofline = 1U << 3U,
+    kDeclared = 1U << 4U,
+    kSamples = 1U << 5U,   // the sampled step, for painting
+    kAllSteps = 1U << 6U,  // summaries of the steps behind the schedule too
+    kEverything = ~0U,
+  };
+  /// The answers about one scope together, as a report wants them; parts that are not asked for are empty. Steps,
+  /// utilisation, the ranking by AnalysisOptions::rank and the quality are always there.
+  [[nodiscard]] Answer<Analysis> analysis(const Scope& scope = {}, unsigned parts = kEverything,
+                                          const Ask& ask = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ridgeline::analyzer

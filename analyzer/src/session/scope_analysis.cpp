@@ -1,0 +1,141 @@
+#include "session/scope_analysis.h"
+
+#include <numeric>
+
+namespace ridgeline::analyzer {
+
+void check_stop(const Ask& ask) {
+  if (ask.stop.stop_requested()) throw Refused{{ErrorKind::cancelled, "the question was cancelled"}};
+}
+
+void tell(const Ask& ask, Stage stage, std::size_t total) {
+  check_stop(ask);
+  if (ask.progress) ask.progress({stage, 0, static_cast<std::int64_t>(total)});
+}
+
+ScopeAnalysis::ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisOptions& options, Scope scope,
+                             const Ask& ask)
+    : model_(std::move(model)), options_(options), scope_(std::move(scope)) {
+  tell(ask, Stage::steps, model_->steps.size());
+  selection_ = share(granted(select(*model_, options_.steps, scope_)));
+}
+
+std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const Ask& ask) {
+  if (!utilisation_) {
+    const StepAnalysis& steps = selection_->steps;
+    tell(ask, Stage::utilisation, steps.representative.launches.size());
+    utilisation_ = share(analyze_utilisation(*model_, steps, options_.utilisation));
+  }
+  return utilisation_;
+}
+
+const DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
+  if (!ranges_) {
+    const auto measured = utilisation(ask);
+    tell(ask, Stage::ranges, model_->nvtx_ranges.size());
+    ranges_ = std::make_shared<const DeclaredRanges>(*model_, selection_->steps, *measured,
+                                                     options_.utilisation.peaks);
+  }
+  return *ranges_;
+}
+
+std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& ask) {
+  auto& slot = rankings_[key];
+  if (slot) return slot;
+  const auto measured = utilisation(ask);
+  tell(ask, Stage::ranking, measured->launches.size());
+  RankOptions wanted = options_.rank;
+  wanted.key = key;
+  Ranking made = rank_kernels(*model_, selection_->steps, *measured, wanted);
+  if (const DeclaredRanges& declared = ranges(ask); !declared.empty()) {
+    for (RankRow& row : made.rows) row.work = declared.of(row.launches);
+    std::vector<std::size_t> all(measured->launches.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    made.totals.work = declared.of(all);
+  }
+  return slot = share(std::move(made));
+}
+
+std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
+  if (!check_) {
+    const auto ranked = ranking(RankKey::kernel, ask);
+    check_ = share(granted(check_targets(*utilisation_, *ranked, options_.targets)));
+  }
+  return check_;
+}
+
+std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
+  if (!accounting_) {
+    tell(ask, Stage::accounting, selection_->steps.representative.launches.size());
+    accounting_ = share(account(*model_, *selection_, options_.accounting, scope_.device_id));
+  }
+  return accounting_;
+}
+
+std::shared_ptr<const Roofline> ScopeAnalysis::roofline(RankKey key, const Ask& ask) {
+  auto& slot = rooflines_[key];
+  if (slot) return slot;
+  const auto ranked = ranking(key, ask);
+  return slot = share(make_roofline(*model_, *utilisation_, *ranked, accounting(ask)->device_id));
+}
+
+std::shared_ptr<const std::vector<DeclaredWork>> ScopeAnalysis::declared_work(bool by_operation,
+                                                                              const Ask& ask) {
+  auto& slot = work_[by_operation ? 1 : 0];
+  if (!slot) {
+    const DeclaredRanges& declared = ranges(ask);
+    slot = share(by_operation ? declared.by_operation() : declared.by_path());
+  }
+  return slot;
+}
+
+std::shared_ptr<const StallAnalysis> ScopeAnalysis::stalls(const Ask& ask) {
+  if (!stalls_) {
+    const auto ranked = ranking(RankKey::kernel, ask);
+    stalls_ = share(analyze_stalls(*model_, *utilisation_, *ranked, options_.stalls));
+  }
+  return stalls_;
+}
+
+std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
+  if (quality_) return quality_;
+  const auto measured = utilisation(ask);
+  const StepAnalysis& steps = selection_->steps;
+  Quality made = assess_quality(*model_, steps, *measured, options_.quality);
+  if (!measured->launches.empty() && !ranges(ask).empty()) {
+    const store::Id device_id = model_->launches[measured->launches.front().launch].device_id;
+    if (const auto peak =
+            choose_peak(*model_, device_id, "dram_bytes_per_s", options_.utilisation.peaks.dram)) {
+      const RepresentativeStep& step = steps.representative;
+      const Findings found = excess_findings(*declared_work(true, ask), peak.value().value,
+                                             step.window_end_ns - step.window_start_ns);
+      made.findings.insert(made.findings.end(), found.begin(), found.end());
+    }
+  }
+  return quality_ = share(std::move(made));
+}
+
+Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
+  Analysis all;
+  all.steps = selection_->steps;
+  all.utilisation = *utilisation(ask);
+  all.ranking = *ranking(options_.rank.key, ask);
+  all.quality = *quality(ask);
+  if ((parts & Session::kCheck) != 0) {
+    all.check_ranking = *ranking(RankKey::kernel, ask);
+    all.check = *check(ask);
+  }
+  if ((parts & (Session::kAccounting | Session::kCheck)) != 0) all.accounting = *accounting(ask);
+  if ((parts & Session::kStalls) != 0) all.stalls = *stalls(ask);
+  if ((parts & Session::kDeclared) != 0) {
+    all.declared_work = *declared_work(false, ask);
+    all.declared_operations = *declared_work(true, ask);
+  }
+  if ((parts & Session::kRoofline) != 0) {
+    all.roofline = *roofline(options_.rank.key, ask);
+    all.classes = *ranking(RankKey::kernel_class, ask);
+  }
+  return all;
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,72 @@
+// scope_analysis.h: the stages of one scope, each computed once, over a model that is loaded already.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ridgeline/analyzer/session.h"
+#include "session/selection.h"
+
+namespace ridgeline::analyzer {
+
+// Carries an expected outcome from the depth of a question to its surface.
+struct Refused {
+  Failure failure;
+};
+
+template <typename T>
+T granted(Result<T> result) {
+  if (!result) throw Refused{result.failure()};
+  return std::move(result).value();
+}
+
+// Throws Refused(cancelled) if the asker wants to stop, and says what comes next.
+void check_stop(const Ask& ask);
+void tell(const Ask& ask, Stage stage, std::size_t total = 0);
+
+template <typename T>
+std::shared_ptr<const T> share(T value) {
+  return std::make_shared<const T>(std::move(value));
+}
+
+class ScopeAnalysis {
+ public:
+  // Keeps a reference to the options. Throws Refused.
+  ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisOptions& options, Scope scope,
+                const Ask& ask);
+
+  [[nodiscard]] const std::shared_ptr<const Model>& model() const { return model_; }
+  [[nodiscard]] const std::shared_ptr<const Selection>& selection() const { return selection_; }
+
+  std::shared_ptr<const UtilisationAnalysis> utilisation(const Ask& ask);
+  std::shared_ptr<const Ranking> ranking(RankKey key, const Ask& ask);
+  std::shared_ptr<const TargetCheck> check(const Ask& ask);
+  std::shared_ptr<const Accounting> accounting(const Ask& ask);
+  std::shared_ptr<const Roofline> roofline(RankKey key, const Ask& ask);
+  std::shared_ptr<const std::vector<DeclaredWork>> declared_work(bool by_operation, const Ask& ask);
+  std::shared_ptr<const StallAnalysis> stalls(const Ask& ask);
+  std::shared_ptr<const Quality> quality(const Ask& ask);
+  // Parts: Session::Part; without the samples, which a model does not hold.
+  Analysis together(unsigned parts, const Ask& ask);
+
+ private:
+  const DeclaredRanges& ranges(const Ask& ask);
+
+  std::shared_ptr<const Model> model_;
+  const AnalysisOptions& options_;
+  Scope scope_;
+  std::shared_ptr<const Selection> selection_;
+  std::shared_ptr<const UtilisationAnalysis> utilisation_;
+  std::shared_ptr<const DeclaredRanges> ranges_;
+  std::map<RankKey, std::shared_ptr<const Ranking>> rankings_;
+  std::shared_ptr<const TargetCheck> check_;
+  std::shared_ptr<const Accounting> accounting_;
+  std::map<RankKey, std::shared_ptr<const Roofline>> rooflines_;
+  std::array<std::shared_ptr<const std::vector<DeclaredWork>>, 2> work_;  // by path, by operation
+  std::shared_ptr<const StallAnalysis> stalls_;
+  std::shared_ptr<const Quality> quality_;
+};
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,218 @@
+#include "ridgeline/analyzer/session.h"
+
+#include <map>
+#include <mutex>
+
+#include "session/scope_analysis.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+// Two pixels of a report's chart each.
+constexpr std::size_t kSampleBins = 520;
+}  // namespace
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::facts:
+      return "facts";
+    case Stage::steps:
+      return "steps";
+    case Stage::launches:
+      return "launches";
+    case Stage::counters:
+      return "counters";
+    case Stage::ranges:
+      return "ranges";
+    case Stage::utilisation:
+      return "utilisation";
+    case Stage::ranking:
+      return "ranking";
+    case Stage::samples:
+      return "samples";
+    case Stage::accounting:
+      return "accounting";
+  }
+  return "facts";
+}
+
+struct Session::State {
+  State(store::Capture opened, AnalysisOptions chosen)
+      : capture(std::move(opened)), options(std::move(chosen)) {}
+
+  store::Capture capture;
+  AnalysisOptions options;
+  mutable std::mutex mutex;
+  ReadCounts reads;
+  std::shared_ptr<const Model> facts;
+  std::shared_ptr<const Model> scheduled;  // without the steps behind the schedule
+  std::shared_ptr<const Model> whole;
+  std::vector<SampleTrace> traces;  // for sampled_step()
+  std::map<Scope, std::unique_ptr<ScopeAnalysis>> scopes;
+
+  // Runs one question under the lock.
+  template <typename T, typename Work>
+  Answer<T> answer(Work work) {
+    const std::lock_guard lock(mutex);
+    try {
+      return std::shared_ptr<const T>(work());
+    } catch (const Refused& refused) {
+      return refused.failure;
+    }
+  }
+
+  std::shared_ptr<const Model> load(ModelPart part, const Ask& ask) {
+    tell(ask, part == ModelPart::recording ? Stage::facts : Stage::launches);
+    auto model = share(load_model(capture, part));
+    ++reads.queries;
+    reads.launches += static_cast<std::int64_t>(model->launches.size());
+    reads.launch_metrics += static_cast<std::int64_t>(model->launch_metrics.size());
+    reads.ranges += static_cast<std::int64_t>(model->nvtx_ranges.size());
+    reads.copies += static_cast<std::int64_t>(model->memcpys.size() + model->memsets.size());
+    return model;
+  }
+
+  // An empty scope means what the options say.
+  Scope resolved(Scope scope) const {
+    if (!scope.process_id) scope.process_id = options.steps.process_id;
+    if (options.steps.step_index && scope.steps.kind == StepSelection::Kind::representative && !scope.window)
+      scope.steps = StepSelection::one(*options.steps.step_index);
+    return scope;
+  }
+
+  // For a table of all steps.
+  void load_whole(const Ask& ask) {
+    if (whole) return;
+    whole = load(ModelPart::all, ask);
+    scheduled = nullptr;
+    scopes.clear();
+  }
+
+  std::shared_ptr<const std::optional<SampledStep>> sampled_step(ScopeAnalysis& known, std::size_t bins,
+                                                                 const Ask& ask) {
+    const auto measured = known.utilisation(ask);
+    std::optional<SampledStep> made;
+    if (!measured->sample_steps.empty()) {
+      if (traces.empty()) {
+        tell(ask, Stage::samples);
+        traces = load_sample_traces(capture, *known.model(), sampled_step_metrics());
+        ++reads.queries;
+        for (const SampleTrace& trace : traces)
+          reads.samples += static_cast<std::int64_t>(trace.samples.size());
+      }
+      made =
+          analyzer::sampled_step(*known.model(), *measured, traces, known.accounting(ask)->device_id, bins);
+    }
+    return share(std::move(made));
+  }
+
+  ScopeAnalysis& at(const Scope& asked, const Ask& ask) {
+    check_stop(ask);
+    const Scope scope = resolved(asked);
+    auto& known = scopes[scope];
+    if (known) return *known;
+    const bool usual = scope.steps.kind == StepSelection::Kind::representative && !scope.window && !whole;
+    auto& source = usual ? scheduled : whole;
+    if (!source) source = load(usual ? ModelPart::schedule : ModelPart::all, ask);
+    known = std::make_unique<ScopeAnalysis>(source, options, scope, ask);
+    return *known;
+  }
+};
+
+Result<Session> Session::open(const std::string& path, AnalysisOptions options) {
+  auto capture = store::Capture::open(path);
+  if (!capture) return capture.failure();
+  return Session(std::move(capture).value(), std::move(options));
+}
+
+Session::Session(store::Capture capture, AnalysisOptions options)
+    : state_(std::make_unique<State>(std::move(capture), std::move(options))) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const AnalysisOptions& Session::options() const {
+  return state_->options;
+}
+
+ReadCounts Session::reads() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->reads;
+}
+
+Answer<Model> Session::recording(const Ask& ask) {
+  return state_->answer<Model>([&] {
+    if (!state_->facts) state_->facts = state_->load(ModelPart::recording, ask);
+    return state_->facts;
+  });
+}
+
+Answer<StepAnalysis> Session::steps(const Scope& scope, const Ask& ask) {
+  return state_->answer<StepAnalysis>([&] {
+    const auto selection = state_->at(scope, ask).selection();
+    return std::shared_ptr<const StepAnalysis>(selection, &selection->steps);
+  });
+}
+
+Answer<Model> Session::model(const Scope& scope, const Ask& ask) {
+  return state_->answer<Model>([&] { return state_->at(scope, ask).model(); });
+}
+
+Answer<UtilisationAnalysis> Session::utilisation(const Scope& scope, const Ask& ask) {
+  return state_->answer<UtilisationAnalysis>([&] { return state_->at(scope, ask).utilisation(ask); });
+}
+
+Answer<Ranking> Session::ranking(const Scope& scope, RankKey key, const Ask& ask) {
+  return state_->answer<Ranking>([&] { return state_->at(scope, ask).ranking(key, ask); });
+}
+
+Answer<TargetCheck> Session::check(const Scope& scope, const Ask& ask) {
+  return state_->answer<TargetCheck>([&] { return state_->at(scope, ask).check(ask); });
+}
+
+Answer<Accounting> Session::accounting(const Scope& scope, const Ask& ask) {
+  return state_->answer<Accounting>([&] { return state_->at(scope, ask).accounting(ask); });
+}
+
+Answer<Roofline> Session::roofline(const Scope& scope, RankKey key, const Ask& ask) {
+  return state_->answer<Roofline>([&] { return state_->at(scope, ask).roofline(key, ask); });
+}
+
+Answer<std::vector<DeclaredWork>> Session::declared_work(const Scope& scope, bool by_operation,
+                                                         const Ask& ask) {
+  return state_->answer<std::vector<DeclaredWork>>(
+      [&] { return state_->at(scope, ask).declared_work(by_operation, ask); });
+}
+
+Answer<StallAnalysis> Session::stalls(const Scope& scope, const Ask& ask) {
+  return state_->answer<StallAnalysis>([&] { return state_->at(scope, ask).stalls(ask); });
+}
+
+Answer<std::optional<SampledStep>> Session::sampled_step(const Scope& scope, std::size_t bins,
+                                                         const Ask& ask) {
+  return state_->answer<std::optional<SampledStep>>(
+      [&] { return state_->sampled_step(state_->at(scope, ask), bins, ask); });
+}
+
+Answer<Quality> Session::quality(const Scope& scope, const Ask& ask) {
+  return state_->answer<Quality>([&] { return state_->at(scope, ask).quality(ask); });
+}
+
+Answer<Findings> Session::findings(const Scope& scope, const Ask& ask) {
+  return state_->answer<Findings>([&] {
+    const auto found = state_->at(scope, ask).quality(ask);
+    return std::shared_ptr<const Findings>(found, &found->findings);
+  });
+}
+
+Answer<Analysis> Session::analysis(const Scope& scope, unsigned parts, const Ask& ask) {
+  return state_->answer<Analysis>([&] {
+    if ((parts & kAllSteps) != 0) state_->load_whole(ask);
+    ScopeAnalysis& known = state_->at(scope, ask);
+    Analysis all = known.together(parts, ask);
+    if ((parts & kSamples) != 0) all.sampled = *state_->sampled_step(known, kSampleBins, ask);
+    return share(std::move(all));
+  });
+}
+
+}  // namespace ridgeline::analyzer
