@@ -112,6 +112,72 @@ TEST_F(Importer, clock_samples_give_the_peak_at_the_measured_clock) {
             std::to_string(132ll * 4096 * 1'100'000'000));
 }
 
+// The device clocks down before and after the steps; that says nothing about their peak.
+TEST_F(Importer, ClocksOutsideTheStepsDoNotCountForThePeak) {
+  FakeSpool spool(directory_.path());
+  const auto clock_at = [&](std::int64_t hz) {
+    spool::ClockSampleRecord clock{};
+    clock.time_ns = FakeSpool::kOrigin + spool.now();
+    clock.sm_hz = hz;
+    spool.put(clock);
+    spool.advance(10);
+  };
+  for (int i = 0; i < 5; ++i) clock_at(300'000'000);
+  spool.begin_step(0, Phase::kTimeline);
+  spool.launch();
+  clock_at(1'500'000'000);
+  spool.end_step();
+  for (int i = 0; i < 5; ++i) clock_at(400'000'000);
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM clock_sample"), "11");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT CAST(value AS INTEGER) FROM device_peak WHERE quantity = 'bf16_flops_per_s' AND "
+                   "source = 'clock'"),
+            std::to_string(132ll * 4096 * 1'500'000'000));
+}
+
+TEST_F(Importer, ALaunchKeepsItsConfiguration) {
+  FakeSpool spool(directory_.path());
+  spool.begin_step(0, Phase::kTimeline);
+  std::uint32_t clusters[][3] = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {3, 4, 5}};
+  for (const auto& cluster : clusters) {
+    const spool::LaunchRecord call = spool.call();
+    spool.put(call);
+    spool::KernelRecord kernel = spool.kernel_of(call);
+    kernel.grid_y = 11;
+    kernel.grid_z = 12;
+    kernel.block_x = 13;
+    kernel.block_y = 14;
+    kernel.block_z = 15;
+    kernel.cluster_x = static_cast<decltype(kernel.cluster_x)>(cluster[0]);
+    kernel.cluster_y = static_cast<decltype(kernel.cluster_y)>(cluster[1]);
+    kernel.cluster_z = static_cast<decltype(kernel.cluster_z)>(cluster[2]);
+    kernel.registers_per_thread = 16;
+    kernel.static_smem_bytes = 17;
+    kernel.dynamic_smem_bytes = 18;
+    spool.put(kernel);
+  }
+  spool.end_step();
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  std::string seen;
+  for (const store::Launch& launch : capture.launches()) {
+    EXPECT_EQ(launch.grid, (store::Dim3{100 + launch.ordinal_in_step.value(), 11, 12}));
+    EXPECT_EQ(launch.block, (store::Dim3{13, 14, 15}));
+    EXPECT_EQ(launch.registers_per_thread, 16);
+    EXPECT_EQ(launch.static_smem_bytes, 17);
+    EXPECT_EQ(launch.dynamic_smem_bytes, 18);
+    EXPECT_EQ(launch.stream_id, 7);
+    EXPECT_EQ(launch.context_id, 1);
+    const auto& c = launch.cluster;
+    seen += c ? std::to_string(c->x) + std::to_string(c->y) + std::to_string(c->z) + " " : "- ";
+  }
+  EXPECT_EQ(seen, "- - 211 121 112 345 ") << "a cluster of one block is none";
+}
+
 TEST_F(Importer, kernel_records_before_their_calls_still_join) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::kTimeline);

@@ -162,6 +162,20 @@ TEST(Shift, without_anything_to_correlate_is_none) {
   EXPECT_FALSE(calibrate_shift(window.activities, window.samples, unknown).correlation);
 }
 
+// Kernels that come and go with a period of 2 us look alike at every multiple of it.
+TEST(Shift, OfEquallyGoodOnesTheSmallestIsTaken) {
+  std::vector<PmActivity> kernels;
+  for (std::int64_t t = 0; t < 200'000; t += 2000) kernels.push_back({t, t + 1000, 0, 0});
+  PmSamples samples;
+  std::vector<double> active;
+  for (std::int64_t t = 50'000; t < 150'000; t += 1000) {
+    samples.start_ns.push_back(t);
+    samples.end_ns.push_back(t + 1000);
+    active.push_back(t % 2000 == 0 ? 1 : 0);
+  }
+  EXPECT_EQ(calibrate_shift(kernels, samples, active).shift_ns, 0);
+}
+
 // What is asked of the tier: utilisation within 3 points for every kernel of at least 20 us at 5 us samples.
 TEST(Attribution, kernels_of_four_intervals_and_more_are_within_three_points) {
   double own = 0, naive = 0;
@@ -296,6 +310,25 @@ TEST(Attribution, a_little_overlap_is_split) {
   EXPECT_FALSE(values[1]->concurrent);
   EXPECT_NEAR(values[0]->total + values[1]->total, 60'000, 1);
   EXPECT_NEAR(values[0]->total, 20'300, 400);
+}
+
+// Two steps of one long launch, whose samples lie wholly inside: the error is the spread of a sample of two.
+TEST(Attribution, TheErrorOfALongLaunchIsTheSpreadOverTheSteps) {
+  const std::vector<PmActivity> activities = {{100'000, 200'000, 0, 0}, {300'000, 400'000, 0, 0}};
+  PmSamples samples;
+  std::vector<double> amounts;
+  for (std::int64_t t = 50'000; t < 450'000; t += 5000) {
+    samples.start_ns.push_back(t);
+    samples.end_ns.push_back(t + 5000);
+    amounts.push_back(t < 100'000 ? 0 : t < 200'000 ? 100 : t < 300'000 ? 0 : t < 400'000 ? 110 : 0);
+  }
+  const auto values = Attribution(activities, samples).values(amounts);
+  ASSERT_TRUE(values[0] && values[1]);
+  EXPECT_NEAR(values[0]->total, 2000, 1);
+  EXPECT_NEAR(values[1]->total, 2200, 1);
+  EXPECT_FALSE(values[0]->pooled);
+  EXPECT_NEAR(values[0]->error.value_or(0), 200 / std::sqrt(2.0), 1);
+  EXPECT_EQ(values[0]->samples, 20);
 }
 
 TEST(Attribution, launches_outside_the_samples_have_no_value) {
