@@ -16,8 +16,11 @@ void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
       ->type_name("FORMAT");
   if (with_rows) {
     app.add_option("--columns", options.columns,
-                   "Columns, comma-separated: keys or groups, default, all; docs/json.md lists them")
+                   "Columns, comma-separated: keys or groups, default, all; `ridgeline columns` lists them")
         ->type_name("KEYS");
+    app.add_option("--sort", options.sort,
+                   "Sort by a column, smallest first; -KEY: largest first; the unit may be left out")
+        ->type_name("KEY");
     app.add_option("--top", options.top, "Print the first N rows")
         ->check(CLI::Validator(CLI::PositiveNumber).description(""))
         ->type_name("N");
@@ -38,11 +41,12 @@ reports::DocumentOptions document_options(const PrintOptions& options) {
     out.text.colour = false;
   }
   out.columns = options.columns;
+  out.sort = options.sort;
   out.top = options.top;
   return out;
 }
 
-void print(const PrintOptions& options, std::string_view document) {
+void print(const PrintOptions& options, const reports::Document& document) {
   if (options.output.empty() || options.output == "-") {
     write_standard_output(document);
   } else {

@@ -59,7 +59,8 @@ int run(int argc, char** argv) {
                                    add_steps(program),
                                    add_report(program),
                                    add_import(program),
-                                   add_sql(program)};
+                                   add_sql(program),
+                                   add_columns(program)};
 
   std::string name;
   try {

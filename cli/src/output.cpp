@@ -36,6 +36,61 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+constexpr std::size_t kBufferBytes = 1 << 16;
+
+// Gathers the pieces of a document into writes of a useful size.
+class Buffer {
+ public:
+  explicit Buffer(int descriptor) : descriptor_(descriptor) {}
+
+  // Thrown through the document's code, which has nothing left to do then.
+  struct Failed {
+    int error;
+  };
+
+  void add(std::string_view piece) {
+    pending_ += piece;
+    if (pending_.size() >= kBufferBytes) flush();
+  }
+  void flush() {
+    if (const int error = write_all(descriptor_, pending_); error != 0) throw Failed{error};
+    written_ += static_cast<std::int64_t>(pending_.size());
+    pending_.clear();
+  }
+  [[nodiscard]] std::int64_t written() const noexcept { return written_; }
+
+ private:
+  int descriptor_;
+  std::string pending_;
+  std::int64_t written_ = 0;
+};
+
+// Writes the document; returns errno of a failed write, or 0.
+int write_document(const reports::Document& document, int descriptor, std::int64_t& written) {
+  Buffer buffer(descriptor);
+  int error = 0;
+  try {
+    document.write([&](std::string_view piece) { buffer.add(piece); });
+    buffer.flush();
+  } catch (const Buffer::Failed& failed) {
+    error = failed.error;
+  }
+  written = buffer.written();
+  return error;
+}
+
+// SIGPIPE ignored while it lives, and only then: a program that `record` starts must inherit the default.
+class PipeSignalIgnored {
+ public:
+  PipeSignalIgnored() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~PipeSignalIgnored() { std::signal(SIGPIPE, before_); }
+  PipeSignalIgnored(const PipeSignalIgnored&) = delete;
+  PipeSignalIgnored& operator=(const PipeSignalIgnored&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 }  // namespace
 
 reports::TextStyle standard_output_style() {
@@ -66,25 +121,27 @@ bool standard_error_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
 
-void write_standard_output(std::string_view text) {
-  // Ignored only here: a program that `record` starts must inherit the default.
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
-  const int error = write_all(STDOUT_FILENO, text);
-  std::signal(SIGPIPE, before);
+void write_standard_output(const reports::Document& document) {
+  const PipeSignalIgnored ignored;
+  std::int64_t written = 0;
+  const int error = write_document(document, STDOUT_FILENO, written);
   if (error != 0 && error != EPIPE) {
     throw Error(ErrorKind::io, fmt::format("cannot write to standard output: {}", std::strerror(error)));
   }
 }
 
+void write_standard_output(std::string text) {
+  write_standard_output(reports::Document(std::move(text)));
+}
+
 void write_message(std::string_view verb, std::string_view message) {
   const std::string line =
       fmt::format("ridgeline{}{}: {}\n", verb.empty() ? "" : " ", verb, reports::terminal_safe(message));
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const PipeSignalIgnored ignored;
   (void)write_all(STDERR_FILENO, line);  // nowhere is left to complain to
-  std::signal(SIGPIPE, before);
 }
 
-void write_file(const std::string& path, std::string_view text) {
+std::int64_t write_file(const std::string& path, const reports::Document& document) {
   const auto fail = [&](int error) {
     throw Error(ErrorKind::io,
                 fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
@@ -98,13 +155,22 @@ void write_file(const std::string& path, std::string_view text) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_EXCL : O_TRUNC);
   const int descriptor = ::open(target.c_str(), flags, 0666);
   if (descriptor < 0) fail(errno);
-  int error = write_all(descriptor, text);
+  std::int64_t written = 0;
+  int error = 0;
+  try {
+    error = write_document(document, descriptor, written);
+  } catch (...) {
+    ::close(descriptor);
+    if (replace) ::unlink(target.c_str());
+    throw;
+  }
   if (::close(descriptor) != 0 && error == 0) error = errno;
   if (error == 0 && replace && ::rename(target.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) {
     if (replace) ::unlink(target.c_str());
     fail(error);
   }
+  return written;
 }
 
 }  // namespace ridgeline::cli

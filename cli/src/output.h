@@ -1,11 +1,12 @@
-// output.h: where a verb's words go. Standard output is written once, whole; messages and progress go to
+// output.h: where a verb's words go. Documents are written as they are made; messages and progress go to
 // standard error.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "ridgeline/reports/sink.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::cli {
@@ -17,13 +18,16 @@ namespace ridgeline::cli {
 // Whether progress may be drawn on standard error.
 [[nodiscard]] bool standard_error_is_terminal();
 
-// Writes everything. A reader that has gone away (`| head`) is no error; a full disk throws Error(io).
-void write_standard_output(std::string_view text);
+// Writes everything. A reader that has gone away (`| head`) is no error and ends the writing; a full disk
+// throws Error(io).
+void write_standard_output(const reports::Document& document);
+void write_standard_output(std::string text);
 
 // One line "ridgeline VERB: message" on standard error.
 void write_message(std::string_view verb, std::string_view message);
 
-// Writes a file, by way of a temporary beside it, so that no half-written file is left. Throws Error(io).
-void write_file(const std::string& path, std::string_view text);
+// Writes a file, by way of a temporary beside it, so that no half-written file is left, and returns its
+// bytes. Throws Error(io).
+std::int64_t write_file(const std::string& path, const reports::Document& document);
 
 }  // namespace ridgeline::cli

@@ -32,18 +32,20 @@ struct Verb {
 [[nodiscard]] Verb add_steps(CLI::App& program);
 [[nodiscard]] Verb add_report(CLI::App& program);
 [[nodiscard]] Verb add_sql(CLI::App& program);
+[[nodiscard]] Verb add_columns(CLI::App& program);
 
-// How a verb prints its document: --format, --columns, --top, -o. Lives as long as the verb.
+// How a verb prints its document: --format, --columns, --sort, --top, -o. Lives as long as the verb.
 struct PrintOptions {
   std::string format = "text";
   std::string columns;
+  std::string sort;
   std::int64_t top = 0;
   std::string output;  // "": standard output
 };
 void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows = true);
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
 // To the file of -o, else to standard output.
-void print(const PrintOptions& options, std::string_view document);
+void print(const PrintOptions& options, const reports::Document& document);
 
 // What of a capture is analysed: CAPTURE, --step, --process, --target, --stretch, peaks.
 struct AnalysisArguments {

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "ridgeline/launch/doctor.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/json_writer.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -21,18 +22,31 @@ Style style_of(launch::CheckStatus status) {
 }
 
 reports::Table checks_table(const launch::DoctorReport& report) {
-  reports::Table table;
-  table.columns = {{"name", "check", "", reports::Align::left, reports::Elide::never, 0, 0, true},
-                   {"status", "status", "", reports::Align::left, reports::Elide::never, 0, 0, true},
-                   {"detail", "found", "", reports::Align::left, reports::Elide::end, 24, 0, true},
-                   {"remedy", "what to do", "", reports::Align::left, reports::Elide::end, 24, 1, true}};
-  for (const launch::DoctorCheck& check : report.checks) {
-    table.rows.push_back(
-        {reports::Cell::of_text(check.name),
-         reports::Cell::of_text(std::string(check_status_name(check.status)), style_of(check.status)),
-         reports::Cell::of_text(check.detail), reports::Cell::of_text(check.remedy)});
-  }
-  return table;
+  using launch::DoctorCheck;
+  using reports::Align, reports::Cell, reports::Elide;
+  std::vector<reports::Column<DoctorCheck>> columns = {
+      {{.key = "name", .header = "check", .help = "what was looked at", .align = Align::left},
+       [](const DoctorCheck& c) { return Cell::text(c.name); }},
+      {{.key = "status", .header = "status", .help = "ok, warn or fail", .align = Align::left},
+       [](const DoctorCheck& c) {
+         return Cell::text(std::string(check_status_name(c.status)), style_of(c.status));
+       }},
+      {{.key = "detail",
+        .header = "found",
+        .help = "what was found",
+        .align = Align::left,
+        .elide = Elide::end},
+       [](const DoctorCheck& c) { return Cell::text(c.detail); }},
+      {{.key = "remedy",
+        .header = "what to do",
+        .help = "what to do about it",
+        .align = Align::left,
+        .elide = Elide::end,
+        .drop_order = 1},
+       [](const DoctorCheck& c) { return Cell::text(c.remedy); }},
+  };
+  return {std::move(columns), report.checks.size(),
+          [&report](std::size_t i) -> const DoctorCheck& { return report.checks[i]; }};
 }
 
 // Sentences do not fit into a table: each check is a line, its remedy below it.
@@ -65,6 +79,23 @@ std::string doctor_text(const launch::DoctorReport& report, const reports::TextS
   return out + "\n" + reports::wrapped(reports::terminal_safe(report.overall), style.columns) + "\n";
 }
 
+reports::Document json_document(const launch::DoctorReport& report) {
+  return reports::Document([&report](const reports::Sink& sink) {
+    reports::JsonWriter out(sink, "ridgeline.doctor");
+    out.value("can_record", report.can_record());
+    out.value("overall", reports::valid_utf8(report.overall));
+    out.rows("checks", checks_table(report));
+    nlohmann::ordered_json tiers = nlohmann::ordered_json::array();
+    for (const launch::TierForecast& tier : report.tiers) {
+      tiers.push_back({{"tier", reports::valid_utf8(tier.tier)},
+                       {"available", tier.available},
+                       {"reason", reports::valid_utf8(tier.reason)}});
+    }
+    out.value("tiers", tiers);
+    out.finish();
+  });
+}
+
 }  // namespace
 
 Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
@@ -88,27 +119,18 @@ Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
             const reports::DocumentOptions how = document_options(options->print);
             switch (how.format) {
               case reports::Format::csv:
-                print(options->print, reports::render_csv(checks_table(report)));
+                print(options->print, reports::Document([&report](const reports::Sink& out) {
+                        write_csv(checks_table(report), out);
+                      }));
                 break;
               case reports::Format::markdown:
-                print(options->print, reports::render_markdown(checks_table(report)));
+                print(options->print, reports::Document(reports::render_markdown(checks_table(report))));
                 break;
-              case reports::Format::json: {
-                nlohmann::ordered_json out = reports::json_document("ridgeline.doctor");
-                out["can_record"] = report.can_record();
-                out["overall"] = reports::valid_utf8(report.overall);
-                out["checks"] = reports::rows_json(checks_table(report));
-                out["tiers"] = nlohmann::ordered_json::array();
-                for (const launch::TierForecast& tier : report.tiers) {
-                  out["tiers"].push_back({{"tier", reports::valid_utf8(tier.tier)},
-                                          {"available", tier.available},
-                                          {"reason", reports::valid_utf8(tier.reason)}});
-                }
-                print(options->print, reports::json_text(out));
+              case reports::Format::json:
+                print(options->print, json_document(report));
                 break;
-              }
               case reports::Format::text:
-                print(options->print, doctor_text(report, how.text));
+                print(options->print, reports::Document(doctor_text(report, how.text)));
                 break;
             }
             return report.can_record() ? 0 : exit_code(ErrorKind::environment);

@@ -33,18 +33,18 @@ Verb add_report(CLI::App& program) {
             const auto done = answer_of(session.analysis({}, html ? all : all & ~analyzer::Session::kSamples),
                                         options->analysis.capture);
             const auto model = answer_of(session.model(), options->analysis.capture);
-            const std::string document = html ? reports::html_report(*model, *done)
-                                         : options->format == "markdown"
-                                             ? reports::markdown_report(*model, *done)
-                                             : reports::json_report(*model, *done);
+            const reports::Document document =
+                html                             ? reports::Document(reports::html_report(*model, *done))
+                : options->format == "markdown" ? reports::Document(reports::markdown_report(*model, *done))
+                                                : reports::json_report(*model, *done);
             std::string output = options->output;
             if (output.empty()) output = options->format == "html" ? "report.html" : "-";
             if (output == "-") {
               write_standard_output(document);
             } else {
-              write_file(output, document);
-              write_standard_output(fmt::format("Wrote {} ({}).\n", output,
-                                                reports::bytes_text(static_cast<double>(document.size()))));
+              const std::int64_t bytes = write_file(output, document);
+              write_standard_output(
+                  fmt::format("Wrote {} ({}).\n", output, reports::bytes_text(static_cast<double>(bytes))));
             }
             return 0;
           }};

@@ -31,7 +31,7 @@ Verb add_sql(CLI::App& program) {
             if (options->schema) {
               std::string views(store::views_sql());
               views.erase(0, views.find_first_not_of('\n'));
-              print(options->print, views);
+              print(options->print, reports::Document(views));
               return 0;
             }
             if (options->capture.empty() || options->query.empty()) {

@@ -9,6 +9,7 @@
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
+#include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -16,8 +17,21 @@ namespace {
 
 constexpr std::size_t kGapsShown = 5;
 
+// Sorted, cut and with the columns that were asked for.
 Table chosen(Table table, const DocumentOptions& options) {
-  return options.columns.empty() ? table : select_columns(table, options.columns).value();
+  if (!options.sort.empty()) table.sort(options.sort);
+  if (options.top > 0) table.keep(static_cast<std::size_t>(options.top));
+  if (!options.columns.empty()) table.select(options.columns);
+  return table;
+}
+
+Table with_columns(Table table, std::string_view keys) {
+  table.select(keys);
+  return table;
+}
+
+Document csv_document(Table table) {
+  return Document([table = std::move(table)](const Sink& out) { write_csv(table, out); });
 }
 
 // True if `name` is an item of --columns.
@@ -32,11 +46,6 @@ bool asks_for(const DocumentOptions& options, std::string_view name) {
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;
-}
-
-void keep_top(Table& table, std::int64_t top) {
-  if (top > 0 && table.rows.size() > static_cast<std::size_t>(top))
-    table.rows.resize(static_cast<std::size_t>(top));
 }
 
 std::string paragraph(const std::string& text, const TextStyle& style) {
@@ -141,8 +150,8 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
 
 }  // namespace
 
-std::string ranking_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
-                             const DocumentOptions& options) {
+Document ranking_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                          const DocumentOptions& options) {
   if (asks_for(options, "cold") && analysis.utilisation.cold_steps.empty()) {
     throw Error(ErrorKind::no_data,
                 model.path + ": no kernel was measured with cold caches: record it with --cold");
@@ -155,45 +164,46 @@ std::string ranking_document(const analyzer::Model& model, const analyzer::Analy
                     "NVTX payload); docs/cli.md says how a program declares it");
   }
   const std::string work = with_work ? work_line(analysis) : "";
-  const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking, options.top), options);
+  const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking), options);
   switch (options.format) {
     case Format::csv:
-      return render_csv(table);
+      return csv_document(table);
     case Format::markdown:
-      return markdown_headline(model, analysis) + render_markdown(table) + "\n" +
-             markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
-             (work.empty() ? "" : markdown_cell(work) + "\n\n") +
-             (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") + markdown_footing(analysis);
-    case Format::json: {
-      Json out = json_document("ridgeline.rank");
-      out["capture"] = capture_json(model);
-      out["step"] = step_json(analysis.steps);
-      out["options"] = ranking_options_json(analysis.ranking.options);
-      out["peaks"] = peaks_json(analysis.utilisation);
-      out["rows"] = rows_json(table);
-      out["totals"] = ranking_totals_json(analysis.ranking);
-      out["declared"] = declared_json(analysis.ranking.totals.work);
-      if (options.stalls) out["stalls"] = stalls_json(analysis.stalls);
-      out["quality"] = quality_json(analysis.quality);
-      return json_text(out);
-    }
+      return Document(markdown_headline(model, analysis) + render_markdown(table) + "\n" +
+                      markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
+                      (work.empty() ? "" : markdown_cell(work) + "\n\n") +
+                      (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
+                      markdown_footing(analysis));
+    case Format::json:
+      return Document([table, &model, &analysis, stalls = options.stalls](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.rank");
+        out.value("capture", capture_json(model));
+        out.value("step", step_json(analysis.steps));
+        out.value("options", ranking_options_json(analysis.ranking.options));
+        out.value("peaks", peaks_json(analysis.utilisation));
+        out.rows("rows", table);
+        out.value("totals", ranking_totals_json(analysis.ranking));
+        out.value("declared", declared_json(analysis.ranking.totals.work));
+        if (stalls) out.value("stalls", stalls_json(analysis.stalls));
+        out.value("quality", quality_json(analysis.quality));
+        out.finish();
+      });
     case Format::text:
       break;
   }
   TextStyle wide = options.text;  // whoever asks for every column gets them
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
-  return headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
-         paragraph(capitalised(ranking_sums(analysis.ranking)), options.text) +
-         paragraph(work, options.text) + (options.stalls ? stalls_text(analysis.stalls, options.text) : "") +
-         footing(analysis, options.text);
+  return Document(headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
+                  paragraph(ranking_sums(analysis.ranking), options.text) + paragraph(work, options.text) +
+                  (options.stalls ? stalls_text(analysis.stalls, options.text) : "") +
+                  footing(analysis, options.text));
 }
 
-std::string check_document(const analyzer::Model& model, const analyzer::Analysis& analysis, bool all,
-                           const DocumentOptions& options) {
+Document check_document(const analyzer::Model& model, const analyzer::Analysis& analysis, bool all,
+                        const DocumentOptions& options) {
   const bool for_programs = options.format == Format::json || options.format == Format::csv;
-  Table table = check_table(analysis.check, analysis.check_ranking, all || for_programs);
-  keep_top(table, options.top);
-  table = chosen(std::move(table), options);
+  const Table table =
+      chosen(check_table(analysis.check, analysis.check_ranking, all || for_programs), options);
   const std::string verdict = verdict_sentence(analysis);
   const std::string shares = time_shares(analysis.check, analysis.check_ranking);
   std::string budgets;
@@ -209,27 +219,28 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
   }
   switch (options.format) {
     case Format::csv:
-      return render_csv(table);
+      return csv_document(table);
     case Format::markdown: {
       std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) +
                         render_markdown(table) + "\n";
       if (!shares.empty()) out += markdown_cell(shares) + "\n\n";
       if (!left_out.empty()) out += markdown_cell(left_out) + "\n\n";
       if (!budgets.empty()) out += markdown_cell(budgets) + "\n\n";
-      return out + markdown_footing(analysis);
+      return Document(out + markdown_footing(analysis));
     }
-    case Format::json: {
-      Json out = json_document("ridgeline.check");
-      out["capture"] = capture_json(model);
-      out["step"] = step_json(analysis.steps);
-      out["verdict"] = check_json(analysis.check);
-      out["sentence"] = valid_utf8(verdict);
-      out["peaks"] = peaks_json(analysis.utilisation);
-      out["rows"] = rows_json(table);
-      out["totals"] = ranking_totals_json(analysis.check_ranking);
-      out["quality"] = quality_json(analysis.quality);
-      return json_text(out);
-    }
+    case Format::json:
+      return Document([table, &model, &analysis, verdict](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.check");
+        out.value("capture", capture_json(model));
+        out.value("step", step_json(analysis.steps));
+        out.value("verdict", check_json(analysis.check));
+        out.value("sentence", valid_utf8(verdict));
+        out.value("peaks", peaks_json(analysis.utilisation));
+        out.rows("rows", table);
+        out.value("totals", ranking_totals_json(analysis.check_ranking));
+        out.value("quality", quality_json(analysis.quality));
+        out.finish();
+      });
     case Format::text:
       break;
   }
@@ -244,41 +255,41 @@ std::string check_document(const analyzer::Model& model, const analyzer::Analysi
     coloured += styled(lines.substr(from, end - from), style, options.text.colour) + "\n";
     from = end + 1;
   }
-  return headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" + coloured +
-         paragraph(shares, options.text) + paragraph(left_out, options.text) +
-         paragraph(budgets, options.text) + footing(analysis, options.text);
+  return Document(headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + "\n" +
+                  coloured + paragraph(shares, options.text) + paragraph(left_out, options.text) +
+                  paragraph(budgets, options.text) + footing(analysis, options.text));
 }
 
-std::string steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
-                           const DocumentOptions& options) {
-  Table steps = steps_table(analysis.steps);
-  const std::size_t all = steps.rows.size();
-  keep_top(steps, options.top);
+Document steps_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                        const DocumentOptions& options) {
+  const Table table = chosen(steps_table(analysis.steps), options);
   const std::string left_out =
-      steps.rows.size() < all ? fmt::format("{} more steps not shown.", all - steps.rows.size()) : "";
-  const Table table = chosen(std::move(steps), options);
+      table.left_out() > 0 ? fmt::format("{} more steps not shown.", table.left_out()) : "";
   const Table accounting = accounting_table(analysis.accounting);
-  const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
+  Table gaps = gaps_table(model, analysis.accounting);
+  const Table all_gaps = gaps;
+  gaps.keep(kGapsShown);
   switch (options.format) {
     case Format::csv:
-      return render_csv(table);
+      return csv_document(table);
     case Format::markdown: {
       std::string out = markdown_headline(model, analysis) + render_markdown(table) + "\n";
       if (!left_out.empty()) out += left_out + "\n\n";
       out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n";
-      if (!gaps.rows.empty()) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
-      return out + markdown_footing(analysis);
+      if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
+      return Document(out + markdown_footing(analysis));
     }
-    case Format::json: {
-      Json out = json_document("ridgeline.steps");
-      out["capture"] = capture_json(model);
-      out["step"] = step_json(analysis.steps);
-      out["rows"] = rows_json(table);
-      out["accounting"] = accounting_json(analysis.accounting);
-      out["gaps"] = rows_json(gaps_table(model, analysis.accounting, analysis.accounting.gaps.size()));
-      out["quality"] = quality_json(analysis.quality);
-      return json_text(out);
-    }
+    case Format::json:
+      return Document([table, all_gaps, &model, &analysis](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.steps");
+        out.value("capture", capture_json(model));
+        out.value("step", step_json(analysis.steps));
+        out.rows("rows", table);
+        out.value("accounting", accounting_json(analysis.accounting));
+        out.rows("gaps", all_gaps);
+        out.value("quality", quality_json(analysis.quality));
+        out.finish();
+      });
     case Format::text:
       break;
   }
@@ -294,47 +305,49 @@ std::string steps_document(const analyzer::Model& model, const analyzer::Analysi
       style);
   out += "\n" + styled("Where the step's time went", Style::strong, style.colour) + "\n" +
          render_text(accounting, style);
-  if (!gaps.rows.empty()) {
+  if (gaps.size() > 0) {
     out += "\n" + styled("Longest gaps", Style::strong, style.colour) + "\n" + render_text(gaps, style);
   }
-  return out + "\n" + footing(analysis, style);
+  return Document(out + "\n" + footing(analysis, style));
 }
 
-std::string info_document(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows,
-                          const DocumentOptions& options) {
+Document info_document(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows,
+                       const DocumentOptions& options) {
   const Table table = chosen(info_table(model, rows), options);
   switch (options.format) {
     case Format::csv:
-      return render_csv(table);
+      return csv_document(table);
     case Format::markdown:
-      return render_markdown(table);
-    case Format::json: {
-      Json out = json_document("ridgeline.info");
-      out["capture"] = capture_json(model);
-      out["rows"] = rows_json(table);
-      return json_text(out);
-    }
+      return Document(render_markdown(table));
+    case Format::json:
+      return Document([table, &model](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.info");
+        out.value("capture", capture_json(model));
+        out.rows("rows", table);
+        out.finish();
+      });
     case Format::text:
       break;
   }
-  if (!options.columns.empty()) return render_text(table, options.text);
+  if (!options.columns.empty()) return Document(render_text(table, options.text));
   // Sections as headings; long values wrap behind their name.
   int label_width = 0;
-  for (const auto& row : table.rows)
-    label_width = std::max(label_width, display_width(terminal_safe(row[1].text)));
+  for (std::size_t row = 0; row < table.size(); ++row)
+    label_width = std::max(label_width, display_width(terminal_safe(table.cell(row, 1).words())));
   label_width = std::min(label_width, 28);
   std::string out;
   std::string section;
-  for (const auto& row : table.rows) {
-    if (row[0].text != section) {
-      section = row[0].text;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (std::string of = table.cell(row, std::size_t{0}).words(); of != section) {
+      section = std::move(of);
       if (!out.empty()) out += '\n';
       out += styled(capitalised(section), Style::strong, options.text.colour) + "\n";
     }
-    const std::string label = elide_middle(terminal_safe(row[1].text), label_width);
+    const std::string label = elide_middle(terminal_safe(table.cell(row, 1).words()), label_width);
     const std::string fill(static_cast<std::size_t>(label_width - display_width(label)), ' ');
     const int indent = label_width + 4;
-    const std::string value = wrapped(terminal_safe(row[2].text), options.text.columns - indent);
+    const std::string value =
+        wrapped(terminal_safe(table.cell(row, 2).words()), options.text.columns - indent);
     out += "  " + styled(label, Style::dim, options.text.colour) + fill + "  ";
     for (const char c : value) {
       out += c;
@@ -342,34 +355,34 @@ std::string info_document(const analyzer::Model& model, const std::map<std::stri
     }
     out += '\n';
   }
-  return out;
+  return Document(std::move(out));
 }
 
-std::string query_document(const store::Capture::Table& result, bool truncated,
-                           const DocumentOptions& options) {
+Document query_document(const store::Capture::Table& result, bool truncated, const DocumentOptions& options) {
   const Table table = chosen(query_table(result), options);
   switch (options.format) {
     case Format::csv:
-      return render_csv(table);
+      return csv_document(table);
     case Format::markdown:
-      return render_markdown(table);
-    case Format::json: {
-      Json out = json_document("ridgeline.sql");
-      Json columns = Json::array();
-      for (const Column& column : table.columns) columns.push_back(valid_utf8(column.key));
-      out["columns"] = std::move(columns);
-      out["truncated"] = truncated;
-      out["rows"] = rows_json(table);
-      return json_text(out);
-    }
+      return Document(render_markdown(table));
+    case Format::json:
+      return Document([table, truncated](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.sql");
+        Json columns = Json::array();
+        for (const ColumnHead& column : table.columns()) columns.push_back(valid_utf8(column.key));
+        out.value("columns", columns);
+        out.value("truncated", truncated);
+        out.rows("rows", table);
+        out.finish();
+      });
     case Format::text:
       break;
   }
   std::string out = render_text(table, options.text);
-  out += styled(counted(static_cast<std::int64_t>(table.rows.size()), "row") +
+  out += styled(counted(static_cast<std::int64_t>(table.size()), "row") +
                     (truncated ? ", and more: --max-rows 0 prints all" : ""),
                 Style::dim, options.text.colour);
-  return out + "\n";
+  return Document(out + "\n");
 }
 
 std::string markdown_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
@@ -394,16 +407,16 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   }
   if (!analysis.utilisation.cold_steps.empty()) {
     out += "### Cold caches (T3) beside in situ\n\n" +
-           render_markdown(
-               select_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold").value()) +
+           render_markdown(with_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold")) +
            "\n";
   }
   if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");
   out += "## Target check\n\n" + render_markdown(check_table(analysis.check, analysis.check_ranking, false)) +
          "\n";
   out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
-  const Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
-  if (!gaps.rows.empty()) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
+  Table gaps = gaps_table(model, analysis.accounting);
+  gaps.keep(kGapsShown);
+  if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
   if (!analysis.declared_operations.empty()) {
     out += "## Declared and measured work\n\n" +
            render_markdown(declared_work_table(analysis.declared_operations)) + "\n" +
@@ -412,27 +425,31 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   return out + "## Steps\n\n" + render_markdown(steps_table(analysis.steps));
 }
 
-std::string json_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
-  Json out = json_document("ridgeline.report");
-  out["capture"] = capture_json(model);
-  out["step"] = step_json(analysis.steps);
-  out["verdict"] = check_json(analysis.check);
-  out["sentence"] = valid_utf8(verdict_sentence(analysis));
-  out["peaks"] = peaks_json(analysis.utilisation);
-  out["ranking"] = {{"options", ranking_options_json(analysis.ranking.options)},
-                    {"rows", rows_json(ranking_table(analysis.utilisation, analysis.ranking))},
-                    {"totals", ranking_totals_json(analysis.ranking)}};
-  out["check"] = rows_json(check_table(analysis.check, analysis.check_ranking, true));
-  out["accounting"] = accounting_json(analysis.accounting);
-  out["gaps"] = rows_json(gaps_table(model, analysis.accounting, analysis.accounting.gaps.size()));
-  out["stalls"] = stalls_json(analysis.stalls);
-  out["declared"] = declared_json(analysis.ranking.totals.work);
-  out["declared_operations"] = rows_json(declared_work_table(analysis.declared_operations));
-  out["declared_work"] = rows_json(declared_work_table(analysis.declared_work));
-  out["steps"] = rows_json(steps_table(analysis.steps));
-  out["launches"] = rows_json(launches_table(model, analysis));
-  out["quality"] = quality_json(analysis.quality);
-  return json_text(out);
+Document json_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  return Document([&model, &analysis](const Sink& sink) {
+    JsonWriter out(sink, "ridgeline.report");
+    out.value("capture", capture_json(model));
+    out.value("step", step_json(analysis.steps));
+    out.value("verdict", check_json(analysis.check));
+    out.value("sentence", valid_utf8(verdict_sentence(analysis)));
+    out.value("peaks", peaks_json(analysis.utilisation));
+    out.begin_object("ranking");
+    out.value("options", ranking_options_json(analysis.ranking.options));
+    out.rows("rows", ranking_table(analysis.utilisation, analysis.ranking));
+    out.value("totals", ranking_totals_json(analysis.ranking));
+    out.end_object();
+    out.rows("check", check_table(analysis.check, analysis.check_ranking, true));
+    out.value("accounting", accounting_json(analysis.accounting));
+    out.rows("gaps", gaps_table(model, analysis.accounting));
+    out.value("stalls", stalls_json(analysis.stalls));
+    out.value("declared", declared_json(analysis.ranking.totals.work));
+    out.rows("declared_operations", declared_work_table(analysis.declared_operations));
+    out.rows("declared_work", declared_work_table(analysis.declared_work));
+    out.rows("steps", steps_table(analysis.steps));
+    out.rows("launches", launches_table(model, analysis));
+    out.value("quality", quality_json(analysis.quality));
+    out.finish();
+  });
 }
 
 }  // namespace ridgeline::reports

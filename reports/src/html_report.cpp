@@ -66,77 +66,85 @@ std::string bar_style(double share) {
 
 std::string html_table(const Table& table, const HtmlTable& how) {
   std::vector<std::size_t> shown;
-  std::vector<double> largest(table.columns.size(), 0.0);
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    const Column& c = table.columns[i];
+  const std::vector<ColumnHead>& columns = table.columns();
+  std::vector<double> largest(columns.size(), 0.0);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const ColumnHead& c = columns[i];
     const bool asked = std::find(how.also_shown.begin(), how.also_shown.end(), c.key) != how.also_shown.end();
     if ((c.shown || asked) && !how.hidden.count(c.key)) shown.push_back(i);
-    for (const auto& row : table.rows) largest[i] = std::max(largest[i], number_of(row[i].value));
+    if (!how.largest_bars.count(c.key)) continue;
+    for (std::size_t row = 0; row < table.size(); ++row)
+      largest[i] = std::max(largest[i], number_of(table.cell(row, i).value()));
   }
   std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
   for (const std::size_t i : shown) {
-    const Column& c = table.columns[i];
-    out +=
-        fmt::format("<th{}>{}{}</th>", c.align == Align::right ? " class=\"r\"" : "", html_escape(c.header),
-                    c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
+    const ColumnHead& c = columns[i];
+    const std::string& header = c.title.empty() ? c.header : c.title;
+    out += fmt::format("<th{}{}>{}{}</th>", c.align == Align::right ? " class=\"r\"" : "",
+                       c.help.empty() ? "" : " title=\"" + html_escape(c.help) + "\"", html_escape(header),
+                       c.unit.empty() ? "" : "<small>" + html_escape(c.unit) + "</small>");
   }
   out += "</tr></thead>\n<tbody>\n";
   // Names are shortened together, so that different ones stay different.
-  std::vector<std::vector<std::string>> names(table.columns.size());
+  std::vector<std::vector<std::string>> names(columns.size());
   for (const std::size_t i : shown) {
-    const Elide kind = table.columns[i].elide;
+    const Elide kind = columns[i].elide;
     if (kind != Elide::kernel_name && kind != Elide::start) continue;
     std::vector<std::string> full;
-    for (const auto& row : table.rows) full.push_back(terminal_safe(row[i].text));
+    for (std::size_t row = 0; row < table.size(); ++row)
+      full.push_back(terminal_safe(table.cell(row, i).words()));
     names[i] =
         kind == Elide::start ? elide_paths(full, kNameColumns) : elide_kernel_names(full, kNameColumns);
   }
-  const auto row_html = [&](const std::vector<Cell>& row, std::size_t number, bool total) {
+  const auto row_html = [&](auto&& cell_of, std::size_t number, bool total) {
     out += "<tr>";
     for (const std::size_t i : shown) {
-      const Column& c = table.columns[i];
-      const Cell& cell = row[i];
+      const ColumnHead& c = columns[i];
+      const Cell cell = cell_of(i);
+      const std::string words = cell.words();
       std::string css = c.align == Align::right ? "r" : "";
       const auto add_css = [&](const char* name) {
         if (*name == '\0') return;
         if (!css.empty()) css += ' ';
         css += name;
       };
-      add_css(style_css(cell.style));
+      add_css(style_css(cell.style()));
       std::string attributes;
-      const bool known = !std::holds_alternative<std::monostate>(cell.value);
+      const bool known = !std::holds_alternative<std::monostate>(cell.value());
       if (!total && known && how.ratio_bars.count(c.key)) {
         add_css("bar");
-        attributes += bar_style(number_of(cell.value));
+        attributes += bar_style(number_of(cell.value()));
       } else if (!total && known && how.largest_bars.count(c.key) && largest[i] > 0) {
         add_css("bar");
-        attributes += bar_style(number_of(cell.value) / largest[i]);
+        attributes += bar_style(number_of(cell.value()) / largest[i]);
       }
       std::string inner;
       if (!total && c.key == how.name_key && !how.class_key.empty()) {
-        const std::string kernel_class = row[table.column(how.class_key)].text;
+        const std::string kernel_class = cell_of(table.column(how.class_key)).words();
         inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>", class_css(kernel_class),
                              html_escape(kernel_class));
       }
       if (!total && c.elide != Elide::never && c.elide != Elide::end) {
         add_css("name");
-        const std::string safe = terminal_safe(cell.text);
+        const std::string safe = terminal_safe(words);
         const std::string cut = names[i].empty() ? elide_middle(safe, kNameColumns) : names[i][number];
-        if (cut != safe) attributes += " title=\"" + html_escape(cell.text) + "\"";
+        if (cut != safe) attributes += " title=\"" + html_escape(words) + "\"";
         inner += html_escape(cut);
       } else {
-        inner += html_escape(cell.text);
+        inner += html_escape(words);
       }
       if (how.wrapping.count(c.key)) add_css("wrap");
       out += fmt::format("<td{}{}>{}</td>", css.empty() ? "" : " class=\"" + css + "\"", attributes, inner);
     }
     out += "</tr>\n";
   };
-  for (std::size_t r = 0; r < table.rows.size(); ++r) row_html(table.rows[r], r, false);
+  for (std::size_t r = 0; r < table.size(); ++r)
+    row_html([&](std::size_t i) { return table.cell(r, i); }, r, false);
   out += "</tbody>\n";
-  if (!table.totals.empty()) {
+  if (table.total_count() > 0) {
     out += "<tfoot>\n";
-    for (const auto& row : table.totals) row_html(row, 0, true);
+    for (std::size_t t = 0; t < table.total_count(); ++t)
+      row_html([&](std::size_t i) { return table.total(t, i); }, 0, true);
     out += "</tfoot>\n";
   }
   return out + "</table></div>\n";
@@ -255,8 +263,9 @@ std::string tier_sections(const analyzer::Analysis& analysis) {
         "soft");
     HtmlTable how;
     how.ratio_bars = {"dram_utilisation_ratio", "cold_dram_utilisation_ratio"};
-    const Table ranking = ranking_table(analysis.utilisation, analysis.ranking);
-    out += html_table(select_columns(ranking, "cold").value(), how) + "</section>\n";
+    Table ranking = ranking_table(analysis.utilisation, analysis.ranking);
+    ranking.select("cold");
+    out += html_table(ranking, how) + "</section>\n";
   }
   return out;
 }
@@ -324,9 +333,10 @@ std::string step_sections(const analyzer::Model& model, const analyzer::Analysis
   out += fmt::format("<details><summary>All {}</summary>\n",
                      counted(static_cast<std::int64_t>(analysis.steps.steps.size()), "step"));
   out += html_table(steps_table(analysis.steps), how) + "</details>\n";
-  const Table gaps = gaps_table(model, analysis.accounting, kGapRows);
-  if (!gaps.rows.empty()) {
-    out += fmt::format("<details><summary>The {} longest of {}</summary>\n", gaps.rows.size(),
+  Table gaps = gaps_table(model, analysis.accounting);
+  gaps.keep(kGapRows);
+  if (gaps.size() > 0) {
+    out += fmt::format("<details><summary>The {} longest of {}</summary>\n", gaps.size(),
                        counted(static_cast<std::int64_t>(analysis.accounting.gaps.size()), "gap"));
     out += html_table(gaps, {}) + "</details>\n";
   }
@@ -362,8 +372,8 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   out += html_table(check_table(analysis.check, analysis.check_ranking, true), check) + "</details>\n";
 
   Table launches = launches_table(model, analysis);
-  const std::size_t all = launches.rows.size();
-  if (all > kLaunchRows) launches.rows.resize(kLaunchRows);
+  const std::size_t all = launches.size();
+  launches.keep(kLaunchRows);
   out += fmt::format("<details><summary>All {} of the step</summary>\n",
                      counted(static_cast<std::int64_t>(all), "launch", "launches"));
   if (all > kLaunchRows) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <type_traits>
 
@@ -84,6 +85,47 @@ std::map<std::string, std::string> coverage_texts(const analyzer::Model& model) 
   return texts;
 }
 
+struct InfoLine {
+  std::string section, name;
+  Cell value;
+};
+
+std::vector<Column<InfoLine>> info_columns() {
+  return {
+      {{.key = "section", .header = "section", .help = "run, processes, devices, ...", .align = Align::left},
+       [](const InfoLine& l) { return Cell::text(l.section); }},
+      {{.key = "name",
+        .header = "name",
+        .help = "what is told",
+        .align = Align::left,
+        .elide = Elide::end,
+        .least_width = 16},
+       [](const InfoLine& l) { return Cell::text(l.name); }},
+      {{.key = "value",
+        .header = "value",
+        .help = "a text or a number",
+        .align = Align::left,
+        .elide = Elide::end},
+       [](const InfoLine& l) { return l.value; }},
+  };
+}
+
+// A value of a query as it is: ids and times without thousands separators.
+Cell query_cell(const store::Value& value) {
+  return std::visit(
+      [](const auto& v) -> Cell {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return Cell::worded("NULL", std::monostate{}, Style::dim);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return Cell::text(v);
+        } else {
+          return Cell::number(v, Form::plain);
+        }
+      },
+      value);
+}
+
 std::string source_text(std::string_view source) {
   return source == "nvtx"     ? "a range that the program marks"
          : source == "period" ? "the period of its launches"
@@ -94,18 +136,12 @@ std::string source_text(std::string_view source) {
 }  // namespace
 
 Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows) {
-  Table table;
-  table.columns = {
-      {"section", "section", "", Align::left, Elide::never, 0, 0, true},
-      {"name", "name", "", Align::left, Elide::end, 16, 0, true},
-      {"value", "value", "", Align::left, Elide::end, 24, 0, true},
-  };
+  auto lines = std::make_shared<std::vector<InfoLine>>();
   const auto add = [&](const char* section, std::string name, std::string value) {
-    table.rows.push_back(
-        {Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_text(std::move(value))});
+    lines->push_back({section, std::move(name), Cell::text(std::move(value))});
   };
   const auto count = [&](const char* section, std::string name, std::int64_t value) {
-    table.rows.push_back({Cell::of_text(section), Cell::of_text(std::move(name)), Cell::of_integer(value)});
+    lines->push_back({section, std::move(name), Cell::number(value)});
   };
 
   for (const Fact& fact : run_facts(model)) {
@@ -147,8 +183,7 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
   // A list of hundreds of drivers is for machines; people see its ends.
   constexpr int kEnvironmentColumns = 160;
   for (const auto& [name, value] : model.environment) {
-    table.rows.push_back({Cell::of_text("environment"), Cell::of_text(name),
-                          Cell{elide_middle(value, kEnvironmentColumns), value, Style::plain}});
+    lines->push_back({"environment", name, Cell::worded(elide_middle(value, kEnvironmentColumns), value)});
   }
 
   std::map<std::string, std::int64_t> phases;
@@ -221,11 +256,12 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
   }
   for (const store::Message& message : model.messages) add("messages", message.severity, message.text);
   for (const auto& [name, number] : rows) count("rows", name, number);
-  return table;
+  return {info_columns(), lines->size(), [lines](std::size_t i) -> const InfoLine& { return (*lines)[i]; }};
 }
 
 Table query_table(const store::Capture::Table& result) {
-  Table table;
+  using Row = std::vector<store::Value>;
+  std::vector<Column<Row>> columns;
   std::set<std::string> keys;
   for (std::size_t i = 0; i < result.columns.size(); ++i) {
     const bool numbers =
@@ -235,29 +271,16 @@ Table query_table(const store::Capture::Table& result) {
     // Two columns of one name stay two in JSON. Where the width does not suffice, the last columns go first.
     std::string key = result.columns[i];
     for (int n = 2; !keys.insert(key).second; ++n) key = fmt::format("{}_{}", result.columns[i], n);
-    table.columns.push_back({key, result.columns[i], "", numbers ? Align::right : Align::left,
-                             numbers ? Elide::never : Elide::middle, 12, static_cast<int>(i), true});
+    columns.push_back({{.key = key,
+                        .header = result.columns[i],
+                        .align = numbers ? Align::right : Align::left,
+                        .elide = numbers ? Elide::never : Elide::middle,
+                        .least_width = 12,
+                        .drop_order = static_cast<int>(i)},
+                       [i](const Row& row) { return query_cell(row[i]); }});
   }
-  for (const auto& row : result.rows) {
-    auto& cells = table.rows.emplace_back();
-    for (const store::Value& value : row) {
-      cells.push_back(std::visit(
-          [](const auto& v) -> Cell {
-            using T = std::decay_t<decltype(v)>;
-            if constexpr (std::is_same_v<T, std::monostate>) {
-              return {"NULL", std::monostate{}, Style::dim};
-            } else if constexpr (std::is_same_v<T, std::string>) {
-              return Cell::of_text(v);
-            } else if constexpr (std::is_same_v<T, double>) {
-              return Cell::of_number(fmt::format("{:.10g}", v), v);
-            } else {
-              return {fmt::format("{}", v), v, Style::plain};  // ids and times: no thousands separators
-            }
-          },
-          value));
-    }
-  }
-  return table;
+  return {std::move(columns), result.rows.size(),
+          [&result](std::size_t i) -> const Row& { return result.rows[i]; }};
 }
 
 }  // namespace ridgeline::reports

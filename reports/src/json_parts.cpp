@@ -1,15 +1,9 @@
 #include "json_parts.h"
 
 #include "ridgeline/reports/context.h"
-#include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/version.h"
 
 namespace ridgeline::reports {
-
-Json json_document(std::string_view format) {
-  return Json{{"format", format}, {"version", 1}, {"ridgeline", kVersion}};
-}
 
 Json capture_json(const analyzer::Model& model) {
   Json out = Json::object();

@@ -1,6 +1,8 @@
 // stall_tables.cpp: what the worst kernels waited for, as tables and sentences.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "json_parts.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -13,14 +15,6 @@ namespace {
 
 constexpr std::size_t kReasonsNamed = 3;
 
-Column share_column(std::string key, std::string header, int drop_order = 0, bool shown = true) {
-  return {std::move(key), std::move(header), "%", Align::right, Elide::never, 24, drop_order, shown};
-}
-
-Cell share_cell(double share) {
-  return Cell::of_number(percent(share), share);
-}
-
 // "kernel.cu:42" for people; the whole path is in JSON.
 std::string place_text(const analyzer::HotSpot& spot) {
   const std::string file = spot.file.substr(spot.file.rfind('/') + 1);
@@ -28,90 +22,147 @@ std::string place_text(const analyzer::HotSpot& spot) {
   return spot.line ? fmt::format("line {}", *spot.line) : "";
 }
 
-Cell integer_or_missing(const std::optional<std::int64_t>& value) {
-  return value ? Cell{fmt::format("{}", *value), *value, Style::plain} : Cell::missing();
+std::string reasons_text(const analyzer::KernelStalls& kernel) {
+  std::string text;
+  for (std::size_t i = 0; i < kernel.reasons.size() && i < kReasonsNamed; ++i) {
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", kernel.reasons[i].label,
+                        percent_text(kernel.reasons[i].share, 0));
+  }
+  return text;
 }
 
-void add_spots(Table& table, const analyzer::KernelStalls& kernel,
-               const std::vector<analyzer::HotSpot>& spots, const char* kind) {
-  for (const analyzer::HotSpot& spot : spots) {
-    table.rows.push_back({
-        Cell::of_integer(static_cast<std::int64_t>(kernel.rank_row) + 1),
-        Cell{kernel_display_name(kernel.kernel), kernel.kernel, Style::plain},
-        Cell::of_text(kind),
-        spot.pc_offset ? Cell{fmt::format("+{:#x}", *spot.pc_offset), *spot.pc_offset, Style::plain}
-                       : Cell::missing(),
-        Cell::of_text(place_text(spot)),
-        spot.file.empty() ? Cell::missing() : Cell::of_text(spot.file),
-        integer_or_missing(spot.line),
-        Cell::of_integer(spot.samples),
-        share_cell(spot.share),
-        Cell{spot.main_reason.empty()
-                 ? ""
-                 : fmt::format("{} {}", spot.main_reason, percent_text(spot.main_reason_share, 0)),
-             spot.main_reason, Style::plain},
-        share_cell(spot.main_reason_share),
-    });
-  }
+std::vector<Column<analyzer::KernelStalls>> stall_columns() {
+  using Kernel = analyzer::KernelStalls;
+  return {
+      {{.key = "rank", .header = "rank", .help = "its row in the ranking"},
+       [](const Kernel& k) { return Cell::number(static_cast<std::int64_t>(k.rank_row) + 1); }},
+      {{.key = "kernel",
+        .header = "kernel",
+        .help = "demangled name",
+        .align = Align::left,
+        .elide = Elide::kernel_name},
+       [](const Kernel& k) { return Cell::worded(kernel_display_name(k.kernel), k.kernel); }},
+      {{.key = "samples", .header = "samples", .help = "samples of program counters", .drop_order = 2},
+       [](const Kernel& k) { return Cell::number(k.samples); }},
+      {{.key = "issuing_ratio", .header = "issuing", .unit = "%", .help = "the sampled warp issued"},
+       [](const Kernel& k) { return Cell::number(k.issuing_share, Form::percent); }},
+      {{.key = "ready_ratio",
+        .header = "ready",
+        .unit = "%",
+        .help = "it could have issued, another warp was chosen"},
+       [](const Kernel& k) { return Cell::number(k.ready_share, Form::percent); }},
+      {{.key = "stalled_ratio", .header = "stalled", .unit = "%", .help = "it could not issue"},
+       [](const Kernel& k) { return Cell::number(k.stalled_share, Form::percent); }},
+      {{.key = "idle_ratio",
+        .header = "idle",
+        .unit = "%",
+        .help = "its scheduler issued nothing",
+        .drop_order = 1},
+       [](const Kernel& k) { return Cell::number(k.idle_share, Form::percent); }},
+      {{.key = "reasons",
+        .header = "stalled on, of all samples",
+        .help = "the main stall reasons",
+        .align = Align::left,
+        .elide = Elide::end,
+        .least_width = 30},
+       [](const Kernel& k) { return Cell::text(reasons_text(k)); }},
+  };
+}
+
+struct SpotLine {
+  const analyzer::KernelStalls* kernel;
+  const analyzer::HotSpot* spot;
+  bool is_line;
+};
+
+std::vector<Column<SpotLine>> spot_columns() {
+  return {
+      {{.key = "rank", .header = "rank", .help = "the kernel's row in the ranking"},
+       [](const SpotLine& l) { return Cell::number(static_cast<std::int64_t>(l.kernel->rank_row) + 1); }},
+      {{.key = "kernel",
+        .header = "kernel",
+        .help = "demangled name",
+        .align = Align::left,
+        .elide = Elide::kernel_name},
+       [](const SpotLine& l) {
+         return Cell::worded(kernel_display_name(l.kernel->kernel), l.kernel->kernel);
+       }},
+      {{.key = "kind",
+        .header = "kind",
+        .help = "`line` or `instruction`",
+        .align = Align::left,
+        .drop_order = 9,
+        .shown = false},
+       [](const SpotLine& l) { return Cell::text(l.is_line ? "line" : "instruction"); }},
+      {{.key = "pc_offset", .header = "SASS", .help = "offset of the instruction in the kernel"},
+       [](const SpotLine& l) {
+         return l.spot->pc_offset
+                    ? Cell::worded(fmt::format("+{:#x}", *l.spot->pc_offset), *l.spot->pc_offset)
+                    : Cell::missing();
+       }},
+      {{.key = "place",
+        .header = "source",
+        .help = "file and line",
+        .align = Align::left,
+        .elide = Elide::start,
+        .least_width = 16},
+       [](const SpotLine& l) { return Cell::text(place_text(*l.spot)); }},
+      {{.key = "file",
+        .header = "file",
+        .help = "path of the source file",
+        .align = Align::left,
+        .elide = Elide::start,
+        .least_width = 16,
+        .drop_order = 9,
+        .shown = false},
+       [](const SpotLine& l) { return l.spot->file.empty() ? Cell::missing() : Cell::text(l.spot->file); }},
+      {{.key = "line", .header = "line", .help = "line in it", .drop_order = 9, .shown = false},
+       [](const SpotLine& l) {
+         return l.spot->line ? Cell::number(*l.spot->line, Form::plain) : Cell::missing();
+       }},
+      {{.key = "samples", .header = "samples", .help = "samples that fell here", .drop_order = 1},
+       [](const SpotLine& l) { return Cell::number(l.spot->samples); }},
+      {{.key = "share_ratio", .header = "share", .unit = "%", .help = "of the kernel's samples"},
+       [](const SpotLine& l) { return Cell::number(l.spot->share, Form::percent); }},
+      {{.key = "main_reason",
+        .header = "mostly",
+        .help = "the main stall reason here",
+        .align = Align::left,
+        .elide = Elide::end,
+        .least_width = 16},
+       [](const SpotLine& l) {
+         const analyzer::HotSpot& spot = *l.spot;
+         return Cell::worded(spot.main_reason.empty() ? ""
+                                                      : fmt::format("{} {}", spot.main_reason,
+                                                                    percent_text(spot.main_reason_share, 0)),
+                             spot.main_reason);
+       }},
+      {{.key = "main_reason_ratio",
+        .header = "of these",
+        .unit = "%",
+        .help = "its share of them",
+        .drop_order = 9,
+        .shown = false},
+       [](const SpotLine& l) { return Cell::number(l.spot->main_reason_share, Form::percent); }},
+  };
 }
 
 }  // namespace
 
 Table stalls_table(const analyzer::StallAnalysis& stalls) {
-  Table table;
-  table.columns = {
-      {"rank", "rank", "", Align::right, Elide::never, 0, 0, true},
-      {"kernel", "kernel", "", Align::left, Elide::kernel_name, 24, 0, true},
-      {"samples", "samples", "", Align::right, Elide::never, 0, 2, true},
-      share_column("issuing_ratio", "issuing"),
-      share_column("ready_ratio", "ready"),
-      share_column("stalled_ratio", "stalled"),
-      share_column("idle_ratio", "idle", 1),
-      {"reasons", "stalled on, of all samples", "", Align::left, Elide::end, 30, 0, true},
-  };
-  for (const analyzer::KernelStalls& kernel : stalls.kernels) {
-    std::string reasons;
-    for (std::size_t i = 0; i < kernel.reasons.size() && i < kReasonsNamed; ++i) {
-      reasons += fmt::format("{}{} {}", i > 0 ? ", " : "", kernel.reasons[i].label,
-                             percent_text(kernel.reasons[i].share, 0));
-    }
-    table.rows.push_back({
-        Cell::of_integer(static_cast<std::int64_t>(kernel.rank_row) + 1),
-        Cell{kernel_display_name(kernel.kernel), kernel.kernel, Style::plain},
-        Cell::of_integer(kernel.samples),
-        share_cell(kernel.issuing_share),
-        share_cell(kernel.ready_share),
-        share_cell(kernel.stalled_share),
-        share_cell(kernel.idle_share),
-        Cell::of_text(reasons),
-    });
-  }
-  return table;
+  return {stall_columns(), stalls.kernels.size(),
+          [&stalls](std::size_t i) -> const analyzer::KernelStalls& { return stalls.kernels[i]; }};
 }
 
 Table hot_spots_table(const analyzer::StallAnalysis& stalls) {
-  Table table;
-  table.columns = {
-      {"rank", "rank", "", Align::right, Elide::never, 0, 0, true},
-      {"kernel", "kernel", "", Align::left, Elide::kernel_name, 24, 0, true},
-      {"kind", "kind", "", Align::left, Elide::never, 0, 9, false},
-      {"pc_offset", "SASS", "", Align::right, Elide::never, 0, 0, true},
-      {"place", "source", "", Align::left, Elide::start, 16, 0, true},
-      {"file", "file", "", Align::left, Elide::start, 16, 9, false},
-      {"line", "line", "", Align::right, Elide::never, 0, 9, false},
-      {"samples", "samples", "", Align::right, Elide::never, 0, 1, true},
-      share_column("share_ratio", "share"),
-      {"main_reason", "mostly", "", Align::left, Elide::end, 16, 0, true},
-      share_column("main_reason_ratio", "of these", 9, false),
-  };
+  auto lines = std::make_shared<std::vector<SpotLine>>();
   for (const analyzer::KernelStalls& kernel : stalls.kernels) {
     // A line gathers its instructions; without lines the instructions must do.
-    if (kernel.lines.empty())
-      add_spots(table, kernel, kernel.instructions, "instruction");
-    else
-      add_spots(table, kernel, kernel.lines, "line");
+    const bool by_line = !kernel.lines.empty();
+    for (const analyzer::HotSpot& spot : by_line ? kernel.lines : kernel.instructions)
+      lines->push_back({&kernel, &spot, by_line});
   }
-  return table;
+  return {spot_columns(), lines->size(), [lines](std::size_t i) -> const SpotLine& { return (*lines)[i]; }};
 }
 
 std::string stalls_line(const analyzer::StallAnalysis& stalls) {

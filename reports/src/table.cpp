@@ -4,164 +4,185 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <numeric>
 
-#include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
 
 namespace ridgeline::reports {
 namespace {
 
-// Spaces between two table columns; the narrow one where the wide one would cost a column.
-constexpr int kGap = 2;
-constexpr int kNarrowGap = 1;
-
-std::string spaces(int count) {
-  return std::string(static_cast<std::size_t>(std::max(count, 0)), ' ');
+std::string number_words(double value, Form form) {
+  switch (form) {
+    case Form::plain:
+      return fmt::format("{:.10g}", value);
+    case Form::integer:
+      return fixed(value, 0);
+    case Form::milliseconds:
+      return milliseconds(value);
+    case Form::microseconds:
+      return microseconds(value);
+    case Form::percent:
+      return percent(value);
+    case Form::ratio:
+      return fixed(value, 2);
+    case Form::megabytes:
+      return fixed(value * 1e-6, 2);
+    case Form::gigabytes:
+      return fixed(value * 1e-9, 3);
+    case Form::tera:
+      return fixed(value * 1e-12, 3);
+    case Form::general:
+      return fmt::format("{:.4g}", value);
+  }
+  return {};
 }
 
-std::string padded(std::string_view text, int width, Align align) {
-  const std::string fill = spaces(width - display_width(text));
-  return align == Align::right ? fill + std::string(text) : std::string(text) + fill;
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
 }
 
-// The columns that are printed and their widths.
-struct Layout {
-  std::vector<std::size_t> index;
-  std::vector<int> width;
-  int gap = kGap;
-  std::vector<std::string> dropped;
-};
+// "time_ns" without its unit: "time".
+std::string_view without_unit(std::string_view key) {
+  for (const std::string_view unit : {"_ns", "_ratio", "_bytes", "_ops", "_flops"}) {
+    if (key.ends_with(unit)) return key.substr(0, key.size() - unit.size());
+  }
+  return key;
+}
 
-int natural_width(const Table& table, std::size_t column) {
-  const Column& c = table.columns[column];
-  int width = std::max(display_width(terminal_safe(c.header)), display_width(c.unit));
-  const auto widen = [&](const std::vector<Cell>& row) {
-    const std::string text = terminal_safe(row[column].text);
-    width = std::max(width, c.elide == Elide::kernel_name ? display_width(kernel_display_name(text))
-                                                          : display_width(text));
+// Numbers by their value, whatever their type, before texts.
+bool less(const Scalar& a, const Scalar& b) {
+  const auto number = [](const Scalar& value) -> std::optional<double> {
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+    if (const auto* d = std::get_if<double>(&value)) return *d;
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1.0 : 0.0;
+    return std::nullopt;
   };
-  for (const auto& row : table.rows) widen(row);
-  for (const auto& row : table.totals) widen(row);
-  return width;
-}
-
-Layout lay_out(const Table& table, int columns) {
-  std::vector<int> natural(table.columns.size());
-  Layout layout;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (!table.columns[i].shown) continue;
-    natural[i] = natural_width(table, i);
-    layout.index.push_back(i);
-  }
-  // Least width with every elidable column squeezed.
-  const auto least = [&](std::size_t i) {
-    const Column& c = table.columns[i];
-    return c.elide == Elide::never ? natural[i] : std::min(natural[i], c.least_width);
-  };
-  const auto least_total = [&] {
-    int total = layout.gap * (static_cast<int>(layout.index.size()) - 1);
-    for (const std::size_t i : layout.index) total += least(i);
-    return total;
-  };
-  int natural_total = kGap * (static_cast<int>(layout.index.size()) - 1);
-  for (const std::size_t i : layout.index) natural_total += natural[i];
-  if (natural_total > columns) layout.gap = kNarrowGap;
-  while (least_total() > columns && layout.index.size() > 1) {
-    auto worst = layout.index.end();
-    for (auto it = layout.index.begin(); it != layout.index.end(); ++it) {
-      const int order = table.columns[*it].drop_order;
-      if (order > 0 && (worst == layout.index.end() || order >= table.columns[*worst].drop_order)) worst = it;
-    }
-    if (worst == layout.index.end()) break;
-    layout.dropped.insert(layout.dropped.begin(), table.columns[*worst].key);
-    layout.index.erase(worst);
-  }
-  int spare = columns - least_total();
-  for (const std::size_t i : layout.index) layout.width.push_back(least(i));
-  // What is left goes to the elided columns, a column to each in turn.
-  for (bool given = true; given && spare > 0;) {
-    given = false;
-    for (std::size_t k = 0; k < layout.index.size() && spare > 0; ++k) {
-      if (layout.width[k] >= natural[layout.index[k]]) continue;
-      ++layout.width[k];
-      --spare;
-      given = true;
-    }
-  }
-  // Not even so: the widest columns give way, so that no line is wider than promised.
-  while (spare < 0) {
-    const auto widest = std::max_element(layout.width.begin(), layout.width.end());
-    if (*widest <= 3) break;
-    --*widest;
-    ++spare;
-  }
-  return layout;
-}
-
-std::string trim_end(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
-nlohmann::ordered_json scalar_json(const Scalar& value) {
-  return std::visit(
-      [](const auto& v) -> nlohmann::ordered_json {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::monostate>) {
-          return nullptr;
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return valid_utf8(v);
-        } else {
-          return v;
-        }
-      },
-      value);
-}
-
-std::string scalar_csv(const Scalar& value) {
-  return std::visit(
-      [](const auto& v) -> std::string {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::monostate>) {
-          return "";
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return csv_field(v);
-        } else if constexpr (std::is_same_v<T, bool>) {
-          return v ? "true" : "false";
-        } else {
-          return fmt::format("{}", v);
-        }
-      },
-      value);
+  const auto x = number(a), y = number(b);
+  if (x && y) return *x < *y;
+  if (x || y) return x.has_value();
+  return std::get<std::string>(a) < std::get<std::string>(b);
 }
 
 }  // namespace
 
-Cell Cell::of_text(std::string text, Style style) {
-  Scalar value = text;
-  return {std::move(text), std::move(value), style};
+Cell Cell::text(std::string text, Style style) {
+  Cell cell;
+  cell.value_ = std::move(text);
+  cell.style_ = style;
+  return cell;
 }
-Cell Cell::of_number(std::string text, double value, Style style) {
+
+Cell Cell::number(std::int64_t value, Form form, Style style) {
+  Cell cell;
+  cell.value_ = value;
+  cell.form_ = form;
+  cell.style_ = style;
+  return cell;
+}
+
+Cell Cell::number(double value, Form form, Style style) {
   if (!std::isfinite(value)) return missing();
-  return {std::move(text), value, style};
+  Cell cell;
+  cell.value_ = value;
+  cell.form_ = form;
+  cell.style_ = style;
+  return cell;
 }
-Cell Cell::of_integer(std::int64_t value, Style style) {
-  return {integer(value), value, style};
+
+Cell Cell::number(const std::optional<double>& value, Form form, Style style) {
+  return value ? number(*value, form, style) : missing();
 }
+
+Cell Cell::worded(std::string words, Scalar value, Style style) {
+  Cell cell;
+  cell.value_ = std::move(value);
+  cell.words_ = std::move(words);
+  cell.style_ = style;
+  return cell;
+}
+
 Cell Cell::missing() {
-  return {kMissing, std::monostate{}, Style::dim};
+  return worded(kMissing, std::monostate{}, Style::dim);
+}
+
+std::string Cell::words() const {
+  if (words_) return *words_;
+  if (const auto* text = std::get_if<std::string>(&value_)) return *text;
+  if (const auto* value = std::get_if<double>(&value_)) return number_words(*value, form_);
+  if (const auto* value = std::get_if<bool>(&value_)) return *value ? "yes" : "no";
+  const auto* value = std::get_if<std::int64_t>(&value_);
+  if (value == nullptr) return {};
+  // Through a double a large number would lose digits.
+  if (form_ == Form::integer) return integer(*value);
+  if (form_ == Form::plain) return fmt::format("{}", *value);
+  return number_words(static_cast<double>(*value), form_);
 }
 
 std::size_t Table::column(std::string_view key) const {
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].key == key) return i;
+  for (std::size_t i = 0; i < heads_.size(); ++i) {
+    if (heads_[i].key == key) return i;
   }
   throw Error(ErrorKind::internal, fmt::format("table has no column '{}'", key));
 }
 
-Result<Table> select_columns(const Table& table, std::string_view keys) {
+void Table::show(std::string_view key, bool shown) {
+  heads_[column(key)].shown = shown;
+}
+
+Cell Table::cell(std::size_t row, std::size_t column) const {
+  return cell_(source_row(row), source_[column]);
+}
+
+const Cell& Table::total(std::size_t line, std::size_t column) const {
+  return totals_[line][source_[column]];
+}
+
+void Table::keep(std::size_t rows) {
+  if (count_ <= rows) return;
+  if (rest_) {
+    std::vector<std::size_t> cut;
+    cut.reserve(count_ - rows);
+    for (std::size_t i = rows; i < count_; ++i) cut.push_back(source_row(i));
+    totals_.insert(totals_.begin(), rest_(cut));
+  }
+  left_out_ += count_ - rows;
+  count_ = rows;
+}
+
+void Table::sort(std::string_view key) {
+  std::string_view name = trimmed(key);
+  const bool downward = name.starts_with('-');
+  if (downward) name.remove_prefix(1);
+  auto found = std::find_if(heads_.begin(), heads_.end(), [&](const ColumnHead& c) { return c.key == name; });
+  if (found == heads_.end()) {
+    found = std::find_if(heads_.begin(), heads_.end(),
+                         [&](const ColumnHead& c) { return without_unit(c.key) == name; });
+  }
+  if (found == heads_.end()) {
+    std::string known;
+    for (const ColumnHead& c : heads_) known += (known.empty() ? "" : ",") + c.key;
+    throw Error(ErrorKind::usage, fmt::format("--sort: no column '{}'; choose from {}, with - before it for "
+                                              "the largest first",
+                                              terminal_safe(name), known));
+  }
+  const std::size_t column = static_cast<std::size_t>(found - heads_.begin());
+  std::vector<Scalar> values;
+  values.reserve(count_);
+  for (std::size_t i = 0; i < count_; ++i) values.push_back(cell_(i, source_[column]).value());
+  order_.resize(count_);
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    const bool known_a = !std::holds_alternative<std::monostate>(values[a]);
+    const bool known_b = !std::holds_alternative<std::monostate>(values[b]);
+    if (!known_a || !known_b) return known_a && !known_b;
+    return downward ? less(values[b], values[a]) : less(values[a], values[b]);
+  });
+}
+
+void Table::select(std::string_view keys) {
   struct Picked {
     std::size_t column;
     bool fixed;  // stays whatever the width
@@ -177,231 +198,42 @@ Result<Table> select_columns(const Table& table, std::string_view keys) {
   };
   for (std::size_t from = 0; from <= keys.size();) {
     const std::size_t comma = std::min(keys.find(',', from), keys.size());
-    std::string_view key = keys.substr(from, comma - from);
-    while (!key.empty() && key.front() == ' ') key.remove_prefix(1);
-    while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
+    const std::string_view key = trimmed(keys.substr(from, comma - from));
     from = comma + 1;
     if (key == "default" || key == "all") {
-      for (std::size_t i = 0; i < table.columns.size(); ++i) {
-        if (key == "all" || table.columns[i].shown) pick(i, key == "all");
+      for (std::size_t i = 0; i < heads_.size(); ++i) {
+        if (key == "all" || heads_[i].shown) pick(i, key == "all");
       }
       continue;
     }
-    const auto group = std::find_if(table.groups.begin(), table.groups.end(),
-                                    [&](const ColumnGroup& g) { return g.name == key; });
-    if (group != table.groups.end()) {
-      for (const std::string& member : group->keys) pick(table.column(member), true);
+    const auto group =
+        std::find_if(groups_.begin(), groups_.end(), [&](const ColumnGroup& g) { return g.name == key; });
+    if (group != groups_.end()) {
+      for (const std::string& member : group->keys) pick(column(member), true);
       continue;
     }
-    const auto found = std::find_if(table.columns.begin(), table.columns.end(),
-                                    [&](const Column& c) { return c.key == key; });
-    if (found == table.columns.end()) {
+    const auto found =
+        std::find_if(heads_.begin(), heads_.end(), [&](const ColumnHead& c) { return c.key == key; });
+    if (found == heads_.end()) {
       std::string known = "default, all";
-      for (const ColumnGroup& g : table.groups) known += ", " + g.name;
+      for (const ColumnGroup& g : groups_) known += ", " + g.name;
       known += " or keys: ";
       const std::size_t keys_from = known.size();
-      for (const Column& c : table.columns) known += (known.size() == keys_from ? "" : ",") + c.key;
-      return Failure{ErrorKind::usage,
-                     fmt::format("no column '{}'; choose from {}", terminal_safe(key), known)};
+      for (const ColumnHead& c : heads_) known += (known.size() == keys_from ? "" : ",") + c.key;
+      throw Error(ErrorKind::usage, fmt::format("no column '{}'; choose from {}", terminal_safe(key), known));
     }
-    pick(static_cast<std::size_t>(found - table.columns.begin()), true);
+    pick(static_cast<std::size_t>(found - heads_.begin()), true);
   }
-  Table out;
+  std::vector<ColumnHead> heads;
+  std::vector<std::size_t> source;
   for (const auto& [i, fixed] : picked) {
-    out.columns.push_back(table.columns[i]);
-    out.columns.back().shown = true;
-    if (fixed) out.columns.back().drop_order = 0;
+    heads.push_back(heads_[i]);
+    heads.back().shown = true;
+    if (fixed) heads.back().drop_order = 0;
+    source.push_back(source_[i]);
   }
-  const auto copy = [&](const std::vector<std::vector<Cell>>& from, std::vector<std::vector<Cell>>& to) {
-    for (const auto& row : from) {
-      auto& made = to.emplace_back();
-      for (const Picked& column : picked) made.push_back(row[column.column]);
-    }
-  };
-  copy(table.rows, out.rows);
-  copy(table.totals, out.totals);
-  return out;
-}
-
-std::string styled(std::string_view text, Style style, bool colour) {
-  const char* code = "";
-  switch (style) {
-    case Style::plain:
-      return std::string(text);
-    case Style::good:
-      code = "32";
-      break;
-    case Style::fair:
-      code = "33";
-      break;
-    case Style::bad:
-      code = "31";
-      break;
-    case Style::dim:
-      code = "2";
-      break;
-    case Style::strong:
-      code = "1";
-      break;
-  }
-  if (!colour || text.empty()) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
-}
-
-int full_width(const Table& table) {
-  int width = 0;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.columns[i].shown) width += natural_width(table, i) + kGap;
-  }
-  return width;
-}
-
-std::string render_text(const Table& table, const TextStyle& style) {
-  const Layout layout = lay_out(table, style.columns);
-  std::string out;
-  const auto line = [&](auto&& cell_of, bool elide_by_kind) {
-    std::string plain;
-    std::string shown;
-    for (std::size_t k = 0; k < layout.index.size(); ++k) {
-      const Column& column = table.columns[layout.index[k]];
-      const auto [text, cell_style] = cell_of(layout.index[k]);
-      const std::string safe = terminal_safe(text);
-      const Elide kind = elide_by_kind ? column.elide : Elide::end;
-      const std::string cut = kind == Elide::middle  ? elide_middle(safe, layout.width[k])
-                              : kind == Elide::start ? elide_start(safe, layout.width[k])
-                                                     : elide_end(safe, layout.width[k]);
-      const std::string gap = k == 0 ? "" : spaces(layout.gap);
-      const bool last = k + 1 == layout.index.size();
-      const std::string filled =
-          last && column.align == Align::left ? cut : padded(cut, layout.width[k], column.align);
-      plain += gap + filled;
-      shown += gap + styled(filled, cell_style, style.colour);
-    }
-    out += (style.colour ? shown : trim_end(plain)) + "\n";
-  };
-
-  int total = layout.gap * (static_cast<int>(layout.index.size()) - 1);
-  for (const int width : layout.width) total += width;
-  std::string rule;
-  for (int i = 0; i < total; ++i) rule += "─";
-  rule = styled(rule, Style::dim, style.colour) + "\n";
-
-  using Piece = std::pair<std::string, Style>;
-  line([&](std::size_t i) { return Piece{table.columns[i].header, Style::strong}; }, false);
-  const bool units = std::any_of(layout.index.begin(), layout.index.end(),
-                                 [&](std::size_t i) { return !table.columns[i].unit.empty(); });
-  if (units) line([&](std::size_t i) { return Piece{table.columns[i].unit, Style::dim}; }, false);
-  out += rule;
-  // Names are shortened together, so that different ones stay different.
-  std::vector<std::vector<std::string>> names(table.columns.size());
-  for (std::size_t k = 0; k < layout.index.size(); ++k) {
-    const std::size_t i = layout.index[k];
-    const Elide kind = table.columns[i].elide;
-    if (kind != Elide::kernel_name && kind != Elide::start) continue;
-    std::vector<std::string> full;
-    for (const auto& row : table.rows) full.push_back(terminal_safe(row[i].text));
-    names[i] =
-        kind == Elide::start ? elide_paths(full, layout.width[k]) : elide_kernel_names(full, layout.width[k]);
-  }
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const auto& row = table.rows[r];
-    line(
-        [&](std::size_t i) {
-          return Piece{names[i].empty() ? row[i].text : names[i][r], row[i].style};
-        },
-        true);
-  }
-  if (!table.totals.empty()) out += rule;
-  for (const auto& row : table.totals) {
-    line([&](std::size_t i) { return Piece{row[i].text, row[i].style}; }, false);
-  }
-  if (!layout.dropped.empty()) {
-    const std::string note = fmt::format("Not shown at this width: {}.", fmt::join(layout.dropped, ", "));
-    out += styled(wrapped(note, style.columns), Style::dim, style.colour) + "\n";
-  }
-  return out;
-}
-
-std::string render_markdown(const Table& table) {
-  std::string header = "|";
-  std::string rule = "|";
-  for (const Column& c : table.columns) {
-    if (!c.shown) continue;
-    header += fmt::format(" {}{}{}{} |", markdown_cell(c.header), c.unit.empty() ? "" : " (",
-                          markdown_cell(c.unit), c.unit.empty() ? "" : ")");
-    rule += c.align == Align::right ? " ---: |" : " --- |";
-  }
-  std::string out = header + "\n" + rule + "\n";
-  const auto row_text = [&](const std::vector<Cell>& row, bool strong) {
-    out += "|";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (!table.columns[i].shown) continue;
-      const bool code = table.columns[i].elide == Elide::kernel_name && !strong;
-      std::string text = code ? markdown_code(kernel_display_name(row[i].text)) : markdown_cell(row[i].text);
-      if (strong && !text.empty()) text = "**" + text + "**";
-      out += fmt::format(" {} |", text);
-    }
-    out += "\n";
-  };
-  for (const auto& row : table.rows) row_text(row, false);
-  for (const auto& row : table.totals) row_text(row, true);
-  return out;
-}
-
-std::string render_csv(const Table& table) {
-  std::string out;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (i > 0) out += ',';
-    out += csv_field(table.columns[i].key);
-  }
-  out += "\r\n";
-  for (const auto& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i > 0) out += ',';
-      out += scalar_csv(row[i].value);
-    }
-    out += "\r\n";
-  }
-  return out;
-}
-
-nlohmann::ordered_json rows_json(const Table& table) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const auto& row : table.rows) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i].key] = scalar_json(row[i].value);
-    rows.push_back(std::move(object));
-  }
-  return rows;
-}
-
-std::string json_text(const nlohmann::ordered_json& document) {
-  return document.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-std::string wrapped(std::string_view text, int columns, int indent) {
-  std::string out;
-  int used = 0;
-  bool first_word = true;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
-    const std::string word = elide_middle(text.substr(from, end - from), std::max(columns - indent, 8));
-    from = end + 1;
-    if (word.empty()) continue;
-    const int width = display_width(word);
-    if (!first_word && used + 1 + width > columns) {
-      out += '\n';
-      out += spaces(indent);
-      used = indent;
-    } else if (!first_word) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += width;
-    first_word = false;
-  }
-  return out;
+  heads_ = std::move(heads);
+  source_ = std::move(source);
 }
 
 }  // namespace ridgeline::reports

@@ -8,6 +8,7 @@
 
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/tables.h"
 #include "temporary_capture.h"
 
 namespace ridgeline::reports {
@@ -49,21 +50,25 @@ TEST(Documents, TextFitsItsWidth) {
       how.rank.key = key;
       const TemporaryCapture capture(options, how);
       for (const int columns : {80, 100, 160}) {
-        expect_width(ranking_document(capture.model, capture.analysis, as(Format::text, columns)), columns);
+        expect_width(ranking_document(capture.model, capture.analysis, as(Format::text, columns)).text(),
+                     columns);
       }
     }
     const TemporaryCapture capture(options);
     for (const int columns : {80, 100, 160}) {
-      expect_width(check_document(capture.model, capture.analysis, true, as(Format::text, columns)), columns);
-      expect_width(steps_document(capture.model, capture.analysis, as(Format::text, columns)), columns);
-      expect_width(info_document(capture.model, {{"launch", 3}}, as(Format::text, columns)), columns);
+      expect_width(check_document(capture.model, capture.analysis, true, as(Format::text, columns)).text(),
+                   columns);
+      expect_width(steps_document(capture.model, capture.analysis, as(Format::text, columns)).text(),
+                   columns);
+      expect_width(info_document(capture.model, {{"launch", 3}}, as(Format::text, columns)).text(), columns);
     }
   }
 }
 
 TEST(Documents, RankJsonHasItsFields) {
   const TemporaryCapture capture;
-  const json document = json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)));
+  const json document =
+      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)).text());
   EXPECT_EQ(document["format"], "ridgeline.rank");
   EXPECT_EQ(document["version"], 1);
   EXPECT_EQ(document["options"]["target_ratio"], 0.70);
@@ -121,11 +126,12 @@ TEST(Documents, TopKeepsTheTotals) {
   const TemporaryCapture capture;
   DocumentOptions options = as(Format::text);
   options.top = 3;
-  const std::string text = ranking_document(capture.model, capture.analysis, options);
+  const std::string text = ranking_document(capture.model, capture.analysis, options).text();
   EXPECT_NE(text.find("17 more"), std::string::npos) << text;
   EXPECT_NE(text.find("\nall "), std::string::npos);
   options.format = Format::json;
-  EXPECT_EQ(json::parse(ranking_document(capture.model, capture.analysis, options))["rows"].size(), 3u);
+  EXPECT_EQ(json::parse(ranking_document(capture.model, capture.analysis, options).text())["rows"].size(),
+            3u);
 }
 
 TEST(Documents, UnknownColumnIsAUsageError) {
@@ -133,21 +139,23 @@ TEST(Documents, UnknownColumnIsAUsageError) {
   DocumentOptions options = as(Format::csv);
   options.columns = "kernel,bogus";
   try {
-    (void)ranking_document(capture.model, capture.analysis, options);
+    (void)ranking_document(capture.model, capture.analysis, options).text();
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::usage);
     EXPECT_NE(error.message().find("bogus"), std::string::npos);
   }
   options.columns = "time_ns,key";
-  EXPECT_EQ(ranking_document(capture.model, capture.analysis, options).substr(0, 13), "time_ns,key\r\n");
+  EXPECT_EQ(ranking_document(capture.model, capture.analysis, options).text().substr(0, 13),
+            "time_ns,key\r\n");
 }
 
 TEST(Documents, UnmeasuredIsUnknownNotZero) {
   FabricatedCapture options;
   options.tier_refused = true;
   const TemporaryCapture capture(options);
-  const json document = json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)));
+  const json document =
+      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)).text());
   bool seen = false;
   for (const json& row : document["rows"]) {
     if (row["unmeasured_calls"] != row["calls"]) continue;
@@ -157,7 +165,7 @@ TEST(Documents, UnmeasuredIsUnknownNotZero) {
     EXPECT_NE(row["reason"], "");
   }
   EXPECT_TRUE(seen);
-  const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text));
+  const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text)).text();
   EXPECT_EQ(text.find("up to 0.0 %"), std::string::npos) << text;
   EXPECT_NE(text.find("not known"), std::string::npos);
   EXPECT_NE(text.find("counters are not permitted"), std::string::npos);
@@ -165,7 +173,7 @@ TEST(Documents, UnmeasuredIsUnknownNotZero) {
 
 TEST(Documents, CheckSaysItsVerdict) {
   const TemporaryCapture missed;
-  json document = json::parse(check_document(missed.model, missed.analysis, false, as(Format::json)));
+  json document = json::parse(check_document(missed.model, missed.analysis, false, as(Format::json)).text());
   EXPECT_EQ(document["format"], "ridgeline.check");
   EXPECT_EQ(document["verdict"]["overall"], "missed");
   EXPECT_EQ(document["verdict"]["exit_code"], 1);
@@ -175,16 +183,17 @@ TEST(Documents, CheckSaysItsVerdict) {
   FabricatedCapture fast;
   fast.fast = true;
   const TemporaryCapture met(fast);
-  document = json::parse(check_document(met.model, met.analysis, false, as(Format::json)));
+  document = json::parse(check_document(met.model, met.analysis, false, as(Format::json)).text());
   EXPECT_EQ(document["verdict"]["overall"], "met");
-  EXPECT_NE(
-      check_document(met.model, met.analysis, false, as(Format::text)).find("The step meets its target"),
-      std::string::npos);
+  EXPECT_NE(check_document(met.model, met.analysis, false, as(Format::text))
+                .text()
+                .find("The step meets its target"),
+            std::string::npos);
 }
 
 TEST(Documents, StepsAddUp) {
   const TemporaryCapture capture;
-  const json document = json::parse(steps_document(capture.model, capture.analysis, as(Format::json)));
+  const json document = json::parse(steps_document(capture.model, capture.analysis, as(Format::json)).text());
   EXPECT_EQ(document["format"], "ridgeline.steps");
   EXPECT_EQ(document["rows"].size(), 14u);
   const json& a = document["accounting"];
@@ -201,7 +210,7 @@ TEST(Documents, StepsAddUp) {
 
 TEST(Documents, InfoShowsEverySection) {
   const TemporaryCapture capture;
-  const json document = json::parse(info_document(capture.model, {{"launch", 7}}, as(Format::json)));
+  const json document = json::parse(info_document(capture.model, {{"launch", 7}}, as(Format::json)).text());
   std::set<std::string> sections;
   for (const json& row : document["rows"]) sections.insert(row["section"].get<std::string>());
   for (const char* section : {"run", "processes", "devices", "peaks", "versions", "environment", "steps",
@@ -214,18 +223,18 @@ TEST(Documents, InfoShowsTheEndsOfALongEnvironmentVariableAndJsonAllOfIt) {
   TemporaryCapture capture;
   const std::string value = "begins-here " + std::string(4000, 'x') + " ends-here";
   capture.model.environment["LONG"] = value;
-  const std::string text = info_document(capture.model, {}, as(Format::text));
+  const std::string text = info_document(capture.model, {}, as(Format::text)).text();
   EXPECT_NE(text.find("begins-here"), std::string::npos);
   EXPECT_NE(text.find("ends-here"), std::string::npos);
   EXPECT_EQ(text.find(std::string(200, 'x')), std::string::npos);
   EXPECT_LE(std::count(text.begin(), text.end(), 'x'), 400);
-  const std::string document = info_document(capture.model, {}, as(Format::json));
+  const std::string document = info_document(capture.model, {}, as(Format::json)).text();
   EXPECT_NE(document.find(value), std::string::npos);
 }
 
 TEST(Documents, ReportsHoldEverything) {
   const TemporaryCapture capture;
-  const json document = json::parse(json_report(capture.model, capture.analysis));
+  const json document = json::parse(json_report(capture.model, capture.analysis).text());
   EXPECT_EQ(document["format"], "ridgeline.report");
   for (const char* key : {"capture", "step", "verdict", "sentence", "peaks", "ranking", "check", "accounting",
                           "gaps", "declared_work", "steps", "launches", "quality"}) {
@@ -244,13 +253,13 @@ TEST(Documents, QueryKeepsColumnsOfOneName) {
   result.columns = {"a", "a", "s"};
   result.rows = {{std::int64_t{1}, 2.5, std::string("x\x1b")},
                  {store::Value{}, std::int64_t{3}, std::string("y")}};
-  const json document = json::parse(query_document(result, true, as(Format::json)));
+  const json document = json::parse(query_document(result, true, as(Format::json)).text());
   EXPECT_EQ(document["columns"], json({"a", "a_2", "s"}));
   EXPECT_EQ(document["rows"][0]["a_2"], 2.5);
   EXPECT_TRUE(document["rows"][1]["a"].is_null());
   EXPECT_EQ(document["truncated"], true);
-  EXPECT_EQ(query_document(result, false, as(Format::text)).find('\x1b'), std::string::npos);
-  EXPECT_EQ(query_document({}, false, as(Format::csv)), "\r\n");
+  EXPECT_EQ(query_document(result, false, as(Format::text)).text().find('\x1b'), std::string::npos);
+  EXPECT_EQ(query_document({}, false, as(Format::csv)).text(), "\r\n");
 }
 
 FabricatedCapture with_samples() {
@@ -264,11 +273,14 @@ FabricatedCapture with_samples() {
 
 TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
   const TemporaryCapture capture(with_samples());
-  std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 80));
+  std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 80)).text();
   std::istringstream lines(text);
   std::string header;
   while (std::getline(lines, header) && header.find("kernel") != 0) {
   }
+  std::string units;
+  std::getline(lines, units);
+  header += units;
   for (const char* word : {"DRAM", "T1", "±", "tier"})
     EXPECT_NE(header.find(word), std::string::npos) << word;
   std::replace(text.begin(), text.end(), '\n', ' ');  // where a sentence wraps is no matter
@@ -276,13 +288,14 @@ TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
   EXPECT_NE(text.find("1 by more than 3."), std::string::npos) << text;
   EXPECT_NE(text.find("adamw_kernel"), std::string::npos);
   const TemporaryCapture without;
-  const std::string old = ranking_document(without.model, without.analysis, as(Format::text, 100));
+  const std::string old = ranking_document(without.model, without.analysis, as(Format::text, 100)).text();
   EXPECT_EQ(old.find("T1"), std::string::npos) << old;
 }
 
 TEST(Documents, RankJsonHasTheTiers) {
   const TemporaryCapture capture(with_samples());
-  const json document = json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)));
+  const json document =
+      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)).text());
   int excluded = 0, compared = 0;
   for (const json& row : document["rows"]) {
     if (row["key"].get<std::string>().find("sdpa") != std::string::npos) {
@@ -317,23 +330,23 @@ TEST(Documents, RankColumnsByGroup) {
   const TemporaryCapture capture(with_samples());
   DocumentOptions options = as(Format::csv);
   options.columns = "cold";
-  EXPECT_EQ(ranking_document(capture.model, capture.analysis, options).substr(0, 31),
+  EXPECT_EQ(ranking_document(capture.model, capture.analysis, options).text().substr(0, 31),
             "key,calls,time_ns,cold_time_ns,");
   options.format = Format::text;
   for (const int columns : {80, 100}) {
     options.text.columns = columns;
     for (const char* group : {"cold", "tiers", "caches", "default", "default,l2_hit_ratio"}) {
       options.columns = group;
-      expect_width(ranking_document(capture.model, capture.analysis, options), columns);
+      expect_width(ranking_document(capture.model, capture.analysis, options).text(), columns);
     }
   }
   options.columns = "all";
-  const std::string all = ranking_document(capture.model, capture.analysis, options);
+  const std::string all = ranking_document(capture.model, capture.analysis, options).text();
   EXPECT_EQ(all.find("Not shown"), std::string::npos);
   const TemporaryCapture without;
   options.columns = "cold";
   try {
-    (void)ranking_document(without.model, without.analysis, options);
+    (void)ranking_document(without.model, without.analysis, options).text();
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::no_data);
@@ -343,7 +356,7 @@ TEST(Documents, RankColumnsByGroup) {
 
 TEST(Documents, InfoTellsOfWindowsAndExclusions) {
   const TemporaryCapture capture(with_samples());
-  const std::string text = info_document(capture.model, {}, as(Format::text));
+  const std::string text = info_document(capture.model, {}, as(Format::text)).text();
   for (const char* words : {"20,000 samples every 5.0 µs", "clock shifted by +750 ns", "96.3 % of 100.000 ms",
                             "Left out of replay", "opened by delay"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
@@ -356,14 +369,14 @@ TEST(Documents, WorkStandsBesideWhatWasMeasured) {
   const TemporaryCapture capture(options);
   DocumentOptions how = as(Format::text, 80);
   how.columns = "work";
-  const std::string text = ranking_document(capture.model, capture.analysis, how);
+  const std::string text = ranking_document(capture.model, capture.analysis, how).text();
   expect_width(text, 80);
   for (const char* words :
        {"needs", "moves", "least", "1.25", "Declared by 225 ranges", "1.25 × the bytes it needs"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   how.format = Format::json;
   how.columns = "";
-  const json document = json::parse(ranking_document(capture.model, capture.analysis, how));
+  const json document = json::parse(ranking_document(capture.model, capture.analysis, how).text());
   EXPECT_EQ(document["declared"]["ranges"], 225);
   EXPECT_EQ(document["declared"]["undeclared_launches"], 0);
   for (const json& row : document["rows"]) {
@@ -378,9 +391,9 @@ TEST(Documents, WorkStandsBesideWhatWasMeasured) {
   }
   how.format = Format::markdown;
   how.columns = "work";
-  EXPECT_NE(ranking_document(capture.model, capture.analysis, how).find("Declared by 225 ranges"),
+  EXPECT_NE(ranking_document(capture.model, capture.analysis, how).text().find("Declared by 225 ranges"),
             std::string::npos);
-  const json report = json::parse(json_report(capture.model, capture.analysis));
+  const json report = json::parse(json_report(capture.model, capture.analysis).text());
   EXPECT_EQ(report["declared_operations"].size(), capture.analysis.declared_operations.size());
   EXPECT_NE(markdown_report(capture.model, capture.analysis).find("## Declared and measured work"),
             std::string::npos);
@@ -391,29 +404,32 @@ TEST(Documents, WorkThatNobodyDeclaredIsNoData) {
   DocumentOptions how = as(Format::text);
   how.columns = "work";
   try {
-    (void)ranking_document(capture.model, capture.analysis, how);
+    (void)ranking_document(capture.model, capture.analysis, how).text();
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::no_data);
     EXPECT_NE(std::string(error.what()).find("declares its work"), std::string::npos) << error.what();
   }
   EXPECT_TRUE(
-      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)))["declared"].is_null());
+      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)).text())["declared"]
+          .is_null());
 }
 
 TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
   const TemporaryCapture capture;
-  const std::string text = check_document(capture.model, capture.analysis, false, as(Format::text));
+  const std::string text = check_document(capture.model, capture.analysis, false, as(Format::text)).text();
   EXPECT_NE(text.find("Share of the kernel time at 70 % of peak or above:"), std::string::npos) << text;
   EXPECT_NE(check_document(capture.model, capture.analysis, false, as(Format::markdown))
+                .text()
                 .find("Share of the kernel time at 70 %"),
             std::string::npos);
   FabricatedCapture refused;
   refused.tier_refused = true;
   const TemporaryCapture unmeasured(refused);
-  EXPECT_EQ(
-      check_document(unmeasured.model, unmeasured.analysis, false, as(Format::text)).find("Share of the"),
-      std::string::npos);
+  EXPECT_EQ(check_document(unmeasured.model, unmeasured.analysis, false, as(Format::text))
+                .text()
+                .find("Share of the"),
+            std::string::npos);
 }
 
 // What is read for the ranking alone gives the same ranking and verdict.
@@ -430,9 +446,10 @@ TEST(Documents, StepsBehindTheScheduleChangeNothing) {
   EXPECT_EQ(part.memcpys.size() + 6, capture.model.memcpys.size());
   const analyzer::Analysis analysis = analyzer::analyze(part).value();
   const DocumentOptions how = as(Format::json);
-  EXPECT_EQ(ranking_document(part, analysis, how), ranking_document(capture.model, capture.analysis, how));
-  EXPECT_EQ(check_document(part, analysis, true, how),
-            check_document(capture.model, capture.analysis, true, how));
+  EXPECT_EQ(ranking_document(part, analysis, how).text(),
+            ranking_document(capture.model, capture.analysis, how).text());
+  EXPECT_EQ(check_document(part, analysis, true, how).text(),
+            check_document(capture.model, capture.analysis, true, how).text());
 }
 
 TEST(Documents, WithoutATimelineAllStepsAreRead) {

@@ -2,31 +2,85 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/format.h"
+#include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
 namespace {
 
-Table sample() {
-  Table table;
-  table.columns = {{"kernel", "kernel", "", Align::left, Elide::kernel_name, 20, 0, true},
-                   {"time_ns", "time", "ms", Align::right, Elide::never, 0, 0, true},
-                   {"note", "note", "", Align::left, Elide::end, 10, 1, true},
-                   {"extra", "extra", "", Align::right, Elide::never, 0, 2, true},
-                   {"hidden", "hidden", "", Align::left, Elide::end, 10, 9, false}};
-  table.rows = {{Cell::of_text("void add<float>(int)"),
-                 {"1.500", std::int64_t{1500000}, Style::good},
-                 Cell::of_text("a, \"b\""),
-                 Cell::of_integer(1234567),
-                 Cell::of_text("h")},
-                {Cell::of_text("\x1b[31mevil|<b>\xff"), Cell::missing(), Cell::of_text("x\ny"),
-                 Cell::of_number("0.25", 0.25), Cell::of_text("")}};
-  table.totals = {{Cell::of_text("all of it"), {"1.500", std::int64_t{1500000}, Style::plain}, {}, {}, {}}};
+struct Row {
+  std::string kernel;
+  Cell time;
+  std::string note;
+  Cell extra;
+  std::string hidden;
+};
+
+std::vector<Column<Row>> sample_columns() {
+  return {{{.key = "kernel",
+            .header = "kernel",
+            .align = Align::left,
+            .elide = Elide::kernel_name,
+            .least_width = 20,
+            .total = Total::parts},
+           [](const Row& r) { return Cell::text(r.kernel); }},
+          {{.key = "time_ns", .header = "time", .unit = "ms", .total = Total::parts},
+           [](const Row& r) { return r.time; }},
+          {{.key = "note",
+            .header = "note",
+            .align = Align::left,
+            .elide = Elide::end,
+            .least_width = 10,
+            .drop_order = 1},
+           [](const Row& r) { return Cell::text(r.note); }},
+          {{.key = "extra", .header = "extra", .drop_order = 2}, [](const Row& r) { return r.extra; }},
+          {{.key = "hidden",
+            .header = "hidden",
+            .align = Align::left,
+            .elide = Elide::end,
+            .least_width = 10,
+            .drop_order = 9,
+            .shown = false},
+           [](const Row& r) { return Cell::text(r.hidden); }}};
+}
+
+const std::vector<Row>& sample_rows() {
+  static const std::vector<Row> kRows = {
+      {"void add<float>(int)", Cell::number(std::int64_t{1500000}, Form::milliseconds, Style::good),
+       "a, \"b\"", Cell::number(std::int64_t{1234567}), "h"},
+      {"\x1b[31mevil|<b>\xff", Cell::missing(), "x\ny", Cell::number(0.25, Form::ratio), ""}};
+  return kRows;
+}
+
+Table sample(std::vector<Column<Row>> columns = sample_columns()) {
+  const Row sum{"all of it", Cell::number(std::int64_t{1500000}, Form::milliseconds), "", {}, ""};
+  const Table::Cells totals = total_cells(columns, sum, Total::all);
+  Table table(std::move(columns), sample_rows().size(),
+              [](std::size_t i) -> const Row& { return sample_rows()[i]; });
+  table.add_total(totals);
+  return table;
+}
+
+std::string csv(const Table& table) {
+  return Document([&](const Sink& out) { write_csv(table, out); }).text();
+}
+
+std::string json(const Table& table) {
+  return Document([&](const Sink& out) { write_rows_json(table, out); }).text();
+}
+
+Table picked(Table table, std::string_view keys) {
+  table.select(keys);
   return table;
 }
 
@@ -38,13 +92,15 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 TEST(RenderText, NoLineIsWiderThanPromised) {
-  Table table = sample();
+  auto columns_of = sample_columns();
   for (int i = 0; i < 12; ++i) {
-    table.columns.push_back({"more" + std::to_string(i), "a_header_" + std::to_string(i), "unit",
-                             Align::right, Elide::never, 0, 3 + i, true});
-    for (auto& row : table.rows) row.push_back(Cell::of_integer(1000000 + i));
-    for (auto& row : table.totals) row.push_back({});
+    columns_of.push_back({{.key = "more" + std::to_string(i),
+                           .header = "a_header_" + std::to_string(i),
+                           .unit = "unit",
+                           .drop_order = 3 + i},
+                          [i](const Row&) { return Cell::number(std::int64_t{1000000 + i}); }});
   }
+  const Table table = sample(columns_of);
   for (int columns = 20; columns <= 220; ++columns) {
     for (const std::string& line : lines(render_text(table, {columns, false}))) {
       EXPECT_LE(display_width(line), columns) << line;
@@ -73,7 +129,7 @@ TEST(RenderText, ColoursOnlyWhenAsked) {
 }
 
 TEST(RenderCsv, QuotesAndEndsLinesAsRfc4180) {
-  EXPECT_EQ(render_csv(sample()),
+  EXPECT_EQ(csv(sample()),
             "kernel,time_ns,note,extra,hidden\r\n"
             "void add<float>(int),1500000,\"a, \"\"b\"\"\",1234567,h\r\n"
             "\\x1b[31mevil|<b>\xef\xbf\xbd,,\"x\ny\",0.25,\r\n");
@@ -89,46 +145,139 @@ TEST(RenderMarkdown, EveryRowHasEveryColumn) {
 }
 
 TEST(RowsJson, HoldsValuesNotTexts) {
-  const auto rows = nlohmann::json::parse(json_text(rows_json(sample())));
+  const auto rows = nlohmann::json::parse(json(sample()));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["time_ns"], 1500000);
   EXPECT_EQ(rows[0]["hidden"], "h");
   EXPECT_TRUE(rows[1]["time_ns"].is_null());
   EXPECT_EQ(rows[1]["kernel"], "\x1b[31mevil|<b>\xef\xbf\xbd");
-  for (const char c : json_text(rows_json(sample()))) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
+  for (const char c : json(sample())) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
 }
 
 TEST(SelectColumns, KeepsOrderAndNamesTheUnknown) {
-  const Table picked = select_columns(sample(), "hidden, time_ns").value();
-  ASSERT_EQ(picked.columns.size(), 2u);
-  EXPECT_EQ(picked.columns[0].key, "hidden");
-  EXPECT_TRUE(picked.columns[0].shown);
-  EXPECT_EQ(picked.rows[0][1].text, "1.500");
+  const Table two = picked(sample(), "hidden, time_ns");
+  ASSERT_EQ(two.columns().size(), 2u);
+  EXPECT_EQ(two.columns()[0].key, "hidden");
+  EXPECT_TRUE(two.columns()[0].shown);
+  EXPECT_EQ(two.cell(0, 1).words(), "1.500");
+  EXPECT_EQ(two.total(0, 1).words(), "1.500") << "totals follow their columns";
   for (const char* keys : {"nope", "", "time_ns,", ",time_ns"}) {
-    const auto failed = select_columns(sample(), keys);
-    ASSERT_FALSE(failed.ok()) << keys;
-    EXPECT_EQ(failed.failure().kind, ErrorKind::usage);
-    EXPECT_NE(failed.failure().message.find("kernel,time_ns,note,extra,hidden"), std::string::npos);
+    try {
+      (void)picked(sample(), keys);
+      FAIL() << keys;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage);
+      EXPECT_NE(std::string(error.what()).find("kernel,time_ns,note,extra,hidden"), std::string::npos);
+    }
   }
 }
 
 TEST(SelectColumns, TakesGroupsOnceAndKeepsTheUsualOnesDroppable) {
   Table table = sample();
-  table.groups = {{"pair", {"kernel", "hidden"}}};
-  const Table picked = select_columns(table, "pair,kernel,note").value();
-  ASSERT_EQ(picked.columns.size(), 3u);
-  EXPECT_EQ(picked.columns[1].key, "hidden");
-  EXPECT_EQ(picked.rows[0].size(), 3u);
-  const Table usual = select_columns(table, "default").value();
-  EXPECT_EQ(usual.columns.size(), 4u);
-  EXPECT_EQ(usual.columns[3].drop_order, table.columns[3].drop_order);
-  EXPECT_EQ(select_columns(table, "all").value().columns.size(), 5u);
-  EXPECT_EQ(select_columns(table, "default,hidden").value().columns.size(), 5u);
-  EXPECT_NE(select_columns(table, "nope").failure().message.find("default, all, pair"), std::string::npos);
+  table.set_groups({{"pair", {"kernel", "hidden"}}});
+  const Table three = picked(table, "pair,kernel,note");
+  ASSERT_EQ(three.columns().size(), 3u);
+  EXPECT_EQ(three.columns()[1].key, "hidden");
+  EXPECT_EQ(three.columns()[2].key, "note");
+  const Table usual = picked(table, "default");
+  EXPECT_EQ(usual.columns().size(), 4u);
+  EXPECT_EQ(usual.columns()[3].drop_order, table.columns()[3].drop_order);
+  EXPECT_EQ(picked(table, "all").columns().size(), 5u);
+  EXPECT_EQ(picked(table, "default,hidden").columns().size(), 5u);
+  EXPECT_THROW((void)picked(table, "nope"), Error);
+}
+
+// Rows a, b, c, d with a number each; c has none.
+Table numbered() {
+  static const std::vector<Row> kRows = {{"a", Cell::number(std::int64_t{2}), "", {}, ""},
+                                         {"b", Cell::number(3.5, Form::ratio), "", {}, ""},
+                                         {"c", Cell::missing(), "", {}, ""},
+                                         {"d", Cell::number(std::int64_t{-1}), "", {}, ""}};
+  Table table(sample_columns(), kRows.size(), [](std::size_t i) -> const Row& { return kRows[i]; });
+  table.set_rest([](std::span<const std::size_t> cut) {
+    Table::Cells cells(5);
+    for (const std::size_t i : cut) cells[0] = Cell::text(cells[0].words() + kRows[i].kernel);
+    return cells;
+  });
+  return table;
+}
+
+std::string first_column(const Table& table) {
+  std::string out;
+  for (std::size_t i = 0; i < table.size(); ++i) out += table.cell(i, "kernel").words();
+  return out;
+}
+
+TEST(SortTable, UpwardAndDownwardWithTheMissingLast) {
+  for (const auto& [key, wanted] : {std::pair{"time_ns", "dabc"},
+                                    {"-time_ns", "badc"},
+                                    {"time", "dabc"},
+                                    {" -time ", "badc"},
+                                    {"-kernel", "dcba"}}) {
+    Table table = numbered();
+    table.sort(key);
+    EXPECT_EQ(first_column(table), wanted) << key;
+  }
+}
+
+TEST(SortTable, EqualRowsKeepTheirOrder) {
+  Table table = numbered();
+  table.sort("-note");
+  EXPECT_EQ(first_column(table), "abcd");
+}
+
+TEST(SortTable, UnknownKeyIsAUsageErrorThatListsTheKeys) {
+  try {
+    numbered().sort("nope");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    EXPECT_NE(std::string(error.what()).find("kernel,time_ns,note"), std::string::npos);
+  }
+}
+
+TEST(KeepRows, CountsAndSumsThoseThatTheOrderPutsLast) {
+  Table table = numbered();
+  table.sort("-time");
+  table.keep(2);
+  EXPECT_EQ(first_column(table), "ba");
+  EXPECT_EQ(table.left_out(), 2u);
+  ASSERT_EQ(table.total_count(), 1u);
+  EXPECT_EQ(table.total(0, 0).words(), "dc");
+  table.keep(2);
+  EXPECT_EQ(table.total_count(), 1u) << "nothing more is cut";
+}
+
+TEST(WriteRows, EachRowIsMadeWhenItIsWritten) {
+  std::size_t made = 0;
+  std::size_t behind = 0;  // rows that were made and not yet written
+  std::vector<Column<std::size_t>> columns = {{{.key = "n", .header = "n"}, [](const std::size_t& n) {
+                                                 return Cell::number(static_cast<std::int64_t>(n));
+                                               }}};
+  const Table table(std::move(columns), 1000, [&](std::size_t i) {
+    ++made;
+    return i;
+  });
+  for (const bool as_json : {false, true}) {
+    made = behind = 0;
+    std::size_t pieces = 0, longest = 0;
+    const Sink sink = [&](std::string_view piece) {
+      ++pieces;
+      longest = std::max(longest, piece.size());
+      behind = std::max(behind, made > pieces ? made - pieces : 0);
+    };
+    if (as_json)
+      write_rows_json(table, sink);
+    else
+      write_csv(table, sink);
+    EXPECT_EQ(made, 1000u);
+    EXPECT_LE(behind, 1u);
+    EXPECT_LT(longest, 30u);
+  }
 }
 
 TEST(FullWidth, ShowsEveryColumn) {
-  const Table all = select_columns(sample(), "all").value();
+  const Table all = picked(sample(), "all");
   const std::string text = render_text(all, {full_width(all), false});
   EXPECT_EQ(text.find("Not shown"), std::string::npos);
   EXPECT_EQ(text.find("…"), std::string::npos) << text;
@@ -136,7 +285,53 @@ TEST(FullWidth, ShowsEveryColumn) {
 
 TEST(Cell, NoNumberIsMissing) {
   for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-    EXPECT_TRUE(std::holds_alternative<std::monostate>(Cell::of_number("x", value).value));
+    const Cell cell = Cell::number(value, Form::ratio);
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(cell.value()));
+    EXPECT_EQ(cell.words(), kMissing);
+  }
+  EXPECT_EQ(Cell::number(std::optional<double>(), Form::percent).words(), kMissing);
+  EXPECT_EQ(Cell().words(), "") << "no cell is not a missing value";
+}
+
+TEST(Cell, WordsInItsForm) {
+  const auto words = [](double value, Form form) { return Cell::number(value, form).words(); };
+  EXPECT_EQ(words(1'234'567, Form::milliseconds), "1.235");
+  EXPECT_EQ(words(1'234'567, Form::microseconds), "1234.6");
+  EXPECT_EQ(words(0.1234, Form::percent), "12.3");
+  EXPECT_EQ(words(0.126, Form::ratio), "0.13");
+  EXPECT_EQ(words(2'345'678, Form::megabytes), "2.35");
+  EXPECT_EQ(words(2'345'678'000, Form::gigabytes), "2.346");
+  EXPECT_EQ(words(1.5e12, Form::tera), "1.500");
+  EXPECT_EQ(words(123456, Form::general), "1.235e+05");
+  EXPECT_EQ(Cell::number(std::int64_t{INT64_MAX}, Form::plain).words(), "9223372036854775807");
+  EXPECT_EQ(Cell::number(std::int64_t{1234}).words(), "1,234");
+  EXPECT_EQ(Cell::worded("two", std::int64_t{2}).words(), "two");
+}
+
+TEST(DeclaredTables, EveryColumnHasAMeaningAndItsOwnKey) {
+  for (const DeclaredTable& declared : declared_tables()) {
+    std::set<std::string> keys;
+    for (const ColumnHead& c : declared.table.columns()) {
+      EXPECT_TRUE(keys.insert(c.key).second) << declared.name << " " << c.key;
+      EXPECT_FALSE(c.help.empty()) << declared.name << " " << c.key;
+    }
+    for (const ColumnGroup& group : declared.table.groups()) {
+      for (const std::string& key : group.keys) EXPECT_TRUE(keys.count(key)) << group.name << " " << key;
+    }
+  }
+}
+
+TEST(DeclaredTables, TheDocumentListsTheirColumns) {
+  std::ifstream file(RIDGELINE_SOURCE_DIR "/docs/json.md");
+  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  for (const char* name : {"rank", "check", "steps", "gaps", "work", "launches"}) {
+    const auto& all = declared_tables();
+    const auto declared = std::find_if(all.begin(), all.end(), [&](const auto& t) { return t.name == name; });
+    ASSERT_NE(declared, all.end()) << name;
+    EXPECT_NE(document.find(std::string("<!-- columns: ") + name + " -->\n" +
+                            columns_markdown(declared->table) + "<!-- end of columns -->"),
+              std::string::npos)
+        << name << " is out of date: scripts/columns-doc > /tmp/json.md && mv /tmp/json.md docs/json.md";
   }
 }
 

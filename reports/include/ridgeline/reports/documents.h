@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/sink.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {
@@ -19,32 +19,29 @@ struct DocumentOptions {
   Format format = Format::text;
   TextStyle text;
   std::string columns;   // keys of the columns wanted; "": the usual ones
+  std::string sort;      // key of a column, upward, with "-" before it downward; "": worst first
   std::int64_t top = 0;  // rows of the table; 0: all
   bool stalls = false;   // ranking: stall reasons of the worst kernels behind it; not in CSV
 };
 
-// All throw Error(usage) for an unknown column.
-[[nodiscard]] std::string ranking_document(const analyzer::Model&, const analyzer::Analysis&,
-                                           const DocumentOptions&);
-// `all`: also the kernels below the least share.
-[[nodiscard]] std::string check_document(const analyzer::Model&, const analyzer::Analysis&, bool all,
-                                         const DocumentOptions&);
-// Steps, accounting and the longest gaps.
-[[nodiscard]] std::string steps_document(const analyzer::Model&, const analyzer::Analysis&,
-                                         const DocumentOptions&);
-[[nodiscard]] std::string info_document(const analyzer::Model&,
-                                        const std::map<std::string, std::int64_t>& rows,
+// All throw Error(usage) for an unknown column. A Document refers to the arguments that it was made from.
+[[nodiscard]] Document ranking_document(const analyzer::Model&, const analyzer::Analysis&,
                                         const DocumentOptions&);
+// `all`: also the kernels below the least share.
+[[nodiscard]] Document check_document(const analyzer::Model&, const analyzer::Analysis&, bool all,
+                                      const DocumentOptions&);
+// Steps, accounting and the longest gaps.
+[[nodiscard]] Document steps_document(const analyzer::Model&, const analyzer::Analysis&,
+                                      const DocumentOptions&);
+[[nodiscard]] Document info_document(const analyzer::Model&, const std::map<std::string, std::int64_t>& rows,
+                                     const DocumentOptions&);
 // `truncated`: there were more rows than asked for.
-[[nodiscard]] std::string query_document(const store::Capture::Table& result, bool truncated,
-                                         const DocumentOptions&);
+[[nodiscard]] Document query_document(const store::Capture::Table& result, bool truncated,
+                                      const DocumentOptions&);
 
 // The whole report.
 [[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);
 [[nodiscard]] std::string markdown_report(const analyzer::Model&, const analyzer::Analysis&);
-[[nodiscard]] std::string json_report(const analyzer::Model&, const analyzer::Analysis&);
-
-// A document with nothing but "format", "version" and "ridgeline" in it.
-[[nodiscard]] nlohmann::ordered_json json_document(std::string_view format);
+[[nodiscard]] Document json_report(const analyzer::Model&, const analyzer::Analysis&);
 
 }  // namespace ridgeline::reports

@@ -4,16 +4,19 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ridgeline/analyzer/analysis.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {
 
-// The ranking's rows, worst first. `top` > 0 keeps that many; what is left out is one line of the totals.
+// Every table refers to what it was made from.
+
+// The ranking's rows, worst first; rows that are cut are summed in one line of the totals.
 // Groups of columns: `tiers` (T1 beside T2), `caches`, `cold`, `work` (declared beside measured).
 [[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation,
-                                  const analyzer::Ranking& ranking, std::int64_t top = 0);
+                                  const analyzer::Ranking& ranking);
 
 // One row a kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
 // `all` false leaves out the kernels that are below the least share.
@@ -26,9 +29,10 @@ namespace ridgeline::reports {
 // Where the step's time went; the rows add up to the totals' row.
 [[nodiscard]] Table accounting_table(const analyzer::Accounting& accounting);
 
-// The `count` longest gaps of the step, longest first, with the kernels round them.
-[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting,
-                               std::size_t count);
+// The gaps of the step, longest first, with the kernels round them.
+[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting);
+// "launch-bound", "CPU-bound", "queued", "unknown", "tail".
+[[nodiscard]] std::string gap_words(analyzer::GapKind kind);
 
 // One row a launch of the representative step, in order of launch.
 [[nodiscard]] Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis);
@@ -58,5 +62,16 @@ namespace ridgeline::reports {
 
 // Colour of a utilisation against the targets.
 [[nodiscard]] Style utilisation_style(double ratio, double target, double stretch);
+
+// A table's name and what it lists, with its columns and no rows.
+struct DeclaredTable {
+  std::string name;
+  std::string what;
+  Table table;
+};
+// The tables whose columns are an interface.
+[[nodiscard]] const std::vector<DeclaredTable>& declared_tables();
+// Key, header and meaning of each column as a Markdown table, then the groups: what docs/json.md holds.
+[[nodiscard]] std::string columns_markdown(const Table& table);
 
 }  // namespace ridgeline::reports

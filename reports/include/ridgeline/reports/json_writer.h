@@ -1,0 +1,36 @@
+// json_writer.h: a JSON document in pieces: small parts as values, tables row by row.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "ridgeline/reports/sink.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+/// One object with its members in the order of the calls. Two spaces of indent, ASCII only, invalid UTF-8
+/// replaced; the rows of a table stand one a line.
+class JsonWriter {
+ public:
+  /// Begins a document with "format", "version" and "ridgeline". `out` must outlive the writer.
+  JsonWriter(const Sink& out, std::string_view format);
+  JsonWriter(const JsonWriter&) = delete;
+  JsonWriter& operator=(const JsonWriter&) = delete;
+
+  void value(std::string_view key, const nlohmann::ordered_json& value);
+  void rows(std::string_view key, const Table& table);
+  void begin_object(std::string_view key);
+  void end_object();
+  /// Closes the document.
+  void finish();
+
+ private:
+  void begin_member(std::string_view key);
+
+  const Sink& out_;
+  int depth_ = 1;
+  bool first_ = true;
+};
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,24 @@
+// cells.h: cells that several tables have.
+#pragma once
+
+#include <optional>
+
+#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+[[nodiscard]] inline Cell value_of(const std::optional<analyzer::Measured>& measured,
+                                   Form form = Form::percent, Style style = Style::plain) {
+  return measured ? Cell::number(measured->value, form, style) : Cell::missing();
+}
+
+[[nodiscard]] inline Cell error_of(const std::optional<analyzer::Measured>& measured) {
+  return measured && measured->error ? Cell::number(*measured->error, Form::percent) : Cell::missing();
+}
+
+[[nodiscard]] inline Cell tier_of(const std::optional<analyzer::Measured>& measured) {
+  return measured ? Cell::text(measured->tier, Style::dim) : Cell::missing();
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,47 @@
+// declared_tables.cpp: what columns each table has, without a capture.
+#include <fmt/format.h>
+
+#include "ranking_columns.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+
+const std::vector<DeclaredTable>& declared_tables() {
+  static const std::vector<DeclaredTable> kTables = [] {
+    // Tables of nothing: their heads are what is asked for.
+    static const analyzer::Model model;
+    static const analyzer::Analysis analysis;
+    Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true}), 0,
+               [](std::size_t) { return RankLine{}; });
+    rank.set_groups(ranking_groups());
+    return std::vector<DeclaredTable>{
+        {"rank", "rows of `rank`, worst first; `ordinal` with `--by launch` only", std::move(rank)},
+        {"check", "rows of `check`, missed ones first", check_table(analysis.check, analysis.ranking, true)},
+        {"steps", "rows of `steps`", steps_table(analysis.steps)},
+        {"accounting", "where the step's time went", accounting_table(analysis.accounting)},
+        {"gaps", "gaps of the step, longest first", gaps_table(model, analysis.accounting)},
+        {"launches", "launches of the step, in `report --format json`", launches_table(model, analysis)},
+        {"work", "declared work, in `report --format json`", declared_work_table(analysis.declared_work)},
+    };
+  }();
+  return kTables;
+}
+
+std::string columns_markdown(const Table& table) {
+  std::string out = "| key | shown as | meaning |\n| --- | --- | --- |\n";
+  for (const ColumnHead& c : table.columns()) {
+    const std::string& header = c.title.empty() ? c.header : c.title;
+    const std::string unit = c.unit.empty() ? "" : header.empty() ? c.unit : ", " + c.unit;
+    // The help is ours, and its code is meant as such.
+    out += fmt::format("| `{}` | {} | {} |\n", c.key, markdown_cell(header + unit), c.help);
+  }
+  for (const ColumnGroup& group : table.groups()) {
+    std::string keys;
+    for (const std::string& key : group.keys) keys += fmt::format("{}`{}`", keys.empty() ? "" : ", ", key);
+    out += fmt::format("\nGroup `{}`: {}.\n", group.name, keys);
+  }
+  return out;
+}
+
+}  // namespace ridgeline::reports

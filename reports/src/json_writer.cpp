@@ -1,0 +1,69 @@
+#include "ridgeline/reports/json_writer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ridgeline/reports/version.h"
+
+namespace ridgeline::reports {
+namespace {
+
+constexpr int kIndent = 2;
+constexpr int kVersionOfDocuments = 1;
+
+std::string dumped(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+JsonWriter::JsonWriter(const Sink& out, std::string_view format) : out_(out) {
+  out_("{");
+  value("format", format);
+  value("version", kVersionOfDocuments);
+  value("ridgeline", kVersion);
+}
+
+void JsonWriter::begin_member(std::string_view key) {
+  const std::string indent(static_cast<std::size_t>(depth_ * kIndent), ' ');
+  out_(fmt::format("{}\n{}{}: ", first_ ? "" : ",", indent, dumped(key, -1)));
+  first_ = false;
+}
+
+void JsonWriter::value(std::string_view key, const nlohmann::ordered_json& value) {
+  begin_member(key);
+  // A line break inside a string is written as \n, so that every one here ends a line of the document.
+  const std::string indent(static_cast<std::size_t>(depth_ * kIndent), ' ');
+  std::string text;
+  for (const char c : dumped(value, kIndent)) {
+    text += c;
+    if (c == '\n') text += indent;
+  }
+  out_(text);
+}
+
+void JsonWriter::rows(std::string_view key, const Table& table) {
+  begin_member(key);
+  write_rows_json(table, out_, depth_ * kIndent);
+}
+
+void JsonWriter::begin_object(std::string_view key) {
+  begin_member(key);
+  out_("{");
+  ++depth_;
+  first_ = true;
+}
+
+void JsonWriter::end_object() {
+  --depth_;
+  out_("\n" + std::string(static_cast<std::size_t>(depth_ * kIndent), ' ') + "}");
+  first_ = false;
+}
+
+void JsonWriter::finish() {
+  out_("\n}\n");
+}
+
+}  // namespace ridgeline::reports

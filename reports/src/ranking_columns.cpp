@@ -1,0 +1,643 @@
+#include "ranking_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "cells.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::LimiterKind;
+using analyzer::RankKey;
+using analyzer::RankRow;
+
+using Columns = std::vector<Column<RankLine>>;
+
+// "70%", narrow enough for a column's head.
+std::string compact(double ratio) {
+  std::string text = target_text(ratio);
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+std::string group_header(RankKey key) {
+  switch (key) {
+    case RankKey::kernel:
+      return "kernel";
+    case RankKey::kernel_and_grid:
+      return "kernel and grid";
+    case RankKey::family:
+      return "kernel family";
+    case RankKey::kernel_class:
+      return "class";
+    case RankKey::nvtx_path:
+      return "NVTX range";
+    case RankKey::launch:
+      return "launch";
+  }
+  return "kernel";
+}
+
+Elide group_elision(RankKey key) {
+  switch (key) {
+    case RankKey::kernel:
+    case RankKey::kernel_and_grid:
+    case RankKey::family:
+      return Elide::kernel_name;
+    case RankKey::kernel_class:
+      return Elide::end;
+    case RankKey::nvtx_path:
+      return Elide::start;
+    default:
+      return Elide::middle;
+  }
+}
+
+// Colour of a utilisation that is the row's nearest roof, against the targets.
+Style roof_style(const RankLine& line, LimiterKind kind) {
+  const RankRow& row = *line.row;
+  if (row.limiter_kind != kind || !row.limiter) return Style::plain;
+  return utilisation_style(*row.limiter, line.options->target, line.options->stretch);
+}
+
+// Nothing saved and nothing known are not the same.
+Cell saving(const RankLine& line, double value, Form form) {
+  return line.row->unmeasured_calls < line.row->calls ? Cell::number(value, form) : Cell::missing();
+}
+
+template <typename Get>
+Cell work_cell(const RankLine& line, Get get) {
+  return line.row->work ? get(*line.row->work) : Cell::missing();
+}
+
+// Shown only if asked for.
+ColumnHead extra(ColumnHead head) {
+  head.shown = false;
+  head.drop_order = 9;
+  return head;
+}
+
+// For programs first: a text that people rarely want.
+ColumnHead data(ColumnHead head) {
+  head.align = Align::left;
+  head.elide = Elide::middle;
+  head.least_width = 16;
+  return extra(std::move(head));
+}
+
+void add_names(Columns& columns, const RankView& view) {
+  const RankKey key = view.options.key;
+  const bool by_launch = key == RankKey::launch;
+  columns.push_back(
+      {extra({.key = "rank", .header = "#", .help = "1 is the row whose improvement would save most"}),
+       [](const RankLine& l) {
+         return l.number > 0 ? Cell::number(static_cast<std::int64_t>(l.number)) : Cell();
+       }});
+  if (by_launch) {
+    columns.push_back(
+        {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0", .drop_order = 8},
+         [](const RankLine& l) {
+           if (l.row->launches.empty()) return Cell::missing();
+           return Cell::number(l.utilisation->launches[l.row->launches.front()].ordinal);
+         }});
+  }
+  columns.push_back({{.key = "key",
+                      .header = group_header(key),
+                      .help = "what the row stands for: kernel, class, range, ...",
+                      .align = Align::left,
+                      .elide = group_elision(key),
+                      .least_width = 26,
+                      .total = Total::parts},
+                     [by_launch](const RankLine& l) {
+                       if (l.number == 0) return Cell::text(l.row->key, Style::strong);
+                       return Cell::text(by_launch ? l.row->kernel : l.row->key);
+                     }});
+  columns.push_back({{.key = "kernel",
+                      .header = "kernel",
+                      .help = "demangled name; of the longest launch if the row mixes kernels",
+                      .align = Align::left,
+                      .elide = Elide::kernel_name,
+                      .least_width = 26,
+                      .drop_order = 9,
+                      .shown = false},
+                     [](const RankLine& l) { return Cell::text(l.row->kernel); }});
+  columns.push_back({data({.key = "normalised_name",
+                           .header = "family",
+                           .help = "the name without template arguments, likewise"}),
+                     [](const RankLine& l) { return Cell::text(l.row->normalised_name); }});
+  columns.push_back({data({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
+                     [](const RankLine& l) { return Cell::text(l.row->kernel_class); }});
+  // With samples beside the counters 80 columns no longer hold everything: tier and error stay.
+  columns.push_back({{.key = "calls",
+                      .header = "calls",
+                      .help = "launches in the step",
+                      .drop_order = by_launch      ? 7
+                                    : view.sampled ? 6
+                                                   : 2,
+                      .total = Total::parts},
+                     [](const RankLine& l) { return Cell::number(l.row->calls); }});
+}
+
+void add_main(Columns& columns, const RankView& view) {
+  const bool sampled = view.sampled;
+  const std::string target = target_text(view.options.target), stretch = target_text(view.options.stretch);
+  const auto saved_help = [](const std::string& goal) {
+    return "potential saving: what the step would be shorter by if each launch below " + goal +
+           " of its nearest roof reached it";
+  };
+  columns.push_back({{.key = "time_ns",
+                      .header = "time",
+                      .unit = "ms",
+                      .help = "summed time of the calls (T0)",
+                      .total = Total::parts},
+                     [](const RankLine& l) { return Cell::number(l.row->time_ns, Form::milliseconds); }});
+  columns.push_back({{.key = "step_share_ratio",
+                      .header = "step",
+                      .unit = "%",
+                      .help = "that time ÷ the step's time",
+                      .title = "of step",
+                      .total = Total::parts},
+                     [](const RankLine& l) { return Cell::number(l.row->step_share, Form::percent); }});
+  columns.push_back(
+      {{.key = "dram_utilisation_ratio",
+        .header = "DRAM",
+        .unit = "%",
+        .help = "bytes read and written ÷ time ÷ DRAM peak: by counters (T2), else by samples (T1)"},
+       [](const RankLine& l) {
+         return value_of(l.row->dram, Form::percent, roof_style(l, LimiterKind::dram));
+       }});
+  columns.push_back({{.key = "dram_t1_utilisation_ratio",
+                      .header = "DRAM",
+                      .unit = "T1 %",
+                      .help = "DRAM utilisation by samples alone (T1)",
+                      .title = "DRAM by samples",
+                      .shown = sampled},
+                     [](const RankLine& l) { return value_of(l.row->dram_t1); }});
+  columns.push_back({{.key = "compute_utilisation_ratio",
+                      .header = "pipe",
+                      .unit = "%",
+                      .help = "cycles of the busiest pipe ÷ cycles; compute_pipe names it",
+                      .title = "busiest pipe"},
+                     [](const RankLine& l) {
+                       return value_of(l.row->compute, Form::percent, roof_style(l, LimiterKind::compute));
+                     }});
+  columns.push_back(
+      {{.key = "limiter",
+        .header = "nearest",
+        .unit = "roof",
+        .help = "nearest roof: `DRAM` or a pipe, whichever is used more; `launch`: launch-bound, "
+                "too short for any roof; `no roof`; `?`: not measured",
+        .align = Align::left,
+        .drop_order = 1},
+       [](const RankLine& l) { return Cell::text(limiter_word(*l.row)); }});
+  columns.push_back({extra({.key = "limiter_utilisation_ratio",
+                            .header = "SOL",
+                            .unit = "%",
+                            .help = "utilisation of the nearest roof (SOL): the larger of the two"}),
+                     [](const RankLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
+  columns.push_back({{.key = "limiter_error_ratio",
+                      .header = "±",
+                      .unit = "%",
+                      .help = "standard error of that utilisation",
+                      .title = "± SOL",
+                      .drop_order = sampled ? 2 : 4},
+                     [](const RankLine& l) {
+                       switch (l.row->limiter_kind) {
+                         case LimiterKind::dram:
+                           return error_of(l.row->dram);
+                         case LimiterKind::compute:
+                           return error_of(l.row->compute);
+                         case LimiterKind::none:
+                           break;
+                       }
+                       return Cell::missing();
+                     }});
+  columns.push_back(
+      {{.key = "saved_target_ns",
+        .header = "saving",
+        .unit = "ms @" + compact(view.options.target),
+        .help = saved_help(target),
+        .title = "potential saving",
+        .total = Total::parts},
+       [](const RankLine& l) { return saving(l, l.row->saved_target_ns, Form::milliseconds); }});
+  columns.push_back(
+      {{.key = "saved_stretch_ns",
+        .header = "saving",
+        .unit = "ms @" + compact(view.options.stretch),
+        .help = saved_help(stretch),
+        .title = "potential saving",
+        .drop_order = sampled ? 5 : 0,
+        .total = Total::parts},
+       [](const RankLine& l) { return saving(l, l.row->saved_stretch_ns, Form::milliseconds); }});
+  columns.push_back(
+      {{.key = "tier",
+        .header = "tier",
+        .help = "what the utilisations come from: `T2` counted in replayed steps, `T1` sampled in "
+                "running ones, `T1,T2` both; `T0`: there is only time",
+        .align = Align::left,
+        .drop_order = sampled ? 3 : 5},
+       [](const RankLine& l) { return Cell::text(l.row->tier, Style::dim); }});
+}
+
+void add_parts(Columns& columns) {
+  columns.push_back({extra({.key = "saved_target_ratio",
+                            .header = "saving",
+                            .unit = "%",
+                            .help = "potential saving at the target ÷ the step's time"}),
+                     [](const RankLine& l) { return saving(l, l.row->saved_target_share, Form::percent); }});
+  columns.push_back({extra({.key = "saved_stretch_ratio",
+                            .header = "stretch",
+                            .unit = "%",
+                            .help = "potential saving at the stretch goal ÷ the step's time"}),
+                     [](const RankLine& l) { return saving(l, l.row->saved_stretch_share, Form::percent); }});
+  columns.push_back(
+      {extra({.key = "saved_target_error_ns",
+              .header = "± saving",
+              .unit = "ms",
+              .help = "standard error of the potential saving at the target"}),
+       [](const RankLine& l) { return Cell::number(l.row->saved_target_error_ns, Form::milliseconds); }});
+  columns.push_back({extra({.key = "dram_utilisation_error_ratio",
+                            .header = "± DRAM",
+                            .unit = "%",
+                            .help = "standard error of dram_utilisation_ratio"}),
+                     [](const RankLine& l) { return error_of(l.row->dram); }});
+  columns.push_back({extra({.key = "compute_utilisation_error_ratio",
+                            .header = "± pipe",
+                            .unit = "%",
+                            .help = "standard error of compute_utilisation_ratio"}),
+                     [](const RankLine& l) { return error_of(l.row->compute); }});
+  columns.push_back({data({.key = "compute_pipe",
+                           .header = "busiest pipe",
+                           .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
+                     [](const RankLine& l) { return Cell::text(l.row->compute_pipe); }});
+  columns.push_back({extra({.key = "dram_bytes",
+                            .header = "DRAM",
+                            .unit = "bytes",
+                            .help = "measured traffic of all calls that have a value"}),
+                     [](const RankLine& l) { return Cell::number(l.row->dram_bytes, Form::general); }});
+  columns.push_back({extra({.key = "tensor_ops",
+                            .header = "tensor",
+                            .unit = "ops",
+                            .help = "operations of the tensor pipe of all calls that have a value"}),
+                     [](const RankLine& l) { return Cell::number(l.row->tensor_ops, Form::general); }});
+
+  struct Part {
+    const char* name;
+    const char* header;
+    const char* help;
+    std::int64_t RankRow::*time_ns;
+    std::int64_t RankRow::*calls;
+  };
+  const Part parts[] = {
+      {"measured", "measured", "launches with both utilisations", &RankRow::measured_time_ns,
+       &RankRow::measured_calls},
+      {"launch_bound", "launch-bound", "launches too short for any roof", &RankRow::launch_bound_time_ns,
+       &RankRow::launch_bound_calls},
+      {"no_roof", "no roof", "launches without a meaningful roof", &RankRow::no_roof_time_ns,
+       &RankRow::no_roof_calls},
+      {"unmeasured", "unmeasured", "launches without a utilisation", &RankRow::unmeasured_time_ns,
+       &RankRow::unmeasured_calls},
+  };
+  for (const Part& part : parts) {
+    columns.push_back(
+        {extra({.key = std::string(part.name) + "_time_ns",
+                .header = part.header,
+                .unit = "ms",
+                .help = std::string("time of the ") + part.help}),
+         [of = part.time_ns](const RankLine& l) { return Cell::number(l.row->*of, Form::milliseconds); }});
+  }
+  for (const Part& part : parts) {
+    columns.push_back({extra({.key = std::string(part.name) + "_calls",
+                              .header = part.header,
+                              .unit = "calls",
+                              .help = std::string("number of ") + part.help}),
+                       [of = part.calls](const RankLine& l) { return Cell::number(l.row->*of); }});
+  }
+  columns.push_back({data({.key = "missing",
+                           .header = "missing",
+                           .help = "why launches have no utilisation, as an identifier"}),
+                     [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
+  columns.push_back({data({.key = "reason", .header = "reason", .help = "the same in words"}),
+                     [](const RankLine& l) { return Cell::text(l.row->reason); }});
+  columns.push_back(
+      {extra({.key = "replay_disagreement_ratio",
+              .header = "replay",
+              .unit = "+%",
+              .help = "duration in replay ÷ in the timeline − 1"}),
+       [](const RankLine& l) { return Cell::number(l.row->replay_disagreement, Form::percent); }});
+}
+
+void add_tiers(Columns& columns) {
+  columns.push_back(
+      {data({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
+       [](const RankLine& l) { return tier_of(l.row->dram); }});
+  columns.push_back(
+      {data({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
+       [](const RankLine& l) { return tier_of(l.row->compute); }});
+  columns.push_back({extra({.key = "dram_t1_error_ratio",
+                            .header = "±",
+                            .unit = "T1 %",
+                            .help = "standard error of dram_t1_utilisation_ratio",
+                            .title = "± samples"}),
+                     [](const RankLine& l) { return error_of(l.row->dram_t1); }});
+  columns.push_back({extra({.key = "dram_t2_utilisation_ratio",
+                            .header = "DRAM",
+                            .unit = "T2 %",
+                            .help = "DRAM utilisation by counters alone (T2)"}),
+                     [](const RankLine& l) { return value_of(l.row->dram_t2); }});
+  columns.push_back({extra({.key = "dram_t2_error_ratio",
+                            .header = "±",
+                            .unit = "T2 %",
+                            .help = "standard error of dram_t2_utilisation_ratio",
+                            .title = "± counters"}),
+                     [](const RankLine& l) { return error_of(l.row->dram_t2); }});
+  columns.push_back({extra({.key = "dram_difference_ratio",
+                            .header = "T1−T2",
+                            .unit = "points",
+                            .help = "samples − counters, over the launches that have both"}),
+                     [](const RankLine& l) { return value_of(l.row->dram_difference); }});
+  columns.push_back({extra({.key = "dram_difference_error_ratio",
+                            .header = "± T1−T2",
+                            .unit = "points",
+                            .help = "standard error of dram_difference_ratio"}),
+                     [](const RankLine& l) { return error_of(l.row->dram_difference); }});
+  columns.push_back({extra({.key = "compute_t1_utilisation_ratio",
+                            .header = "pipe",
+                            .unit = "T1 %",
+                            .help = "utilisation of the busiest pipe by samples alone (T1)"}),
+                     [](const RankLine& l) { return value_of(l.row->compute_t1); }});
+  columns.push_back({extra({.key = "compute_t1_error_ratio",
+                            .header = "± pipe",
+                            .unit = "T1 %",
+                            .help = "standard error of compute_t1_utilisation_ratio"}),
+                     [](const RankLine& l) { return error_of(l.row->compute_t1); }});
+  columns.push_back({extra({.key = "compute_t2_utilisation_ratio",
+                            .header = "pipe",
+                            .unit = "T2 %",
+                            .help = "utilisation of the busiest pipe by counters alone (T2)"}),
+                     [](const RankLine& l) { return value_of(l.row->compute_t2); }});
+  columns.push_back({extra({.key = "t1_time_ns",
+                            .header = "by T1",
+                            .unit = "ms",
+                            .help = "time of the launches with a DRAM utilisation by samples"}),
+                     [](const RankLine& l) { return Cell::number(l.row->t1_time_ns, Form::milliseconds); }});
+  columns.push_back({extra({.key = "t2_time_ns",
+                            .header = "by T2",
+                            .unit = "ms",
+                            .help = "time of the launches with a DRAM utilisation by counters"}),
+                     [](const RankLine& l) { return Cell::number(l.row->t2_time_ns, Form::milliseconds); }});
+  columns.push_back(
+      {extra({.key = "t1_concurrent_time_ns",
+              .header = "shared",
+              .unit = "ms",
+              .help = "part of t1_time_ns whose values are of several kernels at once"}),
+       [](const RankLine& l) { return Cell::number(l.row->t1_concurrent_time_ns, Form::milliseconds); }});
+}
+
+void add_caches(Columns& columns) {
+  columns.push_back({extra({.key = "l2_utilisation_ratio",
+                            .header = "L2",
+                            .unit = "%",
+                            .help = "L2 traffic ÷ its peak: by counters, else by samples"}),
+                     [](const RankLine& l) { return value_of(l.row->l2); }});
+  columns.push_back(
+      {extra({.key = "l2_bytes", .header = "L2", .unit = "MB", .help = "traffic between L1 and L2"}),
+       [](const RankLine& l) { return Cell::number(l.row->l2_bytes, Form::megabytes); }});
+  columns.push_back({extra({.key = "l2_hit_ratio",
+                            .header = "L2 hit",
+                            .unit = "%",
+                            .help = "sectors found in L2 ÷ sectors asked for"}),
+                     [](const RankLine& l) { return value_of(l.row->l2_hit_ratio); }});
+  columns.push_back(
+      {extra({.key = "l1_bytes", .header = "L1", .unit = "MB", .help = "traffic of the L1 caches (T2)"}),
+       [](const RankLine& l) { return Cell::number(l.row->l1_bytes, Form::megabytes); }});
+  columns.push_back({extra({.key = "l1_hit_ratio",
+                            .header = "L1 hit",
+                            .unit = "%",
+                            .help = "sectors found in L1 ÷ sectors asked for (T2)"}),
+                     [](const RankLine& l) { return value_of(l.row->l1_hit_ratio); }});
+  columns.push_back(
+      {extra({.key = "occupancy_ratio",
+              .header = "occup.",
+              .unit = "%",
+              .help = "achieved occupancy: resident warps ÷ the most, while an SM was active (T2)",
+              .title = "achieved occupancy"}),
+       [](const RankLine& l) { return value_of(l.row->occupancy); }});
+}
+
+void add_cold(Columns& columns) {
+  columns.push_back(
+      {extra({.key = "cold_time_ns",
+              .header = "cold",
+              .unit = "ms",
+              .help = "time with caches emptied before each launch (T3)"}),
+       [](const RankLine& l) { return Cell::number(l.row->cold_time_ns, Form::milliseconds); }});
+  columns.push_back(
+      {extra({.key = "cold_in_situ_time_ns",
+              .header = "in situ",
+              .unit = "ms",
+              .help = "time of the same launches in the running step"}),
+       [](const RankLine& l) { return Cell::number(l.row->cold_in_situ_time_ns, Form::milliseconds); }});
+  columns.push_back({extra({.key = "cold_dram_utilisation_ratio",
+                            .header = "DRAM",
+                            .unit = "cold %",
+                            .help = "DRAM utilisation with cold caches, over the time it took then"}),
+                     [](const RankLine& l) { return value_of(l.row->cold_dram); }});
+  columns.push_back(
+      {extra({.key = "cold_in_situ_dram_bytes",
+              .header = "in situ",
+              .unit = "MB",
+              .help = "DRAM traffic of the same launches in the running step"}),
+       [](const RankLine& l) { return Cell::number(l.row->cold_in_situ_dram_bytes, Form::megabytes); }});
+  columns.push_back(
+      {extra({.key = "cold_dram_bytes",
+              .header = "cold",
+              .unit = "MB",
+              .help = "DRAM traffic with cold caches"}),
+       [](const RankLine& l) { return Cell::number(l.row->cold_dram_bytes, Form::megabytes); }});
+  columns.push_back({extra({.key = "cold_dram_bytes_ratio",
+                            .header = "cold ÷",
+                            .unit = "in situ",
+                            .help = "DRAM traffic with cold caches ÷ in the running step"}),
+                     [](const RankLine& l) {
+                       const RankRow& row = *l.row;
+                       if (!row.cold_dram_bytes || row.cold_in_situ_dram_bytes.value_or(0) <= 0)
+                         return Cell::missing();
+                       return Cell::number(*row.cold_dram_bytes / *row.cold_in_situ_dram_bytes, Form::ratio);
+                     }});
+}
+
+// What the program declared for the ranges of a row, beside what all launches of those ranges did. Shown on
+// demand: the group has to fit 80 columns. Kernels of one range share its sums, so that the rows of these
+// columns do not add up; the step's ranges do.
+void add_work(Columns& columns) {
+  using analyzer::WorkSum;
+  const auto head = [](ColumnHead h) {
+    h = extra(std::move(h));
+    h.total = Total::all;
+    return h;
+  };
+  columns.push_back({head({.key = "ranges",
+                           .header = "ranges",
+                           .help = "innermost declaring ranges that the launches are in"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) { return Cell::number(w.ranges); });
+                     }});
+  columns.push_back({head({.key = "range_launches",
+                           .header = "range",
+                           .unit = "calls",
+                           .help = "all launches of those ranges"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) { return Cell::number(w.launches); });
+                     }});
+  columns.push_back({head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.time_ns, Form::milliseconds); });
+                     }});
+  columns.push_back({extra({.key = "other_kernels", .header = "with", .help = "other kernels among them"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         const std::int64_t others = std::max<std::int64_t>(0, w.kernels - 1);
+                         return Cell::worded(others > 0 ? fmt::format("+{}", others) : "", others);
+                       });
+                     }});
+  columns.push_back({head({.key = "declared_bytes",
+                           .header = "minimum",
+                           .unit = "GB",
+                           .help = "minimum traffic: bytes that those ranges declare",
+                           .title = "minimum traffic"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         return Cell::number(w.declared_bytes, Form::gigabytes);
+                       });
+                     }});
+  columns.push_back({head({.key = "range_dram_bytes",
+                           .header = "measured",
+                           .unit = "GB",
+                           .help = "measured DRAM traffic of those ranges",
+                           .title = "measured traffic"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         return Cell::number(w.measured_bytes, Form::gigabytes);
+                       });
+                     }});
+  columns.push_back({head({.key = "bytes_ratio",
+                           .header = "bytes",
+                           .unit = "×",
+                           .help = "measured ÷ minimum traffic",
+                           .title = "traffic"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.bytes_ratio, Form::ratio); });
+                     }});
+  columns.push_back({head({.key = "declared_flops",
+                           .header = "minimum",
+                           .unit = "TFLOP",
+                           .help = "operations that those ranges declare",
+                           .title = "minimum work"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.declared_flops, Form::tera); });
+                     }});
+  columns.push_back({head({.key = "range_tensor_ops",
+                           .header = "tensor",
+                           .unit = "TFLOP",
+                           .help = "operations of the tensor pipe in those ranges"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         return Cell::number(w.measured_tensor_ops, Form::tera);
+                       });
+                     }});
+  columns.push_back(
+      {head({.key = "range_fp_ops",
+             .header = "other",
+             .unit = "TFLOP",
+             .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
+       [](const RankLine& l) {
+         return work_cell(l, [](const WorkSum& w) { return Cell::number(w.measured_fp_ops, Form::tera); });
+       }});
+  columns.push_back({head({.key = "ops_ratio",
+                           .header = "FLOP",
+                           .unit = "×",
+                           .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
+                                   "instructions where there are none"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.ops_ratio, Form::ratio); });
+                     }});
+  columns.push_back(
+      {head({.key = "minimum_ns",
+             .header = "roofline",
+             .unit = "ms",
+             .help = "roofline time: the shortest that the declared work takes at the roofs",
+             .title = "roofline time"}),
+       [](const RankLine& l) {
+         return work_cell(l, [](const WorkSum& w) { return Cell::number(w.minimum_ns, Form::milliseconds); });
+       }});
+  ColumnHead by = head({.key = "minimum_limiter",
+                        .header = "roof",
+                        .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});
+  by.align = Align::left;
+  columns.push_back({by, [](const RankLine& l) { return work_cell(l, minimum_limiter_cell); }});
+  columns.push_back({head({.key = "minimum_ratio",
+                           .header = "eff.",
+                           .unit = "%",
+                           .help = "roofline efficiency: roofline time ÷ range_time_ns",
+                           .title = "roofline efficiency"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [&](const WorkSum& w) {
+                         return Cell::number(w.minimum_ratio, Form::percent,
+                                             utilisation_style(w.minimum_ratio.value_or(0), l.options->target,
+                                                               l.options->stretch));
+                       });
+                     }});
+  columns.push_back({head({.key = "undeclared_calls",
+                           .header = "undecl.",
+                           .unit = "calls",
+                           .help = "launches of the row in no declaring range",
+                           .title = "undeclared"}),
+                     [](const RankLine& l) {
+                       return Cell::number(l.row->work ? l.row->work->undeclared_launches : l.row->calls);
+                     }});
+}
+
+}  // namespace
+
+std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
+  Columns columns;
+  add_names(columns, view);
+  add_main(columns, view);
+  add_parts(columns);
+  add_tiers(columns);
+  add_caches(columns);
+  add_cold(columns);
+  add_work(columns);
+  return columns;
+}
+
+const std::vector<ColumnGroup>& ranking_groups() {
+  static const std::vector<ColumnGroup> kGroups = {
+      {"tiers",
+       {"key", "calls", "time_ns", "dram_t1_utilisation_ratio", "dram_t1_error_ratio",
+        "dram_t2_utilisation_ratio", "dram_t2_error_ratio", "dram_difference_ratio",
+        "compute_t1_utilisation_ratio", "compute_t2_utilisation_ratio", "tier"}},
+      {"caches",
+       {"key", "calls", "time_ns", "dram_utilisation_ratio", "l2_utilisation_ratio", "l2_bytes",
+        "l2_hit_ratio", "l1_bytes", "l1_hit_ratio", "occupancy_ratio"}},
+      {"cold",
+       {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",
+        "cold_in_situ_dram_bytes", "cold_dram_bytes", "cold_dram_bytes_ratio"}},
+      {"work",
+       {"key", "other_kernels", "range_time_ns", "declared_bytes", "range_dram_bytes", "bytes_ratio",
+        "declared_flops", "ops_ratio", "minimum_ns", "minimum_limiter", "minimum_ratio"}},
+  };
+  return kGroups;
+}
+
+}  // namespace ridgeline::reports

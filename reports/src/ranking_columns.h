@@ -1,0 +1,29 @@
+// ranking_columns.h: the columns of the ranking.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::reports {
+
+/// What a line of the ranking is made from.
+struct RankLine {
+  const analyzer::RankRow* row = nullptr;
+  std::size_t number = 0;  // 1: the row whose improvement would save most; 0: a line of the totals
+  const analyzer::RankOptions* options = nullptr;
+  const analyzer::UtilisationAnalysis* utilisation = nullptr;
+};
+
+/// What the heads depend on.
+struct RankView {
+  analyzer::RankOptions options;
+  bool sampled = true;  // some steps were sampled
+};
+
+[[nodiscard]] std::vector<Column<RankLine>> ranking_columns(const RankView& view);
+[[nodiscard]] const std::vector<ColumnGroup>& ranking_groups();
+
+}  // namespace ridgeline::reports
