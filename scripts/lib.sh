@@ -38,6 +38,8 @@ requirement_met() {
     git) have git ;;
     sqlite3) have sqlite3 ;;
     python3) have python3 ;;
+    clang-format) have clang-format || have clang-format-14 ;;
+    clang-tidy) have run-clang-tidy && have clang-tidy ;;
     *) package_installed "$1" ;;
   esac
 }

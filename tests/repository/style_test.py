@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""scripts/check-style on a small tree: what it finds, what it leaves alone, what --fix makes of it."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts/check-style"
+
+HEADER = """// thing.h: what the file is.
+#pragma once
+
+// Documents the class.
+class Thing {
+ public:
+  // Documents the function,
+  // in two lines.
+  int value() const {
+    // Inside a body.
+    return value_;
+  }
+  /// Already right.
+  int other(int a,
+            // beside an argument
+            int b);
+
+ private:
+  // About the member.
+  int value_ = 0;
+  // Ends the class.
+};
+// Of values.
+enum class Kind {
+  // Of one.
+  one,
+};
+inline constexpr int kTable[] = {
+    // inside an initialiser
+    1,
+};
+// A section
+
+// NOLINTNEXTLINE
+int f();
+"""
+FIXED_LINES = {4, 7, 8, 19, 23, 25}
+TEST = "TEST(Thing, has_a_value) {}\nTEST_F(Thing, IsRight) {}\n"
+
+
+class CheckStyle(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name)
+        self.write("store/thing.h", HEADER)
+        self.write("tests/store/thing_test.cpp", TEST)
+        self.write("store/thing.cpp", "// a\n// Above a function.\nint f();\n")
+        subprocess.run(["git", "init", "-q", str(self.root)], check=True)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run_check(self, *arguments):
+        done = subprocess.run([sys.executable, "-B", str(SCRIPT), *arguments, str(self.root)], capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def test_each_broken_convention_is_found(self):
+        code, out = self.run_check()
+        self.assertEqual(code, 1)
+        found = {int(line.split(":")[1]) for line in out.splitlines() if line.startswith("store/thing.h")}
+        self.assertEqual(found, FIXED_LINES)
+        self.assertIn("tests/store/thing_test.cpp:1: test has_a_value: HasAValue was expected", out)
+        self.assertNotIn("IsRight", out)
+        self.assertNotIn("thing.cpp:2", out)
+
+    def test_fix_rewrites_and_is_done_once(self):
+        self.assertEqual(self.run_check("--fix")[0], 0)
+        self.assertEqual(self.run_check()[0], 0)
+        fixed = (self.root / "store/thing.h").read_text().split("\n")
+        for number, (before, after) in enumerate(zip(HEADER.split("\n"), fixed), 1):
+            self.assertEqual(after, before.replace("//", "///") if number in FIXED_LINES else before, f"line {number}")
+        self.assertIn("TEST(Thing, HasAValue)", (self.root / "tests/store/thing_test.cpp").read_text())
+
+    def test_long_comments_stay_to_be_broken_by_hand(self):
+        self.write("store/thing.h", "// thing.h\n#pragma once\n\n/// " + "word " * 30 + "\nint f();\n")
+        code, out = self.run_check("--fix")
+        self.assertEqual(code, 1)
+        self.assertIn("store/thing.h:4: comment of", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
