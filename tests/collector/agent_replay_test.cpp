@@ -674,11 +674,10 @@ TEST(Replay, WaitsForTheEvaluationAtExit) {
   Ready r(cupti);
   r.program.session().start_thread();
   step(r.program);
-  r.program.session().wait_for_evaluation(5000);
+  r.program.session().at_exit(spool::EndReason::kExit);
   const auto c = r.program.contents();
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk);
-  r.program.session().at_exit(spool::EndReason::kExit);
 }
 
 TEST(ConcurrencyWatch, SuspectsOnlyWhatAlwaysOverlapsALaterLaunch) {

@@ -1,6 +1,6 @@
 # The agent needs CUPTI's headers; its tests follow it.
 if(TARGET ridgeline_agent)
-  foreach(t stalls session replay sampling nvtx metrics sequence code_hash period steps window)
+  foreach(t exit stalls session replay sampling nvtx metrics sequence code_hash period steps window)
     ridgeline_add_test(collector.agent_${t} SOURCES agent_${t}_test.cpp LINK ridgeline::agent_core)
   endforeach()
   target_link_libraries(test_collector.agent_metrics PRIVATE ridgeline::store)
@@ -21,6 +21,12 @@ if(TARGET ridgeline_agent)
     RIDGELINE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>" RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
   add_dependencies(test_collector.agent_devices fake_driver fake_nvml)
 
+  # A library whose exit handlers leave a trace.
+  add_library(fake_statics MODULE fake/statics.cpp)
+  set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(test_collector.agent_exit PRIVATE RIDGELINE_FAKE_STATICS="$<TARGET_FILE:fake_statics>")
+  add_dependencies(test_collector.agent_exit fake_statics)
+
   add_test(NAME collector.agent_library
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)
   set_tests_properties(collector.agent_library PROPERTIES LABELS cpu)
@@ -36,6 +42,12 @@ if(TARGET ridgeline_agent)
   set_target_properties(agent_looper PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(agent_looper SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_looper PRIVATE CUDA::cuda_driver)
+
+  # One that ends at a moment and in a way of the tester's choosing, for tests/gpu/exits.py.
+  add_executable(agent_exiter gpu/exiter.cu)
+  set_target_properties(agent_exiter PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_exiter SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_exiter PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 
   # One whose floating-point instructions are known, for tests/gpu/instructions.py.
   add_executable(agent_counted gpu/counted.cu)

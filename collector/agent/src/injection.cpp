@@ -7,6 +7,7 @@
 
 #include <mutex>
 
+#include "exit_order.h"
 #include "messages.h"
 #include "nvtx_functions.h"
 #include "settings.h"
@@ -35,10 +36,6 @@ const Settings& settings() {
 
 void end_of_process() {
   if (Session* session = g_session.load(std::memory_order_acquire)) session->at_exit(spool::EndReason::kExit);
-}
-
-void end_of_sampling() {
-  if (Session* session = g_session.load(std::memory_order_acquire)) session->end_sampling();
 }
 
 // Only sets flags: anything else may deadlock in the child of a threaded program.
@@ -84,11 +81,10 @@ void start() {
     return;
   }
   if (!session->start_cupti(*api, library)) return;
-  session->set_exit_registration([] { atexit(end_of_sampling); });
-  session->start_thread();
-  // After CUPTI is loaded: exit handlers run in reverse order, so this one comes before CUPTI's.
+  load_before_exit_handlers({session->wants_counters(), settings().clock_period_ms > 0}, library);
   atexit(end_of_process);
   at_quick_exit(end_of_process);
+  session->start_thread();
 }
 
 }  // namespace

@@ -224,7 +224,8 @@ CounterConfig join_in_passes(const CuptiApi& api, const std::string& chip, const
 }
 
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
-                               const MetricSet& set, CUpti_ProfilerType type) {
+                               const MetricSet& set, CUpti_ProfilerType type, const CallGate* gate) {
+  const auto ending = [gate] { return gate != nullptr && gate->closed(); };
   const ConfigBuilder builder{api, chip, availability, type};
   ResolvedSet result;
   std::string why;
@@ -236,6 +237,7 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
       return result;
     }
     for (const std::string& wanted : set.metrics) {
+      if (ending()) return result;
       CounterConfig::Metric metric;
       bool found = false;
       const bool optional = !wanted.empty() && wanted.back() == '|';
@@ -255,6 +257,7 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
   if (builder.build(set.name, known, &result.config, &why)) return result;
   std::vector<CounterConfig::Metric> kept;
   for (const CounterConfig::Metric& metric : known) {
+    if (ending()) return result;
     kept.push_back(metric);
     CounterConfig attempt;
     if (builder.build(set.name, kept, &attempt, &why)) {
@@ -272,7 +275,7 @@ ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, con
 
 std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::string& chip,
                                              const std::uint8_t* availability,
-                                             const std::vector<MetricSet>& sets) {
+                                             const std::vector<MetricSet>& sets, const CallGate* gate) {
   std::vector<ResolvedSet> result;
   std::vector<std::string> carried;
   std::size_t last_that_spills = 0;
@@ -283,7 +286,8 @@ std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::str
       carried.clear();
       last_that_spills = result.size();
     }
-    result.push_back(resolve_metric_set(api, chip, availability, wanted));
+    result.push_back(
+        resolve_metric_set(api, chip, availability, wanted, CUPTI_PROFILER_TYPE_RANGE_PROFILER, gate));
     carried.insert(carried.end(), result.back().spilled.begin(), result.back().spilled.end());
   }
   for (const std::string& name : carried)

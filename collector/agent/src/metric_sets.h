@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "call_gate.h"
 #include "cupti_api.h"
 
 namespace ridgeline::agent {
@@ -96,10 +97,11 @@ struct ResolvedSet {
 
 /// Resolves a list for a chip: keeps the metrics that exist there and fit into one pass, in order of
 /// importance. `availability` (CUPTI's image, may be null offline) rules out counters this machine lacks.
-/// `chip` must outlive the result.
+/// `chip` must outlive the result. Once `gate` is closed what is left is not resolved any more.
 ResolvedSet resolve_metric_set(const CuptiApi& api, const std::string& chip, const std::uint8_t* availability,
                                const MetricSet& set,
-                               CUpti_ProfilerType type = CUPTI_PROFILER_TYPE_RANGE_PROFILER);
+                               CUpti_ProfilerType type = CUPTI_PROFILER_TYPE_RANGE_PROFILER,
+                               const CallGate* gate = nullptr);
 
 /// Sets of one pass each joined into one configuration whose pass k collects set k (CUPTI gives every call
 /// that adds metrics passes of its own). Empty, without passes, if CUPTI sees that otherwise. The sets must
@@ -110,6 +112,7 @@ CounterConfig join_in_passes(const CuptiApi& api, const std::string& chip, const
 /// A rotation: as many results as sets, what spills carried on.
 std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::string& chip,
                                              const std::uint8_t* availability,
-                                             const std::vector<MetricSet>& sets);
+                                             const std::vector<MetricSet>& sets,
+                                             const CallGate* gate = nullptr);
 
 }  // namespace ridgeline::agent

@@ -40,13 +40,14 @@ std::vector<MetricSet> joined(const CounterPlan& plan) {
 }  // namespace
 
 Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
-               CounterIntervals& intervals, Exclusions& exclusions, CounterPlan plan)
+               CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CounterPlan plan)
     : api_(api),
       driver_(driver),
       writer_(writer),
       steps_(steps),
       intervals_(intervals),
       exclusions_(exclusions),
+      gate_(gate),
       replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
       flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
       sets_(joined(plan)),
@@ -119,10 +120,12 @@ void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
   ready_.notify_all();
 }
 
-void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept {
-  if (!api_.has_range_profiler)
-    return rule_out(spool::Topic::kCountersRefused,
-                    "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later");
+bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept {
+  if (!api_.has_range_profiler) {
+    rule_out(spool::Topic::kCountersRefused,
+             "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later");
+    return false;
+  }
   CUpti_Profiler_GetCounterAvailability_Params p = {CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE};
   p.ctx = context;
   CUptiResult result = api_.profiler_get_counter_availability(&p);
@@ -132,25 +135,31 @@ void Replay::prepare(CUcontext context, std::uint32_t device_id, const std::stri
     p.pCounterAvailabilityImage = availability.data();
     result = api_.profiler_get_counter_availability(&p);
   }
-  if (is_permission(result)) return rule_out(spool::Topic::kCountersRefused, permission_remedy());
-  if (result != CUPTI_SUCCESS)
-    return rule_out(
+  if (result != CUPTI_SUCCESS) {
+    rule_out(
         spool::Topic::kCountersRefused,
-        "timeline only: CUPTI cannot tell which counters are available: " + api_.error_text(result) +
-            "; another recording or profiler may hold them, wait for it to end (DCGM: dcgmi profile "
-            "--pause)");
-  {
-    std::lock_guard<std::mutex> guard(mutex_);
-    chip_ = chip;
-    device_id_ = device_id;
-    availability_ = std::move(availability);
+        is_permission(result)
+            ? permission_remedy()
+            : "timeline only: CUPTI cannot tell which counters are available: " + api_.error_text(result) +
+                  "; another recording or profiler may hold them, wait for it to end (DCGM: dcgmi profile "
+                  "--pause)");
+    return false;
   }
+  std::lock_guard<std::mutex> guard(mutex_);
+  chip_ = chip;
+  device_id_ = device_id;
+  availability_ = std::move(availability);
+  return true;
+}
+
+void Replay::prepare() noexcept {
   std::vector<CounterConfig> configs;
   std::vector<std::uint32_t> metric_ids;
   std::vector<std::size_t> first_metric;
   std::map<std::string, std::uint32_t> ids;
   std::size_t usable = 0;
-  std::vector<ResolvedSet> all = resolve_metric_sets(api_, chip_, availability_.data(), sets_);
+  std::vector<ResolvedSet> all = resolve_metric_sets(api_, chip_, availability_.data(), sets_, &gate_);
+  if (gate_.closed()) return;
   for (std::size_t s = 0; s < sets_.size(); ++s) {
     const MetricSet& set = sets_[s];
     ResolvedSet& resolved = all[s];
@@ -250,8 +259,11 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   if (state_.load(std::memory_order_relaxed) == State::kArmed) {
     std::string why;
     auto status = spool::CounterStatus::kFailed;
-    if (!ready_.wait_for(lock, kReadyTimeout, [&] { return readiness_ != Readiness::kPending; })) {
+    const auto decided = [&] { return readiness_ != Readiness::kPending || gate_.closed(); };
+    if (!ready_.wait_for(lock, kReadyTimeout, decided)) {
       why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
+    } else if (gate_.closed()) {
+      why = "the program ended inside this step";
     } else if (readiness_ == Readiness::kRuledOut) {
       why = ruled_out_reason_;
       status = spool::CounterStatus::kNotAvailable;
@@ -352,7 +364,7 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
     while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
       --events_pending_;
     waited_ns = api_.now_ns() - begin_ns;
-    if (events_pending_ == 0 || waited_ns > limit_ns) break;
+    if (events_pending_ == 0 || waited_ns > limit_ns || gate_.closed()) break;
     if (waited_ns > kPatienceNs) {
       // This is no kernel that hangs: the watch begins anew.
       if (launch_thread_.load(std::memory_order_acquire) == thread_id &&

@@ -16,9 +16,8 @@
 //    thread that launched nothing in it, the next launch does that. The session stays enabled if another such
 //    step follows.
 // 3. evaluate() on the agent's own thread: values and the step's verdict go into the spool.
-// 4. Nothing of CUPTI's at process exit: its counter libraries may have been torn down by then. A session
-// still
-//    open is reported as failed by abandon() and left alone.
+// 4. At process exit what was collected is evaluated if there is time; a session still open is reported as failed by
+//    abandon() and left alone.
 #pragma once
 
 #include <atomic>
@@ -29,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "call_gate.h"
 #include "counter_session.h"
 #include "cupti_api.h"
 #include "driver_api.h"
@@ -67,10 +67,16 @@ enum class Verdict : std::uint8_t { kNotAsked, kMeasured, kUnmeasured, kExcluded
 class Replay {
  public:
   Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
-         CounterIntervals& intervals, Exclusions& exclusions, CounterPlan plan);
+         CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CounterPlan plan);
 
-  /// May take a second. Errors become messages, after which replay steps are reported as failed.
-  void prepare(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept;
+  /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
+  /// cannot: replay steps are then reported as failed.
+  bool ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept;
+  /// After that. May take a second, less if the process ends. Errors become messages, after which replay steps
+  /// are reported as failed.
+  void prepare() noexcept;
+  /// The gate was closed: whoever waits in here goes on.
+  void wake() noexcept { ready_.notify_all(); }
   /// Tells that prepare() will never be called, and why.
   void rule_out(spool::Topic topic, const std::string& reason) noexcept;
 
@@ -154,6 +160,7 @@ class Replay {
   StepTracker& steps_;
   CounterIntervals& intervals_;
   Exclusions& exclusions_;
+  const CallGate& gate_;
   const std::uint32_t replay_sets_, flops_sets_;
   const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
 

@@ -13,7 +13,7 @@ void Replay::evaluate() noexcept {
     Job job;
     {
       std::lock_guard<std::mutex> guard(jobs_mutex_);
-      if (jobs_.empty()) return;
+      if (jobs_.empty() || gate_.closed()) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();
     }

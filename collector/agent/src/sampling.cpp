@@ -25,17 +25,18 @@ namespace {
 constexpr std::uint64_t kBufferBytesPerSample = 16 * 1024;
 constexpr std::uint64_t kFullBytesPerSample = 15'000;
 constexpr std::uint64_t kImageBytesPerSample = 68 * 1024;
-// Decoding a sample takes 40 us, evaluating it 30 us: a window of that many is read in about four seconds.
-// Four steps of 60 ms at 5 us.
-constexpr std::uint64_t kMaxSamples = 54'000;
+// Decoding a sample takes 40 to 56 us, in one call that cannot be broken off: a program that ends meanwhile waits for it, which is
+// not to take it a second. One step of 57 ms at 6.5 us.
+constexpr std::uint64_t kMaxSamples = 14'000;
 constexpr std::int64_t kFinestIntervalNs = 2000;
 // Coarser than this, a window of fewer steps is worth more than one of many.
-constexpr std::int64_t kWantedIntervalNs = 5000;
+constexpr std::int64_t kWantedIntervalNs = 6500;
 constexpr std::int64_t kCoarsestIntervalNs = 1'000'000;
 constexpr std::uint64_t kSmallestBuffer = 64ull << 20;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kStopSlackNs = 15 * kMillisecond;  // from the device's end of a step to the stop
 constexpr std::size_t kHelpers = 3;                       // threads that help to evaluate
+constexpr std::int64_t kReadingNsPerSample = 60'000;      // decoding and evaluation, with the helpers
 constexpr std::size_t kFewSamples = 1000;                 // not worth a thread
 constexpr std::chrono::seconds kReadyTimeout{10};
 constexpr std::chrono::seconds kCloseTimeout{60};
@@ -95,9 +96,14 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
   return plan;
 }
 
-Sampling::Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline,
+Sampling::Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
                    const SamplingLimits& limits)
-    : api_(api), writer_(writer), timeline_(timeline), limits_(limits), image_(nullptr, Unmap{}) {}
+    : api_(api),
+      writer_(writer),
+      timeline_(timeline),
+      gate_(gate),
+      limits_(limits),
+      image_(nullptr, Unmap{}) {}
 
 void Sampling::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
   put_message(writer_, api_.now_ns(), severity, topic, text);
@@ -141,7 +147,8 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
     availability_ = std::move(availability);
   }
   ResolvedSet resolved = resolve_metric_set(api_, chip_, availability_.data(), sampled_metric_set(),
-                                            CUPTI_PROFILER_TYPE_PM_SAMPLING);
+                                            CUPTI_PROFILER_TYPE_PM_SAMPLING, &gate_);
+  if (gate_.closed()) return;
   for (const std::string& left : resolved.left_out)
     message(spool::Severity::kWarning, spool::Topic::kMetricUnavailable, "samples without " + left);
   if (resolved.config.metrics().empty())
@@ -160,7 +167,8 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
   std::vector<CounterConfig> helpers;
   for (std::size_t i = 0; i < kHelpers; ++i) {
     ResolvedSet again = resolve_metric_set(api_, chip_, availability_.data(), sampled_metric_set(),
-                                           CUPTI_PROFILER_TYPE_PM_SAMPLING);
+                                           CUPTI_PROFILER_TYPE_PM_SAMPLING, &gate_);
+    if (gate_.closed()) return;
     if (again.config.metrics().size() == ids.size()) helpers.push_back(std::move(again.config));
   }
   {
@@ -189,8 +197,9 @@ bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
     phase_known_ = true;
     phase_first_ = step.phase_first;
     phase_given_up_ = true;
-    const bool ready =
-        changed_.wait_for(lock, kReadyTimeout, [&] { return readiness_ != Readiness::kPending; });
+    const bool ready = changed_.wait_for(lock, kReadyTimeout,
+                                         [&] { return readiness_ != Readiness::kPending || gate_.closed(); });
+    if (gate_.closed()) return false;
     if (ready && readiness_ == Readiness::kReady && !open()) {
       phase_given_up_ = !configure(phase_first_, step.phase_steps, step_ns);
     } else {
@@ -292,7 +301,8 @@ bool Sampling::start(std::uint32_t last_correlation_id) noexcept {
   // The host is ahead by up to the steps that settled. What the buffer holds is too precious for them: wait
   // for the device, which the set-up had left without work.
   const std::int64_t settle_limit = api_.now_ns() + 10'000 * kMillisecond;
-  while (plan_.settle_steps > 0 && !device_passed(last_correlation_id) && api_.now_ns() < settle_limit)
+  while (plan_.settle_steps > 0 && !gate_.closed() && !device_passed(last_correlation_id) &&
+         api_.now_ns() < settle_limit)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   const std::int64_t capacity_ns =
       static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample) * plan_.interval_ns;
@@ -371,7 +381,7 @@ std::vector<double> Sampling::evaluate(std::size_t count) const {
   if (count < 2) return {};
   std::vector<double> values((count - 1) * metrics);
   const auto part = [&](const CounterConfig& config, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t i = begin; i < end && !gate_.closed(); ++i) {
       double* row = values.data() + (i - 1) * metrics;
       if (!config.evaluate(image_.get(), image_.get_deleter().bytes, i, row))
         std::fill(row, row + metrics, std::numeric_limits<double>::quiet_NaN());
@@ -439,6 +449,11 @@ bool Sampling::read_samples() {
     return fail("reading the samples", r), false;
   const std::size_t metrics = config_.metrics().size();
   const std::vector<double> values = evaluate(info.numCompletedSamples);
+  if (gate_.closed()) {  // half of them are missing
+    window_.status = spool::PmStatus::kFailed;
+    reason_ = kEndedEarly;
+    return true;
+  }
   // The first sample holds what was counted before sampling started.
   for (std::size_t i = 1; i < info.numCompletedSamples; ++i) {
     CUpti_PmSampling_CounterData_GetSampleInfo_Params when = {
@@ -497,7 +512,7 @@ void Sampling::write_window() noexcept {
 
 bool Sampling::close_now() noexcept {
   const auto give_up = std::chrono::steady_clock::now() + kCloseTimeout;
-  while (open() && std::chrono::steady_clock::now() < give_up) {
+  while (open() && !gate_.closed() && std::chrono::steady_clock::now() < give_up) {
     {
       std::lock_guard<std::mutex> guard(mutex_);
       switch (state_.load(std::memory_order_relaxed)) {
@@ -532,16 +547,35 @@ void Sampling::cut_short(const char* why) noexcept {
   }
 }
 
-void Sampling::finish_at_exit() noexcept {
-  std::lock_guard<std::mutex> guard(mutex_);
+void Sampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  // Whoever has it reads the samples, or is the very thread that a signal handler ended the program on.
+  while (!lock.owns_lock()) {
+    if (api_.now_ns() >= deadline_ns) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.try_lock();
+  }
   const State state = state_.load(std::memory_order_relaxed);
+  if (state == State::kIdle) return;
+  const std::int64_t now = api_.now_ns();
   if (state == State::kConfigured) {
     window_.status = spool::PmStatus::kFailed;
     reason_ = "the program ended before the first measured step";
     close();
-  } else if (state == State::kSampling || state == State::kDraining) {
-    finish(steps_ended_ < plan_.sampled_steps ? "the program ended" : "");
+    return;
   }
+  const std::int64_t samples = (now - window_.start_ns) / window_.interval_ns;
+  if (samples * kReadingNsPerSample <= deadline_ns - now)
+    return finish(steps_ended_ < plan_.sampled_steps ? "the program ended" : "");
+  CUpti_PmSampling_Stop_Params p = {CUpti_PmSampling_Stop_Params_STRUCT_SIZE};
+  p.pPmSamplingObject = session_;
+  if (const CUptiResult r = api_.pm_stop(&p); r != CUPTI_SUCCESS) return fail("stopping sampling", r);
+  window_.stop_ns = api_.now_ns();
+  window_.status = spool::PmStatus::kFailed;
+  reason_ = std::string(kEndedEarly) + ": reading " + std::to_string(samples) +
+            " of them would have kept it waiting; let it run on for some seconds after them";
+  message(spool::Severity::kWarning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
+  close();
 }
 
 void Sampling::abandon() noexcept {

@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "call_gate.h"
 #include "cupti_api.h"
 #include "metric_sets.h"
 #include "ridgeline/spool/writer.h"
@@ -58,7 +59,8 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
 
 class Sampling {
  public:
-  Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const SamplingLimits& limits);
+  Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
+           const SamplingLimits& limits);
 
   /// Once, on the agent's thread. Errors become messages, after which windows are reported as failed.
   void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
@@ -84,12 +86,14 @@ class Sampling {
   /// Ends a session that is open, doing what tick() does until it is closed. False if it is still open after
   /// a minute.
   bool close_now() noexcept;
+  /// The gate was closed: whoever waits in here goes on.
+  void wake() noexcept { changed_.notify_all(); }
   /// No measured step will come any more: has tick() end the window. Does not wait.
   void cut_short(const char* why) noexcept;
-  /// In an exit handler that was registered after the session was opened: ends, reads and closes.
-  void finish_at_exit() noexcept;
-  /// In an exit handler that may run after CUPTI's libraries were torn down: touches nothing, reports the
-  /// window.
+  /// In an exit handler that runs before those of CUPTI's libraries: ends and closes what is open. The samples are
+  /// read only if that can be done by `deadline_ns`; a window that takes longer is reported as cut off.
+  void finish_at_exit(std::int64_t deadline_ns) noexcept;
+  /// At exit, when finish_at_exit() could not: touches nothing of CUPTI's, reports the window.
   void abandon() noexcept;
 
   struct Unmap {
@@ -118,6 +122,7 @@ class Sampling {
   const CuptiApi& api_;
   spool::Writer& writer_;
   Timeline& timeline_;
+  const CallGate& gate_;
   const SamplingLimits limits_;
 
   std::mutex mutex_;  // serialises everything below

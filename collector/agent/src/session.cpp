@@ -15,6 +15,7 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::chrono::milliseconds kContextPatience{500};
 
 constexpr CUpti_CallbackId kLaunchCallbacks[] = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunch,
@@ -70,16 +71,6 @@ CUstream stream_of(CUpti_CallbackId id, const void* params) {
     }
   if (stream != nullptr) return stream;
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-}
-
-// At exit, what the last steps collected still has to be evaluated, which the agent's thread does; this
-// waits.
-std::atomic<Session*> g_evaluating{nullptr};
-constexpr int kEvaluationPatienceMs = 5000;
-
-void finish_evaluation() {
-  if (Session* session = g_evaluating.load(std::memory_order_acquire))
-    session->wait_for_evaluation(kEvaluationPatienceMs);
 }
 
 void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
@@ -202,7 +193,7 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
                                          settings_.buffer_count);
   if (wants_replay)
     replay_ = std::make_unique<Replay>(
-        api, driver_, writer_, steps_, timeline_->intervals(), exclusions_,
+        api, driver_, writer_, steps_, timeline_->intervals(), exclusions_, gate_,
         CounterPlan{wanted_sets(settings_), settings_.schedule.has(spool::Phase::kFlops)
                                                 ? built_in_flop_sets()
                                                 : std::vector<MetricSet>{}});
@@ -215,7 +206,7 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
 
   if (settings_.schedule.has(spool::Phase::kSample)) {
     sampling_ = std::make_unique<Sampling>(
-        api, writer_, *timeline_,
+        api, writer_, *timeline_, gate_,
         SamplingLimits{settings_.sample_interval_ns, settings_.sample_buffer_bytes});
     if (!settings_.sampling_allowed) {
       sampling_prepared_ = true;
@@ -287,16 +278,11 @@ void Session::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noe
     thread->launch_verdict = 0;
     // In a step the kernel's name is looked up, for the step's sequence and to tell CUPTI's helpers apart.
     if (steps_.active() != spool::kNoStep && !is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
-    if (replay_ && replay_->wants_launch()) {
-      thread->inside = true;
-      thread->launch_verdict = static_cast<std::uint8_t>(replay_->launch_enter(call_of(*thread, id, data)));
-      thread->inside = false;
-    }
-    if (stalls_ && stalls_->wants_launch()) {
-      thread->inside = true;
-      stalls_->launch_enter(data.context);
-      thread->inside = false;
-    }
+    if (replay_ && replay_->wants_launch())
+      if (const AgentCall call{gate_, *thread})
+        thread->launch_verdict = static_cast<std::uint8_t>(replay_->launch_enter(call_of(*thread, id, data)));
+    if (stalls_ && stalls_->wants_launch())
+      if (const AgentCall call{gate_, *thread}) stalls_->launch_enter(data.context);
     timeline_->seen().mark(data.correlationId,
                            is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
     thread->graph_node_created = false;
@@ -336,11 +322,8 @@ LaunchCall Session::call_of(const ThreadState& thread, CUpti_CallbackId id,
 
 void Session::launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
   const auto verdict = static_cast<Verdict>(thread.launch_verdict);
-  if (verdict != Verdict::kNotAsked) {
-    thread.inside = true;
-    replay_->launch_exit(call_of(thread, id, data), verdict);
-    thread.inside = false;
-  }
+  if (verdict != Verdict::kNotAsked)
+    if (const AgentCall call{gate_, thread}) replay_->launch_exit(call_of(thread, id, data), verdict);
   spool::LaunchRecord record{};
   record.correlation_id = data.correlationId;
   record.thread_id = thread.thread_id;
@@ -430,8 +413,16 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING: {
       CUcontext context = data.context;
       first_context_.compare_exchange_strong(context, nullptr);
-      if (replay_) replay_->context_destroyed(data.context);
-      if (stalls_) stalls_->context_destroyed(data.context);
+      // The agent's thread may be using it this moment. It needs the driver for that, so this does not wait for ever.
+      if (std::unique_lock<std::timed_mutex> lock(context_mutex_, std::defer_lock);
+          lock.try_lock_for(kContextPatience))
+        lock.unlock();
+      ThreadState* thread = this_thread(generation_);
+      if (thread == nullptr) return;
+      if (const AgentCall call{gate_, *thread}) {
+        if (replay_) replay_->context_destroyed(data.context);
+        if (stalls_) stalls_->context_destroyed(data.context);
+      }
       return;
     }
     default:
@@ -440,21 +431,19 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
 }
 
 bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept {
+  const AgentCall call{gate_, thread};
+  if (!call) return false;
   if (replay_) replay_->finish_pending();
   StepTracker::Step step{};
   if (!steps_.begin(&step)) return false;
   if (sampling_) {
-    thread.inside = true;
     if (step.phase == spool::Phase::kSample) {
       if (!sampling_->step_begin(step, usual_step_ns(), last_correlation_id_.load(std::memory_order_relaxed)))
         flags |= spool::kStepUnmeasured;
       if (sampling_->busy()) wake_.notify_all();  // its thread turns slowly between windows
-      if (sampling_->open() && register_exit_ != nullptr && !exit_registered_.exchange(true))
-        register_exit_();
     } else if (step.phase != spool::Phase::kWarmup && step.phase != spool::Phase::kTimeline) {
       sampling_->close_now();  // both want the device's counters
     }
-    thread.inside = false;
   }
   const std::int64_t now = now_ns();  // after what had to be finished and set up
   *step_index = step.index;
@@ -476,20 +465,16 @@ bool Session::begin_step(ThreadState& thread, std::uint16_t flags, std::uint32_t
 }
 
 void Session::end_step(ThreadState& thread, std::int64_t now) noexcept {
+  const AgentCall call{gate_, thread};
+  if (!call) return;
   const StepTracker::Step step = steps_.end(now);
   if (step.phase == spool::Phase::kSample && sampling_)
     sampling_->step_end(step, last_correlation_id_.load(std::memory_order_relaxed));
   bool done = true;
   if (Replay::measures(step.phase) && replay_) {
-    thread.inside = true;
     done = replay_->step_end(thread.thread_id);
-    thread.inside = false;
   } else {
-    if (step.phase == spool::Phase::kStalls && stalls_) {
-      thread.inside = true;
-      stalls_->step_end();
-      thread.inside = false;
-    }
+    if (step.phase == spool::Phase::kStalls && stalls_) stalls_->step_end();
     steps_.keep_as_reference();
   }
   if (done) steps_.release();
@@ -561,80 +546,20 @@ std::int64_t Session::usual_step_ns() const noexcept {
 }
 
 void Session::prepare_replay() noexcept {
+  std::unique_lock<std::timed_mutex> context_lock(
+      context_mutex_);  // the program does not destroy it meanwhile
   CUcontext context = first_context_.load(std::memory_order_acquire);
   if (context == nullptr) return;
   std::uint32_t device_id = 0;
   if (api_->get_device_id(context, &device_id) != CUPTI_SUCCESS || device_id >= kMaxDevices) return;
   if (chips_[device_id].empty()) return;  // described first
   replay_prepared_ = true;
-  replay_->prepare(context, device_id, chips_[device_id]);
-  // CUPTI's evaluation has been loaded by now, so that this handler runs before it is torn down.
-  g_evaluating.store(this, std::memory_order_release);
-  static const int registered = std::atexit(finish_evaluation);
-  (void)registered;
-}
-
-void Session::wait_for_evaluation(int limit_ms) noexcept {
-  if (!thread_.joinable() || !replay_ || closed_.load(std::memory_order_acquire)) return;
-  for (int waited_ms = 0; replay_->evaluating() && waited_ms < limit_ms; ++waited_ms) {
-    wake_.notify_all();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
-void Session::end_sampling() noexcept {
-  if (!sampling_ || closed_.load(std::memory_order_relaxed)) return;
-  if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
-  sampling_->finish_at_exit();
-  if (ThreadState* thread = this_thread(generation_)) thread->inside = false;
-}
-
-void Session::at_exit(spool::EndReason reason) noexcept {
-  if (closed_.exchange(true)) return;
-  {
-    std::lock_guard<std::mutex> guard(thread_mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  try {
-    if (thread_.joinable()) thread_.join();
-    if (sampling_thread_.joinable()) sampling_thread_.join();
-  } catch (...) {
-    totals_.add(&Count::callback_errors);
-  }
-  if (ThreadState* thread = this_thread(generation_)) thread->inside = true;
-  if (sampling_) sampling_->abandon();
-  end_last_period_step(now_ns());
-  if (replay_) replay_->abandon();
-  if (stalls_) stalls_->abandon();
-  if (cupti_started_ && collecting_) timeline_->flush_final();
-  const std::int64_t now = now_ns();
-  if (const WindowState state = window_state_.load(); state != WindowState::kDormant) {
-    const bool over = state == WindowState::kDraining;
-    write_window(spool::WindowEdge::kClose, over ? window_cause_ : spool::WindowCause::kExit,
-                 over ? window_closed_ns_ : now);
-    window_plan_.count_ended();
-  }
-  for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
-    if (t->taken.load(std::memory_order_acquire) && t->generation == generation_) nvtx_.write_open(*t, now);
-  if (cupti_started_ && steps_.steps_begun() == 0 && totals_.get(&Count::launches_seen) > 0)
-    message(
-        spool::Severity::kWarning, spool::Topic::kNvtxMissing,
-        "no NVTX range named '" + settings_.step_range +
-            "' was seen and no period of the launches was found: there are no steps and no counters; put one "
-            "round each "
-            "step of the program, or name another with " +
-            spool::environment::kStepRange);
-  totals_.refresh(now);
-  report_losses();
-  spool::EndRecord end{};
-  end.time_ns = now;
-  end.reason = reason;
-  writer_.put_reserved(end);
+  const bool available = replay_->ask_availability(context, device_id, chips_[device_id]);
+  context_lock.unlock();
+  if (available) replay_->prepare();
 }
 
 void Session::detach() noexcept {
-  g_evaluating.store(nullptr, std::memory_order_relaxed);
   closed_.store(true, std::memory_order_relaxed);
   Timeline::disconnect();
   writer_.detach();

@@ -2,17 +2,14 @@
 //
 // Lifecycle
 // 1. create(): spool, process record. Called by the first NVTX call or by cuInit, whichever comes first.
-// 2. start_cupti(): inside cuInit, before any context exists. Subscribes, enables the timeline. Whatever is
-// refused
-//    is written as a message, and the program runs on as if the agent were not there.
-// 3. Callbacks, on the program's threads: launches, contexts, NVTX. They take no lock for long, make no CUDA
-// call and
+// 2. start_cupti(): inside cuInit, before any context exists. Subscribes, enables the timeline. Whatever is refused is
+//    written as a message, and the program runs on as if the agent were not there.
+// 3. Callbacks, on the program's threads: launches, contexts, NVTX. They take no lock for long, make no CUDA call and
 //    throw nothing. A replay step's session is opened and closed here, at the borders of the step.
-// 4. The agent's own thread: flushes, clock samples, descriptions, totals.
-// 5. at_exit(), from an exit handler registered in 2 and therefore run before the handlers of libraries
-// loaded
-//    earlier: the thread ends, what CUPTI still holds is flushed, totals and the end are written. Counters
-//    are not touched there (see replay.h).
+// 4. The agent's own threads: flushes, clock samples, descriptions, set-up of counters, samples, totals.
+// 5. at_exit(), from an exit handler that runs before those of the libraries the agent works with (exit_order.h): what was
+//    collected is read, whoever is inside CUPTI for the agent comes out (call_gate.h), what CUPTI still holds is flushed,
+//    totals and the end are written.
 // A Session is never destroyed: callbacks may come until the very end.
 #pragma once
 
@@ -27,6 +24,7 @@
 #include <string>
 #include <thread>
 
+#include "call_gate.h"
 #include "concurrency.h"
 #include "cupti_api.h"
 #include "device_info.h"
@@ -73,8 +71,6 @@ class Session {
                  const NvtxAttributes& attributes) noexcept;
   void nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept;
 
-  /// Waits until the agent's thread has written what replay steps collected.
-  void wait_for_evaluation(int limit_ms) noexcept;
   /// For tests: another driver, and another way to end the process than by this signal.
   void replace_driver(DriverApi (*load)() noexcept, void (*end_process)(int signal)) noexcept {
     load_driver_ = load;
@@ -84,17 +80,16 @@ class Session {
   /// One turn of the agent's thread.
   void tick(std::int64_t now_ns) noexcept;
   void at_exit(spool::EndReason reason) noexcept;
-  /// `registration` must have end_sampling() called at exit; it is called once, when sampling has made CUPTI
-  /// load its counter libraries. Exit handlers run in reverse order, so that end_sampling() comes before
-  /// their tear-down.
-  void set_exit_registration(void (*registration)()) noexcept { register_exit_ = registration; }
-  void end_sampling() noexcept;
   /// In a forked child: drop everything from now on.
   void detach() noexcept;
 
   spool::Writer& writer() noexcept { return writer_; }
   Totals& totals() noexcept { return totals_; }
   bool cupti_started() const noexcept { return cupti_started_; }
+  /// After start_cupti(): steps will be sampled or counted.
+  bool wants_counters() const noexcept {
+    return (replay_ && settings_.replay_allowed) || (sampling_ && settings_.sampling_allowed);
+  }
 
  private:
   Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation);
@@ -137,6 +132,9 @@ class Session {
   std::int64_t usual_step_ns() const noexcept;
   void sample_clocks(std::int64_t now_ns) noexcept;
   void report_losses() noexcept;
+  // At exit (session_exit.cpp).
+  void read_what_is_left() noexcept;
+  void stop_calls() noexcept;
   void run() noexcept;
   void run_sampling() noexcept;
   std::int64_t now_ns() const noexcept { return api_ != nullptr ? api_->now_ns() : realtime_ns(); }
@@ -147,6 +145,7 @@ class Session {
   Totals totals_;
   KernelTable kernels_;
   Exclusions exclusions_;
+  CallGate gate_;
   ConcurrencyWatch concurrency_;
   bool concurrency_looked_at_ = false;
   DriverApi driver_;
@@ -181,14 +180,13 @@ class Session {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool cupti_started_ = false;
   std::atomic<bool> closed_{false};
-  void (*register_exit_)() = nullptr;
-  std::atomic<bool> exit_registered_{false};
   // Begin of the latest steps, by index; written at a step's begin only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;
   std::int64_t step_begin_ns_[kStepHistory] = {};
   std::atomic<std::uint32_t> last_correlation_id_{0};
   std::atomic<std::uint32_t> module_generation_{1};
   std::atomic<CUcontext> first_context_{nullptr};      // that launched a kernel
+  std::timed_mutex context_mutex_;                     // held while the agent's thread uses it
   std::atomic<std::uint64_t> devices_to_describe_{0};  // bit by device id
 
   // The agent's thread only.
@@ -210,6 +208,7 @@ class Session {
   std::mutex thread_mutex_;
   std::condition_variable wake_;
   bool stop_ = false;
+  std::atomic<std::uint32_t> own_threads_{0};  // that have not come to their end
   std::thread thread_;
   std::thread sampling_thread_;  // joinable from before the agent's thread starts, or never
 };

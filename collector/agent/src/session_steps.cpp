@@ -49,7 +49,6 @@ void Session::note_launch(ThreadState& thread, CUpti_CallbackId id, const CUpti_
 
 void Session::period_border(ThreadState& thread, const char* kernel_name) noexcept {
   if (border_lock_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
-  thread.inside = true;
   if (watches_period_.load(std::memory_order_relaxed)) {
     if (describe_border_.exchange(false)) {
       const StepPeriod::Found& f = period_found_;
@@ -73,7 +72,6 @@ void Session::period_border(ThreadState& thread, const char* kernel_name) noexce
     if (begin_step(thread, spool::kStepByPeriod, &index))
       period_step_.store(index, std::memory_order_release);
   }
-  thread.inside = false;
   border_lock_.clear(std::memory_order_release);
 }
 
@@ -81,16 +79,14 @@ void Session::period_border(ThreadState& thread, const char* kernel_name) noexce
 void Session::end_period_step(ThreadState& thread) noexcept {
   const std::uint32_t open = period_step_.exchange(spool::kNoStep, std::memory_order_acq_rel);
   if (open == spool::kNoStep || steps_.active() != open) return;
-  const bool inside = thread.inside;
   end_step(thread, now_ns());
-  thread.inside = inside;
 }
 
 void Session::end_last_period_step(std::int64_t now) noexcept {
   const std::uint32_t open = period_step_.load(std::memory_order_acquire);
   if (open == spool::kNoStep || steps_.active() != open) return;
   if (period_.launches_since_border() != period_.launches_of_step()) return;
-  if (replay_ && replay_->wants_launch()) return;  // counters are not touched at exit
+  if (replay_ && replay_->wants_launch()) return;  // its counters were not read
   steps_.end(now);
 }
 

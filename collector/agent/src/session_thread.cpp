@@ -33,8 +33,20 @@ void Session::start_thread() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     // Reading samples takes seconds, which flushes and clocks cannot wait for.
-    if (sampling_) sampling_thread_ = std::thread([this] { run_sampling(); });
-    thread_ = std::thread([this] { run(); });
+    const auto start = [this](void (Session::*body)() noexcept) {
+      own_threads_.fetch_add(1);
+      try {
+        return std::thread([this, body] {
+          (this->*body)();
+          own_threads_.fetch_sub(1, std::memory_order_release);
+        });
+      } catch (...) {
+        own_threads_.fetch_sub(1);
+        throw;
+      }
+    };
+    if (sampling_) sampling_thread_ = start(&Session::run_sampling);
+    thread_ = start(&Session::run);
     pthread_setname_np(thread_.native_handle(), "ridgeline-agent");
   } catch (...) {
     message(spool::Severity::kWarning, spool::Topic::kGeneral,
@@ -72,7 +84,7 @@ void Session::run() noexcept {
 
 void Session::tick(std::int64_t now) noexcept {
   writer_.maintain();
-  if (!cupti_started_) return;
+  if (!cupti_started_ || gate_.closed()) return;
   timeline_->maintain();
   tend_window(now);
   look_for_period(now);
@@ -81,12 +93,12 @@ void Session::tick(std::int64_t now) noexcept {
     if (replay_ && !replay_prepared_ && settings_.replay_allowed) prepare_replay();
     if (replay_) replay_->evaluate();
     watch_for_hang(now);
-    if (sampling_ && !sampling_prepared_) prepare_sampling();
+    if (sampling_ && !sampling_prepared_ && !gate_.closed()) prepare_sampling();
   } catch (...) {
     totals_.add(&Count::callback_errors);
   }
   if (sampling_ && !sampling_thread_.joinable()) sampling_->tick(now);
-  if (!collecting_) return;  // no window: not a trace of the agent
+  if (!collecting_ || gate_.closed()) return;  // no window: not a trace of the agent
   if (now - last_flush_ns_ >= settings_.flush_period_ms * kMillisecond) {
     last_flush_ns_ = now;
     // CUPTI's range profiler and a flush on another thread are not known to get along.

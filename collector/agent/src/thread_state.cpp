@@ -54,6 +54,7 @@ ThreadState* this_thread(std::uint32_t session_generation) noexcept {
     state->generation = session_generation;
     state->thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
     state->inside = false;
+    state->calls_of_agent = 0;
     state->launch_noted = false;
     state->graph_node_created = false;
     state->depth = 0;

@@ -26,8 +26,9 @@ struct NvtxFrame {
 
 struct ThreadState {
   std::uint32_t thread_id = 0;
-  std::uint32_t generation = 0;  // of the session this state belongs to
-  bool inside = false;           // the agent itself is calling CUPTI: ignore what that causes
+  std::uint32_t generation = 0;      // of the session this state belongs to
+  bool inside = false;               // the agent itself is calling CUPTI: ignore what that causes
+  std::uint32_t calls_of_agent = 0;  // how deep in AgentCall
 
   // The launch between its enter and exit callbacks.
   std::int64_t launch_enter_ns = 0;
