@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "accounting/overlap.h"
 #include "text.h"
 
 namespace ridgeline::analyzer {
@@ -97,36 +98,15 @@ Key key_of_most_time(const std::map<Key, std::int64_t>& time, Key none) {
 // For each launch the time it would have if concurrent launches shared theirs equally.
 std::vector<double> exposed_times(const Model& model, const std::vector<LaunchUtilisation>& launches) {
   std::vector<double> exposed(launches.size(), 0.0);
-  struct Edge {
-    store::Id device_id;
-    std::int64_t time_ns;
-    bool begins;
-    std::size_t launch;
-  };
-  std::vector<Edge> edges;
+  std::vector<Span> spans;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const store::Launch& launch = model.launches[launches[i].launch];
-    if (duration_ns(launch) <= 0) continue;
-    edges.push_back({launch.device_id, launch.start_ns, true, i});
-    edges.push_back({launch.device_id, launch.end_ns, false, i});
+    if (duration_ns(launch) > 0) spans.push_back({launch.device_id, launch.start_ns, launch.end_ns, i});
   }
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-    return std::tie(a.device_id, a.time_ns, a.begins, a.launch) <
-           std::tie(b.device_id, b.time_ns, b.begins, b.launch);
+  for_each_overlap(std::move(spans), [&](std::int64_t length_ns, const std::vector<std::size_t>& running) {
+    const double share = static_cast<double>(length_ns) / static_cast<double>(running.size());
+    for (const std::size_t i : running) exposed[i] += share;
   });
-  std::vector<std::size_t> running;
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (!running.empty() && i > 0) {
-      const double share =
-          static_cast<double>(edges[i].time_ns - edges[i - 1].time_ns) / static_cast<double>(running.size());
-      for (const std::size_t launch : running) exposed[launch] += share;
-    }
-    if (edges[i].begins) {
-      running.push_back(edges[i].launch);
-    } else {
-      std::erase(running, edges[i].launch);
-    }
-  }
   return exposed;
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
-#include <unordered_set>
 
 namespace ridgeline::analyzer {
 
@@ -28,23 +27,16 @@ void require_sums_fit(const Model& model) {
   }
 }
 
-// A timeline step that the analysis can use: ok, with GPU work that has a time.
-bool has_timeline(const std::vector<store::Step>& steps, const std::vector<store::Launch>& launches) {
-  std::unordered_set<store::Id> usable;
-  for (const store::Step& step : steps) {
-    if (step.phase == "timeline" && step.status == "ok") usable.insert(step.id);
-  }
-  return std::any_of(launches.begin(), launches.end(), [&](const store::Launch& launch) {
-    return launch.step_id && usable.contains(*launch.step_id) && duration_ns(launch) > 0;
-  });
-}
-
 }  // namespace
 
 Model load_model(const store::Capture& capture, ModelPart part) {
   Model model;
   model.path = capture.path();
-  if (capture.row_counts().at("run") > 0) model.run = capture.run();
+  try {
+    model.run = capture.run();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::no_data) throw;  // the recording never began
+  }
   model.versions = capture.versions();
   model.environment = capture.environment();
   model.processes = capture.processes();
@@ -54,19 +46,12 @@ Model load_model(const store::Capture& capture, ModelPart part) {
   for (auto& kernel : capture.kernels()) model.kernels.emplace(kernel.id, std::move(kernel));
   for (auto& set : capture.counter_configurations()) model.configurations.emplace(set.id, std::move(set));
   if (part != ModelPart::recording) {
-    const std::vector<store::Step> steps = capture.steps();
-    store::StepRange range = store::StepRange::all;
-    if (part == ModelPart::schedule && model.processes.size() == 1) range = store::StepRange::schedule;
-    model.launches = capture.launches(range);
-    if (range == store::StepRange::schedule && !has_timeline(steps, model.launches)) {
-      range = store::StepRange::all;
-      model.launches = capture.launches(range);
-    }
-    model.memcpys = capture.memcpys(range);
-    model.memsets = capture.memsets(range);
+    model.launches = capture.launches();
+    model.memcpys = capture.memcpys();
+    model.memsets = capture.memsets();
     model.launch_metrics = capture.launch_metrics();
-    model.nvtx_ranges = capture.nvtx_ranges(range);
-    model.annotations = capture.annotations(range);
+    model.nvtx_ranges = capture.nvtx_ranges();
+    model.annotations = capture.annotations();
     model.graph_metrics = capture.graph_metrics();
     model.stall_samples = capture.stall_samples();
     model.source_lines = capture.source_lines();

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "accounting/kernel_time.h"
+
 namespace ridgeline::analyzer {
 
 void check_stop(const Ask& ask) {
@@ -29,12 +31,13 @@ std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const Ask&
   return utilisation_;
 }
 
-const DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
+DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
   if (!ranges_) {
     const auto measured = utilisation(ask);
     tell(ask, Stage::ranges, model_->nvtx_ranges.size());
-    ranges_ = std::make_shared<const DeclaredRanges>(*model_, selection_->steps, *measured,
-                                                     options_.utilisation.peaks);
+    const bool partial = scope_.device_id || scope_.window || !scope_.nvtx_path.empty();
+    ranges_ = std::make_unique<DeclaredRanges>(*model_, selection_->steps, *measured,
+                                               options_.utilisation.peaks, partial);
   }
   return *ranges_;
 }
@@ -47,7 +50,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
   RankOptions wanted = options_.rank;
   wanted.key = key;
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, wanted);
-  if (const DeclaredRanges& declared = ranges(ask); !declared.empty()) {
+  if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
     for (RankRow& row : made.rows) row.work = declared.of(row.launches);
     std::vector<std::size_t> all(measured->launches.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -67,7 +70,10 @@ std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
 std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
   if (!accounting_) {
     tell(ask, Stage::accounting, selection_->steps.representative.launches.size());
-    accounting_ = share(account(*model_, *selection_, options_.accounting, scope_.device_id));
+    Accounting made = account(*model_, *selection_, options_.accounting, scope_.device_id);
+    made.kernels =
+        kernel_time(*model_, *selection_, *utilisation(ask), made.device_id, options_.accounting.bounds);
+    accounting_ = share(std::move(made));
   }
   return accounting_;
 }

@@ -52,14 +52,14 @@ class ScopeAnalysis {
   Analysis together(unsigned parts, const Ask& ask);
 
  private:
-  const DeclaredRanges& ranges(const Ask& ask);
+  DeclaredRanges& ranges(const Ask& ask);
 
   std::shared_ptr<const Model> model_;
   const AnalysisOptions& options_;
   Scope scope_;
   std::shared_ptr<const Selection> selection_;
   std::shared_ptr<const UtilisationAnalysis> utilisation_;
-  std::shared_ptr<const DeclaredRanges> ranges_;
+  std::unique_ptr<DeclaredRanges> ranges_;
   std::map<RankKey, std::shared_ptr<const Ranking>> rankings_;
   std::shared_ptr<const TargetCheck> check_;
   std::shared_ptr<const Accounting> accounting_;

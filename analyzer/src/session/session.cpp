@@ -3,7 +3,9 @@
 #include <map>
 #include <mutex>
 
+#include "session/loader.h"
 #include "session/scope_analysis.h"
+#include "trace/tracer.h"
 
 namespace ridgeline::analyzer {
 
@@ -30,6 +32,8 @@ std::string_view to_string(Stage stage) {
       return "ranking";
     case Stage::samples:
       return "samples";
+    case Stage::trace:
+      return "trace";
     case Stage::accounting:
       return "accounting";
   }
@@ -44,10 +48,10 @@ struct Session::State {
   AnalysisOptions options;
   mutable std::mutex mutex;
   ReadCounts reads;
-  std::shared_ptr<const Model> facts;
-  std::shared_ptr<const Model> scheduled;  // without the steps behind the schedule
-  std::shared_ptr<const Model> whole;
-  std::vector<SampleTrace> traces;  // for sampled_step()
+  Loader loader{capture, reads};
+  Tracer tracer{capture, loader.activity(), reads};
+  std::shared_ptr<const Model> overview;  // facts and totals
+  std::vector<SampleTrace> traces;        // for sampled_step()
   std::map<Scope, std::unique_ptr<ScopeAnalysis>> scopes;
 
   // Runs one question under the lock.
@@ -61,15 +65,9 @@ struct Session::State {
     }
   }
 
-  std::shared_ptr<const Model> load(ModelPart part, const Ask& ask) {
-    tell(ask, part == ModelPart::recording ? Stage::facts : Stage::launches);
-    auto model = share(load_model(capture, part));
-    ++reads.queries;
-    reads.launches += static_cast<std::int64_t>(model->launches.size());
-    reads.launch_metrics += static_cast<std::int64_t>(model->launch_metrics.size());
-    reads.ranges += static_cast<std::int64_t>(model->nvtx_ranges.size());
-    reads.copies += static_cast<std::int64_t>(model->memcpys.size() + model->memsets.size());
-    return model;
+  const std::shared_ptr<const Model>& facts(const Ask& ask) {
+    if (!overview) overview = share(loader.overview(ask));
+    return overview;
   }
 
   // An empty scope means what the options say.
@@ -78,14 +76,6 @@ struct Session::State {
     if (options.steps.step_index && scope.steps.kind == StepSelection::Kind::representative && !scope.window)
       scope.steps = StepSelection::one(*options.steps.step_index);
     return scope;
-  }
-
-  // For a table of all steps.
-  void load_whole(const Ask& ask) {
-    if (whole) return;
-    whole = load(ModelPart::all, ask);
-    scheduled = nullptr;
-    scopes.clear();
   }
 
   std::shared_ptr<const std::optional<SampledStep>> sampled_step(ScopeAnalysis& known, std::size_t bins,
@@ -111,10 +101,12 @@ struct Session::State {
     const Scope scope = resolved(asked);
     auto& known = scopes[scope];
     if (known) return *known;
-    const bool usual = scope.steps.kind == StepSelection::Kind::representative && !scope.window && !whole;
-    auto& source = usual ? scheduled : whole;
-    if (!source) source = load(usual ? ModelPart::schedule : ModelPart::all, ask);
-    known = std::make_unique<ScopeAnalysis>(source, options, scope, ask);
+    const Model& all = *facts(ask);
+    Scope wide = scope;  // which of a step's launches are in the subtree shows when they are loaded
+    wide.nvtx_path.clear();
+    const Selection chosen = granted(select(all, options.steps, wide));
+    known =
+        std::make_unique<ScopeAnalysis>(share(loader.slice(all, chosen, scope, ask)), options, scope, ask);
     return *known;
   }
 };
@@ -141,10 +133,7 @@ ReadCounts Session::reads() const {
 }
 
 Answer<Model> Session::recording(const Ask& ask) {
-  return state_->answer<Model>([&] {
-    if (!state_->facts) state_->facts = state_->load(ModelPart::recording, ask);
-    return state_->facts;
-  });
+  return state_->answer<Model>([&] { return state_->facts(ask); });
 }
 
 Answer<StepAnalysis> Session::steps(const Scope& scope, const Ask& ask) {
@@ -205,9 +194,23 @@ Answer<Findings> Session::findings(const Scope& scope, const Ask& ask) {
   });
 }
 
+Answer<std::vector<TraceRow>> Session::trace_rows(store::Id device_id, std::optional<TimeWindow> window,
+                                                  const Ask& ask) {
+  return state_->answer<std::vector<TraceRow>>([&] {
+    if (!window) {
+      const RepresentativeStep& step = state_->at({}, ask).selection()->steps.representative;
+      window = TimeWindow{step.window_start_ns, step.window_end_ns};
+    }
+    return share(state_->tracer.rows(*state_->facts(ask), device_id, *window, ask));
+  });
+}
+
+Answer<Trace> Session::trace(const TraceQuery& query, const Ask& ask) {
+  return state_->answer<Trace>([&] { return share(state_->tracer.trace(*state_->facts(ask), query, ask)); });
+}
+
 Answer<Analysis> Session::analysis(const Scope& scope, unsigned parts, const Ask& ask) {
   return state_->answer<Analysis>([&] {
-    if ((parts & kAllSteps) != 0) state_->load_whole(ask);
     ScopeAnalysis& known = state_->at(scope, ask);
     Analysis all = known.together(parts, ask);
     if ((parts & kSamples) != 0) all.sampled = *state_->sampled_step(known, kSampleBins, ask);

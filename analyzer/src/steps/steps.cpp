@@ -47,6 +47,15 @@ std::uint64_t sequence_hash(const Model& model, const std::vector<LaunchIndex>& 
   return hash;
 }
 
+// A step begins with its first kernel. Its copies may run ahead on another stream, while the step before still
+// computes: from copy to copy one would measure the step before.
+void set_gpu_time(const Extent& kernels, const Extent& others, StepSummary& summary) {
+  const Extent& first = kernels.empty() ? others : kernels;
+  if (first.empty()) return;
+  summary.gpu_start_ns = first.start_ns;
+  summary.gpu_end_ns = std::max(kernels.end_ns, others.end_ns);
+}
+
 StepSummary summarise(const Model& model, StepIndex index) {
   const ModelStep& item = model.steps[index];
   StepSummary summary;
@@ -62,8 +71,22 @@ StepSummary summarise(const Model& model, StepIndex index) {
     const auto found = model.configurations.find(*item.step.configuration_id);
     if (found != model.configurations.end()) summary.configuration = found->second.name;
   }
+  if (item.step.host_start_ns && item.step.host_end_ns) {
+    summary.host_duration_ns = *item.step.host_end_ns - *item.step.host_start_ns;
+  }
   Extent kernels;
   Extent others;
+  if (item.total) {
+    const store::StepTotal& total = *item.total;
+    kernels.include(total.kernel_start_ns, total.kernel_end_ns);
+    others.include(total.copy_start_ns, total.copy_end_ns);
+    summary.kernel_time_ns = total.kernel_time_ns;
+    summary.launches = total.launches;
+    summary.launches_without_time = total.launches_without_time;
+    summary.sequence_hash = total.sequence_hash;
+    set_gpu_time(kernels, others, summary);
+    return summary;
+  }
   for (const LaunchIndex i : item.launches) {
     const store::Launch& launch = model.launches[i];
     kernels.include(launch.start_ns, launch.end_ns);
@@ -72,16 +95,7 @@ StepSummary summarise(const Model& model, StepIndex index) {
   }
   for (const std::size_t i : item.memcpys) others.include(model.memcpys[i].start_ns, model.memcpys[i].end_ns);
   for (const std::size_t i : item.memsets) others.include(model.memsets[i].start_ns, model.memsets[i].end_ns);
-  // A step begins with its first kernel. Its copies may run ahead on another stream, while the step before
-  // still computes: from copy to copy one would measure the step before.
-  const Extent& first = kernels.empty() ? others : kernels;
-  if (!first.empty()) {
-    summary.gpu_start_ns = first.start_ns;
-    summary.gpu_end_ns = std::max(kernels.end_ns, others.end_ns);
-  }
-  if (item.step.host_start_ns && item.step.host_end_ns) {
-    summary.host_duration_ns = *item.step.host_end_ns - *item.step.host_start_ns;
-  }
+  set_gpu_time(kernels, others, summary);
   summary.launches = static_cast<std::int64_t>(item.launches.size());
   summary.sequence_hash = sequence_hash(model, item.launches);
   return summary;
@@ -115,11 +129,21 @@ Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, s
   return pool;
 }
 
-std::optional<store::Id> busiest_process(const Model& model) {
+// Of the processes that have a launch with a time.
+std::map<store::Id, std::int64_t> kernel_times(const Model& model) {
   std::map<store::Id, std::int64_t> time;
+  for (const store::ProcessTotal& total : model.process_totals) {
+    if (total.launches > total.launches_without_time) time[total.process_id] = total.kernel_time_ns;
+  }
+  if (!model.process_totals.empty()) return time;
   for (const store::Launch& launch : model.launches) {
     if (has_time(launch)) time[launch.process_id] += duration_ns(launch);
   }
+  return time;
+}
+
+std::optional<store::Id> busiest_process(const Model& model) {
+  std::map<store::Id, std::int64_t> time = kernel_times(model);
   if (time.empty()) return std::nullopt;
   return std::max_element(time.begin(), time.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
@@ -288,15 +312,13 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   if (!busiest) {
     return Failure{
         ErrorKind::no_data,
-        model.launches.empty()
+        model.launches.empty() && model.process_totals.empty()
             ? "the capture holds no kernel launch: was the program's GPU work recorded? see `ridgeline info`"
             : "no launch of the capture has a timestamp: record it again, see `ridgeline doctor`"};
   }
   StepAnalysis analysis;
   analysis.process_id = options.process_id.value_or(*busiest);
-  if (std::none_of(model.launches.begin(), model.launches.end(), [&](const store::Launch& launch) {
-        return launch.process_id == analysis.process_id && has_time(launch);
-      })) {
+  if (!kernel_times(model).contains(analysis.process_id)) {
     return Failure{ErrorKind::usage, "the capture holds no GPU work of process " +
                                          std::to_string(analysis.process_id) +
                                          ": `ridgeline info` lists its processes"};

@@ -76,8 +76,21 @@ class Analyzer {
     return found;
   }
 
+  std::optional<double> deviation_from_sums(std::int64_t ordinal) const {
+    if (steps_.representative.summary.sequence_hash != model_.peer_sequence) return std::nullopt;
+    const auto sum =
+        std::lower_bound(model_.peer_sums.begin(), model_.peer_sums.end(), ordinal,
+                         [](const store::OrdinalSum& s, std::int64_t o) { return s.ordinal_in_step < o; });
+    if (sum == model_.peer_sums.end() || sum->ordinal_in_step != ordinal || sum->count < 2)
+      return std::nullopt;
+    const auto n = static_cast<double>(sum->count);
+    const auto total = static_cast<double>(sum->sum_ns);
+    return std::sqrt(std::max(0.0, (sum->sum_of_squares_ns2 - total * total / n) / (n - 1.0)));
+  }
+
   std::optional<double> deviation(const store::Launch& launch) const {
     if (!launch.ordinal_in_step) return std::nullopt;
+    if (!model_.peer_sums.empty()) return deviation_from_sums(*launch.ordinal_in_step);
     std::vector<double> durations;
     for (const auto& peer : peers_) {
       const auto found = peer.find(*launch.ordinal_in_step);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "text.h"
 #include "utilisation/tier_values.h"
@@ -79,13 +80,15 @@ class DeclaredRanges::Sum {
     ++sum_.ranges;
     add(sum_.declared_bytes, bytes);
     add(sum_.declared_flops, flops);
-    launches_.insert(range.launches.begin(), range.launches.end());
+    launches_.insert(launches_.end(), range.launches.begin(), range.launches.end());
     const Minimum minimum = all_.minimum(range, bytes, flops);
     minimum_.add(minimum.ns);
     if (minimum.ns) (minimum.limiter == LimiterKind::compute ? compute_ns_ : dram_ns_) += *minimum.ns;
   }
 
-  [[nodiscard]] WorkSum result() const {
+  [[nodiscard]] WorkSum result() {
+    std::sort(launches_.begin(), launches_.end());
+    launches_.erase(std::unique(launches_.begin(), launches_.end()), launches_.end());
     WorkSum sum = sum_;
     CompleteSum bytes, tensor, instructions;
     std::set<store::Id> kernels;
@@ -117,26 +120,30 @@ class DeclaredRanges::Sum {
  private:
   const DeclaredRanges& all_;
   WorkSum sum_;
-  std::set<std::size_t> launches_;
+  std::vector<std::size_t> launches_;
   CompleteSum minimum_;
   double dram_ns_ = 0;
   double compute_ns_ = 0;
 };
 
 DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
-                               const UtilisationAnalysis& utilisation, const PeakPolicy& peaks)
+                               const UtilisationAnalysis& utilisation, const PeakPolicy& peaks, bool partial)
     : model_(model),
       utilisation_(utilisation),
       owner_(utilisation.launches.size()),
       fp_ops_(utilisation.launches.size()) {
   if (model.annotations.empty()) return;
   const RepresentativeStep& step = steps.representative;
+  std::unordered_set<store::Id> chosen = {step.summary.step_id};
+  for (const LaunchIndex index : step.launches) {
+    if (const auto& id = model.launches[index].step_id) chosen.insert(*id);
+  }
   std::unordered_map<store::Id, std::vector<const store::Annotation*>> annotations;
   for (const store::Annotation& annotation : model.annotations)
     annotations[annotation.nvtx_range_id].push_back(&annotation);
   for (const store::NvtxRange& range : model.nvtx_ranges) {
     if (range.process_id != steps.process_id || !range.end_ns) continue;
-    if (!step.whole_recording && range.step_id != step.summary.step_id) continue;
+    if (!step.whole_recording && !chosen.contains(range.step_id.value_or(0))) continue;
     const auto found = annotations.find(range.id);
     if (found != annotations.end()) ranges_.push_back({&range, found->second, {}});
   }
@@ -162,8 +169,43 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
       owner_[next->second] = r;
     }
   }
+  if (partial) drop_incomplete(steps);
   find_peaks(peaks);
   count_instructions(steps);
+}
+
+void DeclaredRanges::drop_incomplete(const StepAnalysis& steps) {
+  std::vector<bool> selected(model_.launches.size(), false);
+  for (const LaunchIndex index : steps.representative.launches) selected[index] = true;
+  std::vector<std::pair<std::int64_t, LaunchIndex>>
+      others;  // time of the call, launch that is not of the scope
+  for (LaunchIndex i = 0; i < model_.launches.size(); ++i) {
+    const store::Launch& launch = model_.launches[i];
+    if (!selected[i] && launch.process_id == steps.process_id && launch.host_start_ns)
+      others.emplace_back(*launch.host_start_ns, i);
+  }
+  std::sort(others.begin(), others.end());
+  const auto incomplete = [&](const Range& item) {
+    if (item.launches.empty()) return true;
+    auto next =
+        std::lower_bound(others.begin(), others.end(), std::pair(item.range->start_ns, LaunchIndex{0}));
+    for (; next != others.end() && next->first <= *item.range->end_ns; ++next) {
+      const auto& thread = model_.launches[next->second].thread_id;
+      if (!thread || *thread == item.range->thread_id) return true;
+    }
+    return false;
+  };
+  std::vector<std::optional<std::size_t>> place(ranges_.size());
+  std::vector<Range> kept;
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    if (incomplete(ranges_[i])) continue;
+    place[i] = kept.size();
+    kept.push_back(std::move(ranges_[i]));
+  }
+  ranges_ = std::move(kept);
+  for (auto& owner : owner_) {
+    if (owner) owner = place[*owner];
+  }
 }
 
 void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
@@ -244,7 +286,7 @@ std::vector<DeclaredWork> DeclaredRanges::grouped(bool by_operation) const {
     }
   }
   std::vector<DeclaredWork> result;
-  for (const auto& [key, sum] : groups) {
+  for (auto& [key, sum] : groups) {
     DeclaredWork work{sum.result(), by_operation ? "" : key.first, last_part(key.first), key.second};
     result.push_back(std::move(work));
   }
@@ -261,28 +303,35 @@ std::vector<DeclaredWork> DeclaredRanges::by_operation() const {
   return grouped(true);
 }
 
-std::optional<WorkSum> DeclaredRanges::of(std::span<const std::size_t> launches) const {
-  std::set<std::size_t> wanted;
+std::optional<WorkSum> DeclaredRanges::of(std::span<const std::size_t> launches) {
+  std::vector<std::size_t> wanted;
   std::int64_t undeclared = 0;
   for (const std::size_t launch : launches) {
-    if (owner_[launch]) {
-      wanted.insert(*owner_[launch]);
-    } else {
+    if (!owner_[launch]) {
       ++undeclared;
+    } else if (wanted.empty() || wanted.back() != *owner_[launch]) {
+      wanted.push_back(*owner_[launch]);
     }
   }
   if (wanted.empty()) return std::nullopt;
-  Sum sum(*this);
-  for (const std::size_t index : wanted) {
-    const Range& range = ranges_[index];
-    std::optional<double> bytes, flops;
-    for (const store::Annotation* annotation : range.annotations) {
-      add(bytes, annotation->bytes);
-      add(flops, annotation->flops);
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  // Rows by launch ask for the same range once for each of its launches.
+  const auto [known, fresh] = sums_.try_emplace(wanted);
+  if (fresh) {
+    Sum sum(*this);
+    for (const std::size_t index : wanted) {
+      const Range& range = ranges_[index];
+      std::optional<double> bytes, flops;
+      for (const store::Annotation* annotation : range.annotations) {
+        add(bytes, annotation->bytes);
+        add(flops, annotation->flops);
+      }
+      sum.add_range(range, bytes, flops);
     }
-    sum.add_range(range, bytes, flops);
+    known->second = sum.result();
   }
-  WorkSum result = sum.result();
+  WorkSum result = known->second;
   result.undeclared_launches = undeclared;
   return result;
 }

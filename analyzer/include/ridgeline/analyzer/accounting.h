@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/kernel_time.h"
 #include "ridgeline/analyzer/steps.h"
 
 namespace ridgeline::analyzer {
@@ -30,6 +31,7 @@ struct Gap {
 
 struct AccountingOptions {
   std::int64_t launch_latency_ns = 5000;  // a queued launch starts within this after its predecessor's end
+  BoundOptions bounds;
 };
 
 // One device of one process. Busy time is exclusive in this order: kernels, copies, memsets.
@@ -65,6 +67,8 @@ struct Accounting {
   std::int64_t foreign_busy_ns = 0;        // of the busy time, work launched outside this step
   std::int64_t stream_count = 0;
   std::vector<Gap> gaps;  // in order of time
+  // kernel_busy_ns by what bounds the kernels and by part of the program; empty from account_step().
+  KernelTime kernels;
 };
 
 // Accounts for the device that did the most kernel time of the step; others: by device_id.

@@ -53,9 +53,10 @@ struct DeclaredWork : WorkSum {
 
 class DeclaredRanges {
  public:
-  // Keeps references to the model and the utilisations.
+  // Keeps references to the model and the utilisations. `partial`: the launches are a part of their steps; a
+  // range of which some launches are left out is then left out too, for its declaration is of all of them.
   DeclaredRanges(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
-                 const PeakPolicy& peaks = {});
+                 const PeakPolicy& peaks = {}, bool partial = false);
 
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   // By path; empty if the program declares nothing. Order: time_ns, descending.
@@ -64,7 +65,7 @@ class DeclaredRanges {
   [[nodiscard]] std::vector<DeclaredWork> by_operation() const;
   // The ranges that these launches (into UtilisationAnalysis::launches) belong to, with all launches of
   // those ranges. Empty if none of them belongs to any.
-  [[nodiscard]] std::optional<WorkSum> of(std::span<const std::size_t> launches) const;
+  [[nodiscard]] std::optional<WorkSum> of(std::span<const std::size_t> launches);
 
  private:
   class Sum;
@@ -81,6 +82,7 @@ class DeclaredRanges {
   [[nodiscard]] std::vector<DeclaredWork> grouped(bool by_operation) const;
   [[nodiscard]] Minimum minimum(const Range& range, const std::optional<double>& bytes,
                                 const std::optional<double>& flops) const;
+  void drop_incomplete(const StepAnalysis& steps);
   void find_peaks(const PeakPolicy& policy);
   void count_instructions(const StepAnalysis& steps);
 
@@ -90,6 +92,7 @@ class DeclaredRanges {
   std::vector<std::optional<std::size_t>> owner_;              // of each launch: its innermost range
   std::vector<std::optional<double>> fp_ops_;                  // of each launch, by instruction counts
   std::map<std::pair<store::Id, std::string>, double> peaks_;  // device, quantity → its roof
+  std::map<std::vector<std::size_t>, WorkSum> sums_;           // of sets of ranges that were asked for
 };
 
 // "attention_backward moves 2.1 × the bytes it needs": operations whose surplus costs at least `least_share`

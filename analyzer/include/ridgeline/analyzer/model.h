@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/records.h"
 
@@ -25,6 +26,9 @@ using StepIndex = std::size_t;
 // A step and what ran in it.
 struct ModelStep {
   store::Step step;
+  // All of its launches and copies added up, where the capture was asked for that; the vectors below then hold
+  // what of them is loaded.
+  std::optional<store::StepTotal> total;
   std::vector<LaunchIndex> launches;  // by ordinal_in_step
   std::vector<std::size_t> memcpys;   // into Model::memcpys, by start_ns
   std::vector<std::size_t> memsets;   // into Model::memsets, by start_ns
@@ -51,10 +55,6 @@ struct SampleTrace {
 // What load_model() reads.
 enum class ModelPart {
   all,
-  // Without what ran in the steps behind the schedule, which may be a thousand times as many as the others:
-  // enough for everything but a table of all steps. Of a capture of several processes, or without a usable
-  // timeline step, it is the same as `all`, since those steps then have a say in what is analysed.
-  schedule,
   // Only what tells how the recording went (run, devices, steps, tiers, windows, completeness, messages),
   // whose size does not grow with the launches.
   recording,
@@ -87,6 +87,10 @@ struct Model {
   std::vector<store::ReplayExclusion> replay_exclusions;
   std::vector<store::GraphMetric> graph_metrics;          // counters of whole graph launches
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
+  std::vector<store::ProcessTotal> process_totals;        // empty: `launches` are all there are
+  // Durations over the peers of the representative step, by ordinal, where these are not loaded themselves.
+  std::vector<store::OrdinalSum> peer_sums;
+  std::uint64_t peer_sequence = 0;  // the sequence that peer_sums are of
   std::vector<store::StallWindow> stall_windows;
   std::vector<store::StallSample> stall_samples;  // by kernel, offset
   std::vector<store::SourceLine> source_lines;    // by kernel, offset

@@ -16,12 +16,24 @@
 #include "ridgeline/analyzer/analysis.h"
 #include "ridgeline/analyzer/roofline.h"
 #include "ridgeline/analyzer/scope.h"
+#include "ridgeline/analyzer/trace.h"
 #include "ridgeline/store/capture.h"
 
 namespace ridgeline::analyzer {
 
 /// What a session is working at.
-enum class Stage { facts, steps, launches, counters, ranges, utilisation, ranking, accounting, samples };
+enum class Stage {
+  facts,
+  steps,
+  launches,
+  counters,
+  ranges,
+  utilisation,
+  ranking,
+  accounting,
+  samples,
+  trace
+};
 [[nodiscard]] std::string_view to_string(Stage stage);
 
 /// How far a question has come.
@@ -99,6 +111,15 @@ class Session {
   /// What a reader must know, worst first.
   [[nodiscard]] Answer<Findings> findings(const Scope& scope = {}, const Ask& ask = {});
 
+  /// The lines of a device's timeline that have something in the window; of no window: in the time of the
+  /// representative step. Failure: usage (no such device).
+  [[nodiscard]] Answer<std::vector<TraceRow>> trace_rows(store::Id device_id,
+                                                         std::optional<TimeWindow> window = {},
+                                                         const Ask& ask = {});
+  /// What a painter needs of one line. Reads the rows that overlap the window each time, for a painter scrolls;
+  /// samples of a counter are kept. Failure: usage (an empty window, no bins or too many).
+  [[nodiscard]] Answer<Trace> trace(const TraceQuery& query, const Ask& ask = {});
+
   /// Parts of analysis() that cost something beyond the ranking.
   enum Part : unsigned {
     kRanking = 0,
@@ -107,8 +128,7 @@ class Session {
     kStalls = 1U << 2U,
     kRoofline = 1U << 3U,
     kDeclared = 1U << 4U,
-    kSamples = 1U << 5U,   // the sampled step, for painting
-    kAllSteps = 1U << 6U,  // summaries of the steps behind the schedule too
+    kSamples = 1U << 5U,  ///< the sampled step, for painting
     kEverything = ~0U,
   };
   /// The answers about one scope together, as a report wants them; parts that are not asked for are empty. Steps,

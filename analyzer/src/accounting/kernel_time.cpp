@@ -1,0 +1,217 @@
+#include "accounting/kernel_time.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "accounting/overlap.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+constexpr std::string_view kSeparator = " / ";
+constexpr std::string_view kNoRange = "(no range)";
+
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t end = path.find(kSeparator);
+    parts.push_back(path.substr(0, end));
+    if (end == std::string_view::npos) break;
+    path.remove_prefix(end + kSeparator.size());
+  }
+  return parts;
+}
+
+bool ends_in_number(std::string_view name) {
+  return !name.empty() && name.back() >= '0' && name.back() <= '9';
+}
+
+// Exposed time of each launch of the model inside the selection's parts, on one device; 0 for others.
+std::vector<std::int64_t> exposed_times(const Model& model, const Selection& selection, store::Id device_id) {
+  std::vector<std::int64_t> exposed(model.launches.size(), 0);
+  std::vector<Span> spans;
+  for (std::size_t part = 0; part < selection.parts.size(); ++part) {
+    const RepresentativeStep& step = selection.parts[part].step;
+    for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
+      const store::Launch& launch = model.launches[i];
+      if (launch.process_id != selection.steps.process_id || launch.device_id != device_id ||
+          launch.start_ns <= 0)
+        continue;
+      const std::int64_t start_ns = std::max(launch.start_ns, step.window_start_ns);
+      const std::int64_t end_ns = std::min(launch.end_ns, step.window_end_ns);
+      if (end_ns > start_ns) spans.push_back({static_cast<std::int64_t>(part), start_ns, end_ns, i});
+    }
+  }
+  for_each_overlap(std::move(spans), [&](std::int64_t length_ns, const std::vector<std::size_t>& running) {
+    const auto count = static_cast<std::int64_t>(running.size());
+    for (const std::size_t i : running) exposed[i] += length_ns / count;
+    // What does not divide evenly: to the first, so that the sum is exact.
+    exposed[running.front()] += length_ns % count;
+  });
+  return exposed;
+}
+
+// Parts by name, without a tree.
+class Cut {
+ public:
+  std::size_t part(std::string_view name) {
+    const auto [place, fresh] = index_.try_emplace(std::string(name), parts_.size());
+    if (fresh) parts_.push_back({.name = place->first, .path = {}, .parent = {}, .time = {}});
+    return place->second;
+  }
+  void add(std::size_t part, KernelBound bound, std::int64_t ns) {
+    ++parts_[part].launches;
+    parts_[part].time.add(bound, ns);
+  }
+  std::vector<TimePart> sorted() && {
+    std::stable_sort(parts_.begin(), parts_.end(), [](const TimePart& a, const TimePart& b) {
+      return a.time.total_ns() > b.time.total_ns();
+    });
+    return std::move(parts_);
+  }
+
+ private:
+  std::map<std::string, std::size_t> index_;
+  std::vector<TimePart> parts_;
+};
+
+class Tree {
+ public:
+  // The chain of parts from the root to the range of this path.
+  std::vector<std::size_t> chain(std::string_view path) {
+    std::vector<std::size_t> chain;
+    std::string prefix;
+    for (const std::string_view name : parts_of(path)) {
+      if (!prefix.empty()) prefix += kSeparator;
+      prefix += name;
+      const auto [place, fresh] = index_.try_emplace(prefix, parts_.size());
+      if (fresh) {
+        TimePart part;
+        part.name = name;
+        part.path = prefix;
+        part.depth = static_cast<int>(chain.size());
+        if (!chain.empty()) part.parent = chain.back();
+        parts_.push_back(std::move(part));
+      }
+      chain.push_back(place->second);
+    }
+    return chain;
+  }
+  std::vector<TimePart>& parts() { return parts_; }
+
+ private:
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::vector<TimePart> parts_;
+};
+
+// Where the launches of one path are added.
+struct Places {
+  std::vector<std::size_t> chain;
+  std::size_t phase = 0, layer = 0, operation = 0;
+};
+
+}  // namespace
+
+std::string_view to_string(KernelBound bound) {
+  switch (bound) {
+    case KernelBound::memory:
+      return "memory";
+    case KernelBound::compute:
+      return "compute";
+    case KernelBound::latency:
+      return "latency";
+    case KernelBound::launch_bound:
+      return "launch_bound";
+    case KernelBound::no_roof:
+      return "no_roof";
+    case KernelBound::unmeasured:
+      return "unmeasured";
+  }
+  return "unmeasured";
+}
+
+KernelBound bound_of(const LaunchUtilisation& launch, const BoundOptions& options) {
+  switch (launch.status) {
+    case LaunchStatus::launch_bound:
+      return KernelBound::launch_bound;
+    case LaunchStatus::no_roof:
+      return KernelBound::no_roof;
+    case LaunchStatus::unmeasured:
+      return KernelBound::unmeasured;
+    case LaunchStatus::measured:
+      break;
+  }
+  if (*launch.limiter_utilisation < options.least_ratio) return KernelBound::latency;
+  return launch.limiter == LimiterKind::compute ? KernelBound::compute : KernelBound::memory;
+}
+
+std::int64_t BoundSplit::total_ns() const {
+  return memory_ns + compute_ns + latency_ns + launch_bound_ns + no_roof_ns + unmeasured_ns;
+}
+
+void BoundSplit::add(KernelBound bound, std::int64_t ns) {
+  switch (bound) {
+    case KernelBound::memory:
+      memory_ns += ns;
+      break;
+    case KernelBound::compute:
+      compute_ns += ns;
+      break;
+    case KernelBound::latency:
+      latency_ns += ns;
+      break;
+    case KernelBound::launch_bound:
+      launch_bound_ns += ns;
+      break;
+    case KernelBound::no_roof:
+      no_roof_ns += ns;
+      break;
+    case KernelBound::unmeasured:
+      unmeasured_ns += ns;
+      break;
+  }
+}
+
+KernelTime kernel_time(const Model& model, const Selection& selection, const UtilisationAnalysis& utilisation,
+                       store::Id device_id, const BoundOptions& options) {
+  KernelTime out;
+  std::vector<std::int64_t> exposed = exposed_times(model, selection, device_id);
+  Tree tree;
+  Cut phases, layers, operations;
+  std::unordered_map<store::Id, Places> places;  // by path
+  for (const LaunchUtilisation& item : utilisation.launches) {
+    const store::Launch& launch = model.launches[item.launch];
+    if (launch.device_id != device_id) continue;
+    const std::int64_t ns = std::exchange(exposed[item.launch], 0);
+    const KernelBound bound = bound_of(item, options);
+    out.total.add(bound, ns);
+    const auto [found, fresh] = places.try_emplace(launch.nvtx_path_id.value_or(0));
+    Places& place = found->second;
+    if (fresh) {
+      const std::string_view path = model.string(launch.nvtx_path_id);
+      const std::vector<std::string_view> parts = parts_of(path);
+      const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
+      place.chain = tree.chain(path.empty() ? kNoRange : path);
+      place.phase = phases.part(parts.size() > 1 ? parts[1] : kNoRange);
+      place.layer = layers.part(layer == parts.end() ? kNoRange : *layer);
+      place.operation = operations.part(parts.empty() ? kNoRange : parts.back());
+    }
+    for (const std::size_t part : place.chain) {
+      ++tree.parts()[part].launches;
+      tree.parts()[part].time.add(bound, ns);
+    }
+    phases.add(place.phase, bound, ns);
+    layers.add(place.layer, bound, ns);
+    operations.add(place.operation, bound, ns);
+  }
+  for (const std::int64_t ns : exposed) out.foreign_ns += ns;
+  out.tree = std::move(tree.parts());
+  out.by_phase = std::move(phases).sorted();
+  out.by_layer = std::move(layers).sorted();
+  out.by_operation = std::move(operations).sorted();
+  return out;
+}
+
+}  // namespace ridgeline::analyzer

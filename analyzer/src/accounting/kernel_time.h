@@ -1,0 +1,13 @@
+// kernel_time.h: makes a KernelTime of a selection of launches.
+#pragma once
+
+#include "ridgeline/analyzer/kernel_time.h"
+#include "session/selection.h"
+
+namespace ridgeline::analyzer {
+
+[[nodiscard]] KernelTime kernel_time(const Model& model, const Selection& selection,
+                                     const UtilisationAnalysis& utilisation, store::Id device_id,
+                                     const BoundOptions& options);
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,285 @@
+#include "session/loader.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "session/scope_analysis.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+// Peers with more launches than this in all are known by their stored sums, not launch by launch.
+constexpr std::int64_t kMostPeerLaunches = 100'000;
+constexpr std::int64_t kRowsBetweenReports = 65'536;
+
+// Counts rows, and tells how far it has come.
+class Counter {
+ public:
+  Counter(const Ask& ask, Stage stage, std::int64_t& count) : ask_(ask), stage_(stage), count_(count) {}
+  void row() {
+    ++count_;
+    if (++done_ % kRowsBetweenReports == 0 && ask_.progress) ask_.progress({stage_, done_, 0});
+  }
+
+ private:
+  const Ask& ask_;
+  Stage stage_;
+  std::int64_t& count_;
+  std::int64_t done_ = 0;
+};
+
+void require_whole(bool whole) {
+  if (!whole) throw Refused{{ErrorKind::cancelled, "the question was cancelled"}};
+}
+
+bool is_measured(const store::Step& step) {
+  return step.phase == "sample" || step.phase == "replay" || step.phase == "cold" || step.phase == "flops";
+}
+
+std::int64_t launches_of(const ModelStep& step) {
+  return step.total ? step.total->launches : static_cast<std::int64_t>(step.launches.size());
+}
+
+bool overlaps(const store::StepTotal& total, const TimeWindow& window) {
+  return total.kernel_start_ns > 0 && total.kernel_end_ns > window.start_ns &&
+         total.kernel_start_ns < window.end_ns;
+}
+
+}  // namespace
+
+Loader::Loader(const store::Capture& capture, ReadCounts& counts)
+    : capture_(capture), activity_(capture), counts_(counts) {}
+
+Model Loader::overview(const Ask& ask) {
+  tell(ask, Stage::facts);
+  ++counts_.queries;
+  Model model = load_model(capture_, ModelPart::recording);
+  tell(ask, Stage::steps, model.steps.size());
+  ++counts_.queries;
+  const std::vector<store::StepTotal> totals = activity_.step_totals();
+  for (ModelStep& step : model.steps) {
+    const auto found =
+        std::lower_bound(totals.begin(), totals.end(), step.step.id,
+                         [](const store::StepTotal& total, store::Id id) { return total.step_id < id; });
+    step.total = found != totals.end() && found->step_id == step.step.id ? *found : store::StepTotal{};
+  }
+  model.process_totals = activity_.process_totals();
+  return model;
+}
+
+void Loader::add_launches(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+  ++counts_.queries;
+  Counter counter(ask, Stage::launches, counts_.launches);
+  require_whole(activity_.for_each_launch(
+      filter,
+      [&](const store::Launch& launch) {
+        counter.row();
+        model.launches.push_back(launch);
+      },
+      ask.stop));
+}
+
+// The end of the step before may reach into a step's time, and work outside of steps may lie in it.
+void Loader::add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded,
+                             store::Id process_id, const Ask& ask, Model& model) {
+  const std::unordered_set<store::Id> known(loaded.begin(), loaded.end());
+  std::int64_t in_steps = 0;
+  for (const ModelStep& step : model.steps) {
+    if (step.step.process_id == process_id) in_steps += launches_of(step);
+  }
+  std::int64_t in_process = 0;
+  for (const store::ProcessTotal& total : model.process_totals) {
+    if (total.process_id == process_id) in_process = total.launches;
+  }
+  const bool outside_steps = in_process > in_steps;
+  Counter counter(ask, Stage::launches, counts_.launches);
+  std::unordered_set<store::Id> added;  // parts may overlap
+  const auto add = [&](const store::Launch& launch) {
+    counter.row();
+    if (launch.step_id && known.contains(*launch.step_id)) return;
+    if (chosen.parts.size() > 1 && !added.insert(launch.id).second) return;
+    model.launches.push_back(launch);
+  };
+  for (const Selection::Part& part : chosen.parts) {
+    const TimeWindow window{part.step.window_start_ns, part.step.window_end_ns};
+    if (window.end_ns <= window.start_ns) continue;
+    store::ActivityFilter filter{process_id, {}, store::TimeSpan{window.start_ns, window.end_ns}};
+    if (!outside_steps) {
+      filter.step_ids.emplace();
+      for (const ModelStep& step : model.steps) {
+        if (step.step.process_id == process_id && step.total && !known.contains(step.step.id) &&
+            overlaps(*step.total, window))
+          filter.step_ids->push_back(step.step.id);
+      }
+      if (filter.step_ids->empty()) continue;
+    }
+    ++counts_.queries;
+    require_whole(activity_.for_each_launch(filter, add, ask.stop));
+  }
+}
+
+void Loader::add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+  counts_.queries += 2;
+  Counter counter(ask, Stage::launches, counts_.copies);
+  require_whole(activity_.for_each_memcpy(
+      filter,
+      [&](const store::Memcpy& row) {
+        counter.row();
+        model.memcpys.push_back(row);
+      },
+      ask.stop));
+  require_whole(activity_.for_each_memset(
+      filter,
+      [&](const store::Memset& row) {
+        counter.row();
+        model.memsets.push_back(row);
+      },
+      ask.stop));
+}
+
+void Loader::add_ranges(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
+  tell(ask, Stage::ranges);
+  ++counts_.queries;
+  Counter counter(ask, Stage::ranges, counts_.ranges);
+  std::unordered_set<store::Id> annotated;
+  require_whole(activity_.for_each_annotation(
+      filter,
+      [&](const store::Annotation& row) {
+        counter.row();
+        annotated.insert(row.nvtx_range_id);
+        model.annotations.push_back(row);
+      },
+      ask.stop));
+  if (annotated.empty()) return;  // a range that declares nothing answers nothing here
+  ++counts_.queries;
+  require_whole(activity_.for_each_range(
+      filter,
+      [&](const store::NvtxRange& row) {
+        counter.row();
+        if (annotated.contains(row.id)) model.nvtx_ranges.push_back(row);
+      },
+      ask.stop));
+}
+
+// How much a launch's duration varies is known from the same launch in the peers.
+void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model) {
+  const RepresentativeStep& step = chosen.steps.representative;
+  if (step.peers.empty()) return;
+  std::int64_t launches = 0;
+  for (const StepIndex peer : step.peers) launches += launches_of(model.steps[peer]);
+  const auto add = [&](store::Id id) {
+    if (std::find(steps.begin(), steps.end(), id) == steps.end()) steps.push_back(id);
+  };
+  const ModelStep& first = model.steps[step.peers.front()];
+  std::vector<store::OrdinalSum> sums;
+  if (launches > kMostPeerLaunches && step.peers.size() > 1) {
+    ++counts_.queries;
+    sums = activity_.ordinal_sums({first.step.process_id, first.step.phase, first.total->sequence_hash});
+  }
+  if (sums.empty()) {
+    for (const StepIndex peer : step.peers) add(model.steps[peer].step.id);
+    return;
+  }
+  // The stored sums are over all steps of the sequence that are ok, the peers without those that are open.
+  std::vector<store::Id> others;
+  for (StepIndex i = 0; i < model.steps.size(); ++i) {
+    const ModelStep& other = model.steps[i];
+    if (other.step.process_id == first.step.process_id && other.step.phase == first.step.phase &&
+        other.step.status == "ok" && other.total->sequence_hash == first.total->sequence_hash &&
+        std::find(step.peers.begin(), step.peers.end(), i) == step.peers.end())
+      others.push_back(other.step.id);
+  }
+  if (!others.empty()) {
+    ++counts_.queries;
+    Counter counter(ask, Stage::launches, counts_.launches);
+    const store::ActivityFilter filter{{}, others, {}};
+    require_whole(activity_.for_each_launch(
+        filter,
+        [&](const store::Launch& launch) {
+          counter.row();
+          if (!launch.ordinal_in_step || !has_time(launch)) return;
+          const auto sum = std::lower_bound(
+              sums.begin(), sums.end(), *launch.ordinal_in_step,
+              [](const store::OrdinalSum& s, std::int64_t ordinal) { return s.ordinal_in_step < ordinal; });
+          if (sum == sums.end() || sum->ordinal_in_step != *launch.ordinal_in_step) return;
+          const std::int64_t ns = duration_ns(launch);
+          --sum->count;
+          sum->sum_ns -= ns;
+          sum->sum_of_squares_ns2 -= static_cast<double>(ns) * static_cast<double>(ns);
+        },
+        ask.stop));
+  }
+  model.peer_sums = std::move(sums);
+  model.peer_sequence = first.total->sequence_hash;
+}
+
+Model Loader::slice(const Model& overview, const Selection& chosen, const Scope& scope, const Ask& ask) {
+  Model model = overview;
+  const store::Id process_id = chosen.steps.process_id;
+  const RepresentativeStep& representative = chosen.steps.representative;
+  const bool by_window = scope.window && scope.steps.kind == StepSelection::Kind::representative &&
+                         representative.summary.step_id == 0;
+  tell(ask, Stage::launches);
+  store::ActivityFilter ranges{process_id, {}, {}};
+  if (representative.whole_recording) {
+    add_launches({process_id, {}, {}}, ask, model);
+    add_copies({process_id, {}, {}}, ask, model);
+  } else {
+    std::vector<store::Id> steps;
+    if (!by_window) {
+      for (const Selection::Part& part : chosen.parts) steps.push_back(part.step.summary.step_id);
+    }
+    ranges.step_ids = steps;
+    for (const ModelStep& step : model.steps) {
+      if (step.step.process_id == process_id && is_measured(step.step) &&
+          std::find(steps.begin(), steps.end(), step.step.id) == steps.end())
+        steps.push_back(step.step.id);
+    }
+    add_peers(chosen, steps, ask, model);
+    add_launches({process_id, steps, {}}, ask, model);
+    add_overlapping(chosen, steps, process_id, ask, model);
+    TimeWindow time{std::numeric_limits<std::int64_t>::max(), 0};
+    for (const Selection::Part& part : chosen.parts) {
+      time.start_ns = std::min(time.start_ns, part.step.window_start_ns);
+      time.end_ns = std::max(time.end_ns, part.step.window_end_ns);
+    }
+    // Copies for a step may run before it.
+    add_copies({process_id, {}, store::TimeSpan{time.start_ns, time.end_ns}}, ask, model);
+    if (by_window) {
+      std::unordered_set<store::Id> touched;
+      for (const store::Launch& launch : model.launches) {
+        if (launch.step_id && launch.start_ns >= time.start_ns && launch.start_ns < time.end_ns)
+          touched.insert(*launch.step_id);
+      }
+      ranges.step_ids = std::vector<store::Id>(touched.begin(), touched.end());
+    }
+    std::vector<store::Id> measured;
+    for (const ModelStep& step : model.steps) {
+      if (step.step.process_id == process_id && is_measured(step.step)) measured.push_back(step.step.id);
+    }
+    tell(ask, Stage::counters);
+    ++counts_.queries;
+    Counter counter(ask, Stage::counters, counts_.launch_metrics);
+    // Launches whose time is not known may still have counters: no time in this filter.
+    require_whole(activity_.for_each_launch_metric(
+        {process_id, measured, {}},
+        [&](const store::LaunchMetric& row) {
+          counter.row();
+          model.launch_metrics.push_back(row);
+        },
+        ask.stop));
+    model.graph_metrics = capture_.graph_metrics();
+  }
+  add_ranges(ranges, ask, model);
+  if (!model.stall_windows.empty()) {
+    model.stall_samples = capture_.stall_samples();
+    model.source_lines = capture_.source_lines();
+    counts_.queries += 2;
+  }
+  model.index();
+  return model;
+}
+
+}  // namespace ridgeline::analyzer

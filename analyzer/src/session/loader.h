@@ -1,0 +1,41 @@
+// loader.h: reads of a capture what a scope needs, and no more.
+#pragma once
+
+#include <memory>
+
+#include "ridgeline/analyzer/session.h"
+#include "ridgeline/store/activity.h"
+#include "session/selection.h"
+
+namespace ridgeline::analyzer {
+
+class Loader {
+ public:
+  // Keeps references to both.
+  Loader(const store::Capture& capture, ReadCounts& counts);
+
+  [[nodiscard]] const store::Activity& activity() const { return activity_; }
+
+  // Facts of the recording and the totals of its steps and processes; no launch.
+  [[nodiscard]] Model overview(const Ask& ask);
+
+  // The overview with the rows that answers about the scope are made of: the chosen steps, what the device did in
+  // their time, the measured steps (T1, T2, T3) of the process, and the peers' durations. `chosen` is of the
+  // overview. Throws Refused(cancelled).
+  [[nodiscard]] Model slice(const Model& overview, const Selection& chosen, const Scope& scope,
+                            const Ask& ask);
+
+ private:
+  void add_launches(const store::ActivityFilter& filter, const Ask& ask, Model& model);
+  void add_overlapping(const Selection& chosen, const std::vector<store::Id>& loaded, store::Id process_id,
+                       const Ask& ask, Model& model);
+  void add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model);
+  void add_ranges(const store::ActivityFilter& filter, const Ask& ask, Model& model);
+  void add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model);
+
+  const store::Capture& capture_;
+  store::Activity activity_;
+  ReadCounts& counts_;
+};
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,124 @@
+#include "ridgeline/analyzer/kernel_time.h"
+
+#include <gtest/gtest.h>
+
+#include "fabricated_model.h"
+#include "ridgeline/analyzer/analysis.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kFma;
+using testing::kRead;
+using testing::kWritten;
+
+struct Row {
+  const char* kernel;
+  const char* path;
+  std::int64_t start_ns, end_ns;
+  double dram_ratio, compute_ratio;  // at 1000 bytes/ns; below 0: not replayed
+};
+
+// Two steps alike, one of the timeline and one replayed.
+Analysis analysed(FabricatedModel& f, const std::vector<Row>& rows, const AnalysisOptions& options = {}) {
+  for (const char* phase : {"timeline", "replay"}) {
+    const bool replay = std::string(phase) == "replay";
+    f.step(phase);
+    for (const Row& row : rows) {
+      const std::int64_t shift_ns = replay ? 10'000'000 : 0;
+      store::Launch& launch = f.launch(row.kernel, row.start_ns + shift_ns, row.end_ns + shift_ns);
+      if (*row.path != '\0') {
+        const auto id = static_cast<store::Id>(std::hash<std::string>()(row.path) % 1'000'000 + 1);
+        f.model.strings[id] = row.path;
+        launch.nvtx_path_id = id;
+      }
+      if (!replay || row.dram_ratio < 0) continue;
+      const auto ns = static_cast<double>(row.end_ns - row.start_ns);
+      f.counters({{kRead, row.dram_ratio * ns * 1000},
+                  {kWritten, 0},
+                  {testing::kDuration, ns},
+                  {kFma, row.compute_ratio * 100}});
+    }
+  }
+  return analyze(f.done(), options).value();
+}
+
+TEST(KernelTime, EachBoundHasItsTime) {
+  FabricatedModel f;
+  const Analysis a = analysed(f, {{"memory", "", 1'000'000, 1'100'000, 0.60, 0.10},
+                                  {"compute", "", 1'100'000, 1'300'000, 0.10, 0.95},
+                                  {"latency", "", 1'300'000, 1'350'000, 0.59, 0.20},
+                                  {"short", "", 1'350'000, 1'354'000, 0.9, 0.1},
+                                  {"idle", "", 1'354'000, 1'384'000, 0, 0},
+                                  {"unknown", "", 1'384'000, 1'394'000, -1, -1}});
+  const BoundSplit& t = a.accounting.kernels.total;
+  EXPECT_EQ(t.memory_ns, 100'000);
+  EXPECT_EQ(t.compute_ns, 200'000);
+  EXPECT_EQ(t.latency_ns, 50'000);
+  EXPECT_EQ(t.launch_bound_ns, 4'000);
+  EXPECT_EQ(t.no_roof_ns, 30'000);
+  EXPECT_EQ(t.unmeasured_ns, 10'000);
+  EXPECT_EQ(t.total_ns(), a.accounting.kernel_busy_ns);
+}
+
+TEST(KernelTime, OverlapIsSharedAndAddsUpToTheBusyTime) {
+  FabricatedModel f;
+  // Three at once for 10,001 ns, which does not divide by three.
+  const Analysis a = analysed(f, {{"a", "", 1'000'000, 1'010'001, 0.9, 0.1},
+                                  {"b", "", 1'000'000, 1'010'001, 0.1, 0.9},
+                                  {"c", "", 1'000'000, 1'030'001, 0.1, 0.1}});
+  const BoundSplit& t = a.accounting.kernels.total;
+  EXPECT_EQ(a.accounting.kernel_busy_ns, 30'001);
+  EXPECT_EQ(t.total_ns(), 30'001);
+  EXPECT_EQ(t.memory_ns, 3'335);
+  EXPECT_EQ(t.compute_ns, 3'333);
+  EXPECT_EQ(t.latency_ns, 23'333);
+}
+
+TEST(KernelTime, CutsThroughTheTreeAddUp) {
+  FabricatedModel f;
+  const Analysis a = analysed(f, {{"k", "step / forward / layer 0 / norm", 1'000'000, 1'010'000, 0.9, 0.1},
+                                  {"k", "step / forward / layer 1 / norm", 1'010'000, 1'030'000, 0.9, 0.1},
+                                  {"k", "step / backward / layer 1 / norm", 1'030'000, 1'070'000, 0.9, 0.1},
+                                  {"k", "step / optimizer", 1'070'000, 1'080'000, 0.9, 0.1},
+                                  {"k", "", 1'080'000, 1'085'000, 0.9, 0.1}});
+  const KernelTime& k = a.accounting.kernels;
+  const auto named = [](const std::vector<TimePart>& parts) {
+    std::string text;
+    for (const TimePart& part : parts)
+      text +=
+          part.name + " " + std::to_string(part.launches) + " " + std::to_string(part.time.total_ns()) + "\n";
+    return text;
+  };
+  EXPECT_EQ(named(k.by_phase), "backward 1 40000\nforward 2 30000\noptimizer 1 10000\n(no range) 1 5000\n");
+  EXPECT_EQ(named(k.by_layer), "layer 1 2 60000\n(no range) 2 15000\nlayer 0 1 10000\n");
+  EXPECT_EQ(named(k.by_operation), "norm 3 70000\noptimizer 1 10000\n(no range) 1 5000\n");
+  ASSERT_EQ(k.tree.size(), 11u);
+  EXPECT_EQ(k.tree[0].path, "step");
+  EXPECT_EQ(k.tree[0].time.total_ns(), 80'000);
+  EXPECT_EQ(k.tree[0].time.memory_ns, 80'000);
+  EXPECT_EQ(k.tree[1].path, "step / forward");
+  EXPECT_EQ(k.tree[1].parent, 0u);
+  EXPECT_EQ(k.tree[1].launches, 2);
+  EXPECT_EQ(k.total.total_ns(), a.accounting.kernel_busy_ns);
+}
+
+TEST(KernelTime, WorkOfTheStepBeforeIsForeign) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("late", 1'000'000, 1'060'000);
+  f.step("timeline");
+  f.launch("own", 1'050'000, 1'090'000).stream_id = 9;
+  f.step("timeline");
+  f.launch("next", 1'100'000, 1'110'000);
+  AnalysisOptions options;
+  options.steps.step_index = 1;
+  const Analysis a = analyze(f.done(), options).value();
+  EXPECT_EQ(a.accounting.kernel_busy_ns, 40'000);
+  EXPECT_EQ(a.accounting.kernels.foreign_ns, 5'000) << "it has half of the 10 µs in which both ran";
+  EXPECT_EQ(a.accounting.kernels.total.unmeasured_ns, 35'000);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

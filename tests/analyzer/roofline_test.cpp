@@ -1,0 +1,117 @@
+#include "ridgeline/analyzer/roofline.h"
+
+#include <gtest/gtest.h>
+
+#include "fabricated_model.h"
+#include "ridgeline/analyzer/analysis.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kFma;
+using testing::kOperations;
+using testing::kRead;
+using testing::kTensor;
+using testing::kWritten;
+
+// Three kernels of 100 µs: one with tensor operations, one whose range declares its FLOPs, one with neither; and
+// one that was not replayed.
+const FabricatedModel& measured() {
+  static FabricatedModel f;
+  if (!f.model.launches.empty()) return f;
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", "spec", 1e15, "test"});
+  f.model.device_peaks.push_back({1, "fp8_flops_per_s", "spec", 2e15, "test"});
+  f.model.device_peaks.push_back({1, "fp32_flops_per_s", "spec", 6e13, "test"});
+  f.model.strings[1] = "norm";
+  for (const char* phase : {"timeline", "replay"}) {
+    const bool replay = std::string(phase) == "replay";
+    const std::int64_t at = replay ? 9'000'000 : 1'000'000;
+    const store::Id step = f.step(phase).id;
+    int ordinal = 0;
+    for (const char* kernel : {"product", "norm", "copy", "other"}) {
+      store::Launch& launch = f.launch(kernel, at + ordinal * 100'000, at + (ordinal + 1) * 100'000);
+      launch.host_start_ns = 500 + ordinal * 10 + (replay ? 1000 : 0);
+      launch.thread_id = 1;
+      ++ordinal;
+      if (!replay) continue;
+      const std::string name = kernel;
+      if (name == "product")
+        f.counters(
+            {{kRead, 2e7}, {kWritten, 0}, {testing::kDuration, 1e5}, {kTensor, 50}, {kOperations, 4e10}});
+      if (name == "norm" || name == "copy")
+        f.counters({{kRead, 5e7}, {kWritten, 3e7}, {testing::kDuration, 1e5}, {kFma, 5}, {kOperations, 0}});
+    }
+    if (replay) continue;
+    f.model.nvtx_ranges.push_back({.id = 1,
+                                   .process_id = 1,
+                                   .thread_id = 1,
+                                   .name_id = 1,
+                                   .path_id = 1,
+                                   .step_id = step,
+                                   .start_ns = 508,
+                                   .end_ns = 512});
+    f.model.annotations.push_back({1, 1, "norm", 8e7, 1.6e8});
+  }
+  (void)f.done();
+  return f;
+}
+
+TEST(Roofline, EveryKernelHasAPoint) {
+  const Analysis a = analyze(measured().model).value();
+  const Roofline& roofline = a.roofline;
+  ASSERT_EQ(roofline.points.size(), a.ranking.rows.size());
+  ASSERT_EQ(roofline.points.size(), 4u);
+  struct Expected {
+    OperationSource operations;
+    std::optional<double> intensity, flops_per_s, dram_bytes_per_s;
+    const char* quantity;
+  };
+  const std::map<std::string, Expected> expected = {
+      {"product", {OperationSource::counted, 2000.0, 4e14, 2e11, "bf16_flops_per_s"}},
+      {"norm", {OperationSource::declared, 2.0, 1.6e12, 8e11, "fp32_flops_per_s"}},
+      {"copy", {OperationSource::none, {}, {}, 8e11, ""}},
+      {"other", {OperationSource::none, {}, {}, {}, ""}},
+  };
+  for (const RooflinePoint& point : roofline.points) {
+    const Expected& e = expected.at(point.key);
+    EXPECT_EQ(point.key, a.ranking.rows[point.rank_row].key);
+    EXPECT_EQ(point.operations, e.operations) << point.key;
+    EXPECT_EQ(point.intensity_flop_per_byte.has_value(), e.intensity.has_value()) << point.key;
+    if (e.intensity) {
+      EXPECT_DOUBLE_EQ(*point.intensity_flop_per_byte, *e.intensity) << point.key;
+      EXPECT_DOUBLE_EQ(*point.flops_per_s, *e.flops_per_s) << point.key;
+    }
+    EXPECT_EQ(point.dram_bytes_per_s.has_value(), e.dram_bytes_per_s.has_value()) << point.key;
+    if (e.dram_bytes_per_s) {
+      EXPECT_DOUBLE_EQ(*point.dram_bytes_per_s, *e.dram_bytes_per_s) << point.key;
+    }
+    EXPECT_EQ(point.quantity, e.quantity) << point.key;
+    EXPECT_EQ(point.time_ns, 100'000);
+  }
+  EXPECT_EQ(roofline.without_intensity, 2);
+}
+
+TEST(Roofline, OnlyRoofsOfPrecisionsInUse) {
+  const Analysis a = analyze(measured().model).value();
+  ASSERT_EQ(a.roofline.compute.size(), 2u) << "FP8 was not used";
+  EXPECT_EQ(a.roofline.compute[0].quantity, "bf16_flops_per_s");
+  EXPECT_EQ(a.roofline.compute[1].quantity, "fp32_flops_per_s");
+  ASSERT_TRUE(a.roofline.dram.has_value());
+  EXPECT_EQ(a.roofline.dram->value, 1e12);
+}
+
+TEST(Roofline, ADeclarationOfSeveralKernelsIsNoOnesIntensity) {
+  FabricatedModel f = measured();
+  f.model.nvtx_ranges.front().end_ns = 525;  // holds the copy too
+  f.model.index();
+  const Analysis a = analyze(f.model).value();
+  for (const RooflinePoint& point : a.roofline.points) {
+    if (point.key == "norm") {
+      EXPECT_EQ(point.operations, OperationSource::none);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,275 @@
+// A capture of two processes is asked through the session; what it says is held against the whole model.
+#include "ridgeline/analyzer/session.h"
+
+#include <gtest/gtest.h>
+
+#include "generate/generate.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using ridgeline::testing::TemporaryDirectory;
+
+class SessionTest : public ::testing::Test {
+ protected:
+  void make(const generate::Options& options) {
+    path_ = directory_.path() + "/made.ridge";
+    const auto sink = generate::make_capture_sink(path_);
+    launches_ = generate::generate(options, *sink);
+  }
+
+  Session open(AnalysisOptions options = {}) const {
+    return Session::open(path_, std::move(options)).value();
+  }
+  Model whole() const { return load_model(store::Capture::open(path_).value()); }
+
+  TemporaryDirectory directory_;
+  std::string path_;
+  std::int64_t launches_ = 0;
+};
+
+generate::Options small() {
+  generate::Options options;
+  options.shape = generate::Shape::after;
+  options.launches = 9'000;
+  options.launches_a_step = 60;
+  options.replay_steps = 3;
+  options.ranges = true;
+  options.annotations = true;
+  return options;
+}
+
+TEST_F(SessionTest, SaysWhatTheWholeModelSays) {
+  make(small());
+  Session session = open();
+  const Model model = whole();
+  const Analysis all = analyze(model).value();
+  const auto ranking = session.ranking().value();
+  ASSERT_EQ(ranking->rows.size(), all.ranking.rows.size());
+  for (std::size_t i = 0; i < ranking->rows.size(); ++i) {
+    const RankRow& a = ranking->rows[i];
+    const RankRow& b = all.ranking.rows[i];
+    EXPECT_EQ(a.key, b.key);
+    EXPECT_EQ(a.calls, b.calls);
+    EXPECT_EQ(a.time_ns, b.time_ns);
+    EXPECT_EQ(a.saved_target_ns, b.saved_target_ns);
+    EXPECT_EQ(a.saved_target_error_ns, b.saved_target_error_ns);
+    EXPECT_EQ(a.work->declared_bytes, b.work->declared_bytes);
+    EXPECT_EQ(a.work->measured_bytes, b.work->measured_bytes);
+  }
+  const auto accounting = session.accounting().value();
+  EXPECT_EQ(accounting->kernel_busy_ns, all.accounting.kernel_busy_ns);
+  EXPECT_EQ(accounting->copy_hidden_ns, all.accounting.copy_hidden_ns);
+  EXPECT_EQ(accounting->gaps.size(), all.accounting.gaps.size());
+  const auto steps = session.steps().value();
+  ASSERT_EQ(steps->steps.size(), all.steps.steps.size());
+  for (std::size_t i = 0; i < steps->steps.size(); ++i) {
+    EXPECT_EQ(steps->steps[i].gpu_duration_ns, all.steps.steps[i].gpu_duration_ns) << i;
+    EXPECT_EQ(steps->steps[i].kernel_time_ns, all.steps.steps[i].kernel_time_ns) << i;
+    EXPECT_EQ(steps->steps[i].majority_sequence, all.steps.steps[i].majority_sequence) << i;
+  }
+}
+
+TEST_F(SessionTest, ReadsTheStepsItNeedsOnce) {
+  make(small());
+  Session session = open();
+  (void)session.recording().value();
+  EXPECT_EQ(session.reads().launches, 0) << "facts hold no launch";
+  (void)session.ranking().value();
+  const ReadCounts first = session.reads();
+  EXPECT_GT(first.launches, 0);
+  EXPECT_LT(first.launches, launches_ / 2) << "the steps behind the schedule are not asked for";
+  (void)session.ranking().value();
+  (void)session.ranking({}, RankKey::family).value();
+  (void)session.roofline().value();
+  (void)session.accounting().value();
+  (void)session.findings().value();
+  EXPECT_EQ(session.reads().queries, first.queries) << "a second question about the scope reads nothing";
+  (void)session.ranking({.steps = StepSelection::one(0)}).value();
+  EXPECT_GT(session.reads().queries, first.queries) << "another scope does";
+}
+
+TEST_F(SessionTest, AStoppedQuestionIsCancelledAndCanBeAskedAgain) {
+  make(small());
+  Session session = open();
+  std::stop_source stop;
+  stop.request_stop();
+  const auto refused = session.ranking({}, RankKey::kernel, {stop.get_token(), {}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().kind, ErrorKind::cancelled);
+  // Stopped on the way: when the launches are about to be read.
+  std::stop_source later;
+  std::vector<Stage> stages;
+  Ask ask{later.get_token(), [&](const Progress& progress) {
+            stages.push_back(progress.stage);
+            if (progress.stage == Stage::launches) later.request_stop();
+          }};
+  EXPECT_EQ(session.ranking({}, RankKey::kernel, ask).failure().kind, ErrorKind::cancelled);
+  EXPECT_EQ(stages.front(), Stage::facts);
+  EXPECT_EQ(stages.back(), Stage::launches);
+  EXPECT_EQ(session.reads().launches, 0);
+  EXPECT_TRUE(session.ranking().ok());
+}
+
+TEST_F(SessionTest, OneProcessOfSeveral) {
+  generate::Options options = small();
+  options.processes = 2;
+  make(options);
+  Session session = open();
+  const Model facts = *session.recording().value();
+  ASSERT_EQ(facts.processes.size(), 2u);
+  for (const store::Process& process : facts.processes) {
+    const Scope scope{.process_id = process.id};
+    const auto steps = session.steps(scope).value();
+    EXPECT_EQ(steps->process_id, process.id);
+    const auto model = session.model(scope).value();
+    for (const store::Launch& launch : model->launches) EXPECT_EQ(launch.process_id, process.id);
+    EXPECT_GT(session.ranking(scope).value()->totals.measured_calls, 0) << "its own replay steps are joined";
+  }
+  const auto none = session.ranking({.process_id = 99});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.failure().kind, ErrorKind::usage);
+}
+
+TEST_F(SessionTest, AWindowHoldsWhatBeganInIt) {
+  make(small());
+  Session session = open();
+  const RepresentativeStep step = session.steps().value()->representative;
+  // From the middle of one step to the middle of the next.
+  const std::int64_t half_ns = (step.window_end_ns - step.window_start_ns) / 2;
+  const Scope scope{.window = TimeWindow{step.window_start_ns + half_ns, step.window_end_ns + half_ns}};
+  std::int64_t calls = 0, time_ns = 0;
+  const Model model = whole();
+  for (const store::Launch& launch : model.launches) {
+    if (launch.start_ns < scope.window->start_ns || launch.start_ns >= scope.window->end_ns) continue;
+    ++calls;
+    time_ns += duration_ns(launch);
+  }
+  const auto ranking = session.ranking(scope).value();
+  EXPECT_EQ(ranking->totals.calls, calls);
+  EXPECT_EQ(ranking->totals.time_ns, time_ns);
+  EXPECT_EQ(ranking->totals.measured_calls + ranking->totals.launch_bound_calls, calls)
+      << "counters are joined whichever step a launch is of";
+  const auto accounting = session.accounting(scope).value();
+  EXPECT_EQ(accounting->step_ns, scope.window->length_ns());
+  EXPECT_EQ(accounting->remainder_ns, 0);
+  EXPECT_EQ(accounting->kernels.total.total_ns() + accounting->kernels.foreign_ns,
+            accounting->kernel_busy_ns);
+  const auto empty = session.ranking({.window = TimeWindow{5, 5}});
+  ASSERT_FALSE(empty.ok());
+  EXPECT_EQ(empty.failure().kind, ErrorKind::usage);
+}
+
+TEST_F(SessionTest, ASubtreeHoldsTheRangesBelowIt) {
+  make(small());
+  Session session = open();
+  const auto all = session.accounting().value();
+  ASSERT_GT(all->kernels.tree.size(), 2u);
+  const TimePart& part = all->kernels.tree[1];
+  ASSERT_EQ(part.depth, 1);
+  const Scope scope{.nvtx_path = part.path};
+  EXPECT_EQ(session.ranking(scope).value()->totals.calls, part.launches);
+  EXPECT_EQ(session.accounting(scope).value()->kernels.total.total_ns(), part.time.total_ns());
+  EXPECT_EQ(session.ranking({.nvtx_path = "nothing"}).value()->totals.calls, 0);
+  // The names of siblings may begin alike: "op 1" does not hold "op 10".
+  for (const TimePart& other : all->kernels.tree) {
+    if (other.path == part.path + "0") {
+      EXPECT_GT(other.launches, 0);
+    }
+  }
+}
+
+TEST_F(SessionTest, StepsTogetherAreTheirSum) {
+  make(small());
+  Session session = open();
+  const auto steps = session.steps().value();
+  const std::vector<StepIndex>& peers = steps->representative.peers;
+  ASSERT_GE(peers.size(), 2u);
+  std::vector<std::int64_t> indices;
+  std::int64_t calls = 0, time_ns = 0, step_ns = 0;
+  for (const StepIndex peer : {peers[0], peers[1]}) {
+    indices.push_back(steps->steps[peer].step_index);
+    const auto one = session.ranking({.steps = StepSelection::one(indices.back())}).value();
+    calls += one->totals.calls;
+    time_ns += one->totals.time_ns;
+    step_ns += one->totals.step_ns;
+  }
+  const Scope both{.steps = StepSelection::many({indices[1], indices[0], indices[1]})};
+  const auto ranking = session.ranking(both).value();
+  EXPECT_EQ(ranking->totals.calls, calls);
+  EXPECT_EQ(ranking->totals.time_ns, time_ns);
+  EXPECT_EQ(ranking->totals.step_ns, step_ns);
+  EXPECT_EQ(session.accounting(both).value()->step_ns, step_ns);
+  EXPECT_EQ(session.accounting(both).value()->remainder_ns, 0);
+  const auto phase = session.ranking({.steps = StepSelection::all_of("timeline")}).value();
+  EXPECT_GE(phase->totals.calls, calls);
+  EXPECT_EQ(session.ranking({.steps = StepSelection::many({900, 901})}).failure().kind, ErrorKind::usage);
+}
+
+TEST_F(SessionTest, PaintsAWindow) {
+  generate::Options options = small();
+  options.sample_steps = 2;
+  make(options);
+  Session session = open();
+  const Model model = whole();
+  const store::Id device = model.devices.front().id;
+  const auto rows = session.trace_rows(device).value();
+  const auto row_of = [&](TraceRowKind kind) {
+    const auto found =
+        std::find_if(rows->begin(), rows->end(), [&](const TraceRow& row) { return row.kind == kind; });
+    EXPECT_NE(found, rows->end());
+    return *found;
+  };
+  const RepresentativeStep step = session.steps().value()->representative;
+  TraceQuery query{device, row_of(TraceRowKind::stream), {step.window_start_ns, step.window_end_ns}, 7, 1000};
+  const auto trace = session.trace(query).value();
+  ASSERT_EQ(trace->bins.size(), 7u);
+  std::int64_t busy_ns = 0, count = 0;
+  for (const TraceBin& bin : trace->bins) {
+    busy_ns += bin.busy_ns;
+    count += bin.count;
+  }
+  EXPECT_EQ(busy_ns, session.accounting().value()->kernel_busy_ns);
+  EXPECT_EQ(count, step.summary.launches);
+  EXPECT_EQ(static_cast<std::int64_t>(trace->events.size()), trace->count);
+  query.most_events = 3;
+  EXPECT_TRUE(session.trace(query).value()->events.empty());
+  query.row = row_of(TraceRowKind::steps);
+  query.most_events = 10;
+  EXPECT_GE(session.trace(query).value()->count, 1);
+  query.row = row_of(TraceRowKind::nvtx);
+  EXPECT_GE(session.trace(query).value()->count, 1);
+  query.bins = 0;
+  EXPECT_EQ(session.trace(query).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(session.trace_rows(77).failure().kind, ErrorKind::usage);
+}
+
+TEST_F(SessionTest, ManyPeersAreKnownByTheirSums) {
+  generate::Options options;
+  options.shape = generate::Shape::timeline;
+  options.launches = 130'000;
+  options.launches_a_step = 1'000;
+  make(options);
+  Session session = open();
+  const auto measured = session.utilisation().value();
+  EXPECT_LT(session.reads().launches, launches_ / 4);
+  const Model model = whole();
+  const Analysis all = analyze(model).value();
+  ASSERT_EQ(measured->launches.size(), all.utilisation.launches.size());
+  for (std::size_t i = 0; i < measured->launches.size(); i += 37) {
+    const auto& a = measured->launches[i].duration_deviation_ns;
+    const auto& b = all.utilisation.launches[i].duration_deviation_ns;
+    ASSERT_EQ(a.has_value(), b.has_value()) << i;
+    if (a) {
+      EXPECT_NEAR(*a, *b, 1e-6 * *b + 1e-3) << i;
+    }
+  }
+}
+
+TEST(Session, SaysWhyAFileCannotBeOpened) {
+  EXPECT_FALSE(Session::open("/nonexistent/no.ridge").ok());
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
