@@ -193,6 +193,18 @@ TEST_F(Declared, InstructionCountsStandInForThePipesWithoutOperations) {
   EXPECT_NEAR(*work.ops_ratio, 1.5, 1e-12);
 }
 
+// Two steps that count the same instructions are two measurements of one amount.
+TEST_F(Declared, InstructionCountsOfSeveralStepsAreAveraged) {
+  steps({{"a", 100'000, 20e6, 0}});
+  range("step / a", 500, 1500, 20e6, 4e6);
+  for (const double fused : {2e6, 2.5e6}) {
+    f.step("flops");
+    f.launch("a", 20'000'000, 20'100'000);
+    f.counters({{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", fused}}, "T3");
+  }
+  EXPECT_NEAR(*row(analysed(), "a").work->measured_fp_ops, 4.5e6, 1e-3);
+}
+
 TEST_F(Declared, OperationsAreGroupedWhateverTheirLayer) {
   steps({{"a", 100'000, 40e6, 0}, {"a", 100'000, 40e6, 0}, {"b", 10'000, 1e6, 0}});
   range("step / layer 0 / norm", 500, 1500, 20e6, 0);

@@ -134,6 +134,18 @@ TEST(Targets, BudgetReplacesTheGeneralTarget) {
   EXPECT_EQ(check({{"gather_rows", 100'000, 0.35}}, options).kernels[0].budget, 0U);
 }
 
+// A budget above the stretch goal is not met by reaching the stretch goal.
+TEST(Targets, BudgetAboveTheStretchGoalHasToBeReached) {
+  TargetOptions options;
+  options.budgets = {{.kernel = "k", .min_utilisation_ratio = 0.95}};
+  EXPECT_EQ(check({{"k", 100'000, 0.90}}, options).kernels[0].verdict, KernelVerdict::missed);
+  EXPECT_EQ(exit_code(check({{"k", 100'000, 0.90}}, options).overall), 1);
+  EXPECT_EQ(check({{"k", 100'000, 0.95}}, options).kernels[0].verdict, KernelVerdict::stretch);
+  options.budgets[0].min_utilisation_ratio = 0.75;
+  EXPECT_EQ(check({{"k", 100'000, 0.84}}, options).kernels[0].verdict, KernelVerdict::met);
+  EXPECT_EQ(check({{"k", 100'000, 0.85}}, options).kernels[0].verdict, KernelVerdict::stretch);
+}
+
 TEST(Targets, BudgetOfTimeAndBytes) {
   const auto verdict = [](KernelBudget budget, Row row) {
     budget.kernel = "k";

@@ -264,6 +264,8 @@ TEST(Tiers, ValuesOfSeveralKernelsAtOnceAreMarkedAndComparedWithNothing) {
   EXPECT_NE(find(q, "t1.concurrent"), nullptr);
   EXPECT_DOUBLE_EQ(q.reach.at(0).concurrent_share, 1.0);
   EXPECT_EQ(ranking(f.model).rows.at(0).t1_concurrent_time_ns, 100'000);
+  EXPECT_FALSE(ranking(f.model).rows.at(0).dram_difference)
+      << "a value of several kernels says nothing of one";
   // A step in which it ran alone is believed instead.
   sample(f, 100'000, 41e6, 1e6);
   const auto u = utilisation(f.done());

@@ -48,6 +48,7 @@ TEST(CsvField, FollowsRfc4180) {
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
   EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+  EXPECT_EQ(csv_field("old\rMac"), "\"old\rMac\"");
   EXPECT_EQ(csv_field(" padded"), "\" padded\"");
   EXPECT_EQ(csv_field(""), "");
   EXPECT_EQ(csv_field("\x1b[2J"), "\\x1b[2J");

@@ -1,0 +1,176 @@
+// Every column of the ranking shows the field that it names: a row whose fields all differ, read back from JSON.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ridgeline/reports/documents.h"
+#include "temporary_capture.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Measured;
+using nlohmann::json;
+using testing::TemporaryCapture;
+
+class Columns : public ::testing::Test {
+ protected:
+  // The first row of the ranking in JSON.
+  json shown() {
+    DocumentOptions options;
+    options.format = Format::json;
+    return json::parse(ranking_document(capture_.model, capture_.analysis, options).text())["rows"].at(0);
+  }
+  static Measured measured(double value, double error) {
+    Measured result;
+    result.value = value;
+    result.error = error;
+    return result;
+  }
+  TemporaryCapture capture_;
+  analyzer::RankRow& row_ = capture_.analysis.ranking.rows.at(0);
+};
+
+TEST_F(Columns, OfTheRankingShowTheirFields) {
+  row_.kernel = "void k<1>()";
+  row_.normalised_name = "family";
+  row_.kernel_class = "gemm";
+  row_.calls = 1000;
+  row_.time_ns = 102;
+  row_.step_share = 0.103;
+  row_.dram = measured(0.104, 0.0104);
+  row_.compute = measured(0.105, 0.0105);
+  row_.dram_t1 = measured(0.106, 0.0106);
+  row_.dram_t2 = measured(0.107, 0.0107);
+  row_.compute_t1 = measured(0.108, 0.0108);
+  row_.compute_t2 = measured(0.109, 0.0109);
+  row_.dram_difference = measured(0.110, 0.0110);
+  row_.l2 = measured(0.111, 0.0111);
+  row_.l2_hit_ratio = measured(0.112, 0.0112);
+  row_.l1_hit_ratio = measured(0.113, 0.0113);
+  row_.occupancy = measured(0.114, 0.0114);
+  row_.cold_dram = measured(0.115, 0.0115);
+  row_.cold_time_ns = 116;
+  row_.cold_in_situ_time_ns = 117;
+  row_.cold_dram_bytes = 118;
+  row_.cold_in_situ_dram_bytes = 119;
+  row_.compute_pipe = "tensor";
+  row_.saved_target_ns = 121;
+  row_.saved_stretch_ns = 122;
+  row_.saved_target_share = 0.123;
+  row_.saved_stretch_share = 0.124;
+  row_.saved_target_error_ns = 125;
+  row_.dram_bytes = 126;
+  row_.tensor_ops = 127;
+  row_.l2_bytes = 128;
+  row_.l1_bytes = 129;
+  row_.t1_time_ns = 130;
+  row_.t2_time_ns = 131;
+  row_.t1_concurrent_time_ns = 132;
+  row_.measured_time_ns = 133;
+  row_.launch_bound_time_ns = 134;
+  row_.no_roof_time_ns = 135;
+  row_.unmeasured_time_ns = 136;
+  row_.measured_calls = 137;
+  row_.launch_bound_calls = 138;
+  row_.no_roof_calls = 139;
+  row_.unmeasured_calls = 140;
+  row_.reason = "because";
+  row_.replay_disagreement = 0.141;
+  const json row = shown();
+  const std::map<std::string, json> expected = {
+      {"rank", 1},
+      {"kernel", "void k<1>()"},
+      {"normalised_name", "family"},
+      {"class", "gemm"},
+      {"calls", 1000},
+      {"time_ns", 102},
+      {"step_share_ratio", 0.103},
+      {"dram_utilisation_ratio", 0.104},
+      {"dram_utilisation_error_ratio", 0.0104},
+      {"compute_utilisation_ratio", 0.105},
+      {"compute_utilisation_error_ratio", 0.0105},
+      {"dram_t1_utilisation_ratio", 0.106},
+      {"dram_t1_error_ratio", 0.0106},
+      {"dram_t2_utilisation_ratio", 0.107},
+      {"dram_t2_error_ratio", 0.0107},
+      {"compute_t1_utilisation_ratio", 0.108},
+      {"compute_t1_error_ratio", 0.0108},
+      {"compute_t2_utilisation_ratio", 0.109},
+      {"dram_difference_ratio", 0.110},
+      {"dram_difference_error_ratio", 0.0110},
+      {"l2_utilisation_ratio", 0.111},
+      {"l2_hit_ratio", 0.112},
+      {"l1_hit_ratio", 0.113},
+      {"occupancy_ratio", 0.114},
+      {"cold_dram_utilisation_ratio", 0.115},
+      {"cold_time_ns", 116.0},
+      {"cold_in_situ_time_ns", 117.0},
+      {"cold_dram_bytes", 118.0},
+      {"cold_in_situ_dram_bytes", 119.0},
+      {"compute_pipe", "tensor"},
+      {"saved_target_ns", 121.0},
+      {"saved_stretch_ns", 122.0},
+      {"saved_target_ratio", 0.123},
+      {"saved_stretch_ratio", 0.124},
+      {"saved_target_error_ns", 125.0},
+      {"dram_bytes", 126.0},
+      {"tensor_ops", 127.0},
+      {"l2_bytes", 128.0},
+      {"l1_bytes", 129.0},
+      {"t1_time_ns", 130},
+      {"t2_time_ns", 131},
+      {"t1_concurrent_time_ns", 132},
+      {"measured_time_ns", 133},
+      {"launch_bound_time_ns", 134},
+      {"no_roof_time_ns", 135},
+      {"unmeasured_time_ns", 136},
+      {"measured_calls", 137},
+      {"launch_bound_calls", 138},
+      {"no_roof_calls", 139},
+      {"unmeasured_calls", 140},
+      {"reason", "because"},
+      {"replay_disagreement_ratio", 0.141},
+  };
+  for (const auto& [key, value] : expected) {
+    ASSERT_TRUE(row.contains(key)) << key;
+    EXPECT_EQ(row[key], value) << key;
+  }
+}
+
+TEST_F(Columns, OfTheClocksShowTheirFields) {
+  analyzer::ClockSummary clock;
+  clock.device_id = 9;
+  clock.samples = 11;
+  clock.sm_clock_min_hz = 12;
+  clock.sm_clock_median_hz = 13;
+  clock.sm_clock_max_hz = 14;
+  clock.memory_clock_median_hz = 15;
+  clock.power_median_w = 16;
+  clock.power_max_w = 17;
+  clock.temperature_max_c = 18;
+  clock.throttle_reasons = {"power limit"};
+  clock.throttled_share = 0.19;
+  capture_.analysis.quality.clocks = {clock};
+  const json report = json::parse(json_report(capture_.model, capture_.analysis).text());
+  const json* found = nullptr;
+  for (const auto& [name, part] : report.items()) {
+    if (part.is_object() && part.contains("clocks")) found = &part["clocks"];
+  }
+  ASSERT_NE(found, nullptr) << "no part of the report holds clocks";
+  const json expected = {{"device_id", 9},
+                         {"samples", 11},
+                         {"sm_clock_min_hz", 12.0},
+                         {"sm_clock_median_hz", 13.0},
+                         {"sm_clock_max_hz", 14.0},
+                         {"memory_clock_median_hz", 15.0},
+                         {"power_median_w", 16.0},
+                         {"power_max_w", 17.0},
+                         {"temperature_max_c", 18.0},
+                         {"throttle_reasons", {"power limit"}},
+                         {"throttled_ratio", 0.19}};
+  EXPECT_EQ(found->at(0), expected);
+}
+
+}  // namespace
+}  // namespace ridgeline::reports
