@@ -1,19 +1,19 @@
 // bench_hopper: the own Hopper products of the MLP beside cuBLASLt's with the same epilogues, in every
 // configuration of the kernel.
 //
-// Variants take turns in blocks of --block-ms, each after as long a warm-up, so that the power limit acts on
-// all of them; contents are random, since power depends on them. Beside the time stands the clock that the
-// multiprocessors had meanwhile, and the share of the tensor cores' rate at that clock.
+// Variants take turns in blocks of --block-ms (clocked_timing.cuh); contents are random, since power depends on
+// them. Beside the time stands the clock that the multiprocessors had meanwhile, and the share of the tensor
+// cores' rate at that clock.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gpt2/bench/bench_main.h"
+#include "gpt2/bench/clocked_timing.cuh"
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/common/dtype.h"
 #include "gpt2/libs/device_fill.h"
@@ -41,57 +41,6 @@ struct Settings {
   int rounds = 5;
   std::string only;
 };
-
-using Launch = std::function<void(cudaStream_t)>;
-
-struct Variant {
-  std::string name;
-  Launch launch;
-  std::vector<double> times_us;
-  double clock_hz = 0.0;
-};
-
-// Cycle counter and time of multiprocessor 0, twice: their differences give its clock.
-struct ClockSample {
-  unsigned long long cycles;
-  unsigned long long time_ns;
-};
-
-__global__ void sample_clock_kernel(ClockSample* sample) {
-  unsigned multiprocessor;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
-  if (multiprocessor != 0 || threadIdx.x != 0) return;
-  unsigned long long time_ns;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time_ns));
-  *sample = {static_cast<unsigned long long>(clock64()), time_ns};
-}
-
-double timed_us(const Launch& launch, int count, cudaStream_t stream) {
-  Event start;
-  Event stop;
-  start.record(stream);
-  for (int i = 0; i < count; ++i) launch(stream);
-  stop.record(stream);
-  stop.synchronize();
-  return static_cast<double>(stop.elapsed_ms_since(start)) * 1e3 / count;
-}
-
-void measure(Variant& variant, double block_ms, cudaStream_t stream) {
-  // Enough blocks that one of them is on multiprocessor 0.
-  const auto blocks = static_cast<unsigned>(2 * multiprocessor_count());
-  DeviceBuffer<ClockSample> samples(2);
-  const double once_us = timed_us(variant.launch, 5, stream);
-  const int count = static_cast<int>(block_ms * 1e3 / once_us) + 1;
-  timed_us(variant.launch, count, stream);
-  sample_clock_kernel<<<blocks, 32, 0, stream>>>(samples.data());
-  variant.times_us.push_back(timed_us(variant.launch, count, stream));
-  sample_clock_kernel<<<blocks, 32, 0, stream>>>(samples.data() + 1);
-  RIDGELINE_CUDA_CHECK_LAUNCH();
-  RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream));
-  const std::vector<ClockSample> host = samples.download();
-  variant.clock_hz = static_cast<double>(host[1].cycles - host[0].cycles) /
-                     static_cast<double>(host[1].time_ns - host[0].time_ns) * 1e9;
-}
 
 int run(const Settings& s) {
   if (!hopper_matmul_supported(s.rows, s.channels, s.hidden)) {

@@ -120,6 +120,24 @@ __device__ inline void tma_load_multicast(std::uint32_t destination, const CUten
 __device__ inline void tma_prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
+// The same of the box of a heads_map: 64 columns from `column` on of a head, at positions from `position` on.
+__device__ inline void tma_load_heads(std::uint32_t destination, const CUtensorMap* map,
+                                      std::uint32_t barrier, int column, int head, int position, int batch) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6}], [%2];" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(column), "r"(head), "r"(position), "r"(batch)
+      : "memory");
+}
+// Copies contiguous bytes, a multiple of 16 at addresses aligned to 16.
+__device__ inline void bulk_load(std::uint32_t destination, const void* source, std::uint32_t bytes,
+                                 std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          destination),
+      "l"(source), "r"(bytes), "r"(barrier)
+      : "memory");
+}
 // Shows what this thread wrote to shared memory to copies that start after it.
 __device__ inline void fence_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -137,6 +155,13 @@ __device__ inline void tma_store(const CUtensorMap* map, std::uint32_t source, i
       "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%2, %3}], [%1], %4;" ::"l"(
           map),
       "r"(source), "r"(x), "r"(y), "l"(policy)
+      : "memory");
+}
+__device__ inline void tma_store_heads(const CUtensorMap* map, std::uint32_t source, int column, int head,
+                                       int position, int batch) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+      "r"(source), "r"(column), "r"(head), "r"(position), "r"(batch)
       : "memory");
 }
 // Closes the group of this thread's stores; bulk_wait_read waits until all its closed groups have been read
@@ -178,10 +203,16 @@ __device__ inline void wgmma_wait() {
 // below.
 using Accumulators = float[128];
 
-// Keeps the compiler from moving uses of the accumulators across.
-__device__ inline void pin(Accumulators& d) {
+// Keeps the compiler from moving uses of registers that wgmma reads or writes across.
+template <int kCount>
+__device__ inline void pin(float (&d)[kCount]) {
 #pragma unroll
-  for (int i = 0; i < 128; ++i) asm volatile("" : "+f"(d[i])::"memory");
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+template <int kCount>
+__device__ inline void pin(std::uint32_t (&a)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
 
 // d (64 x 256) = A (64 x 16) B (16 x 256) + (add ? d : 0), bfloat16 inputs; kTransposeB: B's rows run along
@@ -226,6 +257,26 @@ __device__ inline void store_matrix_x4(std::uint32_t address, std::uint32_t a, s
 __device__ inline void load_matrix_x4(std::uint32_t address, std::uint32_t& a, std::uint32_t& b,
                                       std::uint32_t& c, std::uint32_t& d) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+               : "r"(address)
+               : "memory");
+}
+// Where this lane's row of the first of the 8x8 blocks of 16 rows x 64 columns lies, for stmatrix and ldmatrix:
+// lanes 0..15 address 16 rows of an 8-column block, lanes 16..31 those of the next. A row is 128 bytes, its
+// 16-byte pieces exclusive-or row%8. Two blocks of columns further on are an exclusive or with 32 away.
+__device__ inline std::uint32_t matrix_address(std::uint32_t rows, int lane) {
+  return rows + lane % 16 * 128 + (((lane / 16) ^ (lane & 7)) << 4);
+}
+// The same of each matrix's transpose: a thread's two elements lie in one column of what is in memory.
+__device__ inline void store_matrix_x4_transposed(std::uint32_t address, std::uint32_t a, std::uint32_t b,
+                                                  std::uint32_t c, std::uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+__device__ inline void load_matrix_x4_transposed(std::uint32_t address, std::uint32_t& a, std::uint32_t& b,
+                                                 std::uint32_t& c, std::uint32_t& d) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
                : "r"(address)
                : "memory");

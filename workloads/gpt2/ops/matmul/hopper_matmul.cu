@@ -40,40 +40,6 @@ void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout,
   bias_gradient_cpu(dbias, dpre, rows, hidden);
 }
 
-namespace hopper {
-
-CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
-                       int box_columns) {
-  // Through the runtime, so that the program does not link the driver's library.
-  static const auto encode = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    RIDGELINE_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                                          cudaEnableDefault, &found));
-    if (found != cudaDriverEntryPointSuccess) {
-      throw std::runtime_error("the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12.0");
-    }
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
-  }();
-  const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides_bytes[1] = {static_cast<cuuint64_t>(columns) * sizeof(bf16)};
-  const cuuint32_t box[2] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)};
-  const cuuint32_t element_strides[2] = {1, 1};
-  CUtensorMap map{};
-  const CUresult result =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), sizes, strides_bytes, box,
-             element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             box_columns * sizeof(bf16) == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result != CUDA_SUCCESS) {
-    throw std::runtime_error("cuTensorMapEncodeTiled failed with " + std::to_string(result) +
-                             " for a matrix of " + std::to_string(rows) + " x " + std::to_string(columns));
-  }
-  return map;
-}
-
-}  // namespace hopper
-
 namespace {
 
 using hopper::Config;

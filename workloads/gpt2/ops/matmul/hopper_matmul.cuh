@@ -32,6 +32,7 @@
 #include "gpt2/common/packed.cuh"
 #include "gpt2/ops/elementwise/gelu_math.cuh"
 #include "gpt2/ops/hopper/hopper_ptx.cuh"
+#include "gpt2/ops/hopper/tensor_map.h"
 
 namespace ridgeline::gpt2::hopper {
 
@@ -209,12 +210,6 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
   }
 }
 
-// Where this lane's row of the first of the 8x8 blocks of a warp's chunk lies, for stmatrix and ldmatrix:
-// lanes 0..15 address 16 rows of an 8-column block, lanes 16..31 those of the next. A row is 128 bytes, its
-// 16-byte pieces exclusive-or row%8. Two blocks of columns further on are an exclusive or with 32 away.
-__device__ inline std::uint32_t matrix_address(std::uint32_t warp_chunk, int lane) {
-  return warp_chunk + lane % 16 * (kChunkColumns * 2) + (((lane / 16) ^ (lane & 7)) << 4);
-}
 __device__ inline void store_chunk(std::uint32_t address, const std::uint32_t (&words)[16]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -495,11 +490,6 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
   __syncwarp();
   if constexpr (C::kCluster > 1) cluster_sync();
 }
-
-// A row-major bfloat16 matrix as the copy engine sees it, in boxes of box_rows x box_columns (128 or 64 bytes
-// wide, swizzled to match).
-CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
-                       int box_columns);
 
 // a (rows, k); b (columns, k) forward, (k, columns) backward; out, kept (rows, columns).
 template <Product kProduct, class C>

@@ -1,0 +1,236 @@
+// Attention for compute capability 9.0 against the double reference.
+#include <algorithm>
+#include <sstream>
+
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/attention/attention_hopper.h"
+#include "ops_test_support.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+using namespace ops_test;
+
+struct Shape {
+  int batch;
+  int seq;
+  int heads;
+  int head_size;
+
+  std::int64_t elements() const { return std::int64_t{batch} * seq * heads * head_size; }
+  std::int64_t rows() const { return std::int64_t{batch} * seq * heads; }
+};
+
+std::string text(const Shape& s) {
+  std::ostringstream out;
+  out << "B " << s.batch << " T " << s.seq << " NH " << s.heads << " HS " << s.head_size << ' ';
+  return out.str();
+}
+
+// Lengths of 1, primes, one less and more than a warpgroup's 64 and a tile's 128 rows; odd and even numbers of
+// tiles; more units of work than an H200 has multiprocessors.
+const std::vector<Shape> kShapes = {{1, 1, 1, 64},    {2, 7, 3, 64},    {1, 63, 2, 64},   {1, 64, 1, 64},
+                                    {2, 65, 2, 64},   {1, 127, 2, 64},  {1, 128, 1, 64},  {1, 129, 2, 64},
+                                    {3, 257, 5, 64},  {1, 1024, 2, 64}, {1, 1153, 1, 64}, {15, 131, 11, 64},
+                                    {1, 1, 1, 128},   {2, 65, 3, 128},  {1, 127, 1, 128}, {1, 128, 2, 128},
+                                    {1, 129, 2, 128}, {2, 521, 3, 128}, {9, 131, 17, 128}};
+
+double largest_of(const std::vector<double>& values) {
+  double largest = 0.0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+struct Expected {
+  explicit Expected(const Shape& s)
+      : out(static_cast<std::size_t>(s.elements())), lse(static_cast<std::size_t>(s.rows())) {}
+  std::vector<double> out, lse;
+};
+
+Expected forward_reference(const std::vector<double>& qkv, const Shape& s) {
+  Expected expected(s);
+  attention_forward_cpu(expected.out.data(), expected.lse.data(), qkv.data(), s.batch, s.seq, s.heads,
+                        s.head_size);
+  return expected;
+}
+
+class HopperAttention : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (!hopper_attention_supported(1, 1, 1, 64)) GTEST_SKIP() << "the GPU is not of compute capability 9.0";
+  }
+
+  void expect_forward(const std::vector<double>& qkv, const Shape& s, const std::string& what) {
+    const Expected expected = forward_reference(qkv, s);
+    const auto device_qkv = to_device<bf16>(qkv);
+    auto out = poisoned<bf16>(s.elements());
+    auto lse = poisoned<float>(s.rows());
+    launch_hopper_attention_forward(out.data(), lse.data(), device_qkv.data(), s.batch, s.seq, s.heads,
+                                    s.head_size, stream_.get());
+    const auto got = to_host(out);
+    expect_close(to_host(lse), expected.lse, 1e-5, 1e-4, what + "lse");
+    // bfloat16 rounds the probabilities as well as the results: 2^-9 each, relative.
+    EXPECT_LT(relative_norm_error(got, expected.out), 1e-2) << what << "out";
+    expect_close(got, expected.out, 0.0, 3e-2 * largest_of(qkv), what + "out");
+    // The same bits again, and without a backward pass.
+    auto again = poisoned<bf16>(s.elements());
+    launch_hopper_attention_forward(again.data(), nullptr, device_qkv.data(), s.batch, s.seq, s.heads,
+                                    s.head_size, stream_.get());
+    EXPECT_EQ(to_host(again), got) << what << "not bit-identical";
+  }
+
+  const Stream stream_;
+};
+
+TEST_F(HopperAttention, ForwardMatchesReference) {
+  for (const Shape& s : kShapes) {
+    for (const double scale : {1.0, 3.0}) {
+      expect_forward(random_values<bf16>(3 * s.elements(), 1, scale), s,
+                     text(s) + "scale " + std::to_string(scale) + " ");
+    }
+  }
+}
+
+// Keys of the first tiles whose scores exceed those on the diagonal by so much that their exponentials pass every
+// bound unless the row's shift moves; once, and at each of several tiles.
+TEST_F(HopperAttention, ScoresThatGrowAwayFromTheDiagonalAreShifted) {
+  for (const int head_size : {64, 128}) {
+    const Shape s{1, 600, 2, head_size};
+    for (const double growth : {60.0, 400.0, 3000.0}) {
+      auto qkv = random_values<bf16>(3 * s.elements(), 5);
+      const int channels = s.heads * head_size;
+      for (int t = 0; t < s.seq; ++t) {
+        for (int h = 0; h < s.heads; ++h) {
+          // Column 0 of q is 1, of k the growth times the distance in tiles from the end: the score is their
+          // product.
+          double* row = qkv.data() + static_cast<std::ptrdiff_t>(t) * 3 * channels + h * head_size;
+          row[0] = 1.0;
+          row[channels] = to_float(from_float<bf16>(
+              static_cast<float>(growth * std::sqrt(static_cast<double>(head_size)) * (4 - t / 128))));
+        }
+      }
+      const Expected expected = forward_reference(qkv, s);
+      const auto device_qkv = to_device<bf16>(qkv);
+      auto out = poisoned<bf16>(s.elements());
+      auto lse = poisoned<float>(s.rows());
+      launch_hopper_attention_forward(out.data(), lse.data(), device_qkv.data(), s.batch, s.seq, s.heads,
+                                      head_size, stream_.get());
+      const std::string what = text(s) + "growth " + std::to_string(growth) + " ";
+      expect_close(to_host(lse), expected.lse, 1e-5, 1e-4, what + "lse");
+      EXPECT_LT(relative_norm_error(to_host(out), expected.out), 1e-2) << what;
+    }
+  }
+}
+
+TEST_F(HopperAttention, LargeScoresStayFinite) {
+  for (const int head_size : {64, 128}) {
+    const Shape s{1, 400, 2, head_size};
+    const auto qkv = random_values<bf16>(3 * s.elements(), 3, 30.0);
+    const Expected expected = forward_reference(qkv, s);
+    const auto device_qkv = to_device<bf16>(qkv);
+    auto out = poisoned<bf16>(s.elements());
+    launch_hopper_attention_forward(out.data(), nullptr, device_qkv.data(), s.batch, s.seq, s.heads,
+                                    head_size, stream_.get());
+    EXPECT_LT(relative_norm_error(to_host(out), expected.out), 2e-2) << text(s);
+  }
+}
+
+// One of dq, dk, dv (which = 0, 1, 2) of a (B,T,3,C) tensor.
+std::vector<double> part_of(const std::vector<double>& dqkv, const Shape& s, int which) {
+  const auto channels = static_cast<std::ptrdiff_t>(s.heads) * s.head_size;
+  std::vector<double> part;
+  for (std::ptrdiff_t row = 0; row < std::ptrdiff_t{s.batch} * s.seq; ++row) {
+    const auto begin = dqkv.begin() + (3 * row + which) * channels;
+    part.insert(part.end(), begin, begin + channels);
+  }
+  return part;
+}
+
+// Every number of tiles from 1 to 9 or so; more heads than the GPU works on at a time, three times over.
+TEST_F(HopperAttention, BackwardMatchesReferenceAndRepeatsItself) {
+  std::vector<Shape> shapes;
+  for (const Shape& s : kShapes) {
+    if (s.head_size == 64) shapes.push_back(s);
+  }
+  for (const int seq : {383, 500, 640, 769, 896}) shapes.push_back({1, seq, 2, 64});
+  shapes.push_back({3, 300, 67, 64});
+  for (const Shape& s : shapes) {
+    const auto qkv = random_values<bf16>(3 * s.elements(), 1);
+    const auto dout = random_values<bf16>(s.elements(), 2);
+    const Expected expected = forward_reference(qkv, s);
+    std::vector<double> dqkv(static_cast<std::size_t>(3 * s.elements()));
+    attention_backward_cpu(dqkv.data(), dout.data(), qkv.data(), expected.out.data(), expected.lse.data(),
+                           s.batch, s.seq, s.heads, s.head_size);
+
+    const auto device_qkv = to_device<bf16>(qkv);
+    const auto device_dout = to_device<bf16>(dout);
+    auto out = poisoned<bf16>(s.elements());
+    auto lse = poisoned<float>(s.rows());
+    launch_hopper_attention_forward(out.data(), lse.data(), device_qkv.data(), s.batch, s.seq, s.heads,
+                                    s.head_size, stream_.get());
+    auto scratch = poisoned<char>(hopper_attention_backward_scratch_bytes(s.batch, s.seq, s.heads));
+    std::vector<double> first;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      auto got = poisoned<bf16>(3 * s.elements());
+      launch_hopper_attention_backward(got.data(), device_dout.data(), device_qkv.data(), out.data(),
+                                       lse.data(), s.batch, s.seq, s.heads, s.head_size, scratch.data(),
+                                       stream_.get());
+      const auto host = to_host(got);
+      if (repeat > 0) {
+        EXPECT_EQ(first, host) << text(s) << "not bit-identical";
+        continue;
+      }
+      first = host;
+      for (int which = 0; which < 3; ++which) {
+        const auto got_part = part_of(host, s, which);
+        const auto expected_part = part_of(dqkv, s, which);
+        const std::string label = text(s) + "d" + "qkv"[which];
+        // With one key the softmax is constant: dq and dk are 0 up to rounding.
+        expect_close(got_part, expected_part, 0.0, 3e-2 * std::max(largest_of(expected_part), 1.0), label);
+        if (s.seq > 1) EXPECT_LT(relative_norm_error(got_part, expected_part), 2e-2) << label;
+      }
+    }
+  }
+}
+
+// A key that is not a number spoils the rows that see it, and no other.
+TEST_F(HopperAttention, NotANumberReachesTheRowsThatSeeIt) {
+  const Shape s{1, 300, 2, 64};
+  auto qkv = random_values<bf16>(3 * s.elements(), 7);
+  constexpr int kAt = 140;
+  const int channels = s.heads * s.head_size;
+  qkv[static_cast<std::size_t>(kAt * 3 * channels + channels)] = std::numeric_limits<double>::quiet_NaN();
+  const auto device_qkv = to_device<bf16>(qkv);
+  auto out = poisoned<bf16>(s.elements());
+  RIDGELINE_CUDA_CHECK(cudaMemset(out.data(), 0, static_cast<std::size_t>(out.size_bytes())));
+  RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+  launch_hopper_attention_forward(out.data(), nullptr, device_qkv.data(), s.batch, s.seq, s.heads,
+                                  s.head_size, stream_.get());
+  const auto got = to_host(out);
+  for (int t = 0; t < s.seq; ++t) {
+    for (int c = 0; c < channels; ++c) {
+      const bool spoiled = t >= kAt && c < s.head_size;
+      ASSERT_EQ(std::isnan(got[static_cast<std::size_t>(t * channels + c)]), spoiled)
+          << "position " << t << " channel " << c;
+    }
+  }
+}
+
+TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
+  EXPECT_FALSE(hopper_attention_supported(1, 1, 1, 32));
+  EXPECT_FALSE(hopper_attention_supported(1, 1, 1, 80));
+  EXPECT_FALSE(hopper_attention_supported(0, 1, 1, 64));
+  DeviceBuffer<bf16> buffer(1024);
+  EXPECT_THROW(
+      launch_hopper_attention_forward(buffer.data(), nullptr, buffer.data(), 1, 1, 1, 32, stream_.get()),
+      std::invalid_argument);
+  EXPECT_FALSE(hopper_attention_backward_supported(1, 1, 1, 128));
+  EXPECT_THROW(
+      launch_hopper_attention_forward(buffer.data() + 1, nullptr, buffer.data(), 1, 1, 1, 64, stream_.get()),
+      std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,524 @@
+// attention_hopper_forward.cu: causal flash attention forward on wgmma
+// shapes  qkv (B,T,3,NH,HS) bf16, out (B,T,NH,HS) bf16, lse (B,NH,T) FP32; HS 64 or 128, any T
+// bytes   B*T*NH*(8*HS + 4)
+// flops   2*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed: 2*HS*2*128*128 for each at or below the
+//         diagonal)
+// check   ||gpu-ref|| <= 1e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
+// bound   tensor pipe and exponentials (HS 64: 1024 cycles of a multiprocessor each for a tile)
+//
+// Persistent blocks of three warpgroups:
+//   producer   one thread copies queries, keys and values into shared memory (TMA, swizzled): keys and values of
+//              128 positions into a ring each
+//   consumers  two warpgroups, 64 of a block's 128 queries each, which they hold in registers. A tile is: scores
+//              (wgmma), exponentials, output += probabilities x values (wgmma, the probabilities never leave the
+//              registers). The next tile's scores are issued in front of this tile's output, so that the tensor
+//              cores have work while exponentials are formed. The two take turns at forming scores.
+// A unit of work is a pair of row blocks of one head, the longest left and the shortest, so that all units take
+// the same time; the pairs of a head run at the same time on neighbouring multiprocessors, which finds its keys
+// and values in the L2 cache.
+//
+// Exponentials do not wait for a tile's maximum. The shift of a row is the maximum of its first tile, the one on
+// the diagonal; any shift is exact as long as nothing overflows, since bfloat16 has FP32's range. A warp whose
+// sum of a later tile passes 2^64 forms that tile's scores again and moves the shift (`recover`).
+//
+// Barriers, phases counted from 0; a consumer warp arrives once:
+//   keys_full[s], values_full[s]    the copies have arrived
+//   keys_empty[s], values_empty[s]  8 warps are done with it
+//   queries_full[c], queries_empty[c]  the same of consumer c's queries, 4 warps
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "gpt2/common/launch.h"
+#include "gpt2/common/nvtx.h"
+#include "gpt2/common/packed.cuh"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/attention/attention_hopper.cuh"
+#include "gpt2/ops/attention/attention_hopper.h"
+#include "gpt2/ops/hopper/tensor_map.h"
+
+namespace ridgeline::gpt2 {
+namespace hopper {
+namespace {
+
+template <int kHeadSize>
+struct ForwardLayout {
+  static constexpr int kPanels = kHeadSize / kPanel;
+  static constexpr int kStages = kHeadSize == 64 ? 4 : 2;
+  static constexpr int kTileBytes = kPanels * kPanelBytes;  // keys or values
+  static constexpr int kQueryPanelBytes = kConsumerRows * kPanel * 2;
+  static constexpr int kQueryBytes = kPanels * kQueryPanelBytes;  // of one consumer
+  static constexpr int kKeys = 0;
+  static constexpr int kValues = kKeys + kStages * kTileBytes;
+  static constexpr int kQueries = kValues + kStages * kTileBytes;
+  static constexpr int kOut = kQueries + kConsumers * kQueryBytes;  // [warp][panel] 16 rows
+  static constexpr int kWarpPanelBytes = 16 * kPanel * 2;
+  static constexpr int kBarriers = kOut + kConsumers * kQueryBytes;
+  static constexpr int kAllocatedBytes = kBarriers + (4 * kStages + 2 * kConsumers) * 8 + 1024;
+  static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
+
+  std::uint32_t base;  // multiple of 1024
+  __device__ std::uint32_t keys(int stage) const { return base + kKeys + stage * kTileBytes; }
+  __device__ std::uint32_t values(int stage) const { return base + kValues + stage * kTileBytes; }
+  __device__ std::uint32_t queries(int consumer) const { return base + kQueries + consumer * kQueryBytes; }
+  __device__ std::uint32_t keys_full(int stage) const { return base + kBarriers + 8 * stage; }
+  __device__ std::uint32_t keys_empty(int stage) const { return keys_full(kStages + stage); }
+  __device__ std::uint32_t values_full(int stage) const { return keys_full(2 * kStages + stage); }
+  __device__ std::uint32_t values_empty(int stage) const { return keys_full(3 * kStages + stage); }
+  __device__ std::uint32_t queries_full(int consumer) const { return keys_full(4 * kStages + consumer); }
+  __device__ std::uint32_t queries_empty(int consumer) const {
+    return keys_full(4 * kStages + kConsumers + consumer);
+  }
+};
+
+struct ForwardMaps {
+  CUtensorMap queries;  // of qkv, 64 positions
+  CUtensorMap keys;     // of qkv, 128 positions; values too
+  CUtensorMap out;      // 16 positions
+};
+
+template <int kHeadSize>
+__device__ inline void produce(const ForwardMaps& maps, const Problem& problem,
+                               const ForwardLayout<kHeadSize>& layout) {
+  using Layout = ForwardLayout<kHeadSize>;
+  const auto load = [&](std::uint32_t destination, std::uint32_t full, int which, const ForwardCursor& at) {
+    barrier_arrive_expect(full, Layout::kTileBytes);
+#pragma unroll
+    for (int panel = 0; panel < Layout::kPanels; ++panel) {
+      tma_load_heads(destination + panel * kPanelBytes, &maps.keys, full, panel * kPanel,
+                     which * problem.heads + at.head(problem), at.column_block * kTile, at.batch(problem));
+    }
+  };
+  const auto load_values = [&](unsigned tile, const ForwardCursor& at) {
+    const int stage = static_cast<int>(tile % Layout::kStages);
+    barrier_wait(layout.values_empty(stage), (tile / Layout::kStages & 1U) ^ 1U);
+    load(layout.values(stage), layout.values_full(stage), 2, at);
+  };
+
+  // In the order of use: the scores of a tile are formed before the output of the one before it.
+  ForwardCursor at(problem, static_cast<int>(blockIdx.x));
+  ForwardCursor before = at;
+  unsigned tile = 0;
+  std::uint32_t item_parity = 0;
+  for (; at.valid(problem); ++tile) {
+    if (at.on_diagonal()) {
+      for (int consumer = 0; consumer < kConsumers; ++consumer) {
+        barrier_wait(layout.queries_empty(consumer), item_parity ^ 1U);
+        const std::uint32_t full = layout.queries_full(consumer);
+        barrier_arrive_expect(full, Layout::kQueryBytes);
+#pragma unroll
+        for (int panel = 0; panel < Layout::kPanels; ++panel) {
+          tma_load_heads(layout.queries(consumer) + panel * Layout::kQueryPanelBytes, &maps.queries, full,
+                         panel * kPanel, at.head(problem), at.row_block * kTile + consumer * kConsumerRows,
+                         at.batch(problem));
+        }
+      }
+      item_parity ^= 1U;
+    }
+    const int stage = static_cast<int>(tile % Layout::kStages);
+    barrier_wait(layout.keys_empty(stage), (tile / Layout::kStages & 1U) ^ 1U);
+    load(layout.keys(stage), layout.keys_full(stage), 1, at);
+    if (tile > 0) load_values(tile - 1, before);
+    before = at;
+    at.advance(problem, static_cast<int>(gridDim.x));
+  }
+  if (tile > 0) load_values(tile - 1, before);
+}
+
+// A warp's 16 rows of queries as left operands.
+template <int kHeadSize>
+__device__ inline void load_queries(std::uint32_t (&q)[kHeadSize / 4], std::uint32_t queries, int warp,
+                                    int lane) {
+  using Layout = ForwardLayout<kHeadSize>;
+#pragma unroll
+  for (int k = 0; k < kHeadSize / 16; ++k) {
+    const std::uint32_t panel = queries + k / 4 * Layout::kQueryPanelBytes + warp * Layout::kWarpPanelBytes;
+    load_matrix_x4(matrix_address(panel, lane) ^ (k % 4 * 32), q[4 * k], q[4 * k + 1], q[4 * k + 2],
+                   q[4 * k + 3]);
+  }
+}
+
+// Scores of the consumer's 64 queries against 128 keys.
+template <int kHeadSize>
+__device__ inline void issue_scores(float (&s)[64], const std::uint32_t (&q)[kHeadSize / 4],
+                                    std::uint32_t keys) {
+  const std::uint64_t b = descriptor_at(matrix_descriptor(Swizzle::bytes_128, 16, 1024), keys);
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < kHeadSize / 16; ++k) {
+    wgmma<0>(s, q + 4 * k, b + k / 4 * (kPanelBytes / 16) + k % 4 * 2, k);
+  }
+}
+
+// o (64 x HS) = (add ? o : 0) + P (64 x 128) V (128 x HS).
+template <int kHeadSize>
+__device__ inline void issue_output(float (&o)[kHeadSize / 2], const std::uint32_t (&p)[32],
+                                    std::uint32_t values, bool add) {
+  const std::uint64_t b = descriptor_at(matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024), values);
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < kTile / 16; ++k) {
+    wgmma<1>(o, p + 4 * k, b + k * (16 * kPanel * 2 / 16), (add ? 1 : 0) | k);
+  }
+}
+
+// What a thread knows of its two rows, 8 apart.
+struct RowState {
+  float shift[2];  // subtracted from exponents
+  float sum[2];    // of the thread's own columns
+};
+
+// The scores of a warp's rows again, by mma.sync: no other warp need take part.
+template <int kHeadSize>
+__device__ inline void scores_again(float (&s)[64], const std::uint32_t (&q)[kHeadSize / 4],
+                                    std::uint32_t keys, int lane) {
+#pragma unroll
+  for (int j = 0; j < kTile / 8; ++j) {
+    float d[4] = {};
+#pragma unroll
+    for (int k = 0; k < kHeadSize / 16; k += 2) {
+      // Rows of 8 keys; lanes 8m .. 8m+7 address the m-th 16 bytes of the 64 that two steps of 16 take.
+      const std::uint32_t address = keys + k / 4 * kPanelBytes + (8 * j + (lane & 7)) * 128 +
+                                    (((2 * (k % 4) + lane / 8) ^ (lane & 7)) << 4);
+      std::uint32_t b[4];
+      load_matrix_x4(address, b[0], b[1], b[2], b[3]);
+#pragma unroll
+      for (int step = 0; step < 2; ++step) {
+        const std::uint32_t* a = q + 4 * (k + step);
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+            "{%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[2 * step]), "r"(b[2 * step + 1]));
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < 4; ++e) s[4 * j + e] = d[e];
+  }
+}
+
+// Of the first kBlocks blocks of 8 columns.
+template <int kBlocks>
+__device__ inline float row_max(const float (&s)[64], int half) {
+  float largest = -INFINITY;
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+    largest = fmaxf(largest, fmaxf(s[4 * j + 2 * half], s[4 * j + 2 * half + 1]));
+  }
+  return quad_max(largest);
+}
+
+// Exponentials of the first kBlocks blocks of 8 columns, in place; adds to part[row][0..1].
+template <int kBlocks>
+__device__ inline void exponentials(float (&s)[64], const float (&shift)[2], float scale_log2,
+                                    float (&part)[2][2]) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      float& value = s[4 * j + e];
+      value = exp2_flushed(fmaf(value, scale_log2, -shift[e / 2]));
+      part[e / 2][e % 2] += value;
+    }
+  }
+}
+
+// Moves the shifts to where nothing overflows and forms the tile's exponentials again. What was summed up before
+// is to be multiplied by `correction`.
+template <int kHeadSize>
+__device__ inline void recover(float (&s)[64], RowState& rows, float (&part)[2][2], float (&correction)[2],
+                               const std::uint32_t (&q)[kHeadSize / 4], std::uint32_t keys, float scale_log2,
+                               int lane) {
+  scores_again<kHeadSize>(s, q, keys, lane);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float shift = fmaxf(rows.shift[half], row_max<kTile / 8>(s, half) * scale_log2);
+    correction[half] = exp2_flushed(rows.shift[half] - shift);
+    rows.shift[half] = shift;
+    rows.sum[half] *= correction[half];
+    part[half][0] = part[half][1] = 0.0F;
+  }
+  exponentials<kTile / 8>(s, rows.shift, scale_log2, part);
+}
+
+template <int kHeadSize>
+__device__ inline void store_rows(const ForwardMaps& maps, const Problem& problem, float* lse,
+                                  const ForwardLayout<kHeadSize>& layout, const ForwardCursor& at,
+                                  const float (&o)[kHeadSize / 2], const RowState& rows, int consumer,
+                                  int warp, int lane) {
+  using Layout = ForwardLayout<kHeadSize>;
+  const int batch = at.batch(problem);
+  const int head = at.head(problem);
+  const int row0 = at.row_block * kTile + consumer * kConsumerRows + warp * 16;
+  float factor[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float total = quad_sum(rows.sum[half]);
+    factor[half] = __fdividef(1.0F, total);
+    const int row = row0 + half * 8 + lane / 4;
+    if (lse != nullptr && lane % 4 == 0 && row < problem.seq) {
+      lse[(static_cast<std::int64_t>(batch) * problem.heads + head) * problem.seq + row] =
+          (rows.shift[half] + __log2f(total)) * kLn2;
+    }
+  }
+  const std::uint32_t staging =
+      layout.base + Layout::kOut + (4 * consumer + warp) * (Layout::kPanels * Layout::kWarpPanelBytes);
+  if (lane == 0) bulk_wait_read();  // the rows before are out of the staging area
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < kHeadSize / 16; ++i) {
+    std::uint32_t words[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      words[w] = pack_bf16(o[8 * i + 2 * w] * factor[w % 2], o[8 * i + 2 * w + 1] * factor[w % 2]);
+    }
+    store_matrix_x4(matrix_address(staging + i / 4 * Layout::kWarpPanelBytes, lane) ^ (i % 4 * 32), words[0],
+                    words[1], words[2], words[3]);
+  }
+  fence_for_copies();
+  __syncwarp();
+  if (lane == 0) {
+#pragma unroll
+    for (int panel = 0; panel < Layout::kPanels; ++panel) {
+      tma_store_heads(&maps.out, staging + panel * Layout::kWarpPanelBytes, panel * kPanel, head, row0,
+                      batch);
+    }
+    bulk_commit();
+  }
+}
+
+template <int kHeadSize, int kConsumer>
+__device__ inline void consume(const ForwardMaps& maps, const Problem& problem, float* lse,
+                               const ForwardLayout<kHeadSize>& layout) {
+  using Layout = ForwardLayout<kHeadSize>;
+  constexpr float kRecoverAbove = 0x1p64F;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
+  const auto release = [&](std::uint32_t barrier) {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(barrier);
+  };
+
+  std::uint32_t q[kHeadSize / 4];
+  float s[64];
+  std::uint32_t p[32];
+  float o[kHeadSize / 2];
+  RowState rows{};
+#pragma unroll
+  for (int i = 0; i < kHeadSize / 2; ++i) o[i] = 0.0F;
+#pragma unroll
+  for (int i = 0; i < 32; ++i) p[i] = 0;
+
+  ForwardCursor at(problem, static_cast<int>(blockIdx.x));
+  if (!at.valid(problem)) return;
+  std::uint32_t item_parity = 0;
+  const auto take_queries = [&] {
+    barrier_wait(layout.queries_full(kConsumer), item_parity);
+    load_queries<kHeadSize>(q, layout.queries(kConsumer), warp, lane);
+    release(layout.queries_empty(kConsumer));
+    item_parity ^= 1U;
+  };
+  // Whose scores are formed next: the two take turns, so that one's exponentials meet the other's products.
+  const auto await_turn = [] { named_barrier_sync(1 + kConsumer, 2 * kWarpgroup); };
+  const auto turn_to_other = [] { named_barrier_arrive(2 - kConsumer, 2 * kWarpgroup); };
+  // On the diagonal the upper consumer's queries see no key of the second half.
+  constexpr int kDiagonalBlocks = kConsumer == 0 ? kTile / 16 : kTile / 8;  // of 8 columns
+  take_queries();
+  barrier_wait(layout.keys_full(0), 0);
+  issue_scores<kHeadSize>(s, q, layout.keys(0));
+  wgmma_commit();
+  wgmma_wait<0>();
+  pin(s);
+  if (kConsumer == 1) turn_to_other();
+
+  for (unsigned tile = 0;; ++tile) {
+    const int stage = static_cast<int>(tile % Layout::kStages);
+    const bool first = at.on_diagonal();
+    float part[2][2] = {};
+    float correction[2];
+    bool recovered = false;
+    if (first) {
+      // A row sees the columns up to its own. Column 8j + e hides from a row what 8(j+1) + e does from the row 8
+      // below.
+      const int limit = kConsumer * kConsumerRows + warp * 16 + lane / 4 - lane % 4 * 2;
+#pragma unroll
+      for (int j = 0; j < kDiagonalBlocks; ++j) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          if (8 * j + e > limit) {
+            s[4 * j + e] = -INFINITY;
+            if (j + 1 < kDiagonalBlocks) s[4 * (j + 1) + 2 + e] = -INFINITY;
+          }
+        }
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        rows.shift[half] = row_max<kDiagonalBlocks>(s, half) * problem.scale_log2;
+        rows.sum[half] = 0.0F;
+      }
+      exponentials<kDiagonalBlocks>(s, rows.shift, problem.scale_log2, part);
+#pragma unroll
+      for (int i = 4 * kDiagonalBlocks; i < 64; ++i) s[i] = 0.0F;
+    } else {
+      exponentials<kTile / 8>(s, rows.shift, problem.scale_log2, part);
+      const float largest = fmaxf(part[0][0] + part[0][1], part[1][0] + part[1][1]);
+      recovered = __any_sync(0xffffffffU, largest > kRecoverAbove);
+      if (recovered)
+        recover<kHeadSize>(s, rows, part, correction, q, layout.keys(stage), problem.scale_log2, lane);
+    }
+    // Until here the tile before this one was still being added to the output.
+    wgmma_wait<0>();
+    pin(o);
+    pin(p);
+    if (recovered) {
+#pragma unroll
+      for (int i = 0; i < kHeadSize / 2; ++i) o[i] *= correction[i / 2 % 2];
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) rows.sum[half] += part[half][0] + part[half][1];
+#pragma unroll
+    for (int i = 0; i < 32; ++i) p[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
+    __syncwarp();
+    if (lane == 0) {
+      if (!first) barrier_arrive(layout.values_empty(static_cast<int>((tile - 1) % Layout::kStages)));
+      barrier_arrive(layout.keys_empty(stage));
+    }
+
+    ForwardCursor next = at;
+    next.advance(problem, static_cast<int>(gridDim.x));
+    const int next_stage = static_cast<int>((tile + 1) % Layout::kStages);
+    const std::uint32_t next_parity = (tile + 1) / Layout::kStages & 1U;
+    const std::uint32_t parity = tile / Layout::kStages & 1U;
+    if (next.valid(problem) && !next.on_diagonal()) {
+      barrier_wait(layout.keys_full(next_stage), next_parity);
+      await_turn();
+      issue_scores<kHeadSize>(s, q, layout.keys(next_stage));
+      wgmma_commit();
+      barrier_wait(layout.values_full(stage), parity);
+      issue_output<kHeadSize>(o, p, layout.values(stage), !first);
+      wgmma_commit();
+      wgmma_wait<1>();
+      pin(s);
+      turn_to_other();
+    } else {
+      // The block of rows is complete: nothing may be under way when it is stored.
+      const bool more = next.valid(problem);
+      if (more) {
+        take_queries();
+        barrier_wait(layout.keys_full(next_stage), next_parity);
+      }
+      barrier_wait(layout.values_full(stage), parity);
+      await_turn();
+      if (more) issue_scores<kHeadSize>(s, q, layout.keys(next_stage));
+      wgmma_commit();
+      issue_output<kHeadSize>(o, p, layout.values(stage), !first);
+      wgmma_commit();
+      wgmma_wait<1>();
+      if (more || kConsumer == 0) turn_to_other();
+      wgmma_wait<0>();
+      pin(s);
+      pin(o);
+      pin(p);
+      release(layout.values_empty(stage));
+      store_rows<kHeadSize>(maps, problem, lse, layout, at, o, rows, kConsumer, warp, lane);
+      if (!more) break;
+    }
+    at = next;
+  }
+  // Shared memory outlives what the copy engine still reads.
+  if (lane == 0) bulk_wait_read();
+}
+
+template <int kHeadSize>
+__global__ void __launch_bounds__(kThreads, 1)
+    attention_hopper_forward_kernel(const __grid_constant__ ForwardMaps maps, const Problem problem,
+                                    float* lse) {
+  using Layout = ForwardLayout<kHeadSize>;
+  extern __shared__ unsigned char allocation[];
+  const Layout layout{(shared_address(allocation) + 1023U) & ~1023U};
+
+  if (threadIdx.x == 0) {
+    for (const CUtensorMap* map : {&maps.queries, &maps.keys, &maps.out}) tma_prefetch_map(map);
+    for (int stage = 0; stage < Layout::kStages; ++stage) {
+      barrier_init(layout.keys_full(stage), 1);
+      barrier_init(layout.keys_empty(stage), kConsumerWarps);
+      barrier_init(layout.values_full(stage), 1);
+      barrier_init(layout.values_empty(stage), kConsumerWarps);
+    }
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      barrier_init(layout.queries_full(consumer), 1);
+      barrier_init(layout.queries_empty(consumer), kConsumerWarps / kConsumers);
+    }
+    fence_barrier_init();
+  }
+  __syncthreads();
+
+  const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
+  if (warpgroup == 0) {
+    release_registers<kProducerRegisters>();
+    if (threadIdx.x == 0) produce<kHeadSize>(maps, problem, layout);
+  } else {
+    take_registers<kConsumerRegisters>();
+    if (warpgroup == 1) {
+      consume<kHeadSize, 0>(maps, problem, lse, layout);
+    } else {
+      consume<kHeadSize, 1>(maps, problem, lse, layout);
+    }
+  }
+}
+
+template <int kHeadSize>
+void launch(bf16* out, float* lse, const bf16* qkv, const Problem& problem, cudaStream_t stream) {
+  using Layout = ForwardLayout<kHeadSize>;
+  ForwardMaps maps;
+  maps.queries = heads_map(qkv, problem.batch, problem.seq, 3 * problem.heads, kHeadSize, kConsumerRows);
+  maps.keys = heads_map(qkv, problem.batch, problem.seq, 3 * problem.heads, kHeadSize, kTile);
+  maps.out = heads_map(out, problem.batch, problem.seq, problem.heads, kHeadSize, 16);
+  const auto kernel = attention_hopper_forward_kernel<kHeadSize>;
+  RIDGELINE_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::kAllocatedBytes));
+  const int units = problem.batch * problem.heads * ((problem.blocks + 1) / 2);
+  kernel<<<static_cast<unsigned>(std::min(units, multiprocessor_count())), kThreads, Layout::kAllocatedBytes,
+           stream>>>(maps, problem, lse);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+}  // namespace
+}  // namespace hopper
+
+bool hopper_attention_supported(int batch, int seq, int heads, int head_size) {
+  if (batch < 1 || seq < 1 || heads < 1 || (head_size != 64 && head_size != 128)) return false;
+  // Units of work are counted in 32 bits.
+  if (std::int64_t{batch} * heads * ceil_div(seq, hopper::kTile) > (std::int64_t{1} << 30)) return false;
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  RIDGELINE_CUDA_CHECK(cudaGetDevice(&device));
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return major == 9 && minor == 0;
+}
+
+void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int batch, int seq, int heads,
+                                     int head_size, cudaStream_t stream) {
+  const NvtxRange range("attention_forward", {attention_forward_bytes<bf16>(batch, seq, heads, head_size),
+                                              attention_forward_flops(batch, seq, heads, head_size)});
+  if (!hopper_attention_supported(batch, seq, heads, head_size) || !is_aligned_16(out) ||
+      !is_aligned_16(qkv)) {
+    throw std::invalid_argument("hopper attention: B " + std::to_string(batch) + ", T " +
+                                std::to_string(seq) + ", NH " + std::to_string(heads) + ", HS " +
+                                std::to_string(head_size) +
+                                ": not supported on this GPU, with this size or alignment");
+  }
+  const hopper::Problem problem{batch, seq, heads, static_cast<int>(ceil_div(seq, hopper::kTile)),
+                                hopper::kLog2e / std::sqrt(static_cast<float>(head_size))};
+  if (head_size == 64) {
+    hopper::launch<64>(out, lse, qkv, problem, stream);
+  } else {
+    hopper::launch<128>(out, lse, qkv, problem, stream);
+  }
+}
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,140 @@
+// attention_hopper_order.h: which tile a multiprocessor is at, forward and backward, and in which order the parts of dQ
+// are added. For host and device, so that a test can walk all multiprocessors.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace ridgeline::gpt2::hopper {
+
+struct Problem {
+  int batch;
+  int seq;
+  int heads;
+  int blocks;        // of kTile positions in a sequence
+  float scale_log2;  // of a score, into the exponent of 2
+};
+
+// Row statistics [head][chunk][2][64]: the log-sum in units of log2, +inf beyond the sequence, so that there
+// probabilities are 0; and dout . out.
+// dQ's sums [parity][group][query block][chunk], in the order of the collector's registers; how many parts have been
+// added [parity][group][query block].
+struct BackwardScratch {
+  float* statistics;
+  float* sums;
+  unsigned* parts;
+};
+
+struct BackwardProblem {
+  Problem problem;
+  int units;   // of a head: pairs of blocks of keys
+  int groups;  // of multiprocessors, each at work on one head
+  float scale;
+  BackwardScratch scratch;
+};
+
+__host__ __device__ constexpr int lesser(int a, int b) {
+  return a < b ? a : b;
+}
+__host__ __device__ constexpr int greater(int a, int b) {
+  return a > b ? a : b;
+}
+
+// Forward: a unit is a pair of row blocks, a long one and a short one. Of each the tile on the diagonal first, then to
+// the left.
+struct ForwardCursor {
+  int unit;
+  int row_block;
+  int column_block;
+  int pairs;
+
+  __host__ __device__ ForwardCursor(const Problem& problem, int block)
+      : unit(block), pairs((problem.blocks + 1) / 2) {
+    begin_unit(problem);
+  }
+  __host__ __device__ void begin_unit(const Problem& problem) {
+    row_block = column_block = problem.blocks - 1 - unit % pairs;
+  }
+  __host__ __device__ bool valid(const Problem& problem) const {
+    return unit < problem.batch * problem.heads * pairs;
+  }
+  __host__ __device__ bool on_diagonal() const { return column_block == row_block; }
+  // grid: blocks of the launch.
+  __host__ __device__ void advance(const Problem& problem, int grid) {
+    if (column_block > 0) {
+      --column_block;
+      return;
+    }
+    const int shorter = unit % pairs;
+    if (row_block > shorter) {
+      row_block = column_block = shorter;
+      return;
+    }
+    unit += grid;
+    begin_unit(problem);
+  }
+  __host__ __device__ int batch(const Problem& problem) const { return unit / pairs / problem.heads; }
+  __host__ __device__ int head(const Problem& problem) const { return unit / pairs % problem.heads; }
+};
+
+// Backward: a unit's long block of keys first, query blocks downwards from the diagonal, then the
+// short one, upwards to the diagonal.
+struct BackwardCursor {
+  int head;  // counted through the batch
+  int pair;
+  int key_block;
+  int query_block;
+  int time = 0;
+  int round = 0;  // of the group
+  bool is_long = true;
+
+  __host__ __device__ BackwardCursor(const BackwardProblem& p, int block)
+      : head(block / p.units), pair(block % p.units) {
+    key_block = query_block = pair;
+  }
+  __host__ __device__ bool valid(const BackwardProblem& p) const {
+    return head < p.problem.batch * p.problem.heads;
+  }
+  __host__ __device__ bool on_diagonal() const { return key_block == query_block; }
+  __host__ __device__ bool first_of_keys(const BackwardProblem& p) const {
+    return is_long ? query_block == key_block : query_block == p.problem.blocks - 1;
+  }
+  __host__ __device__ bool last_of_keys(const BackwardProblem& p) const {
+    return is_long ? query_block == p.problem.blocks - 1 : query_block == key_block;
+  }
+  __host__ __device__ void advance(const BackwardProblem& p) {
+    if (!last_of_keys(p)) {
+      query_block += is_long ? 1 : -1;
+      ++time;
+      return;
+    }
+    const int other = p.problem.blocks - 1 - pair;
+    if (is_long && other > pair) {
+      is_long = false;
+      key_block = other;
+      query_block = p.problem.blocks - 1;
+      ++time;
+      return;
+    }
+    head += p.groups;
+    ++round;
+    is_long = true;
+    time = 0;
+    key_block = query_block = pair;
+  }
+  __host__ __device__ int batch(const BackwardProblem& p) const { return head / p.problem.heads; }
+  __host__ __device__ int head_of_batch(const BackwardProblem& p) const { return head % p.problem.heads; }
+
+  // How many parts of this query block's dQ come before this one: of long blocks of keys, unit u at time query_block - u;
+  // of short ones, unit u at 2 * blocks - 1 - u - query_block; at the same time the long one first.
+  __host__ __device__ int parts_before(const BackwardProblem& p) const {
+    const int blocks = p.problem.blocks;
+    const int longs = lesser(query_block, p.units - 1);  // the first unit in time
+    if (is_long) {
+      const int shorts_begin = greater(blocks - 1 - query_block, 2 * blocks - query_block - time);
+      return longs - pair + greater(0, blocks / 2 - shorts_begin);
+    }
+    return longs - greater(0, query_block - time) + 1 + (blocks / 2 - 1 - pair);
+  }
+};
+
+}  // namespace ridgeline::gpt2::hopper
