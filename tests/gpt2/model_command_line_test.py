@@ -37,6 +37,7 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "unknown model '125M'", "--model", "125M")
         self.refused(2, "--batch", "-B", "0")
         self.refused(2, "--attention own", "--precision", "fp32", "--attention", "cudnn")
+        self.refused(2, "--attention own", "--precision", "tf32", "--attention", "hopper")
         self.refused(2, "--min-lr", "--lr", "1e-5", "--min-lr", "1e-4")
         self.refused(2, "--warmup 100", "--steps", "10", "--warmup", "100")
         self.refused(2, "--lr", "--lr", "nan")

@@ -1,5 +1,6 @@
 // A step as one CUDA graph against the same steps launch by launch: losses, norms and parameters, bit by bit.
 #include "gpt2/model/step_graph.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 
 #include <gtest/gtest.h>
 
@@ -87,9 +88,15 @@ TEST(StepGraph, TrainsAsTheSameStepsLaunchByLaunch) {
     int grad_accum;
   };
   for (const Case& c : {Case{"fp32 own", Precision::kFp32, AttentionKind::own, 1},
-                        Case{"bf16 own, two micro-batches", Precision::kBf16, AttentionKind::own, 2}}) {
+                        Case{"bf16 own, two micro-batches", Precision::kBf16, AttentionKind::own, 2},
+                        Case{"bf16 hopper", Precision::kBf16, AttentionKind::hopper, 1}}) {
     SCOPED_TRACE(c.name);
     const GpuModelOptions options = options_of(c.precision, c.attention, c.grad_accum);
+    if (c.attention == AttentionKind::hopper &&
+        !hopper_attention_backward_supported(options.batch, options.sequence, options.config.heads,
+                                             options.config.head_size())) {
+      continue;
+    }
     const Trained plain = train(options, false);
     const Trained again = train(options, false);
     ASSERT_EQ(plain.parameters, again.parameters) << "the comparison needs a deterministic step";

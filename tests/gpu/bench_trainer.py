@@ -37,7 +37,7 @@ SLACK = 1.2      # a run may take so many times what it took before
 
 # The slow sides of the switches: option and value as on the command line.
 SLOW_SIDES = (
-    "--gelu own", "--gelu mixed", "--gelu fused", "--gelu separate", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
+    "--gelu own", "--gelu mixed", "--gelu fused", "--gelu separate", "--attention hopper", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
     "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual separate", "--classifier separate",
     "--bias-gradient naive", "--bias-gradient fused", "--bias-gradient separate", "--optimizer per-tensor", "--recompute 1",
     "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",

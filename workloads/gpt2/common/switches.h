@@ -16,7 +16,8 @@ enum class BiasKind { fused, separate };  // into the product's epilogue, or a k
 // the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
 // forward as own, with the argument kept, backward as separate.
 enum class GeluKind { own, mixed, fused, separate };
-enum class AttentionKind { cudnn, own, unfused };
+// hopper: kernels of ours for compute capability 9.0, head size 64; own: kernels of ours for any GPU.
+enum class AttentionKind { cudnn, hopper, own, unfused };
 enum class VocabularyKind {
   padded,
   plain
@@ -106,7 +107,8 @@ constexpr auto names_of(GeluKind) {
 }
 constexpr auto names_of(AttentionKind) {
   using enum AttentionKind;
-  return std::array<NamedValue<AttentionKind>, 3>{{{"cudnn", cudnn}, {"own", own}, {"unfused", unfused}}};
+  return std::array<NamedValue<AttentionKind>, 4>{
+      {{"cudnn", cudnn}, {"hopper", hopper}, {"own", own}, {"unfused", unfused}}};
 }
 constexpr auto names_of(VocabularyKind) {
   using enum VocabularyKind;

@@ -3,6 +3,7 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/bias_gradient.h"
 #include "gpt2/ops/bias/bias_gradient_naive.h"
 #include "gpt2/ops/elementwise/fill.h"
@@ -144,6 +145,12 @@ void GpuModelOf<T>::attention_backward(const Layer& a, const T* dout) {
     if (cudnn_) {
       cudnn_->backward(act_.dwide, dout, a.qkv, a.att, a.lse, options_.batch, options_.sequence, config.heads,
                        config.head_size(), stream_.get());
+      return;
+    }
+    if (switches().attention == AttentionKind::hopper) {
+      launch_hopper_attention_backward(act_.dwide, dout, a.qkv, a.att, a.lse, options_.batch,
+                                       options_.sequence, config.heads, config.head_size(), scratch_.data(),
+                                       stream_.get());
       return;
     }
   }

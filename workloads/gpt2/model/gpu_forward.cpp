@@ -3,6 +3,7 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/add_bias.h"
 #include "gpt2/ops/elementwise/gelu.h"
 #include "gpt2/ops/elementwise/residual.h"
@@ -40,6 +41,11 @@ void GpuModelOf<T>::attention(const Layer& a) {
     if (cudnn_) {
       cudnn_->forward(a.att, a.lse, a.qkv, options_.batch, options_.sequence, config.heads,
                       config.head_size(), stream_.get());
+      return;
+    }
+    if (switches().attention == AttentionKind::hopper) {
+      launch_hopper_attention_forward(a.att, a.lse, a.qkv, options_.batch, options_.sequence, config.heads,
+                                      config.head_size(), stream_.get());
       return;
     }
   }

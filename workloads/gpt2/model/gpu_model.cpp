@@ -10,6 +10,7 @@
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/model/switch_rules.h"
 #include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/bias_gradient.h"
 #include "gpt2/ops/elementwise/fill.h"
 #include "gpt2/ops/embedding/encoder.h"
@@ -39,6 +40,13 @@ void check(const GpuModelOptions& o) {
       throw InputError(fmt::format("head size {}: cuDNN needs a multiple of 8, use --attention own",
                                    o.config.head_size()));
     }
+  }
+  if (o.switches.attention == AttentionKind::hopper &&
+      !hopper_attention_backward_supported(o.batch, o.sequence, o.config.heads, o.config.head_size())) {
+    throw InputError(
+        fmt::format("--attention hopper needs a GPU of compute capability 9.0 and head size 64 (here {}): "
+                    "use --attention own",
+                    o.config.head_size()));
   }
 }
 
@@ -71,6 +79,9 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
                  o.switches.deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic));
   if (o.switches.attention == AttentionKind::own) {
     bytes = std::max(bytes, attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
+  }
+  if (o.switches.attention == AttentionKind::hopper) {
+    bytes = std::max(bytes, hopper_attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
   return bytes;
 }

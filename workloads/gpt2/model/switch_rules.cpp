@@ -7,8 +7,12 @@
 namespace ridgeline::gpt2 {
 
 void check_switches(const Switches& s) {
-  if (s.precision != Precision::kBf16 && s.attention == AttentionKind::cudnn)
-    throw InputError("--attention cudnn computes in bf16: use --attention own with --precision fp32 or tf32");
+  if (s.precision != Precision::kBf16 &&
+      (s.attention == AttentionKind::cudnn || s.attention == AttentionKind::hopper)) {
+    throw InputError(
+        fmt::format("--attention {} computes in bf16: use --attention own with --precision fp32 or tf32",
+                    name_of(s.attention)));
+  }
   if (s.precision != Precision::kBf16 && s.stochastic_rounding) {
     throw InputError(
         "--stochastic-rounding rounds bf16 parameters: there are none with --precision fp32 or tf32");

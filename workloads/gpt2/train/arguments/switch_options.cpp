@@ -65,8 +65,10 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       app, "--gelu", s.gelu,
       "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere); GELU in "
       "one, its derivative in a kernel; both in cuBLASLt's; or both in kernels");
-  add_switch(app, "--attention", s.attention,
-             "cuDNN's flash attention (bf16), an own one, or with all scores stored");
+  add_switch(
+      app, "--attention", s.attention,
+      "cuDNN's flash attention (bf16), an own one (bf16, compute capability 9.0 and head size 64; or any), "
+      "or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,
              "Rows of the token embedding padded to a multiple of 128, or not");
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
