@@ -7,7 +7,7 @@
 #include <string>
 
 #include "agent_testing.h"
-#include "code_hash.h"
+#include "cupti/code_hash.h"
 
 namespace ridgeline::agent {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "device_info.h"
+#include "cupti/device_info.h"
 #include "spool_testing.h"  // what a leak checker need not report
 #include "support/temporary_directory.h"
 

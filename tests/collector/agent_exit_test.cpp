@@ -7,7 +7,7 @@
 
 #include "agent_testing.h"
 #include "call_gate.h"
-#include "exit_order.h"
+#include "session/exit_order.h"
 
 namespace ridgeline::agent {
 namespace {

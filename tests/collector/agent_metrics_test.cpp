@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "metric_sets.h"
 #include "ridgeline/store/metric_catalog.h"
+#include "tiers/metric_sets.h"
 
 namespace ridgeline::agent {
 namespace {

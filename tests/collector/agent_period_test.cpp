@@ -4,7 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "step_period.h"
+#include "steps/step_period.h"
 
 namespace ridgeline::agent {
 namespace {

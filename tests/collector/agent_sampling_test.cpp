@@ -1,7 +1,7 @@
 // In-situ sampling against a fake CUPTI: the plan of a window, when it starts and stops, refusals, ways to
 // end.
 #include "agent_testing.h"
-#include "sampling.h"
+#include "tiers/sampling.h"
 
 namespace ridgeline::agent {
 namespace {

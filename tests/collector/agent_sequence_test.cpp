@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "exclusions.h"
-#include "sequence.h"
+#include "cupti/timeline.h"
 #include "settings.h"
 #include "spool_testing.h"
-#include "timeline.h"
+#include "steps/sequence.h"
+#include "tiers/exclusions.h"
 
 namespace ridgeline::agent {
 namespace {

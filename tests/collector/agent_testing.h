@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cupti_api.h"
-#include "session.h"
+#include "cupti/cupti_api.h"
+#include "session/session.h"
 #include "spool_testing.h"
 
 namespace ridgeline::agent::testing {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "agent_testing.h"
-#include "window.h"
+#include "steps/window.h"
 
 namespace ridgeline::agent {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <mutex>
 
-#include "exit_order.h"
 #include "messages.h"
-#include "nvtx_functions.h"
+#include "nvtx/nvtx_functions.h"
+#include "session/exit_order.h"
 #include "settings.h"
 
 namespace ridgeline::agent {

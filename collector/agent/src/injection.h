@@ -1,7 +1,7 @@
 // The process-wide session: made on demand, replaced in a forked child.
 #pragma once
 
-#include "session.h"
+#include "session/session.h"
 
 namespace ridgeline::agent {
 

@@ -1,0 +1,30 @@
+#include "cupti/driver_api.h"
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+namespace ridgeline::agent {
+
+DriverApi load_driver() noexcept {
+  DriverApi d;
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (library == nullptr) return d;
+  const auto find = [&](const char* name, auto* function) {
+    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, name));
+  };
+  find("cuCtxSynchronize", &d.ctx_synchronize);
+  find("cuStreamIsCapturing", &d.stream_is_capturing);
+  find("cuThreadExchangeStreamCaptureMode", &d.exchange_capture_mode);
+  find("cuEventCreate", &d.event_create);
+  find("cuEventRecord", &d.event_record);
+  find("cuEventQuery", &d.event_query);
+  find("cuMemAlloc_v2", &d.mem_alloc);
+  find("cuMemFree_v2", &d.mem_free);
+  find("cuMemcpyDtoDAsync_v2", &d.memcpy_dtod_async);
+  find("cuCtxGetDevice", &d.ctx_get_device);
+  find("cuDeviceGetAttribute", &d.device_get_attribute);
+  return d;
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,37 @@
+// Gives each kernel name a small id.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "cupti/code_hash.h"
+#include "ridgeline/spool/writer.h"
+
+namespace ridgeline::agent {
+
+/// Thread-safe; allocates after construction only for modules and kernels that are new.
+class KernelTable {
+ public:
+  explicit KernelTable(spool::Writer& writer);
+  ~KernelTable();
+  KernelTable(const KernelTable&) = delete;
+  KernelTable& operator=(const KernelTable&) = delete;
+
+  /// Id of a mangled name, writing its KernelFunctionRecord at first sight. 0 for no name or a full string
+  /// table.
+  std::uint32_t id_of(std::string_view name) noexcept;
+
+  /// A module's machine code, valid during the call: kernels get its hash. Never throws; without memory they
+  /// have none.
+  void module_loaded(const void* cubin, std::size_t size_bytes) noexcept;
+
+ private:
+  spool::Writer& writer_;
+  std::atomic<std::uint32_t>* ids_;  // by string id
+  std::atomic<std::uint32_t> count_{0};
+  CodeHashes code_;
+  std::atomic<std::uint16_t> revision_{0};
+};
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,140 @@
+// T0: what ran on the device, from CUPTI's activity records.
+//
+// Lifecycle: 1. enable() before the first context exists. 2. CUPTI asks for buffers on threads of the program
+// and returns them, full or idle, on its own or a flushing thread. 3. flush() now and then; flush_final() at
+// the end, when the program's work on the device is done. Nothing is disabled: the process ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "cupti/cupti_api.h"
+#include "cupti/kernel_table.h"
+#include "ridgeline/spool/writer.h"
+#include "totals.h"
+#include "tiers/concurrency.h"
+#include "tiers/exclusions.h"
+
+namespace ridgeline::agent {
+
+/// Remembers which launches the agent saw, by correlation id, and of which kernel. Lock-free; the last kSlots
+/// ids are told apart.
+class SeenLaunches {
+ public:
+  static constexpr std::uint32_t kSlots = 1u << 20;
+  SeenLaunches() : slots_(new std::atomic<std::uint64_t>[kSlots]()) {}
+  ~SeenLaunches() { delete[] slots_; }
+  SeenLaunches(const SeenLaunches&) = delete;
+  SeenLaunches& operator=(const SeenLaunches&) = delete;
+  static constexpr std::uint32_t kGraphLaunch = 0xffffffff;
+  /// kernel_id 0: not known; kGraphLaunch: none of its own.
+  void mark(std::uint32_t correlation_id, std::uint32_t kernel_id) noexcept {
+    slots_[correlation_id % kSlots].store(std::uint64_t{correlation_id} << 32 | kernel_id,
+                                          std::memory_order_relaxed);
+  }
+  /// False only if this kernel was certainly not launched by a call that the agent saw: a slot that a later
+  /// launch took, and a launch of an unknown kernel, count as seen. kernel_id 0: whichever kernel.
+  bool seen(std::uint32_t correlation_id, std::uint32_t kernel_id) const noexcept {
+    const std::uint64_t slot = slots_[correlation_id % kSlots].load(std::memory_order_relaxed);
+    const auto marked = static_cast<std::uint32_t>(slot >> 32);
+    const auto kernel = static_cast<std::uint32_t>(slot);
+    if (marked > correlation_id) return true;
+    return marked == correlation_id && correlation_id != 0 &&
+           (kernel == 0 || kernel_id == 0 || kernel == kernel_id);
+  }
+
+  /// True if this kernel was certainly launched inside a step, where kernels are known by name.
+  bool in_step(std::uint32_t correlation_id, std::uint32_t kernel_id) const noexcept {
+    return kernel_id != 0 && slots_[correlation_id % kSlots].load(std::memory_order_relaxed) ==
+                                 (std::uint64_t{correlation_id} << 32 | kernel_id);
+  }
+
+ private:
+  std::atomic<std::uint64_t>* slots_;
+};
+
+/// Times during which a counter session was open: only then CUPTI launches kernels of its own.
+class CounterIntervals {
+ public:
+  void open(std::int64_t now_ns) noexcept;
+  void close(std::int64_t now_ns) noexcept;
+  bool contains(std::int64_t time_ns) const noexcept;
+
+ private:
+  static constexpr std::uint32_t kMax = 1024;
+  struct Interval {
+    std::atomic<std::int64_t> begin_ns{0}, end_ns{0};
+  };
+  Interval intervals_[kMax];
+  std::atomic<std::uint32_t> count_{0};
+};
+
+class Timeline {
+ public:
+  Timeline(const CuptiApi& api, spool::Writer& writer, Totals& totals, KernelTable& kernels,
+           std::uint64_t buffer_bytes, std::uint32_t buffer_count);
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  /// Registers buffers and enables the activity kinds. What CUPTI refuses becomes a message; false if kernels
+  /// themselves were refused. CUPTI keeps one pair of buffer callbacks a process: one Timeline at a time.
+  bool enable() noexcept;
+  /// The activity kinds off, and on again. Records of what was launched before may still come.
+  void switch_off() noexcept;
+  void switch_on() noexcept;
+  /// From now on only kernels count whose launch was marked as seen, and only copies that began between
+  /// these.
+  void set_window(std::int64_t open_ns, std::int64_t close_ns) noexcept;
+  /// In a forked child: CUPTI's buffers are the parent's. Async-signal-safe.
+  static void disconnect() noexcept;
+  void flush() noexcept;
+  void flush_final() noexcept;
+  /// Readies buffers in advance; called by the agent's thread.
+  void maintain() noexcept;
+
+  /// Highest correlation id of the kernel records that came in: launches up to there have ended, apart from
+  /// those on other streams.
+  std::uint32_t newest_correlation_id() const noexcept {
+    return newest_correlation_id_.load(std::memory_order_relaxed);
+  }
+
+  /// Timeline kernels are shown to `watch` from now on, those left out by name excepted. Before enable().
+  void watch_concurrency(ConcurrencyWatch* watch, const Exclusions* exclusions) noexcept {
+    watch_ = watch;
+    exclusions_ = exclusions;
+  }
+
+  SeenLaunches& seen() noexcept { return seen_; }
+  CounterIntervals& intervals() noexcept { return intervals_; }
+
+  // CUPTI's callbacks.
+  void buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept;
+  void buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
+
+ private:
+  void take_kernel(const CUpti_ActivityKernel9& k) noexcept;
+  void take(const CUpti_Activity* record) noexcept;
+  bool in_window(std::uint64_t start_ns) const noexcept;
+  std::uint8_t* allocate() noexcept;
+
+  const CuptiApi& api_;
+  spool::Writer& writer_;
+  Totals& totals_;
+  KernelTable& kernels_;
+  const std::uint64_t buffer_bytes_;
+  const std::uint32_t buffer_count_;
+  std::atomic_flag pool_lock_ = ATOMIC_FLAG_INIT;
+  std::vector<std::uint8_t*> free_;  // capacity buffer_count_ from the start: no allocation under the lock
+  std::vector<std::uint8_t*> all_;
+  std::atomic<bool> windowed_{false};
+  std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
+  std::atomic<std::uint32_t> newest_correlation_id_{0};
+  SeenLaunches seen_;
+  CounterIntervals intervals_;
+  ConcurrencyWatch* watch_ = nullptr;
+  const Exclusions* exclusions_ = nullptr;
+};
+
+}  // namespace ridgeline::agent

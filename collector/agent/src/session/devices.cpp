@@ -1,0 +1,61 @@
+#include "session/devices.h"
+
+namespace ridgeline::agent {
+
+void Devices::start_profiler() {
+  if (profiler_initialized_ || !parts_.api->has_range_profiler) return;
+  CUpti_Profiler_Initialize_Params p = {CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+  const CUptiResult result = parts_.api->profiler_initialize(&p);
+  profiler_initialized_ = result == CUPTI_SUCCESS;
+  if (!profiler_initialized_) profiler_refusal_ = parts_.api->error_text(result);
+}
+
+void Devices::describe(std::uint32_t device_id) {
+  spool::DeviceRecord record{};
+  std::string bus;
+  if (!describe_device(parts_.writer, nvml_, device_id, &record, &bus)) record.device_id = device_id;
+  CUpti_Device_GetChipName_Params chip = {CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+  chip.deviceIndex = device_id;
+  if (profiler_initialized_ && parts_.api->device_get_chip_name(&chip) == CUPTI_SUCCESS &&
+      chip.pChipName != nullptr)
+    chips_[device_id] = chip.pChipName;
+  record.chip_name = parts_.writer.intern(chips_[device_id]);
+  if (chips_[device_id].empty()) chips_[device_id] = "unknown";
+  if (parts_.stalls) parts_.stalls->set_device(record.sm_count, record.max_sm_hz);
+  nvml_devices_[device_id] = nvml_.device(bus);
+  parts_.writer.put(record);
+}
+
+void Devices::describe() {
+  const std::uint64_t pending = pending_.exchange(0, std::memory_order_acq_rel);
+  if (pending == 0) return;
+  if (!nvml_tried_) {
+    nvml_tried_ = true;
+    std::string error;
+    if (!nvml_.open(&error)) parts_.message(spool::Severity::kInfo, spool::Topic::kClocksMissing, error);
+  }
+  if (!versions_written_) {
+    versions_written_ = true;
+    if (const int v = cuda_driver_version(); v != 0)
+      parts_.write_version(spool::Component::kCudaDriver, {}, v);
+    if (const int v = cuda_runtime_version(); v != 0)
+      parts_.write_version(spool::Component::kCudaRuntime, {}, v);
+    if (const std::string v = nvml_.driver_version(); !v.empty())
+      parts_.write_version(spool::Component::kKernelDriver, v, 0);
+  }
+  start_profiler();
+  for (std::uint32_t id = 0; id < kMaxDevices; ++id)
+    if ((pending >> id & 1) != 0 && chips_[id].empty()) describe(id);
+}
+
+void Devices::sample_clocks(std::int64_t now_ns) noexcept {
+  for (std::uint32_t id = 0; id < kMaxDevices; ++id) {
+    if (nvml_devices_[id] == nullptr) continue;
+    spool::ClockSampleRecord record{};
+    record.time_ns = now_ns;
+    record.device_id = id;
+    if (nvml_.sample(nvml_devices_[id], &record)) parts_.writer.put(record);
+  }
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,147 @@
+#include "session/launch_recorder.h"
+
+#include "cupti/launch_params.h"
+
+namespace ridgeline::agent {
+namespace {
+
+const void* graph_of(const void* params) {
+  return params != nullptr ? static_cast<const cuGraphLaunch_params*>(params)->hGraph : nullptr;
+}
+
+}  // namespace
+
+void LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
+                                     const CUpti_CallbackData& data) noexcept {
+  if (!period_.looks_at(data.contextUid)) return;
+  const std::int64_t now = parts_.api->now_ns();
+  if (is_graph_launch(id))
+    return period_.note_launch(thread, StepPeriod::graph_key(graph_of(data.functionParams)), nullptr, now);
+  look_up_kernel(thread, data.symbolName);
+  SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
+  grid_of(id, data.functionParams, &entry);
+  period_.note_launch(thread, StepPeriod::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
+                      data.symbolName, now);
+}
+
+void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || thread->inside) return;
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    thread->launch_noted = recording_.load(std::memory_order_acquire);
+    if (!thread->launch_noted) return;
+    if (period_.watches()) note_for_period(*thread, id, data);
+    thread->launch_kernel_id = 0;
+    thread->launch_verdict = 0;
+    // In a step the kernel's name is looked up, for the step's sequence and to tell CUPTI's helpers apart.
+    if (parts_.steps.active() != spool::kNoStep && !is_graph_launch(id))
+      look_up_kernel(*thread, data.symbolName);
+    if (parts_.replay && parts_.replay->wants_launch())
+      if (const AgentCall call{parts_.gate, *thread})
+        thread->launch_verdict =
+            static_cast<std::uint8_t>(parts_.replay->launch_enter(call_of(*thread, id, data)));
+    if (parts_.stalls && parts_.stalls->wants_launch())
+      if (const AgentCall call{parts_.gate, *thread}) parts_.stalls->launch_enter(data.context);
+    parts_.timeline->seen().mark(data.correlationId,
+                                 is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
+    thread->graph_node_created = false;
+    thread->launch_enter_ns = parts_.api->now_ns();
+  } else if (thread->launch_noted) {
+    thread->launch_noted = false;
+    launch_exit(*thread, id, data);
+  }
+}
+
+void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexcept {
+  if (name == nullptr) return;
+  const std::uint32_t modules = parts_.module_generation.load(std::memory_order_acquire);
+  auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
+  if (cached.name != name || cached.module_generation != modules) {
+    cached.kernel_id = parts_.kernels.id_of(name);
+    if (const auto reason = parts_.exclusions.by_name(name)) parts_.exclusions.add(cached.kernel_id, *reason);
+    cached.module_generation = modules;
+    cached.name = name;
+  }
+  thread.launch_kernel_id = cached.kernel_id;
+}
+
+LaunchCall LaunchRecorder::call_of(const ThreadState& thread, CUpti_CallbackId id,
+                                   const CUpti_CallbackData& data) const noexcept {
+  LaunchCall call;
+  call.context = data.context;
+  call.stream = stream_of(id, data.functionParams);
+  call.thread_id = thread.thread_id;
+  call.correlation_id = data.correlationId;
+  call.kernel_id = thread.launch_kernel_id;
+  call.graph = is_graph_launch(id);
+  call.name = call.graph ? nullptr : data.symbolName;
+  call.several_devices = id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice;
+  return call;
+}
+
+void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
+                                 const CUpti_CallbackData& data) noexcept {
+  const auto verdict = static_cast<Verdict>(thread.launch_verdict);
+  if (verdict != Verdict::kNotAsked)
+    if (const AgentCall call{parts_.gate, thread})
+      parts_.replay->launch_exit(call_of(thread, id, data), verdict);
+  spool::LaunchRecord record{};
+  record.correlation_id = data.correlationId;
+  record.thread_id = thread.thread_id;
+  record.enter_ns = thread.launch_enter_ns;
+  record.exit_ns = parts_.api->now_ns();
+  record.nvtx_path_id = NvtxTracker::path_of(thread);
+  record.nvtx_range_id = NvtxTracker::range_of(thread);
+  record.step_index = parts_.steps.active();
+  record.step_ordinal = spool::kNoStep;
+  record.callback_id = id;
+  record.context_id = data.contextUid;
+  const bool graph = is_graph_launch(id);
+  const bool failed = data.functionReturnValue != nullptr &&
+                      *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
+  const bool captured = thread.graph_node_created && !graph;
+  if (!failed && !captured && parts_.first_context.load(std::memory_order_relaxed) == nullptr)
+    parts_.first_context.store(data.context, std::memory_order_release);
+  if (verdict == Verdict::kExcluded || verdict == Verdict::kUnmeasured)
+    record.header.flags |= spool::kLaunchExcluded;
+  if (failed) {
+    record.header.flags |= spool::kLaunchFailed;
+    parts_.totals.add(&Count::launches_failed);
+  } else if (captured) {
+    record.header.flags |= spool::kLaunchCaptured;
+    parts_.totals.add(&Count::launches_captured);
+  } else if (graph) {
+    record.header.flags |= spool::kLaunchIsGraph;
+    parts_.totals.add(&Count::graph_launches_seen);
+    if (record.step_index != spool::kNoStep) parts_.steps.current().count_graph_launch();
+  } else {
+    parts_.totals.add(&Count::launches_seen);
+    if (record.step_index != spool::kNoStep) {
+      SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0, verdict == Verdict::kMeasured};
+      grid_of(id, data.functionParams, &entry);
+      LaunchSequence& sequence = parts_.steps.current();
+      record.step_ordinal = sequence.append(entry, data.contextUid);
+      if (parts_.replay && parts_.replay->untraced()) write_untraced(entry, data);
+    }
+  }
+  if (!failed && !captured) parts_.last_correlation_id.store(data.correlationId, std::memory_order_relaxed);
+  parts_.writer.put(record);
+}
+
+// Stands for the record that CUPTI does not make while instructions are counted, so that the counts have a
+// launch.
+void LaunchRecorder::write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept {
+  spool::KernelRecord record{};
+  record.header.flags = spool::kUntraced;
+  record.correlation_id = data.correlationId;
+  record.kernel_id = entry.kernel_id;
+  record.context_id = data.contextUid;
+  parts_.api->get_device_id(data.context, &record.device_id);
+  record.grid_x = entry.grid_x;
+  record.grid_y = entry.grid_y;
+  record.grid_z = entry.grid_z;
+  parts_.totals.add(&Count::kernel_records);
+  parts_.writer.put(record);
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,34 @@
+// The launches of the program, from the driver's callbacks: a record each, and what a tier does at it.
+#pragma once
+
+#include <atomic>
+
+#include "session/parts.h"
+#include "session/period_steps.h"
+#include "thread_state.h"
+
+namespace ridgeline::agent {
+
+class LaunchRecorder {
+ public:
+  LaunchRecorder(Parts& parts, PeriodSteps& period) : parts_(parts), period_(period) {}
+
+  /// Launches are noted from now on, or no longer; one whose entry was noted is noted to its end.
+  void record(bool on) noexcept { recording_.store(on, std::memory_order_release); }
+  /// Entry and exit of a driver call that launches.
+  void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+
+ private:
+  void note_for_period(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void look_up_kernel(ThreadState& thread, const char* name) noexcept;
+  LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
+                     const CUpti_CallbackData& data) const noexcept;
+  void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept;
+
+  Parts& parts_;
+  PeriodSteps& period_;
+  std::atomic<bool> recording_{false};
+};
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,81 @@
+// What the concerns of a session share. Session makes it, hands it to each of them, and outlives them all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "call_gate.h"
+#include "cupti/cupti_api.h"
+#include "cupti/driver_api.h"
+#include "cupti/kernel_table.h"
+#include "cupti/timeline.h"
+#include "messages.h"
+#include "nvtx/nvtx_tracker.h"
+#include "settings.h"
+#include "steps/step_tracker.h"
+#include "tiers/concurrency.h"
+#include "tiers/exclusions.h"
+#include "tiers/pc_sampling.h"
+#include "tiers/replay.h"
+#include "tiers/sampling.h"
+#include "totals.h"
+
+namespace ridgeline::agent {
+
+struct Parts {
+  Parts(const Settings& its_settings, spool::Writer& its_writer, std::uint32_t its_generation)
+      : settings(its_settings),
+        writer(its_writer),
+        generation(its_generation),
+        totals(its_writer),
+        kernels(its_writer),
+        exclusions(its_writer, its_settings.replay_exclude),
+        nvtx(its_writer, totals),
+        steps(its_writer, its_settings.schedule, its_settings.step_range) {}
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  std::int64_t now_ns() const noexcept { return api != nullptr ? api->now_ns() : realtime_ns(); }
+  void message(spool::Severity severity, spool::Topic topic, const std::string& text) const noexcept {
+    put_message(writer, now_ns(), severity, topic, text);
+  }
+
+  void write_version(spool::Component component, std::string_view text, std::int64_t number) const noexcept {
+    spool::VersionRecord record{};
+    record.component = component;
+    record.text = writer.intern_reserved(text);
+    record.number = number;
+    writer.put_reserved(record);
+  }
+
+  const Settings settings;
+  spool::Writer& writer;
+  const std::uint32_t generation;  // of the process: a forked child has another
+  Totals totals;
+  KernelTable kernels;
+  Exclusions exclusions;
+  CallGate gate;
+  ConcurrencyWatch concurrency;
+  NvtxTracker nvtx;
+  StepTracker steps;
+
+  // From start_cupti() on; the tiers only where the schedule asks for them.
+  const CuptiApi* api = nullptr;
+  DriverApi driver;
+  std::unique_ptr<Timeline> timeline;
+  std::unique_ptr<Replay> replay;
+  std::unique_ptr<Sampling> sampling;
+  std::unique_ptr<PcSampling> stalls;
+
+  std::atomic<bool> closed{false};                    // nothing is recorded any more
+  std::atomic<std::uint32_t> last_correlation_id{0};  // of the launches noted
+  std::atomic<std::uint32_t> module_generation{1};    // a kernel's name may be reused by the next module
+  std::atomic<CUcontext> first_context{nullptr};      // that launched a kernel, and is there
+  std::timed_mutex context_mutex;                     // held while the agent's thread uses it
+};
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,128 @@
+#include "session/period_steps.h"
+
+#include <sched.h>
+
+#include <cstdio>
+
+namespace ridgeline::agent {
+namespace {
+
+// A border that does not come for this many steps: the program does something else now.
+constexpr std::uint64_t kStepsWithoutBorder = 4;
+constexpr std::uint64_t kForeignLaunches = 1000;
+
+std::string milliseconds(std::int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, ns < 100'000'000 ? "%.2f ms" : "%.0f ms", static_cast<double>(ns) / 1e6);
+  return text;
+}
+
+}  // namespace
+
+// Several contexts launch in no fixed order among each other: the first one's launches count, or those of another once the
+// first has gone quiet.
+bool PeriodSteps::looks_at(std::uint32_t context_id) noexcept {
+  const std::uint32_t context = context_.load(std::memory_order_relaxed);
+  if (context != context_id) {
+    if (context != 0 && foreign_launches_.fetch_add(1, std::memory_order_relaxed) < kForeignLaunches)
+      return false;
+    context_.store(context_id, std::memory_order_relaxed);
+  }
+  if (foreign_launches_.load(std::memory_order_relaxed) != 0)
+    foreign_launches_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+void PeriodSteps::note_launch(ThreadState& thread, StepPeriod::Key key, const char* kernel_name,
+                              std::int64_t now_ns) noexcept {
+  if (period_.launch(key, now_ns)) border(thread, kernel_name);
+}
+
+void PeriodSteps::describe(const char* kernel_name) noexcept {
+  const StepPeriod::Found& f = found_;
+  try {
+    std::string text =
+        "no range named '" + parts_.settings.step_range +
+        "' was seen: steps are taken from the period of the launches: " + std::to_string(f.launches) +
+        (f.launches == 1 ? " launch" : " launches");
+    if (f.periods > 1) text += ", " + std::to_string(f.periods) + " times";
+    text += ", " + milliseconds(f.step_ns) + " a step, beginning with " +
+            (kernel_name != nullptr ? std::string(kernel_name) : std::string("a graph launch")) + "; seen " +
+            std::to_string(f.repeats) + " times" +
+            (f.replaces ? "; the steps until now were of another period and count as warm-up" : "");
+    parts_.message(spool::Severity::kInfo, spool::Topic::kSteps, text);
+  } catch (...) {
+    parts_.totals.add(&Count::callback_errors);
+  }
+}
+
+void PeriodSteps::border(ThreadState& thread, const char* kernel_name) noexcept {
+  if (border_lock_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it
+  if (watches()) {
+    if (describe_border_.exchange(false)) describe(kernel_name);
+    end_step(thread);
+    std::uint32_t index = spool::kNoStep;
+    if (conductor_.begin(thread, spool::kStepByPeriod, &index)) step_.store(index, std::memory_order_release);
+  }
+  border_lock_.clear(std::memory_order_release);
+}
+
+// With border_lock_ held.
+void PeriodSteps::end_step(ThreadState& thread) noexcept {
+  const std::uint32_t open = step_.exchange(spool::kNoStep, std::memory_order_acq_rel);
+  if (open == spool::kNoStep || parts_.steps.active() != open) return;
+  conductor_.end(thread, parts_.now_ns());
+}
+
+void PeriodSteps::end_last(std::int64_t now_ns) noexcept {
+  const std::uint32_t open = step_.load(std::memory_order_acquire);
+  if (open == spool::kNoStep || parts_.steps.active() != open) return;
+  if (period_.launches_since_border() != period_.launches_of_step()) return;
+  if (parts_.replay && parts_.replay->wants_launch()) return;  // its counters were not read
+  parts_.steps.end(now_ns);
+}
+
+void PeriodSteps::steps_are_marked(ThreadState& thread) noexcept {
+  while (border_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
+  if (watches_.exchange(false) && period_.active()) {
+    end_step(thread);
+    if (parts_.steps.steps_begun() > 0) parts_.steps.restart_schedule(spool::kStepSupersedes);
+  }
+  border_lock_.clear(std::memory_order_release);
+}
+
+void PeriodSteps::look_for_period(std::int64_t now_ns) noexcept {
+  if (!watches()) return;
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr) return;
+  try {
+    // Without the lock: it takes its time.
+    if (!news_) news_ = period_.analyse(now_ns, &candidate_);
+  } catch (...) {
+    parts_.totals.add(&Count::callback_errors);
+  }
+  const bool overdue =
+      step_.load(std::memory_order_relaxed) != spool::kNoStep &&
+      period_.launches_since_border() > kStepsWithoutBorder * period_.launches_of_step() + 64;
+  if (!news_ && !overdue) return;
+  // A thread of the program that holds it may be waiting for this one to flush: later, then.
+  if (border_lock_.test_and_set(std::memory_order_acquire)) return;
+  end_step(*thread);
+  if (news_ && watches()) {
+    if (candidate_.replaces && parts_.steps.steps_begun() > 0)
+      parts_.steps.restart_schedule(spool::kStepSupersedes);
+    found_ = candidate_;
+    describe_border_.store(true);
+    period_.activate();
+  }
+  news_ = false;
+  border_lock_.clear(std::memory_order_release);
+}
+
+void PeriodSteps::restart() noexcept {
+  news_ = false;
+  if (watches()) period_.restart();
+  step_.store(spool::kNoStep, std::memory_order_release);
+}
+
+}  // namespace ridgeline::agent

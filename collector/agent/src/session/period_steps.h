@@ -1,0 +1,53 @@
+// Steps from the period of the launches, for programs that mark none (steps/step_period.h finds it). They end for good when a
+// range marks a step.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "session/parts.h"
+#include "session/step_conductor.h"
+#include "steps/step_period.h"
+
+namespace ridgeline::agent {
+
+class PeriodSteps {
+ public:
+  PeriodSteps(Parts& parts, StepConductor& conductor) : parts_(parts), conductor_(conductor) {}
+
+  /// True until a range marks a step: launches are to be noted. One relaxed load.
+  bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
+  /// At a launch's entry, before anything else is done with it. `key` of StepPeriod; `kernel_name` null: a graph.
+  void note_launch(ThreadState& thread, StepPeriod::Key key, const char* kernel_name,
+                   std::int64_t now_ns) noexcept;
+  /// True if launches of this context are looked at; counts it if not.
+  bool looks_at(std::uint32_t context_id) noexcept;
+  /// A range marks steps: no more steps by period.
+  void steps_are_marked(ThreadState& thread) noexcept;
+  /// The agent's thread.
+  void look_for_period(std::int64_t now_ns) noexcept;
+  /// What comes next is another window.
+  void restart() noexcept;
+  /// At exit: the last step by period has no border behind it, but may be whole.
+  void end_last(std::int64_t now_ns) noexcept;
+
+ private:
+  void border(ThreadState& thread, const char* kernel_name) noexcept;
+  void describe(const char* kernel_name) noexcept;
+  void end_step(ThreadState& thread) noexcept;
+
+  Parts& parts_;
+  StepConductor& conductor_;
+  StepPeriod period_;
+  std::atomic<bool> watches_{true};
+  std::atomic_flag border_lock_ = ATOMIC_FLAG_INIT;
+  std::atomic<std::uint32_t> step_{spool::kNoStep};  // the open step by period
+  std::atomic<std::uint32_t> context_{0};            // whose launches are looked at
+  std::atomic<std::uint64_t> foreign_launches_{0};   // of other contexts since one of that
+  std::atomic<bool> describe_border_{false};         // the next border's kernel is wanted for the message
+  StepPeriod::Found found_{};
+  StepPeriod::Found candidate_{};  // the agent's thread, until it gets the lock
+  bool news_ = false;
+};
+
+}  // namespace ridgeline::agent

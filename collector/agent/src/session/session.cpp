@@ -1,0 +1,190 @@
+#include "session/session.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "process_info.h"
+
+namespace ridgeline::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kContextPatience{500};
+
+}  // namespace
+
+Session* Session::create(const Settings& settings, std::uint32_t generation) noexcept {
+  try {
+    spool::Writer::Options options;
+    options.directory = settings.spool_directory;
+    options.pid = static_cast<std::uint32_t>(getpid());
+    options.start_ns = realtime_ns();
+    options.clock = spool::kClockCupti;
+    options.agent_version = kAgentVersion;
+    options.limit_bytes = settings.spool_limit_bytes;
+    std::string error;
+    spool::Writer* writer = spool::Writer::create(options, &error);
+    if (writer == nullptr) return nullptr;
+    auto* session = new Session(settings, *writer, generation);
+    session->write_process();
+    for (const std::string& complaint : settings.complaints)
+      session->parts_.message(spool::Severity::kWarning, spool::Topic::kConfiguration, complaint);
+    return session;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void Session::write_process() noexcept {
+  const ProcessInfo info = describe_process();
+  spool::ProcessRecord record{};
+  record.pid = static_cast<std::uint32_t>(getpid());
+  record.parent_pid = static_cast<std::uint32_t>(getppid());
+  record.start_ns = realtime_ns();
+  record.process_start_ns = info.start_ns;
+  record.arguments = parts_.writer.intern_reserved(info.arguments);
+  record.executable = parts_.writer.intern_reserved(info.executable);
+  record.working_directory = parts_.writer.intern_reserved(info.working_directory);
+  record.host_name = parts_.writer.intern_reserved(info.host_name);
+  record.schedule = parts_.writer.intern_reserved(parts_.settings.schedule_text);
+  record.step_range = parts_.writer.intern_reserved(parts_.settings.step_range);
+  parts_.writer.put_reserved(record);
+  parts_.write_version(spool::Component::kAgent, kAgentVersion, 0);
+}
+
+void Session::without_cupti(const std::string& reason) noexcept {
+  parts_.message(spool::Severity::kError, spool::Topic::kCuptiMissing, "nothing is recorded: " + reason);
+}
+
+void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
+  if (parts_.closed.load(std::memory_order_relaxed) || data == nullptr) return;
+  try {
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+      launches_.on_launch(id, *static_cast<const CUpti_CallbackData*>(data));
+    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+      on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+    else if (domain == CUPTI_CB_DOMAIN_STATE)
+      on_state(*static_cast<const CUpti_StateData*>(data));
+  } catch (...) {
+    parts_.totals.add(&Count::callback_errors);
+  }
+}
+
+void Session::on_state(const CUpti_StateData& state) noexcept {
+  // Once a kind: for want of buffers CUPTI says it anew with every record, and those are counted.
+  const std::uint64_t kind = 1ull << (static_cast<unsigned>(state.notification.result) % 64);
+  if ((states_reported_.fetch_or(kind, std::memory_order_relaxed) & kind) != 0) return;
+  const char* text = state.notification.message;
+  parts_.message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+                 "CUPTI reports " + parts_.api->error_text(state.notification.result) +
+                     (text != nullptr ? ": " : "") + (text != nullptr ? text : ""));
+}
+
+void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept {
+  switch (id) {
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+      if (ThreadState* thread = this_thread(parts_.generation)) thread->graph_node_created = true;
+      return;
+    case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+      if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {
+        parts_.kernels.module_loaded(module->pCubin, module->cubinSize);
+        if (parts_.stalls) parts_.stalls->module_loaded(module->pCubin, module->cubinSize);
+      }
+      return;
+    case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
+      // A name's address may be reused by the next module.
+      parts_.module_generation.fetch_add(1, std::memory_order_acq_rel);
+      return;
+    case CUPTI_CBID_RESOURCE_CONTEXT_CREATED: {
+      spool::ContextRecord record{};
+      record.created_ns = parts_.api->now_ns();
+      window_.context_created(record.created_ns);
+      if (parts_.api->get_context_id(data.context, &record.context_id) != CUPTI_SUCCESS ||
+          parts_.api->get_device_id(data.context, &record.device_id) != CUPTI_SUCCESS)
+        return;
+      parts_.writer.put(record);
+      devices_.note(record.device_id);
+      return;
+    }
+    case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING: {
+      CUcontext context = data.context;
+      parts_.first_context.compare_exchange_strong(context, nullptr);
+      // The agent's thread may be using it this moment. It needs the driver for that, so this does not wait for ever.
+      if (std::unique_lock<std::timed_mutex> lock(parts_.context_mutex, std::defer_lock);
+          lock.try_lock_for(kContextPatience))
+        lock.unlock();
+      ThreadState* thread = this_thread(parts_.generation);
+      if (thread == nullptr) return;
+      if (const AgentCall call{parts_.gate, *thread}) {
+        if (parts_.replay) parts_.replay->context_destroyed(data.context);
+        if (parts_.stalls) parts_.stalls->context_destroyed(data.context);
+      }
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
+                       const NvtxAttributes& attributes) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return -1;
+  std::uint32_t step_index = parts_.steps.active();
+  const bool marks_step = parts_.steps.matches(name);
+  if (marks_step && period_.watches()) period_.steps_are_marked(*thread);
+  const bool is_step = marks_step && conductor_.begin(*thread, 0, &step_index);
+  const std::int64_t now = parts_.now_ns();
+  NvtxFrame* frame =
+      parts_.nvtx.push(*thread, domain, domain_name, parts_.writer.intern(name), attributes, now, step_index);
+  if (frame != nullptr) frame->is_step = is_step;
+  return static_cast<int>(thread->depth + thread->overflow_depth) - 1;
+}
+
+int Session::nvtx_pop(const void* domain) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return -1;
+  NvtxFrame frame;
+  const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
+  const std::int64_t now = parts_.now_ns();
+  if (!parts_.nvtx.pop(*thread, domain, now, &frame) || !frame.is_step) return level;
+  if (parts_.steps.active() != frame.step_index) return level;  // a window closed before its end
+  conductor_.end(*thread, now);
+  return level;
+}
+
+std::uint64_t Session::nvtx_start(spool::StringId domain_name, std::string_view name,
+                                  const NvtxAttributes& attributes) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return 0;
+  return parts_.nvtx.start(domain_name, parts_.writer.intern(name), attributes, parts_.now_ns(),
+                           thread->thread_id, parts_.steps.active());
+}
+
+void Session::nvtx_end(std::uint64_t range_id) noexcept {
+  if (!parts_.closed.load(std::memory_order_relaxed)) parts_.nvtx.end(range_id, parts_.now_ns());
+}
+
+void Session::nvtx_mark(spool::StringId domain_name, std::string_view name,
+                        const NvtxAttributes& attributes) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return;
+  parts_.nvtx.mark(domain_name, parts_.writer.intern(name), attributes, parts_.now_ns(), thread->thread_id,
+                   parts_.steps.active());
+}
+
+void Session::nvtx_name_thread(std::uint32_t thread_id, std::string_view name) noexcept {
+  spool::ThreadRecord record{};
+  record.thread_id = thread_id;
+  record.name = parts_.writer.intern(name);
+  parts_.writer.put(record);
+}
+
+void Session::detach() noexcept {
+  parts_.closed.store(true, std::memory_order_relaxed);
+  Timeline::disconnect();
+  parts_.writer.detach();
+}
+
+}  // namespace ridgeline::agent

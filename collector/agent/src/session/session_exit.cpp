@@ -1,0 +1,97 @@
+// The end of the process: session.h, lifecycle 5.
+//
+// The handler runs before those of the libraries that the agent works with (exit_order.h), and nothing of the agent may be
+// inside them when it returns. What is still to be read is read within kPatience, so that the program ends as if it were
+// alone; what takes longer is given up and said to be.
+#include <chrono>
+
+#include "ridgeline/spool/environment.h"
+#include "session/session.h"
+
+namespace ridgeline::agent {
+namespace {
+
+// For counters and samples that were collected and not read yet.
+constexpr std::chrono::milliseconds kPatience{700};
+// A call that cannot be broken off: setting up a sampling window takes a second, decoding its samples two. To go on under it
+// would crash the program, so that the wait is long, and an end only in case it never comes back.
+constexpr std::chrono::milliseconds kCallPatience{5000};
+
+}  // namespace
+
+void Session::read_what_is_left() noexcept {
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  const auto left_ns = [&] {
+    return std::chrono::nanoseconds(give_up - std::chrono::steady_clock::now()).count();
+  };
+  if (thread_.joinable() && parts_.replay)
+    while (parts_.replay->evaluating() && left_ns() > 0) {
+      wake_.notify_all();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  ThreadState* thread = this_thread(parts_.generation);
+  if (!parts_.sampling || thread == nullptr) return;
+  if (const AgentCall call{parts_.gate, *thread})
+    parts_.sampling->finish_at_exit(parts_.now_ns() + left_ns());
+}
+
+void Session::stop_calls() noexcept {
+  parts_.gate.close();
+  {
+    std::lock_guard<std::mutex> guard(thread_mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (parts_.replay) parts_.replay->wake();
+  if (parts_.sampling) parts_.sampling->wake();
+  const auto give_up = std::chrono::steady_clock::now() + kCallPatience;
+  while (own_threads_.load(std::memory_order_acquire) > 0 && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  const bool ended = own_threads_.load(std::memory_order_acquire) == 0;
+  try {
+    for (std::thread* thread : {&thread_, &sampling_thread_}) {
+      if (!thread->joinable()) continue;
+      if (ended)
+        thread->join();
+      else
+        thread->detach();
+    }
+  } catch (...) {
+    parts_.totals.add(&Count::callback_errors);
+  }
+  const ThreadState* thread = this_thread(parts_.generation);
+  parts_.gate.wait_until_empty(thread != nullptr ? thread->calls_of_agent : 0, kCallPatience);
+}
+
+void Session::at_exit(spool::EndReason reason) noexcept {
+  if (parts_.closed.exchange(true)) return;
+  read_what_is_left();
+  stop_calls();
+  if (ThreadState* thread = this_thread(parts_.generation)) thread->inside = true;
+  if (parts_.sampling) parts_.sampling->abandon();
+  period_.end_last(parts_.now_ns());
+  if (parts_.replay) parts_.replay->abandon();
+  if (parts_.stalls) parts_.stalls->abandon();
+  if (cupti_started_ && window_.collecting()) parts_.timeline->flush_final();
+  const std::int64_t now = parts_.now_ns();
+  window_.end_with_program(now);
+  for (ThreadState* t = all_threads(); t != nullptr; t = t->next)
+    if (t->taken.load(std::memory_order_acquire) && t->generation == parts_.generation)
+      parts_.nvtx.write_open(*t, now);
+  if (cupti_started_ && parts_.steps.steps_begun() == 0 && parts_.totals.get(&Count::launches_seen) > 0)
+    parts_.message(
+        spool::Severity::kWarning, spool::Topic::kNvtxMissing,
+        "no NVTX range named '" + parts_.settings.step_range +
+            "' was seen and no period of the launches was found: there are no steps and no counters; put "
+            "one round "
+            "each step of the program, or name another with " +
+            spool::environment::kStepRange);
+  parts_.totals.refresh(now);
+  report_losses();
+  spool::EndRecord end{};
+  end.time_ns = now;
+  end.reason = reason;
+  parts_.writer.put_reserved(end);
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,122 @@
+// Session::start_cupti(): session.h, lifecycle 2.
+#include <memory>
+
+#include "cupti/launch_params.h"
+#include "ridgeline/spool/environment.h"
+#include "session/session.h"
+#include "tiers/metric_sets.h"
+
+namespace ridgeline::agent {
+namespace {
+
+void CUPTIAPI forward_callback(void* session, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                               const void* data) {
+  static_cast<Session*>(session)->on_callback(domain, id, data);
+}
+
+std::vector<MetricSet> wanted_sets(const Settings& settings) {
+  if (settings.metric_sets.empty()) return built_in_metric_sets();
+  std::vector<MetricSet> sets;
+  for (std::size_t i = 0; i < settings.metric_sets.size(); ++i) {
+    std::string name = "R";
+    name += std::to_string(i + 1);
+    sets.push_back({std::move(name), settings.metric_sets[i]});
+  }
+  return sets;
+}
+
+}  // namespace
+
+bool Session::subscribe() noexcept {
+  const CUptiResult subscribed = parts_.api->subscribe(&subscriber_, forward_callback, this);
+  if (subscribed != CUPTI_SUCCESS) {
+    const bool taken = subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+                       subscribed == CUPTI_ERROR_MAX_LIMIT_REACHED;
+    parts_.message(
+        spool::Severity::kError, taken ? spool::Topic::kSubscriberTaken : spool::Topic::kCuptiMissing,
+        taken
+            ? "nothing is recorded: another tool (nsys, ncu, compute-sanitizer, cuda-gdb, a framework's own "
+              "profiler) holds CUPTI; run without it: " +
+                  parts_.api->error_text(subscribed)
+            : "nothing is recorded: CUPTI cannot be used: " + parts_.api->error_text(subscribed) +
+                  "; `ridgeline doctor` tells more");
+    parts_.api = nullptr;
+    return false;
+  }
+  return true;
+}
+
+void Session::make_tiers() {
+  bool wants_replay = false;
+  for (const spool::Phase phase : spool::kAllPhases)
+    wants_replay = wants_replay || (Replay::measures(phase) && parts_.settings.schedule.has(phase));
+  parts_.timeline = std::make_unique<Timeline>(*parts_.api, parts_.writer, parts_.totals, parts_.kernels,
+                                               parts_.settings.buffer_bytes, parts_.settings.buffer_count);
+  if (wants_replay)
+    parts_.replay = std::make_unique<Replay>(
+        *parts_.api, parts_.driver, parts_.writer, parts_.steps, parts_.timeline->intervals(),
+        parts_.exclusions, parts_.gate,
+        CounterPlan{wanted_sets(parts_.settings), parts_.settings.schedule.has(spool::Phase::kFlops)
+                                                      ? built_in_flop_sets()
+                                                      : std::vector<MetricSet>{}});
+  if (wants_replay) parts_.driver = load_driver_();
+  if (wants_replay) parts_.timeline->watch_concurrency(&parts_.concurrency, &parts_.exclusions);
+  if (parts_.replay && !parts_.settings.replay_allowed)
+    parts_.replay->rule_out(
+        spool::Topic::kCountersRefused,
+        std::string("timeline only: counters were switched off by ") + spool::environment::kTiers);
+
+  if (parts_.settings.schedule.has(spool::Phase::kSample)) {
+    parts_.sampling = std::make_unique<Sampling>(
+        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate,
+        SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
+    if (!parts_.settings.sampling_allowed) {
+      sampling_prepared_ = true;
+      parts_.sampling->rule_out(
+          spool::Topic::kSamplingRefused,
+          std::string("no in-situ samples: sampling was switched off by ") + spool::environment::kTiers);
+    }
+  }
+  if (parts_.settings.schedule.has(spool::Phase::kStalls)) {
+    parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels);
+    if (!parts_.settings.third_tier_allowed)
+      parts_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
+                              spool::environment::kTiers);
+  }
+}
+
+void Session::enable_callbacks() noexcept {
+  std::string refused;
+  auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+    const CUptiResult result = parts_.api->enable_callback(1, subscriber_, domain, id);
+    if (result != CUPTI_SUCCESS && refused.empty())
+      refused = "callback " + std::to_string(domain) + "/" + std::to_string(id) + ": " +
+                parts_.api->error_text(result);
+  };
+  for (const CUpti_CallbackId id : launch_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id);
+  for (const CUpti_CallbackId id :
+       {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+        CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED})
+    enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id));
+  parts_.api->enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
+  if (!refused.empty())
+    parts_.message(spool::Severity::kWarning, spool::Topic::kTimelineRefused,
+                   "launches may be missed: CUPTI refuses " + refused);
+}
+
+bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) noexcept {
+  parts_.api = &api;
+  std::uint32_t version = 0;
+  api.get_version(&version);
+  parts_.write_version(spool::Component::kCupti, library_path, version);
+  if (!subscribe()) return false;
+  make_tiers();
+  enable_callbacks();
+  window_.start(subscriber_);
+  parts_.timeline->enable();
+  cupti_started_ = true;
+  return true;
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,179 @@
+// What the agent's own thread does for a recording: session.h, lifecycle 4.
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+#include "ridgeline/spool/environment.h"
+#include "session/session.h"
+
+namespace ridgeline::agent {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+// Between the request to end and the end by force of a program that hangs in a replay step.
+constexpr std::int64_t kHangGraceNs = 3000 * kMillisecond;
+
+std::int64_t monotonic_ns() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+}  // namespace
+
+void Session::start_thread() noexcept {
+  // The program's signals are not for this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    // Reading samples takes seconds, which flushes and clocks cannot wait for.
+    const auto start = [this](void (Session::*body)() noexcept) {
+      own_threads_.fetch_add(1);
+      try {
+        return std::thread([this, body] {
+          (this->*body)();
+          own_threads_.fetch_sub(1, std::memory_order_release);
+        });
+      } catch (...) {
+        own_threads_.fetch_sub(1);
+        throw;
+      }
+    };
+    if (parts_.sampling) sampling_thread_ = start(&Session::run_sampling);
+    thread_ = start(&Session::run);
+    pthread_setname_np(thread_.native_handle(), "ridgeline-agent");
+  } catch (...) {
+    parts_.message(spool::Severity::kWarning, spool::Topic::kGeneral,
+                   "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Session::run_sampling() noexcept {
+  if (ThreadState* thread = this_thread(parts_.generation)) thread->inside = true;
+  pthread_setname_np(pthread_self(), "ridgeline-pm");
+  std::unique_lock<std::mutex> lock(thread_mutex_);
+  while (!stop_) {
+    lock.unlock();
+    parts_.sampling->tick(parts_.now_ns());
+    lock.lock();
+    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(parts_.sampling->busy() ? 2 : 20));
+  }
+}
+
+void Session::run() noexcept {
+  if (ThreadState* thread = this_thread(parts_.generation))
+    thread->inside = true;  // what this thread causes is no launch
+  std::uint32_t period_ms = parts_.settings.flush_period_ms;
+  if (parts_.settings.clock_period_ms > 0) period_ms = std::min(period_ms, parts_.settings.clock_period_ms);
+  period_ms = std::clamp(period_ms, 5u, 50u);
+  std::unique_lock<std::mutex> lock(thread_mutex_);
+  while (!stop_) {
+    lock.unlock();
+    tick(parts_.now_ns());
+    lock.lock();
+    if (!stop_) wake_.wait_for(lock, std::chrono::milliseconds(period_ms));
+  }
+}
+
+void Session::tick(std::int64_t now) noexcept {
+  parts_.writer.maintain();
+  if (!cupti_started_ || parts_.gate.closed()) return;
+  parts_.timeline->maintain();
+  window_.tend(now);
+  period_.look_for_period(now);
+  try {
+    devices_.describe();
+    if (parts_.replay && !replay_prepared_ && parts_.settings.replay_allowed) prepare_replay();
+    if (parts_.replay) parts_.replay->evaluate();
+    watch_for_hang(now);
+    if (parts_.sampling && !sampling_prepared_ && !parts_.gate.closed()) prepare_sampling();
+  } catch (...) {
+    parts_.totals.add(&Count::callback_errors);
+  }
+  if (parts_.sampling && !sampling_thread_.joinable()) parts_.sampling->tick(now);
+  if (!window_.collecting() || parts_.gate.closed()) return;  // no window: not a trace of the agent
+  if (now - last_flush_ns_ >= parts_.settings.flush_period_ms * kMillisecond) {
+    last_flush_ns_ = now;
+    // CUPTI's range profiler and a flush on another thread are not known to get along.
+    if (!parts_.replay || !parts_.replay->collecting()) parts_.timeline->flush();
+    parts_.totals.refresh(now);
+    report_losses();
+  }
+  if (parts_.settings.clock_period_ms > 0 &&
+      now - last_clock_ns_ >= parts_.settings.clock_period_ms * kMillisecond) {
+    last_clock_ns_ = now;
+    devices_.sample_clocks(now);
+  }
+  if (now - last_pair_ns_ >= 1000 * kMillisecond) {
+    last_pair_ns_ = now;
+    spool::ClockPairRecord pair{};
+    pair.cupti_ns = parts_.now_ns();
+    pair.realtime_ns = realtime_ns();
+    pair.monotonic_ns = monotonic_ns();
+    parts_.writer.put(pair);
+  }
+}
+
+bool Session::described_device(std::uint32_t* device_id) const noexcept {
+  CUcontext context = parts_.first_context.load(std::memory_order_acquire);
+  return context != nullptr && parts_.api->get_device_id(context, device_id) == CUPTI_SUCCESS &&
+         !devices_.chip(*device_id).empty();
+}
+
+void Session::prepare_replay() noexcept {
+  if (!devices_.profiler_refusal().empty()) {
+    replay_prepared_ = true;
+    return parts_.replay->rule_out(spool::Topic::kCountersRefused,
+                                   "timeline only: CUPTI's profiler cannot start: " +
+                                       devices_.profiler_refusal() + "; `ridgeline doctor` tells more");
+  }
+  std::unique_lock<std::timed_mutex> lock(parts_.context_mutex);  // the program does not destroy it meanwhile
+  std::uint32_t device_id = 0;
+  if (!described_device(&device_id)) return;
+  replay_prepared_ = true;
+  const bool available = parts_.replay->ask_availability(parts_.first_context.load(std::memory_order_acquire),
+                                                         device_id, devices_.chip(device_id));
+  lock.unlock();
+  if (available) parts_.replay->prepare();
+}
+
+void Session::prepare_sampling() noexcept {
+  std::uint32_t device_id = 0;
+  if (!described_device(&device_id)) return;
+  sampling_prepared_ = true;
+  parts_.sampling->prepare(device_id, devices_.chip(device_id));
+}
+
+void Session::watch_for_hang(std::int64_t now) noexcept {
+  if (!parts_.replay) return;
+  if (hang_since_ns_ != 0) {
+    if (now - hang_since_ns_ >= kHangGraceNs && !hang_killed_) {
+      hang_killed_ = true;
+      end_process_(SIGKILL);
+    }
+    return;
+  }
+  const std::string hang = parts_.replay->overdue(now, parts_.settings.replay_time_out_ms * kMillisecond);
+  if (hang.empty()) return;
+  hang_since_ns_ = now;
+  parts_.message(spool::Severity::kError, spool::Topic::kReplayTimeOut, hang);
+  parts_.totals.refresh(now);
+  end_process_(SIGTERM);
+}
+
+void Session::report_losses() noexcept {
+  const std::uint64_t lost = parts_.writer.statistics().records_lost;
+  if (lost == 0 || losses_reported_) return;
+  losses_reported_ = true;
+  parts_.message(spool::Severity::kError, spool::Topic::kSpoolFull,
+                 "records are being lost: " + parts_.writer.path() +
+                     " cannot grow; free some space, raise ulimit -f or " +
+                     spool::environment::kSpoolLimitBytes);
+}
+}  // namespace ridgeline::agent

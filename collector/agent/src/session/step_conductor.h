@@ -1,0 +1,37 @@
+// What the begin and the end of a step set going: sampling, counting, stalls, each in its phases.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "session/parts.h"
+#include "thread_state.h"
+
+namespace ridgeline::agent {
+
+class StepConductor {
+ public:
+  /// `wake_threads`: there is work for the agent's threads before their next turn.
+  StepConductor(Parts& parts, std::function<void()> wake_threads)
+      : parts_(parts), wake_threads_(std::move(wake_threads)) {}
+
+  /// A step begins on this thread, unless one is open; its index. `flags` of StepBeginRecord.
+  bool begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept;
+  void end(ThreadState& thread, std::int64_t now_ns) noexcept;
+
+ private:
+  std::uint16_t prepare_sampling(const StepTracker::Step& step) noexcept;
+  std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
+                               bool by_period) noexcept;
+  void look_for_waiting_kernels(bool may_flush) noexcept;
+  std::int64_t usual_step_ns() const noexcept;
+
+  Parts& parts_;
+  const std::function<void()> wake_threads_;
+  bool concurrency_looked_at_ = false;
+  // Begin of the latest steps, by index; written at a step's begin only, one step at a time.
+  static constexpr std::uint32_t kStepHistory = 16;
+  std::int64_t step_begin_ns_[kStepHistory] = {};
+};
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,170 @@
+#include "session/window_control.h"
+
+#include "cupti/launch_params.h"
+
+namespace ridgeline::agent {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+// CUPTI sets itself up for a context at its creation: only afterwards is off really off.
+constexpr std::int64_t kSettleNs = 500 * kMillisecond;
+constexpr std::int64_t kStepPatienceNs = 10'000 * kMillisecond;
+constexpr std::int64_t kDrainPatienceNs = 10'000 * kMillisecond;
+constexpr std::int64_t kReadPatienceNs = 15'000 * kMillisecond;  // for the samples of a window, further
+constexpr std::int64_t kQuietNs = 400 * kMillisecond;
+
+const char* text_of(spool::WindowCause cause) {
+  switch (cause) {
+    case spool::WindowCause::kStart:
+      return "at the start";
+    case spool::WindowCause::kDelay:
+      return "after the delay";
+    case spool::WindowCause::kDuration:
+      return "after its duration";
+    case spool::WindowCause::kSignal:
+      return "by signal";
+    case spool::WindowCause::kExit:
+      return "with the program";
+  }
+  return "";
+}
+
+}  // namespace
+
+WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches)
+    : parts_(parts),
+      period_(period),
+      launches_(launches),
+      plan_({parts.settings.wait, static_cast<std::int64_t>(parts.settings.after_ms) * kMillisecond,
+             static_cast<std::int64_t>(parts.settings.duration_ms) * kMillisecond},
+            map_control(parts.settings.spool_directory)) {
+  parts_.nvtx.mute(!plan_.opens_at_start());
+  parts_.steps.hold(!plan_.opens_at_start());
+}
+
+void WindowControl::write(spool::WindowEdge edge, spool::WindowCause cause, std::int64_t now) noexcept {
+  spool::RecordingWindowRecord record{};
+  record.time_ns = now;
+  record.edge = edge;
+  record.cause = cause;
+  parts_.writer.put_reserved(record);
+}
+
+void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
+  subscriber_ = subscriber;
+  if (plan_.opens_at_start()) {
+    opened_ns_ = parts_.now_ns();
+    state_.store(State::kOpen, std::memory_order_release);
+    launches_.record(true);
+    write(spool::WindowEdge::kOpen, spool::WindowCause::kStart, opened_ns_);
+    plan_.count_opened();
+    return;
+  }
+  parts_.timeline->set_window(INT64_MAX, INT64_MAX);
+}
+
+void WindowControl::enable_launch_callbacks(bool on) noexcept {
+  for (const CUpti_CallbackId id : launch_callbacks())
+    parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
+void WindowControl::open(spool::WindowCause cause, std::int64_t now) noexcept {
+  if (!collecting_) {
+    parts_.timeline->switch_on();
+    enable_launch_callbacks(true);
+    collecting_ = true;
+  }
+  opened_ns_ = now;
+  parts_.timeline->set_window(now, INT64_MAX);
+  period_.restart();
+  parts_.steps.restart_schedule(0);
+  parts_.steps.hold(false);
+  parts_.nvtx.mute(false);
+  write(spool::WindowEdge::kOpen, cause, now);
+  launches_.record(true);
+  state_.store(State::kOpen, std::memory_order_release);
+  plan_.count_opened();
+}
+
+void WindowControl::tend(std::int64_t now) noexcept {
+  const State state = state_.load(std::memory_order_relaxed);
+  switch (state) {
+    case State::kDormant:
+    case State::kOpen: {
+      spool::WindowCause cause{};
+      const bool is_open = state == State::kOpen;
+      const WindowPlan::Action action = plan_.due(is_open, opened_ns_, now, &cause);
+      if (action == WindowPlan::Action::kOpen) return open(cause, now);
+      if (action == WindowPlan::Action::kClose) {
+        parts_.steps.hold(true);
+        cause_ = cause;
+        deadline_ns_ = now + kStepPatienceNs;
+        state_.store(State::kLastStep, std::memory_order_release);
+        return;
+      }
+      const std::int64_t context_ns = plan_.first_context_ns();
+      if (!is_open && collecting_ && context_ns != 0 && now - context_ns >= kSettleNs) {
+        enable_launch_callbacks(false);
+        parts_.timeline->flush();
+        parts_.timeline->switch_off();
+        collecting_ = false;
+      }
+      return;
+    }
+    case State::kLastStep: {
+      const bool measuring = parts_.replay && (parts_.replay->collecting() || parts_.replay->wants_launch());
+      if (measuring || (parts_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
+      launches_.record(false);
+      parts_.timeline->set_window(opened_ns_, now);
+      closed_ns_ = now;
+      deadline_ns_ = now + kDrainPatienceNs;
+      records_ = 0;
+      quiet_since_ns_ = now;
+      parts_.steps.abandon();
+      state_.store(State::kDraining, std::memory_order_release);
+      return;
+    }
+    case State::kDraining: {
+      parts_.timeline->flush();
+      const std::uint64_t kernels = parts_.totals.get(&Count::kernel_records);
+      const std::uint64_t graph_kernels = parts_.totals.get(&Count::graph_kernel_records);
+      if (kernels + graph_kernels != records_) {
+        records_ = kernels + graph_kernels;
+        quiet_since_ns_ = now;
+      }
+      const bool missing =
+          kernels + parts_.totals.get(&Count::dropped_records) < parts_.totals.get(&Count::launches_seen);
+      const bool quiet = now - quiet_since_ns_ >= kQuietNs;
+      if (parts_.sampling) parts_.sampling->cut_short("the recording window closed");
+      const bool reading = parts_.sampling && parts_.sampling->open();
+      const bool evaluating = parts_.replay && parts_.replay->evaluating();
+      if ((missing || !quiet || evaluating) && now < deadline_ns_) return;
+      if (reading && now < deadline_ns_ + kReadPatienceNs) return;
+      close(cause_);
+      return;
+    }
+  }
+}
+
+void WindowControl::close(spool::WindowCause cause) noexcept {
+  enable_launch_callbacks(false);
+  parts_.timeline->switch_off();
+  collecting_ = false;
+  parts_.nvtx.mute(true);
+  write(spool::WindowEdge::kClose, cause, closed_ns_);
+  parts_.message(spool::Severity::kInfo, spool::Topic::kWindow,
+                 std::string("the recording window closed ") + text_of(cause));
+  parts_.totals.refresh(parts_.now_ns());
+  state_.store(State::kDormant, std::memory_order_release);
+  plan_.count_closed();
+}
+
+void WindowControl::end_with_program(std::int64_t now) noexcept {
+  const State state = state_.load();
+  if (state == State::kDormant) return;
+  const bool over = state == State::kDraining;
+  write(spool::WindowEdge::kClose, over ? cause_ : spool::WindowCause::kExit, over ? closed_ns_ : now);
+  plan_.count_ended();
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,54 @@
+// Recording windows: when the plan of steps/window.h opens or closes one, everything that collects is switched on or off.
+//
+// Outside a window CUPTI's launch callbacks and activity kinds are switched off, so that the program runs as if it were alone;
+// they have been on once before, at the start, because the first time costs seconds.
+//
+// A window closes in three turns of the agent's thread: 1. no new step begins, the open one runs to its end; 2. launches are no
+// longer noted, and what was launched runs to its end on the device; 3. all is switched off.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "session/launch_recorder.h"
+#include "session/parts.h"
+#include "session/period_steps.h"
+#include "steps/window.h"
+
+namespace ridgeline::agent {
+
+class WindowControl {
+ public:
+  WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches);
+
+  /// In start_cupti(), before the timeline is enabled.
+  void start(CUpti_SubscriberHandle subscriber) noexcept;
+  void context_created(std::int64_t now_ns) noexcept { plan_.context_created(now_ns); }
+  /// One turn of the agent's thread.
+  void tend(std::int64_t now_ns) noexcept;
+  /// CUPTI's callbacks and records are on. The agent's thread.
+  bool collecting() const noexcept { return collecting_; }
+  /// At exit: a window that is open ends with the program.
+  void end_with_program(std::int64_t now_ns) noexcept;
+
+ private:
+  enum class State { kDormant, kOpen, kLastStep, kDraining };
+
+  void open(spool::WindowCause cause, std::int64_t now) noexcept;
+  void close(spool::WindowCause cause) noexcept;
+  void write(spool::WindowEdge edge, spool::WindowCause cause, std::int64_t now) noexcept;
+  void enable_launch_callbacks(bool on) noexcept;
+
+  Parts& parts_;
+  PeriodSteps& period_;
+  LaunchRecorder& launches_;
+  WindowPlan plan_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  std::atomic<State> state_{State::kDormant};
+  bool collecting_ = true;
+  spool::WindowCause cause_{};  // of the close that is under way
+  std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace ridgeline::agent

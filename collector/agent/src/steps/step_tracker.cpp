@@ -1,0 +1,75 @@
+#include "steps/step_tracker.h"
+
+#include <utility>
+
+namespace ridgeline::agent {
+
+StepTracker::StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name)
+    : writer_(writer), schedule_(schedule), name_(std::move(name)) {}
+
+bool StepTracker::matches(std::string_view name) const noexcept {
+  if (name.substr(0, name_.size()) != name_) return false;
+  if (name.size() == name_.size()) return true;
+  const char c = name[name_.size()];
+  return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+}
+
+bool StepTracker::begin(Step* step) noexcept {
+  if (held_.load(std::memory_order_acquire)) return false;
+  bool closed = false;
+  if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
+  const std::uint32_t index = next_index_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t at = index - schedule_base_.load(std::memory_order_acquire);
+  const spool::Phase phase = schedule_.phase_of(at);
+  std::uint64_t phase_first = 0;
+  std::uint32_t phase_steps = 0;
+  schedule_.extent_of_phase(at, &phase_first, &phase_steps);
+  step_ = {index,
+           phase,
+           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, at)),
+           pending_flags_.exchange(0, std::memory_order_acq_rel),
+           schedule_.phase_of(at + 1),
+           static_cast<std::uint32_t>(schedule_.steps_of_phase_before(phase, schedule_.total_steps())),
+           schedule_.steps_left_in_phase(at),
+           index - at + static_cast<std::uint32_t>(phase_first),
+           phase_steps};
+  current().clear();
+  *step = step_;
+  active_.store(index, std::memory_order_release);
+  return true;
+}
+
+void StepTracker::write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns,
+                              std::uint32_t thread_id, std::uint16_t flags) noexcept {
+  spool::StepBeginRecord record{};
+  record.header.flags = static_cast<std::uint16_t>(flags | step.flags);
+  record.step_index = step.index;
+  record.phase = step.phase;
+  record.begin_ns = now_ns;
+  record.thread_id = thread_id;
+  record.config_id = config_id;
+  writer_.put(record);
+}
+
+void StepTracker::restart_schedule(std::uint16_t flags) noexcept {
+  pending_flags_.fetch_or(flags | spool::kScheduleStarts, std::memory_order_acq_rel);
+  schedule_base_.store(next_index_.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+StepTracker::Step StepTracker::end(std::int64_t now_ns) noexcept {
+  active_.store(spool::kNoStep, std::memory_order_release);
+  spool::StepEndRecord record{};
+  record.step_index = step_.index;
+  record.launches_seen = last().count();
+  record.end_ns = now_ns;
+  writer_.put(record);
+  const Step step = step_;
+  return step;
+}
+
+void StepTracker::keep_as_reference() noexcept {
+  reference_ = current_.exchange(reference_, std::memory_order_acq_rel);
+  has_reference_ = true;
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,84 @@
+// Counts steps, knows their phase and collects the launches of each.
+//
+// A step is an NVTX push/pop range of the agreed name, or a period of the launches. One step at a time: a
+// step range opened while another is open (nested, or on another thread) is an ordinary range.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ridgeline/spool/schedule.h"
+#include "ridgeline/spool/writer.h"
+#include "steps/sequence.h"
+
+namespace ridgeline::agent {
+
+class StepTracker {
+ public:
+  struct Step {
+    std::uint32_t index;
+    spool::Phase phase;
+    std::uint32_t number_in_phase;  // among the steps of its phase in the schedule, from 0
+    std::uint16_t flags = 0;        // of StepBeginRecord
+    spool::Phase next_phase = spool::Phase::kTimeline;  // of the step after it
+    std::uint32_t steps_in_phase = 0;                   // of the whole schedule
+    std::uint64_t steps_left = 0;                       // of the phase, this one included
+    std::uint32_t phase_first = 0;  // index of the first step of its phase in the schedule
+    std::uint32_t phase_steps = 0;  // and how many that has; 0 after the last phase
+  };
+
+  StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);
+
+  /// True if a range of this name makes a step (environment.h, kStepRange).
+  bool matches(std::string_view name) const noexcept;
+
+  /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
+  bool begin(Step* step) noexcept;
+  void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
+                   std::uint16_t flags = 0) noexcept;
+  /// Closes the open step and hands it over; its launches are then `last()`.
+  Step end(std::int64_t now_ns) noexcept;
+  /// Makes the launches of the step just ended the reference for the steps to come.
+  void keep_as_reference() noexcept;
+  /// After end() and whatever is done with last(): the next step may begin.
+  void release() noexcept { open_.store(false, std::memory_order_release); }
+
+  /// The schedule begins anew with the next step; `flags` go to its StepBeginRecord as well.
+  void restart_schedule(std::uint16_t flags) noexcept;
+  /// No step begins while this is so.
+  void hold(bool held) noexcept { held_.store(held, std::memory_order_release); }
+
+  bool held() const noexcept { return held_.load(std::memory_order_acquire); }
+  /// Drops the open step, if any: it never ends.
+  void abandon() noexcept {
+    if (active_.exchange(spool::kNoStep, std::memory_order_acq_rel) != spool::kNoStep) release();
+  }
+
+  /// Index of the open step or spool::kNoStep.
+  std::uint32_t active() const noexcept { return active_.load(std::memory_order_acquire); }
+  LaunchSequence& current() noexcept { return *current_.load(std::memory_order_acquire); }
+  const LaunchSequence& last() const noexcept { return *current_.load(std::memory_order_acquire); }
+  /// Launches of the latest step without replay; null before there is one.
+  const LaunchSequence* reference() const noexcept { return has_reference_ ? reference_ : nullptr; }
+  std::uint32_t steps_begun() const noexcept { return next_index_.load(std::memory_order_relaxed); }
+
+ private:
+  spool::Writer& writer_;
+  const spool::StepSchedule schedule_;
+  const std::string name_;
+  std::atomic<bool> open_{false};
+  std::atomic<std::uint32_t> active_{spool::kNoStep};
+  std::atomic<std::uint32_t> next_index_{0};
+  std::atomic<std::uint32_t> schedule_base_{0};  // index of the schedule's first step
+  std::atomic<std::uint16_t> pending_flags_{0};
+  std::atomic<bool> held_{false};
+  Step step_{};
+  LaunchSequence sequences_[2];
+  std::atomic<LaunchSequence*> current_{&sequences_[0]};
+  LaunchSequence* reference_ = &sequences_[1];
+  bool has_reference_ = false;
+};
+
+}  // namespace ridgeline::agent

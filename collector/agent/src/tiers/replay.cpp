@@ -1,0 +1,619 @@
+#include "tiers/replay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "cupti/permission.h"
+#include "messages.h"
+
+namespace ridgeline::agent {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+// The first replay step may come before prepare() is through; it waits in the launch, this long at most.
+constexpr std::chrono::seconds kReadyTimeout{10};
+// How long a launch waits for the excluded kernels before it, to be measured itself: the first one, and those
+// after it while that did not help.
+constexpr std::int64_t kPatienceNs = 20 * kMillisecond, kImpatienceNs = kMillisecond;
+// For collectives: their peers count kernel by kernel too, and begin later by what setting up takes them. A
+// process that did not wait would run ahead of the others for the rest of the step and be measured no more.
+// A step may have a hundred collectives, so that all waits of a recording together are bounded too.
+constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
+constexpr std::int64_t kPatienceWithPeersInAllNs = 15000 * kMillisecond;
+constexpr std::chrono::microseconds kPollPause{50};
+constexpr std::size_t kMostEvents = 64;
+constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
+
+std::string permission_remedy() {
+  return with_permission_remedy("timeline only: this user may not read GPU counters");
+}
+
+std::vector<MetricSet> joined(const CounterPlan& plan) {
+  std::vector<MetricSet> all = plan.replay;
+  all.insert(all.end(), plan.flops.begin(), plan.flops.end());
+  return all;
+}
+
+}  // namespace
+
+Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
+               CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CounterPlan plan)
+    : api_(api),
+      driver_(driver),
+      writer_(writer),
+      steps_(steps),
+      intervals_(intervals),
+      exclusions_(exclusions),
+      gate_(gate),
+      replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
+      flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
+      sets_(joined(plan)),
+      session_(api),
+      eviction_(driver) {}
+
+// A session counts either kernels or graph launches: steps with both take turns, the graphs first. A step
+// with very many graph launches counts them alone, since counting kernels between them pauses at each.
+bool Replay::takes_turns() const noexcept {
+  const LaunchSequence* reference = steps_.reference();
+  return reference != nullptr && reference->graph_launches() > 0 && reference->count() > 0 &&
+         reference->graph_launches() <= kMostPauses;
+}
+
+bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
+  const LaunchSequence* reference = steps_.reference();
+  if (step.phase != spool::Phase::kReplay || reference == nullptr || reference->graph_launches() == 0)
+    return false;
+  return !takes_turns() || step.number_in_phase % 2 == 0;
+}
+
+// True if the step can be one start and stop of a session that goes on with another set in the next: nothing
+// in it to pause for. As the latest timeline step shows it.
+bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
+  const LaunchSequence* reference = steps_.reference();
+  if (step.phase != spool::Phase::kReplay || replay_sets_ < 2 || reference == nullptr ||
+      reference->graph_launches() > 0 || reference->count() == 0 ||
+      reference->count() > CounterSession::kMostRangesRotating)
+    return false;
+  for (std::uint32_t i = 0; i < reference->count(); ++i)
+    if (exclusions_.added((*reference)[i].kernel_id)) return false;
+  return true;
+}
+
+// Opening a session is dear, so that steps of one configuration follow each other: with enough steps each
+// takes several in a row, with too few the last ones none.
+std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
+  const auto turn = [](std::uint64_t number, std::uint64_t steps, std::uint64_t sets) {
+    return static_cast<std::uint32_t>(steps >= sets && number < steps ? number * sets / steps
+                                                                      : number % sets);
+  };
+  const std::uint32_t cold_sets = std::min(replay_sets_, CounterPlan::kColdSets);
+  const std::uint32_t number = step.number_in_phase, steps = step.steps_in_phase;
+  switch (step.phase) {
+    case spool::Phase::kReplay:
+      if (replay_sets_ == 0) return 0;
+      if (may_rotate(step)) return 1 + number % replay_sets_;
+      if (takes_turns()) return 1 + turn(number / 2, steps / 2, replay_sets_);
+      return 1 + turn(number, steps, replay_sets_);
+    case spool::Phase::kCold:
+      return cold_sets == 0 ? 0 : 1 + turn(number, steps, cold_sets);
+    case spool::Phase::kFlops:
+      return flops_sets_ == 0 ? 0 : 1 + replay_sets_ + turn(number, steps, flops_sets_);
+    default:
+      return 0;
+  }
+}
+
+void Replay::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
+  put_message(writer_, api_.now_ns(), severity, topic, text);
+}
+
+void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
+  message(spool::Severity::kWarning, topic, reason);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    readiness_ = Readiness::kRuledOut;
+    ruled_out_reason_ = reason;
+  }
+  ready_.notify_all();
+}
+
+bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept {
+  if (!api_.has_range_profiler) {
+    rule_out(spool::Topic::kCountersRefused,
+             "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later");
+    return false;
+  }
+  CUpti_Profiler_GetCounterAvailability_Params p = {CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE};
+  p.ctx = context;
+  CUptiResult result = api_.profiler_get_counter_availability(&p);
+  std::vector<std::uint8_t> availability;
+  if (result == CUPTI_SUCCESS) {
+    availability.resize(p.counterAvailabilityImageSize);
+    p.pCounterAvailabilityImage = availability.data();
+    result = api_.profiler_get_counter_availability(&p);
+  }
+  if (result != CUPTI_SUCCESS) {
+    rule_out(
+        spool::Topic::kCountersRefused,
+        is_permission(result)
+            ? permission_remedy()
+            : "timeline only: CUPTI cannot tell which counters are available: " + api_.error_text(result) +
+                  "; another recording or profiler may hold them, wait for it to end (DCGM: dcgmi profile "
+                  "--pause)");
+    return false;
+  }
+  std::lock_guard<std::mutex> guard(mutex_);
+  chip_ = chip;
+  device_id_ = device_id;
+  availability_ = std::move(availability);
+  return true;
+}
+
+void Replay::prepare() noexcept {
+  std::vector<CounterConfig> configs;
+  std::vector<std::uint32_t> metric_ids;
+  std::vector<std::size_t> first_metric;
+  std::map<std::string, std::uint32_t> ids;
+  std::size_t usable = 0;
+  std::vector<ResolvedSet> all = resolve_metric_sets(api_, chip_, availability_.data(), sets_, &gate_);
+  if (gate_.closed()) return;
+  for (std::size_t s = 0; s < sets_.size(); ++s) {
+    const MetricSet& set = sets_[s];
+    ResolvedSet& resolved = all[s];
+    for (const std::string& left : resolved.left_out)
+      message(spool::Severity::kWarning, spool::Topic::kMetricUnavailable, set.name + " without " + left);
+    first_metric.push_back(metric_ids.size());
+    for (const CounterConfig::Metric& m : resolved.config.metrics()) {
+      const auto [it, fresh] = ids.emplace(m.name, static_cast<std::uint32_t>(ids.size()) + 1);
+      metric_ids.push_back(it->second);
+      if (!fresh) continue;
+      spool::MetricRecord record{};
+      record.metric_id = it->second;
+      record.name = writer_.intern(m.name);
+      record.unit = writer_.intern(m.unit);
+      record.description = writer_.intern(m.description);
+      writer_.put(record);
+    }
+    spool::CounterConfigRecord record{};
+    record.config_id = static_cast<std::uint32_t>(configs.size()) + 1;
+    record.name = writer_.intern(set.name);
+    record.passes = resolved.config.passes();
+    record.metric_count = static_cast<std::uint32_t>(resolved.config.metrics().size());
+    writer_.put(record);
+    for (std::size_t i = first_metric.back(); i < metric_ids.size(); ++i) {
+      spool::CounterConfigMetricRecord member{};
+      member.config_id = record.config_id;
+      member.metric_id = metric_ids[i];
+      writer_.put(member);
+    }
+    if (record.metric_count > 0) ++usable;
+    configs.push_back(std::move(resolved.config));
+  }
+  if (usable == 0)
+    return rule_out(spool::Topic::kCountersRefused, "timeline only: no metric is available on chip " + chip_);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    configs_ = std::move(configs);
+    for (std::uint32_t i = 0; i < replay_sets_; ++i)
+      if (!configs_[i].metrics().empty()) rotation_.push_back(&configs_[i]);
+    if (rotation_.size() > 1) joined_ = join_in_passes(api_, chip_, availability_.data(), rotation_);
+    metric_ids_ = std::move(metric_ids);
+    first_metric_ = std::move(first_metric);
+    readiness_ = Readiness::kReady;
+  }
+  ready_.notify_all();
+}
+
+void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  step_ = step;
+  keep_ = keep;
+  session_thread_ = thread_id;
+  open_ns_ = 0;
+  graph_launches_ = 0;
+  graph_correlation_ids_.clear();
+  // What this thread keeps in events_ is not asked for again: a new step starts with a clean slate only as
+  // far as the kernels are over, which the first launch finds out.
+  patience_spent_ = false;
+  state_.store(State::kArmed, std::memory_order_release);
+}
+
+void Replay::report(spool::CounterStatus status, const std::string& reason) noexcept {
+  spool::CounterStepRecord record{};
+  record.config_id = config_id(step_);
+  record.step_index = step_.index;
+  record.status = status;
+  record.reason = writer_.intern_reserved(reason);
+  record.launches_expected = steps_.last().count();
+  record.open_ns = open_ns_;
+  writer_.put_reserved(record);
+}
+
+Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) == State::kToFinish) {
+    finish();
+    steps_.release();
+    return Verdict::kNotAsked;
+  }
+  if (state_.load(std::memory_order_relaxed) == State::kIdle) return Verdict::kNotAsked;
+  // A launch into a stream that is being captured becomes part of a graph, and so would calls of ours.
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver_.stream_is_capturing != nullptr &&
+      (driver_.stream_is_capturing(call.stream, &capture) != CUDA_SUCCESS ||
+       capture != CU_STREAM_CAPTURE_STATUS_NONE))
+    return Verdict::kNotAsked;
+
+  std::int64_t none = 0;
+  const bool watched = launch_since_ns_.compare_exchange_strong(none, api_.now_ns());
+  if (watched) {
+    launch_name_.store(call.name, std::memory_order_relaxed);
+    launch_kernel_id_.store(call.kernel_id, std::memory_order_relaxed);
+    launch_step_.store(step_.index, std::memory_order_relaxed);
+    launch_thread_.store(call.thread_id, std::memory_order_release);
+  }
+  Verdict verdict = Verdict::kNotAsked;
+  if (state_.load(std::memory_order_relaxed) == State::kArmed) {
+    std::string why;
+    auto status = spool::CounterStatus::kFailed;
+    const auto decided = [&] { return readiness_ != Readiness::kPending || gate_.closed(); };
+    if (!ready_.wait_for(lock, kReadyTimeout, decided)) {
+      why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
+    } else if (gate_.closed()) {
+      why = "the program ended inside this step";
+    } else if (readiness_ == Readiness::kRuledOut) {
+      why = ruled_out_reason_;
+      status = spool::CounterStatus::kNotAvailable;
+    } else if (state_.load(std::memory_order_relaxed) == State::kArmed && open(call, &why, &status)) {
+      session_thread_ = call.thread_id;
+      state_.store(State::kCollecting, std::memory_order_release);
+    }
+    // Another thread may have been let in while this one waited.
+    if (state_.load(std::memory_order_relaxed) == State::kArmed) {
+      report(status, why);
+      close();
+      state_.store(State::kIdle, std::memory_order_release);
+    }
+  }
+  if (state_.load(std::memory_order_relaxed) == State::kCollecting) verdict = measure(call);
+  if (watched && verdict != Verdict::kMeasured) launch_since_ns_.store(0, std::memory_order_release);
+  return verdict;
+} catch (...) {
+  return Verdict::kNotAsked;
+}
+
+bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept {
+  const std::int64_t begin_ns = api_.now_ns();
+  const std::uint32_t id = config_id(step_);
+  if (id == 0 || configs_[id - 1].metrics().empty()) {
+    *why = "no metric of this configuration is available on " + chip_;
+    *status = spool::CounterStatus::kNotAvailable;
+    return false;
+  }
+  const LaunchSequence* reference = steps_.reference();
+  if (reference != nullptr) {
+    *why = why_not_replayable(*reference);
+    if (!why->empty()) {
+      *status = spool::CounterStatus::kNotAvailable;
+      return false;
+    }
+  }
+  std::uint32_t device_id = 0;
+  if (api_.get_device_id(call.context, &device_id) != CUPTI_SUCCESS || device_id != device_id_) {
+    *why = "the step launches on device " + std::to_string(device_id) +
+           ", counters were prepared for device " + std::to_string(device_id_);
+    *status = spool::CounterStatus::kNotAvailable;
+    return false;
+  }
+  if (step_.phase == spool::Phase::kCold && !eviction_.prepare(why)) {
+    message(spool::Severity::kWarning, spool::Topic::kReplay,
+            "step " + std::to_string(step_.index) + ", cold caches: " + *why);
+    *status = spool::CounterStatus::kNotAvailable;
+    return false;
+  }
+  const bool graphs = counts_graphs(step_);
+  if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], graphs) ||
+                             (session_.rotates() && !may_rotate(step_))))
+    close_session();
+  context_ = call.context;
+  CounterSession::Failure failure;
+  intervals_.open(begin_ns);
+  bool opened = session_.enabled();
+  if (!opened) {
+    std::uint32_t expected = 0;
+    if (reference != nullptr) expected = graphs ? reference->graph_launches() : reference->count();
+    if (configs_[id - 1].instrumented()) stop_tracing();
+    // A rotation begins with its first set; broken, it begins anew when that comes round.
+    if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
+      opened = session_.enable_rotation(call.context, joined_, rotation_, expected, &failure);
+    else
+      opened = session_.enable(call.context, configs_[id - 1], graphs, expected, &failure);
+  }
+  if (opened && session_.rotates()) session_.begin(configs_[id - 1]);
+  // Started here and not at the first measured launch: permission shows now.
+  if (opened && settled(call.thread_id)) opened = session_.run(&failure);
+  open_ns_ = api_.now_ns() - begin_ns;
+  if (opened) return true;
+  const bool permission = is_permission(failure.result);
+  *why = permission ? permission_remedy()
+                    : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
+  message(spool::Severity::kWarning, permission ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
+          permission ? *why : "step " + std::to_string(step_.index) + ": " + *why);
+  if (permission) {
+    readiness_ = Readiness::kRuledOut;
+    ruled_out_reason_ = *why;
+  }
+  return false;
+}
+
+// True if no excluded kernel is under way.
+bool Replay::settled(std::uint32_t thread_id) noexcept {
+  if (events_pending_ == 0) return true;
+  RelaxedCapture relaxed(driver_);
+  const bool for_peers = collectives_pending_ && !patience_spent_;
+  std::int64_t limit_ns = patience_spent_ ? kImpatienceNs : kPatienceNs;
+  if (for_peers)
+    limit_ns =
+        std::clamp(kPatienceWithPeersInAllNs - waited_for_peers_ns_, kPatienceNs, kPatienceWithPeersNs);
+  const std::int64_t begin_ns = api_.now_ns();
+  std::int64_t waited_ns = 0;
+  while (true) {
+    while (events_pending_ > 0 && driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
+      --events_pending_;
+    waited_ns = api_.now_ns() - begin_ns;
+    if (events_pending_ == 0 || waited_ns > limit_ns || gate_.closed()) break;
+    if (waited_ns > kPatienceNs) {
+      // This is no kernel that hangs: the watch begins anew.
+      if (launch_thread_.load(std::memory_order_acquire) == thread_id &&
+          launch_since_ns_.load(std::memory_order_acquire) != 0)
+        launch_since_ns_.store(begin_ns + waited_ns, std::memory_order_release);
+      std::this_thread::sleep_for(kPollPause);
+    }
+  }
+  // Shorter waits are what a collective takes.
+  if (for_peers && waited_ns > kPatienceNs) waited_for_peers_ns_ += waited_ns;
+  patience_spent_ = events_pending_ > 0;
+  return !patience_spent_;
+}
+
+Verdict Replay::measure(const LaunchCall& call) {
+  if (call.context != context_) return Verdict::kUnmeasured;  // the step's end says so
+  CounterSession::Failure failure;
+  const auto pause = [&](Verdict verdict) {
+    if (session_.pause(&failure)) return verdict;
+    fail_step(failure);
+    return Verdict::kNotAsked;
+  };
+  if (call.graph) {
+    const std::uint32_t number = graph_launches_++;
+    graph_correlation_ids_.push_back(0);
+    if (!session_.counts_graphs() || !settled(call.thread_id)) return pause(Verdict::kUnmeasured);
+    if (!session_.run(&failure) || !session_.push_range(std::to_string(number).c_str(), &failure)) {
+      fail_step(failure);
+      return Verdict::kNotAsked;
+    }
+    session_.count_launch();
+    graph_correlation_ids_.back() = call.correlation_id;
+    return Verdict::kMeasured;
+  }
+  std::optional<Exclusions::Reason> excluded = exclusions_.added(call.kernel_id);
+  if (!excluded && call.name != nullptr) excluded = exclusions_.by_name(call.name);
+  if (!excluded && call.several_devices) excluded = Exclusions::Reason::kCooperative;
+  if (excluded) {
+    exclusions_.used(call.kernel_id, *excluded);
+    return pause(Verdict::kExcluded);
+  }
+  // Between two ranges of graphs nothing is measured anyway.
+  if (session_.counts_graphs()) return Verdict::kUnmeasured;
+  if (!settled(call.thread_id)) return pause(Verdict::kUnmeasured);
+  if (!session_.run(&failure)) {
+    fail_step(failure);
+    return Verdict::kNotAsked;
+  }
+  if (step_.phase == spool::Phase::kCold && !eviction_.evict(call.stream)) {
+    fail_step({"evicting the caches", CUPTI_ERROR_UNKNOWN});
+    return Verdict::kNotAsked;
+  }
+  session_.count_launch();
+  return Verdict::kMeasured;
+}
+
+void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
+  if (verdict == Verdict::kMeasured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
+    launch_since_ns_.store(0, std::memory_order_release);
+  if (verdict == Verdict::kUnmeasured || (verdict == Verdict::kMeasured && !call.graph)) return;
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::kCollecting || call.context != context_) return;
+  if (verdict == Verdict::kMeasured) {
+    CounterSession::Failure failure;
+    if (!session_.pop_range(&failure)) fail_step(failure);
+    return;
+  }
+  // An excluded kernel is under way: an event tells when it is over.
+  RelaxedCapture relaxed(driver_);
+  if (driver_.complete() && events_pending_ < kMostEvents) {
+    if (events_pending_ == events_.size()) {
+      CUevent event = nullptr;
+      if (driver_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) events_.push_back(event);
+    }
+    if (events_pending_ < events_.size() &&
+        driver_.event_record(events_[events_pending_], call.stream) == CUDA_SUCCESS) {
+      const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::kName;
+      collectives_pending_ = collective && (collectives_pending_ || events_pending_ == 0);
+      ++events_pending_;
+      return;
+    }
+  }
+  fail_step({"watching an excluded kernel", CUPTI_ERROR_UNKNOWN});
+}
+
+// Something went wrong between two launches: the step is given up, the program goes on.
+void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
+  const std::string why = std::string(failure.what) + " failed: " + api_.error_text(failure.result);
+  message(spool::Severity::kWarning, spool::Topic::kReplay,
+          "step " + std::to_string(step_.index) + ": " + why);
+  report(spool::CounterStatus::kFailed, why);
+  close();
+  state_.store(State::kIdle, std::memory_order_release);
+}
+
+bool Replay::step_end(std::uint32_t thread_id) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  switch (state_.load(std::memory_order_relaxed)) {
+    case State::kIdle:
+    case State::kToFinish:
+      return true;
+    case State::kArmed:
+      report(spool::CounterStatus::kFailed, "the step launched no kernel");
+      state_.store(State::kIdle, std::memory_order_release);
+      return true;
+    case State::kCollecting:
+      break;
+  }
+  // CUPTI wants the context current, which it is on the thread that launched.
+  if (thread_id != session_thread_) {
+    state_.store(State::kToFinish, std::memory_order_release);
+    return false;
+  }
+  finish();
+  return true;
+}
+
+void Replay::finish_pending() noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::kToFinish) return;
+  finish();
+  steps_.release();
+}
+
+void Replay::finish() noexcept {
+  const std::int64_t begin_ns = api_.now_ns();
+  Job job;
+  job.step = step_;
+  job.record.status = spool::CounterStatus::kOk;
+  job.record.config_id = config_id(step_);
+  job.record.step_index = step_.index;
+  job.record.launches_expected = steps_.last().count();
+  job.record.open_ns = open_ns_;
+  try {
+    collect(&job);
+  } catch (...) {
+    job.record.status = spool::CounterStatus::kFailed;
+    job.reason = "out of memory while reading the counters";
+  }
+  job.graphs = session_.counts_graphs();
+  const bool last = steps_.held();  // a recording window closes behind this step
+  if (!keep_ || last || job.record.status == spool::CounterStatus::kFailed) close();
+  if (step_.next_phase != spool::Phase::kCold || last) eviction_.release();
+  intervals_.close(api_.now_ns());
+  job.record.finish_ns = api_.now_ns() - begin_ns;
+  state_.store(State::kIdle, std::memory_order_release);
+  try {
+    std::lock_guard<std::mutex> guard(jobs_mutex_);
+    jobs_.push_back(std::move(job));
+    jobs_open_.fetch_add(1, std::memory_order_release);
+  } catch (...) {
+    report(spool::CounterStatus::kFailed, "out of memory while reading the counters");
+  }
+}
+
+void Replay::collect(Job* job) {
+  auto fail = [&](spool::CounterStatus status, const std::string& why) {
+    job->record.status = status;
+    job->reason = why;
+    session_.take_segments();
+  };
+  CounterSession::Failure failure;
+  if (!session_.end(&failure))
+    return fail(spool::CounterStatus::kFailed,
+                std::string(failure.what) + " failed: " + api_.error_text(failure.result));
+  const LaunchSequence& launches = steps_.last();
+  if (std::string why = why_not_replayable(launches); !why.empty())
+    return fail(spool::CounterStatus::kNotAvailable, why);
+  if (session_.dropped() > 0)
+    return fail(spool::CounterStatus::kFailed, std::to_string(session_.dropped()) + " ranges were dropped");
+  if (const LaunchSequence* reference = steps_.reference(); reference != nullptr)
+    if (std::string why = difference(launches, *reference); !why.empty())
+      return fail(spool::CounterStatus::kMismatch, why);
+  job->launches.reserve(launches.count());
+  for (std::uint32_t i = 0; i < launches.count(); ++i) job->launches.push_back(launches[i]);
+  job->graph_correlation_ids = graph_correlation_ids_;
+  job->segments = session_.take_segments();
+  if (steps_.reference() == nullptr) job->reason = "no timeline step came before, the launches are unchecked";
+}
+
+void Replay::close_session() noexcept {
+  if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS)
+    message(spool::Severity::kWarning, spool::Topic::kReplay,
+            "disabling counters failed: " + api_.error_text(r));
+  if (untraced_.exchange(false))
+    if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
+      message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+              "kernels are no longer traced after counting instructions: " + api_.error_text(r));
+}
+
+// While kernels are traced, CUPTI runs their unpatched code: every count would be 0. What was launched before
+// runs to its end first, so that its records are whole.
+void Replay::stop_tracing() noexcept {
+  if (driver_.ctx_synchronize != nullptr) driver_.ctx_synchronize();
+  if (api_.activity_disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS) untraced_.store(true);
+}
+
+void Replay::close() noexcept {
+  close_session();
+  session_.drop_spares();
+  intervals_.close(api_.now_ns());
+  eviction_.release();
+  context_ = nullptr;
+}
+
+void Replay::context_destroyed(CUcontext context) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (context != context_) return;
+  const State state = state_.load(std::memory_order_relaxed);
+  eviction_.forget();
+  events_.clear();
+  events_pending_ = 0;
+  close();
+  if (state != State::kCollecting && state != State::kToFinish) return;
+  report(spool::CounterStatus::kFailed, "the program destroyed its context inside the step");
+  state_.store(State::kIdle, std::memory_order_release);
+  if (state == State::kToFinish) steps_.release();
+}
+
+void Replay::abandon() noexcept {
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const State state = state_.load(std::memory_order_relaxed);
+  if (state == State::kIdle) return;
+  report(spool::CounterStatus::kFailed, "the program ended inside this step");
+  state_.store(State::kIdle, std::memory_order_release);
+}
+
+std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept try {
+  const std::int64_t since_ns = launch_since_ns_.load(std::memory_order_acquire);
+  if (since_ns == 0 || now_ns - since_ns < limit_ns || since_ns == launch_overdue_ns_) return {};
+  launch_overdue_ns_ = since_ns;
+  // The launch is still inside the driver, so that its name is still there.
+  const char* name = launch_name_.load(std::memory_order_relaxed);
+  const std::string kernel = name != nullptr ? name : "a CUDA graph";
+  if (const std::uint32_t id = launch_kernel_id_.load(std::memory_order_relaxed); id != 0)
+    exclusions_.used(id, Exclusions::Reason::kTimeOut);
+  spool::CounterStepRecord record{};
+  record.step_index = launch_step_.load(std::memory_order_relaxed);
+  record.status = spool::CounterStatus::kFailed;
+  record.reason = writer_.intern_reserved("a kernel did not end when run alone");
+  writer_.put_reserved(record);
+  return "step " + std::to_string(record.step_index) + " hangs: " + kernel +
+         " was run alone to be measured and did not end in " + std::to_string(limit_ns / 1'000'000'000) +
+         "." + std::to_string(limit_ns / 100'000'000 % 10) + " s: it waits for another kernel, and " +
+         "nothing can free it; the program is ended. Record it with --replay-exclude " + kernel +
+         " to leave it out";
+} catch (...) {
+  return {};
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,211 @@
+// T2, and T3 with cold caches: counters of every kernel of a step, one configuration a step, on the running
+// program.
+//
+// CUPTI's range profiler in its automatic range mode measures each kernel launch by itself; in user replay it
+// saves and restores nothing, so that a one-pass configuration costs about a millisecond a launch and the
+// program goes on with its own data. The kernels run one at a time: one that waits for a kernel launched
+// later would never end. Such kernels run unmeasured (exclusions.h), and nothing is measured until they are
+// over.
+//
+// Lifecycle of the object:
+// 1. prepare() once, on the agent's own thread, when the program has launched its first kernel: what this
+//    machine can count, the metric sets resolved for the chip. No permission shows here.
+// 2. For each replay step: arm() when the step begins; launch_enter() and launch_exit() at each launch,
+// inside
+//    the driver call, where the context is current; step_end() stops and decodes. If the step ends on a
+//    thread that launched nothing in it, the next launch does that. The session stays enabled if another such
+//    step follows.
+// 3. evaluate() on the agent's own thread: values and the step's verdict go into the spool.
+// 4. At process exit what was collected is evaluated if there is time; a session still open is reported as failed by
+//    abandon() and left alone.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cupti/cupti_api.h"
+#include "cupti/driver_api.h"
+#include "cupti/timeline.h"
+#include "ridgeline/spool/writer.h"
+#include "call_gate.h"
+#include "steps/step_tracker.h"
+#include "tiers/counter_session.h"
+#include "tiers/eviction.h"
+#include "tiers/exclusions.h"
+#include "tiers/metric_sets.h"
+
+namespace ridgeline::agent {
+
+/// Which sets the steps of a phase take in turn.
+struct CounterPlan {
+  std::vector<MetricSet> replay;
+  std::vector<MetricSet> flops;
+  /// Cold steps take the first of the replay sets: durations, bytes, pipes.
+  static constexpr std::uint32_t kColdSets = 2;
+};
+
+/// A launch as its callbacks see it.
+struct LaunchCall {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;  // never 0: the default streams by their special handles
+  std::uint32_t thread_id = 0;
+  std::uint32_t correlation_id = 0;
+  std::uint32_t kernel_id = 0;
+  const char* name = nullptr;  // mangled; valid during the call
+  bool graph = false;
+  bool several_devices = false;  // a cooperative launch over several devices
+};
+
+/// What became of a launch in a replay step.
+enum class Verdict : std::uint8_t { kNotAsked, kMeasured, kUnmeasured, kExcluded };
+
+class Replay {
+ public:
+  Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
+         CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CounterPlan plan);
+
+  /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
+  /// cannot: replay steps are then reported as failed.
+  bool ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept;
+  /// After that. May take a second, less if the process ends. Errors become messages, after which replay steps
+  /// are reported as failed.
+  void prepare() noexcept;
+  /// The gate was closed: whoever waits in here goes on.
+  void wake() noexcept { ready_.notify_all(); }
+  /// Tells that prepare() will never be called, and why.
+  void rule_out(spool::Topic topic, const std::string& reason) noexcept;
+
+  /// True for the phases whose steps this object measures.
+  static bool measures(spool::Phase phase) noexcept {
+    return phase == spool::Phase::kReplay || phase == spool::Phase::kCold || phase == spool::Phase::kFlops;
+  }
+  /// Id of the configuration that a step takes; known before prepare().
+  std::uint32_t config_id(const StepTracker::Step& step) const noexcept;
+  /// `keep`: the next step is measured too; the session stays enabled, in case it serves that one.
+  void arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept;
+  /// True if launch_enter() has something to do. One relaxed load.
+  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::kIdle; }
+  Verdict launch_enter(const LaunchCall& call) noexcept;
+  /// After every launch_enter() whose verdict is not kNotAsked.
+  void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
+  /// True if the step is dealt with; false if the next launch has to finish it, and last() must stay as it
+  /// is.
+  bool step_end(std::uint32_t thread_id) noexcept;
+  /// A new step begins and no launch came since: finish the one before here and now.
+  void finish_pending() noexcept;
+  /// The context goes away: close a session on it.
+  void context_destroyed(CUcontext context) noexcept;
+  void abandon() noexcept;
+
+  /// Writes what finished steps collected. The agent's own thread.
+  void evaluate() noexcept;
+  /// True while evaluate() has something left to write.
+  bool evaluating() const noexcept { return jobs_open_.load(std::memory_order_acquire) > 0; }
+
+  /// The launch under way has not come back for `limit_ns`: what to say about it, once; empty otherwise. The
+  /// agent's own thread; takes no lock, since the launch may hold it for ever.
+  std::string overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept;
+
+  /// CUPTI gives no records of kernels at present: the step counts instructions.
+  bool untraced() const noexcept { return untraced_.load(std::memory_order_relaxed); }
+  /// Counters are being collected: do not flush activity records meanwhile.
+  bool collecting() const noexcept {
+    const State s = state_.load(std::memory_order_relaxed);
+    return s == State::kCollecting || s == State::kToFinish;
+  }
+
+ private:
+  enum class State { kIdle, kArmed, kCollecting, kToFinish };
+  enum class Readiness { kPending, kReady, kRuledOut };
+  struct Job {
+    StepTracker::Step step{};
+    spool::CounterStepRecord record{};
+    std::string reason;
+    std::vector<CounterSession::Segment> segments;
+    std::vector<SequenceEntry> launches;
+    std::vector<std::uint32_t> graph_correlation_ids;  // of measured graph launches, by position in the step
+    bool graphs = false;
+    std::uint32_t unevaluated = 0;
+  };
+
+  bool open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept;
+  bool takes_turns() const noexcept;
+  bool may_rotate(const StepTracker::Step& step) const noexcept;
+  bool counts_graphs(const StepTracker::Step& step) const noexcept;
+  Verdict measure(const LaunchCall& call);
+  bool settled(std::uint32_t thread_id) noexcept;
+  void fail_step(const CounterSession::Failure& failure) noexcept;
+  void finish() noexcept;
+  void collect(Job* job);
+  void close_session() noexcept;
+  void stop_tracing() noexcept;
+  void close() noexcept;
+  void report(spool::CounterStatus status, const std::string& reason) noexcept;
+  void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void write_values(Job& job);
+  bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch);
+  bool write_graphs(Job& job, const CounterSession::Segment& segment);
+  /// Numbers in the names of a segment's ranges, by range; false if CUPTI names one otherwise.
+  bool range_numbers(const CounterSession::Segment& segment, std::size_t ranges,
+                     std::vector<std::uint32_t>* numbers);
+
+  const CuptiApi& api_;
+  const DriverApi& driver_;
+  spool::Writer& writer_;
+  StepTracker& steps_;
+  CounterIntervals& intervals_;
+  Exclusions& exclusions_;
+  const CallGate& gate_;
+  const std::uint32_t replay_sets_, flops_sets_;
+  const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
+
+  std::mutex mutex_;  // serialises everything below; never held while a launch of the program runs
+  std::condition_variable ready_;
+  Readiness readiness_ = Readiness::kPending;
+  std::string ruled_out_reason_;
+  std::string chip_;
+  std::uint32_t device_id_ = 0;
+  std::vector<std::uint8_t> availability_;
+  // Fixed once ready:
+  std::vector<CounterConfig> configs_;          // by config id - 1; without metrics if not available
+  std::vector<const CounterConfig*> rotation_;  // the replay phase's, those with metrics
+  CounterConfig joined_;                        // rotation_ in passes; no passes: cannot be
+  std::vector<std::uint32_t> metric_ids_;       // flattened, in the order of configs_
+  std::vector<std::size_t> first_metric_;       // of a configuration in metric_ids_
+
+  std::atomic<State> state_{State::kIdle};
+  std::atomic<bool> untraced_{false};
+  StepTracker::Step step_{};
+  bool keep_ = false;
+  std::uint32_t session_thread_ = 0;
+  CUcontext context_ = nullptr;
+  CounterSession session_;
+  Eviction eviction_;
+  std::int64_t open_ns_ = 0;                          // host time of opening, this step
+  std::uint32_t graph_launches_ = 0;                  // seen in this step
+  std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
+  std::vector<CUevent> events_;                       // of context_
+  std::size_t events_pending_ = 0;                    // the first so many: excluded kernels under way
+  bool collectives_pending_ = false;                  // all of them are collectives
+  bool patience_spent_ = false;
+  std::int64_t waited_for_peers_ns_ = 0;  // in this recording, in vain or not
+
+  std::mutex jobs_mutex_;
+  std::deque<Job> jobs_;
+  std::atomic<std::uint32_t> jobs_open_{0};
+
+  // The launch under way, for the watch on the agent's thread.
+  std::atomic<std::int64_t> launch_since_ns_{0};  // 0: none
+  std::atomic<const char*> launch_name_{nullptr};
+  std::atomic<std::uint32_t> launch_kernel_id_{0};
+  std::atomic<std::uint32_t> launch_step_{0};
+  std::atomic<std::uint32_t> launch_thread_{0};
+  std::int64_t launch_overdue_ns_ = 0;  // the one that was told of
+};
+
+}  // namespace ridgeline::agent
