@@ -24,6 +24,9 @@ void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
     app.add_option("--top", options.top, "Print the first N rows")
         ->check(CLI::Validator(CLI::PositiveNumber).description(""))
         ->type_name("N");
+    app.add_flag("--all", options.all, "Print every row: long lists are cut otherwise, and say so");
+    app.add_flag("--verbose", options.verbose,
+                 "Print all that the figures rest on: roofs, completeness, tiers, every finding");
   }
   app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")
       ->type_name("FILE");
@@ -43,6 +46,8 @@ reports::DocumentOptions document_options(const PrintOptions& options) {
   out.columns = options.columns;
   out.sort = options.sort;
   out.top = options.top;
+  out.all = options.all;
+  out.verbose = options.verbose;
   return out;
 }
 

@@ -46,7 +46,7 @@ int run(int argc, char** argv) {
   }
 
   CLI::App program(
-      "Ridgeline: which GPU kernels cost a training step the most, against 70 % and 85 % of peak.",
+      "Ridgeline: which GPU kernels of a training step to optimise, and how much time each could save.",
       "ridgeline");
   program.set_version_flag("--version", std::string("ridgeline ") + reports::kVersion);
   program.require_subcommand(1);

@@ -34,12 +34,14 @@ struct Verb {
 [[nodiscard]] Verb add_sql(CLI::App& program);
 [[nodiscard]] Verb add_columns(CLI::App& program);
 
-// How a verb prints its document: --format, --columns, --sort, --top, -o. Lives as long as the verb.
+// How a verb prints its document: --format, --columns, --sort, --top, --all, --verbose, -o. Lives as long as the verb.
 struct PrintOptions {
   std::string format = "text";
   std::string columns;
   std::string sort;
   std::int64_t top = 0;
+  bool all = false;
+  bool verbose = false;
   std::string output;  // "": standard output
 };
 void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows = true);

@@ -13,7 +13,6 @@ Verb add_check(CLI::App& program) {
     std::string min_share = "0.005";
     std::string max_unmeasured = "0.10";
     std::string budget;
-    bool all = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
@@ -27,7 +26,6 @@ Verb add_check(CLI::App& program) {
       ->type_name("RATIO");
   app->add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")
       ->type_name("FILE");
-  app->add_flag("--all", options->all, "Also list the kernels below --min-share");
   add_print_options(*app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
@@ -43,7 +41,7 @@ Verb add_check(CLI::App& program) {
                 answer_of(session.analysis({}, analyzer::Session::kCheck), options->analysis.capture);
             const auto model = answer_of(session.model(), options->analysis.capture);
             print(options->print,
-                  reports::check_document(*model, *done, options->all, document_options(options->print)));
+                  reports::check_document(*model, *done, document_options(options->print)));
             return analyzer::exit_code(done->check.overall);
           }};
 }

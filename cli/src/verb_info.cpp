@@ -14,6 +14,7 @@ Verb add_info(CLI::App& program) {
   CLI::App* app =
       program.add_subcommand("info", "Show what was recorded: run, devices, versions, tiers, completeness");
   app->add_option("CAPTURE", options->capture, "Capture file (*.ridge)")->required()->type_name("");
+  app->add_flag("--all", options->print.all, "Print every line: long sections are cut otherwise");
   add_print_options(*app, options->print, false);
   return {app, [options] {
             const store::Capture capture = open_capture(options->capture);

@@ -1,4 +1,4 @@
-// verb_rank.cpp: which kernels cost the step the most against the targets.
+// verb_rank.cpp: the kernels of a step by their potential saving.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,11 +16,12 @@ Verb add_rank(CLI::App& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* app =
-      program.add_subcommand("rank", "Rank the kernels of one step by what they cost against the targets");
+      program.add_subcommand("rank", "Rank the kernels of one step by their potential saving");
   add_analysis_options(*app, options->analysis);
   app->add_option(
          "--by", options->by,
-         "What makes a row: kernel, kernel-grid, family, class, op (NVTX range) or launch (default kernel)")
+         "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same) or launch "
+         "(default kernel)")
       ->type_name("KEY");
   app->add_flag("--stalls", options->stalls,
                 "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");

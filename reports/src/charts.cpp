@@ -65,11 +65,11 @@ std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const
 
 std::vector<Share> accounting_shares(const analyzer::Accounting& a) {
   const auto ns = [](std::int64_t value) { return static_cast<double>(value); };
-  return {{"kernels", "p-kernels", ns(a.kernel_busy_ns)},
+  return {{"GPU busy", "p-kernels", ns(a.kernel_busy_ns)},
           {"copies", "p-copies", ns(a.copy_exposed_ns)},
           {"memsets", "p-memsets", ns(a.memset_exposed_ns)},
-          {"gaps: launch", "p-gap-launch", ns(a.gap_launch_bound_ns)},
-          {"gaps: host", "p-gap-host", ns(a.gap_host_bound_ns)},
+          {"gaps: launch-bound", "p-gap-launch", ns(a.gap_launch_bound_ns)},
+          {"gaps: CPU-bound", "p-gap-host", ns(a.gap_host_bound_ns)},
           {"gaps: queued", "p-gap-queued", ns(a.gap_queued_ns)},
           {"gaps: unknown", "p-gap-unknown", ns(a.gap_unknown_ns)},
           {"gaps: tail", "p-gap-tail", ns(a.gap_tail_ns)},
@@ -115,13 +115,14 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
     const double y = kTop + kRow * static_cast<double>(i);
     const double time = static_cast<double>(row.time_ns);
     const std::string css = class_css(row.kernel_class);
+    const std::string name = bounded(row.key, 400);
     const std::string what = fmt::format(
-        "{}\n{} ms, limited by {}{}; {} ms less at {}, {} ms less at {}", row.key, milliseconds(time),
+        "{}\n{} ms, nearest roof {}{}; potential saving {} ms at {}, {} ms at {}", name, milliseconds(time),
         limiter_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
         milliseconds(row.saved_target_ns), target_text(ranking.options.target),
         milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
-    svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(row.key), kLabelColumns), "kernel",
-             Svg::Anchor::end, row.key);
+    svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(bounded(row.key)), kLabelColumns),
+             "kernel", Svg::Anchor::end, name);
     svg.rect(kLabel, y + 4, at(time - row.saved_target_ns) - kLabel, kRow - 8, css, what, 2);
     svg.rect(at(time - row.saved_target_ns), y + 4, at(row.saved_target_ns) - kLabel, kRow - 8, css + " pale",
              what, 2);
@@ -137,43 +138,117 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
   return svg.finish();
 }
 
-std::string step_chart(const analyzer::StepAnalysis& steps) {
-  constexpr std::size_t kMost = 400;
+namespace {
+
+// A bar of the chart of steps: a step, or neighbours of one phase.
+struct StepBar {
+  const analyzer::StepSummary* first;
+  const analyzer::StepSummary* last;
+  std::vector<double> durations_ns;
+  bool chosen = false;
+  bool all_ok = true;
+
+  [[nodiscard]] double median_ns() const {
+    std::vector<double> sorted = durations_ns;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return *middle;
+  }
+};
+
+constexpr std::size_t kStepBars = 200;
+
+std::vector<StepBar> step_bars(const analyzer::StepAnalysis& steps) {
   std::vector<const analyzer::StepSummary*> shown;
   for (const analyzer::StepSummary& step : steps.steps) {
     if (step.process_id == steps.process_id && step.gpu_duration_ns > 0) shown.push_back(&step);
   }
-  if (shown.size() < 2) return "";
-  if (shown.size() > kMost) shown.resize(kMost);
-  double longest = 0;
-  for (const auto* step : shown) longest = std::max(longest, static_cast<double>(step->gpu_duration_ns));
-  constexpr double kPlot = 130, kTop = 12, kLeft = 56;
+  const std::size_t each = (shown.size() + kStepBars - 1) / kStepBars;
+  std::vector<StepBar> bars;
+  for (const auto* step : shown) {
+    if (bars.empty() || bars.back().durations_ns.size() >= each || bars.back().first->phase != step->phase)
+      bars.push_back({step, step, {}});
+    StepBar& bar = bars.back();
+    bar.last = step;
+    bar.durations_ns.push_back(static_cast<double>(step->gpu_duration_ns));
+    bar.all_ok = bar.all_ok && step->status == "ok";
+    bar.chosen = bar.chosen || (!steps.representative.whole_recording &&
+                                step->step_id == steps.representative.summary.step_id);
+  }
+  return bars;
+}
+
+// Where the axis ends: where most bars end, so that these can be told apart, if few are far longer.
+double axis_end(const std::vector<StepBar>& bars) {
+  std::vector<double> heights;
+  for (const StepBar& bar : bars) heights.push_back(bar.median_ns());
+  std::sort(heights.begin(), heights.end());
+  const double usual = heights[heights.size() / 2];
+  const double longest = heights.back();
+  if (longest <= 2.5 * usual) return longest;
+  double end = usual;
+  for (const double height : heights) {
+    if (height <= 1.6 * usual) end = std::max(end, height);
+  }
+  return 1.2 * end;
+}
+
+}  // namespace
+
+std::string step_chart(const analyzer::StepAnalysis& steps) {
+  const std::vector<StepBar> bars = step_bars(steps);
+  if (bars.size() < 2) return "";
+  const double end = axis_end(bars);
+  constexpr double kPlot = 130, kTop = 22, kLeft = 56, kGapAt = 12, kGap = 4, kRoomForNumber = 24;
   Svg svg(kChartWidth, kTop + kPlot + 30, "GPU duration of each step");
-  const double tick = nice_tick(longest, 4);
-  for (double t = 0; t <= longest * (1 + 1e-9); t += tick) {
-    const double y = kTop + kPlot * (1 - t / longest);
+  const double tick = nice_tick(end, 4);
+  for (double t = 0; t <= end * (1 + 1e-9); t += tick) {
+    const double y = kTop + kPlot * (1 - t / end);
     svg.line(kLeft, y, kChartWidth, y, "grid");
     svg.text(kLeft - 8, y + 4, fmt::format("{:g}", t * 1e-6), "tick", Svg::Anchor::end);
   }
-  const double slot = (kChartWidth - kLeft) / static_cast<double>(shown.size());
-  std::string phase;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const analyzer::StepSummary& step = *shown[i];
-    const bool chosen =
-        !steps.representative.whole_recording && step.step_id == steps.representative.summary.step_id;
-    const double height = kPlot * static_cast<double>(step.gpu_duration_ns) / longest;
+  const double slot = (kChartWidth - kLeft) / static_cast<double>(bars.size());
+  const analyzer::StepSummary* labelled = nullptr;
+  double label_end = 0;  // where the last phase's label ends
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const StepBar& bar = bars[i];
+    const analyzer::StepSummary& step = *bar.first;
+    const double ns = bar.median_ns();
+    const bool cut = ns > end;
+    const double height = kPlot * std::min(ns / end, 1.0);
     const double x = kLeft + slot * static_cast<double>(i);
     std::string css = "s-" + std::string(step.phase == "timeline" ? "timeline"
                                          : step.phase == "replay" ? "replay"
                                                                   : "rest");
-    if (step.status != "ok") css = "s-bad";
-    svg.rect(x + slot * 0.1, kTop + kPlot - height, slot * 0.8, height, css + (chosen ? " chosen" : ""),
-             fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status,
-                         milliseconds(static_cast<double>(step.gpu_duration_ns)),
-                         chosen ? ", stands for all" : ""));
-    if (step.phase != phase) {
-      phase = step.phase;
-      svg.text(x + slot * 0.1, kTop + kPlot + 18, phase, "tick");
+    if (!bar.all_ok) css = "s-bad";
+    if (bar.chosen) css += " chosen";
+    const std::string chosen = bar.chosen ? ", stands for all" : "";
+    const std::string title =
+        bar.durations_ns.size() == 1
+            ? fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status, milliseconds(ns),
+                          chosen)
+            : fmt::format("steps {} to {}, {}: {} to {} ms, median {} ms{}", step.step_index,
+                          bar.last->step_index, step.phase,
+                          milliseconds(*std::min_element(bar.durations_ns.begin(), bar.durations_ns.end())),
+                          milliseconds(*std::max_element(bar.durations_ns.begin(), bar.durations_ns.end())),
+                          milliseconds(ns), chosen);
+    const double left = x + slot * 0.1, width = slot * 0.8;
+    if (cut) {
+      // The gap says that the bar goes on, the number how far.
+      svg.rect(left, kTop, width, kGapAt, css, title);
+      svg.rect(left, kTop + kGapAt + kGap, width, kPlot - kGapAt - kGap, css, title);
+      if (slot >= kRoomForNumber)
+        svg.text(x + slot / 2, kTop - 6, fmt::format("{:.0f}", ns * 1e-6), "tick", Svg::Anchor::middle);
+    } else {
+      svg.rect(left, kTop + kPlot - height, width, height, css, title);
+    }
+    if (labelled == nullptr || labelled->phase != step.phase) {
+      labelled = &step;
+      const std::string phase(step.phase);
+      if (x >= label_end) {
+        svg.text(x + slot * 0.1, kTop + kPlot + 18, phase, "tick");
+        label_end = x + 7.0 * static_cast<double>(phase.size());
+      }
     }
   }
   return svg.finish();

@@ -13,6 +13,8 @@
 namespace ridgeline::reports {
 namespace {
 
+constexpr std::size_t kLongestNotice = 1000;  // bytes
+
 // Before this a run's clock cannot be one of the Unix epoch (2001-09-09).
 constexpr std::int64_t kEpochPlausible_ns = 1'000'000'000'000'000'000;
 
@@ -152,43 +154,49 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
 std::string saving_text(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   if (!anything_measured(ranking)) return "not known, for no kernel's utilisation was measured";
-  return fmt::format("up to {} of the step ({}) at {}, {} ({}) at {}", percent_text(t.saved_target_share),
-                     time_text(t.saved_target_ns), target_text(ranking.options.target),
-                     percent_text(t.saved_stretch_share), time_text(t.saved_stretch_ns),
-                     target_text(ranking.options.stretch));
+  return fmt::format("up to {} of the step ({}) at {} of the nearest roof, {} ({}) at {}",
+                     percent_text(t.saved_target_share), time_text(t.saved_target_ns),
+                     target_text(ranking.options.target), percent_text(t.saved_stretch_share),
+                     time_text(t.saved_stretch_ns), target_text(ranking.options.stretch));
 }
 
 std::string verdict_sentence(const analyzer::Analysis& analysis) {
   const analyzer::TargetCheck& check = analysis.check;
+  const analyzer::RankTotals& t = analysis.check_ranking.totals;
   const std::int64_t reached = check.stretch_count + check.met_count;
   const std::int64_t judged = reached + check.missed_count;
   const std::string target = target_text(check.options.target);
   const std::string stretch = target_text(check.options.stretch);
   const bool budgets = !check.options.budgets.empty();
-  const std::string step = time_text(static_cast<double>(analysis.accounting.step_ns));
-  const std::string saving =
-      fmt::format("meeting the target would save up to {} of the {} step ({}), {} ({}) at {}",
-                  time_text(analysis.check_ranking.totals.saved_target_ns), step,
-                  percent_text(analysis.check_ranking.totals.saved_target_share),
-                  time_text(analysis.check_ranking.totals.saved_stretch_ns),
-                  percent_text(analysis.check_ranking.totals.saved_stretch_share), stretch);
+  const std::string kernels = fmt::format("{} of at least {} of the step", counted(judged, "kernel"),
+                                          target_text(check.options.min_share));
   switch (check.overall) {
     case analyzer::OverallVerdict::met:
       return fmt::format(
-          "The step meets its target: each of the {} that count is at {} of peak or above{}, {} at {} or "
+          "The step meets its target: each of the {} is at {} of its nearest roof or above{}, {} at {} or "
           "above.",
-          counted(judged, "kernel"), target, budgets ? " or within its own budget" : "",
-          integer(check.stretch_count), stretch);
-    case analyzer::OverallVerdict::missed:
+          kernels, target, budgets ? " or within its own budget" : "", integer(check.stretch_count), stretch);
+    case analyzer::OverallVerdict::missed: {
+      double missed_ns = 0;
+      for (const analyzer::KernelCheck& kernel : check.kernels) {
+        if (kernel.verdict == analyzer::KernelVerdict::missed)
+          missed_ns += analysis.check_ranking.rows[kernel.row].saved_target_ns;
+      }
+      const bool one = check.missed_count == 1;
       return fmt::format(
-          "The step misses its target: {} of {} that count {} short of {} of peak{}, {} "
-          "at {} or above; {}.",
-          integer(check.missed_count), counted(judged, "kernel"), check.missed_count == 1 ? "is" : "are",
-          target, budgets ? " or over budget" : "", integer(check.stretch_count), stretch, saving);
+          "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} {} "
+          "would save up to {} of the step's {}, all kernels together {} ({}); at {}, {} ({}).",
+          integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+          budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
+          one ? "it" : fmt::format("these {}", integer(check.missed_count)), time_text(missed_ns),
+          time_text(static_cast<double>(analysis.accounting.step_ns)), time_text(t.saved_target_ns),
+          percent_text(t.saved_target_share), stretch, time_text(t.saved_stretch_ns),
+          percent_text(t.saved_stretch_share));
+    }
     case analyzer::OverallVerdict::not_enough_data:
       break;
   }
-  return "No verdict against " + target + " and " + stretch + " of peak: " + check.text;
+  return "No verdict against " + target + " and " + stretch + " of the nearest roof: " + check.text;
 }
 
 std::string completeness_line(const analyzer::Quality& quality) {
@@ -220,17 +228,17 @@ std::string tiers_line(const analyzer::Quality& quality) {
   const analyzer::TierReach* t1 = reach("T1");
   if (t1 == nullptr) return "";
   std::string text =
-      fmt::format("DRAM utilisation in situ (T1) for {} of the kernel time", percent_text(t1->dram_coverage));
+      fmt::format("DRAM utilisation is known by samples of running steps (T1) for {} of the kernel time", percent_text(t1->dram_coverage));
   if (t1->dram_mean_error)
     text += fmt::format(", mean error {} points", fixed(*t1->dram_mean_error * 100.0, 2));
   const analyzer::TierReach* t2 = reach("T2");
-  text += fmt::format("; by counters (T2) for {}.", percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
+  text += fmt::format(", and by counters of replayed steps (T2) for {}.", percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
   if (quality.comparisons.empty()) return text;
   const analyzer::TierComparison& worst = quality.comparisons.front();
   const auto flagged = std::count_if(quality.comparisons.begin(), quality.comparisons.end(),
                                      [](const analyzer::TierComparison& c) { return c.flagged; });
   return text +
-         fmt::format(" T1 against T2 on {} of {} or more: at most {} points apart ({}), {} by more than {}.",
+         fmt::format(" On {} of {} or more they are at most {} points apart ({}), {} by more than {}.",
                      counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
                      time_text(static_cast<double>(quality.comparison_floor_ns)),
                      fixed(std::fabs(worst.difference.value) * 100.0, 1),
@@ -241,17 +249,17 @@ std::string tiers_line(const analyzer::Quality& quality) {
 std::string work_line(const analyzer::Analysis& analysis) {
   if (!analysis.ranking.totals.work) return "";
   const analyzer::WorkSum& total = *analysis.ranking.totals.work;
-  std::string text = fmt::format("Declared by {}: {} and {} TFLOP.", counted(total.ranges, "range"),
+  std::string text = fmt::format("Minimum work declared by {}: {} and {} TFLOP.", counted(total.ranges, "range"),
                                  bytes_text(total.declared_bytes.value_or(0)),
                                  fixed(total.declared_flops.value_or(0) * 1e-12, 2));
   text += fmt::format(" Their {} took {}", counted(total.launches, "launch", "launches"),
                       time_text(static_cast<double>(total.time_ns)));
   if (total.measured_bytes) {
     text += fmt::format(" and moved {}", bytes_text(*total.measured_bytes));
-    if (total.bytes_ratio) text += fmt::format(", {} × as much", fixed(*total.bytes_ratio, 2));
+    if (total.bytes_ratio) text += fmt::format(", {} × the minimum", fixed(*total.bytes_ratio, 2));
   }
   if (total.minimum_ns)
-    text += fmt::format("; at the roofs it takes {} at least", time_text(*total.minimum_ns));
+    text += fmt::format("; their roofline time is {}", time_text(*total.minimum_ns));
   text += ".";
   if (total.undeclared_launches > 0) {
     text += fmt::format(" {} no declaration.",
@@ -287,25 +295,86 @@ analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity 
   return out;
 }
 
-std::string notices_text(const analyzer::Findings& findings, const TextStyle& style) {
-  std::string out;
+std::vector<Notice> by_kind(const analyzer::Findings& findings) {
+  std::vector<Notice> kinds;
   for (const analyzer::Finding& finding : findings) {
-    const std::string label = std::string(to_string(finding.severity)) + ":";
-    const std::string text = wrapped(label + " " + terminal_safe(finding.text), style.columns, 2);
-    const Style colour = finding.severity == analyzer::Severity::error     ? Style::bad
-                         : finding.severity == analyzer::Severity::warning ? Style::fair
-                                                                           : Style::dim;
+    // What the collector says in its own words has nothing in common but its source.
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Notice& n) {
+      return n.finding->code == finding.code && finding.code != "collector";
+    });
+    if (same == kinds.end())
+      kinds.push_back({&finding, 0});
+    else
+      ++same->others;
+  }
+  return kinds;
+}
+
+std::string notice_words(const Notice& notice) {
+  std::string text = bounded(notice.finding->text, kLongestNotice);
+  if (notice.others > 0) text += fmt::format(" (and {} more of this kind)", integer(notice.others));
+  return text;
+}
+
+std::string notices_text(const std::vector<Notice>& notices, const TextStyle& style) {
+  std::string out;
+  for (const Notice& notice : notices) {
+    const analyzer::Severity severity = notice.finding->severity;
+    const std::string label = std::string(to_string(severity)) + ":";
+    const std::string text = wrapped(label + " " + terminal_safe(notice_words(notice)), style.columns, 2);
+    const Style colour = severity == analyzer::Severity::error     ? Style::bad
+                         : severity == analyzer::Severity::warning ? Style::fair
+                                                                   : Style::dim;
     out += styled(text.substr(0, label.size()), colour, style.colour) + text.substr(label.size()) + "\n";
   }
   return out;
 }
 
-std::string notices_markdown(const analyzer::Findings& findings) {
+std::string notices_markdown(const std::vector<Notice>& notices) {
   std::string out;
-  for (const analyzer::Finding& finding : findings) {
-    out += fmt::format("- **{}**: {}\n", to_string(finding.severity), markdown_cell(finding.text));
+  for (const Notice& notice : notices) {
+    out += fmt::format("- **{}**: {}\n", to_string(notice.finding->severity),
+                       markdown_cell(notice_words(notice)));
   }
   return out;
+}
+
+const std::vector<Term>& tier_glossary() {
+  static const std::vector<Term> kTerms = {
+      {"T0", "timeline", "start and end of every launch, in the undisturbed run"},
+      {"T1", "sampled", "hardware counters read every few µs while steps run undisturbed"},
+      {"T2", "counted", "each launch counted on its own, one after the other, in replayed steps"},
+      {"T3", "cold", "caches emptied before each launch: the worst case, as Nsight Compute shows it"},
+  };
+  return kTerms;
+}
+
+std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer::Quality& quality) {
+  std::string t0 = "T0 timeline  times of the undisturbed run; ";
+  const std::int64_t lost = quality.launches_seen - quality.kernel_records;
+  if (!quality.completeness_known)
+    t0 += "how many launches were lost is not known";
+  else
+    t0 += fmt::format("{}, {} lost", counted(quality.launches_seen, "launch", "launches"),
+                      lost == 0 && quality.dropped_records == 0
+                          ? "none"
+                          : integer(std::max(lost, quality.dropped_records)));
+  std::vector<std::string> lines = {t0};
+  for (const analyzer::TierReach& reach : quality.reach) {
+    const std::string share = percent_text(reach.dram_coverage) + " of kernel time";
+    if (reach.tier == "T1") {
+      const std::string every =
+          model.pm_windows.empty()
+              ? "every few µs"
+              : "every " + time_text(static_cast<double>(model.pm_windows.front().interval_ns));
+      lines.push_back("T1 sampled   counters read " + every + " as steps run: " + share);
+    } else if (reach.tier == "T2") {
+      lines.push_back("T2 counted   each launch on its own in replayed steps: " + share);
+    } else if (reach.tier == "T3") {
+      lines.push_back("T3 cold      caches emptied before each launch: " + share);
+    }
+  }
+  return lines;
 }
 
 }  // namespace ridgeline::reports

@@ -12,6 +12,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     // Tables of nothing: their heads are what is asked for.
     static const analyzer::Model model;
     static const analyzer::Analysis analysis;
+    static const std::vector<analyzer::PhaseSummary> phases;
     Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true}), 0,
                [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());
@@ -19,6 +20,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"rank", "rows of `rank`, worst first; `ordinal` with `--by launch` only", std::move(rank)},
         {"check", "rows of `check`, missed ones first", check_table(analysis.check, analysis.ranking, true)},
         {"steps", "rows of `steps`", steps_table(analysis.steps)},
+        {"phases", "the steps by phase", phases_table(phases)},
         {"accounting", "where the step's time went", accounting_table(analysis.accounting)},
         {"gaps", "gaps of the step, longest first", gaps_table(model, analysis.accounting)},
         {"launches", "launches of the step, in `report --format json`", launches_table(model, analysis)},

@@ -193,6 +193,16 @@ int display_width(std::string_view text) {
   return width;
 }
 
+std::string bounded(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  const auto continues = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0u) == 0x80u; };
+  std::size_t front = bytes / 2;
+  while (front > 0 && continues(front)) --front;
+  std::size_t back = text.size() - (bytes - bytes / 2);
+  while (back < text.size() && continues(back)) ++back;
+  return std::string(text.substr(0, front)) + "…" + std::string(text.substr(back));
+}
+
 std::string elide_end(std::string_view text, int columns) {
   if (display_width(text) <= columns) return std::string(text);
   if (columns < 1) return "";

@@ -20,8 +20,13 @@ inline constexpr const char kStyle[] = R"css(
 --gemm:#2f6fde;--attention:#8a4fd3;--normalisation:#12917a;--elementwise:#d07010;--reduction:#a58a00;--copy:#6f8799;
 --communication:#d2383f;--optimiser:#8f5b34;--embedding:#cc4a95;--classifier:#3f9b2e;--other:#85858c;
 --gap-launch:#e0a23c;--gap-host:#d2573f;--gap-queued:#b077c9;--gap-unknown:#9aa3ad;--gap-tail:#c9ced4}
+@page{size:A4 landscape;margin:12mm}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}section,figure,tr{break-inside:avoid}section.long{break-inside:auto}
-main{max-width:none!important;padding:0!important}body{font-size:11px}.scroll{overflow:visible!important}}
+h1,h2,h3,summary{break-after:avoid}tfoot{display:table-row-group}
+details::details-content{content-visibility:visible!important;block-size:auto!important;overflow:visible!important}summary{list-style:none}
+main{max-width:none!important;padding:0!important}body{font-size:11px!important}.scroll{overflow:visible!important}
+table{font-size:8.5px!important}td,th{padding:1px 3px!important;white-space:normal!important}
+td.r,th.r{white-space:nowrap!important}td.name{font-size:7.5px!important;overflow-wrap:anywhere;min-width:110px}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--text);font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1240px;margin:0 auto;padding:28px 24px 60px}
@@ -31,17 +36,18 @@ code,.mono,td.name,svg .kernel{font-family:ui-monospace,SFMono-Regular,Menlo,Con
 .program{overflow-wrap:anywhere}
 dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:12px 0;font-size:13px}
 dl.facts dt{color:var(--soft)}dl.facts dd{margin:0;overflow-wrap:anywhere}
-.verdict{border-left:5px solid;padding:12px 16px;margin:18px 0 12px;font-size:16px;border-radius:4px}
+.verdict{border-left:5px solid;padding:12px 16px;margin:12px 0 10px;font-size:16px;border-radius:4px}
 .verdict.met{border-color:var(--good);background:var(--good-bg)}.verdict.missed{border-color:var(--bad);background:var(--bad-bg)}
 .verdict.unknown{border-color:var(--fair);background:var(--fair-bg)}
 .notice{border-left:5px solid var(--line);background:var(--panel);padding:6px 14px;margin:6px 0;border-radius:4px;overflow-wrap:anywhere}
 .notice b{text-transform:capitalize}.notice.error{border-color:var(--bad);background:var(--bad-bg)}.notice.warning{border-color:var(--fair);background:var(--fair-bg)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:16px 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:12px 0}
 .tile{background:var(--panel);border-radius:6px;padding:10px 14px}.tile b{display:block;font-size:21px;line-height:1.25;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:12.5px}
 .scroll{overflow-x:auto}
+header h2{margin:16px 0 2px}.glossary{margin:2px 0}
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
-th{font-weight:600;text-align:left;vertical-align:bottom;padding:4px 7px;border-bottom:2px solid var(--line);white-space:nowrap}
+th{font-weight:600;text-align:left;vertical-align:bottom;padding:4px 7px;border-bottom:2px solid var(--line)}
 th small{display:block;font-weight:400;color:var(--soft)}
 td{padding:3px 7px;border-bottom:1px solid var(--line);white-space:nowrap}
 td.r,th.r{text-align:right}td.wrap{white-space:normal;min-width:160px;overflow-wrap:anywhere}
@@ -68,6 +74,9 @@ svg .m-dram{fill:var(--elementwise)}svg .m-tensor{fill:var(--gemm)}
 .p-gap-host{fill:var(--gap-host)}.p-gap-queued{fill:var(--gap-queued)}.p-gap-unknown{fill:var(--gap-unknown)}.p-gap-tail{fill:var(--gap-tail)}.p-remainder{fill:var(--bad)}
 .s-timeline{fill:var(--gemm)}.s-replay{fill:var(--attention)}.s-rest{fill:var(--gap-unknown)}.s-bad{fill:var(--bad)}
 svg .chosen{stroke:var(--text);stroke-width:2}
+@media screen and (max-width:900px){main{padding:16px 12px 40px}.opt{display:none}td,th{padding:3px 5px}
+td.name{max-width:34vw;overflow:hidden;text-overflow:ellipsis}.tiles{grid-template-columns:repeat(auto-fit,minmax(120px,1fr))}
+dl.facts{grid-template-columns:1fr}dl.facts dd{margin-bottom:6px}}
 details{margin:8px 0}summary{cursor:pointer;padding:4px 0}
 footer{margin-top:40px;border-top:1px solid var(--line);padding-top:12px;color:var(--soft);font-size:12.5px}
 )css";

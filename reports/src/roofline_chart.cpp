@@ -1,4 +1,4 @@
-// roofline_chart.cpp: operations a second over operations a DRAM byte, both axes logarithmic.
+// roofline_chart.cpp: operations per second over arithmetic intensity, both axes logarithmic.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,11 +6,14 @@
 
 #include "charts.h"
 #include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/format.h"
 #include "ridgeline/reports/svg.h"
 
 namespace ridgeline::reports {
 namespace {
+
+constexpr std::size_t kMostDots = 200;
 
 struct Point {
   const analyzer::RooflinePoint* data = nullptr;
@@ -46,10 +49,11 @@ void draw_memory_side(const analyzer::Roofline& roofline, double top, double lef
   }
   std::stable_sort(dots.begin(), dots.end(),
                    [](const auto* a, const auto* b) { return a->step_share > b->step_share; });
+  if (dots.size() > kMostDots) dots.resize(kMostDots);
   for (const auto* dot : dots) {
     const double ratio = *dot->dram_bytes_per_s / roofline.dram->value;
     svg.circle(x(ratio), y, radius_of(dot->step_share), "dot " + class_css(dot->kernel_class),
-               fmt::format("{}. {}\n{}, {} of the DRAM roof, {} of the step", dot->rank_row + 1, dot->key,
+               fmt::format("{}. {}\n{}, {} of the DRAM roof, {} of the step", dot->rank_row + 1, bounded(dot->key, 400),
                            bandwidth_text(*dot->dram_bytes_per_s), percent_text(ratio),
                            percent_text(dot->step_share)));
   }
@@ -90,7 +94,7 @@ RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) 
   const LogScale x(low_x / 1.8, high_x * 1.8, kLeft, kChartWidth - kRight);
   const LogScale y(low_y / 1.8, high_y * 1.8, kHeight - kBottom, kTop);
   Svg svg(kChartWidth, kHeight + (memory_side ? kMemorySide : 0),
-          "Roofline: operations a second over operations a DRAM byte");
+          "Roofline: operations per second over arithmetic intensity");
   for (const double v : x.ticks()) {
     svg.line(x(v), kTop, x(v), kHeight - kBottom, "grid");
     svg.text(x(v), kHeight - kBottom + 18, fmt::format("{:g}", v), "tick", Svg::Anchor::middle);
@@ -99,7 +103,7 @@ RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) 
     svg.line(kLeft, y(v), kChartWidth - kRight, y(v), "grid");
     svg.text(kLeft - 8, y(v) + 4, fmt::format("{:g}", v * 1e-12), "tick", Svg::Anchor::end);
   }
-  svg.text((kLeft + kChartWidth - kRight) / 2, kHeight - 10, "FLOP a DRAM byte", "axis", Svg::Anchor::middle);
+  svg.text((kLeft + kChartWidth - kRight) / 2, kHeight - 10, "arithmetic intensity, FLOP/byte of DRAM traffic", "axis", Svg::Anchor::middle);
   svg.text(4, kTop - 4, "TFLOP/s", "axis");
 
   // The memory roof rises until the highest compute roof, or the plot's edge.
@@ -126,10 +130,12 @@ RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) 
   // Large dots first, so that small ones are not buried; area is the share of the step.
   std::stable_sort(points.begin(), points.end(),
                    [](const Point& a, const Point& b) { return a.data->step_share > b.data->step_share; });
+  const std::size_t left_out = points.size() - std::min(points.size(), kMostDots);
+  points.resize(points.size() - left_out);
   for (const Point& p : points) {
     const double radius = radius_of(p.data->step_share);
     svg.circle(x(p.intensity), y(p.flops_per_s), radius, "dot " + class_css(p.data->kernel_class),
-               fmt::format("{}. {}\n{} FLOP/byte{}, {}, {} of the step", p.rank(), p.data->key,
+               fmt::format("{}. {}\n{} FLOP/byte{}, {}, {} of the step", p.rank(), bounded(p.data->key, 400),
                            fixed(p.intensity, 1),
                            p.data->operations == analyzer::OperationSource::declared ? " (declared)" : "",
                            operations_text(p.flops_per_s), percent_text(p.data->step_share)));
@@ -166,6 +172,10 @@ RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) 
       "Numbers are those of the ranking; a dot's area is its share of the step. FLOP are operations of the "
       "tensor pipe as counted; of a kernel without any, those that the program declares.";
   note += fmt::format(" The dashed line is {} of the DRAM roof.", target_text(target));
+  if (left_out > 0) {
+    note += fmt::format(" Of the kernels with operations the {} with the largest share are drawn, {} are not.",
+                        kMostDots, integer(static_cast<std::int64_t>(left_out)));
+  }
   const auto neither = std::count_if(
       roofline.points.begin(), roofline.points.end(),
       [](const analyzer::RooflinePoint& p) { return !p.intensity_flop_per_byte && !p.dram_bytes_per_s; });

@@ -18,6 +18,28 @@ struct Panel {
   const std::vector<double>* ratios;
 };
 
+// Runs as they can be drawn: those that are narrower than a point are one with their neighbours, of the class of the
+// longest.
+std::vector<analyzer::ClassRun> drawn_runs(const analyzer::SampledStep& step, double ns_a_point) {
+  std::vector<analyzer::ClassRun> drawn;
+  std::int64_t longest_ns = 0;  // of those in the last one
+  for (const analyzer::ClassRun& run : step.classes) {
+    const std::int64_t ns = run.end_ns - run.start_ns;
+    const bool joins = !drawn.empty() &&
+                       static_cast<double>(run.end_ns - drawn.back().start_ns) < ns_a_point;
+    if (!joins) {
+      drawn.push_back(run);
+      longest_ns = ns;
+      continue;
+    }
+    drawn.back().end_ns = std::max(drawn.back().end_ns, run.end_ns);
+    if (ns <= longest_ns) continue;
+    longest_ns = ns;
+    drawn.back().kernel_class = run.kernel_class;
+  }
+  return drawn;
+}
+
 }  // namespace
 
 SampleChart sample_chart(const analyzer::SampledStep& step) {
@@ -50,7 +72,7 @@ SampleChart sample_chart(const analyzer::SampledStep& step) {
   const auto x = [&](std::int64_t time_ns) {
     return kLeft + plot * static_cast<double>(time_ns - step.window.start_ns) / length;
   };
-  for (const analyzer::ClassRun& run : step.classes) {
+  for (const analyzer::ClassRun& run : drawn_runs(step, length / plot)) {
     svg.rect(
         x(run.start_ns), strip_y, std::max(x(run.end_ns) - x(run.start_ns), 0.4), kStrip,
         class_css(run.kernel_class),

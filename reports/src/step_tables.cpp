@@ -135,6 +135,41 @@ std::vector<Column<StepLine>> step_columns() {
   };
 }
 
+std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
+  using Phase = analyzer::PhaseSummary;
+  const auto time = [](double analyzer::StepSpread::*of) {
+    return [of](const Phase& p) {
+      return p.spread.count > 0 ? Cell::number(p.spread.*of, Form::milliseconds) : Cell::missing();
+    };
+  };
+  using Spread = analyzer::StepSpread;
+  return {
+      {{.key = "process_id", .header = "process", .help = "id of the process in the capture", .drop_order = 9,
+        .shown = false},
+       [](const Phase& p) { return Cell::number(p.process_id); }},
+      {{.key = "phase", .header = "phase", .help = "what the schedule did", .align = Align::left},
+       [](const Phase& p) { return Cell::text(p.phase); }},
+      {{.key = "steps", .header = "steps", .help = "steps of the phase"},
+       [](const Phase& p) { return Cell::number(p.steps); }},
+      {{.key = "median_ns", .header = "median", .unit = "ms", .help = "median GPU time of a step"},
+       time(&Spread::median_ns)},
+      {{.key = "p10_ns", .header = "p10", .unit = "ms", .help = "a tenth of the steps took less"},
+       time(&Spread::p10_ns)},
+      {{.key = "p90_ns", .header = "p90", .unit = "ms", .help = "a tenth of the steps took more"},
+       time(&Spread::p90_ns)},
+      {{.key = "min_ns", .header = "min", .unit = "ms", .help = "the shortest", .drop_order = 1},
+       time(&Spread::min_ns)},
+      {{.key = "max_ns", .header = "max", .unit = "ms", .help = "the longest"}, time(&Spread::max_ns)},
+      {{.key = "outliers", .header = "outliers",
+        .help = "steps farther from the median than 5 scaled MADs and 5 % of it"},
+       [](const Phase& p) { return Cell::number(static_cast<std::int64_t>(p.outliers.size())); }},
+      {{.key = "not_ok", .header = "not ok", .help = "steps whose status is not `ok`"},
+       [](const Phase& p) {
+         return Cell::number(p.not_ok, Form::integer, p.not_ok > 0 ? Style::bad : Style::plain);
+       }},
+  };
+}
+
 struct Part {
   std::string key, label;
   std::int64_t ns;
@@ -248,6 +283,15 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
   table.show("configuration", any([](const auto& s) { return !s.configuration.empty(); }));
   table.show("source", any([](const auto& s) { return s.source != "nvtx"; }));
   table.show("reason", any([](const auto& s) { return !s.reason.empty(); }));
+  return table;
+}
+
+Table phases_table(const std::vector<analyzer::PhaseSummary>& phases) {
+  Table table(phase_columns(), phases.size(),
+              [&phases](std::size_t i) -> const analyzer::PhaseSummary& { return phases[i]; });
+  table.show("process_id", std::any_of(phases.begin(), phases.end(), [&](const auto& p) {
+    return p.process_id != phases.front().process_id;
+  }));
   return table;
 }
 

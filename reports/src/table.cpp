@@ -169,17 +169,27 @@ void Table::sort(std::string_view key) {
                                               terminal_safe(name), known));
   }
   const std::size_t column = static_cast<std::size_t>(found - heads_.begin());
-  std::vector<Scalar> values;
-  values.reserve(count_);
-  for (std::size_t i = 0; i < count_; ++i) values.push_back(cell_(i, source_[column]).value());
-  order_.resize(count_);
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+  std::vector<std::size_t> rows(count_);
+  std::vector<Scalar> values(count_);
+  for (std::size_t i = 0; i < count_; ++i) {
+    rows[i] = source_row(i);
+    values[i] = cell(i, column).value();
+  }
+  std::vector<std::size_t> order(count_);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const bool known_a = !std::holds_alternative<std::monostate>(values[a]);
     const bool known_b = !std::holds_alternative<std::monostate>(values[b]);
     if (!known_a || !known_b) return known_a && !known_b;
     return downward ? less(values[b], values[a]) : less(values[a], values[b]);
   });
+  for (std::size_t& i : order) i = rows[i];
+  order_ = std::move(order);
+}
+
+void Table::pick(std::vector<std::size_t> rows) {
+  count_ = rows.size();
+  order_ = std::move(rows);
 }
 
 void Table::select(std::string_view keys) {

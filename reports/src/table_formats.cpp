@@ -63,7 +63,7 @@ std::string render_markdown(const Table& table) {
     out += "|";
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (!columns[i].shown) continue;
-      const std::string words = table.cell(row, i).words();
+      const std::string words = bounded(table.cell(row, i).words());
       const bool code = columns[i].elide == Elide::kernel_name;
       out += fmt::format(" {} |", code ? markdown_code(kernel_display_name(words)) : markdown_cell(words));
     }

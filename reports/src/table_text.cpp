@@ -35,7 +35,7 @@ int natural_width(const Table& table, std::size_t column) {
   const ColumnHead& c = table.columns()[column];
   int width = std::max(display_width(terminal_safe(c.header)), display_width(c.unit));
   const auto widen = [&](const Cell& cell) {
-    const std::string text = terminal_safe(cell.words());
+    const std::string text = terminal_safe(bounded(cell.words()));
     width = std::max(width, c.elide == Elide::kernel_name ? display_width(kernel_display_name(text))
                                                           : display_width(text));
   };
@@ -147,7 +147,7 @@ std::string render_text(const Table& table, const TextStyle& style) {
     for (std::size_t k = 0; k < layout.index.size(); ++k) {
       const ColumnHead& column = table.columns()[layout.index[k]];
       const auto [text, cell_style] = cell_of(layout.index[k]);
-      const std::string safe = terminal_safe(text);
+      const std::string safe = terminal_safe(bounded(text));
       const Elide kind = elide_by_kind ? column.elide : Elide::end;
       const std::string cut = kind == Elide::middle  ? elide_middle(safe, layout.width[k])
                               : kind == Elide::start ? elide_start(safe, layout.width[k])
@@ -181,7 +181,7 @@ std::string render_text(const Table& table, const TextStyle& style) {
     const Elide kind = table.columns()[i].elide;
     if (kind != Elide::kernel_name && kind != Elide::start) continue;
     std::vector<std::string> full;
-    for (std::size_t r = 0; r < table.size(); ++r) full.push_back(terminal_safe(table.cell(r, i).words()));
+    for (std::size_t r = 0; r < table.size(); ++r) full.push_back(terminal_safe(bounded(table.cell(r, i).words())));
     names[i] =
         kind == Elide::start ? elide_paths(full, layout.width[k]) : elide_kernel_names(full, layout.width[k]);
   }
@@ -209,7 +209,9 @@ std::string wrapped(std::string_view text, int columns, int indent) {
   int used = 0;
   bool first_word = true;
   for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
+    std::size_t end = std::min(text.find(' ', from), text.size());
+    // A number stays with its per cent sign.
+    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size());
     const std::string word = elide_middle(text.substr(from, end - from), std::max(columns - indent, 8));
     from = end + 1;
     if (word.empty()) continue;

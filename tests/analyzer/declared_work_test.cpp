@@ -222,7 +222,7 @@ TEST_F(Declared, OperationsAreGroupedWhateverTheirLayer) {
     if (finding.code == "work.excess_bytes") texts.push_back(finding.text);
   }
   ASSERT_EQ(texts.size(), 1U);
-  EXPECT_NE(texts[0].find("norm moves 2.00 × the bytes it needs"), std::string::npos) << texts[0];
+  EXPECT_NE(texts[0].find("norm moves 2.00 × its minimum traffic"), std::string::npos) << texts[0];
 }
 
 TEST(ExcessFindings, LeaveOutWhatIsSmallOrWithoutRoof) {

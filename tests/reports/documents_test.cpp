@@ -9,6 +9,7 @@
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 #include "temporary_capture.h"
 
@@ -24,6 +25,22 @@ DocumentOptions as(Format format, int columns = 100) {
   options.format = format;
   options.text.columns = columns;
   return options;
+}
+
+DocumentOptions all_of(DocumentOptions options) {
+  options.all = true;
+  return options;
+}
+
+DocumentOptions verbose(DocumentOptions options) {
+  options.verbose = true;
+  return options;
+}
+
+// Where a sentence wraps is no matter.
+std::string in_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 void expect_width(const std::string& text, int columns) {
@@ -57,7 +74,7 @@ TEST(Documents, TextFitsItsWidth) {
     }
     const TemporaryCapture capture(options);
     for (const int columns : {80, 100, 160}) {
-      expect_width(check_document(capture.model, capture.analysis, true, as(Format::text, columns)).text(),
+      expect_width(check_document(capture.model, capture.analysis, all_of(as(Format::text, columns))).text(),
                    columns);
       expect_width(steps_document(capture.model, capture.analysis, as(Format::text, columns)).text(),
                    columns);
@@ -174,7 +191,7 @@ TEST(Documents, UnmeasuredIsUnknownNotZero) {
 
 TEST(Documents, CheckSaysItsVerdict) {
   const TemporaryCapture missed;
-  json document = json::parse(check_document(missed.model, missed.analysis, false, as(Format::json)).text());
+  json document = json::parse(check_document(missed.model, missed.analysis, as(Format::json)).text());
   EXPECT_EQ(document["format"], "ridgeline.check");
   EXPECT_EQ(document["verdict"]["overall"], "missed");
   EXPECT_EQ(document["verdict"]["exit_code"], 1);
@@ -184,9 +201,9 @@ TEST(Documents, CheckSaysItsVerdict) {
   FabricatedCapture fast;
   fast.fast = true;
   const TemporaryCapture met(fast);
-  document = json::parse(check_document(met.model, met.analysis, false, as(Format::json)).text());
+  document = json::parse(check_document(met.model, met.analysis, as(Format::json)).text());
   EXPECT_EQ(document["verdict"]["overall"], "met");
-  EXPECT_NE(check_document(met.model, met.analysis, false, as(Format::text))
+  EXPECT_NE(check_document(met.model, met.analysis, as(Format::text))
                 .text()
                 .find("The step meets its target"),
             std::string::npos);
@@ -284,10 +301,11 @@ TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
   header += units;
   for (const char* word : {"DRAM", "T1", "±", "tier"})
     EXPECT_NE(header.find(word), std::string::npos) << word;
-  std::replace(text.begin(), text.end(), '\n', ' ');  // where a sentence wraps is no matter
-  EXPECT_NE(text.find("DRAM utilisation in situ (T1) for "), std::string::npos) << text;
-  EXPECT_NE(text.find("1 by more than 3."), std::string::npos) << text;
+  EXPECT_NE(text.find("\nT1 sampled   counters read every 5.0 µs"), std::string::npos) << text;
   EXPECT_NE(text.find("adamw_kernel"), std::string::npos);
+  text = in_one_line(ranking_document(capture.model, capture.analysis, verbose(as(Format::text))).text());
+  EXPECT_NE(text.find("by samples of running steps (T1) for "), std::string::npos) << text;
+  EXPECT_NE(text.find("1 by more than 3."), std::string::npos) << text;
   const TemporaryCapture without;
   const std::string old = ranking_document(without.model, without.analysis, as(Format::text, 100)).text();
   EXPECT_EQ(old.find("T1"), std::string::npos) << old;
@@ -373,7 +391,7 @@ TEST(Documents, WorkStandsBesideWhatWasMeasured) {
   const std::string text = ranking_document(capture.model, capture.analysis, how).text();
   expect_width(text, 80);
   for (const char* words :
-       {"needs", "moves", "least", "1.25", "Declared by 225 ranges", "1.25 × the bytes it needs"})
+       {"minimum", "measured", "roofline", "1.25", "declared by 225 ranges", "1.25 × its minimum traffic"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   how.format = Format::json;
   how.columns = "";
@@ -392,7 +410,7 @@ TEST(Documents, WorkStandsBesideWhatWasMeasured) {
   }
   how.format = Format::markdown;
   how.columns = "work";
-  EXPECT_NE(ranking_document(capture.model, capture.analysis, how).text().find("Declared by 225 ranges"),
+  EXPECT_NE(ranking_document(capture.model, capture.analysis, how).text().find("declared by 225 ranges"),
             std::string::npos);
   const json report = json::parse(json_report(capture.model, capture.analysis).text());
   EXPECT_EQ(report["declared_operations"].size(), capture.analysis.declared_operations.size());
@@ -418,16 +436,16 @@ TEST(Documents, WorkThatNobodyDeclaredIsNoData) {
 
 TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
   const TemporaryCapture capture;
-  const std::string text = check_document(capture.model, capture.analysis, false, as(Format::text)).text();
-  EXPECT_NE(text.find("Share of the kernel time at 70 % of peak or above:"), std::string::npos) << text;
-  EXPECT_NE(check_document(capture.model, capture.analysis, false, as(Format::markdown))
+  const std::string text = check_document(capture.model, capture.analysis, as(Format::text)).text();
+  EXPECT_NE(text.find("Share of the kernel time at 70 % of the nearest roof or above:"), std::string::npos) << text;
+  EXPECT_NE(check_document(capture.model, capture.analysis, as(Format::markdown))
                 .text()
                 .find("Share of the kernel time at 70 %"),
             std::string::npos);
   FabricatedCapture refused;
   refused.tier_refused = true;
   const TemporaryCapture unmeasured(refused);
-  EXPECT_EQ(check_document(unmeasured.model, unmeasured.analysis, false, as(Format::text))
+  EXPECT_EQ(check_document(unmeasured.model, unmeasured.analysis, as(Format::text))
                 .text()
                 .find("Share of the"),
             std::string::npos);
@@ -446,8 +464,8 @@ TEST(Documents, StepsBehindTheScheduleChangeNothing) {
   const DocumentOptions how = as(Format::json);
   EXPECT_EQ(ranking_document(*part, *analysis, how).text(),
             ranking_document(capture.model, capture.analysis, how).text());
-  EXPECT_EQ(check_document(*part, *analysis, true, how).text(),
-            check_document(capture.model, capture.analysis, true, how).text());
+  EXPECT_EQ(check_document(*part, *analysis, all_of(how)).text(),
+            check_document(capture.model, capture.analysis, all_of(how)).text());
   EXPECT_EQ(steps_document(*part, *analysis, how).text(),
             steps_document(capture.model, capture.analysis, how).text());
 }
@@ -460,6 +478,122 @@ TEST(Documents, WithoutATimelineOtherStepsStandIn) {
   analyzer::Session session = analyzer::Session::open(capture.path).value();
   EXPECT_EQ(ranking_document(*session.model().value(), *session.analysis().value(), as(Format::json)).text(),
             ranking_document(capture.model, capture.analysis, as(Format::json)).text());
+}
+
+std::size_t lines_that_begin(const std::string& text, std::string_view with) {
+  std::istringstream stream(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(stream, line);) count += line.starts_with(with) ? 1u : 0u;
+  return count;
+}
+
+TEST(Documents, LongListsAreCutAndSaySo) {
+  analyzer::AnalysisOptions by_launch;
+  by_launch.rank.key = analyzer::RankKey::launch;
+  const TemporaryCapture capture({}, by_launch);
+  const auto rank = [&](const DocumentOptions& how) {
+    return ranking_document(capture.model, capture.analysis, how).text();
+  };
+  const std::string text = rank(as(Format::text));
+  EXPECT_NE(text.find("185 more launches are not shown: --all shows them."), std::string::npos) << text;
+  EXPECT_NE(text.find("185 more "), std::string::npos);
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 70);
+  const std::string all = rank(all_of(as(Format::text)));
+  EXPECT_EQ(all.find("--all"), std::string::npos);
+  EXPECT_GT(std::count(all.begin(), all.end(), '\n'), 225);
+  EXPECT_EQ(json::parse(rank(as(Format::json)))["rows"].size(), 225u) << "programs get everything";
+  const std::string csv = rank(as(Format::csv));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 226);
+}
+
+TEST(Documents, SortOrdersTheRowsAndTopCutsTheOrder) {
+  const TemporaryCapture capture;
+  DocumentOptions how = as(Format::json);
+  how.sort = "-time";
+  how.top = 2;
+  const json rank = json::parse(ranking_document(capture.model, capture.analysis, how).text());
+  ASSERT_EQ(rank["rows"].size(), 2u);
+  std::int64_t longest = 0;
+  for (const analyzer::RankRow& row : capture.analysis.ranking.rows) longest = std::max(longest, row.time_ns);
+  EXPECT_EQ(rank["rows"][0]["time_ns"], longest);
+  EXPECT_GE(rank["rows"][0]["time_ns"], rank["rows"][1]["time_ns"]);
+  how.sort = "gpu_duration";
+  how.top = 0;
+  const json steps = json::parse(steps_document(capture.model, capture.analysis, how).text());
+  std::int64_t before = 0;
+  for (const json& row : steps["rows"]) {
+    if (row["gpu_duration_ns"].is_null()) continue;
+    EXPECT_GE(row["gpu_duration_ns"].get<std::int64_t>(), before);
+    before = row["gpu_duration_ns"].get<std::int64_t>();
+  }
+  how.sort = "-utilisation";
+  const json check = json::parse(check_document(capture.model, capture.analysis, how).text());
+  EXPECT_GE(check["rows"][0]["utilisation_ratio"], check["rows"][1]["utilisation_ratio"]);
+}
+
+TEST(Documents, RankEndsInALineForEachTier) {
+  const TemporaryCapture all(with_samples());
+  const std::string text = ranking_document(all.model, all.analysis, as(Format::text, 80)).text();
+  for (const char* tier : {"T0 timeline", "T1 sampled", "T2 counted", "T3 cold"})
+    EXPECT_EQ(lines_that_begin(text, tier), 1u) << tier;
+  EXPECT_EQ(text.find("Roofs:"), std::string::npos) << "with --verbose";
+  EXPECT_NE(ranking_document(all.model, all.analysis, verbose(as(Format::text))).text().find("Roofs: DRAM"),
+            std::string::npos);
+  const TemporaryCapture counted;
+  const std::string fewer = ranking_document(counted.model, counted.analysis, as(Format::text)).text();
+  EXPECT_EQ(lines_that_begin(fewer, "T2 counted"), 1u);
+  EXPECT_EQ(lines_that_begin(fewer, "T1"), 0u);
+  EXPECT_EQ(lines_that_begin(fewer, "T3"), 0u);
+}
+
+TEST(Documents, VerdictSaysWhatTheMissedOnesAndWhatAllWouldSave) {
+  const TemporaryCapture capture;
+  const std::string sentence = verdict_sentence(capture.analysis);
+  double missed_ns = 0;
+  for (const analyzer::KernelCheck& kernel : capture.analysis.check.kernels) {
+    if (kernel.verdict == analyzer::KernelVerdict::missed)
+      missed_ns += capture.analysis.check_ranking.rows[kernel.row].saved_target_ns;
+  }
+  const double all_ns = capture.analysis.check_ranking.totals.saved_target_ns;
+  ASSERT_LT(missed_ns, all_ns);
+  EXPECT_NE(sentence.find("would save up to " + time_text(missed_ns)), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("all kernels together " + time_text(all_ns)), std::string::npos) << sentence;
+}
+
+TEST(Documents, ManyStepsAreSummarisedByPhase) {
+  FabricatedCapture options;
+  options.layers = 1;
+  options.timeline_steps = 60;
+  const TemporaryCapture capture(options);
+  const std::size_t steps = capture.analysis.steps.steps.size();
+  const std::string text = steps_document(capture.model, capture.analysis, as(Format::text)).text();
+  EXPECT_EQ(lines_that_begin(text, "timeline "), 1u) << text;
+  EXPECT_EQ(lines_that_begin(text, "warmup "), 1u);
+  EXPECT_NE(in_one_line(text).find("Of " + std::to_string(steps) + " steps these are"), std::string::npos) << text;
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 70);
+  const std::string all = steps_document(capture.model, capture.analysis, all_of(as(Format::text))).text();
+  EXPECT_EQ(all.find("steps these are"), std::string::npos);
+  EXPECT_GT(std::count(all.begin(), all.end(), '\n'), static_cast<std::ptrdiff_t>(steps));
+  const json document = json::parse(steps_document(capture.model, capture.analysis, as(Format::json)).text());
+  EXPECT_EQ(document["rows"].size(), steps);
+  std::int64_t counted = 0;
+  for (const json& phase : document["phases"]) {
+    counted += phase["steps"].get<std::int64_t>();
+    EXPECT_LE(phase["min_ns"], phase["median_ns"]);
+    EXPECT_LE(phase["median_ns"], phase["max_ns"]);
+  }
+  EXPECT_EQ(counted, static_cast<std::int64_t>(steps));
+}
+
+TEST(Notices, OneLineAKindWithACount) {
+  const analyzer::Findings findings = {{analyzer::Severity::warning, "steps.not_ok", "step 1 failed"},
+                                       {analyzer::Severity::warning, "other", "something"},
+                                       {analyzer::Severity::warning, "steps.not_ok", "step 2 failed"},
+                                       {analyzer::Severity::warning, "steps.not_ok", "step 3 failed"}};
+  const std::vector<Notice> kinds = by_kind(findings);
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(notice_words(kinds[0]), "step 1 failed (and 2 more of this kind)");
+  EXPECT_EQ(notice_words(kinds[1]), "something");
 }
 
 TEST(Notices, WarnOnceWorstFirst) {

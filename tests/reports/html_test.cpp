@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <regex>
+#include <vector>
+
+#include "charts.h"
 
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/documents.h"
@@ -60,7 +63,7 @@ TEST(HtmlReport, IsWellFormedAndSelfContained) {
   EXPECT_NE(xml.text.find("70 %"), std::string::npos);
   EXPECT_NE(xml.text.find("85 %"), std::string::npos);
   // Every launch of the step is in the collapsed table, and every kernel in the ranking.
-  EXPECT_NE(xml.text.find("All 225 launches of the step"), std::string::npos);
+  EXPECT_NE(xml.text.find("Launch by launch, 225 launches of the step"), std::string::npos);
   EXPECT_EQ(capture.analysis.utilisation.launches.size(), 225u);
   EXPECT_GE(xml.elements.at("tr"), 225 + static_cast<int>(capture.analysis.ranking.rows.size()));
 }
@@ -72,7 +75,7 @@ TEST(HtmlReport, ShowsDeclaredWork) {
   const XmlResult xml = checked(html_report(capture.model, capture.analysis));
   ASSERT_EQ(xml.error, "");
   EXPECT_NE(xml.text.find("Declared and measured work"), std::string::npos);
-  EXPECT_NE(xml.text.find("Declared by 225 ranges"), std::string::npos);
+  EXPECT_NE(xml.text.find("declared by 225 ranges"), std::string::npos);
   EXPECT_NE(xml.text.find("Range by range"), std::string::npos);
 }
 
@@ -105,14 +108,15 @@ TEST(HtmlReport, ShowsTheTiersSideBySide) {
   expect_self_contained(html, xml);
   EXPECT_EQ(xml.elements.at("polygon"), 2) << "DRAM and the tensor pipe";
   EXPECT_NE(xml.text.find("samples, one every 100.0 µs"), std::string::npos);
-  for (const char* words : {"One step in situ", "In-situ samples beside counters",
-                            "Cold caches beside in situ", "disagree", "DRAM utilisation in situ (T1) for"}) {
+  for (const char* words : {"One step as it ran (T1)", "Samples (T1) beside counters (T2)",
+                            "Cold caches (T3) beside the running step", "disagree",
+                            "by samples of running steps (T1) for"}) {
     EXPECT_NE(xml.text.find(words), std::string::npos) << words;
   }
   const TemporaryCapture without;
   const XmlResult old = checked(html_report(without.model, without.analysis));
-  EXPECT_EQ(old.text.find("In-situ samples"), std::string::npos);
-  EXPECT_EQ(old.text.find("Cold caches"), std::string::npos);
+  EXPECT_EQ(old.text.find("Samples (T1)"), std::string::npos);
+  EXPECT_EQ(old.text.find("Cold caches (T3)"), std::string::npos);
 }
 
 TEST(HtmlReport, ShowsLosses) {
@@ -150,6 +154,96 @@ TEST(HtmlReport, WorksWithoutSteps) {
   const XmlResult xml = checked(html_report(capture.model, capture.analysis));
   ASSERT_EQ(xml.error, "");
   EXPECT_NE(xml.text.find("The whole recording taken as one step"), std::string::npos);
+}
+
+// What the first screen must say stands before everything that it rests on.
+TEST(HtmlReport, NamesTheVerdictAndTheKernelsBeforeTheProvenance) {
+  FabricatedCapture options;
+  options.sample_steps = 4;
+  const TemporaryCapture capture(options);
+  const std::string text = checked(html_report(capture.model, capture.analysis)).text;
+  const std::size_t verdict = text.find("The step misses its target");
+  const std::size_t first = text.find("Where the potential savings are");
+  const std::size_t ranking = text.find("Ranking: what to optimise next");
+  const std::size_t about = text.find("About this recording");
+  ASSERT_NE(about, std::string::npos);
+  EXPECT_LT(verdict, first);
+  EXPECT_LT(first, ranking);
+  EXPECT_LT(ranking, about);
+  EXPECT_GT(text.find("launches seen"), about);
+  EXPECT_LT(text.find("hardware counters read every few µs"), about) << "tiers are defined where they are met";
+}
+
+TEST(HtmlReport, StaysSmallWhateverTheCapture) {
+  FabricatedCapture options;
+  options.layers = 1;
+  options.sample_steps = 4;
+  options.extra_kernel = "void k<" + std::string(3'000'000, 'x') + ">(int)";
+  TemporaryCapture capture(options);
+  // 20,000 kernels, each with its rows everywhere.
+  const auto copies = [](auto& rows, std::size_t count, std::size_t which = 0) {
+    const auto row = rows.at(which);
+    for (std::size_t i = 0; i < count; ++i) rows.push_back(row);
+  };
+  auto& ranking = capture.analysis.ranking.rows;
+  const auto short_name = std::find_if(ranking.begin(), ranking.end(), [](const analyzer::RankRow& row) {
+    return row.key.size() < 1000 && row.tensor_ops.value_or(0) > 0;
+  });
+  ASSERT_NE(short_name, ranking.end());
+  const auto usual = static_cast<std::size_t>(short_name - ranking.begin());
+  copies(ranking, 20'000, usual);
+  copies(capture.analysis.roofline.points, 20'000, usual);
+  copies(capture.analysis.utilisation.launches, 20'000);
+  copies(capture.analysis.steps.steps, 30'000);
+  copies(capture.analysis.quality.findings, 5'000);
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    capture.analysis.check.kernels.push_back(capture.analysis.check.kernels.front());
+  }
+  const std::string html = html_report(capture.model, capture.analysis);
+  EXPECT_LT(html.size(), 5'000'000u);
+  const XmlResult xml = checked(html);
+  ASSERT_EQ(xml.error, "");
+  EXPECT_NE(xml.text.find("These are the first 500;"), std::string::npos);
+  EXPECT_NE(xml.text.find("more steps not listed"), std::string::npos);
+}
+
+// Steps of 50 and 60 ms must differ to the eye beside one of 1.2 s.
+TEST(HtmlReport, ChartOfStepsCutsWhatIsFarLonger) {
+  analyzer::StepAnalysis steps;
+  steps.representative.whole_recording = true;
+  for (const std::int64_t ms : {50, 60, 50, 55, 1200}) {
+    analyzer::StepSummary step;
+    step.step_id = step.step_index = static_cast<std::int64_t>(steps.steps.size());
+    step.phase = "timeline";
+    step.status = "ok";
+    step.gpu_duration_ns = ms * 1'000'000;
+    steps.steps.push_back(step);
+  }
+  const std::string svg = step_chart(steps);
+  std::vector<double> heights;
+  const std::regex bar("<rect[^>]*height=\"([0-9.]+)\"[^>]*class=\"s-timeline");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), bar), end; it != end; ++it)
+    heights.push_back(std::stod((*it)[1]));
+  ASSERT_EQ(heights.size(), 6u) << "the cut bar has two parts\n" << svg;
+  EXPECT_GT(heights[1] - heights[0], 10.0);
+  EXPECT_NE(svg.find(">1200<"), std::string::npos) << "a cut bar says how long it is";
+  for (int i = 0; i < 30'000; ++i) {
+    steps.steps.push_back(steps.steps.front());
+    steps.steps.back().step_index = i + 5;
+  }
+  EXPECT_LT(step_chart(steps).size(), 100'000u);
+}
+
+TEST(SampleChart, RunsNarrowerThanAPointAreDrawnAsOne) {
+  analyzer::SampledStep step;
+  step.window = {0, 50'000'000};
+  step.dram_ratio.assign(100, 0.5);
+  for (std::int64_t i = 0; i < 100'000; ++i)
+    step.classes.push_back({i % 2 == 0 ? "gemm" : "copy", i * 500, i * 500 + (i % 2 == 0 ? 400 : 500)});
+  const std::string svg = sample_chart(step).svg;
+  EXPECT_LT(svg.size(), 400'000u);
+  EXPECT_EQ(svg.find("k-gemm"), std::string::npos) << "each point shows the class of its longest run";
+  EXPECT_NE(svg.find("k-copy"), std::string::npos);
 }
 
 // The numbers printed beside the accounting bar add up to the step.

@@ -355,6 +355,7 @@ TEST(Wrapped, BreaksAtWordsOnly) {
   EXPECT_EQ(wrapped("one two three", 8), "one two\nthree");
   EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three");
   EXPECT_EQ(wrapped("", 8), "");
+  EXPECT_EQ(wrapped("at 8.5 % of it", 6), "at\n8.5 %\nof it") << "a number stays with its per cent sign";
   for (const std::string& line : lines(wrapped(std::string(300, 'x') + " y", 40, 2)))
     EXPECT_LE(display_width(line), 40);
 }

@@ -304,7 +304,7 @@ class Assessor {
            short_name(item.kernel) + " took " + time_text(item.replay_ns) + " in replay against " +
                time_text(item.timeline_ns) + " in the timeline (" + (item.ratio > 0 ? "+" : "") +
                percent(item.ratio) +
-               "), in cycles too: overlap or caches differ, so do its counters perhaps");
+               "), in cycles too: overlap or caches differ there, and its counters may differ as well");
     }
   }
 
@@ -368,7 +368,7 @@ class Assessor {
     for (const std::string& reason : summary.throttle_reasons)
       reasons += (reasons.empty() ? "" : ", ") + reason;
     find(Severity::info, "clock.throttled",
-         device.name + ": clocks held back in " + percent(summary.throttled_share, 0) + " of the samples (" +
+         device.name + ": clocks were throttled in " + percent(summary.throttled_share, 0) + " of the samples (" +
              reasons + ")");
   }
 

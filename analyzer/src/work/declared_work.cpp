@@ -347,7 +347,7 @@ Findings excess_findings(const std::vector<DeclaredWork>& operations, double dra
     if (surplus_ns < least_share * static_cast<double>(step_ns)) continue;
     findings.push_back({Severity::info, "work.excess_bytes",
                         work.operation + " moves " + number(*work.bytes_ratio, 2) +
-                            " × the bytes it needs: " + number(surplus / 1e9, 2) + " GB more over " +
+                            " × its minimum traffic: " + number(surplus / 1e9, 2) + " GB more over " +
                             count(work.launches, "launch", "launches") + ", " + time_text(surplus_ns) +
                             " at the DRAM peak of the " + time_text(static_cast<double>(work.time_ns)) +
                             " they take"});

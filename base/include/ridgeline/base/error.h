@@ -14,7 +14,7 @@
 
 namespace ridgeline {
 
-// What went wrong, in the terms of the exit codes (docs/exit-codes in README).
+// What went wrong, in the terms of the exit codes (docs/cli.md, "Exit codes").
 enum class ErrorKind {
   usage,          // exit 2: the caller's arguments or configuration are wrong
   no_data,        // exit 3: nothing, or too little, to answer from

@@ -52,9 +52,28 @@ struct Fact {
 // severity, errors first, none twice.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least);
 
-// One "warning: …" paragraph each, wrapped; "" if there is none.
-[[nodiscard]] std::string notices_text(const analyzer::Findings& findings, const TextStyle& style);
-[[nodiscard]] std::string notices_markdown(const analyzer::Findings& findings);
+/// Findings of one kind: the first, and how many more there are.
+struct Notice {
+  const analyzer::Finding* finding;  // refers to the findings that it was made from
+  std::int64_t others = 0;
+};
+/// In the order of the first of each kind.
+[[nodiscard]] std::vector<Notice> by_kind(const analyzer::Findings& findings);
+/// The finding's words, and how many more there are.
+[[nodiscard]] std::string notice_words(const Notice& notice);
+
+/// One "warning: …" paragraph each, wrapped; "" if there is none.
+[[nodiscard]] std::string notices_text(const std::vector<Notice>& notices, const TextStyle& style);
+[[nodiscard]] std::string notices_markdown(const std::vector<Notice>& notices);
+
+/// What a tier is: "T1", "sampled", how its values come about.
+struct Term {
+  std::string_view term, name, meaning;
+};
+[[nodiscard]] const std::vector<Term>& tier_glossary();
+/// A line of at most 80 columns for each tier that was recorded: what it is, and what of the step it covers.
+[[nodiscard]] std::vector<std::string> tier_lines(const analyzer::Model& model,
+                                                  const analyzer::Quality& quality);
 
 // 0.7 -> "70 %", 0.725 -> "72.5 %".
 [[nodiscard]] std::string target_text(double ratio);

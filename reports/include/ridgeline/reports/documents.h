@@ -21,16 +21,17 @@ struct DocumentOptions {
   std::string columns;   // keys of the columns wanted; "": the usual ones
   std::string sort;      // key of a column, upward, with "-" before it downward; "": worst first
   std::int64_t top = 0;  // rows of the table; 0: all
+  bool all = false;      // for people: every row, also kernels below the least share; else long lists are cut
+  bool verbose = false;  // all that the figures rest on, every finding on its own
   bool stalls = false;   // ranking: stall reasons of the worst kernels behind it; not in CSV
 };
 
 // All throw Error(usage) for an unknown column. A Document refers to the arguments that it was made from.
 [[nodiscard]] Document ranking_document(const analyzer::Model&, const analyzer::Analysis&,
                                         const DocumentOptions&);
-// `all`: also the kernels below the least share.
-[[nodiscard]] Document check_document(const analyzer::Model&, const analyzer::Analysis&, bool all,
+[[nodiscard]] Document check_document(const analyzer::Model&, const analyzer::Analysis&,
                                       const DocumentOptions&);
-// Steps, accounting and the longest gaps.
+// Steps by phase, those that stand out one by one, accounting and the longest gaps.
 [[nodiscard]] Document steps_document(const analyzer::Model&, const analyzer::Analysis&,
                                       const DocumentOptions&);
 [[nodiscard]] Document info_document(const analyzer::Model&, const std::map<std::string, std::int64_t>& rows,

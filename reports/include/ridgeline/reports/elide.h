@@ -1,6 +1,7 @@
 // elide.h: shortens text to a number of terminal columns, losing what a reader needs least. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,10 @@ namespace ridgeline::reports {
 
 // Columns that UTF-8 text takes on a terminal; control characters count as one.
 [[nodiscard]] int display_width(std::string_view text);
+
+/// Head and tail with "…" between, cut at whole characters, if the text is longer than `bytes` (>= 16): names of
+/// megabytes occur, and nobody reads them whole.
+[[nodiscard]] std::string bounded(std::string_view text, std::size_t bytes = 4096);
 
 // The first columns, then "…"; unchanged if it fits.
 [[nodiscard]] std::string elide_end(std::string_view text, int columns);

@@ -139,6 +139,9 @@ class Table {
   /// how.
   void keep(std::size_t rows);
 
+  /// Only these rows, in that order. Before sort() and keep().
+  void pick(std::vector<std::size_t> rows);
+
   /// Upward by that column, with "-" before the key downward; missing values last. The unit may be left out
   /// ("-time" for "-time_ns"). Before keep() and select(). Throws Error(usage): no such column.
   void sort(std::string_view key);
@@ -151,13 +154,13 @@ class Table {
   void select(std::string_view keys);
 
  private:
-  [[nodiscard]] std::size_t source_row(std::size_t row) const { return order_.empty() ? row : order_[row]; }
+  [[nodiscard]] std::size_t source_row(std::size_t row) const { return order_ ? (*order_)[row] : row; }
 
   std::vector<ColumnHead> heads_;
   std::vector<std::size_t> source_;  // of each head: index of the declared column
   std::size_t count_ = 0;
   std::size_t left_out_ = 0;
-  std::vector<std::size_t> order_;  // empty: as they come
+  std::optional<std::vector<std::size_t>> order_;  // empty: as they come
   std::function<Cell(std::size_t, std::size_t)> cell_;
   std::vector<Cells> totals_;
   std::function<Cells(std::span<const std::size_t>)> rest_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/phases.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {
@@ -25,6 +26,9 @@ namespace ridgeline::reports {
 
 // One row a step; the representative one is marked.
 [[nodiscard]] Table steps_table(const analyzer::StepAnalysis& steps);
+
+// One row a phase: how many steps, how long they took, which stand out.
+[[nodiscard]] Table phases_table(const std::vector<analyzer::PhaseSummary>& phases);
 
 // Where the step's time went; the rows add up to the totals' row.
 [[nodiscard]] Table accounting_table(const analyzer::Accounting& accounting);

@@ -1,0 +1,115 @@
+// info_documents.cpp: what a capture says about its recording, and the result of a query.
+#include "ridgeline/reports/documents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "document_parts.h"
+#include "json_parts.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+#include "ridgeline/reports/json_writer.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+namespace {
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 32);
+  return text;
+}
+
+}  // namespace
+
+Document info_document(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows,
+                       const DocumentOptions& options) {
+  DocumentOptions whole = options;
+  whole.all = true;  // it is cut section by section
+  const Table table = chosen(info_table(model, rows), whole);
+  switch (options.format) {
+    case Format::csv:
+      return csv_document(table);
+    case Format::markdown:
+      return Document(render_markdown(table));
+    case Format::json:
+      return Document([table, &model](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.info");
+        out.value("capture", capture_json(model));
+        out.rows("rows", table);
+        out.finish();
+      });
+    case Format::text:
+      break;
+  }
+  if (!options.columns.empty()) return Document(render_text(table, options.text));
+  // Sections as headings; long values wrap behind their name.
+  int label_width = 0;
+  for (std::size_t row = 0; row < table.size(); ++row)
+    label_width = std::max(label_width, display_width(terminal_safe(table.cell(row, 1).words())));
+  label_width = std::min(label_width, 28);
+  std::string out;
+  std::string section;
+  std::size_t in_section = 0;
+  const auto end_section = [&] {
+    if (in_section <= kRowsShown || options.all) return;
+    out += fmt::format("  {} more: --all shows them\n", integer(static_cast<std::int64_t>(in_section - kRowsShown)));
+  };
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (std::string of = table.cell(row, std::size_t{0}).words(); of != section) {
+      end_section();
+      in_section = 0;
+      section = std::move(of);
+      if (!out.empty()) out += '\n';
+      out += styled(capitalised(section), Style::strong, options.text.colour) + "\n";
+    }
+    if (++in_section > kRowsShown && !options.all) continue;
+    const std::string label = elide_middle(terminal_safe(table.cell(row, 1).words()), label_width);
+    const std::string fill(static_cast<std::size_t>(label_width - display_width(label)), ' ');
+    const int indent = label_width + 4;
+    const std::string value =
+        wrapped(terminal_safe(bounded(table.cell(row, 2).words())), options.text.columns - indent);
+    out += "  " + styled(label, Style::dim, options.text.colour) + fill + "  ";
+    for (const char c : value) {
+      out += c;
+      if (c == '\n') out.append(static_cast<std::size_t>(indent), ' ');
+    }
+    out += '\n';
+  }
+  end_section();
+  return Document(std::move(out));
+}
+
+Document query_document(const store::Capture::Table& result, bool truncated, const DocumentOptions& options) {
+  DocumentOptions whole = options;
+  whole.all = true;  // --max-rows has cut it
+  const Table table = chosen(query_table(result), whole);
+  switch (options.format) {
+    case Format::csv:
+      return csv_document(table);
+    case Format::markdown:
+      return Document(render_markdown(table));
+    case Format::json:
+      return Document([table, truncated](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.sql");
+        Json columns = Json::array();
+        for (const ColumnHead& column : table.columns()) columns.push_back(valid_utf8(column.key));
+        out.value("columns", columns);
+        out.value("truncated", truncated);
+        out.rows("rows", table);
+        out.finish();
+      });
+    case Format::text:
+      break;
+  }
+  std::string out = render_text(table, options.text);
+  out += styled(counted(static_cast<std::int64_t>(table.size()), "row") +
+                    (truncated ? ", and more: --max-rows 0 prints all" : ""),
+                Style::dim, options.text.colour);
+  return Document(out + "\n");
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,104 @@
+// report_documents.cpp: everything about one step, as Markdown and as JSON.
+#include "ridgeline/reports/documents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "document_parts.h"
+#include "json_parts.h"
+#include "ridgeline/analyzer/phases.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/format.h"
+#include "ridgeline/reports/json_writer.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+namespace {
+
+constexpr std::size_t kGapsShown = 5;
+
+// The first rows, and how many there are more.
+std::string cut_markdown(Table table, std::string_view noun) {
+  table.keep(kReportRows);
+  std::string out = render_markdown(table) + "\n";
+  if (table.left_out() > 0)
+    out += fmt::format("{} not listed.\n\n", counted(static_cast<std::int64_t>(table.left_out()), noun));
+  return out;
+}
+
+}  // namespace
+
+std::string markdown_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  std::string out = "# Ridgeline report\n\n";
+  out += "**" + markdown_cell(verdict_sentence(analysis)) + "**\n\n";
+  const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::info);
+  if (!told.empty()) out += notices_markdown(by_kind(told)) + "\n";
+  out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
+  out += cut_markdown(ranking_table(analysis.utilisation, analysis.ranking), "row");
+  out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
+         markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
+  if (!analysis.quality.comparisons.empty()) {
+    out += "### In-situ samples (T1) beside counters (T2)\n\n" +
+           cut_markdown(comparison_table(analysis.quality), "kernel");
+  }
+  if (!analysis.utilisation.cold_steps.empty()) {
+    out += "### Cold caches (T3) beside in situ\n\n" +
+           cut_markdown(with_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold"), "row");
+  }
+  if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");
+  out += "## Target check\n\n" + cut_markdown(check_table(analysis.check, analysis.check_ranking, false), "kernel");
+  out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
+  Table gaps = gaps_table(model, analysis.accounting);
+  gaps.keep(kGapsShown);
+  if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
+  if (!analysis.declared_operations.empty()) {
+    out += "## Declared and measured work\n\n" +
+           cut_markdown(declared_work_table(analysis.declared_operations), "operation") +
+           markdown_cell(work_line(analysis)) + "\n\n";
+  }
+  const auto phases = analyzer::summarise_phases(analysis.steps.steps);
+  out += "## Steps\n\n" + render_markdown(phases_table(phases)) + "\n" +
+         cut_markdown(steps_table(analysis.steps), "step");
+  out += "## About this recording\n\n| | |\n| --- | --- |\n";
+  for (const Fact& fact : run_facts(model)) {
+    out += "| " + markdown_cell(fact.label) + " | " + markdown_cell(bounded(fact.value)) + " |\n";
+  }
+  out += "\n";
+  for (const Term& tier : tier_glossary())
+    out += fmt::format("- {} {}: {}.\n", tier.term, tier.name, tier.meaning);
+  return out + "\n" + markdown_paragraph(completeness_line(analysis.quality)) +
+         markdown_paragraph(tiers_line(analysis.quality));
+}
+
+Document json_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  return Document([&model, &analysis](const Sink& sink) {
+    JsonWriter out(sink, "ridgeline.report");
+    out.value("capture", capture_json(model));
+    out.value("step", step_json(analysis.steps));
+    out.value("verdict", check_json(analysis.check));
+    out.value("sentence", valid_utf8(verdict_sentence(analysis)));
+    out.value("peaks", peaks_json(analysis.utilisation));
+    out.begin_object("ranking");
+    out.value("options", ranking_options_json(analysis.ranking.options));
+    out.rows("rows", ranking_table(analysis.utilisation, analysis.ranking));
+    out.value("totals", ranking_totals_json(analysis.ranking));
+    out.end_object();
+    out.rows("check", check_table(analysis.check, analysis.check_ranking, true));
+    out.value("accounting", accounting_json(analysis.accounting));
+    out.rows("gaps", gaps_table(model, analysis.accounting));
+    out.value("stalls", stalls_json(analysis.stalls));
+    out.value("declared", declared_json(analysis.ranking.totals.work));
+    out.rows("declared_operations", declared_work_table(analysis.declared_operations));
+    out.rows("declared_work", declared_work_table(analysis.declared_work));
+    out.rows("phases", phases_table(analyzer::summarise_phases(analysis.steps.steps)));
+    out.rows("steps", steps_table(analysis.steps));
+    out.rows("launches", launches_table(model, analysis));
+    out.value("quality", quality_json(analysis.quality));
+    out.finish();
+  });
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,67 @@
+#include "ridgeline/analyzer/phases.h"
+
+#include <gtest/gtest.h>
+
+namespace ridgeline::analyzer {
+namespace {
+
+std::vector<StepSummary> steps_of(std::vector<std::pair<const char*, std::int64_t>> of) {
+  std::vector<StepSummary> steps;
+  for (const auto& [phase, duration_ns] : of) {
+    StepSummary step;
+    step.step_id = static_cast<store::Id>(steps.size()) + 1;
+    step.process_id = 1;
+    step.phase = phase;
+    step.status = "ok";
+    step.gpu_duration_ns = duration_ns;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+TEST(Phases, CountAndSpreadOfEachPhaseInTheirOrder) {
+  const auto steps = steps_of({{"warmup", 900}, {"timeline", 100}, {"timeline", 104}, {"timeline", 102},
+                               {"warmup", 700}, {"timeline", 0}});
+  const auto phases = summarise_phases(steps);
+  ASSERT_EQ(phases.size(), 2u);
+  EXPECT_EQ(phases[0].phase, "warmup");
+  EXPECT_EQ(phases[0].steps, 2);
+  EXPECT_EQ(phases[1].steps, 4);
+  EXPECT_EQ(phases[1].spread.count, 3) << "a step without a time has no place in the spread";
+  EXPECT_DOUBLE_EQ(phases[1].spread.median_ns, 102);
+  EXPECT_DOUBLE_EQ(phases[1].spread.min_ns, 100);
+  EXPECT_DOUBLE_EQ(phases[1].spread.max_ns, 104);
+  EXPECT_DOUBLE_EQ(phases[1].spread.p10_ns, 100.4);
+  EXPECT_DOUBLE_EQ(phases[1].spread.p90_ns, 103.6);
+  EXPECT_TRUE(phases[1].outliers.empty()) << "three steps say nothing about the fourth";
+}
+
+TEST(Phases, ProcessesStandApart) {
+  auto steps = steps_of({{"timeline", 100}, {"timeline", 200}});
+  steps[1].process_id = 2;
+  EXPECT_EQ(summarise_phases(steps).size(), 2u);
+}
+
+TEST(Phases, OutliersAreFarInMadsAndInShare) {
+  const auto outliers = [](std::int64_t last) {
+    const auto steps = steps_of({{"timeline", 1000}, {"timeline", 1001}, {"timeline", 999}, {"timeline", 1000},
+                                 {"timeline", 1001}, {"timeline", last}});
+    return summarise_phases(steps)[0].outliers;
+  };
+  EXPECT_EQ(outliers(1060), std::vector<std::size_t>{5});
+  EXPECT_EQ(outliers(940), std::vector<std::size_t>{5});
+  EXPECT_TRUE(outliers(1040).empty()) << "many MADs, but 4 % of the median only";
+}
+
+TEST(Phases, UnusualStepsAreFailuresOutliersAndTheAnalysedOne) {
+  auto steps = steps_of({{"timeline", 1000}, {"timeline", 1001}, {"timeline", 2000}, {"timeline", 1000},
+                         {"timeline", 1001}, {"timeline", 1000}});
+  steps[4].status = "failed";
+  const auto phases = summarise_phases(steps);
+  EXPECT_EQ(phases[0].not_ok, 1);
+  EXPECT_EQ(unusual_steps(steps, phases, steps[1].step_id, 20), (std::vector<std::size_t>{1, 2, 4}));
+  EXPECT_EQ(unusual_steps(steps, phases, -1, 1), std::vector<std::size_t>{4}) << "failures first";
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
