@@ -1,4 +1,5 @@
 // The stack of ranges: nesting, domains, imbalance, payloads.
+#include <algorithm>
 #include <thread>
 
 #include "agent_testing.h"
@@ -129,6 +130,47 @@ TEST(Nvtx, JoinsStartAndEndAcrossThreads) {
   EXPECT_GT(request.end_ns, request.start_ns);
   EXPECT_EQ(mark.kind, spool::NvtxKind::kMark);
   EXPECT_EQ(c.totals.nvtx_unbalanced, 1u);
+}
+
+TEST(Nvtx, StepsNumberedInTheirNamesShareAPath) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  for (const char* name : {"step 1", "step 2", "step 3"}) {
+    program.push(name);
+    program.push("forward");
+    program.pop();
+    program.pop();
+  }
+  const auto c = program.contents();
+  ASSERT_EQ(c.paths.size(), 2u);
+  EXPECT_EQ(c.text(c.paths[0].name), "step");
+  EXPECT_EQ(c.text(c.paths[1].name), "forward");
+  ASSERT_EQ(c.ranges.size(), 6u);
+  EXPECT_EQ(c.ranges[5].step_index, 2u);
+}
+
+TEST(Nvtx, SaysWhenThereAreMorePathsThanItTellsApart) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  for (std::uint32_t i = 0; i < NvtxTracker::kMaxPaths; ++i) {
+    program.push(("item " + std::to_string(i)).c_str());
+    program.pop();
+  }
+  program.tick();
+  EXPECT_EQ(program.contents().message(spool::Topic::kNvtxPaths), "");
+  program.push("one more");
+  program.launch("kernel");
+  program.pop();
+  program.tick();
+  program.tick();
+  const auto c = program.contents();
+  EXPECT_NE(c.message(spool::Topic::kNvtxPaths).find("65536 different nestings"), std::string::npos);
+  EXPECT_EQ(std::count_if(c.messages.begin(), c.messages.end(),
+                          [](const auto& m) { return m.topic == spool::Topic::kNvtxPaths; }),
+            1);
+  EXPECT_EQ(c.totals.nvtx_unbalanced, 0u) << "that is another fault";
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::uint32_t NvtxTracker::path_id(std::uint32_t parent, spool::StringId domain,
       if (paths_[at].parent == parent && paths_[at].domain == domain && paths_[at].name == name)
         return paths_[at].id;
     if (path_count_ == kMaxPaths) {
-      totals_.add(&Count::nvtx_unbalanced);
+      paths_full_.store(true, std::memory_order_relaxed);
       return parent;  // the range's launches count to its parent
     }
     id = ++path_count_;

@@ -63,6 +63,9 @@ class NvtxTracker {
     return thread.depth > 0 ? thread.frames[thread.depth - 1].range_id : 0;
   }
 
+  /// There were more different paths than kMaxPaths: launches of the others count to the ranges round them.
+  bool paths_full() const noexcept { return paths_full_.load(std::memory_order_relaxed); }
+
   /// Writes the ranges a thread still has open, marked as unclosed. For the end of the process.
   void write_open(const ThreadState& thread, std::int64_t now_ns) noexcept;
 
@@ -87,6 +90,7 @@ class NvtxTracker {
   std::atomic_flag path_lock_ = ATOMIC_FLAG_INIT;
   PathSlot* paths_;  // open addressing, 2 * kMaxPaths
   std::uint32_t path_count_ = 0;
+  std::atomic<bool> paths_full_{false};
   std::atomic_flag open_lock_ = ATOMIC_FLAG_INIT;
   std::unordered_map<std::uint64_t, OpenRange> open_;
 };

@@ -134,10 +134,12 @@ int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::str
   std::uint32_t step_index = parts_.steps.active();
   const bool marks_step = parts_.steps.matches(name);
   if (marks_step && period_.watches()) period_.steps_are_marked(*thread);
+  // Steps that are numbered in their names share a path, or no two steps would have a range in common.
+  const std::string_view path_name = marks_step ? std::string_view(parts_.settings.step_range) : name;
   const bool is_step = marks_step && conductor_.begin(*thread, 0, &step_index);
   const std::int64_t now = parts_.now_ns();
-  NvtxFrame* frame =
-      parts_.nvtx.push(*thread, domain, domain_name, parts_.writer.intern(name), attributes, now, step_index);
+  NvtxFrame* frame = parts_.nvtx.push(*thread, domain, domain_name, parts_.writer.intern(path_name),
+                                      attributes, now, step_index);
   if (frame != nullptr) frame->is_step = is_step;
   return static_cast<int>(thread->depth + thread->overflow_depth) - 1;
 }

@@ -122,6 +122,7 @@ class Session {
   std::int64_t hang_since_ns_ = 0;  // a launch of a replay step hangs, the program was asked to end
   bool hang_killed_ = false;
   bool losses_reported_ = false;
+  bool paths_reported_ = false;
   std::int64_t last_flush_ns_ = 0, last_clock_ns_ = 0, last_pair_ns_ = 0;
 
   std::mutex thread_mutex_;

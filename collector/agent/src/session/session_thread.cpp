@@ -168,6 +168,14 @@ void Session::watch_for_hang(std::int64_t now) noexcept {
 }
 
 void Session::report_losses() noexcept {
+  if (parts_.nvtx.paths_full() && !paths_reported_) {
+    paths_reported_ = true;
+    parts_.message(spool::Severity::kWarning, spool::Topic::kNvtxPaths,
+                   "more than " + std::to_string(NvtxTracker::kMaxPaths) +
+                       " different nestings of NVTX ranges: launches in the later ones count to the ranges "
+                       "round them; give "
+                       "ranges names without numbers, or number only the step's (--step-range)");
+  }
   const std::uint64_t lost = parts_.writer.statistics().records_lost;
   if (lost == 0 || losses_reported_) return;
   losses_reported_ = true;

@@ -352,7 +352,8 @@ struct NvtxRangeRecord {
   std::int64_t start_ns;
   std::int64_t end_ns;
   std::uint32_t thread_id;
-  std::uint32_t path_id;     // for kStartEnd and kMark: a root node with their name
+  std::uint32_t path_id;     // for kStartEnd and kMark: a root node with their name; a range that marks a
+                             // step goes by the steps' common name, its number is step_index
   std::uint32_t depth;       // from 0
   std::uint32_t step_index;  // step it began in, or kNoStep
   std::uint32_t color_argb;
@@ -667,6 +668,7 @@ enum class Topic : std::uint32_t {
   kStalls = 19,            // T3: PC sampling
   kFlops = 20,             // T3: SASS counts
   kSpoolFull = 21,         // records found no room in the spool
+  kNvtxPaths = 22,         // more nestings of ranges than are told apart
 };
 struct MessageRecord {
   RecordHeader header;
