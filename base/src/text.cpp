@@ -54,12 +54,12 @@ std::string one_line(std::string_view text) {
 }
 
 std::string shell_quoted(const std::vector<std::string>& words) {
-  constexpr std::string_view plain =
+  constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   std::string line;
   for (const std::string& word : words) {
     if (!line.empty()) line += ' ';
-    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
       line += word;
       continue;
     }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLargest_bytes = 16u << 20;
+constexpr std::size_t kLargestBytes = 16u << 20;
 
 Failure wrong(const std::string& name, const std::string& what) {
   return {ErrorKind::usage, fmt::format("{}: {}", name, what)};
@@ -94,7 +94,7 @@ Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path)
     return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path,
                                               std::strerror(errno != 0 ? errno : EIO))};
   }
-  if (text.size() > kLargest_bytes) return wrong(path, "larger than a budget file can be");
+  if (text.size() > kLargestBytes) return wrong(path, "larger than a budget file can be");
   return parse_budget(text, path);
 }
 

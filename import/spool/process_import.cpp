@@ -19,8 +19,8 @@ namespace {
 
 // Counters and samples refused for one cause: the same of CUPTI's errors, or the same permission.
 bool same_refusal(std::string_view a, std::string_view b) {
-  constexpr std::string_view permission = "may not read GPU counters";
-  if (a.find(permission) != std::string_view::npos) return b.find(permission) != std::string_view::npos;
+  constexpr std::string_view kPermission = "may not read GPU counters";
+  if (a.find(kPermission) != std::string_view::npos) return b.find(kPermission) != std::string_view::npos;
   const std::size_t from = a.find("CUPTI_ERROR_");
   if (from == std::string_view::npos) return false;
   return b.find(a.substr(from, a.find(' ', from) - from)) != std::string_view::npos;

@@ -272,7 +272,8 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
 
   // What is left for the inside of <…> when the rest is printed whole; 9 columns still tell instances apart.
   constexpr int kLeastArguments = 9;
-  const auto with_arguments = [&](std::string_view prefix, std::string_view name) -> std::string {
+  const auto with_arguments = [columns, arguments = arguments](std::string_view prefix,
+                                                               std::string_view name) -> std::string {
     if (arguments.empty()) return "";
     const int left = columns - display_width(prefix) - display_width(name) - 2;
     if (left < kLeastArguments) return "";

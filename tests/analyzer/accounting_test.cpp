@@ -117,6 +117,18 @@ TEST(Accounting, WorkOfTheStepBeforeReachesIn) {
   EXPECT_EQ(a.remainder_ns, 0);
 }
 
+TEST(Accounting, AStepWithoutExtentHasNothingToAccountFor) {
+  FabricatedModel f;
+  f.step("timeline");
+  f.launch("a", 1000, 1100);
+  StepAnalysis steps = analyze_steps(f.done()).value();
+  steps.representative.window_start_ns = steps.representative.window_end_ns = 1000;
+  const Accounting a = account_step(f.model, steps);
+  EXPECT_EQ(a.step_ns, 0);
+  EXPECT_EQ(a.launches, 0);
+  EXPECT_EQ(a.kernel_busy_ns, 0);
+}
+
 TEST(Accounting, LaunchesWithoutTimeAreCountedApart) {
   FabricatedModel f;
   f.step("timeline");

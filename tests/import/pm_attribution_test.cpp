@@ -43,6 +43,7 @@ double duration_ns(const PmActivity& each) {
 struct Quality {
   int count = 0, missing = 0, beyond_two_errors = 0;
   double squares = 0, worst = 0, bias = 0;
+  double claimed = 0;  // squares of the errors that the values state
   [[nodiscard]] double rms() const { return std::sqrt(squares / count); }
 };
 // Of the launches of at least that duration, in points of utilisation.
@@ -60,6 +61,7 @@ Quality quality(const SimulatedWindow& window, const std::vector<std::optional<P
     ++quality.count;
     quality.squares += error * error;
     quality.bias += error;
+    quality.claimed += std::pow(100 * *values[i]->error / d / kPeak, 2);
     quality.worst = std::max(quality.worst, std::abs(error));
     if (std::abs(error) > 200 * *values[i]->error / d / kPeak + 0.05) ++quality.beyond_two_errors;
   }
@@ -176,6 +178,18 @@ TEST(Shift, OfEquallyGoodOnesTheSmallestIsTaken) {
   EXPECT_EQ(calibrate_shift(kernels, samples, active).shift_ns, 0);
 }
 
+TEST(Shift, ThreeSamplesAreEnoughAndTwoAreNot) {
+  const std::vector<PmActivity> kernels = {{100'000, 105'000, 0, 0}, {110'000, 115'000, 1, 1}};
+  PmSamples samples{{100'000, 105'000, 110'000}, {105'000, 110'000, 115'000}};
+  const std::vector<double> active = {100, 0, 100};
+  EXPECT_GT(calibrate_shift(kernels, samples, active).correlation.value_or(0), 0.99);
+  const std::vector<double> unknown = {100, 0, NAN};
+  EXPECT_FALSE(calibrate_shift(kernels, samples, unknown).correlation);
+  samples.start_ns.pop_back();
+  samples.end_ns.pop_back();
+  EXPECT_FALSE(calibrate_shift(kernels, samples, {active.data(), 2}).correlation);
+}
+
 // What is asked of the tier: utilisation within 3 points for every kernel of at least 20 us at 5 us samples.
 TEST(Attribution, kernels_of_four_intervals_and_more_are_within_three_points) {
   double own = 0, naive = 0;
@@ -224,6 +238,7 @@ TEST(Attribution, errors_are_honest_about_long_and_short) {
         sum.count += each.count;
         sum.beyond_two_errors += each.beyond_two_errors;
         sum.squares += each.squares;
+        sum.claimed += each.claimed;
       };
       add(all_long, quality(window, values, 15'000));
       add(all_short, quality(window, values, 0, 15'000));
@@ -231,6 +246,10 @@ TEST(Attribution, errors_are_honest_about_long_and_short) {
     EXPECT_LT(all_long.beyond_two_errors, 0.1 * all_long.count) << steps;
     EXPECT_LT(all_short.beyond_two_errors, 0.1 * all_short.count) << steps;
     EXPECT_LT(all_short.rms(), steps == 1 ? 8 : 5) << steps;
+    // Nor are they safe by being far too large; with one step there is no spread to go by.
+    const double factor = steps == 1 ? 5.5 : 2;
+    EXPECT_LT(std::sqrt(all_long.claimed / all_long.count), factor * all_long.rms() + 0.1) << steps;
+    EXPECT_LT(std::sqrt(all_short.claimed / all_short.count), factor * all_short.rms()) << steps;
   }
 }
 

@@ -231,10 +231,10 @@ class Assessor {
       if (row.mean_ns < static_cast<double>(options_.tier_difference_floor_ns)) continue;
       const store::Kernel* kernel = model_.kernel(id);
       row.kernel = kernel == nullptr ? "?" : kernel->demangled_name;
-      const auto measured = [&](double value, double variance, bool known, std::int64_t samples,
-                                const char* tier) {
-        Measured out{.value = value / sum.time_ns, .error = {}, .sample_count = samples, .tier = tier};
-        if (known) out.error = std::sqrt(variance) / sum.time_ns;
+      const auto measured = [time_ns = sum.time_ns](double value, double variance, bool known,
+                                                    std::int64_t samples, const char* tier) {
+        Measured out{.value = value / time_ns, .error = {}, .sample_count = samples, .tier = tier};
+        if (known) out.error = std::sqrt(variance) / time_ns;
         return out;
       };
       row.t1 = measured(sum.t1, sum.t1_variance, sum.t1_error, sum.t1_samples, "T1");
