@@ -11,10 +11,9 @@
 // 1. prepare() once, on the agent's own thread, when the program has launched its first kernel: what this
 //    machine can count, the metric sets resolved for the chip. No permission shows here.
 // 2. For each replay step: arm() when the step begins; launch_enter() and launch_exit() at each launch,
-// inside
-//    the driver call, where the context is current; step_end() stops and decodes. If the step ends on a
-//    thread that launched nothing in it, the next launch does that. The session stays enabled if another such
-//    step follows.
+//    inside the driver call, where the context is current; step_end() stops and decodes. If the step ends on
+//    a thread that launched nothing in it, the next launch does that. The session stays enabled if another
+//    such step follows.
 // 3. evaluate() on the agent's own thread: values and the step's verdict go into the spool.
 // 4. At process exit what was collected is evaluated if there is time; a session still open is reported as failed by
 //    abandon() and left alone.

@@ -7,20 +7,19 @@
 //
 // Lifecycle of a window:
 // 1. prepare() once, on the agent's own thread: what this device can sample, the metrics resolved into one
-// pass.
+//    pass.
 // 2. step_begin() of the first step of a `sample` phase, on the program's thread: window and interval are
-// chosen, the
-//    session is enabled and configured. That takes 0.1 to 0.5 s of that thread, at the border of two steps,
-//    and lets the device cool: the first steps of the phase run unmeasured until power and clocks have
-//    settled.
+//    chosen, the session is enabled and configured. That takes 0.1 to 0.5 s of that thread, at the border of
+//    two steps, and lets the device cool: the first steps of the phase run unmeasured until power and clocks
+//    have settled.
 // 3. step_begin() of the first measured step waits for the device and starts sampling; step_end() of the last
-// one asks
-//    for the end. The host runs ahead of the device, so that tick() stops only when that step's last launch
-//    is known to have ended.
+//    one asks for the end. The host runs ahead of the device, so that tick() stops only when that step's last
+//    launch is known to have ended.
 // 4. tick(), on a thread of its own, then reads the samples, disables the session and writes the window's
-// record. Counters of replay steps and sampling exclude each other on a device: close_now() comes before a
-// replay step. At process exit finish_at_exit() ends a window that is open. A window's record is written when
-// it opens, as one that the program's end cut off, and again with what became of it.
+//    record.
+// Counters of replay steps and sampling exclude each other on a device: close_now() comes before a replay
+// step. At process exit finish_at_exit() ends a window that is open. A window's record is written when it
+// opens, as one that the program's end cut off, and again with what became of it.
 #pragma once
 
 #include <atomic>
