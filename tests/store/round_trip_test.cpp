@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/capture_writer.h"
 #include "support/temporary_directory.h"
@@ -15,6 +16,15 @@ namespace {
 using ridgeline::testing::TemporaryDirectory;
 
 #define EXPECT_SAME(field) EXPECT_EQ(read.field, written.field) << "field " #field
+
+// The same rows through the other reader.
+template <typename Row, typename ForEach>
+std::vector<Row> through_activity(const Capture& capture, ForEach for_each) {
+  const Activity activity(capture);
+  std::vector<Row> rows;
+  EXPECT_TRUE((activity.*for_each)({}, [&](const Row& row) { rows.push_back(row); }, {}));
+  return rows;
+}
 
 class RoundTrip : public ::testing::Test {
  protected:
@@ -68,19 +78,19 @@ class RoundTrip : public ::testing::Test {
 
 TEST_F(RoundTrip, Run) {
   const store::Run written{.command_line = "./train --x",
-                    .working_directory = "/work",
-                    .git_commit = "abc",
-                    .git_dirty = false,
-                    .host_name = "host",
-                    .os = "Linux",
-                    .ridgeline_version = "9.9",
-                    .clock = "monotonic",
-                    .start_ns = 11,
-                    .end_ns = 12,
-                    .exit_status = 13,
-                    .exit_signal = 14,
-                    .schedule = "warmup=1",
-                    .step_range = "step"};
+                           .working_directory = "/work",
+                           .git_commit = "abc",
+                           .git_dirty = false,
+                           .host_name = "host",
+                           .os = "Linux",
+                           .ridgeline_version = "9.9",
+                           .clock = "monotonic",
+                           .start_ns = 11,
+                           .end_ns = 12,
+                           .exit_status = 13,
+                           .exit_signal = 14,
+                           .schedule = "warmup=1",
+                           .step_range = "step"};
   writer_->set_run(written);
   writer_->add_version("driver", "580");
   writer_->add_environment("CUDA_VISIBLE_DEVICES", "3");
@@ -263,30 +273,32 @@ TEST_F(RoundTrip, LaunchWithEverythingSet) {
   const Id id = writer_->add(written);
   const Capture capture = finished();
   ASSERT_EQ(capture.launches().size(), 1u);
-  const Launch read = capture.launches()[0];
-  EXPECT_EQ(read.id, id);
-  EXPECT_SAME(process_id);
-  EXPECT_SAME(device_id);
-  EXPECT_SAME(context_id);
-  EXPECT_SAME(stream_id);
-  EXPECT_SAME(correlation_id);
-  EXPECT_SAME(graph_id);
-  EXPECT_SAME(graph_node_id);
-  EXPECT_SAME(kernel_id);
-  EXPECT_SAME(start_ns);
-  EXPECT_SAME(end_ns);
-  EXPECT_SAME(host_start_ns);
-  EXPECT_SAME(host_end_ns);
-  EXPECT_SAME(thread_id);
-  EXPECT_SAME(grid);
-  EXPECT_SAME(block);
-  EXPECT_SAME(cluster);
-  EXPECT_SAME(registers_per_thread);
-  EXPECT_SAME(static_smem_bytes);
-  EXPECT_SAME(dynamic_smem_bytes);
-  EXPECT_SAME(step_id);
-  EXPECT_SAME(ordinal_in_step);
-  EXPECT_SAME(nvtx_path_id);
+  for (const Launch& read :
+       {capture.launches()[0], through_activity<Launch>(capture, &Activity::for_each_launch).at(0)}) {
+    EXPECT_EQ(read.id, id);
+    EXPECT_SAME(process_id);
+    EXPECT_SAME(device_id);
+    EXPECT_SAME(context_id);
+    EXPECT_SAME(stream_id);
+    EXPECT_SAME(correlation_id);
+    EXPECT_SAME(graph_id);
+    EXPECT_SAME(graph_node_id);
+    EXPECT_SAME(kernel_id);
+    EXPECT_SAME(start_ns);
+    EXPECT_SAME(end_ns);
+    EXPECT_SAME(host_start_ns);
+    EXPECT_SAME(host_end_ns);
+    EXPECT_SAME(thread_id);
+    EXPECT_SAME(grid);
+    EXPECT_SAME(block);
+    EXPECT_SAME(cluster);
+    EXPECT_SAME(registers_per_thread);
+    EXPECT_SAME(static_smem_bytes);
+    EXPECT_SAME(dynamic_smem_bytes);
+    EXPECT_SAME(step_id);
+    EXPECT_SAME(ordinal_in_step);
+    EXPECT_SAME(nvtx_path_id);
+  }
 }
 
 TEST_F(RoundTrip, LaunchWithNothingBeyondWhatItMustSay) {
@@ -346,8 +358,11 @@ TEST_F(RoundTrip, LaunchesThatDifferInOnePropertyStayApart) {
     }
   }
   const Capture capture = finished();
-  const auto launches = capture.launches();
+  std::vector<Launch> launches = capture.launches();
   ASSERT_EQ(launches.size(), given.size());
+  for (const Launch& launch : through_activity<Launch>(capture, &Activity::for_each_launch))
+    launches.push_back(launch);
+  ASSERT_EQ(launches.size(), 2 * given.size());
   for (const Launch& read : launches) {
     const Launch& written = given.at(read.id);
     EXPECT_SAME(process_id);
@@ -397,25 +412,29 @@ TEST_F(RoundTrip, Ranges) {
   ASSERT_EQ(capture.nvtx_ranges().size(), 2u);
   EXPECT_FALSE(capture.nvtx_ranges()[0].parent_id || capture.nvtx_ranges()[0].domain_id ||
                capture.nvtx_ranges()[0].step_id || capture.nvtx_ranges()[0].end_ns);
-  const NvtxRange read = capture.nvtx_ranges()[1];
-  EXPECT_EQ(read.id, id);
-  EXPECT_SAME(process_id);
-  EXPECT_SAME(thread_id);
-  EXPECT_SAME(parent_id);
-  EXPECT_SAME(depth);
-  EXPECT_SAME(name_id);
-  EXPECT_SAME(path_id);
-  EXPECT_SAME(domain_id);
-  EXPECT_SAME(step_id);
-  EXPECT_SAME(start_ns);
-  EXPECT_SAME(end_ns);
-  const auto annotations = capture.annotations();
-  ASSERT_EQ(annotations.size(), 2u);
-  EXPECT_EQ(annotations[0].nvtx_range_id, id);
-  EXPECT_EQ(annotations[0].name, "attention");
-  EXPECT_EQ(annotations[0].bytes, 85.5);
-  EXPECT_EQ(annotations[0].flops, 86.5);
-  EXPECT_FALSE(annotations[1].bytes || annotations[1].flops);
+  for (const NvtxRange& read :
+       {capture.nvtx_ranges()[1], through_activity<NvtxRange>(capture, &Activity::for_each_range).at(1)}) {
+    EXPECT_EQ(read.id, id);
+    EXPECT_SAME(process_id);
+    EXPECT_SAME(thread_id);
+    EXPECT_SAME(parent_id);
+    EXPECT_SAME(depth);
+    EXPECT_SAME(name_id);
+    EXPECT_SAME(path_id);
+    EXPECT_SAME(domain_id);
+    EXPECT_SAME(step_id);
+    EXPECT_SAME(start_ns);
+    EXPECT_SAME(end_ns);
+  }
+  for (const auto& annotations :
+       {capture.annotations(), through_activity<Annotation>(capture, &Activity::for_each_annotation)}) {
+    ASSERT_EQ(annotations.size(), 2u);
+    EXPECT_EQ(annotations[0].nvtx_range_id, id);
+    EXPECT_EQ(annotations[0].name, "attention");
+    EXPECT_EQ(annotations[0].bytes, 85.5);
+    EXPECT_EQ(annotations[0].flops, 86.5);
+    EXPECT_FALSE(annotations[1].bytes || annotations[1].flops);
+  }
 }
 
 TEST_F(RoundTrip, CopiesAndFills) {
@@ -447,31 +466,35 @@ TEST_F(RoundTrip, CopiesAndFills) {
   const Capture capture = finished();
   {
     const Memcpy& written = copy;
-    const Memcpy read = capture.memcpys().at(0);
+    for (const Memcpy& read :
+         {capture.memcpys().at(0), through_activity<Memcpy>(capture, &Activity::for_each_memcpy).at(0)}) {
+      EXPECT_SAME(process_id);
+      EXPECT_SAME(device_id);
+      EXPECT_SAME(context_id);
+      EXPECT_SAME(stream_id);
+      EXPECT_SAME(correlation_id);
+      EXPECT_SAME(kind);
+      EXPECT_SAME(bytes);
+      EXPECT_SAME(start_ns);
+      EXPECT_SAME(end_ns);
+      EXPECT_SAME(step_id);
+      EXPECT_SAME(nvtx_path_id);
+    }
+  }
+  const Memset& written = fill;
+  for (const Memset& read :
+       {capture.memsets().at(0), through_activity<Memset>(capture, &Activity::for_each_memset).at(0)}) {
     EXPECT_SAME(process_id);
     EXPECT_SAME(device_id);
     EXPECT_SAME(context_id);
     EXPECT_SAME(stream_id);
     EXPECT_SAME(correlation_id);
-    EXPECT_SAME(kind);
     EXPECT_SAME(bytes);
     EXPECT_SAME(start_ns);
     EXPECT_SAME(end_ns);
     EXPECT_SAME(step_id);
     EXPECT_SAME(nvtx_path_id);
   }
-  const Memset& written = fill;
-  const Memset read = capture.memsets().at(0);
-  EXPECT_SAME(process_id);
-  EXPECT_SAME(device_id);
-  EXPECT_SAME(context_id);
-  EXPECT_SAME(stream_id);
-  EXPECT_SAME(correlation_id);
-  EXPECT_SAME(bytes);
-  EXPECT_SAME(start_ns);
-  EXPECT_SAME(end_ns);
-  EXPECT_SAME(step_id);
-  EXPECT_SAME(nvtx_path_id);
 }
 
 TEST_F(RoundTrip, MetricsOfLaunchesAndGraphs) {
@@ -491,18 +514,20 @@ TEST_F(RoundTrip, MetricsOfLaunchesAndGraphs) {
   EXPECT_EQ(described->name, "own__metric");
   EXPECT_EQ(described->unit, "bytes");
   EXPECT_EQ(described->meaning, "what it means");
-  const auto values = capture.launch_metrics();
-  ASSERT_EQ(values.size(), 2u) << "the same value again replaces";
-  const LaunchMetric& sampled = values[0].concurrent ? values[0] : values[1];
-  const LaunchMetric& counted = values[0].concurrent ? values[1] : values[0];
-  EXPECT_EQ(sampled.launch_id, launch);
-  EXPECT_EQ(sampled.metric_id, metric);
-  EXPECT_EQ(sampled.value, 1.5);
-  EXPECT_EQ(sampled.error, 0.25);
-  EXPECT_EQ(sampled.sample_count, 7);
-  EXPECT_TRUE(sampled.concurrent);
-  EXPECT_EQ(counted.value, 2.5);
-  EXPECT_FALSE(counted.error || counted.sample_count || counted.concurrent);
+  for (const auto& values : {capture.launch_metrics(),
+                             through_activity<LaunchMetric>(capture, &Activity::for_each_launch_metric)}) {
+    ASSERT_EQ(values.size(), 2u) << "the same value again replaces";
+    const LaunchMetric& sampled = values[0].concurrent ? values[0] : values[1];
+    const LaunchMetric& counted = values[0].concurrent ? values[1] : values[0];
+    EXPECT_EQ(sampled.launch_id, launch);
+    EXPECT_EQ(sampled.metric_id, metric);
+    EXPECT_EQ(sampled.value, 1.5);
+    EXPECT_EQ(sampled.error, 0.25);
+    EXPECT_EQ(sampled.sample_count, 7);
+    EXPECT_TRUE(sampled.concurrent);
+    EXPECT_EQ(counted.value, 2.5);
+    EXPECT_FALSE(counted.error || counted.sample_count || counted.concurrent);
+  }
   const GraphMetric of_graph = capture.graph_metrics().at(0);
   EXPECT_EQ(of_graph.step_id, step);
   EXPECT_EQ(of_graph.correlation_id, 111);
