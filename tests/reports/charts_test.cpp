@@ -3,27 +3,112 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <regex>
+#include <sstream>
+#include <tuple>
+
+#include "ridgeline/reports/svg.h"
 
 namespace ridgeline::reports {
 namespace {
 
-// Widths of the rectangles of a CSS class, in their order.
-std::vector<double> widths(const std::string& svg, const std::string& css) {
-  std::vector<double> found;
-  const std::regex rectangle("<rect[^>]*>");
-  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), rectangle); at != std::sregex_iterator();
-       ++at) {
-    const std::string tag = at->str();
-    std::smatch width;
-    if (tag.find("class=\"" + css + "\"") != std::string::npos &&
-        std::regex_search(tag, width, std::regex("width=\"([0-9.]+)\""))) {
-      found.push_back(std::stod(width[1]));
+// One element of a chart.
+struct Shape {
+  std::string tag;
+  std::map<std::string, std::string> attributes;
+  std::string text;  // of a <text>; the tooltip of others
+  [[nodiscard]] double number(const std::string& name) const { return std::stod(attributes.at(name)); }
+  [[nodiscard]] bool is(const std::string& wanted_tag, const std::string& css) const {
+    return tag == wanted_tag && attributes.at("class") == css;
+  }
+};
+
+std::vector<Shape> shapes_of(const std::string& svg) {
+  std::vector<Shape> shapes;
+  const std::regex element("<(rect|line|circle|text|polygon) ([^>]*?)/?>(?:<title>([^<]*)</title>)?([^<]*)");
+  const std::regex attribute("([a-z0-9-]+)=\"([^\"]*)\"");
+  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), element); at != std::sregex_iterator(); ++at) {
+    Shape shape;
+    shape.tag = (*at)[1];
+    const std::string attributes = (*at)[2];
+    for (auto of = std::sregex_iterator(attributes.begin(), attributes.end(), attribute);
+         of != std::sregex_iterator(); ++of) {
+      shape.attributes[(*of)[1]] = (*of)[2];
     }
+    shape.text = shape.tag == "text" ? (*at)[4] : (*at)[3];
+    shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+std::vector<Shape> all(const std::string& svg, const std::string& tag, const std::string& css) {
+  std::vector<Shape> found;
+  for (const Shape& shape : shapes_of(svg)) {
+    if (shape.is(tag, css)) found.push_back(shape);
   }
   return found;
 }
+
+std::vector<double> widths(const std::string& svg, const std::string& css) {
+  std::vector<double> found;
+  for (const Shape& shape : all(svg, "rect", css)) found.push_back(shape.number("width"));
+  return found;
+}
+
+// Every shape lies inside the picture.
+void expect_inside(const std::string& svg) {
+  std::smatch box;
+  ASSERT_TRUE(std::regex_search(svg, box, std::regex("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
+  const double width = std::stod(box[1]), height = std::stod(box[2]);
+  EXPECT_EQ(width, kChartWidth);
+  for (const Shape& shape : shapes_of(svg)) {
+    if (shape.tag == "rect") {
+      EXPECT_GE(shape.number("x"), 0);
+      EXPECT_LE(shape.number("x") + shape.number("width"), width + 0.02);
+      EXPECT_LE(shape.number("y") + shape.number("height"), height + 0.02);
+    } else if (shape.tag == "text") {
+      EXPECT_LE(shape.number("x"), width);
+      EXPECT_LE(shape.number("y"), height);
+      EXPECT_GT(shape.number("y"), 0);
+    } else if (shape.tag == "line") {
+      for (const char* name : {"x1", "x2"})
+        EXPECT_TRUE(shape.number(name) >= 0 && shape.number(name) <= width);
+      for (const char* name : {"y1", "y2"})
+        EXPECT_TRUE(shape.number(name) >= 0 && shape.number(name) <= height);
+    }
+  }
+}
+
+// An axis as a reader has it: the ticks' numbers and where they stand. `along` is "x" or "y".
+class Axis {
+ public:
+  // `beside`: the other coordinate, which tells the axes of a chart apart.
+  Axis(const std::string& svg, const std::string& along, double beside) {
+    const std::string across = along == "x" ? "y" : "x";
+    for (const Shape& shape : all(svg, "text", "tick")) {
+      if (std::abs(shape.number(across) - beside) > 0.6) continue;
+      places_[std::stod(shape.text)] =
+          shape.number(along) - (along == "y" ? 4 : 0);  // of the letters' middle
+    }
+  }
+  [[nodiscard]] std::size_t ticks() const { return places_.size(); }
+  [[nodiscard]] double linear(double at) const {
+    const auto [low, from] = *places_.begin();
+    const auto [high, to] = *places_.rbegin();
+    return low + (at - from) / (to - from) * (high - low);
+  }
+  [[nodiscard]] double logarithmic(double at) const {
+    const auto [low, from] = *places_.begin();
+    const auto [high, to] = *places_.rbegin();
+    return low * std::pow(high / low, (at - from) / (to - from));
+  }
+
+ private:
+  std::map<double, double> places_;
+};
 
 TEST(StackedBar, SharesAreTheirPartOfTheWhole) {
   const std::string svg = stacked_bar({{"a", "k-a", 600}, {"b", "k-b", 300}}, 1000, "bar");
@@ -44,6 +129,243 @@ TEST(StackedBar, LeavesOutWhatIsNothing) {
   const std::string svg = stacked_bar({{"a", "k-a", 1000}, {"nothing", "k-b", 0.4}}, 1000, "bar");
   EXPECT_TRUE(widths(svg, "k-b").empty());
   EXPECT_EQ(svg.find("nothing"), std::string::npos);
+}
+
+TEST(StackedBar, LegendNamesEachShareWithItsNumbers) {
+  const std::string svg = stacked_bar(
+      {{"a", "k-a", 600e6}, {"b", "k-b", 300e6}, {"c", "k-c", 50e6}, {"d", "k-d", 50e6}}, 1000e6, "bar");
+  expect_inside(svg);
+  const auto numbers = all(svg, "text", "number");
+  ASSERT_EQ(numbers.size(), 4u);
+  EXPECT_EQ(numbers[0].text, "600.000 ms · 60.0 %");
+  EXPECT_EQ(numbers[3].text, "50.000 ms · 5.0 %");
+  const auto names = all(svg, "text", "legend");
+  EXPECT_EQ(names[0].number("y"), names[2].number("y")) << "three in a row";
+  EXPECT_GT(names[3].number("y"), names[2].number("y") + 10);
+  EXPECT_EQ(names[3].number("x"), names[0].number("x"));
+  // A name stands in its share where there is room, in its middle.
+  const auto inside = all(svg, "text", "on-bar");
+  ASSERT_EQ(inside.size(), 4u);
+  EXPECT_NEAR(inside[1].number("x"), 0.75 * kChartWidth, 0.02);
+  EXPECT_EQ(stacked_bar({{"a", "k-a", 1}}, 0, "bar"), "");
+}
+
+TEST(StackedBar, ANameThatDoesNotFitIsLeftToTheLegend) {
+  const std::string name(10, 'n');  // needs 88 of 1040
+  EXPECT_EQ(all(stacked_bar({{name, "k-a", 80}}, 1000, "bar"), "text", "on-bar").size(), 0u);
+  EXPECT_EQ(all(stacked_bar({{name, "k-a", 90}}, 1000, "bar"), "text", "on-bar").size(), 1u);
+}
+
+TEST(SampleChart, ReadsBackAsWhatWasSampled) {
+  analyzer::SampledStep step;
+  step.step_index = 4;
+  step.window.start_ns = 1'000'000;
+  step.window.end_ns = 11'000'000;
+  step.samples = 1234;
+  step.interval_ns = 5000;
+  step.dram_ratio = {0.1, 0.9, 0.4, 1.2};
+  step.tensor_ratio = {0.5, 0.0, 0.25, 1.0};
+  step.classes = {{"gemm", 1'000'000, 6'000'000}, {"attention", 8'500'000, 11'000'000}};
+  const SampleChart chart = sample_chart(step);
+  expect_inside(chart.svg);
+  const auto grid = all(chart.svg, "line", "grid");
+  ASSERT_EQ(grid.size(), 6u) << "0, 50 and 100 % of two panels";
+  const char* css[] = {"m-dram", "m-tensor"};
+  const std::vector<double>* values[] = {&step.dram_ratio, &step.tensor_ratio};
+  for (std::size_t panel = 0; panel < 2; ++panel) {
+    const double none = grid[3 * panel].number("y1"), full = grid[3 * panel + 2].number("y1");
+    EXPECT_NEAR(grid[3 * panel + 1].number("y1"), (none + full) / 2, 0.02);
+    EXPECT_GT(none, full + 50) << "upward";
+    const auto areas = all(chart.svg, "polygon", css[panel]);
+    ASSERT_EQ(areas.size(), 1u);
+    std::istringstream points(areas[0].attributes.at("points"));
+    std::vector<std::pair<double, double>> read;
+    for (std::string pair; points >> pair;)
+      read.emplace_back(std::stod(pair), std::stod(pair.substr(pair.find(',') + 1)));
+    ASSERT_EQ(read.size(), 6u);
+    EXPECT_NEAR(read.front().second, none, 0.06);
+    EXPECT_NEAR(read.back().second, none, 0.06);
+    EXPECT_NEAR(read.front().first, grid[0].number("x1"), 0.06);
+    EXPECT_NEAR(read.back().first, kChartWidth, 0.06);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR((none - read[i + 1].second) / (none - full), std::min((*values[panel])[i], 1.0), 0.002)
+          << i;
+      const double left = grid[0].number("x1");
+      EXPECT_NEAR((read[i + 1].first - left) / (kChartWidth - left), (static_cast<double>(i) + 0.5) / 4,
+                  0.001);
+    }
+  }
+  const double left = grid[0].number("x1"), plot = kChartWidth - left;
+  const Shape gemm = all(chart.svg, "rect", "k-gemm").at(0),
+              attention = all(chart.svg, "rect", "k-attention").at(0);
+  EXPECT_NEAR(gemm.number("x"), left, 0.02);
+  EXPECT_NEAR(gemm.number("width"), plot / 2, 0.02);
+  EXPECT_NEAR(attention.number("x"), left + 0.75 * plot, 0.02);
+  EXPECT_NEAR(attention.number("width"), plot / 4, 0.02);
+  EXPECT_NE(chart.note.find("1,234 samples"), std::string::npos) << chart.note;
+  step.tensor_ratio.clear();
+  EXPECT_EQ(all(sample_chart(step).svg, "line", "grid").size(), 3u) << "one panel";
+}
+
+class Roofed : public ::testing::Test {
+ protected:
+  Roofed() {
+    roofline_.dram = peak("dram_bytes_per_s", 4.8e12);
+    roofline_.compute = {peak("bf16_flops_per_s", 960e12)};  // ridge at 200
+  }
+  static analyzer::Peak peak(const std::string& quantity, double value) {
+    analyzer::Peak result;
+    result.quantity = quantity;
+    result.value = value;
+    return result;
+  }
+  void point(const std::string& css, std::optional<double> intensity, double flops, double share,
+             std::optional<double> bytes = {}) {
+    analyzer::RooflinePoint each;
+    each.rank_row = roofline_.points.size();
+    each.key = css;
+    each.kernel_class = css;
+    each.step_share = share;
+    each.intensity_flop_per_byte = intensity;
+    if (intensity) each.flops_per_s = flops;
+    each.dram_bytes_per_s = bytes;
+    roofline_.points.push_back(each);
+  }
+  analyzer::Roofline roofline_;
+};
+
+TEST_F(Roofed, DotsReadBackAsIntensityAndRate) {
+  point("gemm", 400, 700e12, 0.2);
+  point("attention", 50, 100e12, 0.05);
+  point("copy", 3, 10e12, 0.01);
+  const RooflineChart chart = roofline_chart(roofline_, 0.7);
+  expect_inside(chart.svg);
+  const auto dots = all(chart.svg, "circle", "dot k-gemm");
+  ASSERT_EQ(dots.size(), 1u);
+  double bottom = 0, left = 1e9;
+  for (const Shape& tick : all(chart.svg, "text", "tick")) {
+    bottom = std::max(bottom, tick.number("y"));
+    left = std::min(left, tick.number("x"));
+  }
+  const Axis x(chart.svg, "x", bottom), y(chart.svg, "y", left);
+  ASSERT_GE(x.ticks(), 2u);
+  ASSERT_GE(y.ticks(), 2u);
+  const struct {
+    const char* css;
+    double intensity, tera, share;
+  } expected[] = {
+      {"dot k-gemm", 400, 700, 0.2}, {"dot k-attention", 50, 100, 0.05}, {"dot k-copy", 3, 10, 0.01}};
+  for (const auto& each : expected) {
+    const Shape dot = all(chart.svg, "circle", each.css).at(0);
+    EXPECT_NEAR(x.logarithmic(dot.number("cx")) / each.intensity, 1, 0.01) << each.css;
+    EXPECT_NEAR(y.logarithmic(dot.number("cy")) / each.tera, 1, 0.01) << each.css;
+  }
+  // Areas are as shares.
+  EXPECT_NEAR(
+      std::pow(dots[0].number("r") / all(chart.svg, "circle", "dot k-attention").at(0).number("r"), 2), 4,
+      0.05);
+  // The roofs: up to the ridge at 200 FLOP/byte, level from there; the dashed one at 70 % of it.
+  const auto roofs = all(chart.svg, "line", "roof");
+  ASSERT_EQ(roofs.size(), 2u);
+  EXPECT_NEAR(x.logarithmic(roofs[0].number("x2")), 200, 2);
+  EXPECT_NEAR(y.logarithmic(roofs[0].number("y2")), 960, 10);
+  EXPECT_NEAR(y.logarithmic(roofs[0].number("y1")) / x.logarithmic(roofs[0].number("x1")), 4.8, 0.05);
+  EXPECT_NEAR(x.logarithmic(roofs[1].number("x1")), 200, 2);
+  EXPECT_NEAR(y.logarithmic(roofs[1].number("y1")), 960, 10);
+  EXPECT_EQ(roofs[1].number("y1"), roofs[1].number("y2"));
+  const auto goal = all(chart.svg, "line", "roof-target");
+  ASSERT_EQ(goal.size(), 1u);
+  EXPECT_NEAR(y.logarithmic(goal[0].number("y2")) / x.logarithmic(goal[0].number("x2")), 0.7 * 4.8, 0.05);
+  // Numbers are those of the ranking.
+  std::vector<std::string> numbers;
+  for (const Shape& number : all(chart.svg, "text", "dot-number")) numbers.push_back(number.text);
+  std::sort(numbers.begin(), numbers.end());
+  EXPECT_EQ(numbers, (std::vector<std::string>{"1", "2", "3"}));
+}
+
+TEST_F(Roofed, KernelsWithoutOperationsStandByTheirShareOfTheDramRoof) {
+  point("gemm", 400, 700e12, 0.2);
+  point("elementwise", {}, 0, 0.1, 1.2e12);
+  point("reduction", {}, 0, 0.1, 3.6e12);
+  const RooflineChart chart = roofline_chart(roofline_, 0.7);
+  expect_inside(chart.svg);
+  double bottom = 0;
+  for (const Shape& tick : all(chart.svg, "text", "tick")) bottom = std::max(bottom, tick.number("y"));
+  const Axis share(chart.svg, "x", bottom);
+  EXPECT_EQ(share.ticks(), 5u);
+  EXPECT_NEAR(share.linear(all(chart.svg, "circle", "dot k-elementwise").at(0).number("cx")), 25, 0.1);
+  EXPECT_NEAR(share.linear(all(chart.svg, "circle", "dot k-reduction").at(0).number("cx")), 75, 0.1);
+}
+
+TEST_F(Roofed, WithoutPointsOrPeakThereIsAReason) {
+  EXPECT_EQ(roofline_chart(roofline_, 0.7).svg, "");
+  EXPECT_FALSE(roofline_chart(roofline_, 0.7).note.empty());
+  point("gemm", 400, 700e12, 0.2);
+  roofline_.dram.reset();
+  EXPECT_EQ(roofline_chart(roofline_, 0.7).svg, "");
+  EXPECT_NE(roofline_chart(roofline_, 0.7).note.find("DRAM peak"), std::string::npos);
+}
+
+TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
+  analyzer::Ranking ranking;
+  for (const auto& [key, time, saved, stretch] : {std::tuple{"small", 1'000'000, 0.0, 0.0},
+                                                  {"large", 4'000'000, 1e6, 1.6e6},
+                                                  {"left out", 500'000, 0.0, 0.0}}) {
+    analyzer::RankRow row;
+    row.key = row.kernel = key;
+    row.kernel_class = key == std::string("large") ? "gemm" : "copy";
+    row.time_ns = time;
+    row.saved_target_ns = saved;
+    row.saved_stretch_ns = stretch;
+    ranking.rows.push_back(row);
+  }
+  const std::string svg = limiter_chart(ranking, 2);
+  expect_inside(svg);
+  double bottom = 0;
+  for (const Shape& tick : all(svg, "text", "tick")) bottom = std::max(bottom, tick.number("y"));
+  std::map<double, double> places;
+  for (const Shape& tick : all(svg, "text", "tick")) {
+    if (std::regex_match(tick.text, std::regex("[0-9.]+"))) places[std::stod(tick.text)] = tick.number("x");
+  }
+  ASSERT_GE(places.size(), 3u);
+  const double from = places.begin()->second;
+  const double a_ms = (places.rbegin()->second - from) / (places.rbegin()->first - places.begin()->first);
+  const Shape solid = all(svg, "rect", "k-gemm").at(0), pale = all(svg, "rect", "k-gemm pale").at(0);
+  EXPECT_NEAR(solid.number("x"), from, 0.02);
+  EXPECT_NEAR(solid.number("width"), 3 * a_ms, 0.05);
+  EXPECT_NEAR(pale.number("x"), from + 3 * a_ms, 0.05);
+  EXPECT_NEAR(pale.number("width"), a_ms, 0.05);
+  EXPECT_NEAR(all(svg, "line", "goal").at(0).number("x1"), from + 2.4 * a_ms, 0.05);
+  EXPECT_EQ(all(svg, "line", "goal").size(), 1u);
+  EXPECT_NEAR(all(svg, "rect", "k-copy").at(0).number("width"), a_ms, 0.05);
+  EXPECT_LT(solid.number("y"), all(svg, "rect", "k-copy").at(0).number("y")) << "the longest first";
+  EXPECT_EQ(all(svg, "text", "kernel").size(), 2u) << "no more rows than asked for";
+  EXPECT_EQ(limiter_chart(analyzer::Ranking{}, 5), "");
+}
+
+TEST(LogScale, EqualRatiosAreEqualDistances) {
+  const LogScale scale(1, 100, 50, 250);
+  EXPECT_NEAR(scale(1), 50, 1e-9);
+  EXPECT_NEAR(scale(10), 150, 1e-9);
+  EXPECT_NEAR(scale(100), 250, 1e-9);
+  EXPECT_NEAR(scale(0.01), 50, 1e-9) << "clamped";
+  EXPECT_NEAR(scale(1e9), 250, 1e-9);
+}
+
+TEST(LogScale, TicksArePowersOfTenFinerOnShortAxes) {
+  EXPECT_EQ(LogScale(1, 100, 0, 1).ticks(), (std::vector<double>{1, 2, 5, 10, 20, 50, 100}));
+  EXPECT_EQ(LogScale(3, 40, 0, 1).ticks(), (std::vector<double>{5, 10, 20}));
+  EXPECT_EQ(LogScale(0.5, 2000, 0, 1).ticks(), (std::vector<double>{1, 10, 100, 1000}));
+}
+
+TEST(NiceTick, IsOneTwoOrFiveTimesAPowerOfTen) {
+  EXPECT_DOUBLE_EQ(nice_tick(10, 10), 1);
+  EXPECT_DOUBLE_EQ(nice_tick(11, 10), 2);
+  EXPECT_DOUBLE_EQ(nice_tick(21, 10), 5);
+  EXPECT_DOUBLE_EQ(nice_tick(51, 10), 10);
+  EXPECT_DOUBLE_EQ(nice_tick(0.04, 4), 0.01);
+  EXPECT_DOUBLE_EQ(nice_tick(300, 6), 50);
+  EXPECT_DOUBLE_EQ(nice_tick(7, 0), 10);
 }
 
 }  // namespace
