@@ -138,6 +138,143 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   }
 }
 
+TEST_F(Columns, OfDeclaredWorkShowTheirFields) {
+  analyzer::WorkSum work;
+  work.ranges = 201;
+  work.launches = 202;
+  work.kernels = 203;
+  work.time_ns = 204;
+  work.declared_bytes = 205;
+  work.declared_flops = 206;
+  work.measured_bytes = 207;
+  work.measured_tensor_ops = 208;
+  work.measured_fp_ops = 209;
+  work.bytes_ratio = 2.10;
+  work.ops_ratio = 2.11;
+  work.minimum_ns = 212;
+  work.minimum_ratio = 0.213;
+  work.undeclared_launches = 214;
+  row_.work = work;
+  const json row = shown();
+  const std::map<std::string, json> expected = {
+      {"ranges", 201},
+      {"range_launches", 202},
+      {"range_time_ns", 204},
+      {"other_kernels", 202},
+      {"declared_bytes", 205.0},
+      {"declared_flops", 206.0},
+      {"range_dram_bytes", 207.0},
+      {"range_tensor_ops", 208.0},
+      {"range_fp_ops", 209.0},
+      {"bytes_ratio", 2.10},
+      {"ops_ratio", 2.11},
+      {"minimum_ns", 212.0},
+      {"minimum_ratio", 0.213},
+      {"undeclared_calls", 214},
+  };
+  for (const auto& [key, value] : expected) {
+    ASSERT_TRUE(row.contains(key)) << key;
+    EXPECT_EQ(row[key], value) << key;
+  }
+}
+
+// The first object in a document that holds `value` under `key`, wherever it is.
+const json* find_object(const json& document, const std::string& key, const json& value) {
+  if (document.is_object() && document.contains(key) && document[key] == value) return &document;
+  if (!document.is_structured()) return nullptr;
+  for (const json& part : document) {
+    if (const json* found = find_object(part, key, value)) return found;
+  }
+  return nullptr;
+}
+
+TEST_F(Columns, OfStepsShowTheirFields) {
+  analyzer::StepSummary& step = capture_.analysis.steps.steps.at(2);
+  step.step_index = 9001;
+  step.configuration = "R9";
+  step.reason = "because";
+  step.gpu_duration_ns = 301;
+  step.host_duration_ns = 302;
+  step.kernel_time_ns = 303;
+  step.launches = 304;
+  step.launches_without_time = 305;
+  step.majority_sequence = false;
+  step.closed = false;
+  DocumentOptions options;
+  options.format = Format::json;
+  const json document = json::parse(steps_document(capture_.model, capture_.analysis, options).text());
+  const json* row = find_object(document, "step_index", 9001);
+  ASSERT_NE(row, nullptr);
+  const std::map<std::string, json> expected = {
+      {"configuration", "R9"},        {"reason", "because"},   {"gpu_duration_ns", 301},
+      {"host_duration_ns", 302},      {"kernel_time_ns", 303}, {"launches", 304},
+      {"launches_without_time", 305}, {"sequence", "other"},   {"closed", false},
+  };
+  for (const auto& [key, value] : expected) {
+    ASSERT_TRUE(row->contains(key)) << key;
+    EXPECT_EQ((*row)[key], value) << key;
+  }
+}
+
+TEST_F(Columns, OfStallsShowTheirFields) {
+  analyzer::KernelStalls kernel;
+  kernel.rank_row = 6;
+  kernel.kernel = "void stalled<1>()";
+  kernel.samples = 401;
+  kernel.issuing_share = 0.402;
+  kernel.ready_share = 0.403;
+  kernel.stalled_share = 0.404;
+  kernel.idle_share = 0.405;
+  kernel.reasons = {{"vendor_a", "long scoreboard", 406, 0.407}, {"vendor_b", "barrier", 408, 0.409}};
+  analyzer::HotSpot spot;
+  spot.pc_offset = 0x1a0;
+  spot.file = "/src/a.cu";
+  spot.line = 411;
+  spot.samples = 412;
+  spot.share = 0.413;
+  spot.main_reason = "wait";
+  spot.main_reason_share = 0.414;
+  kernel.instructions = {spot};
+  analyzer::StallAnalysis& stalls = capture_.analysis.stalls;
+  stalls = {};
+  stalls.requested = true;
+  stalls.samples = 421;
+  stalls.steps = 2;
+  stalls.period_cycles = 1024;
+  stalls.kernels = {kernel};
+  DocumentOptions options;
+  options.format = Format::json;
+  options.stalls = true;
+  const json document = json::parse(ranking_document(capture_.model, capture_.analysis, options).text());
+  const json* row = find_object(document, "issuing_ratio", 0.402);
+  ASSERT_NE(row, nullptr);
+  const std::map<std::string, json> expected = {{"rank", 7},
+                                                {"kernel", "void stalled<1>()"},
+                                                {"samples", 401},
+                                                {"ready_ratio", 0.403},
+                                                {"stalled_ratio", 0.404},
+                                                {"idle_ratio", 0.405}};
+  for (const auto& [key, value] : expected) {
+    ASSERT_TRUE(row->contains(key)) << key;
+    EXPECT_EQ((*row)[key], value) << key;
+  }
+  const json* place = find_object(document, "pc_offset", 0x1a0);
+  ASSERT_NE(place, nullptr);
+  const std::map<std::string, json> of_place = {{"file", "/src/a.cu"},   {"line", 411},
+                                                {"samples", 412},        {"share_ratio", 0.413},
+                                                {"main_reason", "wait"}, {"main_reason_ratio", 0.414}};
+  for (const auto& [key, value] : of_place) {
+    ASSERT_TRUE(place->contains(key)) << key << " of " << *place;
+    EXPECT_EQ((*place)[key], value) << key;
+  }
+  options.format = Format::text;
+  options.text.columns = 200;
+  const std::string text = ranking_document(capture_.model, capture_.analysis, options).text();
+  EXPECT_NE(text.find("long scoreboard 41 %, barrier 41 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("a.cu:411"), std::string::npos);
+  EXPECT_NE(text.find("+0x1a0"), std::string::npos);
+}
+
 TEST_F(Columns, OfTheClocksShowTheirFields) {
   analyzer::ClockSummary clock;
   clock.device_id = 9;
