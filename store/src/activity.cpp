@@ -2,11 +2,13 @@
 
 #include <sqlite3.h>
 
-#include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 
+#include "chunk.h"
 #include "ridgeline/store/database.h"
 #include "sequence_hash.h"
 
@@ -14,101 +16,9 @@ namespace ridgeline::store {
 
 namespace {
 
-Launch launch_of(const Statement& row) {
-  Launch l;
-  l.id = row.int64(0);
-  l.process_id = row.int64(1);
-  l.device_id = row.int64(2);
-  l.context_id = row.int64(3);
-  l.stream_id = row.int64(4);
-  l.correlation_id = row.int64(5);
-  l.graph_id = row.optional_int64(6);
-  l.graph_node_id = row.optional_int64(7);
-  l.kernel_id = row.int64(8);
-  l.start_ns = row.int64(9);
-  l.end_ns = row.int64(10);
-  l.host_start_ns = row.optional_int64(11);
-  l.host_end_ns = row.optional_int64(12);
-  l.thread_id = row.optional_int64(13);
-  l.grid = {row.int64(14), row.int64(15), row.int64(16)};
-  l.block = {row.int64(17), row.int64(18), row.int64(19)};
-  if (!row.is_null(20)) l.cluster = Dim3{row.int64(20), row.int64(21), row.int64(22)};
-  l.registers_per_thread = row.int64(23);
-  l.static_smem_bytes = row.int64(24);
-  l.dynamic_smem_bytes = row.int64(25);
-  l.step_id = row.optional_int64(26);
-  l.ordinal_in_step = row.optional_int64(27);
-  l.nvtx_path_id = row.optional_int64(28);
-  return l;
-}
-constexpr std::string_view kLaunches =
-    "SELECT t.id, t.process_id, t.device_id, t.context_id, t.stream_id, t.correlation_id, t.graph_id,"
-    " t.graph_node_id, t.kernel_id, t.start_ns, t.end_ns, t.host_start_ns, t.host_end_ns, t.thread_id,"
-    " t.grid_x, t.grid_y, t.grid_z, t.block_x, t.block_y, t.block_z, t.cluster_x, t.cluster_y, t.cluster_z,"
-    " t.registers_per_thread, t.static_smem_bytes, t.dynamic_smem_bytes, t.step_id, t.ordinal_in_step,"
-    " t.nvtx_path_id FROM launch t ";
-
-Memcpy memcpy_of(const Statement& row) {
-  return {row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
-          row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
-          row.optional_int64(10), row.optional_int64(11)};
-}
-constexpr std::string_view kMemcpys =
-    "SELECT t.id, t.process_id, t.device_id, t.context_id, t.stream_id, t.correlation_id, t.kind, t.bytes,"
-    " t.start_ns, t.end_ns, t.step_id, t.nvtx_path_id FROM memcpy t ";
-
-Memset memset_of(const Statement& row) {
-  return {row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
-          row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
-          row.int64(8), row.optional_int64(9), row.optional_int64(10)};
-}
-constexpr std::string_view kMemsets =
-    "SELECT t.id, t.process_id, t.device_id, t.context_id, t.stream_id, t.correlation_id, t.bytes,"
-    " t.start_ns, t.end_ns, t.step_id, t.nvtx_path_id FROM memset t ";
-
-NvtxRange range_of(const Statement& row) {
-  NvtxRange range;
-  range.id = row.int64(0);
-  range.process_id = row.int64(1);
-  range.thread_id = row.int64(2);
-  range.parent_id = row.optional_int64(3);
-  range.depth = static_cast<int>(row.int64(4));
-  range.name_id = row.int64(5);
-  range.path_id = row.int64(6);
-  range.domain_id = row.optional_int64(7);
-  range.step_id = row.optional_int64(8);
-  range.start_ns = row.int64(9);
-  range.end_ns = row.optional_int64(10);
-  return range;
-}
-constexpr std::string_view kRanges =
-    "SELECT t.id, t.process_id, t.thread_id, t.parent_id, t.depth, t.name_id, t.path_id, t.domain_id,"
-    " t.step_id, t.start_ns, t.end_ns FROM nvtx_range t ";
-
-Annotation annotation_of(const Statement& row) {
-  return {row.int64(0), row.int64(1), row.text(2), row.optional_real(3), row.optional_real(4)};
-}
-constexpr std::string_view kAnnotations =
-    "SELECT a.id, a.nvtx_range_id, a.name, a.bytes, a.flops"
-    " FROM nvtx_range t JOIN annotation a ON a.nvtx_range_id = t.id ";
-
-LaunchMetric launch_metric_of(const Statement& row) {
-  LaunchMetric metric;
-  metric.launch_id = row.int64(0);
-  metric.metric_id = row.int64(1);
-  metric.tier = row.text(2);
-  metric.value = row.real(3);
-  metric.error = row.optional_real(4);
-  metric.sample_count = row.optional_int64(5);
-  metric.concurrent = row.int64(6) != 0;
-  return metric;
-}
-constexpr std::string_view kLaunchMetrics =
-    "SELECT m.launch_id, m.metric_id, m.tier, m.value, m.error, m.sample_count, m.concurrent"
-    " FROM launch t JOIN launch_metric m ON m.launch_id = t.id ";
-
-constexpr std::string_view kTimed = "t.start_ns > 0 AND t.end_ns >= t.start_ns";
-constexpr std::string_view kRangeTimed = "coalesce(t.end_ns, 9223372036854775807) >= t.start_ns";
+constexpr Id kFirst = std::numeric_limits<Id>::min();
+constexpr Id kLast = std::numeric_limits<Id>::max();
+constexpr std::size_t kMostSitesHeld = 200'000;  // of launches and of ranges; what is forgotten is read again
 
 // Makes SQLite give up a statement soon after a stop was asked for, and tells that from other errors.
 class Interruptible {
@@ -130,39 +40,111 @@ class Interruptible {
   const std::stop_token& stop_;
 };
 
-template <typename Build, typename Visit>
-bool visit_rows(Statement& statement, const Interruptible& guard, Build build, const Visit& visit) {
+// Visits the statement's rows; false if it was stopped.
+template <typename Visit>
+bool visit_rows(Statement& statement, const Interruptible& guard, const Visit& visit) {
   for (;;) {
     if (guard.stopped()) return false;
     try {
-      if (!statement.step()) return true;
+      if (!statement.step()) break;
     } catch (const Error&) {
       if (guard.stopped()) return false;
       throw;
     }
-    visit(build(statement));
+    visit(statement);
   }
+  statement.reset();
+  return true;
 }
 
-// The rows of one statement for a filter; `timed` is the condition under which a row has usable times.
+// Rows with ids from first to last, of one step or of any.
+struct IdRange {
+  Id first = kFirst;
+  Id last = kLast;
+  std::optional<Id> step_id;
+};
+
+// The ids of chunks that follow each other are one range.
+class ChunkRanges {
+ public:
+  void add(Id chunk) {
+    const Id first = chunk << kChunkShift;
+    if (!ranges_.empty() && ranges_.back().last + 1 == first) {
+      ranges_.back().last = first + kChunkRows - 1;
+    } else {
+      ranges_.push_back({first, first + kChunkRows - 1, std::nullopt});
+    }
+  }
+  [[nodiscard]] std::vector<IdRange> take() { return std::move(ranges_); }
+
+ private:
+  std::vector<IdRange> ranges_;
+};
+
+// What a chunk says of its rows.
+struct Chunk {
+  std::optional<Id> process_id;  // empty: several, or not said
+  std::int64_t base_ns = 0;
+  std::int64_t base_correlation_id = 0;
+  std::optional<std::int64_t> begin_ns, end_ns;
+  bool open_ended = false;
+};
+using Chunks = std::map<Id, Chunk>;
+
+bool overlaps(const Chunk& chunk, const TimeSpan& time) {
+  return chunk.begin_ns && *chunk.begin_ns < time.end_ns &&
+         (chunk.open_ended || (chunk.end_ns && *chunk.end_ns > time.begin_ns));
+}
+
+bool overlaps(std::int64_t start_ns, std::int64_t end_ns, const TimeSpan& time) {
+  return end_ns >= start_ns && end_ns > time.begin_ns && start_ns < time.end_ns;
+}
+bool overlaps(const Launch& launch, const TimeSpan& time) {
+  return has_usable_time(launch) && overlaps(launch.start_ns, launch.end_ns, time);
+}
+bool overlaps(const NvtxRange& range, const TimeSpan& time) {
+  return overlaps(range.start_ns, range.end_ns.value_or(kLast), time);
+}
+
+// Whether a row that lies in the wanted ids is wanted.
+template <typename Row>
+bool wanted(const Row& row, const ActivityFilter& filter) {
+  if (filter.process_id && row.process_id != *filter.process_id) return false;
+  return !filter.time || overlaps(row, *filter.time);
+}
+
+Memcpy memcpy_of(const Statement& row) {
+  return {row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
+          row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
+          row.optional_int64(10), row.optional_int64(11)};
+}
+constexpr std::string_view kMemcpys =
+    "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns, end_ns,"
+    " step_id, nvtx_path_id FROM memcpy ";
+
+Memset memset_of(const Statement& row) {
+  return {row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
+          row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
+          row.int64(8), row.optional_int64(9), row.optional_int64(10)};
+}
+constexpr std::string_view kMemsets =
+    "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, bytes, start_ns, end_ns,"
+    " step_id, nvtx_path_id FROM memset ";
+
+// Copies and sets, whose tables are plain.
 template <typename Build, typename Visit>
-bool select(const Database& database, std::string_view columns, std::string_view timed,
-            std::string_view order, const ActivityFilter& filter, const std::stop_token& stop, Build build,
-            const Visit& visit) {
+bool select_copies(const Database& database, std::string_view columns, const ActivityFilter& filter,
+                   const std::stop_token& stop, Build build, const Visit& visit) {
   const Interruptible guard(database.handle(), stop);
   std::string conditions;
   const auto require = [&](std::string_view condition) {
     conditions += conditions.empty() ? "WHERE " : " AND ";
     conditions += condition;
   };
-  if (filter.step_ids) require("t.step_id = ?1");
-  if (filter.process_id) require("t.process_id = ?2");
-  if (filter.time) {
-    require(timed);
-    require("coalesce(t.end_ns, 9223372036854775807) > ?3 AND t.start_ns < ?4");
-  }
-  Statement statement =
-      database.prepare(std::string(columns) + conditions + " ORDER BY " + std::string(order));
+  if (filter.step_ids) require("step_id = ?1");
+  if (filter.process_id) require("process_id = ?2");
+  if (filter.time) require("start_ns > 0 AND end_ns >= start_ns AND end_ns > ?3 AND start_ns < ?4");
+  Statement statement = database.prepare(std::string(columns) + conditions + " ORDER BY id");
   const auto run = [&](std::optional<Id> step) {
     if (step) statement.bind(1, *step);
     if (filter.process_id) statement.bind(2, *filter.process_id);
@@ -170,9 +152,7 @@ bool select(const Database& database, std::string_view columns, std::string_view
       statement.bind(3, filter.time->begin_ns);
       statement.bind(4, filter.time->end_ns);
     }
-    const bool whole = visit_rows(statement, guard, build, visit);
-    statement.reset();
-    return whole;
+    return visit_rows(statement, guard, [&](const Statement& row) { visit(build(row)); });
   };
   if (!filter.step_ids) return run(std::nullopt);
   for (const Id step : *filter.step_ids) {
@@ -181,134 +161,342 @@ bool select(const Database& database, std::string_view columns, std::string_view
   return true;
 }
 
+// The site of a launch or range, with the fields that its rows share.
+template <typename Row>
+class Sites {
+ public:
+  template <typename Read>
+  const Row& at(Id id, Statement& statement, Read read) {
+    if (last_ != nullptr && last_id_ == id) return *last_;
+    auto found = rows_.find(id);
+    if (found == rows_.end()) {
+      if (rows_.size() >= kMostSitesHeld) rows_.clear();
+      statement.bind_all(id);
+      if (!statement.step()) throw Error(ErrorKind::corrupt, "a row names a site that is not there");
+      found = rows_.emplace(id, read(statement)).first;
+      statement.reset();
+    }
+    last_id_ = id;
+    return *(last_ = &found->second);
+  }
+
+ private:
+  std::unordered_map<Id, Row> rows_;
+  const Row* last_ = nullptr;
+  Id last_id_ = 0;
+};
+
+Launch launch_site_of(const Statement& row) {
+  Launch site;
+  site.process_id = row.int64(0);
+  site.device_id = row.int64(1);
+  site.context_id = row.int64(2);
+  site.stream_id = row.int64(3);
+  site.graph_id = row.optional_int64(4);
+  site.graph_node_id = row.optional_int64(5);
+  site.kernel_id = row.int64(6);
+  site.thread_id = row.optional_int64(7);
+  site.grid = {row.int64(8), row.int64(9), row.int64(10)};
+  site.block = {row.int64(11), row.int64(12), row.int64(13)};
+  if (!row.is_null(14)) site.cluster = Dim3{row.int64(14), row.int64(15), row.int64(16)};
+  site.registers_per_thread = row.int64(17);
+  site.static_smem_bytes = row.int64(18);
+  site.dynamic_smem_bytes = row.int64(19);
+  site.nvtx_path_id = row.optional_int64(20);
+  return site;
+}
+constexpr std::string_view kLaunchSite =
+    "SELECT process_id, device_id, context_id, stream_id, graph_id, graph_node_id, kernel_id, thread_id,"
+    " grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,"
+    " registers_per_thread, static_smem_bytes, dynamic_smem_bytes, nvtx_path_id FROM launch_site WHERE id = "
+    "?";
+
+NvtxRange range_site_of(const Statement& row) {
+  NvtxRange site;
+  site.process_id = row.int64(0);
+  site.thread_id = row.int64(1);
+  site.depth = static_cast<int>(row.int64(2));
+  site.name_id = row.int64(3);
+  site.path_id = row.int64(4);
+  site.domain_id = row.optional_int64(5);
+  return site;
+}
+constexpr std::string_view kRangeSite =
+    "SELECT process_id, thread_id, depth, name_id, path_id, domain_id FROM range_site WHERE id = ?";
+
+constexpr std::string_view kLaunchColumns =
+    "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns, r.host_lead_ns,"
+    " r.host_duration_ns, r.correlation_offset";
+constexpr int kLaunchColumnCount = 9;
+
 }  // namespace
 
 struct Activity::State {
+  explicit State(const Database& source)
+      : database(source), launch_site(source.prepare(kLaunchSite)), range_site(source.prepare(kRangeSite)) {}
+
   const Database& database;
+  Statement launch_site;
+  Statement range_site;
+  Sites<Launch> launch_sites;
+  Sites<NvtxRange> range_sites;
+  std::optional<Chunks> launch_chunks_read;
+  std::optional<Chunks> range_chunks_read;
+
+  const Chunks& launch_chunks() {
+    if (launch_chunks_read) return *launch_chunks_read;
+    Chunks chunks;
+    Statement row = database.prepare(
+        "SELECT id, process_id, base_ns, base_correlation_id, begin_ns, end_ns FROM launch_chunk");
+    while (row.step())
+      chunks[row.int64(0)] = {row.optional_int64(1), row.int64(2),          row.int64(3),
+                              row.optional_int64(4), row.optional_int64(5), false};
+    return launch_chunks_read.emplace(std::move(chunks));
+  }
+  const Chunks& range_chunks() {
+    if (range_chunks_read) return *range_chunks_read;
+    Chunks chunks;
+    Statement row = database.prepare("SELECT id, base_ns, begin_ns, end_ns FROM range_chunk");
+    while (row.step())
+      chunks[row.int64(0)] = {std::nullopt,          row.int64(1),          0,
+                              row.optional_int64(2), row.optional_int64(3), row.is_null(3)};
+    return range_chunks_read.emplace(std::move(chunks));
+  }
+
+  // Where the wanted rows are: by the steps' first and last ids, else by what the chunks say.
+  [[nodiscard]] std::vector<IdRange> ranges_of(const ActivityFilter& filter, const char* step_columns,
+                                               const Chunks& (State::*chunks_of)()) {
+    if (filter.step_ids) {
+      std::vector<IdRange> ranges;
+      Statement step = database.prepare(std::string("SELECT ") + step_columns + " FROM step WHERE id = ?");
+      for (const Id id : *filter.step_ids) {
+        step.bind_all(id);
+        if (step.step() && !step.is_null(0) && !step.is_null(1))
+          ranges.push_back({step.int64(0), step.int64(1), id});
+        step.reset();
+      }
+      return ranges;
+    }
+    if (!filter.time && !filter.process_id) return {IdRange{}};
+    ChunkRanges ranges;
+    for (const auto& [id, chunk] : (this->*chunks_of)()) {
+      if (filter.time && !overlaps(chunk, *filter.time)) continue;
+      if (filter.process_id && chunk.process_id && *chunk.process_id != *filter.process_id) continue;
+      ranges.add(id);
+    }
+    return ranges.take();
+  }
+  [[nodiscard]] std::vector<IdRange> launch_ranges(const ActivityFilter& filter) {
+    return ranges_of(filter, "first_launch_id, last_launch_id", &State::launch_chunks);
+  }
+
+  static const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
+    if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
+    if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
+    return last->second;
+  }
+
+  // Of a row of kLaunchColumns.
+  Launch launch_of(const Statement& row, Chunks::const_iterator& last) {
+    Launch launch = launch_sites.at(row.int64(1), launch_site, launch_site_of);
+    launch.id = row.int64(0);
+    const Chunk& chunk = chunk_at(launch_chunks(), launch.id, last);
+    launch.step_id = row.optional_int64(2);
+    launch.ordinal_in_step = row.optional_int64(3);
+    const bool started = !row.is_null(4);
+    if (started) launch.start_ns = wrapping_add(chunk.base_ns, row.int64(4));
+    launch.end_ns = wrapping_add(launch.start_ns, row.int64(5));
+    const std::int64_t from_ns = started ? launch.start_ns : chunk.base_ns;
+    if (!row.is_null(6)) launch.host_start_ns = wrapping_subtract(from_ns, row.int64(6));
+    if (!row.is_null(7))
+      launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), row.int64(7));
+    launch.correlation_id = wrapping_add(chunk.base_correlation_id, row.int64(8));
+    return launch;
+  }
+
+  // visit(range, id of its declared work or empty)
+  template <typename Visit>
+  bool visit_ranges(const ActivityFilter& filter, const std::stop_token& stop, const Visit& visit) {
+    const Interruptible guard(database.handle(), stop);
+    const Chunks& chunks = range_chunks();
+    auto last = chunks.end();
+    for (const IdRange& ids : ranges_of(filter, "first_range_id, last_range_id", &State::range_chunks)) {
+      Statement statement = database.prepare(
+          std::string("SELECT id, site_id, step_id, parent_offset, start_offset_ns, duration_ns, work_id"
+                      " FROM range_row WHERE id BETWEEN ?1 AND ?2 ") +
+          (ids.step_id ? "AND step_id = ?3 " : "") + "ORDER BY id");
+      statement.bind(1, ids.first);
+      statement.bind(2, ids.last);
+      if (ids.step_id) statement.bind(3, *ids.step_id);
+      const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
+        NvtxRange range = range_sites.at(row.int64(1), range_site, range_site_of);
+        range.id = row.int64(0);
+        range.step_id = row.optional_int64(2);
+        if (!row.is_null(3)) range.parent_id = wrapping_subtract(range.id, row.int64(3));
+        range.start_ns = wrapping_add(chunk_at(chunks, range.id, last).base_ns, row.int64(4));
+        if (!row.is_null(5)) range.end_ns = wrapping_add(range.start_ns, row.int64(5));
+        if (wanted(range, filter)) visit(range, row.optional_int64(6));
+      });
+      if (!whole) return false;
+    }
+    return true;
+  }
 };
 
-Activity::Activity(const Capture& capture) : state_(new State{capture.database_}) {}
+Activity::Activity(const Capture& capture) : state_(new State(capture.database_)) {}
 Activity::~Activity() = default;
 
 bool Activity::for_each_launch(const ActivityFilter& filter, const Visit<Launch>& visit,
                                std::stop_token stop) const {
-  return select(state_->database, kLaunches, kTimed, "t.id", filter, stop, launch_of, visit);
+  const Interruptible guard(state_->database.handle(), stop);
+  auto last = state_->launch_chunks().end();
+  const std::string select = "SELECT " + std::string(kLaunchColumns) +
+                             " FROM launch_row r WHERE r.id BETWEEN ?1 AND ?2 " +
+                             (filter.step_ids ? "AND r.step_id = ?3 " : "") + "ORDER BY r.id";
+  Statement statement = state_->database.prepare(select);
+  for (const IdRange& ids : state_->launch_ranges(filter)) {
+    statement.bind(1, ids.first);
+    statement.bind(2, ids.last);
+    if (ids.step_id) statement.bind(3, *ids.step_id);
+    const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
+      const Launch launch = state_->launch_of(row, last);
+      if (wanted(launch, filter)) visit(launch);
+    });
+    if (!whole) return false;
+  }
+  return true;
 }
+
 bool Activity::for_each_memcpy(const ActivityFilter& filter, const Visit<Memcpy>& visit,
                                std::stop_token stop) const {
-  return select(state_->database, kMemcpys, kTimed, "t.id", filter, stop, memcpy_of, visit);
+  return select_copies(state_->database, kMemcpys, filter, stop, memcpy_of, visit);
 }
 bool Activity::for_each_memset(const ActivityFilter& filter, const Visit<Memset>& visit,
                                std::stop_token stop) const {
-  return select(state_->database, kMemsets, kTimed, "t.id", filter, stop, memset_of, visit);
+  return select_copies(state_->database, kMemsets, filter, stop, memset_of, visit);
 }
+
 bool Activity::for_each_range(const ActivityFilter& filter, const Visit<NvtxRange>& visit,
                               std::stop_token stop) const {
-  return select(state_->database, kRanges, kRangeTimed, "t.id", filter, stop, range_of, visit);
+  return state_->visit_ranges(filter, stop, [&](const NvtxRange& range, std::optional<Id>) { visit(range); });
 }
+
 bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Annotation>& visit,
                                    std::stop_token stop) const {
-  return select(state_->database, kAnnotations, kRangeTimed, "t.id, a.id", filter, stop, annotation_of,
-                visit);
+  const Database& database = state_->database;
+  Statement one = database.prepare("SELECT name, bytes, flops FROM declared_work WHERE id = ?");
+  Statement further = database.prepare("SELECT work_id FROM range_work WHERE range_id = ? ORDER BY id");
+  const bool any_further = database.scalar_int64("SELECT EXISTS (SELECT 1 FROM range_work)") != 0;
+  std::unordered_map<Id, Annotation> works;
+  const auto add = [&](Id range_id, Id work_id) {
+    auto known = works.find(work_id);
+    if (known == works.end()) {
+      if (works.size() >= kMostSitesHeld) works.clear();
+      one.bind_all(work_id);
+      if (!one.step()) throw Error(ErrorKind::corrupt, "a range names declared work that is not there");
+      known =
+          works.emplace(work_id, Annotation{0, 0, one.text(0), one.optional_real(1), one.optional_real(2)})
+              .first;
+      one.reset();
+    }
+    known->second.nvtx_range_id = range_id;
+    visit(known->second);
+  };
+  return state_->visit_ranges(filter, stop, [&](const NvtxRange& range, std::optional<Id> work_id) {
+    if (work_id) add(range.id, *work_id);
+    if (!any_further) return;
+    further.bind_all(range.id);
+    while (further.step()) add(range.id, further.int64(0));
+    further.reset();
+  });
 }
+
 bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<LaunchMetric>& visit,
                                       std::stop_token stop) const {
-  return select(state_->database, kLaunchMetrics, kTimed, "m.launch_id, m.metric_id, m.tier", filter, stop,
-                launch_metric_of, visit);
+  const Interruptible guard(state_->database.handle(), stop);
+  auto last = state_->launch_chunks().end();
+  const std::string select = "SELECT " + std::string(kLaunchColumns) +
+                             ", m.metric_id, m.tier, m.value, m.error, m.sample_count, m.concurrent"
+                             " FROM launch_metric m CROSS JOIN launch_row r ON r.id = m.launch_id"
+                             " WHERE m.launch_id BETWEEN ?1 AND ?2 " +
+                             (filter.step_ids ? "AND r.step_id = ?3 " : "") +
+                             "ORDER BY m.launch_id, m.metric_id, m.tier";
+  Statement statement = state_->database.prepare(select);
+  const bool look = filter.process_id || filter.time;
+  for (const IdRange& ids : state_->launch_ranges(filter)) {
+    statement.bind(1, ids.first);
+    statement.bind(2, ids.last);
+    if (ids.step_id) statement.bind(3, *ids.step_id);
+    const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
+      if (look && !wanted(state_->launch_of(row, last), filter)) return;
+      LaunchMetric metric;
+      metric.launch_id = row.int64(0);
+      metric.metric_id = row.int64(kLaunchColumnCount);
+      metric.tier = row.text(kLaunchColumnCount + 1);
+      metric.value = row.real(kLaunchColumnCount + 2);
+      metric.error = row.optional_real(kLaunchColumnCount + 3);
+      metric.sample_count = row.optional_int64(kLaunchColumnCount + 4);
+      metric.concurrent = row.int64(kLaunchColumnCount + 5) != 0;
+      visit(metric);
+    });
+    if (!whole) return false;
+  }
+  return true;
 }
 
 std::vector<Launch> Activity::launches_by_id(const std::vector<Id>& ids) const {
   std::vector<Launch> launches;
-  Statement statement = state_->database.prepare(std::string(kLaunches) + "WHERE t.id = ?1");
+  auto last = state_->launch_chunks().end();
+  Statement statement = state_->database.prepare("SELECT " + std::string(kLaunchColumns) +
+                                                 " FROM launch_row r WHERE r.id = ?1");
   for (const Id id : ids) {
     statement.bind(1, id);
-    if (statement.step()) launches.push_back(launch_of(statement));
+    if (statement.step()) launches.push_back(state_->launch_of(statement, last));
     statement.reset();
   }
   return launches;
 }
 
 std::vector<StepTotal> Activity::step_totals() const {
-  std::map<Id, StepTotal> totals;
-  Statement steps = state_->database.prepare("SELECT id FROM step");
-  while (steps.step()) totals[steps.int64(0)].step_id = steps.int64(0);
-  const auto total_of = [&](const auto& row) -> StepTotal* {
-    if (!row.step_id) return nullptr;
-    const auto found = totals.find(*row.step_id);
-    return found == totals.end() ? nullptr : &found->second;
-  };
-  const auto extend = [](std::int64_t& start, std::int64_t& end, const auto& row) {
-    start = start == 0 ? row.start_ns : std::min(start, row.start_ns);
-    end = std::max(end, row.end_ns);
-  };
-  for_each_launch({}, [&](const Launch& launch) {
-    StepTotal* total = total_of(launch);
-    if (total == nullptr) return;
-    ++total->launches;
-    total->sequence_hash += sequence_hash_part(launch);
-    if (!has_usable_time(launch)) {
-      ++total->launches_without_time;
-      return;
-    }
-    total->kernel_time_ns += launch.end_ns - launch.start_ns;
-    extend(total->kernel_start_ns, total->kernel_end_ns, launch);
-  });
-  const auto add_copy = [&](const auto& copy) {
-    StepTotal* total = total_of(copy);
-    if (total == nullptr) return;
-    ++total->copies;
-    if (has_usable_time(copy)) extend(total->copy_start_ns, total->copy_end_ns, copy);
-  };
-  for_each_memcpy({}, add_copy);
-  for_each_memset({}, add_copy);
-  std::vector<StepTotal> rows;
-  for (const auto& [id, total] : totals) rows.push_back(total);
-  return rows;
+  std::vector<StepTotal> totals;
+  Statement row = state_->database.prepare(
+      "SELECT id, launches, launches_without_time, kernel_time_ns, kernel_start_ns, kernel_end_ns, copies,"
+      " copy_start_ns, copy_end_ns, sequence_hash FROM step ORDER BY id");
+  while (row.step())
+    totals.push_back({row.int64(0), row.int64(1), row.int64(2), row.int64(3), row.int64(4), row.int64(5),
+                      row.int64(6), row.int64(7), row.int64(8), static_cast<std::uint64_t>(row.int64(9))});
+  return totals;
 }
 
 std::vector<ProcessTotal> Activity::process_totals() const {
-  std::map<Id, ProcessTotal> totals;
-  for_each_launch({}, [&](const Launch& launch) {
-    ProcessTotal& total = totals[launch.process_id];
-    total.process_id = launch.process_id;
-    ++total.launches;
-    if (has_usable_time(launch)) {
-      total.kernel_time_ns += launch.end_ns - launch.start_ns;
-    } else {
-      ++total.launches_without_time;
-    }
-  });
-  std::vector<ProcessTotal> rows;
-  for (const auto& [id, total] : totals) rows.push_back(total);
-  return rows;
+  std::vector<ProcessTotal> totals;
+  Statement row = state_->database.prepare(
+      "SELECT t.process_id, sum(w.launches), sum(w.launches - w.timed_launches), sum(w.kernel_time_ns)"
+      " FROM site_total w JOIN launch_site t ON t.id = w.site_id GROUP BY t.process_id ORDER BY "
+      "t.process_id");
+  while (row.step()) totals.push_back({row.int64(0), row.int64(1), row.int64(2), row.int64(3)});
+  return totals;
 }
 
 std::vector<OrdinalSum> Activity::ordinal_sums(const SequenceKey& key) const {
-  std::unordered_set<Id> wanted;
-  Statement steps =
-      state_->database.prepare("SELECT id FROM step WHERE process_id = ? AND phase = ? AND status = 'ok'");
-  steps.bind_all(key.process_id, key.phase);
-  while (steps.step()) wanted.insert(steps.int64(0));
-  ActivityFilter filter;
-  filter.step_ids.emplace();
-  for (const StepTotal& total : step_totals()) {
-    if (total.sequence_hash == key.sequence_hash && total.launches > 0 && wanted.contains(total.step_id))
-      filter.step_ids->push_back(total.step_id);
-  }
-  if (filter.step_ids->size() < 2) return {};
-  std::map<std::int64_t, OrdinalSum> sums;
-  for_each_launch(filter, [&](const Launch& launch) {
-    if (!launch.ordinal_in_step || !has_usable_time(launch)) return;
-    OrdinalSum& sum = sums[*launch.ordinal_in_step];
-    const std::int64_t duration_ns = launch.end_ns - launch.start_ns;
-    sum.ordinal_in_step = *launch.ordinal_in_step;
-    ++sum.count;
-    sum.sum_ns += duration_ns;
-    sum.sum_of_squares_ns2 += static_cast<double>(duration_ns) * static_cast<double>(duration_ns);
-  });
-  std::vector<OrdinalSum> rows;
-  for (const auto& [ordinal, sum] : sums) rows.push_back(sum);
-  return rows;
+  const auto hash = static_cast<std::int64_t>(key.sequence_hash);
+  Statement sequence = state_->database.prepare(
+      "SELECT id, steps FROM launch_sequence WHERE process_id = ? AND phase = ? AND sequence_hash = ?");
+  sequence.bind_all(key.process_id, key.phase, hash);
+  if (!sequence.step()) return {};
+  // Sums that lack a step, because it was not yet known to be of that sequence, are none.
+  Statement steps = state_->database.prepare(
+      "SELECT count(*) FROM step WHERE process_id = ? AND phase = ? AND sequence_hash = ? AND status = 'ok'"
+      " AND launches > 0");
+  steps.bind_all(key.process_id, key.phase, hash);
+  if (!steps.step() || steps.int64(0) != sequence.int64(1)) return {};
+  std::vector<OrdinalSum> sums;
+  Statement row = state_->database.prepare(
+      "SELECT ordinal_in_step, launches, sum_ns, sum_of_squares_ns2 FROM ordinal_sum WHERE sequence_id = ?"
+      " ORDER BY ordinal_in_step");
+  row.bind_all(sequence.int64(0));
+  while (row.step()) sums.push_back({row.int64(0), row.int64(1), row.int64(2), row.real(3)});
+  return sums;
 }
 
 }  // namespace ridgeline::store

@@ -3,11 +3,15 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
+#include <unordered_set>
 
+#include "ridgeline/store/activity.h"
 #include "ridgeline/store/schema.h"
 
 namespace ridgeline::store {
@@ -136,48 +140,6 @@ auto load(const Database& database, std::string_view sql, Build build) {
 std::optional<int> optional_int(const Statement& row, int column) {
   if (row.is_null(column)) return std::nullopt;
   return static_cast<int>(row.int64(column));
-}
-
-// For tables with a step_id. "IN", not "NOT IN": it lets SQLite find the few wanted launches by their index.
-std::string condition_of(StepRange range) {
-  if (range == StepRange::all) return "";
-  return "WHERE (step_id IS NULL OR step_id IN (SELECT id FROM step WHERE phase <> 'after')) ";
-}
-
-constexpr std::string_view kLaunchColumns =
-    "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, graph_id, graph_node_id, "
-    "kernel_id,"
-    " start_ns, end_ns, host_start_ns, host_end_ns, thread_id, grid_x, grid_y, grid_z, block_x, block_y, "
-    "block_z,"
-    " cluster_x, cluster_y, cluster_z, registers_per_thread, static_smem_bytes, dynamic_smem_bytes, step_id,"
-    " ordinal_in_step, nvtx_path_id FROM launch ";
-
-Launch launch_of(const Statement& row) {
-  Launch l;
-  l.id = row.int64(0);
-  l.process_id = row.int64(1);
-  l.device_id = row.int64(2);
-  l.context_id = row.int64(3);
-  l.stream_id = row.int64(4);
-  l.correlation_id = row.int64(5);
-  l.graph_id = row.optional_int64(6);
-  l.graph_node_id = row.optional_int64(7);
-  l.kernel_id = row.int64(8);
-  l.start_ns = row.int64(9);
-  l.end_ns = row.int64(10);
-  l.host_start_ns = row.optional_int64(11);
-  l.host_end_ns = row.optional_int64(12);
-  l.thread_id = row.optional_int64(13);
-  l.grid = {row.int64(14), row.int64(15), row.int64(16)};
-  l.block = {row.int64(17), row.int64(18), row.int64(19)};
-  if (!row.is_null(20)) l.cluster = Dim3{row.int64(20), row.int64(21), row.int64(22)};
-  l.registers_per_thread = row.int64(23);
-  l.static_smem_bytes = row.int64(24);
-  l.dynamic_smem_bytes = row.int64(25);
-  l.step_id = row.optional_int64(26);
-  l.ordinal_in_step = row.optional_int64(27);
-  l.nvtx_path_id = row.optional_int64(28);
-  return l;
 }
 
 std::map<std::string, std::string> load_pairs(const Database& database, std::string_view sql) {
@@ -318,61 +280,39 @@ std::vector<Step> Capture::steps() const {
                     row.text(9),           row.optional_text(10), row.text(11)};
       });
 }
-std::vector<NvtxRange> Capture::nvtx_ranges(StepRange range) const {
-  return load(
-      database_,
-      "SELECT id, process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id, start_ns,"
-      " end_ns FROM nvtx_range " +
-          condition_of(range) + "ORDER BY process_id, start_ns, depth",
-      [](const Statement& row) {
-        return NvtxRange{row.int64(0),
-                         row.int64(1),
-                         row.int64(2),
-                         row.optional_int64(3),
-                         static_cast<int>(row.int64(4)),
-                         row.int64(5),
-                         row.int64(6),
-                         row.optional_int64(7),
-                         row.optional_int64(8),
-                         row.int64(9),
-                         row.optional_int64(10)};
-      });
-}
-std::vector<Launch> Capture::launches(StepRange range) const {
-  return load(database_,
-              std::string(kLaunchColumns) + condition_of(range) + "ORDER BY process_id, start_ns, id",
-              launch_of);
-}
-std::vector<Launch> Capture::launches_of_step(Id step_id) const {
-  std::vector<Launch> rows;
-  Statement statement =
-      database_.prepare(std::string(kLaunchColumns) + "WHERE step_id = ? ORDER BY ordinal_in_step, id");
-  statement.bind_all(step_id);
-  while (statement.step()) rows.push_back(launch_of(statement));
+template <typename Row>
+std::vector<Row> Capture::activity(StepRange range, RowVisitor<Row> for_each) const {
+  std::unordered_set<Id> behind;
+  if (range == StepRange::schedule) {
+    Statement step = database_.prepare("SELECT id FROM step WHERE phase = 'after'");
+    while (step.step()) behind.insert(step.int64(0));
+  }
+  std::vector<Row> rows;
+  (Activity(*this).*for_each)({},
+                              [&](const Row& row) {
+                                if (!row.step_id || !behind.contains(*row.step_id)) rows.push_back(row);
+                              },
+                              {});
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return std::tie(a.process_id, a.start_ns) < std::tie(b.process_id, b.start_ns);
+  });
   return rows;
 }
+std::vector<NvtxRange> Capture::nvtx_ranges(StepRange range) const {
+  auto rows = activity<NvtxRange>(range, &Activity::for_each_range);
+  std::stable_sort(rows.begin(), rows.end(), [](const NvtxRange& a, const NvtxRange& b) {
+    return std::tie(a.process_id, a.start_ns, a.depth) < std::tie(b.process_id, b.start_ns, b.depth);
+  });
+  return rows;
+}
+std::vector<Launch> Capture::launches(StepRange range) const {
+  return activity<Launch>(range, &Activity::for_each_launch);
+}
 std::vector<Memcpy> Capture::memcpys(StepRange range) const {
-  return load(
-      database_,
-      "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns,"
-      " end_ns, step_id, nvtx_path_id FROM memcpy " +
-          condition_of(range) + "ORDER BY process_id, start_ns, id",
-      [](const Statement& row) {
-        return Memcpy{row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
-                      row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
-                      row.optional_int64(10), row.optional_int64(11)};
-      });
+  return activity<Memcpy>(range, &Activity::for_each_memcpy);
 }
 std::vector<Memset> Capture::memsets(StepRange range) const {
-  return load(database_,
-              "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, bytes, start_ns,"
-              " end_ns, step_id, nvtx_path_id FROM memset " +
-                  condition_of(range) + "ORDER BY process_id, start_ns, id",
-              [](const Statement& row) {
-                return Memset{row.int64(0), row.int64(1),          row.int64(2),          row.int64(3),
-                              row.int64(4), row.int64(5),          row.int64(6),          row.int64(7),
-                              row.int64(8), row.optional_int64(9), row.optional_int64(10)};
-              });
+  return activity<Memset>(range, &Activity::for_each_memset);
 }
 std::vector<Metric> Capture::metrics() const {
   return load(database_, "SELECT id, name, label, unit, meaning FROM metric ORDER BY id",
@@ -414,16 +354,15 @@ std::vector<Message> Capture::messages() const {
       });
 }
 std::vector<Annotation> Capture::annotations(StepRange range) const {
-  const std::string condition =
-      range == StepRange::all
-          ? ""
-          : "WHERE nvtx_range_id IN (SELECT id FROM nvtx_range " + condition_of(range) + ") ";
-  return load(database_,
-              "SELECT id, nvtx_range_id, name, bytes, flops FROM annotation " + condition + "ORDER BY id",
-              [](const Statement& row) {
-                return Annotation{row.int64(0), row.int64(1), row.text(2), row.optional_real(3),
-                                  row.optional_real(4)};
-              });
+  std::unordered_set<Id> wanted;
+  if (range == StepRange::schedule) {
+    for (const NvtxRange& row : nvtx_ranges(range)) wanted.insert(row.id);
+  }
+  std::vector<Annotation> rows;
+  Activity(*this).for_each_annotation({}, [&](const Annotation& row) {
+    if (range == StepRange::all || wanted.contains(row.nvtx_range_id)) rows.push_back(row);
+  });
+  return rows;
 }
 std::vector<PmWindow> Capture::pm_windows() const {
   return load(
@@ -528,7 +467,11 @@ std::map<std::string, std::int64_t> Capture::row_counts() const {
   while (names.step()) {
     std::string quoted;
     for (char c : names.text(0)) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    counts[names.text(0)] = database_.scalar_int64("SELECT count(*) FROM \"" + quoted + "\"");
+    // The rows of these two are what a reader knows as launches and ranges.
+    const std::string table = names.text(0) == "launch_row"  ? "launch"
+                              : names.text(0) == "range_row" ? "nvtx_range"
+                                                             : names.text(0);
+    counts[table] = database_.scalar_int64("SELECT count(*) FROM \"" + quoted + "\"");
   }
   return counts;
 }

@@ -3,10 +3,14 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "launch_table.h"
+#include "range_table.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/kernel_identity.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
+#include "schema_tables_v3.h"
+#include "step_sums.h"
 
 namespace ridgeline::store {
 
@@ -23,8 +27,10 @@ Database create_database(const std::string& path) {
   // A half-written import is repeated from its spool, so fsync at every commit buys nothing.
   database.execute(
       "PRAGMA page_size = 8192; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;"
-      "PRAGMA cache_size = -65536; PRAGMA foreign_keys = ON");
+      "PRAGMA cache_size = -65536");
   migrate(database, migrations(), views_sql());
+  // They are made when the rows are there, by finish().
+  database.execute("DROP INDEX memcpy_by_step; DROP INDEX memset_by_step; DROP INDEX work_by_range");
   return database;
 }
 
@@ -50,15 +56,6 @@ struct CaptureWriter::State {
   Statement insert_step = database.prepare(
       "INSERT INTO step(process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
       " configuration_id, status, reason, source) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
-  Statement insert_range = database.prepare(
-      "INSERT INTO nvtx_range(process_id, thread_id, parent_id, depth, name_id, path_id, domain_id, step_id,"
-      " start_ns, end_ns) VALUES (?,?,?,?,?,?,?,?,?,?)");
-  Statement insert_launch = database.prepare(
-      "INSERT INTO launch(process_id, device_id, context_id, stream_id, correlation_id, graph_id,"
-      " graph_node_id, kernel_id, start_ns, end_ns, host_start_ns, host_end_ns, thread_id,"
-      " grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,"
-      " registers_per_thread, static_smem_bytes, dynamic_smem_bytes, step_id, ordinal_in_step, nvtx_path_id)"
-      " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   Statement insert_memcpy = database.prepare(
       "INSERT INTO memcpy(process_id, device_id, context_id, stream_id, correlation_id, kind, bytes,"
       " start_ns, end_ns, step_id, nvtx_path_id) VALUES (?,?,?,?,?,?,?,?,?,?,?)");
@@ -72,16 +69,26 @@ struct CaptureWriter::State {
       "INSERT INTO stall_sample VALUES (?,?,?,?)"
       " ON CONFLICT(kernel_id, pc_offset, reason_id) DO UPDATE SET samples = samples + excluded.samples");
 
+  StepSums sums{database};
+  LaunchTable launches{database, sums};
+  RangeTable ranges{database, sums};
+  std::unordered_map<const void*, Statement> others;  // by the place of their text
+
   Id inserted(Statement& statement) {
     statement.run();
     return database.last_insert_id();
   }
-  // For tables that get a handful of rows.
+  // For tables that mostly get a handful of rows; the text must be a literal.
   template <typename... Args>
-  Id insert_once(std::string_view sql, const Args&... args) {
-    Statement statement = database.prepare(sql);
-    statement.bind_all(args...);
-    return inserted(statement);
+  Id insert(const char* sql, const Args&... args) {
+    const auto found = others.try_emplace(sql, database.handle(), sql).first;
+    found->second.bind_all(args...);
+    return inserted(found->second);
+  }
+  void checkpoint() {
+    launches.checkpoint();
+    ranges.checkpoint();
+    sums.checkpoint();
   }
 };
 
@@ -100,7 +107,7 @@ Result<CaptureWriter> CaptureWriter::create(const std::string& path) {
 }
 
 void CaptureWriter::set_run(const Run& run) {
-  state_->insert_once(
+  state_->insert(
       "INSERT OR REPLACE INTO run(id, command_line, working_directory, git_commit, git_dirty, host_name, os,"
       " ridgeline_version, clock, start_ns, end_ns, exit_status, exit_signal, schedule, step_range)"
       " VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -109,10 +116,10 @@ void CaptureWriter::set_run(const Run& run) {
       run.schedule, run.step_range);
 }
 void CaptureWriter::add_environment(std::string_view name, std::string_view value) {
-  state_->insert_once("INSERT OR REPLACE INTO environment_variable VALUES (?,?)", name, value);
+  state_->insert("INSERT OR REPLACE INTO environment_variable VALUES (?,?)", name, value);
 }
 void CaptureWriter::add_version(std::string_view component, std::string_view version) {
-  state_->insert_once("INSERT OR REPLACE INTO version VALUES (?,?)", component, version);
+  state_->insert("INSERT OR REPLACE INTO version VALUES (?,?)", component, version);
 }
 
 Id CaptureWriter::string_id(std::string_view text) {
@@ -123,12 +130,14 @@ Id CaptureWriter::string_id(std::string_view text) {
   return id;
 }
 Id CaptureWriter::kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash) {
-  if (auto found = state_->kernels.find(mangled_name); found != state_->kernels.end()) return found->second;
+  std::string key(mangled_name);
+  if (code_hash) key += '\0' + *code_hash;
+  if (auto found = state_->kernels.find(key); found != state_->kernels.end()) return found->second;
   const KernelIdentity identity = identify_kernel(mangled_name);
   state_->insert_kernel.bind_all(mangled_name, identity.demangled_name, identity.normalised_name,
                                  identity.kernel_class, code_hash);
   const Id id = state_->inserted(state_->insert_kernel);
-  state_->kernels.emplace(mangled_name, id);
+  state_->kernels.emplace(std::move(key), id);
   return id;
 }
 Id CaptureWriter::metric_id(std::string_view name, std::string_view unit, std::string_view meaning) {
@@ -144,19 +153,19 @@ Id CaptureWriter::metric_id(std::string_view name, std::string_view unit, std::s
 }
 
 Id CaptureWriter::add(const Process& row) {
-  return state_->insert_once(
+  return state_->insert(
       "INSERT INTO process(pid, parent_pid, command, rank, start_ns, end_ns) VALUES (?,?,?,?,?,?)", row.pid,
       row.parent_pid, row.command, row.rank, row.start_ns, row.end_ns);
 }
 Id CaptureWriter::add(const Device& row) {
-  return state_->insert_once(
+  return state_->insert(
       "INSERT INTO device(device_index, name, uuid, chip, compute_capability, sm_count, max_sm_clock_hz,"
       " max_memory_clock_hz, memory_bus_bits, memory_bytes, l2_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
       row.device_index, row.name, row.uuid, row.chip, row.compute_capability, row.sm_count,
       row.max_sm_clock_hz, row.max_memory_clock_hz, row.memory_bus_bits, row.memory_bytes, row.l2_bytes);
 }
 void CaptureWriter::add(const DevicePeak& row) {
-  state_->insert_once(
+  state_->insert(
       "INSERT OR REPLACE INTO device_peak(device_id, quantity, source, value, detail) VALUES (?,?,?,?,?)",
       row.device_id, row.quantity, row.source, row.value, row.detail);
 }
@@ -166,42 +175,45 @@ void CaptureWriter::add(const ClockSample& row) {
   state_->insert_clock.run();
 }
 Id CaptureWriter::add(const CounterConfiguration& row) {
-  return state_->insert_once("INSERT INTO counter_configuration(name, pass_count) VALUES (?,?)", row.name,
-                             row.pass_count);
+  return state_->insert("INSERT INTO counter_configuration(name, pass_count) VALUES (?,?)", row.name,
+                        row.pass_count);
 }
 Id CaptureWriter::add(const Step& row) {
   state_->insert_step.bind_all(row.process_id, row.step_index, row.phase, row.host_start_ns, row.host_end_ns,
                                row.gpu_start_ns, row.gpu_end_ns, row.configuration_id, row.status, row.reason,
                                row.source);
-  return state_->inserted(state_->insert_step);
+  const Id id = state_->inserted(state_->insert_step);
+  state_->sums.add_step(id, row);
+  state_->launches.add_step(id, row);
+  return id;
 }
-Id CaptureWriter::add(const NvtxRange& row) {
-  state_->insert_range.bind_all(row.process_id, row.thread_id, row.parent_id, row.depth, row.name_id,
-                                row.path_id, row.domain_id, row.step_id, row.start_ns, row.end_ns);
-  return state_->inserted(state_->insert_range);
+Id CaptureWriter::add(const NvtxRange& row, std::optional<Id> work_id) {
+  return state_->ranges.add(row, work_id);
+}
+Id CaptureWriter::reserve_range_id() {
+  return state_->ranges.reserve();
+}
+void CaptureWriter::add_reserved(const NvtxRange& range, std::optional<Id> work_id) {
+  state_->ranges.add_with_id(range, work_id);
+}
+Id CaptureWriter::work_id(const std::string& name, std::optional<double> bytes, std::optional<double> flops) {
+  return state_->ranges.work_id(name, bytes, flops);
 }
 Id CaptureWriter::add(const Launch& row) {
-  const auto cluster = [&](std::int64_t Dim3::*member) {
-    return row.cluster ? std::optional((*row.cluster).*member) : std::nullopt;
-  };
-  state_->insert_launch.bind_all(
-      row.process_id, row.device_id, row.context_id, row.stream_id, row.correlation_id, row.graph_id,
-      row.graph_node_id, row.kernel_id, row.start_ns, row.end_ns, row.host_start_ns, row.host_end_ns,
-      row.thread_id, row.grid.x, row.grid.y, row.grid.z, row.block.x, row.block.y, row.block.z,
-      cluster(&Dim3::x), cluster(&Dim3::y), cluster(&Dim3::z), row.registers_per_thread,
-      row.static_smem_bytes, row.dynamic_smem_bytes, row.step_id, row.ordinal_in_step, row.nvtx_path_id);
-  return state_->inserted(state_->insert_launch);
+  return state_->launches.add(row);
 }
 Id CaptureWriter::add(const Memcpy& row) {
   state_->insert_memcpy.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id,
                                  row.correlation_id, row.kind, row.bytes, row.start_ns, row.end_ns,
                                  row.step_id, row.nvtx_path_id);
+  if (row.step_id) state_->sums.add_copy(*row.step_id, row.start_ns, row.end_ns);
   return state_->inserted(state_->insert_memcpy);
 }
 Id CaptureWriter::add(const Memset& row) {
   state_->insert_memset.bind_all(row.process_id, row.device_id, row.context_id, row.stream_id,
                                  row.correlation_id, row.bytes, row.start_ns, row.end_ns, row.step_id,
                                  row.nvtx_path_id);
+  if (row.step_id) state_->sums.add_copy(*row.step_id, row.start_ns, row.end_ns);
   return state_->inserted(state_->insert_memset);
 }
 void CaptureWriter::add(const LaunchMetric& row) {
@@ -209,27 +221,38 @@ void CaptureWriter::add(const LaunchMetric& row) {
                                         row.sample_count, row.concurrent);
   state_->insert_launch_metric.run();
 }
+void CaptureWriter::add(const Thread& row) {
+  state_->insert("INSERT OR REPLACE INTO thread VALUES (?,?,?)", row.process_id, row.thread_id, row.name);
+}
+Id CaptureWriter::add(const ProfilerOverhead& row) {
+  return state_->insert(
+      "INSERT INTO profiler_overhead(process_id, kind, thread_id, start_ns, end_ns) VALUES (?,?,?,?,?)",
+      row.process_id, row.kind, row.thread_id, row.start_ns, row.end_ns);
+}
+void CaptureWriter::add(const ClockPair& row) {
+  state_->insert("INSERT OR IGNORE INTO clock_pair VALUES (?,?,?,?)", row.process_id, row.time_ns,
+                 row.realtime_ns, row.monotonic_ns);
+}
 void CaptureWriter::add(const Completeness& row) {
-  state_->insert_once("INSERT OR REPLACE INTO completeness VALUES (?,?,?,?,?,?,?,?,?,?)", row.process_id,
-                      row.launches_seen, row.kernel_records, row.graph_launches, row.graph_kernel_records,
-                      row.profiler_records, row.dropped_records, row.lost_spool_records, row.zero_timestamps,
-                      row.truncated_bytes);
+  state_->insert("INSERT OR REPLACE INTO completeness VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", row.process_id,
+                 row.launches_seen, row.kernel_records, row.graph_launches, row.graph_kernel_records,
+                 row.profiler_records, row.dropped_records, row.lost_spool_records, row.zero_timestamps,
+                 row.truncated_bytes, row.strings_lost, row.nvtx_unbalanced);
 }
 void CaptureWriter::add(const TierStatus& row) {
-  state_->insert_once("INSERT OR REPLACE INTO tier_status VALUES (?,?,?,?)", row.process_id, row.tier,
-                      row.status, row.reason);
+  state_->insert("INSERT OR REPLACE INTO tier_status VALUES (?,?,?,?)", row.process_id, row.tier, row.status,
+                 row.reason);
 }
 Id CaptureWriter::add(const Message& row) {
-  return state_->insert_once("INSERT INTO message(process_id, time_ns, severity, text) VALUES (?,?,?,?)",
-                             row.process_id, row.time_ns, row.severity, row.text);
+  return state_->insert("INSERT INTO message(process_id, time_ns, severity, text) VALUES (?,?,?,?)",
+                        row.process_id, row.time_ns, row.severity, row.text);
 }
 Id CaptureWriter::add(const Annotation& row) {
-  return state_->insert_once("INSERT INTO annotation(nvtx_range_id, name, bytes, flops) VALUES (?,?,?,?)",
-                             row.nvtx_range_id, row.name, row.bytes, row.flops);
+  return state_->ranges.add(row);
 }
 
 Id CaptureWriter::add(const PmWindow& row) {
-  return state_->insert_once(
+  return state_->insert(
       "INSERT INTO pm_window(process_id, device_id, first_step_index, last_step_index, interval_ns, start_ns,"
       " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason)"
       " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -242,24 +265,23 @@ void CaptureWriter::add(const PmSample& row) {
   state_->insert_pm_sample.run();
 }
 void CaptureWriter::add(const TierCoverage& row) {
-  state_->insert_once("INSERT OR REPLACE INTO tier_coverage VALUES (?,?,?,?,?)", row.process_id, row.tier,
-                      row.metric_id, row.kernel_time_ns, row.covered_ns);
+  state_->insert("INSERT OR REPLACE INTO tier_coverage VALUES (?,?,?,?,?)", row.process_id, row.tier,
+                 row.metric_id, row.kernel_time_ns, row.covered_ns);
 }
 void CaptureWriter::add(const ReplayExclusion& row) {
-  state_->insert_once("INSERT OR REPLACE INTO replay_exclusion VALUES (?,?,?)", row.process_id, row.kernel_id,
-                      row.reason);
+  state_->insert("INSERT OR REPLACE INTO replay_exclusion VALUES (?,?,?)", row.process_id, row.kernel_id,
+                 row.reason);
 }
 void CaptureWriter::add(const GraphMetric& row) {
-  state_->insert_once("INSERT OR REPLACE INTO graph_metric VALUES (?,?,?,?,?)", row.step_id,
-                      row.correlation_id, row.metric_id, row.tier, row.value);
+  state_->insert("INSERT OR REPLACE INTO graph_metric VALUES (?,?,?,?,?)", row.step_id, row.correlation_id,
+                 row.metric_id, row.tier, row.value);
 }
 Id CaptureWriter::add(const RecordingWindow& row) {
-  return state_->insert_once(
-      "INSERT INTO recording_window(process_id, start_ns, end_ns, cause) VALUES (?,?,?,?)", row.process_id,
-      row.start_ns, row.end_ns, row.cause);
+  return state_->insert("INSERT INTO recording_window(process_id, start_ns, end_ns, cause) VALUES (?,?,?,?)",
+                        row.process_id, row.start_ns, row.end_ns, row.cause);
 }
 Id CaptureWriter::add(const StallWindow& row) {
-  return state_->insert_once(
+  return state_->insert(
       "INSERT INTO stall_window(process_id, device_id, first_step_index, last_step_index, period_cycles,"
       " samples, dropped_samples, foreign_samples, status, reason) VALUES (?,?,?,?,?,?,?,?,?,?)",
       row.process_id, row.device_id, row.first_step_index, row.last_step_index, row.period_cycles,
@@ -270,23 +292,29 @@ void CaptureWriter::add(const StallSample& row) {
   state_->insert_stall.run();
 }
 void CaptureWriter::add(const SourceLine& row) {
-  state_->insert_once("INSERT OR REPLACE INTO source_line VALUES (?,?,?,?)", row.kernel_id, row.pc_offset,
-                      row.file_id, row.line);
+  state_->insert("INSERT OR REPLACE INTO source_line VALUES (?,?,?,?)", row.kernel_id, row.pc_offset,
+                 row.file_id, row.line);
 }
 
 void CaptureWriter::set_process_end(Id process_id, std::int64_t end_ns) {
-  state_->insert_once("UPDATE process SET end_ns = ? WHERE id = ?", end_ns, process_id);
+  state_->insert("UPDATE process SET end_ns = ? WHERE id = ?", end_ns, process_id);
 }
 
 void CaptureWriter::checkpoint() {
+  state_->checkpoint();
   state_->transaction->commit();
   state_->transaction.reset();
   state_->transaction.emplace(state_->database);
 }
 void CaptureWriter::finish() {
+  state_->ranges.drop_missing_parents();
+  state_->checkpoint();
+  state_->sums.finish();
+  state_->database.execute(kIndexesV3);
   state_->transaction->commit();
   state_->transaction.reset();
-  state_->database.execute("ANALYZE");
+  // A sample of each index tells the planner enough, and takes no longer for more rows.
+  state_->database.execute("PRAGMA analysis_limit = 1000; ANALYZE");
   state_->transaction.emplace(state_->database);
 }
 

@@ -3,13 +3,16 @@
 #include <array>
 #include <string>
 
+#include "convert_v3.h"
 #include "schema_tables.h"
+#include "schema_tables_v3.h"
 #include "schema_views.h"
 
 namespace ridgeline::store {
 
 namespace {
-constexpr std::array kMigrations = {Migration{1, kTablesV1}, Migration{2, kTablesV2}};
+constexpr std::array kMigrations = {Migration{1, kTablesV1}, Migration{2, kTablesV2},
+                                    Migration{3, kTablesV3, convert_to_v3}};
 }
 
 std::span<const Migration> migrations() {
@@ -42,10 +45,16 @@ void migrate(Database& database, std::span<const Migration> steps, std::string_v
   } without_foreign_keys(database);
   Transaction transaction(database);
   // First, because a table cannot be replaced while a view names it.
-  for (const char* name : kViewNames) database.execute(std::string("DROP VIEW IF EXISTS ") + name);
+  for (const char* name : kViewNames) {
+    // Some were tables in older versions.
+    if (database.scalar_int64("SELECT count(*) FROM sqlite_master WHERE type = 'view' AND name = '" +
+                              std::string(name) + "'") > 0)
+      database.execute(std::string("DROP VIEW ") + name);
+  }
   for (const Migration& step : steps) {
     if (step.to_version <= have) continue;
     database.execute(std::string(step.sql));
+    if (step.convert != nullptr) step.convert(database);
   }
   database.execute(std::string(views));
   database.execute("PRAGMA application_id = " + std::to_string(kApplicationId));

@@ -18,34 +18,43 @@ SELECT s.id AS step_id,
        coalesce((SELECT n.gpu_start_ns FROM step n
                  WHERE n.process_id = s.process_id AND n.step_index = s.step_index + 1 AND n.phase = s.phase),
                 s.gpu_end_ns) - s.gpu_start_ns AS duration_ns,
-       (SELECT count(*) FROM launch l WHERE l.step_id = s.id) AS launches,
-       s.source                    -- what marks the step: nvtx, period, window
+       s.launches,
+       s.source,                   -- what marks the step: nvtx, period, window
+       s.kernel_time_ns            -- sum of its launches' durations
 FROM step s LEFT JOIN counter_configuration c ON c.id = s.configuration_id;
 
 CREATE VIEW v_launch AS            -- one row a kernel execution, names resolved
-SELECT l.id AS launch_id,
-       l.process_id, l.device_id, l.context_id, l.stream_id, l.correlation_id,
-       l.graph_id, l.graph_node_id,
-       l.kernel_id, k.demangled_name AS kernel, k.normalised_name, k.class,
-       s.step_index, s.phase, l.ordinal_in_step,
+SELECT r.id AS launch_id,
+       t.process_id, t.device_id, t.context_id, t.stream_id,
+       c.base_correlation_id + r.correlation_offset AS correlation_id,
+       t.graph_id, t.graph_node_id,
+       t.kernel_id, k.demangled_name AS kernel, k.normalised_name, k.class,
+       s.step_index, s.phase, r.ordinal_in_step,
        p.value AS nvtx_path,
-       l.start_ns, l.end_ns,
-       CASE WHEN l.start_ns > 0 AND l.end_ns >= l.start_ns THEN l.end_ns - l.start_ns END AS duration_ns,
-       l.host_start_ns, l.host_end_ns,
-       l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z,
-       l.cluster_x, l.cluster_y, l.cluster_z,
-       l.registers_per_thread, l.static_smem_bytes, l.dynamic_smem_bytes
-FROM launch l
-JOIN kernel k ON k.id = l.kernel_id
-LEFT JOIN step s ON s.id = l.step_id
-LEFT JOIN string p ON p.id = l.nvtx_path_id;
+       coalesce(c.base_ns + r.start_offset_ns, 0) AS start_ns,
+       coalesce(c.base_ns + r.start_offset_ns, 0) + r.duration_ns AS end_ns,
+       CASE WHEN c.base_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0 THEN r.duration_ns END AS duration_ns,
+       c.base_ns + coalesce(r.start_offset_ns, 0) - r.host_lead_ns AS host_start_ns,
+       c.base_ns + coalesce(r.start_offset_ns, 0) - coalesce(r.host_lead_ns, 0) + r.host_duration_ns AS host_end_ns,
+       t.grid_x, t.grid_y, t.grid_z, t.block_x, t.block_y, t.block_z,
+       t.cluster_x, t.cluster_y, t.cluster_z,
+       t.registers_per_thread, t.static_smem_bytes, t.dynamic_smem_bytes
+FROM launch_row r
+JOIN launch_chunk c ON c.id = r.id >> 10
+JOIN launch_site t ON t.id = r.site_id
+JOIN kernel k ON k.id = t.kernel_id
+LEFT JOIN step s ON s.id = r.step_id AND r.id BETWEEN s.first_launch_id AND s.last_launch_id
+LEFT JOIN string p ON p.id = t.nvtx_path_id;
 
 CREATE VIEW v_launch_metric AS     -- one row a measured value
-SELECT m.launch_id, v.step_index, v.phase, v.ordinal_in_step, v.kernel,
+SELECT m.launch_id, s.step_index, s.phase, r.ordinal_in_step, k.demangled_name AS kernel,
        n.name AS metric, n.label, n.unit, m.tier, m.value, m.error, m.sample_count, m.concurrent
 FROM launch_metric m
 JOIN metric n ON n.id = m.metric_id
-JOIN v_launch v ON v.launch_id = m.launch_id;
+JOIN launch_row r ON r.id = m.launch_id
+JOIN launch_site t ON t.id = r.site_id
+JOIN kernel k ON k.id = t.kernel_id
+LEFT JOIN step s ON s.id = r.step_id AND m.launch_id BETWEEN s.first_launch_id AND s.last_launch_id;
 
 CREATE VIEW v_kernel_step AS       -- one row a kernel of a step: its launches taken together
 SELECT step_index, phase, kernel_id, kernel, normalised_name, class,
@@ -58,18 +67,29 @@ WHERE step_index IS NOT NULL
 GROUP BY process_id, step_index, kernel_id;
 
 CREATE VIEW v_rank AS              -- kernels over the timeline steps, most time a step first
-SELECT kernel_id, kernel, normalised_name, class,
-       sum(launches) * 1.0 / (SELECT count(*) FROM step WHERE phase = 'timeline' AND status = 'ok') AS launches_per_step,
-       sum(duration_ns) * 1.0 / (SELECT count(*) FROM step WHERE phase = 'timeline' AND status = 'ok') AS mean_ns_per_step,
-       (SELECT avg(m.value) FROM launch_metric m JOIN launch l ON l.id = m.launch_id
-          JOIN metric n ON n.id = m.metric_id
-        WHERE l.kernel_id = v.kernel_id AND m.tier = 'T2' AND n.name = 'dram__bytes_read.sum') AS dram_read_bytes_per_launch,
-       (SELECT avg(m.value) FROM launch_metric m JOIN launch l ON l.id = m.launch_id
-          JOIN metric n ON n.id = m.metric_id
-        WHERE l.kernel_id = v.kernel_id AND m.tier = 'T2' AND n.name = 'dram__bytes_write.sum') AS dram_written_bytes_per_launch
-FROM v_kernel_step v
-WHERE phase = 'timeline'
-GROUP BY kernel_id
+WITH counted AS MATERIALIZED (     -- of the kernels' launches with counters
+  SELECT t.kernel_id,
+         avg(CASE n.name WHEN 'dram__bytes_read.sum' THEN m.value END) AS dram_read_bytes,
+         avg(CASE n.name WHEN 'dram__bytes_write.sum' THEN m.value END) AS dram_written_bytes
+  FROM launch_metric m
+  JOIN metric n ON n.id = m.metric_id
+  JOIN launch_row r ON r.id = m.launch_id
+  JOIN launch_site t ON t.id = r.site_id
+  WHERE m.tier = 'T2' AND n.name IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')
+  GROUP BY t.kernel_id),
+ok AS MATERIALIZED (SELECT count(*) AS steps FROM step WHERE phase = 'timeline' AND status = 'ok')
+SELECT k.id AS kernel_id, k.demangled_name AS kernel, k.normalised_name, k.class,
+       sum(w.launches) * 1.0 / ok.steps AS launches_per_step,
+       sum(CASE WHEN w.timed_launches > 0 THEN w.kernel_time_ns END) * 1.0 / ok.steps AS mean_ns_per_step,
+       counted.dram_read_bytes AS dram_read_bytes_per_launch,
+       counted.dram_written_bytes AS dram_written_bytes_per_launch
+FROM ok
+JOIN site_total w
+JOIN launch_site t ON t.id = w.site_id
+JOIN kernel k ON k.id = t.kernel_id
+LEFT JOIN counted ON counted.kernel_id = k.id
+WHERE w.phase = 'timeline'
+GROUP BY k.id
 ORDER BY mean_ns_per_step DESC;
 
 CREATE VIEW v_pm_sample AS         -- one row a metric of a periodic sample of a device
@@ -90,9 +110,44 @@ JOIN kernel k ON k.id = s.kernel_id
 JOIN string r ON r.id = s.reason_id
 LEFT JOIN source_line l ON l.kernel_id = s.kernel_id AND l.pc_offset = s.pc_offset
 LEFT JOIN string f ON f.id = l.file_id;
+
+-- As these tables were up to version 2, so that queries on them go on working.
+CREATE VIEW launch AS              -- one row a kernel execution
+SELECT r.id, t.process_id, t.device_id, t.context_id, t.stream_id,
+       c.base_correlation_id + r.correlation_offset AS correlation_id,
+       t.graph_id, t.graph_node_id, t.kernel_id,
+       coalesce(c.base_ns + r.start_offset_ns, 0) AS start_ns,
+       coalesce(c.base_ns + r.start_offset_ns, 0) + r.duration_ns AS end_ns,
+       c.base_ns + coalesce(r.start_offset_ns, 0) - r.host_lead_ns AS host_start_ns,
+       c.base_ns + coalesce(r.start_offset_ns, 0) - coalesce(r.host_lead_ns, 0) + r.host_duration_ns AS host_end_ns,
+       t.thread_id,
+       t.grid_x, t.grid_y, t.grid_z, t.block_x, t.block_y, t.block_z,
+       t.cluster_x, t.cluster_y, t.cluster_z,
+       t.registers_per_thread, t.static_smem_bytes, t.dynamic_smem_bytes,
+       r.step_id, r.ordinal_in_step, t.nvtx_path_id
+FROM launch_row r
+JOIN launch_chunk c ON c.id = r.id >> 10
+JOIN launch_site t ON t.id = r.site_id;
+
+CREATE VIEW nvtx_range AS          -- one row a push/pop or start/end range
+SELECT r.id, t.process_id, t.thread_id, r.id - r.parent_offset AS parent_id, t.depth, t.name_id, t.path_id,
+       t.domain_id, r.step_id,
+       c.base_ns + r.start_offset_ns AS start_ns,
+       c.base_ns + r.start_offset_ns + r.duration_ns AS end_ns
+FROM range_row r
+JOIN range_chunk c ON c.id = r.id >> 10
+JOIN range_site t ON t.id = r.site_id;
+
+CREATE VIEW annotation AS          -- one row a declaration of work for a range
+SELECT r.id AS nvtx_range_id, w.name, w.bytes, w.flops
+FROM range_row r JOIN declared_work w ON w.id = r.work_id
+UNION ALL
+SELECT m.range_id, w.name, w.bytes, w.flops
+FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
 inline constexpr const char* kViewNames[] = {"v_stall",         "v_pm_sample", "v_rank", "v_kernel_step",
-                                             "v_launch_metric", "v_launch",    "v_step"};
+                                             "v_launch_metric", "v_launch",    "v_step", "launch",
+                                             "nvtx_range",      "annotation"};
 
 }  // namespace ridgeline::store

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <regex>
+#include <set>
 
 #include "support/temporary_directory.h"
 
@@ -51,7 +52,7 @@ TEST(Migrate, StepsOfTheFirstVersionKeepTheirRowsAndWhatRefersToThem) {
   TemporaryDirectory directory;
   Database database(directory.file("a"), OpenMode::create);
   database.execute("PRAGMA foreign_keys = ON");
-  migrate(database, migrations().first(1), views_sql());
+  migrate(database, migrations().first(1), kNoViews);
   database.execute(
       "INSERT INTO process(id, pid) VALUES (1, 10);"
       "INSERT INTO device(id, device_index, name) VALUES (1, 0, 'd');"
@@ -97,13 +98,18 @@ TEST(Schema, EveryViewCanBeSelectedFrom) {
   migrate(database, migrations(), views_sql());
   Statement views = database.prepare("SELECT name FROM sqlite_master WHERE type = 'view'");
   int count = 0;
+  std::set<std::string> names;
   while (views.step()) {
     Statement select = database.prepare("SELECT * FROM " + views.text(0));
     while (select.step()) {
     }
-    EXPECT_EQ(views.text(0).substr(0, 2), "v_");
+    names.insert(views.text(0));
     ++count;
   }
+  // Public views are v_…; three stand in for what was a table of that name.
+  for (const char* former : {"launch", "nvtx_range", "annotation"})
+    EXPECT_EQ(names.erase(former), 1u) << former;
+  for (const std::string& name : names) EXPECT_EQ(name.substr(0, 2), "v_");
   const std::string text(views_sql());
   const std::regex create("CREATE VIEW (\\w+) AS +--");  // each view says what a row is
   EXPECT_EQ(count,

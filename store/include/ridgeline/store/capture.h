@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace ridgeline::store {
 
 // Which rows of the tables that belong to steps. schedule: without the steps behind it (phase `after`).
 enum class StepRange { all, schedule };
+
+class Activity;
+struct ActivityFilter;
 
 class Capture {
  public:
@@ -37,7 +41,6 @@ class Capture {
   [[nodiscard]] std::vector<NvtxRange> nvtx_ranges(
       StepRange range = StepRange::all) const;                                         // by process, start_ns
   [[nodiscard]] std::vector<Launch> launches(StepRange range = StepRange::all) const;  // by process, start_ns
-  [[nodiscard]] std::vector<Launch> launches_of_step(Id step_id) const;                // by ordinal
   [[nodiscard]] std::vector<Memcpy> memcpys(StepRange range = StepRange::all) const;   // by process, start_ns
   [[nodiscard]] std::vector<Memset> memsets(StepRange range = StepRange::all) const;   // by process, start_ns
   [[nodiscard]] std::vector<Metric> metrics() const;
@@ -45,7 +48,7 @@ class Capture {
   [[nodiscard]] std::vector<Completeness> completeness() const;
   [[nodiscard]] std::vector<TierStatus> tier_statuses() const;
   [[nodiscard]] std::vector<Message> messages() const;
-  [[nodiscard]] std::vector<Annotation> annotations(StepRange range = StepRange::all) const;
+  [[nodiscard]] std::vector<Annotation> annotations(StepRange range = StepRange::all) const;  // by range
   [[nodiscard]] std::vector<PmWindow> pm_windows() const;
   [[nodiscard]] std::vector<PmSample> pm_samples(Id device_id, Id metric_id) const;  // by time
   [[nodiscard]] std::vector<TierCoverage> tier_coverage() const;
@@ -69,6 +72,11 @@ class Capture {
 
  private:
   friend class Activity;
+  template <typename Row>
+  using RowVisitor = bool (Activity::*)(const ActivityFilter&, const std::function<void(const Row&)>&,
+                                        std::stop_token) const;
+  template <typename Row>
+  [[nodiscard]] std::vector<Row> activity(StepRange range, RowVisitor<Row> for_each) const;
   Capture(std::string path, Database database) : path_(std::move(path)), database_(std::move(database)) {}
   std::string path_;
   Database database_;

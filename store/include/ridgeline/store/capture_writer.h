@@ -29,7 +29,8 @@ class CaptureWriter {
 
   // Interned: the same text always gives the same id.
   [[nodiscard]] Id string_id(std::string_view text);
-  // The kernel of that mangled name; made with demangled, normalised name and class on first sight.
+  // The kernel of that mangled name and machine code; made with demangled, normalised name and class on first
+  // sight. Without a code_hash it is a kernel of its own, whose code is not known.
   [[nodiscard]] Id kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash = {});
   // The metric of that verbatim name; on first sight described by metric_catalog.h, else by what is given.
   [[nodiscard]] Id metric_id(std::string_view name, std::string_view unit = {},
@@ -41,15 +42,25 @@ class CaptureWriter {
   void add(const ClockSample&);  // the same instant again is ignored
   Id add(const CounterConfiguration&);
   Id add(const Step&);
-  Id add(const NvtxRange&);
+  Id add(const NvtxRange&, std::optional<Id> work_id = {});  // work_id: what is declared for it, if known
+  // Ranges end in another order than they begin: the id of one whose row comes later, so that ranges inside
+  // it can name it. add_reserved() writes the row; ranges inside one that never got a row lose their parent
+  // in finish().
+  [[nodiscard]] Id reserve_range_id();
+  void add_reserved(const NvtxRange& range, std::optional<Id> work_id = {});  // under range.id
+  [[nodiscard]] Id work_id(const std::string& name, std::optional<double> bytes,
+                           std::optional<double> flops);  // interned
   Id add(const Launch&);
   Id add(const Memcpy&);
   Id add(const Memset&);
   void add(const LaunchMetric&);  // the same (launch, metric, tier) again replaces
+  void add(const Thread&);        // replaces
+  Id add(const ProfilerOverhead&);
+  void add(const ClockPair&);  // the same instant again is ignored
   void add(const Completeness&);
   void add(const TierStatus&);  // replaces
   Id add(const Message&);
-  Id add(const Annotation&);
+  Id add(const Annotation&);  // for a range that has its row already
   Id add(const PmWindow&);
   void add(const PmSample&);         // the same (device, metric, time) again replaces
   void add(const TierCoverage&);     // replaces
@@ -64,7 +75,9 @@ class CaptureWriter {
   void set_process_end(Id process_id, std::int64_t end_ns);
 
   void checkpoint();
-  void finish();  // checkpoint, statistics for the query planner, one file (no -wal beside it)
+  // checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).
+  // Nothing may be added after it.
+  void finish();
 
  private:
   struct State;

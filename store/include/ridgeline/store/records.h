@@ -195,6 +195,29 @@ struct LaunchMetric {
   bool concurrent = false;  // T1: the value is of several kernels that ran at the same time
 };
 
+struct Thread {
+  Id process_id = 0;
+  std::int64_t thread_id = 0;
+  std::string name;
+};
+
+// Time that the profiler says it cost.
+struct ProfilerOverhead {
+  Id process_id = 0;
+  std::string kind;
+  std::optional<std::int64_t> thread_id;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+// One instant on three clocks.
+struct ClockPair {
+  Id process_id = 0;
+  std::int64_t time_ns = 0;  // on the capture's clock
+  std::int64_t realtime_ns = 0;
+  std::int64_t monotonic_ns = 0;
+};
+
 struct Completeness {
   Id process_id = 0;
   std::int64_t launches_seen = 0;
@@ -206,6 +229,8 @@ struct Completeness {
   std::int64_t lost_spool_records = 0;
   std::int64_t zero_timestamps = 0;
   std::int64_t truncated_bytes = 0;
+  std::int64_t strings_lost = 0;
+  std::int64_t nvtx_unbalanced = 0;
 };
 
 struct TierStatus {
@@ -224,7 +249,7 @@ struct Message {
 };
 
 struct Annotation {
-  Id id = 0;
+  Id id = 0;  // not stored: the work of a range is known by the range
   Id nvtx_range_id = 0;
   std::string name;
   std::optional<double> bytes;

@@ -17,8 +17,9 @@ namespace ridgeline::store {
 inline constexpr std::int32_t kApplicationId = 0x52494447;  // "RIDG"
 
 struct Migration {
-  int to_version;        // user_version after this step; consecutive from 1
-  std::string_view sql;  // one or more statements
+  int to_version;                        // user_version after this step; consecutive from 1
+  std::string_view sql;                  // one or more statements
+  void (*convert)(Database&) = nullptr;  // what SQL cannot do, after them
 };
 
 // The migrations from an empty database to the current schema.

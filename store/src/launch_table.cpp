@@ -1,0 +1,172 @@
+#include "launch_table.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sequence_hash.h"
+
+namespace ridgeline::store {
+
+namespace {
+
+// In keys, of a field that has no value.
+constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
+
+}  // namespace
+
+LaunchTable::LaunchTable(Database& database, StepSums& sums)
+    : sums_(sums),
+      insert_site_(database.prepare(
+          "INSERT INTO launch_site(process_id, device_id, context_id, stream_id, graph_id, graph_node_id,"
+          " kernel_id, thread_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y,"
+          " cluster_z, registers_per_thread, static_smem_bytes, dynamic_smem_bytes, nvtx_path_id)"
+          " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+      insert_chunk_(database.prepare(
+          "INSERT INTO launch_chunk VALUES (?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET process_id = ?2,"
+          " begin_ns = ?5, end_ns = ?6")),
+      insert_row_(database.prepare("INSERT INTO launch_row VALUES (?,?,?,?,?,?,?,?,?)")),
+      insert_total_(database.prepare(
+          "INSERT INTO site_total VALUES (?1,?2,?3,?4,?5) ON CONFLICT(site_id, phase) DO UPDATE SET"
+          " launches = launches + ?3, timed_launches = timed_launches + ?4,"
+          " kernel_time_ns = kernel_time_ns + ?5")),
+      database_(database) {}
+
+void LaunchTable::add_step(Id id, const Step& step) {
+  if (id < 0) return;
+  if (phase_of_step_.size() <= static_cast<std::size_t>(id))
+    phase_of_step_.resize(static_cast<std::size_t>(id) + 1, 0);
+  auto found = std::find(phases_.begin(), phases_.end(), step.phase);
+  if (found == phases_.end()) found = phases_.insert(phases_.end(), step.phase);
+  phase_of_step_[static_cast<std::size_t>(id)] = static_cast<std::uint8_t>(found - phases_.begin());
+}
+
+std::size_t LaunchTable::phase_number(std::optional<Id> step_id) const {
+  if (!step_id || *step_id < 0 || static_cast<std::size_t>(*step_id) >= phase_of_step_.size()) return 0;
+  return phase_of_step_[static_cast<std::size_t>(*step_id)];
+}
+
+LaunchTable::Site& LaunchTable::site_of(const Launch& launch) {
+  const auto field = [](const std::optional<std::int64_t>& value) { return value.value_or(kAbsent); };
+  const Dim3 cluster = launch.cluster.value_or(Dim3{kAbsent, 0, 0});
+  const SiteKey key = {launch.process_id,
+                       launch.device_id,
+                       launch.context_id,
+                       launch.stream_id,
+                       field(launch.graph_id),
+                       field(launch.graph_node_id),
+                       launch.kernel_id,
+                       field(launch.thread_id),
+                       launch.grid.x,
+                       launch.grid.y,
+                       launch.grid.z,
+                       launch.block.x,
+                       launch.block.y,
+                       launch.block.z,
+                       cluster.x,
+                       cluster.y,
+                       cluster.z,
+                       launch.registers_per_thread,
+                       launch.static_smem_bytes,
+                       launch.dynamic_smem_bytes,
+                       field(launch.nvtx_path_id)};
+  if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
+  if (sites_.size() >= kMostRemembered) {
+    for (Site* site : dirty_sites_) write_totals(*site);
+    dirty_sites_.clear();
+    sites_.clear();
+  }
+  const auto size = [&](std::int64_t Dim3::*member) {
+    return launch.cluster ? std::optional((*launch.cluster).*member) : std::nullopt;
+  };
+  insert_site_.bind_all(
+      launch.process_id, launch.device_id, launch.context_id, launch.stream_id, launch.graph_id,
+      launch.graph_node_id, launch.kernel_id, launch.thread_id, launch.grid.x, launch.grid.y, launch.grid.z,
+      launch.block.x, launch.block.y, launch.block.z, size(&Dim3::x), size(&Dim3::y), size(&Dim3::z),
+      launch.registers_per_thread, launch.static_smem_bytes, launch.dynamic_smem_bytes, launch.nvtx_path_id);
+  insert_site_.run();
+  Site& site = sites_[key];
+  site.id = database_.last_insert_id();
+  return site;
+}
+
+void LaunchTable::write_chunk() {
+  if (chunk_.id == kNoChunk) return;
+  insert_chunk_.bind_all(chunk_.id, chunk_.process_id, chunk_.base_ns, chunk_.base_correlation_id,
+                         chunk_.begin_ns, chunk_.end_ns);
+  insert_chunk_.run();
+}
+
+void LaunchTable::take_chunk(Id id, const Launch& launch) {
+  if (chunk_of(id) == chunk_.id) return;
+  write_chunk();
+  chunk_ = {.id = chunk_of(id),
+            .process_id = launch.process_id,
+            .base_ns = has_usable_time(launch) ? launch.start_ns : launch.host_start_ns.value_or(0),
+            .base_correlation_id = launch.correlation_id,
+            .begin_ns = {},
+            .end_ns = {}};
+}
+
+Id LaunchTable::add(const Launch& launch) {
+  if (chunk_of(next_id_) == chunk_.id && chunk_.process_id != launch.process_id)
+    next_id_ = (chunk_.id + 1) << kChunkShift;
+  Launch numbered = launch;
+  numbered.id = next_id_;
+  add_with_id(numbered);
+  return numbered.id;
+}
+
+void LaunchTable::add_with_id(const Launch& launch) {
+  next_id_ = std::max(next_id_, launch.id + 1);
+  Site& site = site_of(launch);
+  take_chunk(launch.id, launch);
+  if (chunk_.process_id != launch.process_id) chunk_.process_id.reset();
+  const bool timed = has_usable_time(launch);
+  const std::int64_t duration_ns = wrapping_subtract(launch.end_ns, launch.start_ns);
+  if (timed) {
+    chunk_.begin_ns = std::min(chunk_.begin_ns.value_or(launch.start_ns), launch.start_ns);
+    chunk_.end_ns = std::max(chunk_.end_ns.value_or(launch.end_ns), launch.end_ns);
+  }
+  std::optional<std::int64_t> start_offset, host_lead, host_duration;
+  if (launch.start_ns != 0) start_offset = wrapping_subtract(launch.start_ns, chunk_.base_ns);
+  const std::int64_t from_ns = launch.start_ns != 0 ? launch.start_ns : chunk_.base_ns;
+  if (launch.host_start_ns) host_lead = wrapping_subtract(from_ns, *launch.host_start_ns);
+  if (launch.host_end_ns)
+    host_duration = wrapping_subtract(*launch.host_end_ns, launch.host_start_ns.value_or(from_ns));
+  insert_row_.bind_all(launch.id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns,
+                       host_lead, host_duration,
+                       wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id));
+  insert_row_.run();
+
+  const std::size_t phase = phase_number(launch.step_id);
+  if (site.totals.size() <= phase) site.totals.resize(phase + 1);
+  Total& total = site.totals[phase];
+  ++total.launches;
+  if (timed) {
+    ++total.timed_launches;
+    total.kernel_time_ns = wrapping_add(total.kernel_time_ns, duration_ns);
+  }
+  if (!site.dirty) dirty_sites_.push_back(&site);
+  site.dirty = true;
+  if (launch.step_id) sums_.add(launch, launch.id);
+}
+
+void LaunchTable::write_totals(Site& site) {
+  for (std::size_t phase = 0; phase < site.totals.size(); ++phase) {
+    Total& total = site.totals[phase];
+    if (total.launches == 0) continue;
+    insert_total_.bind_all(site.id, phases_[phase], total.launches, total.timed_launches,
+                           total.kernel_time_ns);
+    insert_total_.run();
+    total = {};
+  }
+  site.dirty = false;
+}
+
+void LaunchTable::checkpoint() {
+  write_chunk();
+  for (Site* site : dirty_sites_) write_totals(*site);
+  dirty_sites_.clear();
+}
+
+}  // namespace ridgeline::store

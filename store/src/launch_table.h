@@ -1,0 +1,80 @@
+// launch_table.h: writes launches compactly: what they have in common once, as a site, and the rest in a short
+// row whose times count from those of its chunk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "chunk.h"
+#include "ridgeline/store/database.h"
+#include "ridgeline/store/records.h"
+#include "step_sums.h"
+
+namespace ridgeline::store {
+
+class LaunchTable {
+ public:
+  /// Both must outlive it; the sums are told of every launch.
+  LaunchTable(Database& database, StepSums& sums);
+
+  void add_step(Id id, const Step& step);
+  /// Under the next id; one process's launches and the next one's are in different chunks.
+  Id add(const Launch& launch);
+  /// Under the launch's own id, which must be new.
+  void add_with_id(const Launch& launch);
+
+  /// Writes what is held back, so that the tables agree.
+  void checkpoint();
+
+ private:
+  static constexpr Id kNoChunk = INT64_MIN;
+  static constexpr std::size_t kSiteFields = 21;
+  using SiteKey = std::array<std::int64_t, kSiteFields>;
+  struct SiteHash {
+    std::size_t operator()(const SiteKey& key) const {
+      FieldHash hash;
+      for (const std::int64_t field : key) hash.add(field);
+      return hash.value();
+    }
+  };
+  struct Total {
+    std::int64_t launches = 0, timed_launches = 0, kernel_time_ns = 0;
+  };
+  struct Site {
+    Id id = 0;
+    bool dirty = false;
+    std::vector<Total> totals;  // by number of the phase
+  };
+  struct Chunk {
+    Id id = kNoChunk;
+    std::optional<Id> process_id;
+    std::int64_t base_ns = 0;
+    std::int64_t base_correlation_id = 0;
+    std::optional<std::int64_t> begin_ns, end_ns;
+  };
+
+  Site& site_of(const Launch& launch);
+  void take_chunk(Id id, const Launch& launch);
+  void write_chunk();
+  void write_totals(Site& site);
+  std::size_t phase_number(std::optional<Id> step_id) const;
+
+  StepSums& sums_;
+  Statement insert_site_;
+  Statement insert_chunk_;
+  Statement insert_row_;
+  Statement insert_total_;
+  Database& database_;
+  std::unordered_map<SiteKey, Site, SiteHash> sites_;
+  std::vector<Site*> dirty_sites_;
+  std::vector<std::string> phases_ = {""};  // by number
+  std::vector<std::uint8_t> phase_of_step_;
+  Chunk chunk_;
+  Id next_id_ = 1;
+};
+
+}  // namespace ridgeline::store
