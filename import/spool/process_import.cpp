@@ -26,7 +26,8 @@ bool same_refusal(std::string_view a, std::string_view b) {
   return b.find(a.substr(from, a.find(' ', from) - from)) != std::string_view::npos;
 }
 
-constexpr std::int64_t kRowsBetweenCheckpoints = 200'000;
+constexpr std::int64_t kRowsBetweenCheckpoints = 1'000'000;
+constexpr std::size_t kMostPaths = 1u << 16;  // that the agent keeps
 
 template <typename T>
 std::optional<T> present(T value, T absent) {
@@ -106,6 +107,34 @@ const char* exclusion_reason(ExclusionReason reason) {
       return "cooperative";
   }
   return "unknown";
+}
+
+// CUpti_ActivityOverheadKind, as its header names the values.
+std::string overhead_kind(std::uint32_t kind) {
+  switch (kind) {
+    case 0:
+      return "unknown";
+    case 1:
+      return "driver compiler";
+    case 1u << 16:
+      return "buffer flush";
+    case 2u << 16:
+      return "instrumentation";
+    case 3u << 16:
+      return "resource";
+    case 4u << 16:
+      return "runtime triggered module loading";
+    case 5u << 16:
+      return "lazy function loading";
+    case 6u << 16:
+      return "command buffer full";
+    case 7u << 16:
+      return "activity buffer request";
+    case 8u << 16:
+      return "unified memory activity";
+    default:
+      return fmt::format("{}", kind);
+  }
 }
 
 // One import of one process; the members are its caches from spool ids to capture ids.
@@ -421,10 +450,20 @@ class Rows {
         ranges_.add(*payload, view.trailing_bytes());
       } else if (const auto* clock = view.as<ClockSampleRecord>()) {
         write_clock(*clock);
+      } else if (const auto* overhead = view.as<OverheadRecord>()) {
+        write_overhead(*overhead);
+      } else if (const auto* thread = view.as<ThreadRecord>()) {
+        writer_.add(store::Thread{.process_id = process_id_,
+                                  .thread_id = thread->thread_id,
+                                  .name = one_line(reader_.string_or(thread->name, "(name lost)"))});
+      } else if (const auto* pair = view.as<ClockPairRecord>()) {
+        writer_.add(store::ClockPair{.process_id = process_id_,
+                                     .time_ns = pair->cupti_ns,
+                                     .realtime_ns = pair->realtime_ns,
+                                     .monotonic_ns = pair->monotonic_ns});
       }
     });
     join.finish(emit);
-    ranges_.finish();
   }
 
   void write_clock(const ClockSampleRecord& clock) {
@@ -442,6 +481,15 @@ class Rows {
         spool_.steps.empty() || (clock.time_ns >= spool_.steps.begin()->second.begin_ns &&
                                  clock.time_ns <= spool_.steps.rbegin()->second.end_ns.value_or(INT64_MAX));
     if (in_steps && clock.sm_hz > 0) in_.devices.add_clock(device, clock.sm_hz);
+  }
+
+  void write_overhead(const OverheadRecord& overhead) {
+    writer_.add(store::ProfilerOverhead{.process_id = process_id_,
+                                        .kind = overhead_kind(overhead.kind),
+                                        .thread_id = present<std::int64_t>(overhead.thread_id, 0),
+                                        .start_ns = overhead.start_ns,
+                                        .end_ns = overhead.end_ns});
+    row_written();
   }
 
   void write_graph_value(const GraphCounterValueRecord& value, store::Id metric) {
@@ -560,6 +608,21 @@ class Rows {
         summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status, reason));
       }
       writer_.add(verdict);
+    }
+    if (completeness.strings_lost > 0) {
+      say("warning",
+          fmt::format("{} names found no room in the spool: kernels and ranges without a name are among them",
+                      completeness.strings_lost));
+    }
+    if (spool_.paths.size() >= kMostPaths) {
+      say("warning",
+          fmt::format("the program nests its NVTX ranges in more than {} different ways (numbered names?): "
+                      "launches after that have no range; name ranges alike in every step",
+                      kMostPaths));
+    } else if (completeness.nvtx_unbalanced > 0) {
+      say("warning", fmt::format("{} NVTX calls could not be followed (an end without a begin, or too deeply "
+                                 "nested): ranges of some launches are missing or wrong",
+                                 completeness.nvtx_unbalanced));
     }
     const std::int64_t kernels = spool_.kernel_records + spool_.graph_kernel_records;
     if (spool_.steps.empty() && kernels > 0) say("warning", no_steps_text(reader_, spool_, plan_));

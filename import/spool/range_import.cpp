@@ -14,6 +14,8 @@ namespace {
 // NVTX payload schema of a program's declared work: two little-endian int64, algorithmic bytes and FLOPs.
 constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr int kMaxPathDepth = 256;
+constexpr std::size_t kMostRecent = 1u << 16;
+constexpr const char* kWorkName = "op_cost";
 
 }  // namespace
 
@@ -35,76 +37,90 @@ std::optional<store::Id> RangeImport::path_id(std::uint32_t id) {
   return row;
 }
 
-// A range is written when it ends, so children come before their parent: they wait for its row.
-void RangeImport::add(const NvtxRangeRecord& range) {
-  if (range.kind == NvtxKind::kMark) return;
-  if (range.parent_range_id != 0 && !range_ids_.contains(range.parent_range_id)) {
-    waiting_[range.parent_range_id].push_back(range);
-    return;
-  }
-  write(range);
+void RangeImport::remember(std::uint64_t range_id, store::Id id) {
+  recent_[range_id] = id;
+  recent_order_.push_back(range_id);
+  if (recent_order_.size() <= kMostRecent) return;
+  recent_.erase(recent_order_.front());
+  recent_order_.pop_front();
 }
 
-void RangeImport::write(const NvtxRangeRecord& outer) {
-  std::vector<NvtxRangeRecord> ready{outer};
-  while (!ready.empty()) {
-    const NvtxRangeRecord range = ready.back();
-    ready.pop_back();
-    if (range_ids_.contains(range.range_id)) continue;
-    store::NvtxRange row;
-    row.process_id = process_id_;
-    row.thread_id = range.thread_id;
-    if (auto parent = range_ids_.find(range.parent_range_id); parent != range_ids_.end()) {
+void RangeImport::add(const NvtxRangeRecord& range) {
+  if (range.kind == NvtxKind::kMark || recent_.contains(range.range_id)) return;
+  store::NvtxRange row;
+  if (const auto reserved = parents_.find(range.range_id); reserved != parents_.end()) {
+    row.id = reserved->second;
+    parents_.erase(reserved);
+  } else {
+    row.id = writer_.reserve_range_id();
+  }
+  if (range.parent_range_id != 0 && range.parent_range_id != range.range_id) {
+    if (const auto known = recent_.find(range.parent_range_id); known != recent_.end()) {
+      row.parent_id = known->second;
+    } else {
+      const auto [parent, fresh] = parents_.try_emplace(range.parent_range_id, 0);
+      if (fresh) parent->second = writer_.reserve_range_id();
       row.parent_id = parent->second;
     }
-    row.depth = static_cast<int>(range.depth);
-    const auto path = path_id(range.path_id);
-    const auto node = spool_.paths.find(range.path_id);
-    if (path && node != spool_.paths.end()) {
-      row.path_id = *path;
-      row.name_id = writer_.string_id(one_line(reader_.string_or(node->second.name, "?")));
-      if (const auto domain = reader_.string(node->second.domain)) {
-        row.domain_id = writer_.string_id(one_line(*domain));
-      }
-    } else {
-      row.path_id = row.name_id = writer_.string_id("?");
-    }
-    if (const auto step = spool_.steps.find(range.step_index); step != spool_.steps.end()) {
-      row.step_id = step->second.id;
-    }
-    row.start_ns = range.start_ns;
-    if ((range.header.flags & kRangeUnclosed) == 0) row.end_ns = range.end_ns;
-    range_ids_[range.range_id] = writer_.add(row);
-    row_written_();
-    if (auto children = waiting_.find(range.range_id); children != waiting_.end()) {
-      ready.insert(ready.end(), children->second.begin(), children->second.end());
-      waiting_.erase(children);
-    }
   }
+  row.process_id = process_id_;
+  row.thread_id = range.thread_id;
+  row.depth = static_cast<int>(range.depth);
+  const auto path = path_id(range.path_id);
+  const auto node = spool_.paths.find(range.path_id);
+  if (path && node != spool_.paths.end()) {
+    const Names& names = names_of(range.path_id, node->second);
+    row.path_id = *path;
+    row.name_id = names.name_id;
+    row.domain_id = names.domain_id;
+  } else {
+    row.path_id = row.name_id = writer_.string_id("?");
+  }
+  if (const auto step = spool_.steps.find(range.step_index); step != spool_.steps.end()) {
+    row.step_id = step->second.id;
+  }
+  row.start_ns = range.start_ns;
+  if ((range.header.flags & kRangeUnclosed) == 0) row.end_ns = range.end_ns;
+
+  std::vector<Declared> work;
+  if (const auto declared = declared_.find(range.range_id); declared != declared_.end()) {
+    work = std::move(declared->second);
+    declared_.erase(declared);
+  }
+  std::optional<store::Id> work_id;
+  if (!work.empty()) work_id = writer_.work_id(kWorkName, work.front().bytes, work.front().flops);
+  writer_.add_reserved(row, work_id);
+  row_written_();
+  remember(range.range_id, row.id);
+  for (std::size_t i = 1; i < work.size(); ++i) write(row.id, work[i]);
+}
+
+const RangeImport::Names& RangeImport::names_of(std::uint32_t path_id, const NvtxPathRecord& node) {
+  const auto [found, fresh] = names_.try_emplace(path_id);
+  if (fresh) {
+    found->second.name_id = writer_.string_id(one_line(reader_.string_or(node.name, "?")));
+    if (const auto domain = reader_.string(node.domain))
+      found->second.domain_id = writer_.string_id(one_line(*domain));
+  }
+  return found->second;
+}
+
+void RangeImport::write(store::Id range_id, const Declared& work) {
+  writer_.add(store::Annotation{
+      .nvtx_range_id = range_id, .name = kWorkName, .bytes = work.bytes, .flops = work.flops});
+  row_written_();
 }
 
 void RangeImport::add(const NvtxPayloadRecord& payload, std::string_view bytes) {
-  std::int64_t work[2];
-  if (payload.schema_id != kOpCostSchemaId || bytes.size() < sizeof work) return;
-  std::memcpy(work, bytes.data(), sizeof work);
-  declared_.push_back({payload.range_id, work[0], work[1]});
-}
-
-void RangeImport::finish() {
-  // Their parents never ended: a killed process. The path still names them.
-  auto orphans = std::move(waiting_);
-  waiting_.clear();
-  for (const auto& [parent, ranges] : orphans) {
-    for (const NvtxRangeRecord& range : ranges) write(range);
-  }
-  for (const Declared& work : declared_) {
-    const auto range = range_ids_.find(work.range_id);
-    if (range == range_ids_.end()) continue;
-    writer_.add(store::Annotation{.nvtx_range_id = range->second,
-                                  .name = "op_cost",
-                                  .bytes = static_cast<double>(work.bytes),
-                                  .flops = static_cast<double>(work.flops)});
-    row_written_();
+  std::int64_t numbers[2];
+  if (payload.schema_id != kOpCostSchemaId || bytes.size() < sizeof numbers) return;
+  std::memcpy(numbers, bytes.data(), sizeof numbers);
+  const Declared work{static_cast<double>(numbers[0]), static_cast<double>(numbers[1])};
+  // The agent declares when a range begins, so mostly before its row.
+  if (const auto known = recent_.find(payload.range_id); known != recent_.end()) {
+    write(known->second, work);
+  } else {
+    declared_[payload.range_id].push_back(work);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -14,7 +15,8 @@
 
 namespace ridgeline::import {
 
-// Order: 1. set_process()  2. add() in the spool's order  3. finish(). Steps have their rows already.
+// Order: 1. set_process()  2. add() in the spool's order. Steps have their rows already. Memory grows with the
+// ranges that are open at a time, not with those of the recording.
 class RangeImport {
  public:
   RangeImport(store::CaptureWriter& writer, const spool::Reader& reader, const ScannedSpool& spool,
@@ -27,15 +29,20 @@ class RangeImport {
 
   void add(const spool::NvtxRangeRecord& range);
   void add(const spool::NvtxPayloadRecord& payload, std::string_view bytes);
-  void finish();
 
  private:
   struct Declared {
-    std::uint64_t range_id;
-    std::int64_t bytes;
-    std::int64_t flops;
+    double bytes = 0;
+    double flops = 0;
   };
-  void write(const spool::NvtxRangeRecord& outer);
+  struct Names {
+    store::Id name_id = 0;
+    std::optional<store::Id> domain_id;
+  };
+  const Names& names_of(std::uint32_t path_id, const spool::NvtxPathRecord& node);
+  void write(store::Id range_id, const Declared& work);
+  // Ids of ranges by the spool's, of those written last: a child or a declaration may come late.
+  void remember(std::uint64_t range_id, store::Id id);
 
   store::CaptureWriter& writer_;
   const spool::Reader& reader_;
@@ -43,9 +50,12 @@ class RangeImport {
   std::function<void()> row_written_;
   store::Id process_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<store::Id>> path_ids_;
-  std::unordered_map<std::uint64_t, store::Id> range_ids_;
-  std::unordered_map<std::uint64_t, std::vector<spool::NvtxRangeRecord>> waiting_;  // by parent
-  std::vector<Declared> declared_;
+  std::unordered_map<std::uint32_t, Names> names_;  // by path
+  // A range is written when it ends, so children come before their parent, whose id they are told in advance.
+  std::unordered_map<std::uint64_t, store::Id> parents_;               // without a row as yet
+  std::unordered_map<std::uint64_t, std::vector<Declared>> declared_;  // for ranges without a row as yet
+  std::unordered_map<std::uint64_t, store::Id> recent_;
+  std::deque<std::uint64_t> recent_order_;
 };
 
 }  // namespace ridgeline::import

@@ -75,6 +75,8 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
     raise(row.launches_seen, agent->launches_seen);
     raise(row.graph_launches, agent->graph_launches_seen);
     raise(row.lost_spool_records, agent->spool_records_lost);
+    row.strings_lost = static_cast<std::int64_t>(agent->strings_lost);
+    row.nvtx_unbalanced = static_cast<std::int64_t>(agent->nvtx_unbalanced);
     row.profiler_records = static_cast<std::int64_t>(agent->own_kernel_records);
     row.dropped_records = static_cast<std::int64_t>(agent->dropped_records);
   }

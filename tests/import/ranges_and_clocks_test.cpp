@@ -1,0 +1,156 @@
+// What a spool says beside launches: ranges in any order, declared work, threads, overhead, clocks, and names
+// that found no room.
+#include "import/import_testing.h"
+
+namespace ridgeline::import {
+namespace {
+
+using namespace testing;  // NOLINT: the fixtures
+using spool::Phase;
+
+constexpr std::uint64_t kOpCost = (std::uint64_t{1} << 24) + 0x524C;
+
+class RangesAndClocks : public Importer {
+ protected:
+  void declare(FakeSpool& spool, std::uint64_t range_id, std::int64_t bytes, std::int64_t flops) {
+    const std::int64_t work[2] = {bytes, flops};
+    spool::NvtxPayloadRecord payload{};
+    payload.range_id = range_id;
+    payload.schema_id = kOpCost;
+    payload.length_bytes = sizeof work;
+    ASSERT_TRUE(spool.writer().put(payload, work, sizeof work));
+  }
+  // A capture of one launch besides what the test puts.
+  store::Capture finish(FakeSpool& spool) {
+    spool.begin_step(0, Phase::kTimeline);
+    spool.launch();
+    spool.end_step(false);
+    spool.end();
+    return import();
+  }
+};
+
+TEST_F(RangesAndClocks, ParentsAreFoundWhicheverRowComesFirst) {
+  FakeSpool spool(directory_.path());
+  spool.range(3, 2, 2, 2, 30, 40);  // innermost ends first
+  spool.range(2, 1, 2, 1, 20, 50);
+  spool.range(1, 0, 1, 0, 10, 60);
+  spool.range(5, 0, 1, 0, 70, 90);  // a parent whose row is there before its child's
+  spool.range(6, 5, 2, 1, 75, 80);
+  const auto capture = finish(spool);
+  const char* sql =
+      "SELECT group_concat((r.start_ns % 1000) || '<' || coalesce(p.start_ns % 1000, '-'), ' ') FROM"
+      " (SELECT * FROM nvtx_range ORDER BY start_ns) r LEFT JOIN nvtx_range p ON p.id = r.parent_id";
+  EXPECT_EQ(scalar(capture, sql), "10<- 20<10 30<20 70<- 75<70");
+}
+
+TEST_F(RangesAndClocks, ARangeWhoseParentNeverEndedHasNone) {
+  FakeSpool spool(directory_.path());
+  spool.range(2, 1, 2, 1, 20, 50);
+  spool.range(4, 1, 2, 1, 60, 70);
+  const auto capture = finish(spool);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) || ' ' || count(parent_id) FROM nvtx_range"), "2 0");
+}
+
+TEST_F(RangesAndClocks, ARangeThatIsItsOwnParentOrComesTwiceDoesNoHarm) {
+  FakeSpool spool(directory_.path());
+  spool.range(7, 7, 1, 0, 20, 50);
+  spool.range(7, 7, 1, 0, 20, 50);
+  spool.range(8, 9, 1, 0, 20, 50);  // each the other's parent
+  spool.range(9, 8, 1, 0, 20, 50);
+  const auto capture = finish(spool);
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM nvtx_range"), "3");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM nvtx_range WHERE parent_id = id"), "0");
+}
+
+TEST_F(RangesAndClocks, DeclaredWorkIsFoundBeforeAndBehindItsRangeAndSeveralTimes) {
+  FakeSpool spool(directory_.path());
+  declare(spool, 1, 100, 200);  // as the agent does it: when the range begins
+  declare(spool, 1, 300, 400);
+  spool.range(1, 0, 1, 0, 10, 20);
+  spool.range(2, 0, 1, 0, 30, 40);
+  declare(spool, 2, 100, 200);
+  declare(spool, 99, 1, 1);  // of a range that is not there
+  const auto capture = finish(spool);
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat((r.start_ns % 1000) || ':' || a.bytes || '/' || a.flops, ' ') FROM"
+                   " (SELECT * FROM annotation ORDER BY nvtx_range_id, bytes) a JOIN nvtx_range r ON"
+                   " r.id = a.nvtx_range_id"),
+            "10:100.0/200.0 10:300.0/400.0 30:100.0/200.0");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM declared_work"), "2") << "equal work is stored once";
+}
+
+TEST_F(RangesAndClocks, ThreadNamesOverheadAndClockPairsAreStored) {
+  FakeSpool spool(directory_.path());
+  spool::ThreadRecord thread{};
+  thread.thread_id = 77;
+  thread.name = spool.text("data\nloader");
+  spool.put(thread);
+  spool::OverheadRecord overhead{};
+  overhead.kind = 1u << 16;
+  overhead.start_ns = 5;
+  overhead.end_ns = 9;
+  spool.put(overhead);
+  overhead.kind = 12345;
+  overhead.thread_id = 77;
+  spool.put(overhead);
+  spool::ClockPairRecord pair{};
+  pair.cupti_ns = 1000;
+  pair.realtime_ns = 1001;
+  pair.monotonic_ns = 3;
+  spool.put(pair);
+  spool.put(pair);
+  const auto capture = finish(spool);
+  EXPECT_EQ(scalar(capture, "SELECT thread_id || ' ' || name FROM thread"), "77 data loader");
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(kind || ' ' || coalesce(thread_id, '-') || ' ' || start_ns || ' ' || "
+                   "end_ns, ', ') FROM profiler_overhead"),
+            "buffer flush - 5 9, 12345 77 5 9");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(time_ns || ' ' || realtime_ns || ' ' || monotonic_ns) FROM clock_pair"),
+      "1000 1001 3");
+}
+
+TEST_F(RangesAndClocks, LostNamesAndRangesThatCouldNotBeFollowedAreSaid) {
+  FakeSpool spool(directory_.path());
+  spool::CompletenessRecord totals{};
+  totals.launches_seen = totals.kernel_records = 1;
+  totals.strings_lost = 12;
+  totals.nvtx_unbalanced = 34;
+  spool.writer().put_completeness(totals);
+  const auto capture = finish(spool);
+  EXPECT_TRUE(warned("12 names found no room"));
+  EXPECT_TRUE(warned("34 NVTX calls could not be followed"));
+  EXPECT_EQ(scalar(capture, "SELECT strings_lost || ' ' || nvtx_unbalanced FROM completeness"), "12 34");
+  EXPECT_EQ(
+      scalar(capture, "SELECT count(*) FROM message WHERE severity = 'warning' AND text LIKE '12 names%'"),
+      "1");
+}
+
+TEST_F(RangesAndClocks, WhenTheAgentsRoomForPathsIsFullItIsSaid) {
+  FakeSpool spool(directory_.path());
+  for (std::uint32_t id = 1; id <= 1u << 16; ++id) {
+    spool::NvtxPathRecord path{};
+    path.path_id = id;
+    spool.put(path);
+  }
+  spool::CompletenessRecord totals{};
+  totals.launches_seen = totals.kernel_records = 1;
+  totals.nvtx_unbalanced = 5;
+  spool.writer().put_completeness(totals);
+  (void)finish(spool);
+  EXPECT_TRUE(warned("more than 65536 different ways"));
+  EXPECT_FALSE(warned("could not be followed")) << "one cause, one line";
+}
+
+TEST_F(RangesAndClocks, ASpoolWithoutComplaintsSaysNothing) {
+  FakeSpool spool(directory_.path());
+  spool.completeness(0, 1);
+  (void)finish(spool);
+  EXPECT_FALSE(warned("NVTX"));
+  EXPECT_FALSE(warned("names"));
+}
+
+}  // namespace
+}  // namespace ridgeline::import
