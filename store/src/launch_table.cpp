@@ -24,7 +24,7 @@ LaunchTable::LaunchTable(Database& database, StepSums& sums)
       insert_chunk_(database.prepare(
           "INSERT INTO launch_chunk VALUES (?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET process_id = ?2,"
           " begin_ns = ?5, end_ns = ?6")),
-      insert_row_(database.prepare("INSERT INTO launch_row VALUES (?,?,?,?,?,?,?,?,?)")),
+      rows_(database, "launch_row"),
       insert_total_(database.prepare(
           "INSERT INTO site_total VALUES (?1,?2,?3,?4,?5) ON CONFLICT(site_id, phase) DO UPDATE SET"
           " launches = launches + ?3, timed_launches = timed_launches + ?4,"
@@ -133,10 +133,9 @@ void LaunchTable::add_with_id(const Launch& launch) {
   if (launch.host_start_ns) host_lead = wrapping_subtract(from_ns, *launch.host_start_ns);
   if (launch.host_end_ns)
     host_duration = wrapping_subtract(*launch.host_end_ns, launch.host_start_ns.value_or(from_ns));
-  insert_row_.bind_all(launch.id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns,
+  rows_.add({launch.id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns,
                        host_lead, host_duration,
-                       wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id));
-  insert_row_.run();
+                       wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id)});
 
   const std::size_t phase = phase_number(launch.step_id);
   if (site.totals.size() <= phase) site.totals.resize(phase + 1);
@@ -164,6 +163,7 @@ void LaunchTable::write_totals(Site& site) {
 }
 
 void LaunchTable::checkpoint() {
+  rows_.flush();
   write_chunk();
   for (Site* site : dirty_sites_) write_totals(*site);
   dirty_sites_.clear();

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "batch_insert.h"
 #include "chunk.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/records.h"
@@ -66,7 +67,7 @@ class LaunchTable {
   StepSums& sums_;
   Statement insert_site_;
   Statement insert_chunk_;
-  Statement insert_row_;
+  BatchInsert<9> rows_;
   Statement insert_total_;
   Database& database_;
   std::unordered_map<SiteKey, Site, SiteHash> sites_;

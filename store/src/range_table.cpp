@@ -20,7 +20,7 @@ RangeTable::RangeTable(Database& database, StepSums& sums)
       insert_chunk_(database.prepare(
           "INSERT INTO range_chunk VALUES (?1,?2,?3,?4) ON CONFLICT(id) DO UPDATE SET begin_ns = ?3,"
           " end_ns = ?4")),
-      insert_row_(database.prepare("INSERT INTO range_row VALUES (?,?,?,?,?,?,?)")),
+      rows_(database, "range_row"),
       insert_work_(database.prepare("INSERT INTO declared_work(name, bytes, flops) VALUES (?,?,?)")),
       insert_range_work_(database.prepare("INSERT INTO range_work(range_id, work_id) VALUES (?,?)")),
       database_(database) {}
@@ -70,9 +70,8 @@ void RangeTable::add_with_id(const NvtxRange& range, std::optional<Id> work_id) 
   std::optional<std::int64_t> parent_offset, duration_ns;
   if (range.parent_id) parent_offset = wrapping_subtract(range.id, *range.parent_id);
   if (range.end_ns) duration_ns = wrapping_subtract(*range.end_ns, range.start_ns);
-  insert_row_.bind_all(range.id, site_id(range), range.step_id, parent_offset,
-                       wrapping_subtract(range.start_ns, chunk.base_ns), duration_ns, work_id);
-  insert_row_.run();
+  rows_.add({range.id, site_id(range), range.step_id, parent_offset,
+                       wrapping_subtract(range.start_ns, chunk.base_ns), duration_ns, work_id});
   if (range.step_id) sums_.add_range(*range.step_id, range.id);
 }
 
@@ -85,6 +84,7 @@ Id RangeTable::add(const Annotation& annotation) {
 
 void RangeTable::drop_missing_parents() {
   if (reserved_.empty()) return;
+  rows_.flush();
   database_.execute("CREATE TEMP TABLE missing_range(id INTEGER PRIMARY KEY)");
   {
     Statement insert = database_.prepare("INSERT OR IGNORE INTO missing_range VALUES (?)");
@@ -100,6 +100,7 @@ void RangeTable::drop_missing_parents() {
 }
 
 void RangeTable::checkpoint() {
+  rows_.flush();
   for (const Id id : dirty_chunks_) {
     Chunk& chunk = chunks_.at(id);
     insert_chunk_.bind_all(id, chunk.base_ns, chunk.begin_ns,

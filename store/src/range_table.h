@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "batch_insert.h"
 #include "chunk.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/records.h"
@@ -76,7 +77,7 @@ class RangeTable {
   StepSums& sums_;
   Statement insert_site_;
   Statement insert_chunk_;
-  Statement insert_row_;
+  BatchInsert<7> rows_;
   Statement insert_work_;
   Statement insert_range_work_;
   Database& database_;
