@@ -40,8 +40,7 @@ Verb add_check(CLI::App& program) {
             const auto done =
                 answer_of(session.analysis({}, analyzer::Session::kCheck), options->analysis.capture);
             const auto model = answer_of(session.model(), options->analysis.capture);
-            print(options->print,
-                  reports::check_document(*model, *done, document_options(options->print)));
+            print(options->print, reports::check_document(*model, *done, document_options(options->print)));
             return analyzer::exit_code(done->check.overall);
           }};
 }

@@ -15,13 +15,12 @@ Verb add_rank(CLI::App& program) {
     bool stalls = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app =
-      program.add_subcommand("rank", "Rank the kernels of one step by their potential saving");
+  CLI::App* app = program.add_subcommand("rank", "Rank the kernels of one step by their potential saving");
   add_analysis_options(*app, options->analysis);
-  app->add_option(
-         "--by", options->by,
-         "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same) or launch "
-         "(default kernel)")
+  app->add_option("--by", options->by,
+                  "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same) "
+                  "or launch "
+                  "(default kernel)")
       ->type_name("KEY");
   app->add_flag("--stalls", options->stalls,
                 "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");

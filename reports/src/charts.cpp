@@ -121,8 +121,8 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
         limiter_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
         milliseconds(row.saved_target_ns), target_text(ranking.options.target),
         milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
-    svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(bounded(row.key)), kLabelColumns),
-             "kernel", Svg::Anchor::end, name);
+    svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(bounded(row.key)), kLabelColumns), "kernel",
+             Svg::Anchor::end, name);
     svg.rect(kLabel, y + 4, at(time - row.saved_target_ns) - kLabel, kRow - 8, css, what, 2);
     svg.rect(at(time - row.saved_target_ns), y + 4, at(row.saved_target_ns) - kLabel, kRow - 8, css + " pale",
              what, 2);
@@ -199,7 +199,8 @@ std::string step_chart(const analyzer::StepAnalysis& steps) {
   const std::vector<StepBar> bars = step_bars(steps);
   if (bars.size() < 2) return "";
   const double end = axis_end(bars);
-  constexpr double kPlot = 130, kTop = 22, kLeft = 56, kGapAt = 12, kGap = 4, kRoomForNumber = 24;
+  constexpr double kPlot = 130, kTop = 32, kLeft = 56, kGapAt = 12, kGap = 4;
+  constexpr double kDigit = 6.6, kRoomForNumber = 20;
   Svg svg(kChartWidth, kTop + kPlot + 30, "GPU duration of each step");
   const double tick = nice_tick(end, 4);
   for (double t = 0; t <= end * (1 + 1e-9); t += tick) {
@@ -225,8 +226,8 @@ std::string step_chart(const analyzer::StepAnalysis& steps) {
     const std::string chosen = bar.chosen ? ", stands for all" : "";
     const std::string title =
         bar.durations_ns.size() == 1
-            ? fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status, milliseconds(ns),
-                          chosen)
+            ? fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status,
+                          milliseconds(ns), chosen)
             : fmt::format("steps {} to {}, {}: {} to {} ms, median {} ms{}", step.step_index,
                           bar.last->step_index, step.phase,
                           milliseconds(*std::min_element(bar.durations_ns.begin(), bar.durations_ns.end())),
@@ -237,8 +238,11 @@ std::string step_chart(const analyzer::StepAnalysis& steps) {
       // The gap says that the bar goes on, the number how far.
       svg.rect(left, kTop, width, kGapAt, css, title);
       svg.rect(left, kTop + kGapAt + kGap, width, kPlot - kGapAt - kGap, css, title);
+      const std::string number = fmt::format("{:.0f}", ns * 1e-6);
+      // Neighbours that would touch stand in two lines.
+      const bool raised = kDigit * static_cast<double>(number.size()) + 3 > slot && i % 2 == 1;
       if (slot >= kRoomForNumber)
-        svg.text(x + slot / 2, kTop - 6, fmt::format("{:.0f}", ns * 1e-6), "tick", Svg::Anchor::middle);
+        svg.text(x + slot / 2, kTop - (raised ? 19 : 6), number, "tick", Svg::Anchor::middle);
     } else {
       svg.rect(left, kTop + kPlot - height, width, height, css, title);
     }

@@ -184,7 +184,8 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
       }
       const bool one = check.missed_count == 1;
       return fmt::format(
-          "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} {} "
+          "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
+          "{} "
           "would save up to {} of the step's {}, all kernels together {} ({}); at {}, {} ({}).",
           integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
           budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
@@ -228,29 +229,31 @@ std::string tiers_line(const analyzer::Quality& quality) {
   const analyzer::TierReach* t1 = reach("T1");
   if (t1 == nullptr) return "";
   std::string text =
-      fmt::format("DRAM utilisation is known by samples of running steps (T1) for {} of the kernel time", percent_text(t1->dram_coverage));
+      fmt::format("DRAM utilisation is known by samples of running steps (T1) for {} of the kernel time",
+                  percent_text(t1->dram_coverage));
   if (t1->dram_mean_error)
     text += fmt::format(", mean error {} points", fixed(*t1->dram_mean_error * 100.0, 2));
   const analyzer::TierReach* t2 = reach("T2");
-  text += fmt::format(", and by counters of replayed steps (T2) for {}.", percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
+  text += fmt::format(", and by counters of replayed steps (T2) for {}.",
+                      percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
   if (quality.comparisons.empty()) return text;
   const analyzer::TierComparison& worst = quality.comparisons.front();
   const auto flagged = std::count_if(quality.comparisons.begin(), quality.comparisons.end(),
                                      [](const analyzer::TierComparison& c) { return c.flagged; });
-  return text +
-         fmt::format(" On {} of {} or more they are at most {} points apart ({}), {} by more than {}.",
-                     counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
-                     time_text(static_cast<double>(quality.comparison_floor_ns)),
-                     fixed(std::fabs(worst.difference.value) * 100.0, 1),
-                     elide_kernel_name(terminal_safe(worst.kernel), 40),
-                     flagged == 0 ? "none" : integer(flagged), fixed(quality.comparison_limit * 100.0, 0));
+  return text + fmt::format(" On {} of {} or more they are at most {} points apart ({}), {} by more than {}.",
+                            counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
+                            time_text(static_cast<double>(quality.comparison_floor_ns)),
+                            fixed(std::fabs(worst.difference.value) * 100.0, 1),
+                            elide_kernel_name(terminal_safe(worst.kernel), 40),
+                            flagged == 0 ? "none" : integer(flagged),
+                            fixed(quality.comparison_limit * 100.0, 0));
 }
 
 std::string work_line(const analyzer::Analysis& analysis) {
   if (!analysis.ranking.totals.work) return "";
   const analyzer::WorkSum& total = *analysis.ranking.totals.work;
-  std::string text = fmt::format("Minimum work declared by {}: {} and {} TFLOP.", counted(total.ranges, "range"),
-                                 bytes_text(total.declared_bytes.value_or(0)),
+  std::string text = fmt::format("Minimum work declared by {}: {} and {} TFLOP.",
+                                 counted(total.ranges, "range"), bytes_text(total.declared_bytes.value_or(0)),
                                  fixed(total.declared_flops.value_or(0) * 1e-12, 2));
   text += fmt::format(" Their {} took {}", counted(total.launches, "launch", "launches"),
                       time_text(static_cast<double>(total.time_ns)));
@@ -258,8 +261,7 @@ std::string work_line(const analyzer::Analysis& analysis) {
     text += fmt::format(" and moved {}", bytes_text(*total.measured_bytes));
     if (total.bytes_ratio) text += fmt::format(", {} × the minimum", fixed(*total.bytes_ratio, 2));
   }
-  if (total.minimum_ns)
-    text += fmt::format("; their roofline time is {}", time_text(*total.minimum_ns));
+  if (total.minimum_ns) text += fmt::format("; their roofline time is {}", time_text(*total.minimum_ns));
   text += ".";
   if (total.undeclared_launches > 0) {
     text += fmt::format(" {} no declaration.",

@@ -22,6 +22,8 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"steps", "rows of `steps`", steps_table(analysis.steps)},
         {"phases", "the steps by phase", phases_table(phases)},
         {"accounting", "where the step's time went", accounting_table(analysis.accounting)},
+        {"bounds", "kernel time by what bounds it",
+         bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase)},
         {"gaps", "gaps of the step, longest first", gaps_table(model, analysis.accounting)},
         {"launches", "launches of the step, in `report --format json`", launches_table(model, analysis)},
         {"work", "declared work, in `report --format json`", declared_work_table(analysis.declared_work)},

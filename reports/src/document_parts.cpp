@@ -31,11 +31,11 @@ Table with_columns(Table table, std::string_view keys) {
 std::string cut_line(const Table& table, std::string_view noun, std::string_view plural) {
   if (table.left_out() == 0) return "";
   const auto count = static_cast<std::int64_t>(table.left_out());
-  return fmt::format("{} not shown: --all shows {}.",
-                     counted(count, "more " + std::string(noun),
-                             plural.empty() ? "" : "more " + std::string(plural)) +
-                         (count == 1 ? " is" : " are"),
-                     count == 1 ? "it" : "them");
+  return fmt::format(
+      "{} not shown: --all shows {}.",
+      counted(count, "more " + std::string(noun), plural.empty() ? "" : "more " + std::string(plural)) +
+          (count == 1 ? " is" : " are"),
+      count == 1 ? "it" : "them");
 }
 
 Document csv_document(Table table) {
@@ -106,7 +106,8 @@ std::string footing(const analyzer::Model& model, const analyzer::Analysis& anal
 std::string markdown_footing(const analyzer::Model& model, const analyzer::Analysis& analysis,
                              const DocumentOptions& options) {
   std::string out;
-  for (const std::string& line : tier_lines(model, analysis.quality)) out += "- " + markdown_cell(line) + "\n";
+  for (const std::string& line : tier_lines(model, analysis.quality))
+    out += "- " + markdown_cell(line) + "\n";
   out += "\n";
   if (options.verbose) {
     out += markdown_paragraph(roofs_line(analysis.utilisation)) +
@@ -135,6 +136,14 @@ std::string stalls_text(const analyzer::StallAnalysis& stalls, const TextStyle& 
            render_text(hot_spots_table(stalls), style);
   }
   return out + paragraph(stalls_line(stalls), style) + "\n";
+}
+
+void write_kernel_time(JsonWriter& out, const analyzer::Accounting& accounting) {
+  out.begin_object("kernel_time");
+  out.rows("by_phase", bounds_table(accounting, accounting.kernels.by_phase));
+  out.rows("by_layer", bounds_table(accounting, accounting.kernels.by_layer));
+  out.rows("by_operation", bounds_table(accounting, accounting.kernels.by_operation));
+  out.end_object();
 }
 
 }  // namespace ridgeline::reports

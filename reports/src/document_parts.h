@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {
@@ -35,6 +36,9 @@ inline constexpr std::size_t kReportRows = 200;
 [[nodiscard]] std::string footing(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
 [[nodiscard]] std::string markdown_footing(const analyzer::Model&, const analyzer::Analysis&,
                                            const DocumentOptions&);
+
+/// Member "kernel_time": kernel time by what bounds it, by phase, layer and operation.
+void write_kernel_time(JsonWriter& out, const analyzer::Accounting& accounting);
 
 /// What the ranking adds up to, in sentences.
 [[nodiscard]] std::string ranking_sums(const analyzer::Ranking& ranking);

@@ -49,9 +49,13 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
       text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"),
                           time_text(static_cast<double>(ns)), what);
   };
-  part(t.launch_bound_calls, t.launch_bound_time_ns, t.launch_bound_calls == 1 ? "is launch-bound: too short for any roof" : "are launch-bound: too short for any roof");
-  part(t.no_roof_calls, t.no_roof_time_ns, t.no_roof_calls == 1 ? "has no meaningful roof" : "have no meaningful roof");
-  part(t.unmeasured_calls, t.unmeasured_time_ns, t.unmeasured_calls == 1 ? "has no measured utilisation" : "have no measured utilisation");
+  part(t.launch_bound_calls, t.launch_bound_time_ns,
+       t.launch_bound_calls == 1 ? "is launch-bound: too short for any roof"
+                                 : "are launch-bound: too short for any roof");
+  part(t.no_roof_calls, t.no_roof_time_ns,
+       t.no_roof_calls == 1 ? "has no meaningful roof" : "have no meaningful roof");
+  part(t.unmeasured_calls, t.unmeasured_time_ns,
+       t.unmeasured_calls == 1 ? "has no measured utilisation" : "have no measured utilisation");
   return text;
 }
 
@@ -70,8 +74,11 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   }
   const std::string work = with_work ? work_line(analysis) : "";
   const Table table = chosen(ranking_table(analysis.utilisation, analysis.ranking), options);
-  const std::string cut = options.top > 0 ? "" : cut_line(table, analysis.ranking.options.key == analyzer::RankKey::launch ? "launch" : "row",
-               analysis.ranking.options.key == analyzer::RankKey::launch ? "launches" : "");
+  const std::string cut =
+      options.top > 0
+          ? ""
+          : cut_line(table, analysis.ranking.options.key == analyzer::RankKey::launch ? "launch" : "row",
+                     analysis.ranking.options.key == analyzer::RankKey::launch ? "launches" : "");
   switch (options.format) {
     case Format::csv:
       return csv_document(table);
@@ -101,7 +108,8 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   TextStyle wide = options.text;  // whoever asks for every column gets them
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
   return Document(headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
-                  paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) + paragraph(work, options.text) +
+                  paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) +
+                  paragraph(work, options.text) +
                   (options.stalls ? stalls_text(analysis.stalls, options.text) : "") +
                   footing(model, analysis, options));
 }
@@ -163,8 +171,10 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
     coloured += styled(lines.substr(from, end - from), style, options.text.colour) + "\n";
     from = end + 1;
   }
-  return Document(headline(model, analysis, options.text) + "\n" + render_text(table, options.text) + paragraph(cut, options.text) + "\n" + coloured + paragraph(shares, options.text) + paragraph(left_out, options.text) +
-                  paragraph(budgets, options.text) + footing(model, analysis, options));
+  return Document(headline(model, analysis, options.text) + "\n" + render_text(table, options.text) +
+                  paragraph(cut, options.text) + "\n" + coloured + paragraph(shares, options.text) +
+                  paragraph(left_out, options.text) + paragraph(budgets, options.text) +
+                  footing(model, analysis, options));
 }
 
 }  // namespace ridgeline::reports

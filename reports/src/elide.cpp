@@ -195,7 +195,9 @@ int display_width(std::string_view text) {
 
 std::string bounded(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
-  const auto continues = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0u) == 0x80u; };
+  const auto continues = [&](std::size_t i) {
+    return (static_cast<unsigned char>(text[i]) & 0xc0u) == 0x80u;
+  };
   std::size_t front = bytes / 2;
   while (front > 0 && continues(front)) --front;
   std::size_t back = text.size() - (bytes - bytes / 2);

@@ -71,11 +71,12 @@ std::string fix_first(const analyzer::Analysis& analysis) {
   const bool measured = anything_measured(ranking);
   if (!measured) table.sort("-time_ns");
   table.keep(kFirst);
-  table.select(measured ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,saved_target_ns,"
-                          "saved_stretch_ns"
-                        : "key,class,time_ns,step_share_ratio");
-  return std::string("<h2>") + (measured ? "Where the potential savings are" : "Longest kernels") + "</h2>\n" +
-         html_table(table, how);
+  table.select(measured
+                   ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,saved_target_ns,"
+                     "saved_stretch_ns"
+                   : "key,class,time_ns,step_share_ratio");
+  return std::string("<h2>") + (measured ? "Where the potential savings are" : "Longest kernels") +
+         "</h2>\n" + html_table(table, how);
 }
 
 std::string tiles(const analyzer::Analysis& analysis) {
@@ -235,6 +236,31 @@ std::string stalls_section(const analyzer::StallAnalysis& stalls) {
   return out + paragraph(stalls_line(stalls), "soft") + "</section>\n";
 }
 
+std::string bounds_section(const analyzer::Accounting& accounting) {
+  const analyzer::KernelTime& kernels = accounting.kernels;
+  HtmlTable how;
+  how.largest_bars = {"time_ns"};
+  how.noun = "part";
+  const auto table = [&](const std::vector<analyzer::TimePart>& parts) {
+    Table bounds = bounds_table(accounting, parts);
+    bounds.keep(kRows);
+    return html_table(bounds, how);
+  };
+  std::string out = "<section class=\"long\">\n<h2>What bounds the kernels</h2>\n";
+  out += paragraph(
+      "A launch is memory-bound or compute-bound if its nearest roof is at 60 % or more, latency-bound if it was "
+      "measured and is below that, launch-bound if it is too short for any roof.",
+      "soft");
+  out += table(kernels.by_phase);
+  const auto folded = [&](const std::vector<analyzer::TimePart>& parts, const char* title) {
+    if (parts.size() < 2) return;
+    out += fmt::format("<details><summary>{}</summary>\n", title) + table(parts) + "</details>\n";
+  };
+  folded(kernels.by_layer, "Layer by layer");
+  folded(kernels.by_operation, "Operation by operation");
+  return out + "</section>\n";
+}
+
 std::string chart_sections(const analyzer::Analysis& analysis) {
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
@@ -242,7 +268,7 @@ std::string chart_sections(const analyzer::Analysis& analysis) {
   const double step_ns = static_cast<double>(analysis.accounting.step_ns);
   out += figure(stacked_bar(accounting_shares(analysis.accounting), step_ns, "Accounting of the step"), "");
   out += html_table(accounting_table(analysis.accounting), {});
-  out += "</section>\n";
+  out += "</section>\n" + bounds_section(analysis.accounting);
 
   out += "<section>\n<h2>Kernel time by class</h2>\n";
   out += figure(stacked_bar(class_shares(analysis.classes),
@@ -254,7 +280,8 @@ std::string chart_sections(const analyzer::Analysis& analysis) {
   if (!bars.empty()) {
     out += "<section class=\"long\">\n<h2>Kernels by time, and their nearest roof</h2>\n";
     std::string caption = fmt::format(
-        "The pale end of a bar is the potential saving at {} of the nearest roof; the tick is where the bar would end at {}. ",
+        "The pale end of a bar is the potential saving at {} of the nearest roof; the tick is where the bar "
+        "would end at {}. ",
         target, stretch);
     if (analysis.ranking.rows.size() > kChartRows)
       caption += fmt::format("The {} longest of {} kernels. ", kChartRows, analysis.ranking.rows.size());
@@ -268,9 +295,10 @@ std::string chart_sections(const analyzer::Analysis& analysis) {
 
 std::string step_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "<section class=\"long\">\n<h2>Steps</h2>\n";
-  out += figure(step_chart(analysis.steps),
-                "GPU time of each step in ms; a bar with a gap is longer than the axis. Replay steps run one kernel at "
-                "a time and are slower by design: the report's times are those of timeline steps.");
+  out += figure(
+      step_chart(analysis.steps),
+      "GPU time of each step in ms; a bar with a gap is longer than the axis. Replay steps run one kernel at "
+      "a time and are slower by design: the report's times are those of timeline steps.");
   const auto phases = analyzer::summarise_phases(analysis.steps.steps);
   out += html_table(phases_table(phases), {});
   HtmlTable how;
@@ -296,9 +324,12 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   if (!analysis.declared_work.empty()) {
     out += "<section class=\"long\">\n<h2>Declared and measured work</h2>\n";
     out += paragraph(
-        "What the program declares as the minimum of its ranges, beside what all their kernels did. A traffic ratio "
-        "below 1 means that part of the data was still in the L2 cache. The roofline time is how long the declared "
-        "work takes at the DRAM peak or at the peak of its data type, whichever is longer; the roofline efficiency "
+        "What the program declares as the minimum of its ranges, beside what all their kernels did. A "
+        "traffic ratio "
+        "below 1 means that part of the data was still in the L2 cache. The roofline time is how long the "
+        "declared "
+        "work takes at the DRAM peak or at the peak of its data type, whichever is longer; the roofline "
+        "efficiency "
         "is the roofline time divided by the measured time.",
         "soft");
     HtmlTable how;
@@ -332,9 +363,10 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
                      counted(static_cast<std::int64_t>(launches.size()), "launch", "launches"));
   launches.keep(kLaunchRows);
   if (launches.left_out() > 0) {
-    out += paragraph(fmt::format("These are the first {}; ridgeline rank --by launch --format csv prints all.",
-                                 kLaunchRows),
-                     "soft");
+    out +=
+        paragraph(fmt::format("These are the first {}; ridgeline rank --by launch --format csv prints all.",
+                              kLaunchRows),
+                  "soft");
   }
   HtmlTable how;
   how.ratio_bars = {"dram_utilisation_ratio", "dram_t1_utilisation_ratio", "compute_utilisation_ratio"};
@@ -349,9 +381,12 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
 
 std::string footer() {
   const std::string text =
-      "DRAM utilisation is bytes read and written, divided by time and by the DRAM peak. The busiest pipe is the one "
-      "of the SM's pipes (tensor, FMA, ...) with the largest share of busy cycles. The larger of the two is the "
-      "kernel's nearest roof, its speed of light (SOL). The potential saving at X is time × (1 − SOL ÷ X), summed "
+      "DRAM utilisation is bytes read and written, divided by time and by the DRAM peak. The busiest pipe is "
+      "the one "
+      "of the SM's pipes (tensor, FMA, ...) with the largest share of busy cycles. The larger of the two is "
+      "the "
+      "kernel's nearest roof, its speed of light (SOL). The potential saving at X is time × (1 − SOL ÷ X), "
+      "summed "
       "over the launches below X. A launch-bound kernel is too short for any roof.";
   std::string out = "<footer>\n";
   out += paragraph(text);

@@ -29,7 +29,7 @@ table{font-size:8.5px!important}td,th{padding:1px 3px!important;white-space:norm
 td.r,th.r{white-space:nowrap!important}td.name{font-size:7.5px!important;overflow-wrap:anywhere;min-width:110px}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--text);font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-main{max-width:1240px;margin:0 auto;padding:28px 24px 60px}
+main{max-width:1330px;margin:0 auto;padding:28px 24px 60px}
 h1{font-size:22px;margin:0 0 2px}h2{font-size:17px;margin:36px 0 6px}
 p{margin:6px 0}.soft,figcaption{color:var(--soft)}figcaption{font-size:12.5px;margin-top:6px}
 code,.mono,td.name,svg .kernel{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}
@@ -42,7 +42,7 @@ dl.facts dt{color:var(--soft)}dl.facts dd{margin:0;overflow-wrap:anywhere}
 .notice{border-left:5px solid var(--line);background:var(--panel);padding:6px 14px;margin:6px 0;border-radius:4px;overflow-wrap:anywhere}
 .notice b{text-transform:capitalize}.notice.error{border-color:var(--bad);background:var(--bad-bg)}.notice.warning{border-color:var(--fair);background:var(--fair-bg)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:12px 0}
-.tile{background:var(--panel);border-radius:6px;padding:10px 14px}.tile b{display:block;font-size:21px;line-height:1.25;font-variant-numeric:tabular-nums}
+.tile{background:var(--panel);border-radius:6px;padding:10px 14px}.tile b{display:block;white-space:nowrap;font-size:21px;line-height:1.25;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:12.5px}
 .scroll{overflow-x:auto}
 header h2{margin:16px 0 2px}.glossary{margin:2px 0}
@@ -75,7 +75,7 @@ svg .m-dram{fill:var(--elementwise)}svg .m-tensor{fill:var(--gemm)}
 .s-timeline{fill:var(--gemm)}.s-replay{fill:var(--attention)}.s-rest{fill:var(--gap-unknown)}.s-bad{fill:var(--bad)}
 svg .chosen{stroke:var(--text);stroke-width:2}
 @media screen and (max-width:900px){main{padding:16px 12px 40px}.opt{display:none}td,th{padding:3px 5px}
-td.name{max-width:34vw;overflow:hidden;text-overflow:ellipsis}.tiles{grid-template-columns:repeat(auto-fit,minmax(120px,1fr))}
+td.name{max-width:34vw;overflow:hidden;text-overflow:ellipsis}.tiles{grid-template-columns:repeat(auto-fit,minmax(120px,1fr))}.tile{padding:8px 10px}.tile b{font-size:17px}
 dl.facts{grid-template-columns:1fr}dl.facts dd{margin-bottom:6px}}
 details{margin:8px 0}summary{cursor:pointer;padding:4px 0}
 footer{margin-top:40px;border-top:1px solid var(--line);padding-top:12px;color:var(--soft);font-size:12.5px}

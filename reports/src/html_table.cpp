@@ -13,7 +13,7 @@
 namespace ridgeline::reports {
 namespace {
 
-constexpr int kNameColumns = 58;
+constexpr int kNameColumns = 54;
 constexpr std::size_t kLongestTitle = 400;  // bytes
 
 const char* style_css(Style style) {
@@ -58,7 +58,9 @@ std::string html_table(const Table& table, const HtmlTable& how) {
     for (std::size_t row = 0; row < table.size(); ++row)
       largest[i] = std::max(largest[i], number_of(table.cell(row, i).value()));
   }
-  const auto optional = [&](const ColumnHead& c) { return c.drop_order > 1 || how.optional.count(c.key) > 0; };
+  const auto optional = [&](const ColumnHead& c) {
+    return c.drop_order > 1 || how.optional.count(c.key) > 0;
+  };
   std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
   for (const std::size_t i : shown) {
     const ColumnHead& c = columns[i];

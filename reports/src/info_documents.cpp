@@ -1,6 +1,4 @@
 // info_documents.cpp: what a capture says about its recording, and the result of a query.
-#include "ridgeline/reports/documents.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "document_parts.h"
 #include "json_parts.h"
 #include "ridgeline/reports/context.h"
+#include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
@@ -56,7 +55,8 @@ Document info_document(const analyzer::Model& model, const std::map<std::string,
   std::size_t in_section = 0;
   const auto end_section = [&] {
     if (in_section <= kRowsShown || options.all) return;
-    out += fmt::format("  {} more: --all shows them\n", integer(static_cast<std::int64_t>(in_section - kRowsShown)));
+    out += fmt::format("  {} more: --all shows them\n",
+                       integer(static_cast<std::int64_t>(in_section - kRowsShown)));
   };
   for (std::size_t row = 0; row < table.size(); ++row) {
     if (std::string of = table.cell(row, std::size_t{0}).words(); of != section) {

@@ -174,8 +174,7 @@ void add_main(Columns& columns, const RankView& view) {
   columns.push_back({{.key = "dram_t1_utilisation_ratio",
                       .header = "DRAM",
                       .unit = "T1 %",
-                      .help = "DRAM utilisation by samples alone (T1)",
-                      .title = "DRAM by samples",
+                      .help = "DRAM utilisation by samples alone (T1)", 
                       .shown = sampled},
                      [](const RankLine& l) { return value_of(l.row->dram_t1); }});
   columns.push_back({{.key = "compute_utilisation_ratio",
@@ -342,8 +341,7 @@ void add_tiers(Columns& columns) {
   columns.push_back({extra({.key = "dram_t1_error_ratio",
                             .header = "±",
                             .unit = "T1 %",
-                            .help = "standard error of dram_t1_utilisation_ratio",
-                            .title = "± samples"}),
+                            .help = "standard error of dram_t1_utilisation_ratio"}),
                      [](const RankLine& l) { return error_of(l.row->dram_t1); }});
   columns.push_back({extra({.key = "dram_t2_utilisation_ratio",
                             .header = "DRAM",
@@ -353,8 +351,7 @@ void add_tiers(Columns& columns) {
   columns.push_back({extra({.key = "dram_t2_error_ratio",
                             .header = "±",
                             .unit = "T2 %",
-                            .help = "standard error of dram_t2_utilisation_ratio",
-                            .title = "± counters"}),
+                            .help = "standard error of dram_t2_utilisation_ratio"}),
                      [](const RankLine& l) { return error_of(l.row->dram_t2); }});
   columns.push_back({extra({.key = "dram_difference_ratio",
                             .header = "T1−T2",

@@ -1,6 +1,4 @@
 // report_documents.cpp: everything about one step, as Markdown and as JSON.
-#include "ridgeline/reports/documents.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "json_parts.h"
 #include "ridgeline/analyzer/phases.h"
 #include "ridgeline/reports/context.h"
+#include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
@@ -49,8 +48,11 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
            cut_markdown(with_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold"), "row");
   }
   if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");
-  out += "## Target check\n\n" + cut_markdown(check_table(analysis.check, analysis.check_ranking, false), "kernel");
+  out += "## Target check\n\n" +
+         cut_markdown(check_table(analysis.check, analysis.check_ranking, false), "kernel");
   out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
+  out += "## What bounds the kernels\n\n" +
+         cut_markdown(bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase), "part");
   Table gaps = gaps_table(model, analysis.accounting);
   gaps.keep(kGapsShown);
   if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
@@ -88,6 +90,7 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     out.end_object();
     out.rows("check", check_table(analysis.check, analysis.check_ranking, true));
     out.value("accounting", accounting_json(analysis.accounting));
+    write_kernel_time(out, analysis.accounting);
     out.rows("gaps", gaps_table(model, analysis.accounting));
     out.value("stalls", stalls_json(analysis.stalls));
     out.value("declared", declared_json(analysis.ranking.totals.work));

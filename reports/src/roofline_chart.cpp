@@ -53,9 +53,9 @@ void draw_memory_side(const analyzer::Roofline& roofline, double top, double lef
   for (const auto* dot : dots) {
     const double ratio = *dot->dram_bytes_per_s / roofline.dram->value;
     svg.circle(x(ratio), y, radius_of(dot->step_share), "dot " + class_css(dot->kernel_class),
-               fmt::format("{}. {}\n{}, {} of the DRAM roof, {} of the step", dot->rank_row + 1, bounded(dot->key, 400),
-                           bandwidth_text(*dot->dram_bytes_per_s), percent_text(ratio),
-                           percent_text(dot->step_share)));
+               fmt::format("{}. {}\n{}, {} of the DRAM roof, {} of the step", dot->rank_row + 1,
+                           bounded(dot->key, 400), bandwidth_text(*dot->dram_bytes_per_s),
+                           percent_text(ratio), percent_text(dot->step_share)));
   }
 }
 
@@ -103,7 +103,8 @@ RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) 
     svg.line(kLeft, y(v), kChartWidth - kRight, y(v), "grid");
     svg.text(kLeft - 8, y(v) + 4, fmt::format("{:g}", v * 1e-12), "tick", Svg::Anchor::end);
   }
-  svg.text((kLeft + kChartWidth - kRight) / 2, kHeight - 10, "arithmetic intensity, FLOP/byte of DRAM traffic", "axis", Svg::Anchor::middle);
+  svg.text((kLeft + kChartWidth - kRight) / 2, kHeight - 10,
+           "arithmetic intensity, FLOP/byte of DRAM traffic", "axis", Svg::Anchor::middle);
   svg.text(4, kTop - 4, "TFLOP/s", "axis");
 
   // The memory roof rises until the highest compute roof, or the plot's edge.
@@ -173,8 +174,9 @@ RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target) 
       "tensor pipe as counted; of a kernel without any, those that the program declares.";
   note += fmt::format(" The dashed line is {} of the DRAM roof.", target_text(target));
   if (left_out > 0) {
-    note += fmt::format(" Of the kernels with operations the {} with the largest share are drawn, {} are not.",
-                        kMostDots, integer(static_cast<std::int64_t>(left_out)));
+    note +=
+        fmt::format(" Of the kernels with operations the {} with the largest share are drawn, {} are not.",
+                    kMostDots, integer(static_cast<std::int64_t>(left_out)));
   }
   const auto neither = std::count_if(
       roofline.points.begin(), roofline.points.end(),

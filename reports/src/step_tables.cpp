@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -144,7 +145,10 @@ std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
   };
   using Spread = analyzer::StepSpread;
   return {
-      {{.key = "process_id", .header = "process", .help = "id of the process in the capture", .drop_order = 9,
+      {{.key = "process_id",
+        .header = "process",
+        .help = "id of the process in the capture",
+        .drop_order = 9,
         .shown = false},
        [](const Phase& p) { return Cell::number(p.process_id); }},
       {{.key = "phase", .header = "phase", .help = "what the schedule did", .align = Align::left},
@@ -160,7 +164,8 @@ std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
       {{.key = "min_ns", .header = "min", .unit = "ms", .help = "the shortest", .drop_order = 1},
        time(&Spread::min_ns)},
       {{.key = "max_ns", .header = "max", .unit = "ms", .help = "the longest"}, time(&Spread::max_ns)},
-      {{.key = "outliers", .header = "outliers",
+      {{.key = "outliers",
+        .header = "outliers",
         .help = "steps farther from the median than 5 scaled MADs and 5 % of it"},
        [](const Phase& p) { return Cell::number(static_cast<std::int64_t>(p.outliers.size())); }},
       {{.key = "not_ok", .header = "not ok", .help = "steps whose status is not `ok`"},
@@ -208,6 +213,83 @@ std::vector<Column<Part>> part_columns() {
         .least_width = 20,
         .drop_order = 1},
        [](const Part& p) { return Cell::text(p.meaning); }},
+  };
+}
+
+// Kernel time of a part of the program by what bounds it, or of the whole step.
+struct BoundLine {
+  const std::string* name;
+  std::optional<std::int64_t> launches;
+  const analyzer::BoundSplit* time;
+  std::int64_t step_ns;
+};
+
+Column<BoundLine> bound_column(ColumnHead head, std::int64_t analyzer::BoundSplit::*of) {
+  head.unit = "ms";
+  head.total = Total::all;
+  return {std::move(head), [of](const BoundLine& l) { return Cell::number(l.time->*of, Form::milliseconds); }};
+}
+
+std::vector<Column<BoundLine>> bound_columns() {
+  using Split = analyzer::BoundSplit;
+  return {
+      {{.key = "part",
+        .header = "part",
+        .help = "part of the program, by its NVTX ranges",
+        .align = Align::left,
+        .elide = Elide::middle,
+        .least_width = 14,
+        .total = Total::all},
+       [](const BoundLine& l) { return Cell::text(*l.name); }},
+      {{.key = "launches", .header = "launches", .help = "kernel launches of it", .drop_order = 3},
+       [](const BoundLine& l) { return l.launches ? Cell::number(*l.launches) : Cell(); }},
+      {{.key = "time_ns",
+        .header = "time",
+        .unit = "ms",
+        .help = "its kernel time; launches that run at once share it, so that the parts add up",
+        .total = Total::all},
+       [](const BoundLine& l) { return Cell::number(l.time->total_ns(), Form::milliseconds); }},
+      {{.key = "step_share_ratio",
+        .header = "step",
+        .unit = "%",
+        .help = "that ÷ the step's time",
+        .title = "of step",
+        .total = Total::all},
+       [](const BoundLine& l) {
+         const double step = static_cast<double>(l.step_ns);
+         return Cell::number(step > 0 ? static_cast<double>(l.time->total_ns()) / step : 0.0, Form::percent);
+       }},
+      bound_column({.key = "memory_ns",
+                    .header = "memory",
+                    .help = "of memory-bound launches: DRAM is their nearest roof, at 60 % or more",
+                    .title = "memory-bound"},
+                   &Split::memory_ns),
+      bound_column({.key = "compute_ns",
+                    .header = "compute",
+                    .help = "of compute-bound launches: a pipe is their nearest roof, at 60 % or more",
+                    .title = "compute-bound"},
+                   &Split::compute_ns),
+      bound_column({.key = "latency_ns",
+                    .header = "latency",
+                    .help = "of latency-bound launches: measured, and no roof is near",
+                    .title = "latency-bound"},
+                   &Split::latency_ns),
+      bound_column({.key = "launch_bound_ns",
+                    .header = "launch",
+                    .help = "of launch-bound launches, too short for any roof",
+                    .title = "launch-bound",
+                    .drop_order = 1},
+                   &Split::launch_bound_ns),
+      bound_column({.key = "no_roof_ns",
+                    .header = "no roof",
+                    .help = "of launches to which no roof applies: communication, or no work to speak of",
+                    .drop_order = 2},
+                   &Split::no_roof_ns),
+      bound_column({.key = "unmeasured_ns",
+                    .header = "unknown",
+                    .help = "of launches that were not measured",
+                    .drop_order = 2},
+                   &Split::unmeasured_ns),
   };
 }
 
@@ -290,8 +372,8 @@ Table phases_table(const std::vector<analyzer::PhaseSummary>& phases) {
   Table table(phase_columns(), phases.size(),
               [&phases](std::size_t i) -> const analyzer::PhaseSummary& { return phases[i]; });
   table.show("process_id", std::any_of(phases.begin(), phases.end(), [&](const auto& p) {
-    return p.process_id != phases.front().process_id;
-  }));
+               return p.process_id != phases.front().process_id;
+             }));
   return table;
 }
 
@@ -320,6 +402,19 @@ Table accounting_table(const analyzer::Accounting& a) {
   const std::vector<Column<Part>> columns = part_columns();
   Table table(columns, parts->size(), [parts](std::size_t i) -> const Part& { return (*parts)[i]; });
   table.add_total(total_cells(columns, Part{"step", "step", a.step_ns, a.step_ns, ""}, Total::all));
+  return table;
+}
+
+Table bounds_table(const analyzer::Accounting& accounting, const std::vector<analyzer::TimePart>& parts) {
+  const std::vector<Column<BoundLine>> columns = bound_columns();
+  Table table(columns, parts.size(), [&accounting, &parts](std::size_t i) {
+    return BoundLine{&parts[i].name, parts[i].launches, &parts[i].time, accounting.step_ns};
+  });
+  static const std::string kAll = "kernels";
+  table.add_total(total_cells(
+      columns, BoundLine{&kAll, {}, &accounting.kernels.total, accounting.step_ns}, Total::all));
+  table.show("no_roof_ns", accounting.kernels.total.no_roof_ns > 0);
+  table.show("unmeasured_ns", accounting.kernels.total.unmeasured_ns > 0);
   return table;
 }
 

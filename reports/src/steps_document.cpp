@@ -1,6 +1,4 @@
 // steps_document.cpp: the steps by phase, one by one where they stand out, and where the time of one went.
-#include "ridgeline/reports/documents.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "json_parts.h"
 #include "ridgeline/analyzer/phases.h"
 #include "ridgeline/reports/context.h"
+#include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
@@ -29,14 +28,13 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
   const auto phases = analyzer::summarise_phases(all);
   const bool for_people = options.format == Format::text || options.format == Format::markdown;
   // Of a long list people see what stands out; whoever sorts or cuts it has said what they want.
-  const bool unusual_only = for_people && !options.all && options.sort.empty() && options.top == 0 &&
-                            all.size() > kRowsShown;
+  const bool unusual_only =
+      for_people && !options.all && options.sort.empty() && options.top == 0 && all.size() > kRowsShown;
   Table listed = steps_table(analysis.steps);
   if (unusual_only) {
     const auto& representative = analysis.steps.representative;
-    listed.pick(analyzer::unusual_steps(all, phases,
-                                        representative.whole_recording ? -1 : representative.summary.step_id,
-                                        kUnusualShown));
+    listed.pick(analyzer::unusual_steps(
+        all, phases, representative.whole_recording ? -1 : representative.summary.step_id, kUnusualShown));
   }
   const Table table = chosen(std::move(listed), options);
   std::string left_out = options.top > 0 ? "" : cut_line(table, "step");
@@ -47,6 +45,8 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         counted(static_cast<std::int64_t>(all.size()), "step"), kUnusualShown);
   }
   const Table accounting = accounting_table(analysis.accounting);
+  Table bounds = bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase);
+  if (for_people && !options.all) bounds.keep(kRowsShown);
   Table gaps = gaps_table(model, analysis.accounting);
   if (for_people) gaps.keep(kGapsShown);
   switch (options.format) {
@@ -56,6 +56,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
       std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
                         render_markdown(table) + "\n" + markdown_paragraph(left_out);
       out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n";
+      out += "### What bounds the kernels\n\n" + render_markdown(bounds) + "\n";
       if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
       return Document(out + markdown_footing(model, analysis, options));
     }
@@ -67,6 +68,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         out.rows("phases", phases_table(phases));
         out.rows("rows", table);
         out.value("accounting", accounting_json(analysis.accounting));
+        write_kernel_time(out, analysis.accounting);
         out.rows("gaps", gaps);
         out.value("quality", quality_json(analysis.quality));
         out.finish();
@@ -83,13 +85,15 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     for (const analyzer::StepSummary& step : all) open = open || (!step.closed && step.gpu_duration_ns > 0);
     out += paragraph(
         std::string("◀ is the step that is analysed and stands for all.") +
-            (open ? " * is the time to the end of the step's own work: the next step is missing or of another "
-                    "phase."
-                  : ""),
+            (open
+                 ? " * is the time to the end of the step's own work: the next step is missing or of another "
+                   "phase."
+                 : ""),
         style);
     out += "\n";
   }
   out += heading("Where the step's time went", style) + render_text(accounting, style);
+  out += "\n" + heading("What bounds the kernels", style) + render_text(bounds, style);
   if (gaps.size() > 0) out += "\n" + heading("Longest gaps", style) + render_text(gaps, style);
   return Document(out + "\n" + footing(model, analysis, options));
 }

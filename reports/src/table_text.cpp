@@ -181,7 +181,8 @@ std::string render_text(const Table& table, const TextStyle& style) {
     const Elide kind = table.columns()[i].elide;
     if (kind != Elide::kernel_name && kind != Elide::start) continue;
     std::vector<std::string> full;
-    for (std::size_t r = 0; r < table.size(); ++r) full.push_back(terminal_safe(bounded(table.cell(r, i).words())));
+    for (std::size_t r = 0; r < table.size(); ++r)
+      full.push_back(terminal_safe(bounded(table.cell(r, i).words())));
     names[i] =
         kind == Elide::start ? elide_paths(full, layout.width[k]) : elide_kernel_names(full, layout.width[k]);
   }

@@ -20,8 +20,12 @@ std::vector<StepSummary> steps_of(std::vector<std::pair<const char*, std::int64_
 }
 
 TEST(Phases, CountAndSpreadOfEachPhaseInTheirOrder) {
-  const auto steps = steps_of({{"warmup", 900}, {"timeline", 100}, {"timeline", 104}, {"timeline", 102},
-                               {"warmup", 700}, {"timeline", 0}});
+  const auto steps = steps_of({{"warmup", 900},
+                               {"timeline", 100},
+                               {"timeline", 104},
+                               {"timeline", 102},
+                               {"warmup", 700},
+                               {"timeline", 0}});
   const auto phases = summarise_phases(steps);
   ASSERT_EQ(phases.size(), 2u);
   EXPECT_EQ(phases[0].phase, "warmup");
@@ -44,8 +48,12 @@ TEST(Phases, ProcessesStandApart) {
 
 TEST(Phases, OutliersAreFarInMadsAndInShare) {
   const auto outliers = [](std::int64_t last) {
-    const auto steps = steps_of({{"timeline", 1000}, {"timeline", 1001}, {"timeline", 999}, {"timeline", 1000},
-                                 {"timeline", 1001}, {"timeline", last}});
+    const auto steps = steps_of({{"timeline", 1000},
+                                 {"timeline", 1001},
+                                 {"timeline", 999},
+                                 {"timeline", 1000},
+                                 {"timeline", 1001},
+                                 {"timeline", last}});
     return summarise_phases(steps)[0].outliers;
   };
   EXPECT_EQ(outliers(1060), std::vector<std::size_t>{5});
@@ -54,8 +62,12 @@ TEST(Phases, OutliersAreFarInMadsAndInShare) {
 }
 
 TEST(Phases, UnusualStepsAreFailuresOutliersAndTheAnalysedOne) {
-  auto steps = steps_of({{"timeline", 1000}, {"timeline", 1001}, {"timeline", 2000}, {"timeline", 1000},
-                         {"timeline", 1001}, {"timeline", 1000}});
+  auto steps = steps_of({{"timeline", 1000},
+                         {"timeline", 1001},
+                         {"timeline", 2000},
+                         {"timeline", 1000},
+                         {"timeline", 1001},
+                         {"timeline", 1000}});
   steps[4].status = "failed";
   const auto phases = summarise_phases(steps);
   EXPECT_EQ(phases[0].not_ok, 1);

@@ -203,10 +203,9 @@ TEST(Documents, CheckSaysItsVerdict) {
   const TemporaryCapture met(fast);
   document = json::parse(check_document(met.model, met.analysis, as(Format::json)).text());
   EXPECT_EQ(document["verdict"]["overall"], "met");
-  EXPECT_NE(check_document(met.model, met.analysis, as(Format::text))
-                .text()
-                .find("The step meets its target"),
-            std::string::npos);
+  EXPECT_NE(
+      check_document(met.model, met.analysis, as(Format::text)).text().find("The step meets its target"),
+      std::string::npos);
 }
 
 TEST(Documents, StepsAddUp) {
@@ -437,7 +436,8 @@ TEST(Documents, WorkThatNobodyDeclaredIsNoData) {
 TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
   const TemporaryCapture capture;
   const std::string text = check_document(capture.model, capture.analysis, as(Format::text)).text();
-  EXPECT_NE(text.find("Share of the kernel time at 70 % of the nearest roof or above:"), std::string::npos) << text;
+  EXPECT_NE(text.find("Share of the kernel time at 70 % of the nearest roof or above:"), std::string::npos)
+      << text;
   EXPECT_NE(check_document(capture.model, capture.analysis, as(Format::markdown))
                 .text()
                 .find("Share of the kernel time at 70 %"),
@@ -445,10 +445,9 @@ TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
   FabricatedCapture refused;
   refused.tier_refused = true;
   const TemporaryCapture unmeasured(refused);
-  EXPECT_EQ(check_document(unmeasured.model, unmeasured.analysis, as(Format::text))
-                .text()
-                .find("Share of the"),
-            std::string::npos);
+  EXPECT_EQ(
+      check_document(unmeasured.model, unmeasured.analysis, as(Format::text)).text().find("Share of the"),
+      std::string::npos);
 }
 
 // What a session reads gives the same documents as the whole capture in memory.
@@ -569,7 +568,8 @@ TEST(Documents, ManyStepsAreSummarisedByPhase) {
   const std::string text = steps_document(capture.model, capture.analysis, as(Format::text)).text();
   EXPECT_EQ(lines_that_begin(text, "timeline "), 1u) << text;
   EXPECT_EQ(lines_that_begin(text, "warmup "), 1u);
-  EXPECT_NE(in_one_line(text).find("Of " + std::to_string(steps) + " steps these are"), std::string::npos) << text;
+  EXPECT_NE(in_one_line(text).find("Of " + std::to_string(steps) + " steps these are"), std::string::npos)
+      << text;
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 70);
   const std::string all = steps_document(capture.model, capture.analysis, all_of(as(Format::text))).text();
   EXPECT_EQ(all.find("steps these are"), std::string::npos);
@@ -583,6 +583,29 @@ TEST(Documents, ManyStepsAreSummarisedByPhase) {
     EXPECT_LE(phase["median_ns"], phase["max_ns"]);
   }
   EXPECT_EQ(counted, static_cast<std::int64_t>(steps));
+}
+
+// Each cut through the program holds all kernel time, and each part's bounds add up to the part.
+TEST(Documents, KernelTimeByBoundAddsUp) {
+  const TemporaryCapture capture;
+  const json document = json::parse(steps_document(capture.model, capture.analysis, as(Format::json)).text());
+  const std::int64_t busy_ns = document["accounting"]["kernel_busy_ns"];
+  for (const char* cut : {"by_phase", "by_layer", "by_operation"}) {
+    const json& parts = document["kernel_time"][cut];
+    ASSERT_GT(parts.size(), 0u) << cut;
+    std::int64_t sum_ns = 0;
+    for (const json& part : parts) {
+      std::int64_t bounds_ns = 0;
+      for (const char* key :
+           {"memory_ns", "compute_ns", "latency_ns", "launch_bound_ns", "no_roof_ns", "unmeasured_ns"})
+        bounds_ns += part[key].get<std::int64_t>();
+      EXPECT_EQ(bounds_ns, part["time_ns"]) << part["part"];
+      sum_ns += bounds_ns;
+    }
+    EXPECT_NEAR(static_cast<double>(sum_ns), static_cast<double>(busy_ns), 1000) << cut;
+  }
+  const std::string text = steps_document(capture.model, capture.analysis, as(Format::text, 80)).text();
+  EXPECT_NE(text.find("What bounds the kernels"), std::string::npos);
 }
 
 TEST(Notices, OneLineAKindWithACount) {

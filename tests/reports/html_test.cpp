@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "charts.h"
-
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/documents.h"
 #include "temporary_capture.h"
@@ -108,9 +107,9 @@ TEST(HtmlReport, ShowsTheTiersSideBySide) {
   expect_self_contained(html, xml);
   EXPECT_EQ(xml.elements.at("polygon"), 2) << "DRAM and the tensor pipe";
   EXPECT_NE(xml.text.find("samples, one every 100.0 µs"), std::string::npos);
-  for (const char* words : {"One step as it ran (T1)", "Samples (T1) beside counters (T2)",
-                            "Cold caches (T3) beside the running step", "disagree",
-                            "by samples of running steps (T1) for"}) {
+  for (const char* words :
+       {"One step as it ran (T1)", "Samples (T1) beside counters (T2)",
+        "Cold caches (T3) beside the running step", "disagree", "by samples of running steps (T1) for"}) {
     EXPECT_NE(xml.text.find(words), std::string::npos) << words;
   }
   const TemporaryCapture without;
@@ -171,7 +170,8 @@ TEST(HtmlReport, NamesTheVerdictAndTheKernelsBeforeTheProvenance) {
   EXPECT_LT(first, ranking);
   EXPECT_LT(ranking, about);
   EXPECT_GT(text.find("launches seen"), about);
-  EXPECT_LT(text.find("hardware counters read every few µs"), about) << "tiers are defined where they are met";
+  EXPECT_LT(text.find("hardware counters read every few µs"), about)
+      << "tiers are defined where they are met";
 }
 
 TEST(HtmlReport, StaysSmallWhateverTheCapture) {

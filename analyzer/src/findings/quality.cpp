@@ -368,8 +368,8 @@ class Assessor {
     for (const std::string& reason : summary.throttle_reasons)
       reasons += (reasons.empty() ? "" : ", ") + reason;
     find(Severity::info, "clock.throttled",
-         device.name + ": clocks were throttled in " + percent(summary.throttled_share, 0) + " of the samples (" +
-             reasons + ")");
+         device.name + ": clocks were throttled in " + percent(summary.throttled_share, 0) +
+             " of the samples (" + reasons + ")");
   }
 
   // Worth knowing although compute utilisation counts cycles at each one's clock: the memory did not slow

@@ -66,7 +66,8 @@ std::vector<std::size_t> unusual_steps(const std::vector<StepSummary>& steps,
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].status != "ok") rows.push_back(i);
   }
-  for (const PhaseSummary& phase : phases) rows.insert(rows.end(), phase.outliers.begin(), phase.outliers.end());
+  for (const PhaseSummary& phase : phases)
+    rows.insert(rows.end(), phase.outliers.begin(), phase.outliers.end());
   if (rows.size() > most) rows.resize(most);
   const auto step =
       std::find_if(steps.begin(), steps.end(), [&](const StepSummary& s) { return s.step_id == always; });

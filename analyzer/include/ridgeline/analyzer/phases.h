@@ -15,8 +15,9 @@ struct PhaseSummary {
   decltype(StepSummary::phase) phase{};
   std::int64_t steps = 0;
   std::int64_t not_ok = 0;
-  StepSpread spread;                  ///< of the GPU durations that are known
-  std::vector<std::size_t> outliers;  ///< steps far from the median, as in StepOptions; indices of the argument
+  StepSpread spread;  ///< of the GPU durations that are known
+  std::vector<std::size_t>
+      outliers;  ///< steps far from the median, as in StepOptions; indices of the argument
 };
 
 /// In the order in which the phases first occur. Pure.

@@ -33,6 +33,10 @@ namespace ridgeline::reports {
 // Where the step's time went; the rows add up to the totals' row.
 [[nodiscard]] Table accounting_table(const analyzer::Accounting& accounting);
 
+/// Kernel time of these parts of the program by what bounds it; the totals' row is of all kernels.
+[[nodiscard]] Table bounds_table(const analyzer::Accounting& accounting,
+                                 const std::vector<analyzer::TimePart>& parts);
+
 // The gaps of the step, longest first, with the kernels round them.
 [[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting);
 // "launch-bound", "CPU-bound", "queued", "unknown", "tail".

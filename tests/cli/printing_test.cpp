@@ -1,0 +1,65 @@
+// printing_test.cpp: how the built program prints: --sort, --all, --verbose, the list of columns.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "program_testing.h"
+
+namespace ridgeline {
+namespace {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::Program;
+
+std::ptrdiff_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_F(Program, SortTakesAKeyWithAndWithoutItsUnit) {
+  const auto first = [&](std::vector<std::string> arguments, const char* key) {
+    arguments.insert(arguments.end(), {"--format", "json", "--top", "1"});
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out)["rows"][0][key].get<double>();
+  };
+  EXPECT_GT(first({"rank", "c.ridge", "--sort", "-time_ns"}, "time_ns"),
+            first({"rank", "c.ridge", "--sort", "time"}, "time_ns"));
+  EXPECT_GT(first({"rank", "c.ridge", "--sort=-dram_utilisation"}, "dram_utilisation_ratio"),
+            first({"rank", "c.ridge", "--sort", "dram_utilisation"}, "dram_utilisation_ratio"));
+  EXPECT_GT(first({"check", "fast.ridge", "--all", "--sort", "-time"}, "time_ns"),
+            first({"check", "fast.ridge", "--all", "--sort", "time"}, "time_ns"));
+  expect_error({"rank", "c.ridge", "--sort", "colour"}, 2, "colour");
+  expect_error({"check", "c.ridge", "--sort", "-colour"}, 2, "colour");
+}
+
+TEST_F(Program, LongListsAreCutUnlessAllIsAskedFor) {
+  const std::string cut = run({"rank", "c.ridge", "--by", "launch"}).out;
+  const std::string all = run({"rank", "c.ridge", "--by", "launch", "--all"}).out;
+  EXPECT_LT(lines_of(cut), 70);
+  EXPECT_NE(cut.find("--all shows them"), std::string::npos);
+  EXPECT_GT(lines_of(all), 200);
+  EXPECT_EQ(all.find("--all"), std::string::npos);
+  EXPECT_GT(lines_of(run({"rank", "c.ridge", "--by", "launch", "--format", "csv"}).out), 200);
+}
+
+TEST_F(Program, VerboseSaysWhatTheFiguresRestOn) {
+  EXPECT_EQ(run({"rank", "c.ridge"}).out.find("Roofs:"), std::string::npos);
+  for (const char* verb : {"rank", "steps"})
+    EXPECT_NE(run({verb, "c.ridge", "--verbose"}).out.find("Roofs: DRAM"), std::string::npos) << verb;
+}
+
+TEST_F(Program, ColumnsListsEveryKeyThatAnswersHave) {
+  const json row = json::parse(run({"rank", "c.ridge", "--format", "json"}).out)["rows"][0];
+  const std::string listed = run({"columns", "rank"}).out;
+  for (const auto& [key, value] : row.items())
+    EXPECT_NE(("\n" + listed).find("\n" + key + " "), std::string::npos) << key;
+  EXPECT_EQ(run({"columns"}).out, listed) << "the ranking's unless told";
+  EXPECT_NE(run({"columns", "check", "--markdown"}).out.find("| `verdict` |"), std::string::npos);
+  expect_error({"columns", "colours"}, 2, "check, steps");
+}
+
+}  // namespace
+}  // namespace ridgeline
