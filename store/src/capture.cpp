@@ -488,9 +488,11 @@ Result<Capture::Table> Capture::query(std::string_view sql, std::size_t max_rows
   const char* tail = nullptr;
   const int code = sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &raw, &tail);
   const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> first(raw, sqlite3_finalize);
-  if (code == SQLITE_AUTH)
+  const std::string_view message = code == SQLITE_OK ? "" : sqlite3_errmsg(handle);
+  // That a view is to be modified is found before the authoriser is asked.
+  if (code == SQLITE_AUTH || message.starts_with("cannot modify"))
     return Failure{ErrorKind::usage, "only SELECT is allowed: a capture is never modified"};
-  if (code != SQLITE_OK) return Failure{ErrorKind::usage, std::string("SQL: ") + sqlite3_errmsg(handle)};
+  if (code != SQLITE_OK) return Failure{ErrorKind::usage, "SQL: " + std::string(message)};
   if (raw == nullptr) return Failure{ErrorKind::usage, "SQL: the text holds no statement"};
   if (sqlite3_stmt_readonly(raw) == 0)  // VACUUM asks no authoriser before it runs
     return Failure{ErrorKind::usage, "only SELECT is allowed: a capture is never modified"};

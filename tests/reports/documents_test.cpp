@@ -608,6 +608,19 @@ TEST(Documents, KernelTimeByBoundAddsUp) {
   EXPECT_NE(text.find("What bounds the kernels"), std::string::npos);
 }
 
+TEST(Documents, InfoCutsALongSectionAndSaysSo) {
+  TemporaryCapture capture;
+  capture.model.environment.clear();
+  for (int i = 0; i < 100; ++i) capture.model.environment["VARIABLE_" + std::to_string(100 + i)] = "x";
+  const auto variables = [](const std::string& text) { return lines_that_begin(text, "  VARIABLE_"); };
+  const std::string text = info_document(capture.model, {}, as(Format::text)).text();
+  EXPECT_EQ(variables(text), 40u);
+  EXPECT_NE(text.find("60 more: --all shows them"), std::string::npos) << text;
+  const std::string all = info_document(capture.model, {}, all_of(as(Format::text))).text();
+  EXPECT_EQ(variables(all), 100u);
+  EXPECT_EQ(all.find("--all"), std::string::npos);
+}
+
 TEST(Notices, OneLineAKindWithACount) {
   const analyzer::Findings findings = {{analyzer::Severity::warning, "steps.not_ok", "step 1 failed"},
                                        {analyzer::Severity::warning, "other", "something"},

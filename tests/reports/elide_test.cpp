@@ -172,5 +172,23 @@ TEST(Elide, CutsByColumnsNotBytes) {
   EXPECT_EQ(display_width("\xff\xfe"), 2);   // bytes that are no UTF-8
 }
 
+TEST(Bounded, KeepsHeadAndTailOfWholeCharacters) {
+  EXPECT_EQ(bounded("short"), "short");
+  EXPECT_EQ(bounded(std::string(20, 'x'), 20), std::string(20, 'x'));
+  EXPECT_EQ(bounded("aaaaaaaa--------bbbbbbbb", 16), "aaaaaaaa…bbbbbbbb");
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "ä";
+  for (std::size_t bytes = 16; bytes < 40; ++bytes) {
+    const std::string cut = bounded(umlauts, bytes);
+    EXPECT_LE(cut.size(), bytes + 3) << bytes;
+    EXPECT_EQ(cut.find("\xef\xbf\xbd"), std::string::npos);
+    for (std::size_t i = 0; i < cut.size();) {
+      const auto byte = static_cast<unsigned char>(cut[i]);
+      ASSERT_TRUE(byte == 0xc3 || byte == 0xe2) << "cut inside a character at " << i;
+      i += byte == 0xc3 ? 2 : 3;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline::reports
