@@ -1,0 +1,56 @@
+// ask.cpp: a capture is asked through the public interface of the analyzer. Usage: ask CAPTURE
+#include <cstdio>
+
+#include "ridgeline/analyzer/session.h"
+
+using namespace ridgeline;
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: ask CAPTURE\n");
+    return 2;
+  }
+  analyzer::Session session = analyzer::Session::open(argv[1]).value();
+
+  // The kernels of the representative step, worst first.
+  const auto ranking = session.ranking().value();
+  std::printf("%zu kernels, %.3f ms of potential saving\n", ranking->rows.size(),
+              ranking->totals.saved_target_ns / 1e6);
+
+  // Each of them under its roofs. Nothing is read for this: the session remembers.
+  const auto roofline = session.roofline().value();
+  for (std::size_t i = 0; i < roofline->points.size() && i < 5; ++i) {
+    const analyzer::RooflinePoint& point = roofline->points[i];
+    std::printf("  %.60s: ", point.key.c_str());
+    if (point.intensity_flop_per_byte) {
+      std::printf("%.1f FLOP/byte, %.1f TFLOP/s (%s)\n", *point.intensity_flop_per_byte,
+                  *point.flops_per_s / 1e12, std::string(to_string(point.operations)).c_str());
+    } else {
+      std::printf("%.2f TB/s, no operations known\n", point.dram_bytes_per_s.value_or(0) / 1e12);
+    }
+  }
+
+  // One second of a stream, from the step's begin, as a painter wants it: here in 20 characters.
+  const auto facts = session.recording().value();
+  const std::int64_t begin_ns = session.steps().value()->representative.window_start_ns;
+  const store::Id device = facts->devices.front().id;
+  for (const analyzer::TraceRow& row : *session.trace_rows(device).value()) {
+    if (row.kind != analyzer::TraceRowKind::stream) continue;
+    const auto trace = session.trace({device, row, {begin_ns, begin_ns + 1'000'000'000}, 20}).value();
+    std::printf("%s: %lld kernels [", row.label.c_str(), static_cast<long long>(trace->count));
+    for (const analyzer::TraceBin& bin : trace->bins)
+      std::putchar(" .:-=+*#%@"[bin.busy_ns * 9 / 50'000'000]);
+    std::printf("]\n");
+  }
+
+  // A question can be cancelled, here before it reads its first launch.
+  std::stop_source stop;
+  analyzer::Ask ask{stop.get_token(), [&](const analyzer::Progress&) { stop.request_stop(); }};
+  const auto cancelled =
+      session.ranking({.steps = analyzer::StepSelection::one(0)}, analyzer::RankKey::family, ask);
+  std::printf("cancelled: %s\n", cancelled.ok() ? "no" : cancelled.failure().message.c_str());
+  return cancelled.ok() ? 1 : 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
