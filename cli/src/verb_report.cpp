@@ -34,7 +34,7 @@ Verb add_report(CLI::App& program) {
                                         options->analysis.capture);
             const auto model = answer_of(session.model(), options->analysis.capture);
             const reports::Document document =
-                html                             ? reports::Document(reports::html_report(*model, *done))
+                html                            ? reports::Document(reports::html_report(*model, *done))
                 : options->format == "markdown" ? reports::Document(reports::markdown_report(*model, *done))
                                                 : reports::json_report(*model, *done);
             std::string output = options->output;

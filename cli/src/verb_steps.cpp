@@ -18,7 +18,8 @@ Verb add_steps(CLI::App& program) {
   return {app, [options] {
             analyzer::Session session =
                 open_session(options->analysis.capture, analysis_options(options->analysis));
-            const auto done = answer_of(session.analysis({}, analyzer::Session::kAccounting), options->analysis.capture);
+            const auto done =
+                answer_of(session.analysis({}, analyzer::Session::kAccounting), options->analysis.capture);
             const auto model = answer_of(session.model(), options->analysis.capture);
             print(options->print, reports::steps_document(*model, *done, document_options(options->print)));
             return 0;

@@ -248,7 +248,8 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
   };
   std::string out = "<section class=\"long\">\n<h2>What bounds the kernels</h2>\n";
   out += paragraph(
-      "A launch is memory-bound or compute-bound if its nearest roof is at 60 % or more, latency-bound if it was "
+      "A launch is memory-bound or compute-bound if its nearest roof is at 60 % or more, latency-bound if it "
+      "was "
       "measured and is below that, launch-bound if it is too short for any roof.",
       "soft");
   out += table(kernels.by_phase);

@@ -26,4 +26,14 @@ struct RankView {
 [[nodiscard]] std::vector<Column<RankLine>> ranking_columns(const RankView& view);
 [[nodiscard]] const std::vector<ColumnGroup>& ranking_groups();
 
+/// Adds the columns of declared work, which ranking_columns() holds too.
+void add_work_columns(std::vector<Column<RankLine>>& columns);
+
+/// A column that is shown only if asked for.
+[[nodiscard]] inline ColumnHead extra(ColumnHead head) {
+  head.shown = false;
+  head.drop_order = 9;
+  return head;
+}
+
 }  // namespace ridgeline::reports

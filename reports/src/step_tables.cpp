@@ -227,7 +227,8 @@ struct BoundLine {
 Column<BoundLine> bound_column(ColumnHead head, std::int64_t analyzer::BoundSplit::*of) {
   head.unit = "ms";
   head.total = Total::all;
-  return {std::move(head), [of](const BoundLine& l) { return Cell::number(l.time->*of, Form::milliseconds); }};
+  return {std::move(head),
+          [of](const BoundLine& l) { return Cell::number(l.time->*of, Form::milliseconds); }};
 }
 
 std::vector<Column<BoundLine>> bound_columns() {
@@ -411,8 +412,8 @@ Table bounds_table(const analyzer::Accounting& accounting, const std::vector<ana
     return BoundLine{&parts[i].name, parts[i].launches, &parts[i].time, accounting.step_ns};
   });
   static const std::string kAll = "kernels";
-  table.add_total(total_cells(
-      columns, BoundLine{&kAll, {}, &accounting.kernels.total, accounting.step_ns}, Total::all));
+  table.add_total(
+      total_cells(columns, BoundLine{&kAll, {}, &accounting.kernels.total, accounting.step_ns}, Total::all));
   table.show("no_roof_ns", accounting.kernels.total.no_roof_ns > 0);
   table.show("unmeasured_ns", accounting.kernels.total.unmeasured_ns > 0);
   return table;

@@ -1,0 +1,154 @@
+// ranking_work_columns.cpp: the ranking's columns of declared work.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ranking_columns.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::reports {
+namespace {
+
+template <typename Get>
+Cell work_cell(const RankLine& line, Get get) {
+  return line.row->work ? get(*line.row->work) : Cell::missing();
+}
+
+}  // namespace
+
+// What the program declared for the ranges of a row, beside what all launches of those ranges did. Shown on
+// demand: the group has to fit 80 columns. Kernels of one range share its sums, so that the rows of these
+// columns do not add up; the step's ranges do.
+void add_work_columns(std::vector<Column<RankLine>>& columns) {
+  using analyzer::WorkSum;
+  const auto head = [](ColumnHead h) {
+    h = extra(std::move(h));
+    h.total = Total::all;
+    return h;
+  };
+  columns.push_back({head({.key = "ranges",
+                           .header = "ranges",
+                           .help = "innermost declaring ranges that the launches are in"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) { return Cell::number(w.ranges); });
+                     }});
+  columns.push_back({head({.key = "range_launches",
+                           .header = "range",
+                           .unit = "calls",
+                           .help = "all launches of those ranges"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) { return Cell::number(w.launches); });
+                     }});
+  columns.push_back({head({.key = "range_time_ns", .header = "range", .unit = "ms", .help = "their time"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.time_ns, Form::milliseconds); });
+                     }});
+  columns.push_back({extra({.key = "other_kernels", .header = "with", .help = "other kernels among them"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         const std::int64_t others = std::max<std::int64_t>(0, w.kernels - 1);
+                         return Cell::worded(others > 0 ? fmt::format("+{}", others) : "", others);
+                       });
+                     }});
+  columns.push_back({head({.key = "declared_bytes",
+                           .header = "minimum",
+                           .unit = "GB",
+                           .help = "minimum traffic: bytes that those ranges declare",
+                           .title = "minimum traffic"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         return Cell::number(w.declared_bytes, Form::gigabytes);
+                       });
+                     }});
+  columns.push_back({head({.key = "range_dram_bytes",
+                           .header = "measured",
+                           .unit = "GB",
+                           .help = "measured DRAM traffic of those ranges",
+                           .title = "measured traffic"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         return Cell::number(w.measured_bytes, Form::gigabytes);
+                       });
+                     }});
+  columns.push_back({head({.key = "bytes_ratio",
+                           .header = "bytes",
+                           .unit = "×",
+                           .help = "measured ÷ minimum traffic",
+                           .title = "traffic"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.bytes_ratio, Form::ratio); });
+                     }});
+  columns.push_back({head({.key = "declared_flops",
+                           .header = "minimum",
+                           .unit = "TFLOP",
+                           .help = "operations that those ranges declare",
+                           .title = "minimum work"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.declared_flops, Form::tera); });
+                     }});
+  columns.push_back({head({.key = "range_tensor_ops",
+                           .header = "tensor",
+                           .unit = "TFLOP",
+                           .help = "operations of the tensor pipe in those ranges"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [](const WorkSum& w) {
+                         return Cell::number(w.measured_tensor_ops, Form::tera);
+                       });
+                     }});
+  columns.push_back(
+      {head({.key = "range_fp_ops",
+             .header = "other",
+             .unit = "TFLOP",
+             .help = "operations of counted instructions in those ranges (`record --sass-flops`)"}),
+       [](const RankLine& l) {
+         return work_cell(l, [](const WorkSum& w) { return Cell::number(w.measured_fp_ops, Form::tera); });
+       }});
+  columns.push_back({head({.key = "ops_ratio",
+                           .header = "FLOP",
+                           .unit = "×",
+                           .help = "measured ÷ declared operations; those of the tensor pipe, of counted "
+                                   "instructions where there are none"}),
+                     [](const RankLine& l) {
+                       return work_cell(
+                           l, [](const WorkSum& w) { return Cell::number(w.ops_ratio, Form::ratio); });
+                     }});
+  columns.push_back(
+      {head({.key = "minimum_ns",
+             .header = "roofline",
+             .unit = "ms",
+             .help = "roofline time: the shortest that the declared work takes at the roofs",
+             .title = "roofline time"}),
+       [](const RankLine& l) {
+         return work_cell(l, [](const WorkSum& w) { return Cell::number(w.minimum_ns, Form::milliseconds); });
+       }});
+  ColumnHead by = head({.key = "minimum_limiter",
+                        .header = "roof",
+                        .help = "the roof that the roofline time is at: `DRAM` or `FLOP`"});
+  by.align = Align::left;
+  columns.push_back({by, [](const RankLine& l) { return work_cell(l, minimum_limiter_cell); }});
+  columns.push_back({head({.key = "minimum_ratio",
+                           .header = "eff.",
+                           .unit = "%",
+                           .help = "roofline efficiency: roofline time ÷ range_time_ns",
+                           .title = "roofline efficiency"}),
+                     [](const RankLine& l) {
+                       return work_cell(l, [&](const WorkSum& w) {
+                         return Cell::number(w.minimum_ratio, Form::percent,
+                                             utilisation_style(w.minimum_ratio.value_or(0), l.options->target,
+                                                               l.options->stretch));
+                       });
+                     }});
+  columns.push_back({head({.key = "undeclared_calls",
+                           .header = "undecl.",
+                           .unit = "calls",
+                           .help = "launches of the row in no declaring range",
+                           .title = "undeclared"}),
+                     [](const RankLine& l) {
+                       return Cell::number(l.row->work ? l.row->work->undeclared_launches : l.row->calls);
+                     }});
+}
+
+}  // namespace ridgeline::reports
