@@ -38,7 +38,7 @@ std::optional<double> standard_deviation(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-std::optional<Measured> measured_mean(const std::vector<double>& values, std::string_view tier) {
+std::optional<Measured> measured_mean(const std::vector<double>& values, Tier tier) {
   if (values.empty()) return std::nullopt;
   Measured result;
   result.value = mean(values);

@@ -19,6 +19,6 @@ namespace ridgeline::analyzer {
 // Of the sample (n − 1); empty below two values.
 [[nodiscard]] std::optional<double> standard_deviation(const std::vector<double>& values);
 // Mean and its standard error; empty for an empty sample.
-[[nodiscard]] std::optional<Measured> measured_mean(const std::vector<double>& values, std::string_view tier);
+[[nodiscard]] std::optional<Measured> measured_mean(const std::vector<double>& values, Tier tier);
 
 }  // namespace ridgeline::analyzer

@@ -24,18 +24,17 @@ std::string shell_quoted(const std::string& text) {
 }
 
 std::string steps_by_phase(const analyzer::Model& model) {
-  // In the order in which a recording goes through them.
-  std::map<std::string, std::pair<std::int64_t, std::int64_t>> phases;
+  std::map<Phase, std::pair<std::int64_t, std::int64_t>> phases;
   for (const analyzer::ModelStep& step : model.steps) {
     auto& [count, bad] = phases[step.step.phase];
     ++count;
-    if (step.step.status != "ok") ++bad;
+    if (step.step.status != StepStatus::ok) ++bad;
   }
   std::string text;
-  for (const char* phase : {"warmup", "timeline", "sample", "replay", "cold", "stalls", "flops", "after"}) {
+  for (const auto& [phase, word] : Vocabulary<Phase>::kWords) {  // in the order of a recording
     const auto found = phases.find(phase);
     if (found == phases.end()) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reports::integer(found->second.first), phase);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reports::integer(found->second.first), word);
     if (found->second.second > 0) text += fmt::format(" ({} not ok)", found->second.second);
   }
   const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
@@ -69,10 +68,11 @@ std::string launches_text(const analyzer::Model& model, std::int64_t launches) {
 std::string tiers_text(const analyzer::Model& model) {
   std::string text;
   for (const store::TierStatus& tier : model.tier_statuses) {
-    if (tier.status == "not_requested") continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", tier.tier, tier.status);
+    if (tier.status == TierOutcome::not_requested) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", to_string(tier.tier), to_string(tier.status));
     if (model.processes.size() > 1) text += fmt::format(" in process {}", tier.process_id);
-    if (tier.status != "ok" && tier.reason && !tier.reason->empty()) text += " (" + *tier.reason + ")";
+    if (tier.status != TierOutcome::ok && tier.reason && !tier.reason->empty())
+      text += " (" + *tier.reason + ")";
   }
   return text.empty() ? "unknown" : text;
 }

@@ -56,7 +56,7 @@ Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& requ
 }
 
 // Unless the schedule has such a phase already.
-void append_phase(launch::Schedule& schedule, launch::Phase phase, std::uint32_t steps) {
+void append_phase(launch::Schedule& schedule, Phase phase, std::uint32_t steps) {
   for (const launch::ScheduledPhase& known : schedule.phases) {
     if (known.phase == phase) return;
   }
@@ -168,8 +168,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             if (!options->output.empty()) how.output = options->output;
             if (!options->schedule.empty()) how.schedule = launch::Schedule::parse(options->schedule).value();
             const bool has_cold = std::any_of(how.schedule.phases.begin(), how.schedule.phases.end(),
-                                              [](const auto& p) { return p.phase == launch::Phase::cold; });
-            if (options->cold && !has_cold) how.schedule.phases.push_back({launch::Phase::cold, 2});
+                                              [](const auto& p) { return p.phase == Phase::cold; });
+            if (options->cold && !has_cold) how.schedule.phases.push_back({Phase::cold, 2});
             for (std::size_t from = 0; from < options->replay_exclude.size();) {
               const std::size_t comma =
                   std::min(options->replay_exclude.find(',', from), options->replay_exclude.size());
@@ -177,9 +177,9 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
                 how.replay_exclude.push_back(options->replay_exclude.substr(from, comma - from));
               from = comma + 1;
             }
-            if (options->stalls) append_phase(how.schedule, launch::Phase::stalls, 4);
+            if (options->stalls) append_phase(how.schedule, Phase::stalls, 4);
             // Last: what instrumented code does to the program's times is nobody's measurement.
-            if (options->sass_flops) append_phase(how.schedule, launch::Phase::flops, 1);
+            if (options->sass_flops) append_phase(how.schedule, Phase::flops, 1);
             if (!options->directory.empty()) how.working_directory = options->directory;
             if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
             if (!options->agent.empty()) how.agent_library = options->agent;

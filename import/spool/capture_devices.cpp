@@ -101,7 +101,7 @@ void CaptureDevices::write_peaks() {
     writer_.add(store::DevicePeak{
         .device_id = device.id,
         .quantity = "dram_bytes_per_s",
-        .source = "counter",
+        .source = PeakSource::counter,
         .value = middle->bytes_per_s,
         .detail =
             fmt::format("dram__bytes.sum.peak_sustained_elapsed.per_second, median by time over {} launches",

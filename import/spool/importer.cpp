@@ -247,7 +247,7 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
       }
     }
     for (const std::string& warning : warnings) {
-      writer.add(store::Message{.time_ns = std::nullopt, .severity = "warning", .text = warning});
+      writer.add(store::Message{.time_ns = std::nullopt, .severity = Severity::warning, .text = warning});
     }
     CaptureDevices devices(writer);
     std::vector<PmPeer> peers;

@@ -62,7 +62,7 @@ bool PmImport::in_window(std::uint32_t device_id, std::int64_t start_ns, std::in
 void PmImport::add_kernel(const spool::KernelRecord& kernel, const ScannedStep* step,
                           std::optional<std::int64_t> ordinal, store::Id launch_id) {
   if (!is_usable(kernel.start_ns, kernel.end_ns)) return;
-  const bool sampled = step != nullptr && step->phase == spool::Phase::kSample && !step->unmeasured;
+  const bool sampled = step != nullptr && step->phase == Phase::sample && !step->unmeasured;
   if (sampled) covered_.kernel_time_ns += kernel.end_ns - kernel.start_ns;
   if (!in_window(kernel.device_id, kernel.start_ns, kernel.end_ns)) return;
   const std::uint64_t grid = grid_number(kernel);
@@ -164,7 +164,7 @@ void PmImport::write(const Target& target, SamplingOutcome& outcome, const Offse
   outcome.kernel_time_ns = covered_.kernel_time_ns;
   for (const auto& [metric_id, covered_ns] : covered_.by_metric) {
     target.writer.add(store::TierCoverage{.process_id = target.process_id,
-                                          .tier = "T1",
+                                          .tier = Tier::t1,
                                           .metric_id = metric_id,
                                           .kernel_time_ns = covered_.kernel_time_ns,
                                           .covered_ns = covered_ns});
@@ -215,14 +215,14 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     row.reason = "the recording ended before its samples were read to the end";
   }
   // The agent says "failed" in advance, in case that the program is killed: what came until then counts.
-  if (window.record && window.record->status == spool::PmStatus::kOk) {
-    row.status = "ok";
+  if (window.record && window.record->status == WindowStatus::ok) {
+    row.status = WindowStatus::ok;
     row.reason.reset();
   } else if (window.samples > 0) {
-    row.status = "overflow";
+    row.status = WindowStatus::overflow;
     row.overflow = true;
   } else {
-    row.status = "failed";
+    row.status = WindowStatus::failed;
   }
   row.device_id = target.device_id(device);
 
@@ -356,7 +356,7 @@ void PmImport::write_values(const std::vector<Ran>& ran, const PmSamples& sample
       const double duration_ns = static_cast<double>(ran[i].end_ns - ran[i].start_ns);
       store::LaunchMetric row{.launch_id = ran[i].launch_id,
                               .metric_id = column.metric_id,
-                              .tier = "T1",
+                              .tier = Tier::t1,
                               .value = value.total,
                               .error = value.error,
                               .sample_count = value.samples,

@@ -34,27 +34,27 @@ std::optional<T> present(T value, T absent) {
   return value == absent ? std::nullopt : std::optional<T>(value);
 }
 
-const char* copy_kind(CopyKind kind) {
+CopyKind copy_kind(MemcpyKind kind) {
   switch (kind) {
-    case CopyKind::kHostToDevice:
-    case CopyKind::kHostToArray:
-      return "HtoD";
-    case CopyKind::kDeviceToHost:
-    case CopyKind::kArrayToHost:
-      return "DtoH";
-    case CopyKind::kArrayToArray:
-    case CopyKind::kArrayToDevice:
-    case CopyKind::kDeviceToArray:
-    case CopyKind::kDeviceToDevice:
-      return "DtoD";
-    case CopyKind::kHostToHost:
-      return "HtoH";
-    case CopyKind::kPeerToPeer:
-      return "PtoP";
-    case CopyKind::kUnknown:
+    case MemcpyKind::kHostToDevice:
+    case MemcpyKind::kHostToArray:
+      return CopyKind::host_to_device;
+    case MemcpyKind::kDeviceToHost:
+    case MemcpyKind::kArrayToHost:
+      return CopyKind::device_to_host;
+    case MemcpyKind::kArrayToArray:
+    case MemcpyKind::kArrayToDevice:
+    case MemcpyKind::kDeviceToArray:
+    case MemcpyKind::kDeviceToDevice:
+      return CopyKind::device_to_device;
+    case MemcpyKind::kHostToHost:
+      return CopyKind::host_to_host;
+    case MemcpyKind::kPeerToPeer:
+      return CopyKind::peer_to_peer;
+    case MemcpyKind::kUnknown:
       break;
   }
-  return "unknown";
+  return CopyKind::unknown;
 }
 
 std::string version_text(const Reader& reader, const VersionRecord& record) {
@@ -91,22 +91,6 @@ const char* component_name(Component component) {
       return "cuda_runtime";
   }
   return nullptr;
-}
-
-const char* exclusion_reason(ExclusionReason reason) {
-  switch (reason) {
-    case ExclusionReason::kName:
-      return "name";
-    case ExclusionReason::kUser:
-      return "user";
-    case ExclusionReason::kConcurrent:
-      return "concurrent";
-    case ExclusionReason::kTimeOut:
-      return "time-out";
-    case ExclusionReason::kCooperative:
-      return "cooperative";
-  }
-  return "unknown";
 }
 
 // CUpti_ActivityOverheadKind, as its header names the values.
@@ -176,10 +160,10 @@ class Rows {
   void row_written() {
     if (++rows_ % kRowsBetweenCheckpoints == 0) writer_.checkpoint();
   }
-  void say(const char* severity, std::string text) {
+  void say(Severity severity, std::string text) {
     writer_.add(store::Message{
         .process_id = process_id_, .time_ns = std::nullopt, .severity = severity, .text = text});
-    if (std::string_view(severity) != "info") summary_.warnings.push_back(std::move(text));
+    if (severity != Severity::info) summary_.warnings.push_back(std::move(text));
   }
 
   void write_process() {
@@ -226,7 +210,7 @@ class Rows {
       row.process_id = process_id_;
       row.step_index = index;
       row.phase = phase_of(step, plan_);
-      row.source = step.by_period ? "period" : "nvtx";
+      row.source = step.by_period ? StepSource::period : StepSource::nvtx;
       row.host_start_ns = step.begin_ns;
       row.host_end_ns = step.end_ns;
       row.gpu_start_ns = step.gpu_start_ns;
@@ -236,24 +220,25 @@ class Rows {
       judge_step(reader_, spool_, step, plan_, row);
       step.id = writer_.add(row);
       ++summary_.steps;
-      if (row.status == "ok" && step.counters && step.counters->reason != 0) {
-        say("warning", fmt::format("counters of step {}: {}", index,
-                                   one_line(reader_.string_or(step.counters->reason, "(text lost)"))));
+      if (row.status == StepStatus::ok && step.counters && step.counters->reason != 0) {
+        say(Severity::warning,
+            fmt::format("counters of step {}: {}", index,
+                        one_line(reader_.string_or(step.counters->reason, "(text lost)"))));
       }
-      if (row.status == "ok" && row.phase == "timeline") ++summary_.timeline_steps;
+      if (row.status == StepStatus::ok && row.phase == Phase::timeline) ++summary_.timeline_steps;
       const auto count = [&](auto& outcome) {
         ++outcome.steps;
-        if (row.status == "ok") {
+        if (row.status == StepStatus::ok) {
           ++outcome.ok;
         } else if (outcome.first_reason.empty()) {
           outcome.first_reason = row.reason.value_or("no reason given");
         }
       };
-      if (step.phase == spool::Phase::kSample && !step.unmeasured) count(outcomes_.sampling);
+      if (step.phase == Phase::sample && !step.unmeasured) count(outcomes_.sampling);
       if (!step.is_replay()) continue;
       CounterOutcome& outcome = step.is_third_tier() ? outcomes_.third_tier : outcomes_.replay;
       count(outcome);
-      if (row.status != "ok") continue;
+      if (row.status != StepStatus::ok) continue;
       outcome.unjoined_values += step.unjoined_values;
       if (!step.is_third_tier()) ++summary_.replay_steps;
     }
@@ -263,23 +248,22 @@ class Rows {
   void write_windows() {
     std::int64_t index = 0;
     for (ScannedSpool::Window& window : spool_.windows) {
-      const char* cause = window.cause == WindowCause::kDelay    ? "delay"
-                          : window.cause == WindowCause::kSignal ? "signal"
-                                                                 : "start";
+      const bool known = window.cause == WindowCause::delay || window.cause == WindowCause::signal;
+      const WindowCause cause = known ? window.cause : WindowCause::start;
       writer_.add(store::RecordingWindow{
           .process_id = process_id_, .start_ns = window.open_ns, .end_ns = window.close_ns, .cause = cause});
       if (!spool_.steps.empty() || !window.gpu_start_ns) continue;
       store::Step row;
       row.process_id = process_id_;
       row.step_index = index++;
-      row.phase = "timeline";
-      row.source = "window";
+      row.phase = Phase::timeline;
+      row.source = StepSource::window;
       row.host_start_ns = window.open_ns;
       row.host_end_ns = window.close_ns;
       row.gpu_start_ns = window.gpu_start_ns;
       row.gpu_end_ns = window.gpu_end_ns;
       if (!window.close_ns) {
-        row.status = "interrupted";
+        row.status = StepStatus::interrupted;
         row.reason = "the program was killed before the recording window closed";
       }
       window.step_id = writer_.add(row);
@@ -294,9 +278,7 @@ class Rows {
 
   void write_messages() {
     for (const MessageText& message : spool_.messages) {
-      const char* severity = message.severity == Severity::kError     ? "error"
-                             : message.severity == Severity::kWarning ? "warning"
-                                                                      : "info";
+      const Severity severity = is_known(message.severity) ? message.severity : Severity::info;
       writer_.add(store::Message{.process_id = process_id_,
                                  .time_ns = present<std::int64_t>(message.time_ns, 0),
                                  .severity = severity,
@@ -307,7 +289,7 @@ class Rows {
       if (message.topic == spool::Topic::kSamplingRefused && counters != nullptr &&
           same_refusal(message.text, counters->text))
         continue;
-      if (message.severity != Severity::kInfo &&
+      if (message.severity != Severity::info &&
           std::find(warnings.begin(), warnings.end(), message.text) == warnings.end()) {
         summary_.warnings.push_back(message.text);
       }
@@ -434,7 +416,7 @@ class Rows {
       } else if (const auto* call = view.as<LaunchRecord>()) {
         join.add(*call, emit);
       } else if (const auto* copy = view.as<MemcpyRecord>()) {
-        auto row = copy_row<store::Memcpy>(*copy, copy->kind == CopyKind::kDeviceToHost);
+        auto row = copy_row<store::Memcpy>(*copy, copy->kind == MemcpyKind::kDeviceToHost);
         row.kind = copy_kind(copy->kind);
         writer_.add(row);
         samples_.add_copy(copy->device_id, copy->start_ns, copy->end_ns,
@@ -525,9 +507,10 @@ class Rows {
         return;
       }
       if (const auto* exclusion = view.as<ReplayExclusionRecord>()) {
-        writer_.add(store::ReplayExclusion{.process_id = process_id_,
-                                           .kernel_id = kernel_id(exclusion->kernel_id),
-                                           .reason = exclusion_reason(exclusion->reason)});
+        writer_.add(store::ReplayExclusion{
+            .process_id = process_id_,
+            .kernel_id = kernel_id(exclusion->kernel_id),
+            .reason = is_known(exclusion->reason) ? exclusion->reason : ExclusionReason::unknown});
         return;
       }
       const auto* value = view.as<CounterValueRecord>();
@@ -557,19 +540,20 @@ class Rows {
       }
     });
     if (undefined > 0)
-      say("warning", fmt::format("{} counter values name no metric and were left out", undefined));
+      say(Severity::warning, fmt::format("{} counter values name no metric and were left out", undefined));
     if (not_evaluated > 0) {
-      say("warning",
+      say(Severity::warning,
           fmt::format("{} counter values could not be evaluated by CUPTI and were left out", not_evaluated));
     }
   }
 
   void write_samples() {
-    const PmImport::Target target{.writer = writer_,
-                                  .process_id = process_id_,
-                                  .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
-                                  .warn = [this](std::string text) { say("warning", std::move(text)); },
-                                  .row_written = [this] { row_written(); }};
+    const PmImport::Target target{
+        .writer = writer_,
+        .process_id = process_id_,
+        .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
+        .warn = [this](std::string text) { say(Severity::warning, std::move(text)); },
+        .row_written = [this] { row_written(); }};
     for (const PmPeer& peer : in_.peers) {
       if (peer.reader != &reader_) samples_.add_peer(peer);
     }
@@ -583,7 +567,7 @@ class Rows {
                   .process_id = process_id_,
                   .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
                   .kernel_id = [this](std::uint32_t id) { return kernel_id(id); },
-                  .warn = [this](std::string text) { say("warning", std::move(text)); }},
+                  .warn = [this](std::string text) { say(Severity::warning, std::move(text)); }},
                  {});
   }
 
@@ -595,40 +579,43 @@ class Rows {
     std::string timeline_gaps;
     for (store::TierStatus& verdict : tier_verdicts(spool_, plan_, completeness, outcomes_)) {
       verdict.process_id = process_id_;
-      const bool noteworthy = verdict.status != "ok" && verdict.status != "not_requested";
-      if (noteworthy && verdict.tier == "T0") timeline_gaps = verdict.reason.value_or("");
+      const bool noteworthy =
+          verdict.status != TierOutcome::ok && verdict.status != TierOutcome::not_requested;
+      if (noteworthy && verdict.tier == Tier::t0) timeline_gaps = verdict.reason.value_or("");
       // One cause, one line: what the agent said itself is not said again, and a verdict that says more than
       // the agent did takes the place of its words.
       const std::string reason = verdict.reason.value_or("no reason given");
       const bool said = std::any_of(spool_.messages.begin(), spool_.messages.end(),
                                     [&](const MessageText& m) { return m.text == reason; });
-      if (noteworthy && !said && !(verdict.tier != "T0" && spool_.steps.empty())) {
+      if (noteworthy && !said && !(verdict.tier != Tier::t0 && spool_.steps.empty())) {
         std::erase_if(summary_.warnings,
                       [&](const std::string& w) { return reason.find(w) != std::string::npos; });
-        summary_.warnings.push_back(fmt::format("tier {} {}: {}", verdict.tier, verdict.status, reason));
+        summary_.warnings.push_back(
+            fmt::format("tier {} {}: {}", to_string(verdict.tier), to_string(verdict.status), reason));
       }
       writer_.add(verdict);
     }
     if (completeness.strings_lost > 0) {
-      say("warning",
+      say(Severity::warning,
           fmt::format("{} names found no room in the spool: kernels and ranges without a name are among them",
                       completeness.strings_lost));
     }
     if (spool_.paths.size() >= kMostPaths) {
-      say("warning",
+      say(Severity::warning,
           fmt::format("the program nests its NVTX ranges in more than {} different ways (numbered names?): "
                       "launches after that have no range; name ranges alike in every step",
                       kMostPaths));
     } else if (completeness.nvtx_unbalanced > 0) {
-      say("warning", fmt::format("{} NVTX calls could not be followed (an end without a begin, or too deeply "
-                                 "nested): ranges of some launches are missing or wrong",
-                                 completeness.nvtx_unbalanced));
+      say(Severity::warning,
+          fmt::format("{} NVTX calls could not be followed (an end without a begin, or too deeply "
+                      "nested): ranges of some launches are missing or wrong",
+                      completeness.nvtx_unbalanced));
     }
     const std::int64_t kernels = spool_.kernel_records + spool_.graph_kernel_records;
-    if (spool_.steps.empty() && kernels > 0) say("warning", no_steps_text(reader_, spool_, plan_));
+    if (spool_.steps.empty() && kernels > 0) say(Severity::warning, no_steps_text(reader_, spool_, plan_));
     const auto& findings = reader_.diagnosis().findings;
     if (!reader_.diagnosis().intact()) {
-      say("warning",
+      say(Severity::warning,
           fmt::format("the spool of process {} is damaged, {} bytes are lost: {}{}", pid_,
                       completeness.truncated_bytes, findings.empty() ? "no detail" : findings.front(),
                       findings.size() > 1 ? fmt::format(" (and {} more)", findings.size() - 1) : ""));
@@ -640,7 +627,7 @@ class Rows {
       std::erase_if(summary_.warnings, [&](const std::string& w) {
         return !timeline_gaps.empty() && w == "tier T0 partial: " + timeline_gaps;
       });
-      say("warning", text);
+      say(Severity::warning, text);
       summary_.unfinished.push_back({.warning = text, .missing = timeline_gaps});
     }
   }

@@ -130,7 +130,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     return any || spool.pm_windows.empty();
   };
   for (auto& [index, step] : spool.steps) {
-    if (step.phase == ::ridgeline::spool::Phase::kSample && !meant(index)) step.unmeasured = true;
+    if (step.phase == Phase::sample && !meant(index)) step.unmeasured = true;
   }
   std::uint32_t schedule_start = 0;
   for (auto& [index, step] : spool.steps) {
@@ -256,7 +256,7 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
   };
   visit_records(reader, progress, [&](const RecordView& view) {
     if (const auto* copy = view.as<MemcpyRecord>()) {
-      extend(spool.step_of_copy(copy->correlation_id, copy->start_ns, copy->kind == CopyKind::kDeviceToHost,
+      extend(spool.step_of_copy(copy->correlation_id, copy->start_ns, copy->kind == MemcpyKind::kDeviceToHost,
                                 (copy->header.flags & kGraphNode) != 0),
              copy->start_ns, copy->end_ns);
     } else if (const auto* set = view.as<MemsetRecord>()) {
@@ -294,14 +294,14 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
 
 const MessageText* ScannedSpool::message_about(Topic topic) const {
   for (const MessageText& message : messages) {
-    if (message.topic == topic && message.severity != Severity::kInfo) return &message;
+    if (message.topic == topic && message.severity != Severity::info) return &message;
   }
   return nullptr;
 }
 
 bool ScannedSpool::is_empty() const {
   const bool complaint = std::any_of(messages.begin(), messages.end(), [](const MessageText& message) {
-    return message.severity != Severity::kInfo;
+    return message.severity != Severity::info;
   });
   return !complaint && kernel_records + graph_kernel_records + launches_seen + graph_launches + copies == 0;
 }

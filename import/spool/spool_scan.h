@@ -29,7 +29,7 @@ struct ReplayLaunch {
 
 struct ScannedStep {
   std::uint32_t index = 0;
-  spool::Phase phase = spool::Phase::kTimeline;
+  Phase phase = Phase::timeline;
   bool by_period = false;      // found by the period of the launches
   bool superseded = false;     // by period, and no step of the program after all
   std::uint32_t position = 0;  // in the schedule, from 0
@@ -67,13 +67,11 @@ struct ScannedStep {
 
   // Replayed with counters: T2's steps, and T3's with cold caches or instrumented.
   [[nodiscard]] bool is_replay() const {
-    return phase == spool::Phase::kReplay || is_third_tier() || counters.has_value();
+    return phase == Phase::replay || is_third_tier() || counters.has_value();
   }
-  [[nodiscard]] bool is_third_tier() const {
-    return phase == spool::Phase::kCold || phase == spool::Phase::kFlops;
-  }
+  [[nodiscard]] bool is_third_tier() const { return phase == Phase::cold || phase == Phase::flops; }
   // Of the values of its counters.
-  [[nodiscard]] const char* counter_tier() const { return is_third_tier() ? "T3" : "T2"; }
+  [[nodiscard]] Tier counter_tier() const { return is_third_tier() ? Tier::t3 : Tier::t2; }
   [[nodiscard]] bool counters_usable() const {
     return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::kOk);
   }
@@ -81,7 +79,7 @@ struct ScannedStep {
 
 struct MessageText {
   std::int64_t time_ns = 0;
-  spool::Severity severity = spool::Severity::kInfo;
+  Severity severity = Severity::info;
   spool::Topic topic = spool::Topic::kGeneral;
   std::string text;
 };
@@ -115,7 +113,7 @@ struct ScannedSpool {
   struct Window {
     std::int64_t open_ns = 0;
     std::optional<std::int64_t> close_ns;
-    spool::WindowCause cause{};                            // of the opening
+    WindowCause cause{};                                   // of the opening
     std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // of kernels launched in it; only without steps
     store::Id step_id = 0;                                 // of the step that stands for it, once written
   };

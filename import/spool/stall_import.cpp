@@ -12,22 +12,6 @@ namespace ridgeline::import {
 
 using namespace spool;  // NOLINT: record names all over this file
 
-namespace {
-
-const char* status_text(StallStatus status) {
-  switch (status) {
-    case StallStatus::kOk:
-      return "ok";
-    case StallStatus::kOverflow:
-      return "overflow";
-    case StallStatus::kFailed:
-      break;
-  }
-  return "failed";
-}
-
-}  // namespace
-
 void write_stalls(const Reader& reader, const StallTarget& target, const OffsetProgress& progress) {
   using Key = std::tuple<std::uint32_t, std::uint32_t, StringId>;  // kernel, offset, reason
   std::map<Key, std::uint64_t> samples;
@@ -53,7 +37,7 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
     row.samples = static_cast<std::int64_t>(window.samples);
     row.dropped_samples = static_cast<std::int64_t>(window.dropped_samples);
     row.foreign_samples = static_cast<std::int64_t>(window.foreign_samples);
-    row.status = status_text(window.status);
+    row.status = is_known(window.status) ? window.status : WindowStatus::failed;
     if (window.reason != 0) row.reason = one_line(reader.string_or(window.reason, "(text lost)"));
     target.writer.add(row);
     if (window.dropped_samples > 0)

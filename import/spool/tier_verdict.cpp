@@ -33,7 +33,7 @@ RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& sp
   if (spool::parse_schedule(plan.schedule.data(), plan.schedule.size(), &schedule) ==
       spool::ScheduleError::kNone) {
     plan.total_steps = schedule.total_steps();
-    const auto begins_with = [&](std::initializer_list<spool::Phase> wanted, std::uint64_t& first_step) {
+    const auto begins_with = [&](std::initializer_list<Phase> wanted, std::uint64_t& first_step) {
       first_step = 0;
       for (std::size_t i = 0; i < schedule.phase_count; ++i) {
         if (std::find(wanted.begin(), wanted.end(), schedule.phases[i].phase) != wanted.end()) return true;
@@ -41,11 +41,11 @@ RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& sp
       }
       return false;
     };
-    plan.sampling_requested = begins_with({spool::Phase::kSample}, plan.first_sample_step);
-    plan.replay_requested = begins_with({spool::Phase::kReplay}, plan.first_replay_step);
-    plan.third_tier_requested = begins_with(
-        {spool::Phase::kCold, spool::Phase::kStalls, spool::Phase::kFlops}, plan.first_third_tier_step);
-    plan.stalls_requested = schedule.has(spool::Phase::kStalls);
+    plan.sampling_requested = begins_with({Phase::sample}, plan.first_sample_step);
+    plan.replay_requested = begins_with({Phase::replay}, plan.first_replay_step);
+    plan.third_tier_requested =
+        begins_with({Phase::cold, Phase::stalls, Phase::flops}, plan.first_third_tier_step);
+    plan.stalls_requested = schedule.has(Phase::stalls);
   }
   if (manifest && !manifest->tiers.empty()) {
     const auto allowed = [&](const char* tier) {
@@ -83,13 +83,10 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
   return row;
 }
 
-std::string phase_of(const ScannedStep& step, const RecordingPlan& plan) {
-  if (step.superseded) return spool::phase_name(spool::Phase::kWarmup);
-  if (plan.total_steps > 0 && step.position >= plan.total_steps) return "after";
-  for (const spool::Phase known : spool::kAllPhases) {
-    if (known == step.phase) return spool::phase_name(known);
-  }
-  return "after";
+Phase phase_of(const ScannedStep& step, const RecordingPlan& plan) {
+  if (step.superseded) return Phase::warmup;
+  if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
+  return is_known(step.phase) ? step.phase : Phase::after;
 }
 
 namespace {
@@ -107,7 +104,7 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
     if (window.record && (step.index < window.record->first_step || step.index > window.record->last_step)) {
       continue;
     }
-    const bool whole = window.record && window.record->status == spool::PmStatus::kOk;
+    const bool whole = window.record && window.record->status == WindowStatus::ok;
     if (window.record && !whole) {
       reason = one_line(reader.string_or(window.record->reason, "no reason given"));
     }
@@ -121,7 +118,7 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
     }
     if (whole) reason = "those of its window end before it or begin after it";
     if (window.first_start_ns < step.kernel_end_ns && window.last_end_ns > *step.gpu_start_ns) {
-      row.status = "interrupted";
+      row.status = StepStatus::interrupted;
       row.reason = fmt::format(
           "samples cover {:.0f} % of this step{}",
           100.0 *
@@ -132,7 +129,7 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
       return;
     }
   }
-  row.status = "failed";
+  row.status = StepStatus::failed;
   row.reason = "no samples: " + reason;
 }
 
@@ -140,30 +137,32 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
 
 void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                 const RecordingPlan& plan, store::Step& row) {
-  const auto judge = [&](const char* status, std::string reason) {
+  const auto judge = [&](StepStatus status, std::string reason) {
     row.status = status;
     row.reason = std::move(reason);
   };
-  row.status = "ok";
+  row.status = StepStatus::ok;
   if (step.counters && step.counters->status != spool::CounterStatus::kOk) {
     const std::string reason = one_line(reader.string_or(step.counters->reason, "no reason given"));
-    judge(step.counters->status == spool::CounterStatus::kMismatch ? "mismatch" : "failed", reason);
+    judge(
+        step.counters->status == spool::CounterStatus::kMismatch ? StepStatus::mismatch : StepStatus::failed,
+        reason);
   } else if (!step.mismatch.empty()) {
-    judge("mismatch", "values discarded: " + step.mismatch);
+    judge(StepStatus::mismatch, "values discarded: " + step.mismatch);
   } else if (!step.end_ns) {
-    judge("interrupted", "the recording ended inside this step");
+    judge(StepStatus::interrupted, "the recording ended inside this step");
   } else if (!spool.end && step.launches_without_kernel() > 0) {
-    judge("interrupted",
+    judge(StepStatus::interrupted,
           fmt::format("the program was killed before {} of {} kernel records of this step arrived",
                       step.launches_without_kernel(), step.launches_seen));
-  } else if (step.phase == spool::Phase::kSample && !step.unmeasured && plan.sampling_requested) {
+  } else if (step.phase == Phase::sample && !step.unmeasured && plan.sampling_requested) {
     judge_sampling(reader, spool, step, row);
   } else if (step.is_replay() && !step.counters &&
              (step.is_third_tier() ? plan.third_tier_requested : plan.replay_requested)) {
     const MessageText* refused = spool.message_about(spool::Topic::kCountersRefused);
     if (refused == nullptr) refused = spool.message_about(spool::Topic::kReplay);
-    judge("failed", refused != nullptr ? "no counters: " + refused->text
-                                       : "no counters: the recording ended before they were read");
+    judge(StepStatus::failed, refused != nullptr ? "no counters: " + refused->text
+                                                 : "no counters: the recording ended before they were read");
   }
 }
 
@@ -172,7 +171,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
                                              const TierOutcomes& outcomes) {
   const CounterOutcome& replay = outcomes.replay;
   std::vector<store::TierStatus> verdicts;
-  const auto add = [&](const char* tier, const char* status, std::string reason) {
+  const auto add = [&](Tier tier, TierOutcome status, std::string reason) {
     verdicts.push_back(
         {.process_id = 0,
          .tier = tier,
@@ -185,9 +184,9 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   const MessageText* refused = spool.message_about(spool::Topic::kTimelineRefused);
   const std::int64_t kernels = completeness.kernel_records + completeness.graph_kernel_records;
   if (kernels == 0 && missing != nullptr) {
-    add("T0", "failed", missing->text);
+    add(Tier::t0, TierOutcome::failed, missing->text);
   } else if (kernels == 0 && refused != nullptr) {
-    add("T0", "refused", refused->text);
+    add(Tier::t0, TierOutcome::refused, refused->text);
   } else {
     std::string gaps;
     const auto gap = [&](std::int64_t count, const char* what) {
@@ -204,7 +203,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
     gap(completeness.truncated_bytes, "bytes of the spool unreadable");
     if (refused != nullptr) gaps += (gaps.empty() ? "" : "; ") + refused->text;
     if (missing != nullptr) gaps += (gaps.empty() ? "" : "; ") + missing->text;
-    add("T0", gaps.empty() ? "ok" : "partial", gaps);
+    add(Tier::t0, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
   }
 
   // Why a tier that needs steps got none; "" if steps of it were seen.
@@ -225,15 +224,15 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
 
   const SamplingOutcome& sampling = outcomes.sampling;
   if (!plan.sampling_requested && sampling.covered_ns == 0) {
-    add("T1", "not_requested", "the schedule or the tiers leave in-situ sampling out");
+    add(Tier::t1, TierOutcome::not_requested, "the schedule or the tiers leave in-situ sampling out");
   } else if (sampling.covered_ns == 0) {
     const MessageText* no_permission = spool.message_about(spool::Topic::kSamplingRefused);
     if (no_permission != nullptr) {
-      add("T1", "refused", no_permission->text);
+      add(Tier::t1, TierOutcome::refused, no_permission->text);
     } else if (sampling.steps == 0) {
-      add("T1", "failed", no_steps("sampling", plan.first_sample_step));
+      add(Tier::t1, TierOutcome::failed, no_steps("sampling", plan.first_sample_step));
     } else {
-      add("T1", "failed",
+      add(Tier::t1, TierOutcome::failed,
           fmt::format("none of {} sample steps gave values: {}", sampling.steps,
                       sampling.first_reason.empty() ? "no kernel in them could be told from its neighbours"
                                                     : sampling.first_reason));
@@ -252,29 +251,29 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
           "tell more kernels apart",
           gaps.empty() ? "" : "; ", 100 * covered);
     }
-    add("T1", gaps.empty() ? "ok" : "partial", gaps);
+    add(Tier::t1, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
   }
 
   const MessageText* counters = spool.message_about(spool::Topic::kCountersRefused);
   if (!plan.replay_requested) {
-    add("T2", "not_requested", "the schedule or the tiers leave step replay out");
+    add(Tier::t2, TierOutcome::not_requested, "the schedule or the tiers leave step replay out");
   } else {
     if (replay.steps > 0 && replay.ok == replay.steps && replay.unjoined_values == 0) {
-      add("T2", "ok", "");
+      add(Tier::t2, TierOutcome::ok, "");
     } else if (replay.ok > 0 && replay.ok == replay.steps) {
-      add("T2", "partial",
+      add(Tier::t2, TierOutcome::partial,
           fmt::format("{} counter values belong to launches without a kernel record and were left out",
                       replay.unjoined_values));
     } else if (replay.ok > 0) {
-      add("T2", "partial",
+      add(Tier::t2, TierOutcome::partial,
           fmt::format("{} of {} replay steps gave counters; the first that did not: {}", replay.ok,
                       replay.steps, replay.first_reason));
     } else if (counters != nullptr) {
-      add("T2", "refused", counters->text);
+      add(Tier::t2, TierOutcome::refused, counters->text);
     } else if (missing != nullptr || replay.steps == 0) {
-      add("T2", "failed", no_steps("replay", plan.first_replay_step));
+      add(Tier::t2, TierOutcome::failed, no_steps("replay", plan.first_replay_step));
     } else {
-      add("T2", "failed",
+      add(Tier::t2, TierOutcome::failed,
           fmt::format("none of {} replay steps gave counters: {}", replay.steps, replay.first_reason));
     }
   }
@@ -284,13 +283,13 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   const MessageText* about_stalls = spool.message_about(spool::Topic::kStalls);
   const std::string no_stalls = about_stalls != nullptr ? about_stalls->text : "no sample of stalls arrived";
   if (!plan.third_tier_requested && third.ok == 0 && spool.stall_samples == 0) {
-    add("T3", "not_requested", "ask for it with --cold, --stalls or --sass-flops");
+    add(Tier::t3, TierOutcome::not_requested, "ask for it with --cold, --stalls or --sass-flops");
   } else if (third.ok == third.steps && third.ok + spool.stall_samples > 0 && !stalls_wanting &&
              about_stalls == nullptr) {
     if (third.unjoined_values == 0) {
-      add("T3", "ok", "");
+      add(Tier::t3, TierOutcome::ok, "");
     } else {
-      add("T3", "partial",
+      add(Tier::t3, TierOutcome::partial,
           fmt::format("{} counter values belong to launches without a kernel record and were left out",
                       third.unjoined_values));
     }
@@ -301,17 +300,17 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
                          third.ok, third.steps, third.first_reason);
     }
     if (stalls_wanting || about_stalls != nullptr) gaps += (gaps.empty() ? "" : "; ") + no_stalls;
-    add("T3", "partial", gaps);
+    add(Tier::t3, TierOutcome::partial, gaps);
   } else if (counters != nullptr) {
-    add("T3", "refused", counters->text);
+    add(Tier::t3, TierOutcome::refused, counters->text);
   } else if (third.steps > 0) {
-    add("T3", "failed",
+    add(Tier::t3, TierOutcome::failed,
         fmt::format("none of {} cold and instrumented steps gave counters: {}", third.steps,
                     third.first_reason));
   } else if (stalls_wanting && about_stalls != nullptr) {
-    add("T3", "failed", no_stalls);
+    add(Tier::t3, TierOutcome::failed, no_stalls);
   } else {
-    add("T3", "failed", no_steps("tier T3", plan.first_third_tier_step));
+    add(Tier::t3, TierOutcome::failed, no_steps("tier T3", plan.first_third_tier_step));
   }
   return verdicts;
 }

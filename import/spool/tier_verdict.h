@@ -30,8 +30,8 @@ struct RecordingPlan {
 // Counts as the capture states them: what the agent counted where that is more than the spool holds.
 [[nodiscard]] store::Completeness completeness_of(const spool::Reader& reader, const ScannedSpool& spool);
 
-// "timeline", "after" (behind the schedule), ...
-[[nodiscard]] std::string phase_of(const ScannedStep& step, const RecordingPlan& plan);
+// The schedule's, or after.
+[[nodiscard]] Phase phase_of(const ScannedStep& step, const RecordingPlan& plan);
 // Sets status and reason of a step.
 void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                 const RecordingPlan& plan, store::Step& row);

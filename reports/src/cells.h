@@ -18,7 +18,7 @@ namespace ridgeline::reports {
 }
 
 [[nodiscard]] inline Cell tier_of(const std::optional<analyzer::Measured>& measured) {
-  return measured ? Cell::text(measured->tier, Style::dim) : Cell::missing();
+  return measured ? Cell::text(to_string(measured->tier), Style::dim) : Cell::missing();
 }
 
 }  // namespace ridgeline::reports

@@ -171,7 +171,7 @@ std::vector<StepBar> step_bars(const analyzer::StepAnalysis& steps) {
     StepBar& bar = bars.back();
     bar.last = step;
     bar.durations_ns.push_back(static_cast<double>(step->gpu_duration_ns));
-    bar.all_ok = bar.all_ok && step->status == "ok";
+    bar.all_ok = bar.all_ok && step->status == StepStatus::ok;
     bar.chosen = bar.chosen || (!steps.representative.whole_recording &&
                                 step->step_id == steps.representative.summary.step_id);
   }
@@ -218,18 +218,18 @@ std::string step_chart(const analyzer::StepAnalysis& steps) {
     const bool cut = ns > end;
     const double height = kPlot * std::min(ns / end, 1.0);
     const double x = kLeft + slot * static_cast<double>(i);
-    std::string css = "s-" + std::string(step.phase == "timeline" ? "timeline"
-                                         : step.phase == "replay" ? "replay"
-                                                                  : "rest");
+    std::string css = "s-" + std::string(step.phase == Phase::timeline ? "timeline"
+                                         : step.phase == Phase::replay ? "replay"
+                                                                       : "rest");
     if (!bar.all_ok) css = "s-bad";
     if (bar.chosen) css += " chosen";
     const std::string chosen = bar.chosen ? ", stands for all" : "";
     const std::string title =
         bar.durations_ns.size() == 1
-            ? fmt::format("step {}, {}, {}: {} ms{}", step.step_index, step.phase, step.status,
-                          milliseconds(ns), chosen)
+            ? fmt::format("step {}, {}, {}: {} ms{}", step.step_index, to_string(step.phase),
+                          to_string(step.status), milliseconds(ns), chosen)
             : fmt::format("steps {} to {}, {}: {} to {} ms, median {} ms{}", step.step_index,
-                          bar.last->step_index, step.phase,
+                          bar.last->step_index, to_string(step.phase),
                           milliseconds(*std::min_element(bar.durations_ns.begin(), bar.durations_ns.end())),
                           milliseconds(*std::max_element(bar.durations_ns.begin(), bar.durations_ns.end())),
                           milliseconds(ns), chosen);
@@ -248,7 +248,7 @@ std::string step_chart(const analyzer::StepAnalysis& steps) {
     }
     if (labelled == nullptr || labelled->phase != step.phase) {
       labelled = &step;
-      const std::string phase(step.phase);
+      const std::string_view phase = to_string(step.phase);
       if (x >= label_end) {
         svg.text(x + slot * 0.1, kTop + kPlot + 18, phase, "tick");
         label_end = x + 7.0 * static_cast<double>(phase.size());

@@ -124,17 +124,17 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
     return fmt::format("The whole recording taken as one step: {}, {}.", time_text(window_ns),
                        counted(static_cast<std::int64_t>(step.launches.size()), "launch", "launches"));
   }
-  if (step.summary.source == "window") {
+  if (step.summary.source == StepSource::window) {
     return fmt::format("The recording window taken as one step: {}, {}.", time_text(window_ns),
                        counted(step.summary.launches, "launch", "launches"));
   }
   std::string text = fmt::format("Step {}", step.summary.step_index);
   if (steps.spread.count > 1) {
     text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
-                        step.summary.phase, time_text(window_ns), milliseconds(steps.spread.p10_ns),
-                        milliseconds(steps.spread.p90_ns));
+                        to_string(step.summary.phase), time_text(window_ns),
+                        milliseconds(steps.spread.p10_ns), milliseconds(steps.spread.p90_ns));
   } else {
-    text += fmt::format(", a {} step: {}", step.summary.phase, time_text(window_ns));
+    text += fmt::format(", a {} step: {}", to_string(step.summary.phase), time_text(window_ns));
   }
   return text + fmt::format(", {}.", counted(step.summary.launches, "launch", "launches"));
 }
@@ -221,19 +221,19 @@ std::string completeness_line(const analyzer::Quality& quality) {
 }
 
 std::string tiers_line(const analyzer::Quality& quality) {
-  const auto reach = [&](std::string_view tier) {
+  const auto reach = [&](Tier tier) {
     const auto found = std::find_if(quality.reach.begin(), quality.reach.end(),
                                     [&](const analyzer::TierReach& r) { return r.tier == tier; });
     return found == quality.reach.end() ? nullptr : &*found;
   };
-  const analyzer::TierReach* t1 = reach("T1");
+  const analyzer::TierReach* t1 = reach(Tier::t1);
   if (t1 == nullptr) return "";
   std::string text =
       fmt::format("DRAM utilisation is known by samples of running steps (T1) for {} of the kernel time",
                   percent_text(t1->dram_coverage));
   if (t1->dram_mean_error)
     text += fmt::format(", mean error {} points", fixed(*t1->dram_mean_error * 100.0, 2));
-  const analyzer::TierReach* t2 = reach("T2");
+  const analyzer::TierReach* t2 = reach(Tier::t2);
   text += fmt::format(", and by counters of replayed steps (T2) for {}.",
                       percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
   if (quality.comparisons.empty()) return text;
@@ -276,7 +276,7 @@ std::string work_line(const analyzer::Analysis& analysis) {
   return text + excess;
 }
 
-analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least) {
+analyzer::Findings notices(const analyzer::Quality& quality, Severity least) {
   analyzer::Findings out;
   std::set<std::string> seen;
   const auto add = [&](analyzer::Finding finding) {
@@ -285,10 +285,12 @@ analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity 
   std::string told;  // the analyzer's own words, to recognise a tier it has spoken of
   for (const analyzer::Finding& finding : quality.findings) told += finding.text + "\n";
   for (const analyzer::TierSummary& tier : quality.tiers) {
-    if (tier.status == "ok" || tier.status == "not_requested") continue;
+    if (tier.status == TierOutcome::ok || tier.status == TierOutcome::not_requested) continue;
     if (!tier.reason.empty() && told.find(tier.reason) != std::string::npos) continue;
-    add({tier.tier == "T0" ? analyzer::Severity::error : analyzer::Severity::warning, "tier." + tier.status,
-         fmt::format("tier {} {}{}", tier.tier, tier.status, tier.reason.empty() ? "" : ": " + tier.reason)});
+    add({tier.tier == Tier::t0 ? Severity::error : Severity::warning,
+         fmt::format("tier.{}", to_string(tier.status)),
+         fmt::format("tier {} {}{}", to_string(tier.tier), to_string(tier.status),
+                     tier.reason.empty() ? "" : ": " + tier.reason)});
   }
   for (const analyzer::Finding& finding : quality.findings) add(finding);
   std::stable_sort(out.begin(), out.end(), [](const analyzer::Finding& a, const analyzer::Finding& b) {
@@ -321,12 +323,12 @@ std::string notice_words(const Notice& notice) {
 std::string notices_text(const std::vector<Notice>& notices, const TextStyle& style) {
   std::string out;
   for (const Notice& notice : notices) {
-    const analyzer::Severity severity = notice.finding->severity;
+    const Severity severity = notice.finding->severity;
     const std::string label = std::string(to_string(severity)) + ":";
     const std::string text = wrapped(label + " " + terminal_safe(notice_words(notice)), style.columns, 2);
-    const Style colour = severity == analyzer::Severity::error     ? Style::bad
-                         : severity == analyzer::Severity::warning ? Style::fair
-                                                                   : Style::dim;
+    const Style colour = severity == Severity::error     ? Style::bad
+                         : severity == Severity::warning ? Style::fair
+                                                         : Style::dim;
     out += styled(text.substr(0, label.size()), colour, style.colour) + text.substr(label.size()) + "\n";
   }
   return out;
@@ -364,15 +366,15 @@ std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer
   std::vector<std::string> lines = {t0};
   for (const analyzer::TierReach& reach : quality.reach) {
     const std::string share = percent_text(reach.dram_coverage) + " of kernel time";
-    if (reach.tier == "T1") {
+    if (reach.tier == Tier::t1) {
       const std::string every =
           model.pm_windows.empty()
               ? "every few µs"
               : "every " + time_text(static_cast<double>(model.pm_windows.front().interval_ns));
       lines.push_back("T1 sampled   counters read " + every + " as steps run: " + share);
-    } else if (reach.tier == "T2") {
+    } else if (reach.tier == Tier::t2) {
       lines.push_back("T2 counted   each launch on its own in replayed steps: " + share);
-    } else if (reach.tier == "T3") {
+    } else if (reach.tier == Tier::t3) {
       lines.push_back("T3 cold      caches emptied before each launch: " + share);
     }
   }

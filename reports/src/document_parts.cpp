@@ -95,11 +95,11 @@ std::string footing(const analyzer::Model& model, const analyzer::Analysis& anal
            paragraph(completeness_line(analysis.quality), style) +
            paragraph(tiers_line(analysis.quality), style);
     std::vector<Notice> all;
-    const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::info);
+    const analyzer::Findings told = notices(analysis.quality, Severity::info);
     for (const analyzer::Finding& finding : told) all.push_back({&finding, 0});
     return out + notices_text(all, style);
   }
-  const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::warning);
+  const analyzer::Findings told = notices(analysis.quality, Severity::warning);
   return out + notices_text(by_kind(told), style);
 }
 
@@ -115,7 +115,7 @@ std::string markdown_footing(const analyzer::Model& model, const analyzer::Analy
            markdown_paragraph(tiers_line(analysis.quality));
   }
   const analyzer::Findings told =
-      notices(analysis.quality, options.verbose ? analyzer::Severity::info : analyzer::Severity::warning);
+      notices(analysis.quality, options.verbose ? Severity::info : Severity::warning);
   return out + notices_markdown(by_kind(told));
 }
 

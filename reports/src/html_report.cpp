@@ -111,7 +111,7 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
                                                                                  : "unknown";
   out += fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(verdict_sentence(analysis)));
   out += tiles(analysis) + fix_first(analysis);
-  const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::warning);
+  const analyzer::Findings told = notices(analysis.quality, Severity::warning);
   for (const Notice& notice : by_kind(told)) {
     const auto severity = to_string(notice.finding->severity);
     out += fmt::format("<p class=\"notice {}\"><b>{}</b>: {}</p>\n", severity, severity,
@@ -132,9 +132,9 @@ std::string about_section(const analyzer::Model& model, const analyzer::Analysis
   out += paragraph(completeness_line(analysis.quality), "soft");
   out += paragraph(tiers_line(analysis.quality), "soft");
   out += paragraph(roofs_line(analysis.utilisation), "soft");
-  const analyzer::Findings told = notices(analysis.quality, analyzer::Severity::info);
+  const analyzer::Findings told = notices(analysis.quality, Severity::info);
   for (const Notice& notice : by_kind(told)) {
-    if (notice.finding->severity == analyzer::Severity::info)
+    if (notice.finding->severity == Severity::info)
       out += "<p class=\"notice info\">" + html_escape(notice_words(notice)) + "</p>\n";
   }
   return out + "</section>\n";

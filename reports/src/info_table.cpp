@@ -25,7 +25,7 @@ std::string peak_text(const store::DevicePeak& peak) {
                      : ends("flops_per_s") ? operations_text(peak.value)
                      : ends("_hz")         ? clock_text(peak.value)
                                            : fmt::format("{}", peak.value);
-  text += ", " + peak.source;
+  text.append(", ").append(to_string(peak.source));
   if (peak.detail && !peak.detail->empty()) text += " (" + *peak.detail + ")";
   return text;
 }
@@ -49,7 +49,7 @@ std::string pm_window_text(const store::PmWindow& window) {
       text += fmt::format(" (correlation {})", fixed(*window.shift_correlation, 3));
   }
   if (window.overflow) text += ", the buffer overflowed: samples end early";
-  if (window.status != "ok") text += "; " + window.status;
+  if (window.status != WindowStatus::ok) text.append("; ").append(to_string(window.status));
   if (window.reason && !window.reason->empty()) text += ": " + *window.reason;
   return text;
 }
@@ -64,8 +64,9 @@ std::map<std::string, std::string> coverage_texts(const analyzer::Model& model) 
   std::map<std::string, Range> ranges;
   for (const store::TierCoverage& row : model.tier_coverage) {
     if (row.kernel_time_ns <= 0) continue;
-    const std::string name =
-        model.processes.size() > 1 ? fmt::format("{} process {}", row.tier, row.process_id) : row.tier;
+    const std::string name = model.processes.size() > 1
+                                 ? fmt::format("{} process {}", to_string(row.tier), row.process_id)
+                                 : std::string(to_string(row.tier));
     Range& range = ranges[name];
     const double share = static_cast<double>(row.covered_ns) / static_cast<double>(row.kernel_time_ns);
     range.least = std::min(range.least, share);
@@ -126,11 +127,16 @@ Cell query_cell(const store::Value& value) {
       value);
 }
 
-std::string source_text(std::string_view source) {
-  return source == "nvtx"     ? "a range that the program marks"
-         : source == "period" ? "the period of its launches"
-         : source == "window" ? "nothing: the recording window is taken as one"
-                              : std::string(source);
+std::string_view source_text(StepSource source) {
+  switch (source) {
+    case StepSource::nvtx:
+      return "a range that the program marks";
+    case StepSource::period:
+      return "the period of its launches";
+    case StepSource::window:
+      break;
+  }
+  return "nothing: the recording window is taken as one";
 }
 
 }  // namespace
@@ -186,19 +192,19 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     lines->push_back({"environment", name, Cell::worded(elide_middle(value, kEnvironmentColumns), value)});
   }
 
-  std::map<std::string, std::int64_t> phases;
-  std::map<std::string, std::int64_t> sources;
+  std::map<std::string_view, std::int64_t> phases;  // by name
+  std::map<StepSource, std::int64_t> sources;
   std::int64_t not_ok = 0;
   for (const analyzer::ModelStep& step : model.steps) {
-    ++phases[step.step.phase];
+    ++phases[to_string(step.step.phase)];
     ++sources[step.step.source];
-    if (step.step.status != "ok") ++not_ok;
+    if (step.step.status != StepStatus::ok) ++not_ok;
   }
-  for (const auto& [phase, number] : phases) count("steps", phase, number);
+  for (const auto& [phase, number] : phases) count("steps", std::string(phase), number);
   if (not_ok > 0) count("steps", "not ok", not_ok);
   if (phases.empty()) add("steps", "none", "no step range was seen");
   // A marked range is the usual way and goes without saying.
-  const bool usual = sources.size() == 1 && sources.begin()->first == "nvtx";
+  const bool usual = sources.size() == 1 && sources.begin()->first == StepSource::nvtx;
   for (const auto& [source, number] : sources) {
     if (!usual) add("steps", "found by", fmt::format("{} ({})", source_text(source), integer(number)));
   }
@@ -206,7 +212,7 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     // A window from the start to the end is no news either.
     const std::optional<std::int64_t> run_end_ns = model.run ? model.run->end_ns : std::nullopt;
     const bool to_the_end = !window.end_ns || !run_end_ns || *window.end_ns >= *run_end_ns - 1'000'000'000;
-    if (window.cause == "start" && to_the_end && model.recording_windows.size() == 1) continue;
+    if (window.cause == WindowCause::start && to_the_end && model.recording_windows.size() == 1) continue;
     const std::int64_t origin = model.run && model.run->start_ns ? *model.run->start_ns : window.start_ns;
     add("recording windows", fmt::format("{}", window.id),
         fmt::format(
@@ -214,20 +220,23 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
             window.end_ns
                 ? fmt::format(", for {}", time_text(static_cast<double>(*window.end_ns - window.start_ns)))
                 : std::string(),
-            window.cause));
+            to_string(window.cause)));
   }
 
   for (const store::TierStatus& tier : model.tier_statuses) {
-    const std::string name =
-        model.processes.size() > 1 ? fmt::format("{} process {}", tier.tier, tier.process_id) : tier.tier;
-    add("tiers", name, tier.status + (tier.reason && !tier.reason->empty() ? ": " + *tier.reason : ""));
+    const std::string name = model.processes.size() > 1
+                                 ? fmt::format("{} process {}", to_string(tier.tier), tier.process_id)
+                                 : std::string(to_string(tier.tier));
+    const std::string reason = tier.reason && !tier.reason->empty() ? ": " + *tier.reason : "";
+    add("tiers", name, std::string(to_string(tier.status)) + reason);
   }
   for (const auto& [tier, text] : coverage_texts(model)) add("coverage", tier, text);
   for (const store::PmWindow& window : model.pm_windows)
     add("sampling windows", fmt::format("{}", window.id), pm_window_text(window));
   for (const store::ReplayExclusion& row : model.replay_exclusions) {
     const store::Kernel* kernel = model.kernel(row.kernel_id);
-    add("left out of replay", row.reason, kernel == nullptr ? "?" : kernel->demangled_name);
+    add("left out of replay", std::string(to_string(row.reason)),
+        kernel == nullptr ? "?" : kernel->demangled_name);
   }
   store::Completeness sum;
   for (const store::Completeness& c : model.completeness) {
@@ -254,7 +263,9 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     count("completeness", "zero timestamps", sum.zero_timestamps);
     count("completeness", "truncated bytes", sum.truncated_bytes);
   }
-  for (const store::Message& message : model.messages) add("messages", message.severity, message.text);
+  for (const store::Message& message : model.messages) {
+    add("messages", std::string(to_string(message.severity)), message.text);
+  }
   for (const auto& [name, number] : rows) count("rows", name, number);
   return {info_columns(), lines->size(), [lines](std::size_t i) -> const InfoLine& { return (*lines)[i]; }};
 }

@@ -40,7 +40,7 @@ Json step_json(const analyzer::StepAnalysis& steps) {
   Json out = Json::object();
   out["whole_recording"] = step.whole_recording;
   out["step_index"] = step.whole_recording ? Json(nullptr) : Json(step.summary.step_index);
-  out["phase"] = step.whole_recording ? Json(nullptr) : Json(valid_utf8(step.summary.phase));
+  out["phase"] = step.whole_recording ? Json(nullptr) : Json(to_string(step.summary.phase));
   out["process_id"] = steps.process_id;
   out["duration_ns"] = step.window_end_ns - step.window_start_ns;
   out["launches"] = step.launches.size();
@@ -178,8 +178,8 @@ Json quality_json(const analyzer::Quality& q) {
   Json tiers = Json::array();
   for (const analyzer::TierSummary& tier : q.tiers) {
     tiers.push_back({{"process_id", tier.process_id},
-                     {"tier", valid_utf8(tier.tier)},
-                     {"status", valid_utf8(tier.status)},
+                     {"tier", to_string(tier.tier)},
+                     {"status", to_string(tier.status)},
                      {"reason", valid_utf8(tier.reason)}});
   }
   Json disagreements = Json::array();
@@ -213,7 +213,7 @@ Json quality_json(const analyzer::Quality& q) {
   };
   Json reach = Json::array();
   for (const analyzer::TierReach& r : q.reach) {
-    reach.push_back({{"tier", r.tier},
+    reach.push_back({{"tier", to_string(r.tier)},
                      {"dram_coverage_ratio", r.dram_coverage},
                      {"compute_coverage_ratio", r.compute_coverage},
                      {"dram_mean_error_ratio", optional_json(r.dram_mean_error)},
@@ -250,7 +250,7 @@ Json quality_json(const analyzer::Quality& q) {
           {"comparison_floor_ns", q.comparison_floor_ns},
           {"comparisons", std::move(comparisons)},
           {"clocks", std::move(clocks)},
-          {"findings", findings_json(notices(q, analyzer::Severity::info))}};
+          {"findings", findings_json(notices(q, Severity::info))}};
 }
 
 }  // namespace ridgeline::reports

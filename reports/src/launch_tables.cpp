@@ -16,11 +16,11 @@ using analyzer::TierComparison;
 
 // "T2", "T1", or "T2/T1" where DRAM and compute come from different ones; "T0": time only.
 std::string tiers_of(const LaunchUtilisation& u) {
-  const std::string dram = u.dram_utilisation ? u.dram_utilisation->tier : "";
-  const std::string compute = u.compute_utilisation ? u.compute_utilisation->tier : "";
-  if (dram.empty() && compute.empty()) return "T0";
-  if (dram.empty() || compute.empty() || dram == compute) return dram.empty() ? compute : dram;
-  return dram + "/" + compute;
+  const TierSet dram = u.dram_utilisation ? u.dram_utilisation->tier : TierSet();
+  const TierSet compute = u.compute_utilisation ? u.compute_utilisation->tier : TierSet();
+  if (dram.empty() && compute.empty()) return to_string(TierSet(Tier::t0));
+  if (dram.empty() || compute.empty() || dram == compute) return to_string(dram.empty() ? compute : dram);
+  return to_string(dram) + "/" + to_string(compute);
 }
 
 std::string dimensions(const store::Dim3& d) {
@@ -112,10 +112,9 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .align = Align::left},
        [](const LaunchLine& l) {
          const std::string_view status = to_string(l.u->status);
-         const bool unmeasured = l.u->status == analyzer::LaunchStatus::unmeasured;
-         return Cell::worded(
-             l.u->status == analyzer::LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
-             std::string(status), unmeasured ? Style::fair : Style::plain);
+         const bool unmeasured = l.u->status == LaunchStatus::unmeasured;
+         return Cell::worded(l.u->status == LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
+                             std::string(status), unmeasured ? Style::fair : Style::plain);
        }},
       {{.key = "reason",
         .header = "reason",

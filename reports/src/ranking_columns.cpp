@@ -12,7 +12,6 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::LimiterKind;
 using analyzer::RankKey;
 using analyzer::RankRow;
 
@@ -228,7 +227,7 @@ void add_main(Columns& columns, const RankView& view) {
                 "running ones, `T1,T2` both; `T0`: there is only time",
         .align = Align::left,
         .drop_order = sampled ? 3 : 5},
-       [](const RankLine& l) { return Cell::text(l.row->tier, Style::dim); }});
+       [](const RankLine& l) { return Cell::text(to_string(l.row->tier), Style::dim); }});
 }
 
 void add_parts(Columns& columns) {

@@ -165,11 +165,11 @@ std::vector<Column<CheckLine>> check_columns() {
 
 Cell minimum_limiter_cell(const analyzer::WorkSum& work) {
   switch (work.minimum_limiter) {
-    case analyzer::LimiterKind::dram:
+    case LimiterKind::dram:
       return Cell::text("DRAM");
-    case analyzer::LimiterKind::compute:
+    case LimiterKind::compute:
       return Cell::text("FLOP");
-    case analyzer::LimiterKind::none:
+    case LimiterKind::none:
       break;
   }
   return Cell::missing();
@@ -183,8 +183,8 @@ std::string limiter_word(const RankRow& row) {
   const std::int64_t largest =
       std::max({row.measured_time_ns, row.launch_bound_time_ns, row.no_roof_time_ns, row.unmeasured_time_ns});
   if (row.limiter && row.measured_time_ns == largest) {
-    if (row.limiter_kind == analyzer::LimiterKind::dram) return "DRAM";
-    if (row.limiter_kind == analyzer::LimiterKind::compute)
+    if (row.limiter_kind == LimiterKind::dram) return "DRAM";
+    if (row.limiter_kind == LimiterKind::compute)
       return row.compute_pipe.empty() ? "compute" : row.compute_pipe;
   }
   if (row.launch_bound_time_ns == largest && largest > 0) return "launch";

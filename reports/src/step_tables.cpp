@@ -43,7 +43,7 @@ std::vector<Column<StepLine>> step_columns() {
         .help = "what the schedule did: `warmup`, `timeline`, `sample`, `replay`, `cold`, `stalls`, `flops`, "
                 "`after`",
         .align = Align::left},
-       [](const StepLine& l) { return Cell::text(l.step->phase); }},
+       [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->phase))); }},
       {{.key = "configuration",
         .header = "counters",
         .help = "counters of a replay or cold step",
@@ -57,9 +57,10 @@ std::vector<Column<StepLine>> step_columns() {
         .help = "`ok`, `mismatch`, `failed`, `interrupted`",
         .align = Align::left},
        [](const StepLine& l) {
-         return Cell::text(l.step->status, l.step->status != "ok" ? Style::bad
-                                           : l.chosen             ? Style::strong
-                                                                  : Style::plain);
+         return Cell::text(std::string(to_string(l.step->status)), l.step->status != StepStatus::ok
+                                                                       ? Style::bad
+                                                                   : l.chosen ? Style::strong
+                                                                              : Style::plain);
        }},
       {{.key = "gpu_duration_ns",
         .header = "GPU",
@@ -70,9 +71,9 @@ std::vector<Column<StepLine>> step_columns() {
          const std::int64_t ns = l.step->gpu_duration_ns;
          if (ns <= 0) return Cell::missing();
          return Cell::worded(milliseconds(static_cast<double>(ns)) + (l.step->closed ? "" : "*"), ns,
-                             l.step->status != "ok" ? Style::bad
-                             : l.chosen             ? Style::strong
-                                                    : Style::plain);
+                             l.step->status != StepStatus::ok ? Style::bad
+                             : l.chosen                       ? Style::strong
+                                                              : Style::plain);
        }},
       {{.key = "host_duration_ns",
         .header = "host",
@@ -132,14 +133,14 @@ std::vector<Column<StepLine>> step_columns() {
         .align = Align::left,
         .drop_order = 2,
         .shown = false},
-       [](const StepLine& l) { return Cell::text(l.step->source); }},
+       [](const StepLine& l) { return Cell::text(std::string(to_string(l.step->source))); }},
   };
 }
 
 std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
-  using Phase = analyzer::PhaseSummary;
+  using Summary = analyzer::PhaseSummary;
   const auto time = [](double analyzer::StepSpread::*of) {
-    return [of](const Phase& p) {
+    return [of](const Summary& p) {
       return p.spread.count > 0 ? Cell::number(p.spread.*of, Form::milliseconds) : Cell::missing();
     };
   };
@@ -150,11 +151,11 @@ std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
         .help = "id of the process in the capture",
         .drop_order = 9,
         .shown = false},
-       [](const Phase& p) { return Cell::number(p.process_id); }},
+       [](const Summary& p) { return Cell::number(p.process_id); }},
       {{.key = "phase", .header = "phase", .help = "what the schedule did", .align = Align::left},
-       [](const Phase& p) { return Cell::text(p.phase); }},
+       [](const Summary& p) { return Cell::text(std::string(to_string(p.phase))); }},
       {{.key = "steps", .header = "steps", .help = "steps of the phase"},
-       [](const Phase& p) { return Cell::number(p.steps); }},
+       [](const Summary& p) { return Cell::number(p.steps); }},
       {{.key = "median_ns", .header = "median", .unit = "ms", .help = "median GPU time of a step"},
        time(&Spread::median_ns)},
       {{.key = "p10_ns", .header = "p10", .unit = "ms", .help = "a tenth of the steps took less"},
@@ -167,9 +168,9 @@ std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
       {{.key = "outliers",
         .header = "outliers",
         .help = "steps farther from the median than 5 scaled MADs and 5 % of it"},
-       [](const Phase& p) { return Cell::number(static_cast<std::int64_t>(p.outliers.size())); }},
+       [](const Summary& p) { return Cell::number(static_cast<std::int64_t>(p.outliers.size())); }},
       {{.key = "not_ok", .header = "not ok", .help = "steps whose status is not `ok`"},
-       [](const Phase& p) {
+       [](const Summary& p) {
          return Cell::number(p.not_ok, Form::integer, p.not_ok > 0 ? Style::bad : Style::plain);
        }},
   };
@@ -364,7 +365,7 @@ Table steps_table(const analyzer::StepAnalysis& steps) {
   table.show("process_id",
              any([&](const auto& s) { return s.process_id != steps.steps.front().process_id; }));
   table.show("configuration", any([](const auto& s) { return !s.configuration.empty(); }));
-  table.show("source", any([](const auto& s) { return s.source != "nvtx"; }));
+  table.show("source", any([](const auto& s) { return s.source != StepSource::nvtx; }));
   table.show("reason", any([](const auto& s) { return !s.reason.empty(); }));
   return table;
 }

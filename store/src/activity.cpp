@@ -114,9 +114,18 @@ bool wanted(const Row& row, const ActivityFilter& filter) {
 }
 
 Memcpy memcpy_of(const Statement& row) {
-  return {row.int64(0),           row.int64(1),          row.int64(2), row.int64(3), row.int64(4),
-          row.int64(5),           row.text(6),           row.int64(7), row.int64(8), row.int64(9),
-          row.optional_int64(10), row.optional_int64(11)};
+  return {row.int64(0),
+          row.int64(1),
+          row.int64(2),
+          row.int64(3),
+          row.int64(4),
+          row.int64(5),
+          row.word<CopyKind>(6, "memcpy.kind"),
+          row.int64(7),
+          row.int64(8),
+          row.int64(9),
+          row.optional_int64(10),
+          row.optional_int64(11)};
 }
 constexpr std::string_view kMemcpys =
     "SELECT id, process_id, device_id, context_id, stream_id, correlation_id, kind, bytes, start_ns, end_ns,"
@@ -432,7 +441,7 @@ bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<
       LaunchMetric metric;
       metric.launch_id = row.int64(0);
       metric.metric_id = row.int64(kLaunchColumnCount);
-      metric.tier = row.text(kLaunchColumnCount + 1);
+      metric.tier = row.word<Tier>(kLaunchColumnCount + 1, "launch_metric.tier");
       metric.value = row.real(kLaunchColumnCount + 2);
       metric.error = row.optional_real(kLaunchColumnCount + 3);
       metric.sample_count = row.optional_int64(kLaunchColumnCount + 4);

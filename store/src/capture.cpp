@@ -240,7 +240,8 @@ std::vector<DevicePeak> Capture::device_peaks() const {
               "SELECT device_id, quantity, source, value, detail FROM device_peak"
               " ORDER BY device_id, quantity, source",
               [](const Statement& row) {
-                return DevicePeak{row.int64(0), row.text(1), row.text(2), row.real(3), row.optional_text(4)};
+                return DevicePeak{row.int64(0), row.text(1), row.word<PeakSource>(2, "device_peak.source"),
+                                  row.real(3), row.optional_text(4)};
               });
 }
 std::vector<ClockSample> Capture::clock_samples() const {
@@ -274,10 +275,12 @@ std::vector<Step> Capture::steps() const {
       "SELECT id, process_id, step_index, phase, host_start_ns, host_end_ns, gpu_start_ns, gpu_end_ns,"
       " configuration_id, status, reason, source FROM step ORDER BY process_id, step_index",
       [](const Statement& row) {
-        return Step{row.int64(0),          row.int64(1),          row.int64(2),
-                    row.text(3),           row.optional_int64(4), row.optional_int64(5),
-                    row.optional_int64(6), row.optional_int64(7), row.optional_int64(8),
-                    row.text(9),           row.optional_text(10), row.text(11)};
+        return Step{row.int64(0),          row.int64(1),
+                    row.int64(2),          row.word<Phase>(3, "step.phase"),
+                    row.optional_int64(4), row.optional_int64(5),
+                    row.optional_int64(6), row.optional_int64(7),
+                    row.optional_int64(8), row.word<StepStatus>(9, "step.status"),
+                    row.optional_text(10), row.word<StepSource>(11, "step.source")};
       });
 }
 template <typename Row>
@@ -325,9 +328,10 @@ std::vector<LaunchMetric> Capture::launch_metrics() const {
               "SELECT launch_id, metric_id, tier, value, error, sample_count, concurrent FROM launch_metric"
               " ORDER BY launch_id, metric_id",
               [](const Statement& row) {
-                return LaunchMetric{row.int64(0),     row.int64(1),         row.text(2),
-                                    row.real(3),      row.optional_real(4), row.optional_int64(5),
-                                    row.int64(6) != 0};
+                return LaunchMetric{
+                    row.int64(0),     row.int64(1),         row.word<Tier>(2, "launch_metric.tier"),
+                    row.real(3),      row.optional_real(4), row.optional_int64(5),
+                    row.int64(6) != 0};
               });
 }
 std::vector<Completeness> Capture::completeness() const {
@@ -343,15 +347,16 @@ std::vector<Completeness> Capture::completeness() const {
 std::vector<TierStatus> Capture::tier_statuses() const {
   return load(database_, "SELECT process_id, tier, status, reason FROM tier_status ORDER BY process_id, tier",
               [](const Statement& row) {
-                return TierStatus{row.int64(0), row.text(1), row.text(2), row.optional_text(3)};
+                return TierStatus{row.int64(0), row.word<Tier>(1, "tier_status.tier"),
+                                  row.word<TierOutcome>(2, "tier_status.status"), row.optional_text(3)};
               });
 }
 std::vector<Message> Capture::messages() const {
-  return load(
-      database_, "SELECT id, process_id, time_ns, severity, text FROM message ORDER BY id",
-      [](const Statement& row) {
-        return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2), row.text(3), row.text(4)};
-      });
+  return load(database_, "SELECT id, process_id, time_ns, severity, text FROM message ORDER BY id",
+              [](const Statement& row) {
+                return Message{row.int64(0), row.optional_int64(1), row.optional_int64(2),
+                               row.word<Severity>(3, "message.severity"), row.text(4)};
+              });
 }
 std::vector<Annotation> Capture::annotations(StepRange range) const {
   std::unordered_set<Id> wanted;
@@ -371,10 +376,14 @@ std::vector<PmWindow> Capture::pm_windows() const {
       " end_ns, sample_count, buffer_bytes, overflow, clock_shift_ns, shift_correlation, status, reason"
       " FROM pm_window ORDER BY process_id, start_ns, id",
       [](const Statement& row) {
-        return PmWindow{row.int64(0),          row.int64(1), row.int64(2),          row.optional_int64(3),
-                        row.optional_int64(4), row.int64(5), row.optional_int64(6), row.optional_int64(7),
-                        row.int64(8),          row.int64(9), row.int64(10) != 0,    row.optional_int64(11),
-                        row.optional_real(12), row.text(13), row.optional_text(14)};
+        return PmWindow{row.int64(0),          row.int64(1),
+                        row.int64(2),          row.optional_int64(3),
+                        row.optional_int64(4), row.int64(5),
+                        row.optional_int64(6), row.optional_int64(7),
+                        row.int64(8),          row.int64(9),
+                        row.int64(10) != 0,    row.optional_int64(11),
+                        row.optional_real(12), row.word<WindowStatus>(13, "pm_window.status"),
+                        row.optional_text(14)};
       });
 }
 std::vector<PmSample> Capture::pm_samples(Id device_id, Id metric_id) const {
@@ -390,14 +399,16 @@ std::vector<TierCoverage> Capture::tier_coverage() const {
               "SELECT process_id, tier, metric_id, kernel_time_ns, covered_ns FROM tier_coverage"
               " ORDER BY process_id, tier, metric_id",
               [](const Statement& row) {
-                return TierCoverage{row.int64(0), row.text(1), row.int64(2), row.int64(3), row.int64(4)};
+                return TierCoverage{row.int64(0), row.word<Tier>(1, "tier_coverage.tier"), row.int64(2),
+                                    row.int64(3), row.int64(4)};
               });
 }
 std::vector<ReplayExclusion> Capture::replay_exclusions() const {
   return load(database_,
               "SELECT process_id, kernel_id, reason FROM replay_exclusion ORDER BY process_id, kernel_id",
               [](const Statement& row) {
-                return ReplayExclusion{row.int64(0), row.int64(1), row.text(2)};
+                return ReplayExclusion{row.int64(0), row.int64(1),
+                                       row.word<ExclusionReason>(2, "replay_exclusion.reason")};
               });
 }
 std::vector<GraphMetric> Capture::graph_metrics() const {
@@ -405,17 +416,18 @@ std::vector<GraphMetric> Capture::graph_metrics() const {
               "SELECT step_id, correlation_id, metric_id, tier, value FROM graph_metric"
               " ORDER BY step_id, correlation_id, metric_id",
               [](const Statement& row) {
-                return GraphMetric{row.int64(0), row.int64(1), row.int64(2), row.text(3), row.real(4)};
+                return GraphMetric{row.int64(0), row.int64(1), row.int64(2),
+                                   row.word<Tier>(3, "graph_metric.tier"), row.real(4)};
               });
 }
 std::vector<RecordingWindow> Capture::recording_windows() const {
-  return load(
-      database_,
-      "SELECT id, process_id, start_ns, end_ns, cause FROM recording_window"
-      " ORDER BY process_id, start_ns",
-      [](const Statement& row) {
-        return RecordingWindow{row.int64(0), row.int64(1), row.int64(2), row.optional_int64(3), row.text(4)};
-      });
+  return load(database_,
+              "SELECT id, process_id, start_ns, end_ns, cause FROM recording_window"
+              " ORDER BY process_id, start_ns",
+              [](const Statement& row) {
+                return RecordingWindow{row.int64(0), row.int64(1), row.int64(2), row.optional_int64(3),
+                                       row.word<WindowCause>(4, "recording_window.cause")};
+              });
 }
 std::vector<StallWindow> Capture::stall_windows() const {
   return load(database_,
@@ -432,7 +444,7 @@ std::vector<StallWindow> Capture::stall_windows() const {
                 window.samples = row.int64(6);
                 window.dropped_samples = row.int64(7);
                 window.foreign_samples = row.int64(8);
-                window.status = row.text(9);
+                window.status = row.word<WindowStatus>(9, "stall_window.status");
                 window.reason = row.optional_text(10);
                 return window;
               });

@@ -296,10 +296,6 @@ void CaptureWriter::add(const SourceLine& row) {
                  row.file_id, row.line);
 }
 
-void CaptureWriter::set_process_end(Id process_id, std::int64_t end_ns) {
-  state_->insert("UPDATE process SET end_ns = ? WHERE id = ?", end_ns, process_id);
-}
-
 void CaptureWriter::checkpoint() {
   state_->checkpoint();
   state_->transaction->commit();

@@ -98,8 +98,8 @@ void convert_to_v3(Database& database) {
     while (row.step()) {
       Step step;
       step.process_id = row.int64(1);
-      step.phase = row.text(2);
-      step.status = row.text(3);
+      step.phase = row.word<Phase>(2, "step.phase");
+      step.status = row.word<StepStatus>(3, "step.status");
       sums.add_step(row.int64(0), step);
       launches.add_step(row.int64(0), step);
     }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "ridgeline/base/text.h"
+
 namespace ridgeline::store {
 
 namespace {
@@ -127,9 +129,21 @@ std::int64_t Statement::int64(int column) const {
 double Statement::real(int column) const {
   return sqlite3_column_double(statement_, column);
 }
-std::string Statement::text(int column) const {
+std::string_view Statement::text_view(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  return text != nullptr ? std::string(text, sqlite3_column_bytes(statement_, column)) : std::string();
+  return text != nullptr ? std::string_view(text, sqlite3_column_bytes(statement_, column)) : "";
+}
+std::string Statement::text(int column) const {
+  return std::string(text_view(column));
+}
+void Statement::throw_unknown_word(std::string_view text, std::string_view where,
+                                   std::string_view vocabulary) const {
+  const char* file = sqlite3_db_filename(database_, "main");
+  std::string message = file != nullptr && *file != 0 ? std::string(file) + ": " : "";
+  message += std::string(where) + " holds " + "'" + one_line(text.substr(0, 40)) + "'" + ", which is no " +
+             std::string(vocabulary);
+  throw Error(ErrorKind::corrupt,
+              message + " that this Ridgeline knows: the file is damaged or made by another version");
 }
 Value Statement::value(int column) const {
   switch (sqlite3_column_type(statement_, column)) {

@@ -93,10 +93,10 @@ std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name) {
 
 std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::int64_t> measured_sm_clock_hz) {
   std::vector<DevicePeak> peaks;
-  const auto add = [&](std::string quantity, std::string source, double value, std::string detail) {
+  const auto add = [&](std::string quantity, PeakSource source, double value, std::string detail) {
     peaks.push_back({.device_id = device.id,
                      .quantity = std::move(quantity),
-                     .source = std::move(source),
+                     .source = source,
                      .value = value,
                      .detail = std::move(detail)});
   };
@@ -110,15 +110,15 @@ std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::in
                           *device.max_memory_clock_hz / 1'000'000, *device.memory_bus_bits, *computed);
   }
   if (datasheet) {
-    add("dram_bytes_per_s", "spec", *datasheet,
+    add("dram_bytes_per_s", PeakSource::spec, *datasheet,
         "data sheet of " + device.name + (computed ? "; by its clock: " + formula : ""));
   } else if (computed) {
-    add("dram_bytes_per_s", "spec", *computed, formula);
+    add("dram_bytes_per_s", PeakSource::spec, *computed, formula);
   }
 
   const auto operations = operations_per_cycle(device.compute_capability.value_or(""), device.name);
   if (!operations || device.sm_count.value_or(0) <= 0) return peaks;
-  const auto add_compute = [&](const char* source, std::int64_t clock_hz, const char* clock_name) {
+  const auto add_compute = [&](PeakSource source, std::int64_t clock_hz, const char* clock_name) {
     const auto one = [&](const char* quantity, int per_cycle) {
       if (per_cycle == 0) return;
       const double value = static_cast<double>(*device.sm_count) * per_cycle * static_cast<double>(clock_hz);
@@ -133,9 +133,9 @@ std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::in
     one("fp8_flops_per_s", operations->fp8_tensor);
   };
   if (device.max_sm_clock_hz.value_or(0) > 0)
-    add_compute("spec", *device.max_sm_clock_hz, "maximum SM clock");
+    add_compute(PeakSource::spec, *device.max_sm_clock_hz, "maximum SM clock");
   if (measured_sm_clock_hz.value_or(0) > 0)
-    add_compute("clock", *measured_sm_clock_hz, "median SM clock measured");
+    add_compute(PeakSource::clock, *measured_sm_clock_hz, "median SM clock measured");
   return peaks;
 }
 

@@ -35,9 +35,7 @@ void LaunchTable::add_step(Id id, const Step& step) {
   if (id < 0) return;
   if (phase_of_step_.size() <= static_cast<std::size_t>(id))
     phase_of_step_.resize(static_cast<std::size_t>(id) + 1, 0);
-  auto found = std::find(phases_.begin(), phases_.end(), step.phase);
-  if (found == phases_.end()) found = phases_.insert(phases_.end(), step.phase);
-  phase_of_step_[static_cast<std::size_t>(id)] = static_cast<std::uint8_t>(found - phases_.begin());
+  phase_of_step_[static_cast<std::size_t>(id)] = static_cast<std::uint8_t>(step.phase);
 }
 
 std::size_t LaunchTable::phase_number(std::optional<Id> step_id) const {
@@ -133,9 +131,8 @@ void LaunchTable::add_with_id(const Launch& launch) {
   if (launch.host_start_ns) host_lead = wrapping_subtract(from_ns, *launch.host_start_ns);
   if (launch.host_end_ns)
     host_duration = wrapping_subtract(*launch.host_end_ns, launch.host_start_ns.value_or(from_ns));
-  rows_.add({launch.id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns,
-                       host_lead, host_duration,
-                       wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id)});
+  rows_.add({launch.id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns, host_lead,
+             host_duration, wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id)});
 
   const std::size_t phase = phase_number(launch.step_id);
   if (site.totals.size() <= phase) site.totals.resize(phase + 1);
@@ -154,8 +151,8 @@ void LaunchTable::write_totals(Site& site) {
   for (std::size_t phase = 0; phase < site.totals.size(); ++phase) {
     Total& total = site.totals[phase];
     if (total.launches == 0) continue;
-    insert_total_.bind_all(site.id, phases_[phase], total.launches, total.timed_launches,
-                           total.kernel_time_ns);
+    const std::string_view word = phase == 0 ? std::string_view() : to_string(static_cast<Phase>(phase));
+    insert_total_.bind_all(site.id, word, total.launches, total.timed_launches, total.kernel_time_ns);
     insert_total_.run();
     total = {};
   }

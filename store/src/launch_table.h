@@ -48,7 +48,7 @@ class LaunchTable {
   struct Site {
     Id id = 0;
     bool dirty = false;
-    std::vector<Total> totals;  // by number of the phase
+    std::vector<Total> totals;  // by number of the phase; 0: of no step
   };
   struct Chunk {
     Id id = kNoChunk;
@@ -72,7 +72,6 @@ class LaunchTable {
   Database& database_;
   std::unordered_map<SiteKey, Site, SiteHash> sites_;
   std::vector<Site*> dirty_sites_;
-  std::vector<std::string> phases_ = {""};  // by number
   std::vector<std::uint8_t> phase_of_step_;
   Chunk chunk_;
   Id next_id_ = 1;

@@ -45,7 +45,7 @@ void StepSums::add_step(Id id, const Step& step) {
   if (id < 0) return;
   const auto at = static_cast<std::size_t>(id);
   if (kinds_.size() <= at) kinds_.resize(at + 1);
-  kinds_[at] = {step.process_id, step.phase, step.status == "ok"};
+  kinds_[at] = {step.process_id, step.phase, step.status == StepStatus::ok};
 }
 
 StepSums::Open& StepSums::open(Id step_id) {

@@ -51,10 +51,10 @@ class StepSums {
   };
   struct Kind {
     Id process_id = 0;
-    std::string phase;
+    Phase phase = Phase::timeline;
     bool ok = false;
   };
-  using Key = std::tuple<Id, std::string, std::uint64_t>;
+  using Key = std::tuple<Id, Phase, std::uint64_t>;
 
   Open& open(Id step_id);
   void write(Open& open);

@@ -23,7 +23,7 @@ void host(store::Launch& launch, std::int64_t start_ns, std::int64_t end_ns) {
 
 TEST(Accounting, OverlappingStreamsCountOnceInTheUnion) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1000, 1600);
   f.launch("b", 1400, 1800).stream_id = 9;
   f.copy(1700, 2000, 64);  // 100 hidden, 200 exposed
@@ -49,7 +49,7 @@ TEST(Accounting, OverlappingStreamsCountOnceInTheUnion) {
 
 TEST(Accounting, GapsAreNamedByWhatTheHostWasDoing) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   host(f.launch("a", 100'000, 110'000), 90'000, 91'000);
   host(f.launch("called late", 130'000, 140'000), 120'000, 125'000);   // 20 µs: call began after 110
   host(f.launch("being called", 143'000, 150'000), 139'000, 141'000);  // 3 µs: call spans 140
@@ -57,7 +57,7 @@ TEST(Accounting, GapsAreNamedByWhatTheHostWasDoing) {
   host(f.launch("waited", 190'000, 200'000), 143'000, 144'000);        // 30 µs: waited for something
   f.launch("no host time", 207'000, 210'000);                          // 7 µs
   f.copy(214'000, 220'000, 1);                                         // 4 µs, copies have no host time
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 231'000, 240'000);  // 11 µs tail
   const Accounting a = account(f);
   EXPECT_EQ(a.step_ns, 131'000);
@@ -80,7 +80,7 @@ TEST(Accounting, GapsAreNamedByWhatTheHostWasDoing) {
 
 TEST(Accounting, CommunicationIsHiddenUnderOtherKernels) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.kernel("ncclAllReduce", "communication");
   f.launch("gemm", 1000, 1500);
   f.launch("ncclAllReduce", 1300, 1700).stream_id = 9;
@@ -94,11 +94,11 @@ TEST(Accounting, CommunicationIsHiddenUnderOtherKernels) {
 
 TEST(Accounting, WorkOfTheStepBeforeReachesIn) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1000, 1100);
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 2000, 2100);
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 3000, 3100);
   // A copy of the first step that ends in the second.
   store::Memcpy late{.id = 1, .process_id = 1, .device_id = 1};
@@ -119,7 +119,7 @@ TEST(Accounting, WorkOfTheStepBeforeReachesIn) {
 
 TEST(Accounting, AStepWithoutExtentHasNothingToAccountFor) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1000, 1100);
   StepAnalysis steps = analyze_steps(f.done()).value();
   steps.representative.window_start_ns = steps.representative.window_end_ns = 1000;
@@ -131,7 +131,7 @@ TEST(Accounting, AStepWithoutExtentHasNothingToAccountFor) {
 
 TEST(Accounting, LaunchesWithoutTimeAreCountedApart) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1000, 1100);
   f.launch("b", 0, 0);
   const Accounting a = account(f);
@@ -143,7 +143,7 @@ TEST(Accounting, LaunchesWithoutTimeAreCountedApart) {
 TEST(Accounting, TheBusiestDeviceOrTheOneAskedFor) {
   FabricatedModel f;
   f.model.devices.push_back({.id = 2, .device_index = 1, .name = "Other"});
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1000, 1100);
   f.launch("b", 1000, 1500).device_id = 2;
   EXPECT_EQ(account(f).device_id, 2);
@@ -164,7 +164,7 @@ TEST(Accounting, RandomTimelinesAddUp) {
     f.kernel("nccl", "communication");
     std::int64_t at = 1000;
     for (int step = 0; step < 4; ++step) {
-      f.step("timeline");
+      f.step(Phase::timeline);
       for (int i = 0; i < 12; ++i) {
         const std::int64_t start = at + below(400);
         const std::int64_t end = start + below(120);

@@ -35,7 +35,7 @@ void write_capture(const std::string& path) {
   store::Device device;
   device.name = "NVIDIA H200";
   const Id device_id = writer.add(device);
-  writer.add(store::DevicePeak{device_id, "dram_bytes_per_s", "spec", 4.8e12, "datasheet"});
+  writer.add(store::DevicePeak{device_id, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
   const Id gemm = writer.kernel_id("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT");
   const Id norm = writer.kernel_id("layernorm_forward_kernel6");
   store::CounterConfiguration r2;
@@ -48,7 +48,7 @@ void write_capture(const std::string& path) {
     store::Step step;
     step.process_id = process_id;
     step.step_index = i;
-    step.phase = replay ? "replay" : "timeline";
+    step.phase = replay ? Phase::replay : Phase::timeline;
     if (replay) step.configuration_id = configuration;
     const Id step_id = writer.add(step);
     store::NvtxRange range;
@@ -80,7 +80,7 @@ void write_capture(const std::string& path) {
       const Id launch_id = writer.add(launch);
       if (!replay) continue;
       const auto value = [&](const char* metric, double x) {
-        writer.add(store::LaunchMetric{launch_id, writer.metric_id(metric), "T2", x, {}, {}});
+        writer.add(store::LaunchMetric{launch_id, writer.metric_id(metric), Tier::t2, x, {}, {}});
       };
       value(testing::kRead, k == 0 ? 288e6 : 336e6);  // 10 % and 35 % of 4.8 TB/s
       value(testing::kWritten, 0);
@@ -172,7 +172,7 @@ TEST(Analysis, TimesBeyondAnyRangeAreCorrupt) {
 
 TEST(Analysis, BadTargetsAreUsage) {
   testing::FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1000, 2000);
   EXPECT_EQ(analyze(f.done(), {.targets = {.target = 3}}).failure().kind, ErrorKind::usage);
 }

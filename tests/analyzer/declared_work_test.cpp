@@ -29,22 +29,22 @@ struct Op {
 class Declared : public ::testing::Test {
  protected:
   Declared() {
-    f.model.device_peaks.push_back({1, "bf16_flops_per_s", "clock", 100e12, "test"});
-    f.model.device_peaks.push_back({1, "fp32_flops_per_s", "clock", 10e12, "test"});
+    f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::clock, 100e12, "test"});
+    f.model.device_peaks.push_back({1, "fp32_flops_per_s", PeakSource::clock, 10e12, "test"});
   }
 
   // Launch i is called at 1000 * (i + 1) ns.
   void steps(const std::vector<Op>& ops, bool counted = true) {
-    for (const char* phase : {"timeline", "replay"}) {
+    for (const Phase phase : {Phase::timeline, Phase::replay}) {
       f.step(phase);
-      std::int64_t at = phase == std::string("timeline") ? 1'000'000 : 9'000'000;
+      std::int64_t at = phase == Phase::timeline ? 1'000'000 : 9'000'000;
       for (std::size_t i = 0; i < ops.size(); ++i) {
         store::Launch& launch = f.launch(ops[i].kernel, at, at + ops[i].duration_ns);
         launch.thread_id = 1;
         launch.host_start_ns = 1000 * static_cast<std::int64_t>(i + 1);
         launch.host_end_ns = *launch.host_start_ns + 10;
         at += ops[i].duration_ns;
-        if (phase == std::string("timeline") || !counted) continue;
+        if (phase == Phase::timeline || !counted) continue;
         f.counters({{kRead, ops[i].bytes},
                     {kWritten, 0},
                     {kTensor, 10},
@@ -181,13 +181,13 @@ TEST_F(Declared, AMissingRoofIsUnknown) {
 TEST_F(Declared, InstructionCountsStandInForThePipesWithoutOperations) {
   steps({{"a", 100'000, 20e6, 0}});
   range("step / a", 500, 1500, 20e6, 4e6);
-  f.step("flops");
+  f.step(Phase::flops);
   f.launch("a", 20'000'000, 20'100'000);
   f.counters({{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2e6},
               {"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1e6},
               {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1e6},
               {"smsp__sass_thread_inst_executed_op_integer_pred_on.sum", 5e6}},
-             "T3");
+             Tier::t3);
   const WorkSum work = row(analysed(), "a").work.value();
   EXPECT_NEAR(*work.measured_fp_ops, 6e6, 1e-3);
   EXPECT_NEAR(*work.ops_ratio, 1.5, 1e-12);
@@ -198,9 +198,9 @@ TEST_F(Declared, InstructionCountsOfSeveralStepsAreAveraged) {
   steps({{"a", 100'000, 20e6, 0}});
   range("step / a", 500, 1500, 20e6, 4e6);
   for (const double fused : {2e6, 2.5e6}) {
-    f.step("flops");
+    f.step(Phase::flops);
     f.launch("a", 20'000'000, 20'100'000);
-    f.counters({{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", fused}}, "T3");
+    f.counters({{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", fused}}, Tier::t3);
   }
   EXPECT_NEAR(*row(analysed(), "a").work->measured_fp_ops, 4.5e6, 1e-3);
 }

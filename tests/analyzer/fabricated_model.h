@@ -28,7 +28,7 @@ class FabricatedModel {
         store::Run{.command_line = "program", .ridgeline_version = "test", .clock = "test", .end_ns = 1};
     model.processes.push_back({.id = 1, .pid = 100});
     model.devices.push_back({.id = 1, .name = "Test GPU"});
-    model.device_peaks.push_back({1, "dram_bytes_per_s", "spec", 1e12, "test"});
+    model.device_peaks.push_back({1, "dram_bytes_per_s", PeakSource::spec, 1e12, "test"});
     model.completeness.push_back({.process_id = 1});
   }
 
@@ -41,7 +41,7 @@ class FabricatedModel {
     return id;
   }
 
-  store::Step& step(const std::string& phase, const std::string& status = "ok") {
+  store::Step& step(Phase phase, StepStatus status = StepStatus::ok) {
     ModelStep item;
     item.step.id = static_cast<store::Id>(model.steps.size() + 1);
     item.step.process_id = 1;
@@ -76,7 +76,7 @@ class FabricatedModel {
     store::Memcpy row{
         .id = static_cast<store::Id>(model.memcpys.size() + 1), .process_id = 1, .device_id = 1};
     row.stream_id = 8;
-    row.kind = "HtoD";
+    row.kind = CopyKind::host_to_device;
     row.bytes = bytes;
     row.start_ns = start_ns;
     row.end_ns = end_ns;
@@ -107,7 +107,7 @@ class FabricatedModel {
   }
 
   // Of the last launch.
-  void counters(const std::map<std::string, double>& values, const std::string& tier = "T2") {
+  void counters(const std::map<std::string, double>& values, Tier tier = Tier::t2) {
     for (const auto& [name, value] : values)
       model.launch_metrics.push_back({model.launches.back().id, metric(name), tier, value, {}, {}});
   }
@@ -116,7 +116,7 @@ class FabricatedModel {
   void samples(const std::map<std::string, std::pair<double, double>>& values, std::int64_t count) {
     for (const auto& [name, value] : values) {
       model.launch_metrics.push_back(
-          {model.launches.back().id, metric(name), "T1", value.first, value.second, count});
+          {model.launches.back().id, metric(name), Tier::t1, value.first, value.second, count});
     }
   }
 

@@ -22,8 +22,8 @@ struct Row {
 
 // Two steps alike, one of the timeline and one replayed.
 Analysis analysed(FabricatedModel& f, const std::vector<Row>& rows, const AnalysisOptions& options = {}) {
-  for (const char* phase : {"timeline", "replay"}) {
-    const bool replay = std::string(phase) == "replay";
+  for (const Phase phase : {Phase::timeline, Phase::replay}) {
+    const bool replay = phase == Phase::replay;
     f.step(phase);
     for (const Row& row : rows) {
       const std::int64_t shift_ns = replay ? 10'000'000 : 0;
@@ -106,11 +106,11 @@ TEST(KernelTime, CutsThroughTheTreeAddUp) {
 
 TEST(KernelTime, WorkOfTheStepBeforeIsForeign) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("late", 1'000'000, 1'060'000);
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("own", 1'050'000, 1'090'000).stream_id = 9;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("next", 1'100'000, 1'110'000);
   AnalysisOptions options;
   options.steps.step_index = 1;

@@ -5,14 +5,14 @@
 namespace ridgeline::analyzer {
 namespace {
 
-std::vector<StepSummary> steps_of(std::vector<std::pair<const char*, std::int64_t>> of) {
+std::vector<StepSummary> steps_of(std::vector<std::pair<Phase, std::int64_t>> of) {
   std::vector<StepSummary> steps;
   for (const auto& [phase, duration_ns] : of) {
     StepSummary step;
     step.step_id = static_cast<store::Id>(steps.size()) + 1;
     step.process_id = 1;
     step.phase = phase;
-    step.status = "ok";
+    step.status = StepStatus::ok;
     step.gpu_duration_ns = duration_ns;
     steps.push_back(step);
   }
@@ -20,15 +20,15 @@ std::vector<StepSummary> steps_of(std::vector<std::pair<const char*, std::int64_
 }
 
 TEST(Phases, CountAndSpreadOfEachPhaseInTheirOrder) {
-  const auto steps = steps_of({{"warmup", 900},
-                               {"timeline", 100},
-                               {"timeline", 104},
-                               {"timeline", 102},
-                               {"warmup", 700},
-                               {"timeline", 0}});
+  const auto steps = steps_of({{Phase::warmup, 900},
+                               {Phase::timeline, 100},
+                               {Phase::timeline, 104},
+                               {Phase::timeline, 102},
+                               {Phase::warmup, 700},
+                               {Phase::timeline, 0}});
   const auto phases = summarise_phases(steps);
   ASSERT_EQ(phases.size(), 2u);
-  EXPECT_EQ(phases[0].phase, "warmup");
+  EXPECT_EQ(phases[0].phase, Phase::warmup);
   EXPECT_EQ(phases[0].steps, 2);
   EXPECT_EQ(phases[1].steps, 4);
   EXPECT_EQ(phases[1].spread.count, 3) << "a step without a time has no place in the spread";
@@ -41,19 +41,19 @@ TEST(Phases, CountAndSpreadOfEachPhaseInTheirOrder) {
 }
 
 TEST(Phases, ProcessesStandApart) {
-  auto steps = steps_of({{"timeline", 100}, {"timeline", 200}});
+  auto steps = steps_of({{Phase::timeline, 100}, {Phase::timeline, 200}});
   steps[1].process_id = 2;
   EXPECT_EQ(summarise_phases(steps).size(), 2u);
 }
 
 TEST(Phases, OutliersAreFarInMadsAndInShare) {
   const auto outliers = [](std::int64_t last) {
-    const auto steps = steps_of({{"timeline", 1000},
-                                 {"timeline", 1001},
-                                 {"timeline", 999},
-                                 {"timeline", 1000},
-                                 {"timeline", 1001},
-                                 {"timeline", last}});
+    const auto steps = steps_of({{Phase::timeline, 1000},
+                                 {Phase::timeline, 1001},
+                                 {Phase::timeline, 999},
+                                 {Phase::timeline, 1000},
+                                 {Phase::timeline, 1001},
+                                 {Phase::timeline, last}});
     return summarise_phases(steps)[0].outliers;
   };
   EXPECT_EQ(outliers(1060), std::vector<std::size_t>{5});
@@ -62,13 +62,13 @@ TEST(Phases, OutliersAreFarInMadsAndInShare) {
 }
 
 TEST(Phases, UnusualStepsAreFailuresOutliersAndTheAnalysedOne) {
-  auto steps = steps_of({{"timeline", 1000},
-                         {"timeline", 1001},
-                         {"timeline", 2000},
-                         {"timeline", 1000},
-                         {"timeline", 1001},
-                         {"timeline", 1000}});
-  steps[4].status = "failed";
+  auto steps = steps_of({{Phase::timeline, 1000},
+                         {Phase::timeline, 1001},
+                         {Phase::timeline, 2000},
+                         {Phase::timeline, 1000},
+                         {Phase::timeline, 1001},
+                         {Phase::timeline, 1000}});
+  steps[4].status = StepStatus::failed;
   const auto phases = summarise_phases(steps);
   EXPECT_EQ(phases[0].not_ok, 1);
   EXPECT_EQ(unusual_steps(steps, phases, steps[1].step_id, 20), (std::vector<std::size_t>{1, 2, 4}));

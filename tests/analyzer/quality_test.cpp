@@ -31,10 +31,10 @@ const Finding* find(const Quality& quality, std::string_view code) {
 // Two timeline launches of 100 µs and 300 µs; the first replayed with the given duration.
 FabricatedModel sample(double replay_ns) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1'000'000, 1'100'000);
   f.launch("b", 1'100'000, 1'400'000);
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("a", 9'000'000, 9'100'000);
   f.counters(
       {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 5}, {kDuration, replay_ns}, {kGpcCycles, replay_ns * 1.8}});
@@ -93,9 +93,9 @@ TEST(Quality, DisagreementOfReplayAndTimelineIsFlagged) {
     }
   }
   FabricatedModel f;  // 19 µs: below the floor
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1'000'000, 1'019'000);
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("a", 9'000'000, 9'019'000);
   f.counters({{kDuration, 40e3}});
   EXPECT_TRUE(assess(f).disagreements.empty());
@@ -152,10 +152,11 @@ TEST(Quality, ReplayAtAnotherClockIsNamed) {
 TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
   FabricatedModel f = sample(100e3);
   f.model.completeness = {{.process_id = 1, .launches_seen = 9, .kernel_records = 8}};
-  f.model.tier_statuses = {
-      {1, "T0", "ok", {}}, {1, "T2", "partial", "2 of 4 steps"}, {1, "T1", "refused", "no"}};
-  f.model.messages = {{.id = 1, .severity = "warning", .text = "careful"},
-                      {.id = 2, .severity = "info", .text = "hm"}};
+  f.model.tier_statuses = {{1, Tier::t0, TierOutcome::ok, {}},
+                           {1, Tier::t2, TierOutcome::partial, "2 of 4 steps"},
+                           {1, Tier::t1, TierOutcome::refused, "no"}};
+  f.model.messages = {{.id = 1, .severity = Severity::warning, .text = "careful"},
+                      {.id = 2, .severity = Severity::info, .text = "hm"}};
   f.model.run->end_ns.reset();
   f.model.run->exit_status = 2;
   const Quality q = assess(f);

@@ -40,13 +40,13 @@ struct Spec {
 // A timeline step of these launches and a replay step that measures what the table says. Peak: 1000 bytes/ns.
 FabricatedModel build(const std::vector<Spec>& specs, std::int64_t step_end_ns = 0) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   for (const Spec& s : specs) f.launch(s.kernel, s.start_ns, s.end_ns);
   if (step_end_ns > 0) {
-    f.step("timeline");  // closes the first step
+    f.step(Phase::timeline);  // closes the first step
     f.launch("closing", step_end_ns, step_end_ns + 10);
   }
-  f.step("replay");
+  f.step(Phase::replay);
   for (const Spec& s : specs) {
     f.launch(s.kernel, s.start_ns + 1'000'000'000, s.end_ns + 1'000'000'000);
     const auto t = static_cast<double>(s.end_ns - s.start_ns);
@@ -89,7 +89,7 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_NEAR(bad.saved_stretch_ns, 117'647.0588, 1e-3);
   EXPECT_NEAR(bad.saved_target_share, 0.1, 1e-12);
   EXPECT_EQ(bad.limiter_kind, LimiterKind::dram);
-  EXPECT_EQ(bad.tier, "T2");
+  EXPECT_EQ(bad.tier, Tier::t2);
   EXPECT_FALSE(bad.saved_target_error_ns.has_value());  // one replay step: no error known
 
   const RankRow& mixed = r.ranking.rows[1];
@@ -127,7 +127,7 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
   EXPECT_DOUBLE_EQ(unmeasured.saved_target_ns, 0);
   EXPECT_EQ(unmeasured.missing, MissingReason::not_replayed);
   EXPECT_FALSE(unmeasured.reason.empty());
-  EXPECT_EQ(unmeasured.tier, "T0");
+  EXPECT_EQ(unmeasured.tier, Tier::t0);
   EXPECT_FALSE(unmeasured.limiter.has_value());
   EXPECT_EQ(row(r.ranking, "tiny").launch_bound_time_ns, 2'000);
   EXPECT_DOUBLE_EQ(row(r.ranking, "tiny").saved_target_ns, 0);
@@ -141,11 +141,11 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
 
 TEST(Ranking, ErrorsAddInQuadrature) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
   f.launch("k", 1'100'000, 1'200'000);
   for (const double bytes : {34e6, 36e6}) {  // mean 35 MB, standard error 1 MB: u = 0.35 ± 0.01
-    f.step("replay");
+    f.step(Phase::replay);
     for (int i = 0; i < 2; ++i) {
       f.launch("k", 9'000'000, 9'100'000);
       f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, 0}});

@@ -20,12 +20,12 @@ using testing::kWritten;
 const FabricatedModel& measured() {
   static FabricatedModel f;
   if (!f.model.launches.empty()) return f;
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", "spec", 1e15, "test"});
-  f.model.device_peaks.push_back({1, "fp8_flops_per_s", "spec", 2e15, "test"});
-  f.model.device_peaks.push_back({1, "fp32_flops_per_s", "spec", 6e13, "test"});
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, "test"});
+  f.model.device_peaks.push_back({1, "fp8_flops_per_s", PeakSource::spec, 2e15, "test"});
+  f.model.device_peaks.push_back({1, "fp32_flops_per_s", PeakSource::spec, 6e13, "test"});
   f.model.strings[1] = "norm";
-  for (const char* phase : {"timeline", "replay"}) {
-    const bool replay = std::string(phase) == "replay";
+  for (const Phase phase : {Phase::timeline, Phase::replay}) {
+    const bool replay = phase == Phase::replay;
     const std::int64_t at = replay ? 9'000'000 : 1'000'000;
     const store::Id step = f.step(phase).id;
     int ordinal = 0;

@@ -202,7 +202,7 @@ TEST_F(SessionTest, StepsTogetherAreTheirSum) {
   EXPECT_EQ(ranking->totals.step_ns, step_ns);
   EXPECT_EQ(session.accounting(both).value()->step_ns, step_ns);
   EXPECT_EQ(session.accounting(both).value()->remainder_ns, 0);
-  const auto phase = session.ranking({.steps = StepSelection::all_of("timeline")}).value();
+  const auto phase = session.ranking({.steps = StepSelection::all_of(Phase::timeline)}).value();
   EXPECT_GE(phase->totals.calls, calls);
   EXPECT_EQ(session.ranking({.steps = StepSelection::many({900, 901})}).failure().kind, ErrorKind::usage);
 }

@@ -16,14 +16,14 @@ class StallModel : public FabricatedModel {
   StallModel() {
     for (int i = 0; i < 3; ++i) {
       const std::int64_t at = 1000 + i * 200'000;
-      step("timeline");
+      step(Phase::timeline);
       launch("slow", at, at + 90'000);
       launch("middle", at + 90'000, at + 130'000);
       launch("fast", at + 130'000, at + 140'000);
     }
-    window("ok");
+    window(WindowStatus::ok);
   }
-  void window(const std::string& status, const std::string& reason = {}, std::int64_t dropped = 0) {
+  void window(WindowStatus status, const std::string& reason = {}, std::int64_t dropped = 0) {
     store::StallWindow row;
     row.process_id = row.device_id = 1;
     row.first_step_index = 3;
@@ -127,7 +127,7 @@ TEST(Stalls, OnlyTheWorstKernelsAndTheHottestSpots) {
 
 TEST(Stalls, FailuresAndLossesAreSaid) {
   StallModel m;
-  m.window("failed", "no stall reasons: run as root");
+  m.window(WindowStatus::failed, "no stall reasons: run as root");
   m.model.stall_windows[0].samples = 0;
   StallAnalysis stalls = m.analysed();
   EXPECT_TRUE(stalls.requested);
@@ -135,7 +135,7 @@ TEST(Stalls, FailuresAndLossesAreSaid) {
   EXPECT_EQ(stalls.reason, "no stall reasons: run as root");
   EXPECT_TRUE(stalls.kernels.empty());
 
-  m.window("overflow", {}, 12);
+  m.window(WindowStatus::overflow, {}, 12);
   m.sample("slow", 0, "wait", 5);
   stalls = m.analysed();
   EXPECT_NE(stalls.reason.find("buffer was full"), std::string::npos);

@@ -16,7 +16,7 @@ bool has(const Findings& findings, std::string_view code) {
 }
 
 // One launch a step, half the step long; steps begin at `starts`, the last ends with its launch.
-FabricatedModel steps_at(const std::vector<std::pair<const char*, std::int64_t>>& starts) {
+FabricatedModel steps_at(const std::vector<std::pair<Phase, std::int64_t>>& starts) {
   FabricatedModel f;
   for (const auto& [phase, start] : starts) {
     f.step(phase);
@@ -27,7 +27,8 @@ FabricatedModel steps_at(const std::vector<std::pair<const char*, std::int64_t>>
 
 TEST(Steps, DurationRunsToTheNextStepOfTheSamePhase) {
   //                          0: 100, closed   1: open (phase changes)  2: 300, closed  3: open, the last
-  FabricatedModel f = steps_at({{"timeline", 1000}, {"timeline", 1100}, {"replay", 9000}, {"replay", 9300}});
+  FabricatedModel f = steps_at(
+      {{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::replay, 9000}, {Phase::replay, 9300}});
   const auto steps = summarise_steps(f.done());
   ASSERT_EQ(steps.size(), 4U);
   const std::pair<std::int64_t, bool> expected[] = {{100, true}, {50, false}, {300, true}, {50, false}};
@@ -40,13 +41,13 @@ TEST(Steps, DurationRunsToTheNextStepOfTheSamePhase) {
 }
 
 TEST(Steps, WhatMarksThemIsSaid) {
-  FabricatedModel f =
-      steps_at({{"timeline", 1000}, {"timeline", 1100}, {"timeline", 1200}, {"timeline", 1300}});
+  FabricatedModel f = steps_at(
+      {{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}, {Phase::timeline, 1300}});
   EXPECT_FALSE(has(analyze_steps(f.done()).value().findings, "steps.period"));
-  for (auto& each : f.model.steps) each.step.source = "period";
+  for (auto& each : f.model.steps) each.step.source = StepSource::period;
   EXPECT_TRUE(has(analyze_steps(f.model).value().findings, "steps.period"));
-  FabricatedModel one = steps_at({{"timeline", 1000}});
-  one.model.steps[0].step.source = "window";
+  FabricatedModel one = steps_at({{Phase::timeline, 1000}});
+  one.model.steps[0].step.source = StepSource::window;
   const auto analysis = analyze_steps(one.done());
   EXPECT_TRUE(has(analysis.value().findings, "steps.window"));
   EXPECT_FALSE(has(analysis.value().findings, "steps.few")) << "there cannot be more";
@@ -55,13 +56,13 @@ TEST(Steps, WhatMarksThemIsSaid) {
 TEST(Steps, BeginWithTheirFirstKernelThoughCopiesRunAhead) {
   // The copy of each step's batch runs on another stream while the step before computes.
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.copy(900, 950, 8);
   f.launch("k", 1000, 1100);
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.copy(1010, 1020, 8);
   f.launch("k", 1150, 1350);
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.copy(1160, 1170, 8);
   f.launch("k", 1400, 1450);
   f.set(1450, 1500, 8);
@@ -74,7 +75,7 @@ TEST(Steps, BeginWithTheirFirstKernelThoughCopiesRunAhead) {
 
 TEST(Steps, OfNothingButCopiesBeginWithTheFirst) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.copy(900, 950, 8);
   f.set(1100, 1200, 8);
   const auto steps = summarise_steps(f.done());
@@ -84,8 +85,11 @@ TEST(Steps, OfNothingButCopiesBeginWithTheFirst) {
 
 TEST(Steps, RepresentativeIsTheLowerMedianOfClosedTimelineSteps) {
   // Durations 100, 130, 110, 120 closed; the fifth is open (50) and does not count.
-  FabricatedModel f = steps_at(
-      {{"timeline", 1000}, {"timeline", 1100}, {"timeline", 1230}, {"timeline", 1340}, {"timeline", 1460}});
+  FabricatedModel f = steps_at({{Phase::timeline, 1000},
+                                {Phase::timeline, 1100},
+                                {Phase::timeline, 1230},
+                                {Phase::timeline, 1340},
+                                {Phase::timeline, 1460}});
   const auto analysis = analyze_steps(f.done());
   ASSERT_TRUE(analysis.ok());
   const StepAnalysis& a = analysis.value();
@@ -103,7 +107,7 @@ TEST(Steps, RepresentativeIsTheLowerMedianOfClosedTimelineSteps) {
 TEST(Steps, ChangedSequenceAndFailedStepsAreLeftOutAndNamed) {
   FabricatedModel f;
   for (int i = 0; i < 6; ++i) {
-    f.step("timeline", i == 4 ? "interrupted" : "ok");
+    f.step(Phase::timeline, i == 4 ? StepStatus::interrupted : StepStatus::ok);
     f.launch(i == 2 ? "other" : "k", 1000 + 100 * i, 1050 + 100 * i);
   }
   const auto analysis = analyze_steps(f.done());
@@ -116,7 +120,7 @@ TEST(Steps, ChangedSequenceAndFailedStepsAreLeftOutAndNamed) {
 }
 
 TEST(Steps, AnotherGridIsAnotherSequence) {
-  FabricatedModel f = steps_at({{"timeline", 1000}, {"timeline", 1100}});
+  FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}});
   f.model.launches[1].grid.x = 2;
   const auto steps = summarise_steps(f.done());
   EXPECT_NE(steps[0].sequence_hash, steps[1].sequence_hash);
@@ -126,7 +130,7 @@ TEST(Steps, OutlierIsNamed) {
   FabricatedModel f;
   std::int64_t start = 1000;
   for (int i = 0; i < 9; ++i) {
-    f.step("timeline");
+    f.step(Phase::timeline);
     f.launch("k", start, start + 50);
     start += i == 3 ? 400 : 100;
   }
@@ -142,7 +146,7 @@ TEST(Steps, OutliersInARowAreOneFinding) {
   FabricatedModel f;
   std::int64_t start = 1000;
   for (const int length : {100, 100, 100, 300, 400, 350, 100, 100, 100, 200, 100, 100, 100, 100, 100, 100}) {
-    f.step("timeline");
+    f.step(Phase::timeline);
     f.launch("k", start, start + 50);
     start += length;
   }
@@ -157,9 +161,10 @@ TEST(Steps, OutliersInARowAreOneFinding) {
 }
 
 TEST(Steps, OtherPhasesStandInForAMissingTimeline) {
-  FabricatedModel f = steps_at({{"warmup", 1000}, {"warmup", 1100}, {"replay", 9000}, {"replay", 9300}});
+  FabricatedModel f =
+      steps_at({{Phase::warmup, 1000}, {Phase::warmup, 1100}, {Phase::replay, 9000}, {Phase::replay, 9300}});
   const auto analysis = analyze_steps(f.done());
-  EXPECT_EQ(analysis.value().representative.summary.phase, "warmup");
+  EXPECT_EQ(analysis.value().representative.summary.phase, Phase::warmup);
   EXPECT_TRUE(has(analysis.value().findings, "steps.no_timeline"));
 }
 
@@ -180,16 +185,16 @@ TEST(Steps, WithoutStepsTheRecordingIsOne) {
 
 TEST(Steps, TheBusiestProcessIsTaken) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1000, 1100);
-  f.step("timeline").process_id = 2;
+  f.step(Phase::timeline).process_id = 2;
   f.launch("k", 1000, 1900).process_id = 2;
   EXPECT_EQ(analyze_steps(f.done()).value().process_id, 2);
   EXPECT_EQ(analyze_steps(f.model, {.process_id = 1}).value().process_id, 1);
 }
 
 TEST(Steps, AskedForStepIsTakenAndAMissingOneRefused) {
-  FabricatedModel f = steps_at({{"timeline", 1000}, {"timeline", 1100}, {"timeline", 1230}});
+  FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1230}});
   f.done();
   EXPECT_EQ(analyze_steps(f.model, {.step_index = 1}).value().representative.window_start_ns, 1100);
   EXPECT_EQ(analyze_steps(f.model, {.step_index = 9}).failure().kind, ErrorKind::usage);
@@ -199,14 +204,14 @@ TEST(Steps, AskedForStepIsTakenAndAMissingOneRefused) {
 TEST(Steps, NothingOrNothingWithATimeIsNoData) {
   FabricatedModel f;
   EXPECT_EQ(analyze_steps(f.done()).failure().kind, ErrorKind::no_data);
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 0, 0);
   EXPECT_EQ(analyze_steps(f.done()).failure().kind, ErrorKind::no_data);
 }
 
 TEST(Steps, LaunchWithoutTimeIsCountedAndAddsNoTime) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1000, 1100);
   f.launch("k", 0, 0);
   const auto steps = summarise_steps(f.done());
@@ -222,7 +227,7 @@ TEST(Steps, TheFirstOfAPhaseIsNoOutlier) {
     FabricatedModel f;
     std::int64_t at = 1'000'000;
     for (int i = 0; i < 8; ++i) {
-      f.step("timeline");
+      f.step(Phase::timeline);
       f.launch("k", at, at + 90'000);
       at += i == (first ? 0 : 3) ? 10'000'000 : 100'000;
     }

@@ -43,14 +43,14 @@ const Finding* find(const Quality& q, std::string_view code) {
 // A timeline step with one 100 µs launch of k.
 FabricatedModel one_launch() {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
   return f;
 }
 
 // A sample step whose launch of k takes `duration_ns` and moves `bytes`.
 void sample(FabricatedModel& f, std::int64_t duration_ns, double bytes, double error, double tensor = 20) {
-  f.step("sample");
+  f.step(Phase::sample);
   const std::int64_t start = 2'000'000 + 1'000'000 * static_cast<std::int64_t>(f.model.steps.size());
   f.launch("k", start, start + duration_ns);
   f.samples({{kRead, {bytes / 2, error * 0.6}},
@@ -60,7 +60,7 @@ void sample(FabricatedModel& f, std::int64_t duration_ns, double bytes, double e
 }
 
 void replay(FabricatedModel& f, double bytes, double tensor) {
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("k", 90'000'000, 90'100'000);
   f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, tensor}, {kDuration, 100e3}});
 }
@@ -73,7 +73,7 @@ TEST(Sampled, UtilisationIsOverTheSampledStepsOwnDuration) {
   const auto u = utilisation(f.done());
   const TierUtilisation& t1 = u.launches[0].t1;
   EXPECT_NEAR(t1.dram_utilisation->value, (50.0 / 125 + 52.2 / 130) / 2, 1e-12);
-  EXPECT_EQ(t1.dram_utilisation->tier, "T1");
+  EXPECT_EQ(t1.dram_utilisation->tier, Tier::t1);
   EXPECT_EQ(t1.dram_utilisation->sample_count, 36);
   EXPECT_NEAR(t1.duration->value, 127'500, 1e-9);
   EXPECT_NEAR(t1.compute_utilisation->value, 0.20, 1e-12);
@@ -116,7 +116,7 @@ TEST(Sampled, OnePooledAmountIsRecognisedAtUnlikeDurations) {
 
 TEST(Sampled, StepsThatOnlyLetTheClocksSettleAreNoSampleSteps) {
   FabricatedModel f = one_launch();
-  f.step("sample");
+  f.step(Phase::sample);
   f.launch("k", 2'000'000, 2'300'000);  // no values
   sample(f, 100'000, 40e6, 1e6);
   const auto u = utilisation(f.done());
@@ -129,13 +129,13 @@ TEST(Tiers, CountersAreShownAndSamplesStandBeside) {
   sample(f, 100'000, 44e6, 1e6);
   replay(f, 40e6, 60);
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
-  EXPECT_EQ(k.dram_utilisation->tier, "T2");
+  EXPECT_EQ(k.dram_utilisation->tier, Tier::t2);
   EXPECT_NEAR(k.dram_utilisation->value, 0.40, 1e-12);
   EXPECT_NEAR(k.t1.dram_utilisation->value, 0.44, 1e-12);
-  EXPECT_EQ(k.compute_utilisation->tier, "T2");
+  EXPECT_EQ(k.compute_utilisation->tier, Tier::t2);
   EXPECT_NEAR(k.compute_utilisation->value, 0.60, 1e-12);
   const RankRow row = ranking(f.model).rows.at(0);
-  EXPECT_EQ(row.tier, "T2");
+  EXPECT_EQ(row.tier, Tier::t2);
   EXPECT_NEAR(row.dram_t1->value, 0.44, 1e-12);
   EXPECT_NEAR(row.dram_t2->value, 0.40, 1e-12);
   EXPECT_NEAR(row.dram_difference->value, 0.04, 1e-12);
@@ -145,44 +145,44 @@ TEST(Tiers, CountersAreShownAndSamplesStandBeside) {
 
 TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
   f.launch("other", 1'100'000, 1'200'000);
   sample(f, 100'000, 44e6, 1e6);
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("k", 90'000'000, 90'100'000);  // runs unmeasured
   f.launch("other", 90'100'000, 90'200'000);
   f.counters({{kRead, 10e6}, {kWritten, 0}, {kTensor, 5}, {kDuration, 100e3}});
-  f.model.replay_exclusions.push_back({1, 1, "name"});
+  f.model.replay_exclusions.push_back({1, 1, ExclusionReason::name});
   const auto u = utilisation(f.done());
   const LaunchUtilisation& k = u.launches[0];
   EXPECT_EQ(k.status, LaunchStatus::measured);
   EXPECT_EQ(k.missing, MissingReason::none);
-  EXPECT_EQ(k.dram_utilisation->tier, "T1");
+  EXPECT_EQ(k.dram_utilisation->tier, Tier::t1);
   EXPECT_EQ(k.t2.missing, MissingReason::excluded);
   EXPECT_NE(k.t2.reason.find("name"), std::string::npos);
-  EXPECT_EQ(u.launches[1].dram_utilisation->tier, "T2");
+  EXPECT_EQ(u.launches[1].dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(u.launches[1].t1.missing, MissingReason::no_sample);
   const Ranking r = ranking(f.model);
-  for (const RankRow& row : r.rows) EXPECT_EQ(row.tier, row.key == "k" ? "T1" : "T2") << row.key;
+  for (const RankRow& row : r.rows) EXPECT_EQ(row.tier, row.key == "k" ? Tier::t1 : Tier::t2) << row.key;
   RankOptions by_class;
   by_class.key = RankKey::kernel_class;
   const StepAnalysis steps = analyze_steps(f.model).value();
-  EXPECT_EQ(rank_kernels(f.model, steps, u, by_class).rows.at(0).tier, "T1,T2");
+  EXPECT_EQ(rank_kernels(f.model, steps, u, by_class).rows.at(0).tier, (Tier::t1 | TierSet(Tier::t2)));
 }
 
 TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
   FabricatedModel f = one_launch();
-  f.step("sample");
+  f.step(Phase::sample);
   f.launch("k", 2'000'000, 2'100'000);
-  f.model.tier_statuses.push_back({1, "T2", "refused", "no permission"});
+  f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission"});
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
   EXPECT_EQ(k.missing, MissingReason::tier_refused);
   EXPECT_NE(k.reason.find("no permission"), std::string::npos);
   EXPECT_NE(k.reason.find("no sample tells"), std::string::npos) << k.reason;
 
   FabricatedModel refused = one_launch();
-  refused.model.tier_statuses.push_back({1, "T1", "refused", "not permitted"});
+  refused.model.tier_statuses.push_back({1, Tier::t1, TierOutcome::refused, "not permitted"});
   const LaunchUtilisation r = utilisation(refused.done()).launches[0];
   EXPECT_EQ(r.t1.missing, MissingReason::tier_refused);
   EXPECT_EQ(r.t1.reason, "in-situ samples refused: not permitted");
@@ -219,21 +219,21 @@ TEST(Tiers, HitsAndMissesMayBeOfDifferentSteps) {
 TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
   FabricatedModel f = one_launch();
   replay(f, 40e6, 60);
-  f.step("cold");
+  f.step(Phase::cold);
   f.launch("k", 95'000'000, 95'125'000);
-  f.counters({{kRead, 60e6}, {kWritten, 2.5e6}, {kDuration, 125e3}}, "T3");
+  f.counters({{kRead, 60e6}, {kWritten, 2.5e6}, {kDuration, 125e3}}, Tier::t3);
   const auto u = utilisation(f.done());
   const LaunchUtilisation& k = u.launches[0];
   EXPECT_NEAR(k.dram_utilisation->value, 0.40, 1e-12);
   EXPECT_NEAR(k.cold.dram_utilisation->value, 0.50, 1e-12);  // 62.5 MB in its own 125 µs
-  EXPECT_EQ(k.cold.dram_utilisation->tier, "T3");
+  EXPECT_EQ(k.cold.dram_utilisation->tier, Tier::t3);
   EXPECT_NEAR(k.cold.dram_bytes->value, 62.5e6, 1e-6);
   EXPECT_EQ(u.cold_steps.size(), 1U);
   const RankRow row = ranking(f.model).rows.at(0);
   EXPECT_NEAR(*row.cold_time_ns, 125e3, 1e-9);
   EXPECT_NEAR(*row.cold_in_situ_time_ns, 100e3, 1e-9);
   EXPECT_NEAR(*row.cold_in_situ_dram_bytes, 40e6, 1e-6);
-  EXPECT_EQ(row.tier, "T2");
+  EXPECT_EQ(row.tier, Tier::t2);
 }
 
 // 60 % of 100 µs at 1.8 GHz in replay are 108,000 tensor cycles. The sampled step took 120 µs at 1.5 GHz:
@@ -275,21 +275,21 @@ TEST(Tiers, ValuesOfSeveralKernelsAtOnceAreMarkedAndComparedWithNothing) {
 
 TEST(Tiers, FurtherPhasesAreNoTimeline) {
   FabricatedModel f = one_launch();
-  for (const char* phase : {"sample", "cold", "stalls", "flops"}) {
+  for (const Phase phase : {Phase::sample, Phase::cold, Phase::stalls, Phase::flops}) {
     f.step(phase);
     f.launch("k", 2'000'000, 2'500'000);
   }
   f.done();
-  EXPECT_EQ(analyze_steps(f.model).value().representative.summary.phase, "timeline");
-  f.model.steps[0].step.status = "interrupted";
-  EXPECT_EQ(analyze_steps(f.model).value().representative.summary.phase, "sample");
+  EXPECT_EQ(analyze_steps(f.model).value().representative.summary.phase, Phase::timeline);
+  f.model.steps[0].step.status = StepStatus::interrupted;
+  EXPECT_EQ(analyze_steps(f.model).value().representative.summary.phase, Phase::sample);
 }
 
 TEST(Tiers, AWindowTakenAsOneStepIsSaid) {
   FabricatedModel f = one_launch();
-  f.model.steps[0].step.source = "window";
+  f.model.steps[0].step.source = StepSource::window;
   const StepAnalysis steps = analyze_steps(f.done()).value();
-  EXPECT_EQ(steps.representative.summary.source, "window");
+  EXPECT_EQ(steps.representative.summary.source, StepSource::window);
   EXPECT_TRUE(std::any_of(steps.findings.begin(), steps.findings.end(),
                           [](const Finding& finding) { return finding.code == "steps.window"; }));
 }
@@ -318,7 +318,7 @@ TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
 
 TEST(Comparison, ShortKernelsAreNotCompared) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'019'000);
   sample(f, 19'000, 1e6, 1e5);
   replay(f, 15e6, 60);
@@ -329,17 +329,18 @@ TEST(Comparison, ShortKernelsAreNotCompared) {
 
 TEST(Comparison, ReachIsOfKernelTimeAndAnErrorBelongsToAT1Value) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'300'000);
   f.launch("b", 1'300'000, 1'400'000);
-  f.step("sample");
+  f.step(Phase::sample);
   f.launch("k", 2'000'000, 2'300'000);
   f.samples({{kRead, {60e6, 3e6}}, {kWritten, {0, 0}}, {kSampledTensor, {20, 2}}}, 60);
   f.launch("b", 2'300'000, 2'400'000);
-  f.counters({{kRead, 10e6}, {kWritten, 0}, {kSampledTensor, 3}}, "T1");  // a value of an interval: no error
+  f.counters({{kRead, 10e6}, {kWritten, 0}, {kSampledTensor, 3}},
+             Tier::t1);  // a value of an interval: no error
   const Quality q = quality(f.done());
   ASSERT_EQ(q.reach.size(), 1U);
-  EXPECT_EQ(q.reach[0].tier, "T1");
+  EXPECT_EQ(q.reach[0].tier, Tier::t1);
   EXPECT_DOUBLE_EQ(q.reach[0].dram_coverage, 0.75);
   EXPECT_DOUBLE_EQ(q.reach[0].compute_coverage, 1.0);
   EXPECT_NEAR(*q.reach[0].dram_mean_error, 0.01, 1e-12);

@@ -29,9 +29,9 @@ bool has(const Findings& findings, std::string_view code) {
 // A timeline step with one 100 µs launch of k, then one replay step with these counters of it.
 FabricatedModel one_launch(const std::map<std::string, double>& counters) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("k", 9'000'000, 9'110'000);
   f.counters(counters);
   return f;
@@ -53,7 +53,7 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
   EXPECT_EQ(k.compute_pipe, "tensor");
   EXPECT_EQ(k.limiter, LimiterKind::compute);
   EXPECT_DOUBLE_EQ(*k.limiter_utilisation, 0.66);
-  EXPECT_EQ(k.dram_utilisation->tier, "T2");
+  EXPECT_EQ(k.dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(k.dram_utilisation->sample_count, 1);
   EXPECT_FALSE(k.dram_utilisation->error.has_value());
   EXPECT_DOUBLE_EQ(k.replay_duration->value, 110e3);
@@ -63,10 +63,10 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
 
 TEST(Utilisation, ConfigurationsOfSeveralReplayStepsAreJoined) {
   FabricatedModel f = one_launch({{kRead, 40e6}, {kWritten, 10e6}, {kDuration, 100e3}});
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("k", 10'000'000, 10'100'000);
   f.counters({{kTensor, 20}, {kDuration, 100e3}});
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("k", 11'000'000, 11'100'000);
   f.counters({{kRead, 44e6}, {kWritten, 10e6}, {kDuration, 100e3}});
   const auto u = run(f.done());
@@ -83,13 +83,13 @@ TEST(Utilisation, ConfigurationsOfSeveralReplayStepsAreJoined) {
 TEST(Utilisation, TimelineSpreadEntersTheError) {
   FabricatedModel f;
   for (int i = 0; i < 3; ++i) {  // 90, 100, 110 µs: deviation 10 µs; the last step is open
-    f.step("timeline");
+    f.step(Phase::timeline);
     f.launch("k", 1'000'000 * (i + 1), 1'000'000 * (i + 1) + 90'000 + 10'000 * i);
   }
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 4'000'000, 4'100'000);
   for (int i = 0; i < 2; ++i) {
-    f.step("replay");
+    f.step(Phase::replay);
     f.launch("k", 9'000'000 + 1'000'000 * i, 9'100'000 + 1'000'000 * i);
     f.counters({{kRead, 50e6}, {kWritten, 0}, {kTensor, 0}});
   }
@@ -103,11 +103,11 @@ TEST(Utilisation, TimelineSpreadEntersTheError) {
 
 TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("a", 1'000'000, 1'100'000);
   f.launch("b", 1'100'000, 1'200'000);
   f.launch("c", 1'200'000, 1'300'000);
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("x", 9'000'000, 9'100'000);
   f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}});
   f.launch("b", 9'100'000, 9'200'000).grid.x = 5;
@@ -161,11 +161,11 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
       {"failed replay",
        {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}},
        MissingReason::no_replay,
-       [](FabricatedModel& f) { f.model.steps[1].step.status = "failed"; }},
+       [](FabricatedModel& f) { f.model.steps[1].step.status = StepStatus::failed; }},
       {"refused", {}, MissingReason::tier_refused, [](FabricatedModel& f) {
          f.model.steps.pop_back();
          f.model.launches.pop_back();
-         f.model.tier_statuses.push_back({1, "T2", "refused", "no permission: run as root"});
+         f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission: run as root"});
        }}};
   for (const Case& c : cases) {
     FabricatedModel f = one_launch(c.counters);
@@ -184,18 +184,18 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
 
 TEST(Utilisation, RefusalIsGivenInTheCollectorsWords) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
-  f.model.tier_statuses.push_back({1, "T2", "refused", "no permission: run as root"});
+  f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission: run as root"});
   EXPECT_EQ(run(f.done()).launches[0].reason, "counters refused: no permission: run as root");
 }
 
 TEST(Utilisation, ShortLaunchesAreLaunchBoundWhateverTheyMeasure) {
   FabricatedModel f;
-  f.step("timeline");
+  f.step(Phase::timeline);
   f.launch("short", 1'000'000, 1'004'999);
   f.launch("long", 1'010'000, 1'015'000);
-  f.step("replay");
+  f.step(Phase::replay);
   f.launch("short", 9'000'000, 9'005'000);
   f.counters({{kRead, 1e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 5e3}});
   const auto u = run(f.done());
@@ -278,7 +278,7 @@ TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
   // 50e9 operations in 100 µs = 500 TFLOP/s of 1000.
   FabricatedModel f =
       one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 90}, {kOperations, 50e9}, {kDuration, 100e3}});
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", "spec", 1e15, {}});
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, {}});
   const UtilisationOptions options{.peaks = {.compute = PeakSource::spec}};
   const auto u = run(f.done(), options);
   EXPECT_DOUBLE_EQ(u.launches[0].compute_utilisation->value, 0.5);
@@ -314,7 +314,7 @@ TEST(Utilisation, ReplayClockFollowsFromCyclesAndDuration) {
 
 TEST(Peaks, PolicyThenFallbackThenFailure) {
   FabricatedModel f;
-  f.model.device_peaks.push_back({1, "dram_bytes_per_s", "measured", 0.9e12, "copy"});
+  f.model.device_peaks.push_back({1, "dram_bytes_per_s", PeakSource::measured, 0.9e12, "copy"});
   f.model.devices[0].memory_bus_bits = 6144;
   f.model.devices[0].max_memory_clock_hz = 3'201'000'000;
   const Model& m = f.done();

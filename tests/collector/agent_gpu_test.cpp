@@ -57,7 +57,7 @@ struct Recording {
     std::sort(v.begin(), v.end());
     return v[v.size() / 2];
   }
-  double median_duration_ns(std::uint32_t ordinal, Phase phase = Phase::kTimeline) const {
+  double median_duration_ns(std::uint32_t ordinal, Phase phase = Phase::timeline) const {
     std::vector<double> v;
     for (const auto& k : kernels) {
       const auto launch = launches.find(k.correlation_id);
@@ -219,8 +219,8 @@ TEST(AgentOnGpu, CountsGraphLaunchesAsAWhole) {
 
 TEST(AgentOnGpu, LeavesOutKernelsThatWaitForOthers) {
   for (const auto& [arguments, reason] : std::vector<std::pair<std::vector<std::string>, ExclusionReason>>{
-           {{"20", "--spin", "0"}, ExclusionReason::kConcurrent},
-           {{"20", "--collective"}, ExclusionReason::kName}}) {
+           {{"20", "--spin", "0"}, ExclusionReason::concurrent},
+           {{"20", "--collective"}, ExclusionReason::name}}) {
     const Recording r = record(arguments);
     ASSERT_EQ(r.status, 0);
     expect_complete(r);
@@ -246,7 +246,7 @@ TEST(AgentOnGpu, EndsAProgramThatHangsInAReplayStep) {
   for (const auto& m : r.messages) lines += m.find("wait_for_partner") != std::string::npos;
   EXPECT_EQ(lines, 1);
   ASSERT_EQ(r.exclusions.size(), 1u);
-  EXPECT_EQ(r.exclusions[0].reason, ExclusionReason::kTimeOut);
+  EXPECT_EQ(r.exclusions[0].reason, ExclusionReason::time_out);
   EXPECT_GT(r.kernels.size(), 8u * kLaunches);
 }
 
@@ -267,7 +267,7 @@ TEST(AgentOnGpu, EvictsTheCachesInColdSteps) {
     std::sort(v.begin(), v.end());
     return v.empty() ? std::nan("") : v[v.size() / 2];
   };
-  EXPECT_GT(reads(Phase::kCold), reads(Phase::kReplay));
+  EXPECT_GT(reads(Phase::cold), reads(Phase::replay));
 }
 
 TEST(AgentOnGpu, SamplesInSitu) {
@@ -276,7 +276,7 @@ TEST(AgentOnGpu, SamplesInSitu) {
   expect_complete(r);
   ASSERT_EQ(r.windows.size(), 1u);
   const PmWindowRecord& window = r.windows.begin()->second;
-  ASSERT_EQ(window.status, PmStatus::kOk);
+  ASSERT_EQ(window.status, WindowStatus::ok);
   EXPECT_EQ(window.first_step, 11u);
   EXPECT_EQ(window.last_step, 14u);
   EXPECT_LE(window.interval_ns, 5000);
@@ -312,7 +312,7 @@ TEST(AgentOnGpu, SamplesInSitu) {
       50);
   EXPECT_GT(inside("sm__cycles_active.avg.pct_of_peak_sustained_elapsed", 1), 90);
   for (const std::uint32_t ordinal : {0u, 1u})
-    EXPECT_NEAR(r.median_duration_ns(ordinal, Phase::kSample) / r.median_duration_ns(ordinal), 1.0, 0.03)
+    EXPECT_NEAR(r.median_duration_ns(ordinal, Phase::sample) / r.median_duration_ns(ordinal), 1.0, 0.03)
         << "sampling does not slow kernels down";
   ASSERT_EQ(r.counter_steps.size(), 3u);
   for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << "counters after samples";
@@ -324,13 +324,13 @@ TEST(AgentOnGpu, EndsASamplingWindowWithTheProgram) {
     EXPECT_EQ(r.status, 0);
     expect_complete(r);
     ASSERT_EQ(r.windows.size(), 1u);
-    EXPECT_EQ(r.windows.begin()->second.status, PmStatus::kOverflow) << "samples end early";
+    EXPECT_EQ(r.windows.begin()->second.status, WindowStatus::overflow) << "samples end early";
     EXPECT_EQ(r.windows.begin()->second.last_step, 12u);
     EXPECT_GT(r.samples.size(), 300u);
   }
   const Recording killed = record({"13", "--end", "_exit"}, "warmup=3,timeline=6,sample=6");
   ASSERT_EQ(killed.windows.size(), 1u);
-  EXPECT_EQ(killed.windows.begin()->second.status, PmStatus::kFailed);
+  EXPECT_EQ(killed.windows.begin()->second.status, WindowStatus::failed);
   EXPECT_NE(killed.windows.begin()->second.reason, 0u);
 }
 
@@ -342,7 +342,7 @@ TEST(AgentOnGpu, StopsSamplingBeforeItsBufferIsFull) {
   expect_complete(r);
   ASSERT_EQ(r.windows.size(), 2u);
   for (const auto& [id, window] : r.windows) {
-    EXPECT_NE(window.status, PmStatus::kFailed) << "a full buffer would give nothing";
+    EXPECT_NE(window.status, WindowStatus::failed) << "a full buffer would give nothing";
     EXPECT_GT(window.samples, 500u);
   }
 }

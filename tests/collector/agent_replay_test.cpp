@@ -103,7 +103,7 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   EXPECT_EQ(v.step_ordinal, 1u);
   EXPECT_EQ(v.grid_x, 2u);
   EXPECT_EQ(v.value, 101);
-  EXPECT_EQ(c.begins[2].phase, spool::Phase::kReplay);
+  EXPECT_EQ(c.begins[2].phase, Phase::replay);
   EXPECT_EQ(c.begins[2].config_id, 1u);
   EXPECT_EQ(c.begins[5].config_id, 0u);
 }
@@ -285,7 +285,7 @@ TEST(Replay, RunsCollectivesUnmeasuredAndMeasuresTheRest) {
     EXPECT_EQ((c.launches[i].header.flags & spool::kLaunchExcluded) != 0, i == 5) << i;
   ASSERT_EQ(c.exclusions.size(), 1u);
   EXPECT_EQ(c.exclusions[0].kernel_id, c.values[2].kernel_id - 1) << "ids go by first sight";
-  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kName);
+  EXPECT_EQ(c.exclusions[0].reason, ExclusionReason::name);
 }
 
 TEST(Replay, MeasuresNothingWhileAnExcludedKernelRuns) {
@@ -373,7 +373,7 @@ TEST(Replay, ExcludesWhatTheUserNames) {
   w.run();
   const auto c = measured(w.program);
   ASSERT_EQ(c.exclusions.size(), 1u);
-  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kUser);
+  EXPECT_EQ(c.exclusions[0].reason, ExclusionReason::user);
   EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
 }
 
@@ -395,7 +395,7 @@ TEST(Replay, ExcludesWhatOverlappedALaterLaunchInTheTimeline) {
   w.run();
   const auto c = measured(w.program);
   ASSERT_EQ(c.exclusions.size(), 1u);
-  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kConcurrent);
+  EXPECT_EQ(c.exclusions[0].reason, ExclusionReason::concurrent);
   EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
 }
 
@@ -652,7 +652,7 @@ TEST(Replay, EndsAProgramThatHangs) {
   for (const auto& m : c.messages) messages += m.topic == spool::Topic::kReplayTimeOut;
   EXPECT_EQ(messages, 1);
   ASSERT_EQ(c.exclusions.size(), 1u);
-  EXPECT_EQ(c.exclusions[0].reason, spool::ExclusionReason::kTimeOut);
+  EXPECT_EQ(c.exclusions[0].reason, ExclusionReason::time_out);
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
 }

@@ -6,7 +6,6 @@
 namespace ridgeline::agent {
 namespace {
 
-using spool::PmStatus;
 using testing::FakeCupti;
 using testing::FakeProgram;
 
@@ -141,11 +140,11 @@ TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
   for (std::size_t i = 0; i < c.begins.size(); ++i)
     EXPECT_EQ((c.begins[i].header.flags & spool::kStepUnmeasured) != 0, i == 3 || i == 4) << "step " << i;
   ASSERT_EQ(c.pm_windows.size(), 2u) << "at opening and at the end";
-  EXPECT_EQ(c.pm_windows[0].status, PmStatus::kFailed) << "what stands if the process is killed";
+  EXPECT_EQ(c.pm_windows[0].status, WindowStatus::failed) << "what stands if the process is killed";
   EXPECT_NE(c.text(c.pm_windows[0].reason).find("program ended"), std::string::npos);
   const auto& w = c.pm_windows[1];
   EXPECT_EQ(w.window_id, c.pm_windows[0].window_id);
-  EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
+  EXPECT_EQ(w.status, WindowStatus::ok) << c.text(w.reason);
   EXPECT_EQ(w.first_step, 5u);
   EXPECT_EQ(w.last_step, 8u);
   EXPECT_EQ(w.interval_ns, cupti.pm_interval_ns);
@@ -179,7 +178,7 @@ TEST(Sampling, StopsOnlyWhenTheDeviceIsThrough) {
   p.device_hangs = false;
   p.tick();
   EXPECT_EQ(cupti.pm_stops, 1);
-  EXPECT_EQ(p.contents().pm_windows.back().status, PmStatus::kOk);
+  EXPECT_EQ(p.contents().pm_windows.back().status, WindowStatus::ok);
 }
 
 TEST(Sampling, StartsWhenTheDeviceHasCaughtUp) {
@@ -207,7 +206,7 @@ TEST(Sampling, SamplesFewerStepsThanPlannedIfTheyTurnOutLonger) {
   p.tick();
   const auto c = p.contents();
   const auto& w = c.pm_windows.back();
-  EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
+  EXPECT_EQ(w.status, WindowStatus::ok) << c.text(w.reason);
   EXPECT_EQ(w.first_step, 5u);
   EXPECT_LT(w.last_step, 8u);
 }
@@ -223,7 +222,7 @@ TEST(Sampling, IsClosedBeforeCountersAreOpened) {
   EXPECT_EQ(cupti.collisions, 0);
   p.tick();  // evaluates the counters
   const auto c = p.contents();
-  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kOk) << c.text(c.pm_windows.back().reason);
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::ok) << c.text(c.pm_windows.back().reason);
   ASSERT_EQ(c.counter_steps.size(), 2u);
   EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
 }
@@ -240,7 +239,7 @@ TEST(Sampling, TakesAWindowForEachPhase) {
   EXPECT_EQ(c.pm_windows[1].first_step, 4u);
   EXPECT_EQ(c.pm_windows[3].window_id, 2u);
   EXPECT_EQ(c.pm_windows[3].first_step, 8u);
-  EXPECT_EQ(c.pm_windows[3].status, PmStatus::kOk) << c.text(c.pm_windows[3].reason);
+  EXPECT_EQ(c.pm_windows[3].status, WindowStatus::ok) << c.text(c.pm_windows[3].reason);
 }
 
 TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
@@ -263,12 +262,12 @@ TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
   p.steps(9);  // the whole schedule again: steps 6 to 14
   p.tick();
   const auto c = p.contents();
-  EXPECT_EQ(c.begins[6].phase, spool::Phase::kTimeline);
-  EXPECT_EQ(c.begins[9].phase, spool::Phase::kSample);
+  EXPECT_EQ(c.begins[6].phase, Phase::timeline);
+  EXPECT_EQ(c.begins[9].phase, Phase::sample);
   const auto& w = c.pm_windows.back();
   EXPECT_EQ(w.first_step, 11u);
   EXPECT_EQ(w.last_step, 14u);
-  EXPECT_EQ(w.status, PmStatus::kOk) << c.text(w.reason);
+  EXPECT_EQ(w.status, WindowStatus::ok) << c.text(w.reason);
 }
 
 // The window of recording closes in the sample phase: 1 s goes by while the counters are made ready.
@@ -284,7 +283,7 @@ TEST(Sampling, EndsWithTheRecordingWindow) {
     EXPECT_EQ(cupti.pm_open, 0);
     const auto c = p.contents();
     const auto& w = c.pm_windows.back();
-    EXPECT_EQ(w.status, measuring ? PmStatus::kOverflow : PmStatus::kFailed) << c.text(w.reason);
+    EXPECT_EQ(w.status, measuring ? WindowStatus::overflow : WindowStatus::failed) << c.text(w.reason);
     EXPECT_NE(c.text(w.reason).find("the recording window closed"), std::string::npos) << c.text(w.reason);
     EXPECT_EQ(w.samples > 0, measuring);
   }
@@ -302,7 +301,7 @@ TEST(Sampling, SaysWhatToDoWithoutPermission) {
   EXPECT_NE(text.find("no in-situ samples"), std::string::npos) << text;
   EXPECT_NE(text.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos) << text;
   ASSERT_EQ(c.pm_windows.size(), 1u);
-  EXPECT_EQ(c.pm_windows[0].status, PmStatus::kFailed);
+  EXPECT_EQ(c.pm_windows[0].status, WindowStatus::failed);
   EXPECT_EQ(c.pm_windows[0].first_step, 3u);
   EXPECT_EQ(c.pm_windows[0].last_step, 8u);
   EXPECT_EQ(c.launches.size(), 3u * 11);
@@ -318,9 +317,9 @@ TEST(Sampling, GivesUpWhenAStartIsRefused) {
   EXPECT_EQ(cupti.pm_windows, 1) << "not tried again";
   const auto c = p.contents();
   EXPECT_NE(c.message(spool::Topic::kSamplingRefused).find("CAP_SYS_ADMIN"), std::string::npos);
-  for (const auto& w : c.pm_windows) EXPECT_EQ(w.status, PmStatus::kFailed);
+  for (const auto& w : c.pm_windows) EXPECT_EQ(w.status, WindowStatus::failed);
   for (const auto& b : c.begins)
-    EXPECT_EQ((b.header.flags & spool::kStepUnmeasured) != 0, b.phase == spool::Phase::kSample);
+    EXPECT_EQ((b.header.flags & spool::kStepUnmeasured) != 0, b.phase == Phase::sample);
 }
 
 TEST(Sampling, ReportsAConfigurationThatFails) {
@@ -332,7 +331,7 @@ TEST(Sampling, ReportsAConfigurationThatFails) {
   EXPECT_EQ(cupti.collisions, 0);
   const auto c = p.contents();
   EXPECT_NE(c.message(spool::Topic::kSampling).find("configuring sampling failed"), std::string::npos);
-  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed);
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::failed);
 }
 
 TEST(Sampling, IsAbsentFromAnOldCupti) {
@@ -378,7 +377,7 @@ TEST(Sampling, StopsBeforeTheBufferIsFullAndKeepsTheSamples) {
   p.program->pop();
   const auto c = p.contents();
   const auto& w = c.pm_windows.back();
-  EXPECT_EQ(w.status, PmStatus::kOverflow);
+  EXPECT_EQ(w.status, WindowStatus::overflow);
   EXPECT_NE(c.text(w.reason).find("nearly full"), std::string::npos) << c.text(w.reason);
   EXPECT_GT(w.samples, 0u);
   EXPECT_NE(c.message(spool::Topic::kSampling).find("step 5"), std::string::npos);
@@ -392,7 +391,7 @@ TEST(Sampling, ReportsABufferThatWasFull) {
   p.tick();
   EXPECT_EQ(cupti.pm_open, 0);
   const auto c = p.contents();
-  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed) << "CUPTI gives none of the samples then";
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::failed) << "CUPTI gives none of the samples then";
   EXPECT_NE(c.text(c.pm_windows.back().reason).find("was full"), std::string::npos);
   EXPECT_NE(c.message(spool::Topic::kSampling).find("was full"), std::string::npos);
 }
@@ -404,7 +403,7 @@ TEST(Sampling, KeepsWhatFitsIfTheDeviceSamplesFaster) {
   p.steps(6);
   p.tick();
   const auto c = p.contents();
-  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kOverflow);
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::overflow);
   EXPECT_EQ(c.pm_windows.back().samples, cupti.pm_max_samples - 1);
   EXPECT_NE(c.text(c.pm_windows.back().reason).find("faster"), std::string::npos);
 }
@@ -419,7 +418,7 @@ TEST(Sampling, EndsAWindowAtTheProgramsExit) {
   EXPECT_EQ(cupti.pm_open, 0);
   const auto c = p.contents();
   const auto& w = c.pm_windows.back();
-  EXPECT_EQ(w.status, PmStatus::kOverflow) << "samples end early";
+  EXPECT_EQ(w.status, WindowStatus::overflow) << "samples end early";
   EXPECT_EQ(c.text(w.reason), "the program ended");
   EXPECT_EQ(w.last_step, 6u) << "the last step that ended";
   EXPECT_GT(w.samples, 0u);
@@ -433,7 +432,7 @@ TEST(Sampling, ReportsAWindowThatNeverStarted) {
   EXPECT_EQ(cupti.pm_open, 0);
   EXPECT_EQ(cupti.pm_starts, 0);
   const auto c = p.contents();
-  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed);
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::failed);
   EXPECT_NE(c.text(c.pm_windows.back().reason).find("first measured step"), std::string::npos);
 }
 
@@ -447,7 +446,7 @@ TEST(Sampling, DoesNotKeepAnEndingProgramWaitingForManySamples) {
   EXPECT_EQ(cupti.pm_decoded, 0u);
   EXPECT_EQ(cupti.pm_open, 0);
   const auto c = p.contents();
-  EXPECT_EQ(c.pm_windows.back().status, PmStatus::kFailed);
+  EXPECT_EQ(c.pm_windows.back().status, WindowStatus::failed);
   EXPECT_EQ(c.pm_windows.back().samples, 0u);
   EXPECT_NE(c.text(c.pm_windows.back().reason).find("program ended"), std::string::npos);
 }

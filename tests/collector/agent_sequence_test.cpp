@@ -93,10 +93,10 @@ TEST(Exclusions, KnowCollectivesByName) {
   spool::Writer* writer = spool::Writer::create(options, &error);
   ASSERT_NE(writer, nullptr) << error;
   const Exclusions exclusions(*writer, {"my_barrier"});
-  EXPECT_EQ(exclusions.by_name("_Z23ncclDevKernel_AllReducePv"), spool::ExclusionReason::kName);
-  EXPECT_EQ(exclusions.by_name("_ZN7deep_ep9internode8dispatchEv"), spool::ExclusionReason::kName);
-  EXPECT_EQ(exclusions.by_name("nvshmemi_signal"), spool::ExclusionReason::kName);
-  EXPECT_EQ(exclusions.by_name("_Z10my_barrieri"), spool::ExclusionReason::kUser);
+  EXPECT_EQ(exclusions.by_name("_Z23ncclDevKernel_AllReducePv"), ExclusionReason::name);
+  EXPECT_EQ(exclusions.by_name("_ZN7deep_ep9internode8dispatchEv"), ExclusionReason::name);
+  EXPECT_EQ(exclusions.by_name("nvshmemi_signal"), ExclusionReason::name);
+  EXPECT_EQ(exclusions.by_name("_Z10my_barrieri"), ExclusionReason::user);
   EXPECT_EQ(exclusions.by_name("sm90_xmma_gemm_bf16bf16_bf16f32"), std::nullopt);
   EXPECT_EQ(exclusions.by_name(""), std::nullopt);
 }

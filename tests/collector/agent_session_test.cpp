@@ -207,9 +207,9 @@ TEST(Session, PutsStepsIntoThePhasesOfTheSchedule) {
   }
   const auto c = program.contents();
   ASSERT_EQ(c.begins.size(), 4u) << "'steps' and 'step_3' are other names";
-  EXPECT_EQ(c.begins[0].phase, spool::Phase::kWarmup);
-  EXPECT_EQ(c.begins[1].phase, spool::Phase::kTimeline);
-  EXPECT_EQ(c.begins[3].phase, spool::Phase::kTimeline) << "the timeline goes on after the schedule";
+  EXPECT_EQ(c.begins[0].phase, Phase::warmup);
+  EXPECT_EQ(c.begins[1].phase, Phase::timeline);
+  EXPECT_EQ(c.begins[3].phase, Phase::timeline) << "the timeline goes on after the schedule";
 }
 
 TEST(Session, TakesANestedStepForAnOrdinaryRange) {

@@ -6,8 +6,6 @@
 namespace ridgeline::agent::testing {
 namespace {
 
-using spool::StallStatus;
-
 struct Stalling {
   explicit Stalling(const std::map<std::string, std::string>& environment = {}) {
     std::map<std::string, std::string> variables = {{"RIDGELINE_SCHEDULE", "timeline=2,stalls=2,timeline=1"}};
@@ -57,7 +55,7 @@ TEST(Stalls, EachStepOfThePhaseIsSampledAndOnlyThose) {
   EXPECT_EQ(c.stalls[7].step_index, 3u);
   ASSERT_EQ(c.stall_windows.size(), 1u);
   const auto& window = c.stall_windows[0];
-  EXPECT_EQ(window.status, StallStatus::kOk);
+  EXPECT_EQ(window.status, WindowStatus::ok);
   EXPECT_EQ(window.first_step, 2u);
   EXPECT_EQ(window.last_step, 3u);
   EXPECT_EQ(window.samples, 72u) << "what was not issued is a part of its reason";
@@ -97,7 +95,7 @@ TEST(Stalls, ALackOfPermissionIsSaidOnceWithTheRemedy) {
   EXPECT_EQ(said, 1);
   EXPECT_NE(c.message(spool::Topic::kStalls).find("CAP_SYS_ADMIN"), std::string::npos);
   ASSERT_EQ(c.stall_windows.size(), 1u);
-  EXPECT_EQ(c.stall_windows[0].status, StallStatus::kFailed);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::failed);
   EXPECT_EQ(run.cupti.pc_starts, 0);
   EXPECT_EQ(c.ends.size(), 5u) << "the program's steps go on";
 }
@@ -120,7 +118,7 @@ TEST(Stalls, AFullBufferIsAnOverflow) {
   for (int i = 0; i < 4; ++i) run.step();
   const auto c = run.program->contents();
   ASSERT_EQ(c.stall_windows.size(), 1u);
-  EXPECT_EQ(c.stall_windows[0].status, StallStatus::kOverflow);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::overflow);
   EXPECT_NE(c.message(spool::Topic::kStalls).find("buffer was full"), std::string::npos);
 }
 
@@ -143,7 +141,7 @@ TEST(Stalls, AProgramThatEndsInThePhaseKeepsTheStepsBefore) {
   run.program->session().at_exit(spool::EndReason::kExit);
   const auto c = run.program->contents();
   ASSERT_EQ(c.stall_windows.size(), 1u);
-  EXPECT_EQ(c.stall_windows[0].status, StallStatus::kOk);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::ok);
   EXPECT_EQ(c.stall_windows[0].samples, 36u);
   EXPECT_NE(c.text(c.stall_windows[0].reason).find("ended inside the phase"), std::string::npos);
   EXPECT_EQ(run.cupti.pc_enabled, 1) << "nothing of CUPTI at exit";
@@ -157,7 +155,7 @@ TEST(Stalls, AContextDestroyedInThePhaseFailsIt) {
   EXPECT_EQ(run.cupti.pc_enabled, 0);
   const auto c = run.program->contents();
   ASSERT_EQ(c.stall_windows.size(), 1u);
-  EXPECT_EQ(c.stall_windows[0].status, StallStatus::kFailed);
+  EXPECT_EQ(c.stall_windows[0].status, WindowStatus::failed);
 }
 
 TEST(Stalls, TheTierMayBeSwitchedOff) {

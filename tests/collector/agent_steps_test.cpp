@@ -42,9 +42,9 @@ TEST(StepsByPeriod, GoThroughTheScheduleLikeAnyOther) {
   const auto c = program.contents();
   ASSERT_GT(c.begins.size(), 6u);
   EXPECT_EQ(c.begins[0].header.flags, spool::kStepByPeriod);
-  EXPECT_EQ(c.begins[1].phase, spool::Phase::kWarmup);
-  EXPECT_EQ(c.begins[4].phase, spool::Phase::kTimeline);
-  EXPECT_EQ(c.begins[5].phase, spool::Phase::kReplay);
+  EXPECT_EQ(c.begins[1].phase, Phase::warmup);
+  EXPECT_EQ(c.begins[4].phase, Phase::timeline);
+  EXPECT_EQ(c.begins[5].phase, Phase::replay);
   ASSERT_GE(c.ends.size(), 6u);
   for (const auto& end : c.ends) EXPECT_EQ(end.launches_seen, 43u);
   // One step ends where the next begins.
@@ -74,9 +74,9 @@ TEST(StepsByPeriod, GiveWayToARange) {
   const std::size_t first = c.begins.size() - 4;
   EXPECT_EQ(c.begins[first - 1].header.flags, spool::kStepByPeriod);
   EXPECT_EQ(c.begins[first].header.flags, spool::kScheduleStarts | spool::kStepSupersedes);
-  EXPECT_EQ(c.begins[first].phase, spool::Phase::kWarmup) << "the schedule begins anew";
+  EXPECT_EQ(c.begins[first].phase, Phase::warmup) << "the schedule begins anew";
   EXPECT_EQ(c.begins[first + 1].header.flags, 0);
-  EXPECT_EQ(c.begins[first + 2].phase, spool::Phase::kTimeline);
+  EXPECT_EQ(c.begins[first + 2].phase, Phase::timeline);
   EXPECT_EQ(c.ends.size(), c.begins.size()) << "the step that was open is ended";
 }
 

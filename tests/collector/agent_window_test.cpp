@@ -7,7 +7,6 @@
 namespace ridgeline::agent {
 namespace {
 
-using spool::WindowCause;
 using spool::WindowEdge;
 using testing::FakeCupti;
 using testing::FakeProgram;
@@ -30,10 +29,10 @@ TEST(WindowPlan, CountsTheDelayFromTheFirstContext) {
   plan.context_created(102 * kSecond);
   EXPECT_EQ(plan.due(false, 0, 103 * kSecond - 1, &cause), Action::kNone);
   EXPECT_EQ(plan.due(false, 0, 103 * kSecond, &cause), Action::kOpen);
-  EXPECT_EQ(cause, WindowCause::kDelay);
+  EXPECT_EQ(cause, WindowCause::delay);
   EXPECT_EQ(plan.due(true, 103 * kSecond, 104 * kSecond, &cause), Action::kNone);
   EXPECT_EQ(plan.due(true, 103 * kSecond, 105 * kSecond, &cause), Action::kClose);
-  EXPECT_EQ(cause, WindowCause::kDuration);
+  EXPECT_EQ(cause, WindowCause::duration);
   EXPECT_EQ(plan.due(false, 103 * kSecond, 900 * kSecond, &cause), Action::kNone) << "once";
 }
 
@@ -49,7 +48,7 @@ TEST(WindowPlan, FollowsCommands) {
   EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kNone);
   command(spool::WindowCommand::kOpen);
   EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kOpen);
-  EXPECT_EQ(cause, WindowCause::kSignal);
+  EXPECT_EQ(cause, WindowCause::signal);
   EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::kNone) << "a command acts once";
   command(spool::WindowCommand::kOpen);
   EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::kNone) << "open already";
@@ -133,9 +132,9 @@ TEST(Window, OpensAfterTheDelayAndClosesAfterItsDuration) {
   const auto windows = windows_in(program);
   ASSERT_EQ(windows.size(), 2u);
   EXPECT_EQ(windows[0].edge, WindowEdge::kOpen);
-  EXPECT_EQ(windows[0].cause, WindowCause::kDelay);
+  EXPECT_EQ(windows[0].cause, WindowCause::delay);
   EXPECT_EQ(windows[1].edge, WindowEdge::kClose);
-  EXPECT_EQ(windows[1].cause, WindowCause::kDuration);
+  EXPECT_EQ(windows[1].cause, WindowCause::duration);
   EXPECT_NEAR(static_cast<double>(windows[1].time_ns - windows[0].time_ns), 2e9, 0.11e9);
   const auto c = program.contents();
   EXPECT_EQ(c.launches.size(), 3u);
@@ -144,8 +143,8 @@ TEST(Window, OpensAfterTheDelayAndClosesAfterItsDuration) {
   EXPECT_EQ(c.totals.kernel_records, 3u);
   EXPECT_EQ(c.ranges.size(), 3u);
   ASSERT_EQ(c.begins.size(), 3u);
-  EXPECT_EQ(c.begins[0].phase, spool::Phase::kWarmup) << "the schedule counts from the window";
-  EXPECT_EQ(c.begins[1].phase, spool::Phase::kTimeline);
+  EXPECT_EQ(c.begins[0].phase, Phase::warmup) << "the schedule counts from the window";
+  EXPECT_EQ(c.begins[1].phase, Phase::timeline);
 }
 
 TEST(Window, LetsTheOpenStepEnd) {
@@ -256,8 +255,8 @@ TEST(Window, OpensAndClosesAgain) {
   EXPECT_EQ(control->windows_ended, 1u);
   const auto windows = windows_in(program);
   ASSERT_EQ(windows.size(), 6u);
-  EXPECT_EQ(windows[3].cause, WindowCause::kSignal);
-  EXPECT_EQ(windows[5].cause, WindowCause::kExit);
+  EXPECT_EQ(windows[3].cause, WindowCause::signal);
+  EXPECT_EQ(windows[5].cause, WindowCause::exit);
   EXPECT_EQ(program.contents().kernels.size(), 2u);
 }
 
@@ -268,8 +267,8 @@ TEST(Window, IsTheWholeRunByDefault) {
   program.session().at_exit(spool::EndReason::kExit);
   const auto windows = windows_in(program);
   ASSERT_EQ(windows.size(), 2u);
-  EXPECT_EQ(windows[0].cause, WindowCause::kStart);
-  EXPECT_EQ(windows[1].cause, WindowCause::kExit);
+  EXPECT_EQ(windows[0].cause, WindowCause::start);
+  EXPECT_EQ(windows[1].cause, WindowCause::exit);
 }
 
 }  // namespace

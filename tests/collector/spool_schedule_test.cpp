@@ -16,21 +16,21 @@ StepSchedule parsed(const std::string& text) {
 
 TEST(Schedule, PutsEachStepIntoItsPhase) {
   const StepSchedule s = parsed("warmup=2,timeline=3,replay=2,timeline=1,replay=1");
-  const Phase expected[] = {Phase::kWarmup,   Phase::kWarmup,   Phase::kTimeline, Phase::kTimeline,
-                            Phase::kTimeline, Phase::kReplay,   Phase::kReplay,   Phase::kTimeline,
-                            Phase::kReplay,   Phase::kTimeline, Phase::kTimeline};
+  const Phase expected[] = {Phase::warmup,   Phase::warmup,   Phase::timeline, Phase::timeline,
+                            Phase::timeline, Phase::replay,   Phase::replay,   Phase::timeline,
+                            Phase::replay,   Phase::timeline, Phase::timeline};
   for (std::uint32_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(s.phase_of(i), expected[i]) << i;
-  EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 5), 0u);
-  EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 6), 1u);
-  EXPECT_EQ(s.steps_of_phase_before(Phase::kReplay, 8), 2u) << "replay steps are numbered through";
+  EXPECT_EQ(s.steps_of_phase_before(Phase::replay, 5), 0u);
+  EXPECT_EQ(s.steps_of_phase_before(Phase::replay, 6), 1u);
+  EXPECT_EQ(s.steps_of_phase_before(Phase::replay, 8), 2u) << "replay steps are numbered through";
   EXPECT_EQ(s.total_steps(), 9u);
-  EXPECT_TRUE(s.has(Phase::kReplay));
-  EXPECT_FALSE(s.has(Phase::kSample));
+  EXPECT_TRUE(s.has(Phase::replay));
+  EXPECT_FALSE(s.has(Phase::sample));
 }
 
 TEST(Schedule, AcceptsBlanksAndTheDefault) {
   EXPECT_EQ(parsed(" warmup = 1 , timeline=2 ").phase_count, 2u);
-  EXPECT_TRUE(parsed(environment::kDefaultSchedule).has(Phase::kReplay));
+  EXPECT_TRUE(parsed(environment::kDefaultSchedule).has(Phase::replay));
 }
 
 TEST(Schedule, RefusesWhatItCannotMean) {

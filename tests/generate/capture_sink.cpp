@@ -8,22 +8,6 @@ namespace ridgeline::generate {
 
 namespace {
 
-const char* phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::warmup:
-      return "warmup";
-    case Phase::timeline:
-      return "timeline";
-    case Phase::sample:
-      return "sample";
-    case Phase::replay:
-      return "replay";
-    case Phase::after:
-      return "after";
-  }
-  return "after";
-}
-
 store::CaptureWriter created(const std::string& path) {
   auto result = store::CaptureWriter::create(path);
   if (!result.ok()) throw std::runtime_error(result.failure().message);
@@ -50,8 +34,8 @@ class CaptureSink final : public Sink {
     device.sm_count = 132;
     device.max_sm_clock_hz = 1'980'000'000;
     device_ = writer_.add(device);
-    writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", "spec", 4.8e12, "data sheet"});
-    writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", "spec", 9.89e14, "data sheet"});
+    writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "data sheet"});
+    writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", PeakSource::spec, 9.89e14, "data sheet"});
     kernels_.assign(1, 0);
     for (const Kernel& kernel : description.kernels)
       kernels_.push_back(writer_.kernel_id(kernel.mangled_name));
@@ -69,7 +53,7 @@ class CaptureSink final : public Sink {
     store::Step row;
     row.process_id = process_;
     row.step_index = step.index;
-    row.phase = phase_name(step.phase);
+    row.phase = step.phase;
     row.host_start_ns = step.host_start_ns;
     row.host_end_ns = step.host_end_ns;
     row.gpu_start_ns = step.launches.front().start_ns;
@@ -78,8 +62,8 @@ class CaptureSink final : public Sink {
     const store::Id step_id = writer_.add(row);
     store::NvtxRange outer = range(step_id, 1, 0, step.host_start_ns, step.host_end_ns);
     const store::Id outer_id = writer_.add(outer);
-    writer_.add(store::Memcpy{0, process_, device_, 1, 7, 0, "HtoD", 4096, step.copy_start_ns,
-                              step.copy_end_ns, step_id, std::nullopt});
+    writer_.add(store::Memcpy{0, process_, device_, 1, 7, 0, CopyKind::host_to_device, 4096,
+                              step.copy_start_ns, step.copy_end_ns, step_id, std::nullopt});
     for (std::size_t i = 0; i < step.launches.size(); ++i) {
       const GeneratedLaunch& launch = step.launches[i];
       const store::Id id = writer_.add(row_of(launch, step_id, static_cast<std::int64_t>(i)));
@@ -106,10 +90,11 @@ class CaptureSink final : public Sink {
     completeness.process_id = process_;
     completeness.launches_seen = completeness.kernel_records = launches_;
     writer_.add(completeness);
-    for (const char* tier : {"T0", "T1", "T2", "T3"}) {
-      const bool ran = tier[1] == '0' || (tier[1] == '1' && options_.sample_steps > 0) ||
-                       (tier[1] == '2' && options_.replay_steps > 0);
-      writer_.add(store::TierStatus{process_, tier, ran ? "ok" : "not_requested", std::nullopt});
+    for (const Tier tier : {Tier::t0, Tier::t1, Tier::t2, Tier::t3}) {
+      const bool ran = tier == Tier::t0 || (tier == Tier::t1 && options_.sample_steps > 0) ||
+                       (tier == Tier::t2 && options_.replay_steps > 0);
+      writer_.add(store::TierStatus{process_, tier, ran ? TierOutcome::ok : TierOutcome::not_requested,
+                                    std::nullopt});
     }
   }
   void finish() override { writer_.finish(); }
@@ -170,7 +155,8 @@ class CaptureSink final : public Sink {
     const auto duration = static_cast<double>(launch.end_ns - launch.start_ns);
     const bool sampled = step.phase == Phase::sample;
     const auto add = [&](std::size_t metric, double value) {
-      store::LaunchMetric row{id, metrics_[metric], sampled ? "T1" : "T2", value, std::nullopt, std::nullopt};
+      store::LaunchMetric row{id,    metrics_[metric], sampled ? Tier::t1 : Tier::t2,
+                              value, std::nullopt,     std::nullopt};
       if (sampled) row.error = 0.01 * value;
       if (sampled) row.sample_count = 4;
       writer_.add(row);

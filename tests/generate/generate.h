@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/base/vocabulary.h"
+
 namespace ridgeline::generate {
 
 enum class Shape {
@@ -30,8 +32,6 @@ struct Options {
   int outlier_every = 0;     // of the timeline steps each n-th takes 1.5 times as long; 0: none
   std::uint64_t seed = 1;
 };
-
-enum class Phase { warmup, timeline, sample, replay, after };
 
 struct Kernel {
   std::uint32_t id = 0;  // from 1

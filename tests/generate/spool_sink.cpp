@@ -12,19 +12,9 @@ namespace {
 constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr std::int64_t kPutsBetweenMaintenance = 4000;
 
-spool::Phase spool_phase(Phase phase) {
-  switch (phase) {
-    case Phase::warmup:
-      return spool::Phase::kWarmup;
-    case Phase::sample:
-      return spool::Phase::kSample;
-    case Phase::replay:
-      return spool::Phase::kReplay;
-    case Phase::timeline:
-    case Phase::after:  // by its place behind the schedule
-      break;
-  }
-  return spool::Phase::kTimeline;
+// Behind the schedule the agent goes on with the timeline.
+Phase spool_phase(Phase phase) {
+  return phase == Phase::after ? Phase::timeline : phase;
 }
 
 class SpoolSink final : public Sink {
@@ -62,7 +52,7 @@ class SpoolSink final : public Sink {
     const std::uint64_t outer = next_range_++;
     spool::MemcpyRecord copy{};
     copy.correlation_id = step.launches.front().correlation_id - 1;
-    copy.kind = spool::CopyKind::kHostToDevice;
+    copy.kind = spool::MemcpyKind::kHostToDevice;
     copy.start_ns = step.copy_start_ns;
     copy.end_ns = step.copy_end_ns;
     copy.bytes = 4096;
@@ -98,7 +88,7 @@ class SpoolSink final : public Sink {
       window.last_step =
           window.first_step + static_cast<std::uint32_t>(description_.options.sample_steps) - 1;
       window.interval_ns = kSampleInterval_ns;
-      window.status = spool::PmStatus::kOk;
+      window.status = WindowStatus::ok;
       put(window);
     }
     spool::CompletenessRecord totals{};

@@ -7,7 +7,6 @@ namespace ridgeline::import::testing {
 namespace {
 
 using spool::CounterStatus;
-using spool::Phase;
 
 struct CounterCase {
   const char* name;
@@ -21,7 +20,7 @@ struct CounterCase {
 void replay_step(FakeSpool& spool) {
   spool.config(1, "R1");
   spool.metric(1, "dram__bytes_read.sum");
-  spool.begin_step(0, Phase::kReplay, 1);
+  spool.begin_step(0, Phase::replay, 1);
   for (int i = 0; i < 3; ++i) spool.launch();
   spool.end_step();
 }
@@ -64,7 +63,7 @@ const CounterCase kCounterCases[] = {
     {"no_permission",
      [](FakeSpool& s) {
        replay_step(s);
-       s.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, "counters refused: run as root");
+       s.message(Severity::warning, spool::Topic::kCountersRefused, "counters refused: run as root");
      },
      "failed", "counters refused: run as root", 0, "refused"},
     {"program_ended_before_the_counters_were_read", [](FakeSpool& s) { replay_step(s); }, "failed",
@@ -111,8 +110,8 @@ constexpr char kCountersBusy[] =
     "timeline only: counters: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other";
 void refused_step(FakeSpool& spool, const char* samples) {
   spool.process(4242, "sample=1,replay=1");
-  spool.message(spool::Severity::kWarning, spool::Topic::kCountersRefused, kCountersBusy);
-  spool.message(spool::Severity::kWarning, spool::Topic::kSamplingRefused, samples);
+  spool.message(Severity::warning, spool::Topic::kCountersRefused, kCountersBusy);
+  spool.message(Severity::warning, spool::Topic::kSamplingRefused, samples);
   replay_step(spool);
   spool.counter_step(0, CounterStatus::kNotAvailable, kCountersBusy);
   spool.completeness();
@@ -142,7 +141,7 @@ TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
   spool.config(1, "R1");
   spool.metric(1, "dram__bytes_read.sum");
   for (std::uint32_t step = 0; step < 2; ++step) {
-    spool.begin_step(step, Phase::kReplay, 1);
+    spool.begin_step(step, Phase::replay, 1);
     for (int i = 0; i < 3; ++i) spool.launch();
     spool.end_step();
     for (std::uint32_t i = 0; i < 3; i += 2) spool.counter_value(step, i, 1, 100.0 + i);  // not the second
@@ -158,9 +157,9 @@ TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
     }
     spool.counter_step(step, step == 0 ? CounterStatus::kOk : CounterStatus::kMismatch, "differs");
   }
-  for (const auto reason : {spool::ExclusionReason::kName, spool::ExclusionReason::kTimeOut}) {
+  for (const auto reason : {ExclusionReason::name, ExclusionReason::time_out}) {
     spool::ReplayExclusionRecord exclusion{};
-    exclusion.kernel_id = reason == spool::ExclusionReason::kName ? 2 : 1;
+    exclusion.kernel_id = reason == ExclusionReason::name ? 2 : 1;
     exclusion.reason = reason;
     spool.put(exclusion);
   }
@@ -170,11 +169,11 @@ TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
   const auto graphs = capture.graph_metrics();
   ASSERT_EQ(graphs.size(), 1u) << "neither what CUPTI could not evaluate nor a discarded step";
   EXPECT_EQ(graphs[0].correlation_id, 77);
-  EXPECT_EQ(graphs[0].tier, "T2");
+  EXPECT_EQ(graphs[0].tier, Tier::t2);
   EXPECT_EQ(graphs[0].value, 7e6);
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch_metric"), "2");
   std::vector<std::string> reasons;
-  for (const auto& e : capture.replay_exclusions()) reasons.push_back(e.reason);
+  for (const auto& e : capture.replay_exclusions()) reasons.emplace_back(to_string(e.reason));
   std::sort(reasons.begin(), reasons.end());
   EXPECT_EQ(reasons, (std::vector<std::string>{"name", "time-out"}));
 }
@@ -184,7 +183,7 @@ TEST_F(Importer, values_of_cold_and_instrumented_steps_are_the_third_tiers) {
   spool.process(4242, "replay=1,cold=1,flops=1");
   spool.config(1, "R1");
   spool.metric(1, "dram__bytes_read.sum");
-  const Phase phases[] = {Phase::kReplay, Phase::kCold, Phase::kFlops};
+  const Phase phases[] = {Phase::replay, Phase::cold, Phase::flops};
   for (std::uint32_t step = 0; step < 3; ++step) {
     spool.begin_step(step, phases[step], 1);
     for (int i = 0; i < 3; ++i) spool.launch();
@@ -210,7 +209,7 @@ TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
   FakeSpool spool(directory_.path());
   spool.config(1, "R1");
   spool.metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");
-  spool.begin_step(0, Phase::kReplay, 1);
+  spool.begin_step(0, Phase::replay, 1);
   for (int i = 0; i < 4; ++i) spool.launch();
   const auto call = spool.call();
   spool.put(call);

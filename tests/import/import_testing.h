@@ -124,8 +124,7 @@ class FakeSpool {
   void advance(std::int64_t ns) { now_ += ns; }
   std::uint32_t next_correlation() const { return correlation_; }
 
-  void begin_step(std::uint32_t index, spool::Phase phase, std::uint32_t config = 0,
-                  std::uint16_t flags = 0) {
+  void begin_step(std::uint32_t index, Phase phase, std::uint32_t config = 0, std::uint16_t flags = 0) {
     step_ = index;
     position_ = 0;
     spool::StepBeginRecord begin{};
@@ -215,7 +214,7 @@ class FakeSpool {
     put(kernel);
     ++kernels_;
   }
-  void memcpy(spool::CopyKind kind, std::int64_t start) {
+  void memcpy(spool::MemcpyKind kind, std::int64_t start) {
     spool::MemcpyRecord record{};
     record.correlation_id = correlation_++;
     record.kind = kind;
@@ -278,8 +277,8 @@ class FakeSpool {
     ASSERT_TRUE(
         writer_->put(record, values.data(), static_cast<std::uint32_t>(values.size() * sizeof(double))));
   }
-  void pm_window(std::uint32_t window, std::uint32_t first_step, std::uint32_t last_step,
-                 spool::PmStatus status, const std::string& reason = {}) {
+  void pm_window(std::uint32_t window, std::uint32_t first_step, std::uint32_t last_step, WindowStatus status,
+                 const std::string& reason = {}) {
     spool::PmWindowRecord record{};
     record.window_id = window;
     record.first_step = first_step;
@@ -290,7 +289,7 @@ class FakeSpool {
     record.reason = text(reason);
     put(record);
   }
-  void message(spool::Severity severity, spool::Topic topic, const std::string& line) {
+  void message(Severity severity, spool::Topic topic, const std::string& line) {
     spool::MessageRecord record{};
     record.time_ns = kOrigin + now_;
     record.severity = severity;
@@ -320,11 +319,7 @@ class FakeSpool {
     metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");
     for (std::uint32_t step = 0; step < 5; ++step) {
       const bool replay = step >= 3;
-      begin_step(step,
-                 step == 0 ? spool::Phase::kWarmup
-                 : replay  ? spool::Phase::kReplay
-                           : spool::Phase::kTimeline,
-                 replay ? 1 : 0);
+      begin_step(step, step == 0 ? Phase::warmup : replay ? Phase::replay : Phase::timeline, replay ? 1 : 0);
       for (std::uint32_t i = 0; i < launches; ++i) launch();
       end_step();
       if (!replay) continue;

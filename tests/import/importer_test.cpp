@@ -8,8 +8,7 @@
 namespace ridgeline::import::testing {
 namespace {
 
-using spool::CopyKind;
-using spool::Phase;
+using spool::MemcpyKind;
 
 TEST_F(Importer, complete_run_arrives_whole) {
   FakeSpool spool(directory_.path());
@@ -88,7 +87,7 @@ TEST_F(Importer, peaks_say_their_source) {
 
 TEST_F(Importer, clock_samples_give_the_peak_at_the_measured_clock) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   for (int i = 0; i < 3; ++i) {
     spool::ClockSampleRecord clock{};
@@ -123,7 +122,7 @@ TEST_F(Importer, ClocksOutsideTheStepsDoNotCountForThePeak) {
     spool.advance(10);
   };
   for (int i = 0; i < 5; ++i) clock_at(300'000'000);
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   clock_at(1'500'000'000);
   spool.end_step();
@@ -140,7 +139,7 @@ TEST_F(Importer, ClocksOutsideTheStepsDoNotCountForThePeak) {
 
 TEST_F(Importer, ALaunchKeepsItsConfiguration) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   std::uint32_t clusters[][3] = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {3, 4, 5}};
   for (const auto& cluster : clusters) {
     const spool::LaunchRecord call = spool.call();
@@ -180,7 +179,7 @@ TEST_F(Importer, ALaunchKeepsItsConfiguration) {
 
 TEST_F(Importer, kernel_records_before_their_calls_still_join) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   std::vector<spool::LaunchRecord> calls;
   for (int i = 0; i < 4; ++i) {
     calls.push_back(spool.call());
@@ -198,7 +197,7 @@ TEST_F(Importer, kernel_records_before_their_calls_still_join) {
 
 TEST_F(Importer, launches_are_numbered_by_host_order_across_streams) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   const auto first = spool.call();
   const auto second = spool.call();
   spool.put(first);
@@ -218,7 +217,7 @@ TEST_F(Importer, launches_are_numbered_by_host_order_across_streams) {
 
 TEST_F(Importer, missing_kernel_records_make_the_timeline_partial) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.launch(0, false);
   spool.launch();
@@ -237,7 +236,7 @@ TEST_F(Importer, missing_kernel_records_make_the_timeline_partial) {
 
 TEST_F(Importer, dropped_and_lost_records_are_told) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.end_step();
   spool.completeness(17, 18);
@@ -250,7 +249,7 @@ TEST_F(Importer, dropped_and_lost_records_are_told) {
 
 TEST_F(Importer, zero_timestamps_are_kept_and_flagged) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.launch(spool::kZeroTimestamp);
   spool.end_step();
@@ -265,7 +264,7 @@ TEST_F(Importer, zero_timestamps_are_kept_and_flagged) {
 
 TEST_F(Importer, failed_and_captured_calls_expect_no_kernel) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.put(spool.call(spool::kLaunchFailed));
   spool.put(spool.call(spool::kLaunchCaptured));
   spool.launch();
@@ -280,7 +279,7 @@ TEST_F(Importer, failed_and_captured_calls_expect_no_kernel) {
 TEST_F(Importer, too_few_steps_for_replay_are_named) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t i = 0; i < 2; ++i) {
-    spool.begin_step(i, i == 0 ? Phase::kWarmup : Phase::kTimeline);
+    spool.begin_step(i, i == 0 ? Phase::warmup : Phase::timeline);
     spool.launch();
     spool.end_step();
   }
@@ -295,7 +294,7 @@ TEST_F(Importer, too_few_steps_for_replay_are_named) {
 TEST_F(Importer, steps_behind_the_schedule_are_after) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t i = 0; i < 7; ++i) {
-    spool.begin_step(i, i == 0 ? Phase::kWarmup : i == 3 || i == 4 ? Phase::kReplay : Phase::kTimeline);
+    spool.begin_step(i, i == 0 ? Phase::warmup : i == 3 || i == 4 ? Phase::replay : Phase::timeline);
     spool.launch();
     spool.end_step();
   }
@@ -324,10 +323,10 @@ TEST_F(Importer, without_steps_it_says_which_ranges_there_were) {
 
 TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.end_step();
-  spool.begin_step(1, Phase::kTimeline);
+  spool.begin_step(1, Phase::timeline);
   spool.launch();
   spool.range(50, 49, 2, 1, spool.now() - 10, spool.now());  // its parent never ended
   const store::Capture capture = import();
@@ -344,11 +343,11 @@ TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
 
 TEST_F(Importer, steps_of_a_killed_program_without_their_kernels_are_not_ok) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.launch();
   spool.end_step();
-  spool.begin_step(1, Phase::kTimeline);
+  spool.begin_step(1, Phase::timeline);
   spool.launch();
   spool.launch(0, false);  // CUPTI's buffer died with the program
   spool.end_step();
@@ -402,7 +401,7 @@ TEST_F(Importer, two_processes_on_one_device) {
 TEST_F(Importer, graph_kernels_share_a_call_and_get_places_of_their_own) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t step = 0; step < 2; ++step) {
-    spool.begin_step(step, Phase::kTimeline);
+    spool.begin_step(step, Phase::timeline);
     spool.launch();
     const auto graph = spool.call(spool::kLaunchIsGraph);
     spool.put(graph);
@@ -437,7 +436,7 @@ TEST_F(Importer, graph_kernels_share_a_call_and_get_places_of_their_own) {
 
 TEST_F(Importer, graphs_in_a_row_and_without_kernels_keep_the_order) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   const auto graph = [&](std::uint32_t kernels, std::uint64_t node) {
     const auto call = spool.call(spool::kLaunchIsGraph);
     for (std::uint32_t i = 0; i < kernels; ++i) {
@@ -465,20 +464,20 @@ TEST_F(Importer, graphs_in_a_row_and_without_kernels_keep_the_order) {
 
 TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
-  spool.memcpy(CopyKind::kHostToDevice, spool.now());  // before the first launch
+  spool.begin_step(0, Phase::timeline);
+  spool.memcpy(MemcpyKind::kHostToDevice, spool.now());  // before the first launch
   spool.launch();
-  spool.memcpy(CopyKind::kDeviceToDevice, spool.now());
+  spool.memcpy(MemcpyKind::kDeviceToDevice, spool.now());
   spool.launch();
-  spool.memcpy(CopyKind::kDeviceToHost, spool.now());  // behind the last launch, in the range
+  spool.memcpy(MemcpyKind::kDeviceToHost, spool.now());  // behind the last launch, in the range
   spool.end_step();
-  spool.begin_step(1, Phase::kTimeline);
-  spool.memcpy(CopyKind::kDeviceToHost, spool.now());  // step 0's result, read back late
-  spool.memcpy(CopyKind::kHostToDevice, spool.now());  // step 1's input
+  spool.begin_step(1, Phase::timeline);
+  spool.memcpy(MemcpyKind::kDeviceToHost, spool.now());  // step 0's result, read back late
+  spool.memcpy(MemcpyKind::kHostToDevice, spool.now());  // step 1's input
   spool.launch();
   spool.end_step();
   spool.advance(10'000'000);
-  spool.memcpy(CopyKind::kDeviceToHost, spool.now());  // long after all steps
+  spool.memcpy(MemcpyKind::kDeviceToHost, spool.now());  // long after all steps
   spool.completeness();
   spool.end();
   const store::Capture capture = import();
@@ -501,7 +500,7 @@ TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
 
 TEST_F(Importer, ranges_know_their_parents_and_declared_work) {
   FakeSpool spool(directory_.path());
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.end_step();
   const std::int64_t work[2] = {12345, 67890};
@@ -526,7 +525,7 @@ TEST_F(Importer, hostile_names_become_plain_text) {
   FakeSpool spool(directory_.path());
   spool.path(3, 3, "own parent");  // a loop
   spool.path(4, 99, "\xff\xfe bad\x1b[31m\n");
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   auto call = spool.call();
   call.nvtx_path_id = 4;
   spool.put(call);
@@ -551,13 +550,12 @@ TEST_F(Importer, one_cause_is_one_line) {
     FakeSpool spool(directory_.path());
     spool.process(100, "warmup=1,timeline=1");
     spool.device(0);
-    spool.begin_step(0, Phase::kTimeline);
+    spool.begin_step(0, Phase::timeline);
     spool.launch();
     spool.launch(0, false);
     spool.end_step();
     for (int i = 0; i < 3; ++i) {
-      spool.message(spool::Severity::kError, spool::Topic::kTimelineRefused,
-                    "CUPTI reports that it has no buffer");
+      spool.message(Severity::error, spool::Topic::kTimelineRefused, "CUPTI reports that it has no buffer");
     }
     spool.completeness(1);
     spool.end();
@@ -575,7 +573,7 @@ TEST_F(Importer, an_abrupt_end_is_one_line_with_what_it_cost) {
   FakeSpool spool(directory_.path());
   spool.process(100, "warmup=1,timeline=1");
   spool.device(0);
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.launch(0, false);
   import();
@@ -592,7 +590,7 @@ TEST_F(Importer, a_program_killed_before_its_first_records_leaves_a_capture_that
   FakeSpool spool(directory_.path());
   spool.process(100, "warmup=1,timeline=1");
   spool.device(0);
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch(0, false);
   spool.launch(0, false);
   const store::Capture capture = import();
@@ -638,8 +636,7 @@ TEST_F(Importer, a_program_that_fails_before_its_first_kernel_is_told_from_one_t
 
 TEST_F(Importer, an_agent_that_could_not_work_speaks_for_itself) {
   FakeSpool spool(directory_.path());
-  spool.message(spool::Severity::kError, spool::Topic::kSubscriberTaken,
-                "another profiler holds CUPTI: end it");
+  spool.message(Severity::error, spool::Topic::kSubscriberTaken, "another profiler holds CUPTI: end it");
   spool.end();
   const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
   ASSERT_FALSE(imported.ok());

@@ -10,9 +10,6 @@
 namespace ridgeline::import::testing {
 namespace {
 
-using spool::Phase;
-using spool::PmStatus;
-
 constexpr char kRead[] = "dram__bytes_read.sum";
 constexpr char kActive[] = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 constexpr char kTensor[] = "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed";
@@ -38,7 +35,7 @@ class Sampled : public Importer {
     return kernels;
   }
   // The spool of a window with that many of its samples; `values` makes the row of one sample.
-  void fill(FakeSpool& spool, double keep = 1, PmStatus status = PmStatus::kOk,
+  void fill(FakeSpool& spool, double keep = 1, WindowStatus status = WindowStatus::ok,
             const std::string& reason = {}, bool with_window = true) {
     spool.process(4242, "timeline=1,sample=5");
     const char* metrics[] = {kRead, kActive, kTensor, kClock, kL2, kHits};
@@ -53,7 +50,7 @@ class Sampled : public Importer {
     std::int64_t measured_from = 0;
     for (std::uint32_t s = 0; s < 2 + kMeasured; ++s) {
       spool.advance(window_.activities[next].start_ns - spool.now() - 5000);
-      spool.begin_step(s, s == 0 ? Phase::kTimeline : Phase::kSample, 0, s == 1 ? spool::kStepUnmeasured : 0);
+      spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample, 0, s == 1 ? spool::kStepUnmeasured : 0);
       if (s == 2) measured_from = window_.activities[next].start_ns - 4000;
       for (std::uint32_t k = 0; k < 12; ++k, ++next) {
         const spool::LaunchRecord call = spool.call();
@@ -147,7 +144,7 @@ TEST_F(Sampled, the_window_says_what_it_was_and_how_the_clocks_differed) {
   EXPECT_EQ(windows[0].last_step_index, 5);
   EXPECT_EQ(windows[0].interval_ns, 5000);
   EXPECT_EQ(windows[0].sample_count, static_cast<std::int64_t>(samples_));
-  EXPECT_EQ(windows[0].status, "ok");
+  EXPECT_EQ(windows[0].status, WindowStatus::ok);
   ASSERT_TRUE(windows[0].clock_shift_ns && windows[0].shift_correlation);
   // The kernels of the simulation do nothing in their first 200 ns, so their shift looks that much smaller.
   EXPECT_NEAR(static_cast<double>(*windows[0].clock_shift_ns), shift_ns_, 250);
@@ -160,7 +157,7 @@ TEST_F(Sampled, the_window_says_what_it_was_and_how_the_clocks_differed) {
   const auto coverage = capture.tier_coverage();
   ASSERT_EQ(coverage.size(), 6u);
   for (const auto& row : coverage) {
-    EXPECT_EQ(row.tier, "T1");
+    EXPECT_EQ(row.tier, Tier::t1);
     EXPECT_EQ(row.covered_ns, row.kernel_time_ns);
     EXPECT_GT(row.kernel_time_ns, 0);
   }
@@ -172,7 +169,7 @@ TEST_F(Sampled, the_window_says_what_it_was_and_how_the_clocks_differed) {
 
 TEST_F(Sampled, an_overflow_keeps_what_came_before_it) {
   FakeSpool spool(directory_.path());
-  fill(spool, 0.6, PmStatus::kOverflow, "the hardware buffer was full after 180 samples");
+  fill(spool, 0.6, WindowStatus::overflow, "the hardware buffer was full after 180 samples");
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT status || overflow || reason FROM pm_window"),
             "overflow1the hardware buffer was full after 180 samples");
@@ -193,7 +190,7 @@ TEST_F(Sampled, a_recording_that_ended_while_decoding_keeps_what_was_decoded) {
   for (const bool said_in_advance : {true, false}) {
     TemporaryDirectory spools;
     FakeSpool spool(spools.path());
-    fill(spool, 0.3, PmStatus::kFailed, "the program ended while its samples were being read",
+    fill(spool, 0.3, WindowStatus::failed, "the program ended while its samples were being read",
          said_in_advance);
     Result<ImportSummary> imported =
         import_spools(spools.path(), directory_ / (said_in_advance ? "a.ridge" : "b.ridge"));
@@ -210,7 +207,7 @@ TEST_F(Sampled, a_recording_that_ended_while_decoding_keeps_what_was_decoded) {
 
 TEST_F(Sampled, a_window_without_samples_says_why) {
   FakeSpool spool(directory_.path());
-  fill(spool, 0, PmStatus::kFailed, "the process began to exit");
+  fill(spool, 0, WindowStatus::failed, "the process began to exit");
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT status || ': ' || reason FROM pm_window"),
             "failed: the process began to exit");
@@ -222,9 +219,9 @@ TEST_F(Sampled, a_window_without_samples_says_why) {
 TEST_F(Sampled, a_refusal_is_told_in_the_agents_words) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "timeline=1,sample=1");
-  spool.message(spool::Severity::kWarning, spool::Topic::kSamplingRefused, "sampling refused: run as root");
+  spool.message(Severity::warning, spool::Topic::kSamplingRefused, "sampling refused: run as root");
   for (std::uint32_t s = 0; s < 2; ++s) {
-    spool.begin_step(s, s == 0 ? Phase::kTimeline : Phase::kSample);
+    spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample);
     spool.launch();
     spool.end_step();
   }
@@ -239,7 +236,7 @@ TEST_F(Sampled, a_refusal_is_told_in_the_agents_words) {
 TEST_F(Sampled, a_program_that_ended_before_its_sample_steps_is_told_so) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "timeline=3,sample=4");
-  spool.begin_step(0, Phase::kTimeline);
+  spool.begin_step(0, Phase::timeline);
   spool.launch();
   spool.end_step();
   spool.completeness();
@@ -356,7 +353,7 @@ TEST_F(Sampled, a_full_window_stays_small_on_disk) {
   const std::int64_t base = FakeSpool::kOrigin;
   for (std::uint32_t s = 0; s < 4; ++s) {
     spool.advance(10'000 + s * 62'500'000ll - spool.now());
-    spool.begin_step(s, Phase::kSample);
+    spool.begin_step(s, Phase::sample);
     for (std::int64_t k = 0; k < 400; ++k) {
       const spool::LaunchRecord call = spool.call();
       spool.put(call);
@@ -376,7 +373,7 @@ TEST_F(Sampled, a_full_window_stays_small_on_disk) {
     row[0] = (i * 5000 - 50'000) % 150'000 < 140'000 ? 99.5 : 1;
     spool.pm_sample(1, base + i * 5000, base + (i + 1) * 5000, row);
   }
-  spool.pm_window(1, 0, 3, PmStatus::kOk);
+  spool.pm_window(1, 0, 3, WindowStatus::ok);
   spool.completeness();
   spool.end();
   const store::Capture capture = import();

@@ -6,7 +6,6 @@ namespace ridgeline::import {
 namespace {
 
 using namespace testing;  // NOLINT: the fixtures
-using spool::Phase;
 
 constexpr std::uint64_t kOpCost = (std::uint64_t{1} << 24) + 0x524C;
 
@@ -22,7 +21,7 @@ class RangesAndClocks : public Importer {
   }
   // A capture of one launch besides what the test puts.
   store::Capture finish(FakeSpool& spool) {
-    spool.begin_step(0, Phase::kTimeline);
+    spool.begin_step(0, Phase::timeline);
     spool.launch();
     spool.end_step(false);
     spool.end();

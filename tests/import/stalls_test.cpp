@@ -4,15 +4,13 @@
 namespace ridgeline::import::testing {
 namespace {
 
-using spool::Phase;
-
 constexpr char kWait[] = "smsp__pcsamp_warps_issue_stalled_wait";
 constexpr char kSelected[] = "smsp__pcsamp_warps_issue_stalled_selected";
 
 void stall_steps(FakeSpool& spool, std::uint32_t steps = 2) {
   spool.process(100, "stalls=2");
   for (std::uint32_t step = 0; step < steps; ++step) {
-    spool.begin_step(step, Phase::kStalls);
+    spool.begin_step(step, Phase::stalls);
     for (int i = 0; i < 3; ++i) spool.launch();
     spool.end_step();
   }
@@ -30,7 +28,7 @@ void sample(FakeSpool& spool, std::uint32_t kernel, std::uint32_t offset, const 
 }
 
 void window(FakeSpool& spool, std::uint64_t samples, std::uint64_t dropped = 0,
-            spool::StallStatus status = spool::StallStatus::kOk, const std::string& reason = {}) {
+            WindowStatus status = WindowStatus::ok, const std::string& reason = {}) {
   spool::StallWindowRecord record{};
   record.last_step = 1;
   record.period_log2 = 14;
@@ -101,8 +99,8 @@ TEST_F(Importer, dropped_stall_samples_are_said) {
 TEST_F(Importer, refused_stalls_fail_the_tier_with_the_reason) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
-  spool.message(spool::Severity::kWarning, spool::Topic::kStalls, "no stall reasons: run as root");
-  window(spool, 0, 0, spool::StallStatus::kFailed, "no stall reasons: run as root");
+  spool.message(Severity::warning, spool::Topic::kStalls, "no stall reasons: run as root");
+  window(spool, 0, 0, WindowStatus::failed, "no stall reasons: run as root");
   finish(spool);
   const store::Capture capture = import();
   EXPECT_EQ(tier(capture), "failed: no stall reasons: run as root");
@@ -114,8 +112,8 @@ TEST_F(Importer, stalls_of_a_part_of_the_phase_make_the_tier_partial) {
   FakeSpool spool(directory_.path());
   stall_steps(spool, 1);
   sample(spool, 1, 0, kWait, 5);
-  spool.message(spool::Severity::kWarning, spool::Topic::kStalls, "the program ended inside the phase");
-  window(spool, 5, 0, spool::StallStatus::kOk, "the program ended inside the phase");
+  spool.message(Severity::warning, spool::Topic::kStalls, "the program ended inside the phase");
+  window(spool, 5, 0, WindowStatus::ok, "the program ended inside the phase");
   finish(spool);
   EXPECT_EQ(tier(import()), "partial: the program ended inside the phase");
 }

@@ -4,7 +4,6 @@
 namespace ridgeline::import::testing {
 namespace {
 
-using spool::WindowCause;
 using spool::WindowEdge;
 
 void window(FakeSpool& spool, WindowEdge edge, WindowCause cause) {
@@ -19,29 +18,29 @@ class WindowImport : public Importer {};
 
 TEST_F(WindowImport, windows_are_rows) {
   FakeSpool spool(directory_.path());
-  window(spool, WindowEdge::kOpen, WindowCause::kDelay);
+  window(spool, WindowEdge::kOpen, WindowCause::delay);
   spool.whole_run();
-  window(spool, WindowEdge::kClose, WindowCause::kDuration);
+  window(spool, WindowEdge::kClose, WindowCause::duration);
   spool.advance(1000);
-  window(spool, WindowEdge::kOpen, WindowCause::kSignal);
+  window(spool, WindowEdge::kOpen, WindowCause::signal);
   const store::Capture capture = import();
   const auto windows = capture.recording_windows();
   ASSERT_EQ(windows.size(), 2u);
-  EXPECT_EQ(windows[0].cause, "delay");
+  EXPECT_EQ(windows[0].cause, WindowCause::delay);
   EXPECT_TRUE(windows[0].end_ns.has_value());
-  EXPECT_EQ(windows[1].cause, "signal");
+  EXPECT_EQ(windows[1].cause, WindowCause::signal);
   EXPECT_EQ(windows[1].end_ns, std::nullopt);
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE source = 'nvtx'"), "5") << "steps stay steps";
 }
 
 TEST_F(WindowImport, a_process_that_was_left_alone_is_no_fault) {
   FakeSpool spool(directory_.path());
-  window(spool, WindowEdge::kOpen, WindowCause::kStart);
-  spool.begin_step(0, spool::Phase::kTimeline);
+  window(spool, WindowEdge::kOpen, WindowCause::start);
+  spool.begin_step(0, Phase::timeline);
   for (int i = 0; i < 4; ++i) spool.launch();
   spool.end_step();
   spool.completeness();
-  window(spool, WindowEdge::kClose, WindowCause::kDuration);
+  window(spool, WindowEdge::kClose, WindowCause::duration);
   const store::Capture capture = import();
   EXPECT_FALSE(warned("did not end in order"));
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
@@ -50,12 +49,12 @@ TEST_F(WindowImport, a_process_that_was_left_alone_is_no_fault) {
 TEST_F(WindowImport, a_program_without_steps_is_one_step_a_window) {
   FakeSpool spool(directory_.path());
   for (int round = 0; round < 2; ++round) {
-    window(spool, WindowEdge::kOpen, WindowCause::kSignal);
+    window(spool, WindowEdge::kOpen, WindowCause::signal);
     spool.advance(100);
     for (int i = 0; i < 5 + round; ++i) spool.launch();
-    spool.memcpy(spool::CopyKind::kHostToDevice, spool.now());
+    spool.memcpy(spool::MemcpyKind::kHostToDevice, spool.now());
     spool.advance(5000);
-    window(spool, WindowEdge::kClose, WindowCause::kSignal);
+    window(spool, WindowEdge::kClose, WindowCause::signal);
     spool.advance(1000);
   }
   spool.completeness();
@@ -76,14 +75,14 @@ TEST_F(WindowImport, a_program_without_steps_is_one_step_a_window) {
 
 TEST_F(WindowImport, a_killed_program_without_steps_is_an_interrupted_one) {
   FakeSpool spool(directory_.path());
-  window(spool, WindowEdge::kOpen, WindowCause::kStart);
+  window(spool, WindowEdge::kOpen, WindowCause::start);
   spool.launch();
   spool.completeness();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT status FROM step WHERE source = 'window'"), "interrupted");
 }
 
-void period_step(FakeSpool& spool, std::uint32_t index, spool::Phase phase, std::uint16_t flags) {
+void period_step(FakeSpool& spool, std::uint32_t index, Phase phase, std::uint16_t flags) {
   spool::StepBeginRecord begin{};
   begin.header.flags = flags;
   begin.step_index = index;
@@ -100,11 +99,10 @@ void period_step(FakeSpool& spool, std::uint32_t index, spool::Phase phase, std:
 TEST_F(WindowImport, steps_by_period_say_so_and_give_way) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "warmup=1,timeline=2");
-  using spool::Phase;
   for (std::uint32_t i = 0; i < 3; ++i)
-    period_step(spool, i, i == 0 ? Phase::kWarmup : Phase::kTimeline, spool::kStepByPeriod);
-  period_step(spool, 3, Phase::kWarmup, spool::kScheduleStarts | spool::kStepSupersedes);
-  for (std::uint32_t i = 4; i < 7; ++i) period_step(spool, i, Phase::kTimeline, 0);
+    period_step(spool, i, i == 0 ? Phase::warmup : Phase::timeline, spool::kStepByPeriod);
+  period_step(spool, 3, Phase::warmup, spool::kScheduleStarts | spool::kStepSupersedes);
+  for (std::uint32_t i = 4; i < 7; ++i) period_step(spool, i, Phase::timeline, 0);
   spool.launch();
   spool.completeness();
   spool.end();

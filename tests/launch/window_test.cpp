@@ -10,7 +10,6 @@
 namespace ridgeline::launch::testing {
 namespace {
 
-using spool::WindowCause;
 using spool::WindowEdge;
 using std::chrono::milliseconds;
 
@@ -90,12 +89,12 @@ class WindowRecorder : public ::testing::Test {
   WindowRecorder() {
     fs::create_directory(directory_ / "spool");
     FakeSpool spool(directory_ / "spool");
-    window(spool, WindowEdge::kOpen, WindowCause::kStart);
-    spool.begin_step(0, spool::Phase::kTimeline);
+    window(spool, WindowEdge::kOpen, WindowCause::start);
+    spool.begin_step(0, Phase::timeline);
     for (int i = 0; i < 4; ++i) spool.launch();
     spool.end_step();
     spool.completeness();
-    window(spool, WindowEdge::kClose, WindowCause::kDuration);
+    window(spool, WindowEdge::kClose, WindowCause::duration);
     spool_file_ = spool.file();
     std::ofstream(directory_ / "agent.so") << "x";
     prelude_ = "out='" + (directory_ / "out.ridge") + "'\ncontrol=\"$RIDGELINE_SPOOL_DIR/control\"\n" +

@@ -622,10 +622,10 @@ TEST(Documents, InfoCutsALongSectionAndSaysSo) {
 }
 
 TEST(Notices, OneLineAKindWithACount) {
-  const analyzer::Findings findings = {{analyzer::Severity::warning, "steps.not_ok", "step 1 failed"},
-                                       {analyzer::Severity::warning, "other", "something"},
-                                       {analyzer::Severity::warning, "steps.not_ok", "step 2 failed"},
-                                       {analyzer::Severity::warning, "steps.not_ok", "step 3 failed"}};
+  const analyzer::Findings findings = {{Severity::warning, "steps.not_ok", "step 1 failed"},
+                                       {Severity::warning, "other", "something"},
+                                       {Severity::warning, "steps.not_ok", "step 2 failed"},
+                                       {Severity::warning, "steps.not_ok", "step 3 failed"}};
   const std::vector<Notice> kinds = by_kind(findings);
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_EQ(notice_words(kinds[0]), "step 1 failed (and 2 more of this kind)");
@@ -634,16 +634,16 @@ TEST(Notices, OneLineAKindWithACount) {
 
 TEST(Notices, WarnOnceWorstFirst) {
   analyzer::Quality quality;
-  quality.tiers = {{1, "T0", "ok", ""},
-                   {1, "T2", "refused", "no permission"},
-                   {2, "T2", "refused", "no permission"},
-                   {1, "T1", "not_requested", ""}};
-  quality.findings = {{analyzer::Severity::info, "a", "a note"}, {analyzer::Severity::error, "b", "a fault"}};
-  const auto all = notices(quality, analyzer::Severity::info);
+  quality.tiers = {{1, Tier::t0, TierOutcome::ok, ""},
+                   {1, Tier::t2, TierOutcome::refused, "no permission"},
+                   {2, Tier::t2, TierOutcome::refused, "no permission"},
+                   {1, Tier::t1, TierOutcome::not_requested, ""}};
+  quality.findings = {{Severity::info, "a", "a note"}, {Severity::error, "b", "a fault"}};
+  const auto all = notices(quality, Severity::info);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].text, "a fault");
   EXPECT_EQ(all[1].text, "tier T2 refused: no permission");
-  EXPECT_EQ(notices(quality, analyzer::Severity::warning).size(), 2u);
+  EXPECT_EQ(notices(quality, Severity::warning).size(), 2u);
 }
 
 }  // namespace

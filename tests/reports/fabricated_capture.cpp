@@ -129,29 +129,29 @@ class Fabricator {
     write_run();
     now_ns_ = kOrigin_ns;
     int index = 0;
-    for (int i = 0; i < options_.warmup_steps; ++i) write_step("warmup", index++, std::nullopt);
-    for (int i = 0; i < options_.timeline_steps; ++i) write_step("timeline", index++, std::nullopt);
+    for (int i = 0; i < options_.warmup_steps; ++i) write_step(Phase::warmup, index++, std::nullopt);
+    for (int i = 0; i < options_.timeline_steps; ++i) write_step(Phase::timeline, index++, std::nullopt);
     for (int i = 0; i < options_.sample_steps; ++i) {
       sampled_ = i > 0;
-      write_step("sample", index++, std::nullopt);
+      write_step(Phase::sample, index++, std::nullopt);
     }
     sampled_ = false;
     if (!options_.tier_refused && options_.replay_steps > 0) {
       const Id r1 = writer_.add(store::CounterConfiguration{.name = "R1"});
       const Id r2 = writer_.add(store::CounterConfiguration{.name = "R2"});
-      for (int i = 0; i < options_.replay_steps; ++i) write_step("replay", index++, i % 2 == 0 ? r1 : r2);
+      for (int i = 0; i < options_.replay_steps; ++i)
+        write_step(Phase::replay, index++, i % 2 == 0 ? r1 : r2);
     }
     if (options_.cold_steps > 0) {
       const Id r1 = writer_.add(store::CounterConfiguration{.name = "R1 cold"});
-      for (int i = 0; i < options_.cold_steps; ++i) write_step("cold", index++, r1);
+      for (int i = 0; i < options_.cold_steps; ++i) write_step(Phase::cold, index++, r1);
     }
-    for (int i = 0; i < options_.after_steps; ++i) write_step("after", index++, std::nullopt);
+    for (int i = 0; i < options_.after_steps; ++i) write_step(Phase::after, index++, std::nullopt);
     write_completeness();
     store::Run run = run_;
     run.end_ns = now_ns_;
     run.exit_status = 0;
     writer_.set_run(run);
-    writer_.set_process_end(process_, now_ns_);
     writer_.finish();
   }
 
@@ -195,18 +195,18 @@ class Fabricator {
     device.l2_bytes = 62'914'560;
     device_ = writer_.add(device);
     if (options_.device_peaks) {
-      writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", "spec", kDramPeak_bytes_per_s,
+      writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", PeakSource::spec, kDramPeak_bytes_per_s,
                                     "NVIDIA H200 SXM datasheet"});
-      writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", "spec", kBf16Peak_flops_per_s,
+      writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", PeakSource::spec, kBf16Peak_flops_per_s,
                                     "NVIDIA H200 SXM datasheet, dense"});
-      writer_.add(store::DevicePeak{device_, "tf32_flops_per_s", "spec", 494.7e12,
+      writer_.add(store::DevicePeak{device_, "tf32_flops_per_s", PeakSource::spec, 494.7e12,
                                     "NVIDIA H200 SXM datasheet, dense"});
-      writer_.add(
-          store::DevicePeak{device_, "fp32_flops_per_s", "spec", 66.9e12, "NVIDIA H200 SXM datasheet"});
+      writer_.add(store::DevicePeak{device_, "fp32_flops_per_s", PeakSource::spec, 66.9e12,
+                                    "NVIDIA H200 SXM datasheet"});
     }
   }
 
-  void write_step(const std::string& phase, int index, std::optional<Id> configuration) {
+  void write_step(Phase phase, int index, std::optional<Id> configuration) {
     const bool replay = configuration.has_value();
     store::Step step;
     step.process_id = process_;
@@ -225,7 +225,7 @@ class Fabricator {
     at += 3'000;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      const double slow = phase == "warmup" ? 1.04 : 1.0;
+      const double slow = phase == Phase::warmup ? 1.04 : 1.0;
       const auto duration = static_cast<std::int64_t>(op.time_us * 1000.0 * slow *
                                                       jitter(static_cast<std::uint64_t>(index), i));
       store::Launch launch;
@@ -264,7 +264,7 @@ class Fabricator {
     copy.context_id = 1;
     copy.stream_id = 7;
     copy.correlation_id = ++correlation_;
-    copy.kind = "HtoD";
+    copy.kind = CopyKind::host_to_device;
     copy.bytes = 32 * 1025 * 4;
     copy.start_ns = copy_start;
     copy.end_ns = copy_end;
@@ -276,8 +276,8 @@ class Fabricator {
       if (options_.declared && step_id) declare(launches[i], ops_[i], *step_id);
       const Id launch = writer_.add(launches[i]);
       if (sampled_) write_samples(launch, ops_[i], launches[i].end_ns - launches[i].start_ns, index, i);
-      if (replay && (phase == "cold" || !excluded(ops_[i])))
-        write_counters(launch, ops_[i], index, i, phase == "cold");
+      if (replay && (phase == Phase::cold || !excluded(ops_[i])))
+        write_counters(launch, ops_[i], index, i, phase == Phase::cold);
     }
     for (int i = 0; i < 3; ++i) {
       writer_.add(store::ClockSample{device_, begin + i * 15'000'000, 1'755'000'000 + i * 15'000'000,
@@ -322,7 +322,8 @@ class Fabricator {
     const double full_bytes = kDramPeak_bytes_per_s * static_cast<double>(duration_ns) * 1e-9;
     const auto samples = std::max<std::int64_t>(1, static_cast<std::int64_t>(op.time_us / 5.0));
     const auto put = [&](const char* metric, double value, double deviation) {
-      writer_.add(store::LaunchMetric{launch, writer_.metric_id(metric), "T1", value, deviation, samples});
+      writer_.add(
+          store::LaunchMetric{launch, writer_.metric_id(metric), Tier::t1, value, deviation, samples});
     };
     put("dram__bytes_read.sum", dram * full_bytes * 0.62 * noise, error * full_bytes * 0.8);
     put("dram__bytes_write.sum", dram * full_bytes * 0.38 * noise, error * full_bytes * 0.6);
@@ -339,7 +340,7 @@ class Fabricator {
     const double seconds = op.time_us * 1e-6;
     const double bytes = op.dram * kDramPeak_bytes_per_s * seconds * noise * (cold ? 1.15 : 1.0);
     const auto put = [&](const char* metric, double value) {
-      writer_.add(store::LaunchMetric{launch, writer_.metric_id(metric), cold ? "T3" : "T2", value,
+      writer_.add(store::LaunchMetric{launch, writer_.metric_id(metric), cold ? Tier::t3 : Tier::t2, value,
                                       std::nullopt, std::nullopt});
     };
     put("gpu__time_duration.sum", op.time_us * 1000.0 * (cold ? 1.08 : 1.01) * noise);
@@ -360,7 +361,7 @@ class Fabricator {
 
   void write_windows() {
     if (options_.sample_steps == 0) {
-      writer_.add(store::TierStatus{process_, "T1", "not_requested", std::nullopt});
+      writer_.add(store::TierStatus{process_, Tier::t1, TierOutcome::not_requested, std::nullopt});
       return;
     }
     store::PmWindow window;
@@ -386,17 +387,17 @@ class Fabricator {
       put("dram__bytes_write.sum", 0.2 * kDramPeak_bytes_per_s * 1e-4);
       put("sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed", tensor ? 80.0 : 2.0);
     }
-    writer_.add(store::TierCoverage{process_, "T1", writer_.metric_id("dram__bytes_read.sum"), 100'000'000,
-                                    96'300'000});
-    writer_.add(store::TierStatus{process_, "T1", "ok", std::nullopt});
+    writer_.add(store::TierCoverage{process_, Tier::t1, writer_.metric_id("dram__bytes_read.sum"),
+                                    100'000'000, 96'300'000});
+    writer_.add(store::TierStatus{process_, Tier::t1, TierOutcome::ok, std::nullopt});
     if (options_.exclude_attention) {
       for (const char* name : {kFlashForward, kFlashBackward})
-        writer_.add(store::ReplayExclusion{process_, writer_.kernel_id(name), "user"});
+        writer_.add(store::ReplayExclusion{process_, writer_.kernel_id(name), ExclusionReason::user});
     }
     writer_.add(store::RecordingWindow{.process_id = process_,
                                        .start_ns = kOrigin_ns + 30'000'000'000,
                                        .end_ns = kOrigin_ns + 60'000'000'000,
-                                       .cause = "delay"});
+                                       .cause = WindowCause::delay});
   }
 
   void write_completeness() {
@@ -407,20 +408,20 @@ class Fabricator {
     c.profiler_records = 40;
     c.dropped_records = options_.losses ? 17 : 0;
     writer_.add(c);
-    writer_.add(store::TierStatus{process_, "T0", options_.losses ? "partial" : "ok",
-                                  options_.losses
-                                      ? std::optional<std::string>("17 records were dropped by the driver")
-                                      : std::nullopt});
+    writer_.add(store::TierStatus{
+        process_, Tier::t0, options_.losses ? TierOutcome::partial : TierOutcome::ok,
+        options_.losses ? std::optional<std::string>("17 records were dropped by the driver")
+                        : std::nullopt});
     write_windows();
     if (options_.tier_refused) {
       writer_.add(store::TierStatus{
-          process_, "T2", "refused",
+          process_, Tier::t2, TierOutcome::refused,
           "counters are not permitted: run as root or set NVreg_RestrictProfilingToAdminUsers=0"});
     } else {
-      writer_.add(store::TierStatus{process_, "T2", "ok", std::nullopt});
+      writer_.add(store::TierStatus{process_, Tier::t2, TierOutcome::ok, std::nullopt});
     }
     writer_.add(store::Message{
-        .process_id = process_, .severity = "info", .text = "schedule finished, recording off"});
+        .process_id = process_, .severity = Severity::info, .text = "schedule finished, recording off"});
   }
 
   FabricatedCapture options_;

@@ -214,8 +214,8 @@ TEST(HtmlReport, ChartOfStepsCutsWhatIsFarLonger) {
   for (const std::int64_t ms : {50, 60, 50, 55, 1200}) {
     analyzer::StepSummary step;
     step.step_id = step.step_index = static_cast<std::int64_t>(steps.steps.size());
-    step.phase = "timeline";
-    step.status = "ok";
+    step.phase = Phase::timeline;
+    step.status = StepStatus::ok;
     step.gpu_duration_ns = ms * 1'000'000;
     steps.steps.push_back(step);
   }

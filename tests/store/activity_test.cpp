@@ -39,7 +39,7 @@ class ActivityTest : public ::testing::Test {
       Step step;
       step.process_id = first_;
       step.step_index = s;
-      step.phase = "timeline";
+      step.phase = Phase::timeline;
       steps_.push_back(writer.add(step));
       for (int k = 0; k < 3; ++k) {
         Launch launch = launch_of(first_, kernels[k], 10'000 + 1000 * s + 100 * k, 10 + s + k);
@@ -47,7 +47,7 @@ class ActivityTest : public ::testing::Test {
         launch.ordinal_in_step = k;
         launch.grid.x = s == 1 && k == 2 ? 7 : 5;
         const Id id = writer.add(launch);
-        writer.add(LaunchMetric{id, metric_, "T2", 100.0 * s + k, std::nullopt, std::nullopt});
+        writer.add(LaunchMetric{id, metric_, Tier::t2, 100.0 * s + k, std::nullopt, std::nullopt});
       }
       NvtxRange range;
       range.process_id = first_;
@@ -58,8 +58,18 @@ class ActivityTest : public ::testing::Test {
       if (s != 2) range.end_ns = 10'900 + 1000 * s;
       const Id range_id = writer.add(range);
       writer.add(Annotation{0, range_id, "op_cost", 64.0 * s, std::nullopt});
-      Memcpy copy{
-          0, first_, device_, 1, 7, 90, "HtoD", 4096, 9'900 + 1000 * s, 9'950 + 1000 * s, steps_.back(), {}};
+      Memcpy copy{0,
+                  first_,
+                  device_,
+                  1,
+                  7,
+                  90,
+                  CopyKind::host_to_device,
+                  4096,
+                  9'900 + 1000 * s,
+                  9'950 + 1000 * s,
+                  steps_.back(),
+                  {}};
       writer.add(copy);
       Memset set{0, first_, device_, 1, 7, 91, 64, 10'960 + 1000 * s, 10'980 + 1000 * s, steps_.back(), {}};
       writer.add(set);
@@ -156,7 +166,7 @@ TEST_F(ActivityTest, CopiesSetsRangesAnnotationsAndMetricsFollowTheSameFilter) {
   EXPECT_TRUE(activity.for_each_memcpy(filter, [&](const Memcpy& row) {
     ++copies;
     EXPECT_EQ(row.start_ns, 10'900);
-    EXPECT_EQ(row.kind, "HtoD");
+    EXPECT_EQ(row.kind, CopyKind::host_to_device);
   }));
   EXPECT_TRUE(activity.for_each_memset(filter, [&](const Memset& row) {
     ++sets;
@@ -243,16 +253,16 @@ TEST_F(ActivityTest, TotalsOfProcessesCountLaunchesOutsideOfSteps) {
 TEST_F(ActivityTest, OrdinalSumsAreOverTheStepsOfOneSequence) {
   const Activity activity(*capture_);
   const auto totals = activity.step_totals();
-  const auto sums = activity.ordinal_sums({first_, "timeline", totals[0].sequence_hash});
+  const auto sums = activity.ordinal_sums({first_, Phase::timeline, totals[0].sequence_hash});
   ASSERT_EQ(sums.size(), 3u);
   EXPECT_EQ(sums[1].ordinal_in_step, 1);
   EXPECT_EQ(sums[1].count, 2);
   EXPECT_EQ(sums[1].sum_ns, 11 + 13);
   EXPECT_EQ(sums[1].sum_of_squares_ns2, 121.0 + 169.0);
-  EXPECT_TRUE(activity.ordinal_sums({first_, "timeline", totals[1].sequence_hash}).empty())
+  EXPECT_TRUE(activity.ordinal_sums({first_, Phase::timeline, totals[1].sequence_hash}).empty())
       << "of one step only";
-  EXPECT_TRUE(activity.ordinal_sums({second_, "timeline", totals[0].sequence_hash}).empty());
-  EXPECT_TRUE(activity.ordinal_sums({first_, "replay", totals[0].sequence_hash}).empty());
+  EXPECT_TRUE(activity.ordinal_sums({second_, Phase::timeline, totals[0].sequence_hash}).empty());
+  EXPECT_TRUE(activity.ordinal_sums({first_, Phase::replay, totals[0].sequence_hash}).empty());
 }
 
 TEST_F(ActivityTest, LaunchesAreFoundById) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/database.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
 #include "support/temporary_directory.h"
@@ -42,14 +44,14 @@ Written write_sample(CaptureWriter& writer) {
   device.name = "NVIDIA H200";
   device.sm_count = 132;
   ids.device = writer.add(device);
-  writer.add(DevicePeak{ids.device, "dram_bytes_per_s", "spec", 4.8e12, "datasheet"});
+  writer.add(DevicePeak{ids.device, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
   writer.add(ClockSample{ids.device, 150, 1'980'000'000, std::nullopt, 650'000, 55, 0});
   Step step;
   step.process_id = ids.process;
-  step.phase = "timeline";
+  step.phase = Phase::timeline;
   step.gpu_start_ns = 200;
   step.gpu_end_ns = 900;
-  step.source = "period";
+  step.source = StepSource::period;
   ids.step = writer.add(step);
   ids.kernel = writer.kernel_id("_Z5triadPfS_S_fi");
   Launch launch;
@@ -65,10 +67,10 @@ Written write_sample(CaptureWriter& writer) {
   launch.nvtx_path_id = writer.string_id("step / forward");
   ids.launch = writer.add(launch);
   ids.metric = writer.metric_id("dram__bytes_read.sum");
-  writer.add(LaunchMetric{ids.launch, ids.metric, "T2", 12345.0, std::nullopt, std::nullopt});
+  writer.add(LaunchMetric{ids.launch, ids.metric, Tier::t2, 12345.0, std::nullopt, std::nullopt});
   writer.add(Completeness{ids.process, 1, 1, 0, 0, 0, 0, 0, 0, 0});
-  writer.add(TierStatus{ids.process, "T2", "refused", "no permission"});
-  writer.add(Message{0, ids.process, 120, "warning", "hello"});
+  writer.add(TierStatus{ids.process, Tier::t2, TierOutcome::refused, "no permission"});
+  writer.add(Message{0, ids.process, 120, Severity::warning, "hello"});
   return ids;
 }
 
@@ -103,7 +105,7 @@ TEST(Capture, EverythingWrittenIsReadBack) {
   EXPECT_EQ(capture.device_peaks().at(0).value, 4.8e12);
   EXPECT_EQ(capture.clock_samples().at(0).power_mw, 650'000);
   EXPECT_EQ(capture.steps().at(0).gpu_end_ns, 900);
-  EXPECT_EQ(capture.steps().at(0).source, "period");
+  EXPECT_EQ(capture.steps().at(0).source, StepSource::period);
   EXPECT_EQ(capture.kernels().at(0).demangled_name, "triad(float*, float*, float*, float, int)");
   const auto launches = capture.launches();
   ASSERT_EQ(launches.size(), 1u);
@@ -344,6 +346,56 @@ TEST(MetricCatalog, NamesAreUniqueAndDescribed) {
   }
   EXPECT_FALSE(describe_metric("no__such.metric").has_value());
 }
+
+struct UnknownWord {
+  const char* where;
+  const char* change;
+  void (*read)(const Capture&);
+};
+class UnknownWords : public ::testing::TestWithParam<UnknownWord> {};
+
+TEST_P(UnknownWords, AreCorruptAndNamed) {
+  const TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  {
+    Database database(path, OpenMode::read_write);
+    database.execute(std::string("PRAGMA ignore_check_constraints = 1; ") + GetParam().change);
+  }
+  const auto opened = Capture::open(path);
+  ASSERT_TRUE(opened.ok()) << opened.failure().message;
+  try {
+    GetParam().read(opened.value());
+    FAIL() << "the word was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::corrupt);
+    EXPECT_NE(error.message().find(GetParam().where), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("'nap'"), std::string::npos) << error.message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Columns, UnknownWords,
+    ::testing::Values(UnknownWord{"step.phase", "UPDATE step SET phase = 'nap'",
+                                  [](const Capture& c) { (void)c.steps(); }},
+                      UnknownWord{"step.status", "UPDATE step SET status = 'nap'",
+                                  [](const Capture& c) { (void)c.steps(); }},
+                      UnknownWord{"step.source", "UPDATE step SET source = 'nap'",
+                                  [](const Capture& c) { (void)c.steps(); }},
+                      UnknownWord{"device_peak.source", "UPDATE device_peak SET source = 'nap'",
+                                  [](const Capture& c) { (void)c.device_peaks(); }},
+                      UnknownWord{"launch_metric.tier", "UPDATE launch_metric SET tier = 'nap'",
+                                  [](const Capture& c) { (void)c.launch_metrics(); }},
+                      UnknownWord{"tier_status.tier", "UPDATE tier_status SET tier = 'nap'",
+                                  [](const Capture& c) { (void)c.tier_statuses(); }},
+                      UnknownWord{"tier_status.status", "UPDATE tier_status SET status = 'nap'",
+                                  [](const Capture& c) { (void)c.tier_statuses(); }},
+                      UnknownWord{"message.severity", "UPDATE message SET severity = 'nap'",
+                                  [](const Capture& c) { (void)c.messages(); }}),
+    [](const auto& each) {
+      std::string name = each.param.where;
+      std::replace(name.begin(), name.end(), '.', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace ridgeline::store

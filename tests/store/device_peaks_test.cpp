@@ -17,7 +17,7 @@ Device h100() {
   return device;
 }
 
-double peak(const std::vector<DevicePeak>& peaks, const std::string& quantity, const std::string& source) {
+double peak(const std::vector<DevicePeak>& peaks, const std::string& quantity, PeakSource source) {
   for (const DevicePeak& each : peaks) {
     if (each.quantity == quantity && each.source == source) return each.value;
   }
@@ -26,20 +26,20 @@ double peak(const std::vector<DevicePeak>& peaks, const std::string& quantity, c
 
 TEST(DevicePeaks, agree_with_published_figures) {
   const auto peaks = device_peaks(h100(), std::nullopt);
-  EXPECT_DOUBLE_EQ(peak(peaks, "dram_bytes_per_s", "spec"), 3.35e12);
-  EXPECT_NEAR(peak(peaks, "bf16_flops_per_s", "spec"), 989.4e12, 0.2e12);
-  EXPECT_NEAR(peak(peaks, "fp8_flops_per_s", "spec"), 1978.9e12, 0.3e12);
-  EXPECT_NEAR(peak(peaks, "tf32_flops_per_s", "spec"), 494.7e12, 0.1e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, "dram_bytes_per_s", PeakSource::spec), 3.35e12);
+  EXPECT_NEAR(peak(peaks, "bf16_flops_per_s", PeakSource::spec), 989.4e12, 0.2e12);
+  EXPECT_NEAR(peak(peaks, "fp8_flops_per_s", PeakSource::spec), 1978.9e12, 0.3e12);
+  EXPECT_NEAR(peak(peaks, "tf32_flops_per_s", PeakSource::spec), 494.7e12, 0.1e12);
   Device a100 = h100();
   a100.name = "NVIDIA A100-SXM4-80GB";
   a100.compute_capability = "8.0";
   a100.sm_count = 108;
   a100.max_sm_clock_hz = 1'410'000'000;
   const auto older = device_peaks(a100, std::nullopt);
-  EXPECT_NEAR(peak(older, "bf16_flops_per_s", "spec"), 312e12, 0.2e12);
-  EXPECT_NEAR(peak(older, "fp32_flops_per_s", "spec"), 19.5e12, 0.05e12);
-  EXPECT_EQ(peak(older, "fp8_flops_per_s", "spec"), 0);
-  EXPECT_DOUBLE_EQ(peak(older, "dram_bytes_per_s", "spec"), 2.039e12);
+  EXPECT_NEAR(peak(older, "bf16_flops_per_s", PeakSource::spec), 312e12, 0.2e12);
+  EXPECT_NEAR(peak(older, "fp32_flops_per_s", PeakSource::spec), 19.5e12, 0.05e12);
+  EXPECT_EQ(peak(older, "fp8_flops_per_s", PeakSource::spec), 0);
+  EXPECT_DOUBLE_EQ(peak(older, "dram_bytes_per_s", PeakSource::spec), 2.039e12);
 }
 
 TEST(DevicePeaks, unknown_devices_get_what_their_clocks_say) {
@@ -55,7 +55,8 @@ TEST(DevicePeaks, unknown_devices_get_what_their_clocks_say) {
 
 TEST(DevicePeaks, the_measured_clock_gives_a_peak_of_its_own) {
   const auto peaks = device_peaks(h100(), 915'000'000);
-  EXPECT_DOUBLE_EQ(peak(peaks, "bf16_flops_per_s", "clock") * 2, peak(peaks, "bf16_flops_per_s", "spec"));
+  EXPECT_DOUBLE_EQ(peak(peaks, "bf16_flops_per_s", PeakSource::clock) * 2,
+                   peak(peaks, "bf16_flops_per_s", PeakSource::spec));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class RoundTrip : public ::testing::Test {
     Step step;
     step.process_id = process == 0 ? process_ : process;
     step.step_index = index;
-    step.phase = "timeline";
+    step.phase = Phase::timeline;
     return writer_->add(step);
   }
   [[nodiscard]] Launch some_launch(std::int64_t start_ns = 1000) const {
@@ -166,9 +166,9 @@ TEST_F(RoundTrip, DeviceItsPeaksAndClocks) {
   written.memory_bytes = 150'000'000'000;
   written.l2_bytes = 62'914'560;
   const Id id = writer_->add(written);
-  writer_->add(DevicePeak{id, "dram_bytes_per_s", "spec", 4.8e12, "datasheet"});
-  writer_->add(DevicePeak{id, "dram_bytes_per_s", "counter", 4.9e12, std::nullopt});
-  writer_->add(DevicePeak{id, "dram_bytes_per_s", "counter", 5.0e12, std::nullopt});
+  writer_->add(DevicePeak{id, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
+  writer_->add(DevicePeak{id, "dram_bytes_per_s", PeakSource::counter, 4.9e12, std::nullopt});
+  writer_->add(DevicePeak{id, "dram_bytes_per_s", PeakSource::counter, 5.0e12, std::nullopt});
   writer_->add(ClockSample{id, 31, 32, 33, 34, 35, 36});
   writer_->add(ClockSample{id, 30, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt});
   writer_->add(ClockSample{id, 31, 1, 1, 1, 1, 1});
@@ -214,15 +214,15 @@ TEST_F(RoundTrip, Step) {
   store::Step written;
   written.process_id = other_process_;
   written.step_index = 41;
-  written.phase = "replay";
+  written.phase = Phase::replay;
   written.host_start_ns = 42;
   written.host_end_ns = 43;
   written.gpu_start_ns = 44;
   written.gpu_end_ns = 45;
   written.configuration_id = writer_->add(CounterConfiguration{0, "R7", 3});
-  written.status = "mismatch";
+  written.status = StepStatus::mismatch;
   written.reason = "different kernels";
-  written.source = "period";
+  written.source = StepSource::period;
   const Id id = writer_->add(written);
   const Id plain = add_step(3);
   const Capture capture = finished();
@@ -444,7 +444,7 @@ TEST_F(RoundTrip, CopiesAndFills) {
   copy.context_id = 91;
   copy.stream_id = 92;
   copy.correlation_id = 93;
-  copy.kind = "DtoH";
+  copy.kind = CopyKind::device_to_host;
   copy.bytes = 94;
   copy.start_ns = 95;
   copy.end_ns = 96;
@@ -500,12 +500,12 @@ TEST_F(RoundTrip, CopiesAndFills) {
 TEST_F(RoundTrip, MetricsOfLaunchesAndGraphs) {
   const Id metric = writer_->metric_id("own__metric", "bytes", "what it means");
   const Id launch = writer_->add(some_launch());
-  writer_->add(LaunchMetric{launch, metric, "T1", 1.5, 0.25, 7, true});
-  writer_->add(LaunchMetric{launch, metric, "T2", 1.0, std::nullopt, std::nullopt, false});
-  writer_->add(LaunchMetric{launch, metric, "T2", 2.5, std::nullopt, std::nullopt, false});
+  writer_->add(LaunchMetric{launch, metric, Tier::t1, 1.5, 0.25, 7, true});
+  writer_->add(LaunchMetric{launch, metric, Tier::t2, 1.0, std::nullopt, std::nullopt, false});
+  writer_->add(LaunchMetric{launch, metric, Tier::t2, 2.5, std::nullopt, std::nullopt, false});
   const Id step = add_step(1);
-  writer_->add(GraphMetric{step, 111, metric, "T2", 3.5});
-  writer_->add(TierCoverage{other_process_, "T1", metric, 112, 113});
+  writer_->add(GraphMetric{step, 111, metric, Tier::t2, 3.5});
+  writer_->add(TierCoverage{other_process_, Tier::t1, metric, 112, 113});
   const Capture capture = finished();
   const auto metrics = capture.metrics();
   const auto described =
@@ -571,7 +571,7 @@ TEST_F(RoundTrip, WindowsOfSampling) {
   sampling.overflow = true;
   sampling.clock_shift_ns = -128;
   sampling.shift_correlation = 0.5;
-  sampling.status = "overflow";
+  sampling.status = WindowStatus::overflow;
   sampling.reason = "buffer full";
   writer_->add(sampling);
   StallWindow stalls;
@@ -583,11 +583,11 @@ TEST_F(RoundTrip, WindowsOfSampling) {
   stalls.samples = 134;
   stalls.dropped_samples = 135;
   stalls.foreign_samples = 136;
-  stalls.status = "failed";
+  stalls.status = WindowStatus::failed;
   stalls.reason = "no permission";
   writer_->add(stalls);
-  writer_->add(RecordingWindow{0, other_process_, 141, 142, "signal"});
-  writer_->add(RecordingWindow{0, process_, 143, std::nullopt, "start"});
+  writer_->add(RecordingWindow{0, other_process_, 141, 142, WindowCause::signal});
+  writer_->add(RecordingWindow{0, process_, 143, std::nullopt, WindowCause::start});
   const Capture capture = finished();
   {
     const PmWindow& written = sampling;
@@ -663,11 +663,11 @@ TEST_F(RoundTrip, Samples) {
 }
 
 TEST_F(RoundTrip, WhatWentWrong) {
-  writer_->add(TierStatus{other_process_, "T2", "refused", "no permission"});
-  writer_->add(TierStatus{other_process_, "T2", "ok", std::nullopt});
-  writer_->add(Message{0, other_process_, 161, "error", "first"});
-  writer_->add(Message{0, std::nullopt, std::nullopt, "info", "second"});
-  writer_->add(ReplayExclusion{other_process_, other_kernel_, "concurrent"});
+  writer_->add(TierStatus{other_process_, Tier::t2, TierOutcome::refused, "no permission"});
+  writer_->add(TierStatus{other_process_, Tier::t2, TierOutcome::ok, std::nullopt});
+  writer_->add(Message{0, other_process_, 161, Severity::error, "first"});
+  writer_->add(Message{0, std::nullopt, std::nullopt, Severity::info, "second"});
+  writer_->add(ReplayExclusion{other_process_, other_kernel_, ExclusionReason::concurrent});
   const Capture capture = finished();
   ASSERT_EQ(capture.tier_statuses().size(), 1u) << "the same tier again replaces";
   EXPECT_EQ(capture.tier_statuses()[0].process_id, other_process_);
@@ -688,7 +688,7 @@ TEST_F(RoundTrip, OnlyTheScheduleLeavesOutTheStepsBehindIt) {
   store::Step behind;
   behind.process_id = process_;
   behind.step_index = 9;
-  behind.phase = "after";
+  behind.phase = Phase::after;
   const std::vector<std::optional<Id>> steps = {std::nullopt, add_step(1), writer_->add(behind)};
   for (const auto& step : steps) {
     Launch launch = some_launch();
@@ -697,7 +697,7 @@ TEST_F(RoundTrip, OnlyTheScheduleLeavesOutTheStepsBehindIt) {
     Memcpy copy;
     copy.process_id = process_;
     copy.device_id = device_;
-    copy.kind = "DtoD";
+    copy.kind = CopyKind::device_to_device;
     copy.step_id = step;
     writer_->add(copy);
     Memset fill;

@@ -58,8 +58,8 @@ class Views : public ::testing::Test {
       Step step;
       step.process_id = process;
       step.step_index = i;
-      step.phase = i == 0 ? "warmup" : i == 4 ? "replay" : "timeline";
-      step.status = i == 3 ? "mismatch" : "ok";
+      step.phase = i == 0 ? Phase::warmup : i == 4 ? Phase::replay : Phase::timeline;
+      step.status = i == 3 ? StepStatus::mismatch : StepStatus::ok;
       step.host_start_ns = begin - 500;
       step.host_end_ns = begin + 4'000;
       step.gpu_start_ns = begin;
@@ -89,10 +89,10 @@ class Views : public ::testing::Test {
         launch.nvtx_path_id = path;
         const Id launched = writer.add(launch);
         if (i == 4) {
-          writer.add(LaunchMetric{launched, read, "T2", static_cast<double>(duration), 0.5, 3, false});
+          writer.add(LaunchMetric{launched, read, Tier::t2, static_cast<double>(duration), 0.5, 3, false});
           writer.add(
-              LaunchMetric{launched, written, "T2", 2.0 * duration, std::nullopt, std::nullopt, false});
-          writer.add(LaunchMetric{launched, read, "T1", 7e6, std::nullopt, std::nullopt, true});
+              LaunchMetric{launched, written, Tier::t2, 2.0 * duration, std::nullopt, std::nullopt, false});
+          writer.add(LaunchMetric{launched, read, Tier::t1, 7e6, std::nullopt, std::nullopt, true});
         }
       }
     }

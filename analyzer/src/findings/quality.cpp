@@ -107,12 +107,14 @@ class Assessor {
   void tiers() {
     for (const store::TierStatus& row : model_.tier_statuses) {
       quality_.tiers.push_back({row.process_id, row.tier, row.status, row.reason.value_or("")});
-      if (row.status != "refused" && row.status != "failed" && row.status != "partial") continue;
-      find(row.status == "partial" ? Severity::info : Severity::warning, "tier." + row.status,
-           row.tier + " " + row.status + (row.reason ? ": " + *row.reason : ""));
+      if (row.status == TierOutcome::ok || row.status == TierOutcome::not_requested) continue;
+      const std::string status(to_string(row.status));
+      find(row.status == TierOutcome::partial ? Severity::info : Severity::warning, "tier." + status,
+           std::string(to_string(row.tier)) + " " + status + (row.reason ? ": " + *row.reason : ""));
     }
     for (const StepSummary& step : steps_.steps) {
-      if (step.process_id == steps_.process_id && step.status == "mismatch") ++quality_.mismatched_steps;
+      if (step.process_id == steps_.process_id && step.status == StepStatus::mismatch)
+        ++quality_.mismatched_steps;
     }
   }
 
@@ -155,7 +157,7 @@ class Assessor {
   }
 
   void reach() {
-    const auto add = [&](const char* tier, bool recorded, const TierUtilisation LaunchUtilisation::*part) {
+    const auto add = [&](Tier tier, bool recorded, const TierUtilisation LaunchUtilisation::*part) {
       if (!recorded) return;
       TierReach row;
       row.tier = tier;
@@ -172,7 +174,7 @@ class Assessor {
           with_error += t;
           errors += t * *said.dram_utilisation->error;
           dram += t;
-        } else if (row.tier != "T1") {
+        } else if (row.tier != Tier::t1) {
           dram += t;  // a counter needs no error to be a value
         }
       }
@@ -189,9 +191,9 @@ class Assessor {
       if (with_error > 0) row.dram_mean_error = errors / with_error;
       quality_.reach.push_back(std::move(row));
     };
-    add("T1", !utilisation_.sample_steps.empty(), &LaunchUtilisation::t1);
-    add("T2", !utilisation_.replay_steps.empty(), &LaunchUtilisation::t2);
-    add("T3", !utilisation_.cold_steps.empty(), &LaunchUtilisation::cold);
+    add(Tier::t1, !utilisation_.sample_steps.empty(), &LaunchUtilisation::t1);
+    add(Tier::t2, !utilisation_.replay_steps.empty(), &LaunchUtilisation::t2);
+    add(Tier::t3, !utilisation_.cold_steps.empty(), &LaunchUtilisation::cold);
   }
 
   // Two instruments on one quantity: what one says of a kernel, the other must say too.
@@ -232,13 +234,13 @@ class Assessor {
       const store::Kernel* kernel = model_.kernel(id);
       row.kernel = kernel == nullptr ? "?" : kernel->demangled_name;
       const auto measured = [time_ns = sum.time_ns](double value, double variance, bool known,
-                                                    std::int64_t samples, const char* tier) {
+                                                    std::int64_t samples, Tier tier) {
         Measured out{.value = value / time_ns, .error = {}, .sample_count = samples, .tier = tier};
         if (known) out.error = std::sqrt(variance) / time_ns;
         return out;
       };
-      row.t1 = measured(sum.t1, sum.t1_variance, sum.t1_error, sum.t1_samples, "T1");
-      row.t2 = measured(sum.t2, sum.t2_variance, sum.t2_error, sum.t2_samples, "T2");
+      row.t1 = measured(sum.t1, sum.t1_variance, sum.t1_error, sum.t1_samples, Tier::t1);
+      row.t2 = measured(sum.t2, sum.t2_variance, sum.t2_error, sum.t2_samples, Tier::t2);
       row.difference = tier_difference(row.t1, row.t2);
       row.flagged = std::fabs(row.difference.value) > options_.tier_difference_ratio;
       quality_.comparisons.push_back(std::move(row));
@@ -419,8 +421,8 @@ class Assessor {
 
   void messages() {
     for (const store::Message& message : model_.messages) {
-      if (message.severity == "info") continue;
-      find(message.severity == "error" ? Severity::error : Severity::warning, "collector", message.text);
+      if (message.severity == Severity::info) continue;
+      find(message.severity, "collector", message.text);
     }
   }
 

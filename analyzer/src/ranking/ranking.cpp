@@ -48,13 +48,6 @@ double saving(double time_ns, double ratio, double target) {
   return ratio < target ? time_ns * (1.0 - ratio / target) : 0.0;
 }
 
-// "T2", "T1,T2"; "" without any.
-std::string tiers_text(const std::set<std::string>& tiers) {
-  std::string text;
-  for (const std::string& tier : tiers) text += (text.empty() ? "" : ",") + tier;
-  return text;
-}
-
 // Σ t·u ÷ Σ t with the errors taken as independent; an unknown error makes the whole unknown.
 class WeightedMean {
  public:
@@ -62,7 +55,7 @@ class WeightedMean {
     weight_ += weight;
     sum_ += weight * value.value;
     samples_ = samples_ == 0 ? value.sample_count : std::min(samples_, value.sample_count);
-    tiers_.insert(value.tier);
+    tiers_ |= value.tier;
     if (value.error) {
       variance_ += weight * *value.error * weight * *value.error;
     } else {
@@ -74,7 +67,7 @@ class WeightedMean {
     Measured mean;
     mean.value = sum_ / weight_;
     mean.sample_count = samples_;
-    mean.tier = tiers_text(tiers_);
+    mean.tier = tiers_;
     if (known_error_) mean.error = std::sqrt(variance_) / weight_;
     return mean;
   }
@@ -85,7 +78,7 @@ class WeightedMean {
   double variance_ = 0;
   bool known_error_ = true;
   std::int64_t samples_ = 0;
-  std::set<std::string> tiers_;
+  TierSet tiers_;
 };
 
 template <typename Key>
@@ -191,7 +184,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   row.launches = std::move(launches);
   WeightedMean dram, compute;
   TierSums tier_sums;
-  std::set<std::string> tiers;
+  TierSet tiers;
   double limiter_sum = 0;
   double error_squares = 0;
   bool error_known = true;
@@ -220,7 +213,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     add_up(row.tensor_ops, item.tensor_ops);
     tier_sums.add(item, row);
     for (const auto* shown : {&item.dram_utilisation, &item.compute_utilisation}) {
-      if (*shown) tiers.insert((*shown)->tier);
+      if (*shown) tiers |= (*shown)->tier;
     }
     if (item.dram_utilisation) dram.add(*item.dram_utilisation, time);
     if (item.compute_utilisation) {
@@ -253,7 +246,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     }
   }
   tier_sums.finish(row);
-  row.tier = tiers.empty() ? "T0" : tiers_text(tiers);
+  row.tier = tiers.empty() ? TierSet(Tier::t0) : tiers;
   row.dram = dram.result();
   row.compute = compute.result();
   if (row.measured_time_ns > 0) row.limiter = limiter_sum / static_cast<double>(row.measured_time_ns);

@@ -34,8 +34,7 @@ Peak make_peak(std::string_view quantity, double value, PeakSource source, std::
 std::optional<Peak> stored_peak(const Model& model, store::Id device_id, std::string_view quantity,
                                 PeakSource source) {
   for (const store::DevicePeak& row : model.device_peaks) {
-    if (row.device_id == device_id && row.quantity == quantity && row.source == to_string(source) &&
-        row.value > 0) {
+    if (row.device_id == device_id && row.quantity == quantity && row.source == source && row.value > 0) {
       return make_peak(quantity, row.value, source, row.detail.value_or(""));
     }
   }
@@ -46,7 +45,7 @@ std::optional<Peak> stored_peak(const Model& model, store::Id device_id, std::st
     std::vector<double> values;
     for (const store::Launch& launch : model.launches) {
       if (launch.device_id != device_id) continue;
-      if (const auto value = model.metric(launch.id, peak_metric, "T2"); value && *value > 0) {
+      if (const auto value = model.metric(launch.id, peak_metric, Tier::t2); value && *value > 0) {
         values.push_back(*value);
       }
     }
@@ -72,24 +71,8 @@ constexpr std::array kSources = {PeakSource::spec, PeakSource::measured, PeakSou
 
 }  // namespace
 
-std::string_view to_string(PeakSource source) {
-  switch (source) {
-    case PeakSource::spec:
-      return "spec";
-    case PeakSource::clock:
-      return "clock";
-    case PeakSource::measured:
-      return "measured";
-    case PeakSource::counter:
-      return "counter";
-  }
-  return "spec";
-}
-
 Result<PeakSource> parse_peak_source(std::string_view text) {
-  for (const PeakSource source : kSources) {
-    if (text == to_string(source)) return source;
-  }
+  if (const std::optional<PeakSource> source = parse_word<PeakSource>(text)) return *source;
   return Failure{ErrorKind::usage, std::string(text).insert(0, 1, '\'') +
                                        "' is no source of a peak: use spec, clock, measured or counter"};
 }

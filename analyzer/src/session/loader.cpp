@@ -35,7 +35,8 @@ void require_whole(bool whole) {
 }
 
 bool is_measured(const store::Step& step) {
-  return step.phase == "sample" || step.phase == "replay" || step.phase == "cold" || step.phase == "flops";
+  return step.phase == Phase::sample || step.phase == Phase::replay || step.phase == Phase::cold ||
+         step.phase == Phase::flops;
 }
 
 std::int64_t launches_of(const ModelStep& step) {
@@ -187,7 +188,7 @@ void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, c
   for (StepIndex i = 0; i < model.steps.size(); ++i) {
     const ModelStep& other = model.steps[i];
     if (other.step.process_id == first.step.process_id && other.step.phase == first.step.phase &&
-        other.step.status == "ok" && other.total->sequence_hash == first.total->sequence_hash &&
+        other.step.status == StepStatus::ok && other.total->sequence_hash == first.total->sequence_hash &&
         std::find(step.peers.begin(), step.peers.end(), i) == step.peers.end())
       others.push_back(other.step.id);
   }

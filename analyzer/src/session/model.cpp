@@ -188,7 +188,7 @@ std::vector<MetricValue> Model::metrics_of(store::Id launch_id) const {
   return values;
 }
 
-std::optional<double> Model::metric(store::Id launch_id, std::string_view name, std::string_view tier) const {
+std::optional<double> Model::metric(store::Id launch_id, std::string_view name, Tier tier) const {
   const auto id = metric_ids_.find(name);
   const auto rows = metric_rows_.find(launch_id);
   if (id == metric_ids_.end() || rows == metric_rows_.end()) return std::nullopt;
@@ -199,7 +199,7 @@ std::optional<double> Model::metric(store::Id launch_id, std::string_view name, 
   return std::nullopt;
 }
 
-const store::TierStatus* Model::tier_status(store::Id process_id, std::string_view tier) const {
+const store::TierStatus* Model::tier_status(store::Id process_id, Tier tier) const {
   const auto found =
       std::find_if(tier_statuses.begin(), tier_statuses.end(), [&](const store::TierStatus& status) {
         return status.process_id == process_id && status.tier == tier;

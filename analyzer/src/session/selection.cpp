@@ -47,7 +47,7 @@ void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
 RepresentativeStep whole_window(const Model& model, store::Id process_id, const TimeWindow& window) {
   RepresentativeStep all;
   all.summary.process_id = process_id;
-  all.summary.status = "ok";
+  all.summary.status = StepStatus::ok;
   all.window_start_ns = window.start_ns;
   all.window_end_ns = window.end_ns;
   const auto take = [&](const auto& rows, std::vector<std::size_t>& into) {
@@ -67,7 +67,7 @@ RepresentativeStep whole_window(const Model& model, store::Id process_id, const 
 bool chosen(const StepSummary& step, const StepSelection& selection) {
   if (step.gpu_duration_ns <= 0 || step.launches == 0) return false;
   if (selection.kind == StepSelection::Kind::phase)
-    return step.phase == selection.phase && step.status == "ok";
+    return step.phase == selection.phase && step.status == StepStatus::ok;
   return std::binary_search(selection.indices.begin(), selection.indices.end(), step.step_index);
 }
 

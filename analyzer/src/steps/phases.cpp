@@ -52,7 +52,7 @@ std::vector<PhaseSummary> summarise_phases(const std::vector<StepSummary>& steps
       members.emplace_back();
     }
     ++at->steps;
-    if (step.status != "ok") ++at->not_ok;
+    if (step.status != StepStatus::ok) ++at->not_ok;
     members[static_cast<std::size_t>(at - phases.begin())].push_back(i);
   }
   for (std::size_t p = 0; p < phases.size(); ++p) measure(steps, members[p], options, phases[p]);
@@ -64,7 +64,7 @@ std::vector<std::size_t> unusual_steps(const std::vector<StepSummary>& steps,
                                        std::size_t most) {
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].status != "ok") rows.push_back(i);
+    if (steps[i].status != StepStatus::ok) rows.push_back(i);
   }
   for (const PhaseSummary& phase : phases)
     rows.insert(rows.end(), phase.outliers.begin(), phase.outliers.end());

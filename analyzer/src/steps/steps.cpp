@@ -118,10 +118,10 @@ std::uint64_t majority(const Pool& pool) {
   return best;
 }
 
-Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, std::string_view phase) {
+Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, std::optional<Phase> phase) {
   Pool pool;
   for (const StepSummary& step : steps) {
-    if (step.process_id == process_id && (phase.empty() || step.phase == phase) && step.status == "ok" &&
+    if (step.process_id == process_id && (!phase || step.phase == *phase) && step.status == StepStatus::ok &&
         step.launches > 0 && step.gpu_duration_ns > 0) {
       pool.push_back(&step);
     }
@@ -174,8 +174,7 @@ RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
     extent.include(model.memsets[i].start_ns, model.memsets[i].end_ns);
   }
   summary.process_id = process_id;
-  summary.phase = "recording";
-  summary.status = "ok";
+  summary.status = StepStatus::ok;
   summary.gpu_start_ns = extent.start_ns;
   summary.gpu_end_ns = extent.end_ns;
   summary.gpu_duration_ns = extent.end_ns - extent.start_ns;
@@ -244,13 +243,14 @@ void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, s
   std::int64_t changes = 0;
   for (const StepSummary& step : steps) {
     if (step.process_id != process_id) continue;
-    if (step.status != "ok") {
+    if (step.status != StepStatus::ok) {
       findings.push_back({Severity::warning, "steps.not_ok",
-                          step.phase + " step " + std::to_string(step.step_index) + " is " + step.status +
+                          std::string(to_string(step.phase)) + " step " + std::to_string(step.step_index) +
+                              " is " + std::string(to_string(step.status)) +
                               (step.reason.empty() ? "" : ": " + step.reason)});
       continue;
     }
-    if (step.phase != "timeline") continue;
+    if (step.phase != Phase::timeline) continue;
     ++timeline;
     if (step.sequence_hash == sequence) continue;
     ++changes;
@@ -296,8 +296,8 @@ std::vector<StepSummary> summarise_steps(const Model& model) {
   std::set<store::Id> processes;
   for (const StepSummary& step : steps) processes.insert(step.process_id);
   for (const store::Id process : processes) {
-    Pool pool = usable_steps(steps, process, "timeline");
-    if (pool.empty()) pool = usable_steps(steps, process, "");
+    Pool pool = usable_steps(steps, process, Phase::timeline);
+    if (pool.empty()) pool = usable_steps(steps, process, std::nullopt);
     if (pool.empty()) continue;
     const std::uint64_t sequence = majority(pool);
     for (StepSummary& step : steps) {
@@ -326,11 +326,11 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   analysis.steps = summarise_steps(model);
 
   // The less a phase disturbs its steps, the earlier.
-  static constexpr std::array<std::string_view, 8> kPhases = {"timeline", "sample", "after", "warmup",
-                                                              "stalls",   "replay", "cold",  "flops"};
+  static constexpr std::array kPhases = {Phase::timeline, Phase::sample, Phase::after, Phase::warmup,
+                                         Phase::stalls,   Phase::replay, Phase::cold,  Phase::flops};
   Pool pool;
-  std::string_view phase;
-  for (const std::string_view candidate : kPhases) {
+  Phase phase = Phase::timeline;
+  for (const Phase candidate : kPhases) {
     pool = usable_steps(analysis.steps, analysis.process_id, candidate);
     phase = candidate;
     if (!pool.empty()) break;
@@ -372,21 +372,22 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   }
   for (const StepSummary* step : pool) analysis.representative.peers.push_back(step->index);
 
-  if (!pool.empty() && phase != "timeline") {
+  if (!pool.empty() && phase != Phase::timeline) {
     analysis.findings.push_back({Severity::warning, "steps.no_timeline",
-                                 "no timeline step is usable: " + std::string(phase) + " steps stand in" +
-                                     (phase == "replay" || phase == "cold" || phase == "flops"
+                                 "no timeline step is usable: " + std::string(to_string(phase)) +
+                                     " steps stand in" +
+                                     (phase == Phase::replay || phase == Phase::cold || phase == Phase::flops
                                           ? ", whose gaps are the profiler's, not the program's"
                                           : "")});
   }
   const bool window = !analysis.representative.whole_recording &&
-                      model.steps[analysis.representative.summary.index].step.source == "window";
+                      model.steps[analysis.representative.summary.index].step.source == StepSource::window;
   if (window) {
     analysis.findings.push_back({Severity::warning, "steps.window",
                                  "no steps were found: the recording window is taken as one; mark steps with "
                                  "an NVTX range (record --step-range NAME)"});
   } else if (!analysis.representative.whole_recording &&
-             model.steps[analysis.representative.summary.index].step.source == "period") {
+             model.steps[analysis.representative.summary.index].step.source == StepSource::period) {
     analysis.findings.push_back(
         {Severity::info, "steps.period",
          "the program marks no steps: they are taken from the period of its launches"});

@@ -23,7 +23,7 @@ void require_window(const TimeWindow& window) {
 }
 
 std::string step_name(const store::Step& step) {
-  return step.phase + " " + std::to_string(step.step_index);
+  return std::string(to_string(step.phase)) + " " + std::to_string(step.step_index);
 }
 
 // Open ranges last until the end of the recording.
@@ -160,7 +160,8 @@ Trace Tracer::trace(const Model& overview, const TraceQuery& query, const Ask& a
       require_whole(activity_.for_each_memcpy(
           filter,
           [&](const store::Memcpy& row) {
-            if (mine(row)) add(row.id, row.start_ns, row.end_ns, [&] { return row.kind; });
+            if (mine(row))
+              add(row.id, row.start_ns, row.end_ns, [&] { return std::string(to_string(row.kind)); });
           },
           ask.stop));
       require_whole(activity_.for_each_memset(

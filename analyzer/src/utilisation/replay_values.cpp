@@ -51,7 +51,7 @@ void ReplayValues::add(const TierRow& row) {
 }
 
 std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric) {
-  return mean_of(values.values, metric, kT2);
+  return mean_of(values.values, metric, Tier::t2);
 }
 
 std::vector<Operations> operations_of(const ReplayValues& values) {

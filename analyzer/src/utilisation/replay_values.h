@@ -9,8 +9,6 @@
 
 namespace ridgeline::analyzer {
 
-inline constexpr std::string_view kT2 = "T2";
-
 // What the replay steps say about one launch: a value a step.
 struct ReplayValues {
   ValuesByMetric values;

@@ -36,14 +36,13 @@ std::optional<double> TierRow::dram_bytes() const {
   return value(metric_name::kDramBoth);
 }
 
-std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
-                                std::string_view tier) {
+std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric, Tier tier) {
   const auto found = values.find(metric);
   return found == values.end() ? std::nullopt : measured_mean(found->second, tier);
 }
 
 std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
-                                     std::string_view misses, std::string_view rate, std::string_view tier) {
+                                     std::string_view misses, std::string_view rate, Tier tier) {
   const auto hit = mean_of(values, hits, tier);
   const auto miss = mean_of(values, misses, tier);
   if (hit && miss) {
@@ -52,7 +51,7 @@ std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_v
     Measured ratio{.value = hit->value / all,
                    .error = {},
                    .sample_count = std::min(hit->sample_count, miss->sample_count),
-                   .tier = std::string(tier)};
+                   .tier = tier};
     if (hit->error && miss->error)
       ratio.error = std::hypot(miss->value * *hit->error, hit->value * *miss->error) / (all * all);
     return ratio;
@@ -73,14 +72,14 @@ std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(const Model& model,
   return map;
 }
 
-TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, std::string_view phase,
-                     std::string_view tier)
+TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, Phase phase, Tier tier)
     : model_(model), phase_(phase), tier_(tier) {
   for (const StepSummary& step : steps.steps) {
     if (step.process_id != steps.process_id || step.phase != phase) continue;
     ++seen_;
-    if (step.status != "ok") {
-      if (unusable_.empty()) unusable_ = step.status + (step.reason.empty() ? "" : ": " + step.reason);
+    if (step.status != StepStatus::ok) {
+      if (unusable_.empty())
+        unusable_ = std::string(to_string(step.status)) + (step.reason.empty() ? "" : ": " + step.reason);
       continue;
     }
     steps_.push_back(step.index);
@@ -98,7 +97,7 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
     if (!same_launch(launch, other)) {
       ++found.mismatched;
       if (found.mismatch.empty()) {
-        found.mismatch = std::string(phase_) + " step " +
+        found.mismatch = std::string(to_string(phase_)) + " step " +
                          std::to_string(model_.steps[steps_[i]].step.step_index) + " launched " +
                          (launch.kernel_id == other.kernel_id ? std::string("it with another grid")
                                                               : short_name(model_.kernel_name(other))) +
@@ -121,11 +120,11 @@ Measured tier_difference(const Measured& t1, const Measured& t2) {
   difference.value = t1.value - t2.value;
   if (t1.error && t2.error) difference.error = std::hypot(*t1.error, *t2.error);
   difference.sample_count = std::min(t1.sample_count, t2.sample_count);
-  difference.tier = t1.tier + "," + t2.tier;
+  difference.tier = t1.tier | t2.tier;
   return difference;
 }
 
-std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates, std::string_view tier) {
+std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates, Tier tier) {
   if (estimates.empty()) return std::nullopt;
   std::vector<double> values;
   double squares = 0;

@@ -51,11 +51,10 @@ struct TierRow {
 // A value for each step that has one, by metric.
 using ValuesByMetric = std::map<std::string_view, std::vector<double>>;
 [[nodiscard]] std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
-                                              std::string_view tier);
+                                              Tier tier);
 // Hits ÷ lookups, which may have been counted in different steps; else the rate itself.
 [[nodiscard]] std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
-                                                   std::string_view misses, std::string_view rate,
-                                                   std::string_view tier);
+                                                   std::string_view misses, std::string_view rate, Tier tier);
 
 struct TierRows {
   std::vector<TierRow> rows;  // a row for each step with values for the launch
@@ -67,7 +66,7 @@ struct TierRows {
 class TierSteps {
  public:
   // `phase` is that of the steps, `tier` that of the values. Steps not ok are left out and remembered.
-  TierSteps(const Model& model, const StepAnalysis& steps, std::string_view phase, std::string_view tier);
+  TierSteps(const Model& model, const StepAnalysis& steps, Phase phase, Tier tier);
 
   [[nodiscard]] const std::vector<StepIndex>& steps() const { return steps_; }
   [[nodiscard]] int seen() const { return seen_; }  // ok or not
@@ -78,8 +77,8 @@ class TierSteps {
 
  private:
   const Model& model_;
-  std::string_view phase_;
-  std::string_view tier_;
+  Phase phase_;
+  Tier tier_;
   std::vector<StepIndex> steps_;
   std::vector<std::unordered_map<std::int64_t, LaunchIndex>> ordinals_;
   int seen_ = 0;
@@ -103,7 +102,6 @@ struct Estimate {
 // their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×
 // duration), were made once, from samples pooled over the steps: their error does not shrink with the number
 // of steps.
-[[nodiscard]] std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates,
-                                                        std::string_view tier);
+[[nodiscard]] std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates, Tier tier);
 
 }  // namespace ridgeline::analyzer

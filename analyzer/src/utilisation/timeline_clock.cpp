@@ -10,7 +10,8 @@ namespace ridgeline::analyzer {
 TimeWindow timeline_window(const StepAnalysis& steps) {
   TimeWindow window;
   for (const StepSummary& step : steps.steps) {
-    if (step.process_id != steps.process_id || step.phase != "timeline" || step.gpu_start_ns == 0) continue;
+    if (step.process_id != steps.process_id || step.phase != Phase::timeline || step.gpu_start_ns == 0)
+      continue;
     if (window.begin_ns == 0) window.begin_ns = step.gpu_start_ns;
     window.end_ns = std::max(window.end_ns, step.gpu_end_ns);
   }

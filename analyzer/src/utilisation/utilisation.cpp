@@ -15,9 +15,6 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::string_view kT1 = "T1";
-constexpr std::string_view kT3 = "T3";
-
 // quantity ÷ (duration × peak), its error from the replay steps' and the timeline steps' spread.
 Measured ratio_of(const Measured& quantity, double duration_ns, std::optional<double> deviation_ns,
                   double peak_per_ns) {
@@ -38,9 +35,9 @@ class Analyzer {
       : model_(model),
         steps_(steps),
         options_(options),
-        replay_(model, steps, "replay", kT2),
-        sample_(model, steps, "sample", kT1),
-        cold_(model, steps, "cold", kT3) {}
+        replay_(model, steps, Phase::replay, Tier::t2),
+        sample_(model, steps, Phase::sample, Tier::t1),
+        cold_(model, steps, Phase::cold, Tier::t3) {}
 
   UtilisationAnalysis run() {
     result_.replay_steps = replay_.steps();
@@ -49,7 +46,7 @@ class Analyzer {
       peers_.push_back(by_ordinal(model_, model_.steps[peer].launches));
     }
     for (const store::ReplayExclusion& row : model_.replay_exclusions) {
-      if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = row.reason;
+      if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = to_string(row.reason);
     }
     for (std::size_t i = 0; i < steps_.representative.launches.size(); ++i) {
       result_.launches.push_back(analyze(steps_.representative.launches[i], static_cast<std::int64_t>(i)));
@@ -125,11 +122,14 @@ class Analyzer {
   }
 
   // "counters refused: no permission" if the tier as a whole gave nothing; "" if it ran.
-  std::string refusal(std::string_view tier, std::string_view what) const {
+  std::string refusal(Tier tier, std::string_view what) const {
     const store::TierStatus* status = model_.tier_status(steps_.process_id, tier);
-    if (status == nullptr || status->status == "ok" || status->status == "partial") return "";
+    if (status == nullptr || status->status == TierOutcome::ok || status->status == TierOutcome::partial)
+      return "";
     std::string text =
-        std::string(what) + " " + (status->status == "not_requested" ? "not requested" : status->status);
+        std::string(what) + " " +
+        (status->status == TierOutcome::not_requested ? "not requested"
+                                                      : std::string(to_string(status->status)));
     if (status->reason) text += ": " + *status->reason;
     return text;
   }
@@ -137,7 +137,7 @@ class Analyzer {
   // Why nothing at all was replayed of this launch.
   void explain_no_values(const store::Launch& launch, const ReplayValues& values, TierUtilisation& out) {
     const bool no_replay = replay_.steps().empty();
-    if (std::string text = refusal(kT2, "counters"); no_replay && !text.empty()) {
+    if (std::string text = refusal(Tier::t2, "counters"); no_replay && !text.empty()) {
       set_missing(out, MissingReason::tier_refused, std::move(text));
     } else if (no_replay || !joins()) {
       set_missing(out, MissingReason::no_replay,
@@ -160,7 +160,7 @@ class Analyzer {
   }
 
   void explain_no_samples(const TierRows& rows, TierUtilisation& out) {
-    if (std::string text = refusal(kT1, "in-situ samples"); sample_.steps().empty() && !text.empty()) {
+    if (std::string text = refusal(Tier::t1, "in-situ samples"); sample_.steps().empty() && !text.empty()) {
       set_missing(out, MissingReason::tier_refused, std::move(text));
     } else if (sample_.steps().empty()) {
       set_missing(out, MissingReason::no_sample,
@@ -176,7 +176,7 @@ class Analyzer {
   }
 
   void fill_dram(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
-    out.t2.dram_bytes = measured_mean(values.dram_bytes, kT2);
+    out.t2.dram_bytes = measured_mean(values.dram_bytes, Tier::t2);
     out.dram_read_bytes = value_of(values, metric_name::kDramRead);
     out.dram_write_bytes = value_of(values, metric_name::kDramWrite);
     if (!out.t2.dram_bytes) {
@@ -197,9 +197,9 @@ class Analyzer {
   void fill_caches(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
     out.t2.l2_bytes = value_of(values, metric_name::kL2Bytes);
     using namespace metric_name;
-    out.t2.l2_hit_ratio = hit_ratio_of(values.values, kL2Hits, kL2Misses, kL2HitRate, kT2);
+    out.t2.l2_hit_ratio = hit_ratio_of(values.values, kL2Hits, kL2Misses, kL2HitRate, Tier::t2);
     out.l1_bytes = value_of(values, kL1Bytes);
-    out.l1_hit_ratio = hit_ratio_of(values.values, kL1Hits, kL1Misses, kL1HitRate, kT2);
+    out.l1_hit_ratio = hit_ratio_of(values.values, kL1Hits, kL1Misses, kL1HitRate, Tier::t2);
     if (auto percent = value_of(values, metric_name::kOccupancy)) {
       percent->value /= 100.0;
       if (percent->error) *percent->error /= 100.0;
@@ -238,7 +238,7 @@ class Analyzer {
       pipes_.insert(std::string(pipe.pipe));
       if (out.duration_ns <= 0) continue;
       const Measured ratio =
-          ratio_of(*measured_mean(found->second, kT2), static_cast<double>(out.duration_ns),
+          ratio_of(*measured_mean(found->second, Tier::t2), static_cast<double>(out.duration_ns),
                    out.duration_deviation_ns, 1.0 / clock_ratio);
       if (!out.t2.compute_utilisation || ratio.value > out.t2.compute_utilisation->value) {
         out.t2.compute_utilisation = ratio;
@@ -251,7 +251,7 @@ class Analyzer {
 
   void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values,
                                   LaunchUtilisation& out) {
-    Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = std::string(kT2)};
+    Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = Tier::t2};
     const std::vector<Operations> types = operations_of(values);
     for (const Operations& type : types) {
       total.sample_count = std::max(total.sample_count, type.count.sample_count);
@@ -331,7 +331,7 @@ class Analyzer {
       set_missing(out, MissingReason::zero_timestamp, "the driver gave its sampled launches no timestamps");
       return;
     }
-    out.duration = measured_mean(durations, kT1);
+    out.duration = measured_mean(durations, Tier::t1);
     if (!clocks.empty()) out.clock_hz = mean(clocks);
     const auto scaled = [](std::optional<Measured> value, double by) {
       if (!value) return value;
@@ -339,11 +339,11 @@ class Analyzer {
       if (value->error) *value->error *= by;
       return value;
     };
-    const std::optional<Measured> dram_rate = mean_of_estimates(dram, kT1);  // bytes a ns
-    const std::optional<Measured> l2_rate = mean_of_estimates(l2, kT1);
+    const std::optional<Measured> dram_rate = mean_of_estimates(dram, Tier::t1);  // bytes a ns
+    const std::optional<Measured> l2_rate = mean_of_estimates(l2, Tier::t1);
     out.dram_bytes = scaled(dram_rate, out.duration->value);
     out.l2_bytes = scaled(l2_rate, out.duration->value);
-    out.l2_hit_ratio = mean_of_estimates(hits, kT1);
+    out.l2_hit_ratio = mean_of_estimates(hits, Tier::t1);
     if (dram_rate) {
       if (const Result<Peak>& roof = peak(launch.device_id, "dram_bytes_per_s", options_.peaks.dram)) {
         out.dram_utilisation = scaled(dram_rate, 1e9 / roof.value().value);
@@ -361,7 +361,7 @@ class Analyzer {
     for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
       const auto found = pipes.find(pipe.metric);
       if (found == pipes.end() || !done.insert(pipe.pipe).second) continue;
-      const auto ratio = mean_of_estimates(found->second, kT1);
+      const auto ratio = mean_of_estimates(found->second, Tier::t1);
       if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
         out.compute_utilisation = ratio;
         out.compute_pipe = pipe.pipe;
@@ -384,11 +384,11 @@ class Analyzer {
       if (const Result<Peak>& roof = peak(launch.device_id, "dram_bytes_per_s", options_.peaks.dram))
         ratios.push_back(*moved / *duration / (roof.value().value / 1e9));
     }
-    out.duration = measured_mean(durations, kT3);
-    out.dram_bytes = measured_mean(bytes, kT3);
-    out.dram_utilisation = measured_mean(ratios, kT3);
+    out.duration = measured_mean(durations, Tier::t3);
+    out.dram_bytes = measured_mean(bytes, Tier::t3);
+    out.dram_utilisation = measured_mean(ratios, Tier::t3);
     using namespace metric_name;
-    out.l2_hit_ratio = hit_ratio_of(values, kL2Hits, kL2Misses, kL2HitRate, kT3);
+    out.l2_hit_ratio = hit_ratio_of(values, kL2Hits, kL2Misses, kL2HitRate, Tier::t3);
     if (out.dram_utilisation) return;
     set_missing(out, cold_.seen() == 0 ? MissingReason::no_replay : MissingReason::not_replayed,
                 cold_.seen() == 0 ? "the recording has no cold step"
@@ -492,7 +492,7 @@ class Analyzer {
       explain_no_values(launch, values, out.t2);
     } else {
       out.replay_duration = value_of(values, metric_name::kDuration);
-      out.t2.duration = measured_mean(values.duration_ns, kT2);
+      out.t2.duration = measured_mean(values.duration_ns, Tier::t2);
       if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);
       fill_operations(values, out);
       fill_dram(launch, values, out);

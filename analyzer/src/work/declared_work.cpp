@@ -225,7 +225,7 @@ void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
 }
 
 void DeclaredRanges::count_instructions(const StepAnalysis& steps) {
-  const TierSteps counted(model_, steps, "flops", "T3");
+  const TierSteps counted(model_, steps, Phase::flops, Tier::t3);
   if (counted.seen() == 0) return;
   for (std::size_t i = 0; i < owner_.size(); ++i) {
     if (!owner_[i]) continue;

@@ -139,10 +139,11 @@ StallAnalysis analyze_stalls(const Model& model, const UtilisationAnalysis& util
     out.samples += window.samples;
     out.dropped_samples += window.dropped_samples;
     out.period_cycles = std::max(out.period_cycles, window.period_cycles);
-    if (window.status != "failed") out.steps += window.last_step_index - window.first_step_index + 1;
+    if (window.status != WindowStatus::failed)
+      out.steps += window.last_step_index - window.first_step_index + 1;
     if (window.reason) {
       out.reason = *window.reason;
-    } else if (window.status == "overflow") {
+    } else if (window.status == WindowStatus::overflow) {
       out.reason = "the sampling buffer was full: samples are missing";
     }
   }

@@ -69,7 +69,7 @@ void start() {
   if (session == nullptr) return;
   if (g_forked.load(std::memory_order_relaxed) && g_cupti_inherited.load(std::memory_order_relaxed)) {
     put_message(
-        session->writer(), realtime_ns(), spool::Severity::kError, spool::Topic::kForked,
+        session->writer(), realtime_ns(), Severity::error, spool::Topic::kForked,
         "nothing is recorded of this process: it was forked from one that used CUDA already; start it with "
         "spawn or exec instead");
     return;

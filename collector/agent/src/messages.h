@@ -10,8 +10,8 @@ namespace ridgeline::agent {
 
 /// One line: what, where, what to do. Thread-safe, never throws, survives a full disk for the first few
 /// hundred.
-inline void put_message(spool::Writer& writer, std::int64_t time_ns, spool::Severity severity,
-                        spool::Topic topic, std::string_view text) noexcept {
+inline void put_message(spool::Writer& writer, std::int64_t time_ns, Severity severity, spool::Topic topic,
+                        std::string_view text) noexcept {
   spool::MessageRecord m{};
   m.time_ns = time_ns;
   m.severity = severity;

@@ -63,8 +63,7 @@ std::string text_of(const spool::StepSchedule& schedule) {
   std::string text;
   for (std::size_t i = 0; i < schedule.phase_count; ++i) {
     if (i > 0) text += ',';
-    text += std::string(spool::phase_name(schedule.phases[i].phase)) + "=" +
-            std::to_string(schedule.phases[i].steps);
+    text += std::string(to_string(schedule.phases[i].phase)) + "=" + std::to_string(schedule.phases[i].steps);
   }
   return text;
 }

@@ -7,25 +7,6 @@
 
 namespace ridgeline::launch {
 
-namespace {
-
-constexpr struct {
-  Phase phase;
-  spool::Phase in_spool;
-} kPhases[] = {{Phase::warmup, spool::Phase::kWarmup}, {Phase::timeline, spool::Phase::kTimeline},
-               {Phase::sample, spool::Phase::kSample}, {Phase::replay, spool::Phase::kReplay},
-               {Phase::cold, spool::Phase::kCold},     {Phase::stalls, spool::Phase::kStalls},
-               {Phase::flops, spool::Phase::kFlops}};
-
-}  // namespace
-
-std::string_view phase_name(Phase phase) {
-  for (const auto& each : kPhases) {
-    if (each.phase == phase) return spool::phase_name(each.in_spool);
-  }
-  return "unknown";
-}
-
 Schedule Schedule::defaults() {
   return Schedule{{{Phase::warmup, 10}, {Phase::timeline, 20}, {Phase::sample, 6}, {Phase::replay, 8}}};
 }
@@ -57,10 +38,7 @@ Result<Schedule> Schedule::parse(std::string_view text) {
   }
   Schedule schedule;
   for (std::size_t i = 0; i < parsed.phase_count; ++i) {
-    for (const auto& each : kPhases) {
-      if (each.in_spool == parsed.phases[i].phase)
-        schedule.phases.push_back({each.phase, parsed.phases[i].steps});
-    }
+    schedule.phases.push_back({parsed.phases[i].phase, parsed.phases[i].steps});
   }
   return schedule;
 }
@@ -68,7 +46,7 @@ Result<Schedule> Schedule::parse(std::string_view text) {
 std::string Schedule::text() const {
   std::string line;
   for (const ScheduledPhase& phase : phases) {
-    line += fmt::format("{}{}={}", line.empty() ? "" : ",", phase_name(phase.phase), phase.steps);
+    line += fmt::format("{}{}={}", line.empty() ? "" : ",", to_string(phase.phase), phase.steps);
   }
   return line;
 }
@@ -77,21 +55,6 @@ std::uint64_t Schedule::total_steps() const {
   std::uint64_t total = 0;
   for (const ScheduledPhase& phase : phases) total += phase.steps;
   return total;
-}
-
-std::uint64_t Schedule::steps_of(Phase phase) const {
-  std::uint64_t total = 0;
-  for (const ScheduledPhase& each : phases) total += each.phase == phase ? each.steps : 0;
-  return total;
-}
-
-std::uint64_t Schedule::first_step_of(Phase phase) const {
-  std::uint64_t before = 0;
-  for (const ScheduledPhase& each : phases) {
-    if (each.phase == phase) return before;
-    before += each.steps;
-  }
-  return before;
 }
 
 }  // namespace ridgeline::launch

@@ -16,6 +16,7 @@
 
 namespace {
 
+using namespace ridgeline;
 using namespace ridgeline::spool;
 
 struct Options {
@@ -43,18 +44,6 @@ const char* status_name(CounterStatus s) {
       return "failed";
     case CounterStatus::kNotAvailable:
       return "not available";
-  }
-  return "?";
-}
-
-const char* status_name(PmStatus s) {
-  switch (s) {
-    case PmStatus::kOk:
-      return "ok";
-    case PmStatus::kOverflow:
-      return "overflow";
-    case PmStatus::kFailed:
-      return "failed";
   }
   return "?";
 }
@@ -158,7 +147,7 @@ int dump(const char* path, const Options& options) {
     if (auto* w = r.as<PmWindowRecord>())
       std::printf("  sampling window %u on device %u: %s, steps %u to %u, every %" PRId64
                   " ns, %.3f ms, %" PRIu64 " samples, buffer %.0f MiB, set-up %.1f ms, decoding %.1f ms %s\n",
-                  w->window_id, w->device_id, status_name(w->status), w->first_step, w->last_step,
+                  w->window_id, w->device_id, to_string(w->status).data(), w->first_step, w->last_step,
                   w->interval_ns, static_cast<double>(w->stop_ns - w->start_ns) / 1e6, w->samples,
                   static_cast<double>(w->hardware_buffer_bytes) / (1 << 20),
                   static_cast<double>(w->setup_ns) / 1e6, static_cast<double>(w->decode_ns) / 1e6,
@@ -260,11 +249,13 @@ int dump(const char* path, const Options& options) {
     if (auto e = ends.find(index); e != ends.end())
       step_ms[b.phase].push_back(static_cast<double>(e->second.end_ns - b.begin_ns) / 1e6);
   for (const auto& [phase, ms] : step_ms)
-    std::printf("  %s steps: %zu, median %.3f ms on the host\n", phase_name(phase), ms.size(), median(ms));
+    std::printf("  %s steps: %zu, median %.3f ms on the host\n", to_string(phase).data(), ms.size(),
+                median(ms));
   if (options.steps)
     for (const auto& [index, b] : begins) {
       const auto e = ends.find(index);
-      std::printf("    step %u %s: %.3f ms, %u launches, %zu kernel records\n", index, phase_name(b.phase),
+      std::printf("    step %u %s: %.3f ms, %u launches, %zu kernel records\n", index,
+                  to_string(b.phase).data(),
                   e == ends.end() ? std::nan("") : static_cast<double>(e->second.end_ns - b.begin_ns) / 1e6,
                   e == ends.end() ? 0 : e->second.launches_seen, of_step[index].size());
     }
@@ -282,7 +273,7 @@ int dump(const char* path, const Options& options) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, Position> positions;
     for (const auto& [step, list] : of_step) {
       const auto b = begins.find(step);
-      if (b == begins.end() || b->second.phase != Phase::kTimeline) continue;
+      if (b == begins.end() || b->second.phase != Phase::timeline) continue;
       for (const KernelRecord* k : list)
         positions[{launches[k->correlation_id].step_ordinal, k->kernel_id}].duration_us.push_back(
             static_cast<double>(k->end_ns - k->start_ns) / 1e3);

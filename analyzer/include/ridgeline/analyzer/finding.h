@@ -2,15 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "ridgeline/base/vocabulary.h"
+
 namespace ridgeline::analyzer {
-
-enum class Severity { info, warning, error };
-
-// "info", "warning", "error".
-[[nodiscard]] std::string_view to_string(Severity severity);
 
 struct Finding {
   Severity severity = Severity::info;

@@ -38,7 +38,7 @@ struct ModelStep {
 struct MetricValue {
   std::string_view name;  // verbatim; lives in Model::metrics
   std::string_view unit;
-  std::string_view tier;  // T0..T3; lives in the model
+  Tier tier = Tier::t0;
   double value = 0;
   std::optional<double> error;
   std::optional<std::int64_t> sample_count;
@@ -108,9 +108,8 @@ struct Model {
   // The values stored for one launch.
   [[nodiscard]] std::vector<MetricValue> metrics_of(store::Id launch_id) const;
   // The value of one metric of one launch at a tier; empty if it was not collected.
-  [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name,
-                                             std::string_view tier) const;
-  [[nodiscard]] const store::TierStatus* tier_status(store::Id process_id, std::string_view tier) const;
+  [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name, Tier tier) const;
+  [[nodiscard]] const store::TierStatus* tier_status(store::Id process_id, Tier tier) const;
 
  private:
   std::unordered_map<store::Id, std::pair<std::size_t, std::size_t>> metric_rows_;  // launch → [first, last)

@@ -6,17 +6,10 @@
 
 #include "ridgeline/analyzer/model.h"
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::analyzer {
 
-enum class PeakSource {
-  spec,      // datasheet
-  clock,     // per-cycle peak × clock
-  measured,  // micro-benchmark
-  counter,   // the counter's own peak_sustained
-};
-
-[[nodiscard]] std::string_view to_string(PeakSource source);
 // Failure: usage (lists the valid names).
 [[nodiscard]] Result<PeakSource> parse_peak_source(std::string_view text);
 

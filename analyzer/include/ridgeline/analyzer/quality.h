@@ -34,8 +34,8 @@ struct ClockSummary {
 
 struct TierSummary {
   store::Id process_id = 0;
-  std::string tier;
-  std::string status;
+  Tier tier = Tier::t0;
+  TierOutcome status = TierOutcome::ok;
   std::string reason;
 };
 
@@ -49,7 +49,7 @@ struct Disagreement {
 
 // What a tier covers of the representative step.
 struct TierReach {
-  std::string tier;             // T1, T2, T3
+  Tier tier = Tier::t1;
   double dram_coverage = 0;     // share of kernel time with a DRAM utilisation by it; T1: and with its error
   double compute_coverage = 0;  // … with a compute utilisation
   std::optional<double> dram_mean_error;  // standard error of the DRAM utilisation, weighted by time

@@ -82,8 +82,8 @@ struct RankRow {
   MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
   std::string reason;
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
-  std::string tier;  // behind the utilisations: "T2", "T1", "T1,T2"; "T0": there is only time
-  std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
+  TierSet tier;                               // behind the utilisations; T0: there is only time
+  std::vector<std::size_t> launches;          // into UtilisationAnalysis::launches
   // The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
 };

@@ -28,11 +28,11 @@ struct StepSelection {
   };
   Kind kind = Kind::representative;
   std::vector<std::int64_t> indices;  ///< Step::step_index, ascending
-  std::string phase;
+  Phase phase = Phase::timeline;
 
   [[nodiscard]] static StepSelection one(std::int64_t index) { return {Kind::listed, {index}, {}}; }
   [[nodiscard]] static StepSelection many(std::vector<std::int64_t> indices);
-  [[nodiscard]] static StepSelection all_of(std::string phase) { return {Kind::phase, {}, std::move(phase)}; }
+  [[nodiscard]] static StepSelection all_of(Phase phase) { return {Kind::phase, {}, phase}; }
   friend auto operator<=>(const StepSelection&, const StepSelection&) = default;
 };
 

@@ -17,10 +17,10 @@ struct StepSummary {
   store::Id step_id = 0;
   store::Id process_id = 0;
   std::int64_t step_index = 0;
-  std::string phase;          // warmup, timeline, sample, replay, cold, stalls, flops, after
-  std::string status;         // ok, mismatch, failed, interrupted
-  std::string reason;         // why not ok; "" if ok
-  std::string source;         // what marks the step: nvtx, period, window
+  Phase phase = Phase::timeline;
+  StepStatus status = StepStatus::ok;
+  std::string reason;  // why not ok; "" if ok
+  StepSource source = StepSource::nvtx;
   std::string configuration;  // counters of a replay or cold step; "" otherwise
   // From the begin of this step's first kernel (of its first copy if it has no kernel) to that of the next
   // step's. If the next step is missing or of another phase (a change of phase costs the collector time that

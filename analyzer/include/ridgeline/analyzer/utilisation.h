@@ -15,6 +15,7 @@
 #include "ridgeline/analyzer/model.h"
 #include "ridgeline/analyzer/peaks.h"
 #include "ridgeline/analyzer/steps.h"
+#include "ridgeline/base/tier_set.h"
 
 namespace ridgeline::analyzer {
 
@@ -23,38 +24,11 @@ struct Measured {
   double value = 0;
   std::optional<double> error;    // standard error, same unit; empty: one sample, unknown
   std::int64_t sample_count = 0;  // T2, T3: steps it is the mean of; T1: samples it rests on
-  std::string tier;               // "T1", "T2", "T3", or "T0" for durations; "T1,T2" if it rests on both
+  TierSet tier;                   // T0 for durations
 };
 
-// T1 − T2 with both errors; unknown if one is. Its tier is "T1,T2".
+// T1 − T2 with both errors; unknown if one is. It rests on both tiers.
 [[nodiscard]] Measured tier_difference(const Measured& t1, const Measured& t2);
-
-enum class LimiterKind { none, dram, compute };
-[[nodiscard]] std::string_view to_string(LimiterKind kind);  // "none", "dram", "compute"
-
-enum class LaunchStatus {
-  measured,      // DRAM and compute utilisation known
-  launch_bound,  // shorter than the launch floor: no roof applies, whatever was measured
-  no_roof,       // measured, but moves no bytes and uses no pipe; or communication
-  unmeasured,    // `reason` says why
-};
-[[nodiscard]] std::string_view to_string(LaunchStatus status);
-
-// Why a value is missing.
-enum class MissingReason {
-  none,
-  zero_timestamp,  // the driver gave no time
-  tier_refused,    // counters not permitted or not available; text of the collector
-  no_replay,       // the recording has no replay steps, or none was ok
-  graph_node,      // CUDA graph nodes are not replayed one by one
-  not_replayed,    // no replay step has a launch at this ordinal
-  mismatch,        // another kernel or grid stood at this ordinal
-  metric_missing,  // replayed, but this counter was not collected for it
-  no_peak,         // counter known, roof unknown
-  excluded,        // the kernel must not run alone: replay steps leave it out
-  no_sample,       // T1 only: no sampled step, or no sample tells this launch from its neighbours
-};
-[[nodiscard]] std::string_view to_string(MissingReason reason);  // stable identifiers, e.g. "graph_node"
 
 // What one tier says about one launch, with nothing taken from another tier but the duration under T2.
 struct TierUtilisation {

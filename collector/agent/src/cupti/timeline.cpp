@@ -100,7 +100,7 @@ bool Timeline::in_window(std::uint64_t start_ns) const noexcept {
 bool Timeline::enable() noexcept {
   g_timeline.store(this, std::memory_order_release);
   auto refuse = [&](const char* what, CUptiResult result, const char* consequence) {
-    put_message(writer_, api_.now_ns(), spool::Severity::kError, spool::Topic::kTimelineRefused,
+    put_message(writer_, api_.now_ns(), Severity::error, spool::Topic::kTimelineRefused,
                 std::string("CUPTI refuses ") + what + ": " + api_.error_text(result) + "; " + consequence);
   };
   // Buffers come back to the pool zeroed, so CUPTI need not clear them on the program's threads.
@@ -277,7 +277,7 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     r.header.flags =
         static_cast<std::uint16_t>(zero_flag(m.start, m.end) | (m.graphNodeId != 0 ? spool::kGraphNode : 0));
     r.correlation_id = m.correlationId;
-    r.kind = static_cast<spool::CopyKind>(m.copyKind);
+    r.kind = static_cast<spool::MemcpyKind>(m.copyKind);
     r.source = static_cast<spool::MemoryKind>(m.srcKind);
     r.destination = static_cast<spool::MemoryKind>(m.dstKind);
     r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;

@@ -32,7 +32,7 @@ void Devices::describe() {
   if (!nvml_tried_) {
     nvml_tried_ = true;
     std::string error;
-    if (!nvml_.open(&error)) parts_.message(spool::Severity::kInfo, spool::Topic::kClocksMissing, error);
+    if (!nvml_.open(&error)) parts_.message(Severity::info, spool::Topic::kClocksMissing, error);
   }
   if (!versions_written_) {
     versions_written_ = true;

@@ -40,7 +40,7 @@ struct Parts {
   Parts& operator=(const Parts&) = delete;
 
   std::int64_t now_ns() const noexcept { return api != nullptr ? api->now_ns() : realtime_ns(); }
-  void message(spool::Severity severity, spool::Topic topic, const std::string& text) const noexcept {
+  void message(Severity severity, spool::Topic topic, const std::string& text) const noexcept {
     put_message(writer, now_ns(), severity, topic, text);
   }
 

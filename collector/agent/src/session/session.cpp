@@ -29,7 +29,7 @@ Session* Session::create(const Settings& settings, std::uint32_t generation) noe
     auto* session = new Session(settings, *writer, generation);
     session->write_process();
     for (const std::string& complaint : settings.complaints)
-      session->parts_.message(spool::Severity::kWarning, spool::Topic::kConfiguration, complaint);
+      session->parts_.message(Severity::warning, spool::Topic::kConfiguration, complaint);
     return session;
   } catch (...) {
     return nullptr;
@@ -54,7 +54,7 @@ void Session::write_process() noexcept {
 }
 
 void Session::without_cupti(const std::string& reason) noexcept {
-  parts_.message(spool::Severity::kError, spool::Topic::kCuptiMissing, "nothing is recorded: " + reason);
+  parts_.message(Severity::error, spool::Topic::kCuptiMissing, "nothing is recorded: " + reason);
 }
 
 void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
@@ -76,7 +76,7 @@ void Session::on_state(const CUpti_StateData& state) noexcept {
   const std::uint64_t kind = 1ull << (static_cast<unsigned>(state.notification.result) % 64);
   if ((states_reported_.fetch_or(kind, std::memory_order_relaxed) & kind) != 0) return;
   const char* text = state.notification.message;
-  parts_.message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+  parts_.message(Severity::error, spool::Topic::kTimelineRefused,
                  "CUPTI reports " + parts_.api->error_text(state.notification.result) +
                      (text != nullptr ? ": " : "") + (text != nullptr ? text : ""));
 }

@@ -33,7 +33,7 @@ bool Session::subscribe() noexcept {
     const bool taken = subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
                        subscribed == CUPTI_ERROR_MAX_LIMIT_REACHED;
     parts_.message(
-        spool::Severity::kError, taken ? spool::Topic::kSubscriberTaken : spool::Topic::kCuptiMissing,
+        Severity::error, taken ? spool::Topic::kSubscriberTaken : spool::Topic::kCuptiMissing,
         taken
             ? "nothing is recorded: another tool (nsys, ncu, compute-sanitizer, cuda-gdb, a framework's own "
               "profiler) holds CUPTI; run without it: " +
@@ -48,7 +48,7 @@ bool Session::subscribe() noexcept {
 
 void Session::make_tiers() {
   bool wants_replay = false;
-  for (const spool::Phase phase : spool::kAllPhases)
+  for (const Phase phase : spool::kAllPhases)
     wants_replay = wants_replay || (Replay::measures(phase) && parts_.settings.schedule.has(phase));
   parts_.timeline = std::make_unique<Timeline>(*parts_.api, parts_.writer, parts_.totals, parts_.kernels,
                                                parts_.settings.buffer_bytes, parts_.settings.buffer_count);
@@ -56,7 +56,7 @@ void Session::make_tiers() {
     parts_.replay = std::make_unique<Replay>(
         *parts_.api, parts_.driver, parts_.writer, parts_.steps, parts_.timeline->intervals(),
         parts_.exclusions, parts_.gate,
-        CounterPlan{wanted_sets(parts_.settings), parts_.settings.schedule.has(spool::Phase::kFlops)
+        CounterPlan{wanted_sets(parts_.settings), parts_.settings.schedule.has(Phase::flops)
                                                       ? built_in_flop_sets()
                                                       : std::vector<MetricSet>{}});
   if (wants_replay) parts_.driver = load_driver_();
@@ -66,7 +66,7 @@ void Session::make_tiers() {
         spool::Topic::kCountersRefused,
         std::string("timeline only: counters were switched off by ") + spool::environment::kTiers);
 
-  if (parts_.settings.schedule.has(spool::Phase::kSample)) {
+  if (parts_.settings.schedule.has(Phase::sample)) {
     parts_.sampling = std::make_unique<Sampling>(
         *parts_.api, parts_.writer, *parts_.timeline, parts_.gate,
         SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
@@ -77,7 +77,7 @@ void Session::make_tiers() {
           std::string("no in-situ samples: sampling was switched off by ") + spool::environment::kTiers);
     }
   }
-  if (parts_.settings.schedule.has(spool::Phase::kStalls)) {
+  if (parts_.settings.schedule.has(Phase::stalls)) {
     parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels);
     if (!parts_.settings.third_tier_allowed)
       parts_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
@@ -101,7 +101,7 @@ void Session::enable_callbacks() noexcept {
     enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id));
   parts_.api->enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
   if (!refused.empty())
-    parts_.message(spool::Severity::kWarning, spool::Topic::kTimelineRefused,
+    parts_.message(Severity::warning, spool::Topic::kTimelineRefused,
                    "launches may be missed: CUPTI refuses " + refused);
 }
 

@@ -7,15 +7,14 @@ namespace ridgeline::agent {
 // Flags of the step's begin.
 std::uint16_t StepConductor::prepare_sampling(const StepTracker::Step& step) noexcept {
   if (!parts_.sampling) return 0;
-  if (step.phase == spool::Phase::kSample) {
+  if (step.phase == Phase::sample) {
     const bool measured = parts_.sampling->step_begin(
         step, usual_step_ns(), parts_.last_correlation_id.load(std::memory_order_relaxed));
     if (parts_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
     return measured ? 0 : spool::kStepUnmeasured;
   }
   // Both want the device's counters.
-  if (step.phase != spool::Phase::kWarmup && step.phase != spool::Phase::kTimeline)
-    parts_.sampling->close_now();
+  if (step.phase != Phase::warmup && step.phase != Phase::timeline) parts_.sampling->close_now();
   return 0;
 }
 
@@ -25,7 +24,7 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
   if (!Replay::measures(step.phase) || !parts_.replay) return 0;
   const std::uint32_t config_id = parts_.replay->config_id(step);
   if (!concurrency_looked_at_) look_for_waiting_kernels(!by_period);
-  const bool alike = (step.phase == spool::Phase::kFlops) == (step.next_phase == spool::Phase::kFlops);
+  const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
   parts_.replay->arm(step, thread.thread_id, Replay::measures(step.next_phase) && alike);
   return config_id;
 }
@@ -43,7 +42,7 @@ bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_
   const std::uint32_t config_id = prepare_replay(step, thread, (flags & spool::kStepByPeriod) != 0);
   if (parts_.stalls) {
     parts_.stalls->note_step(step, now);
-    if (step.phase == spool::Phase::kStalls) parts_.stalls->arm(step, step.steps_left);
+    if (step.phase == Phase::stalls) parts_.stalls->arm(step, step.steps_left);
   }
   parts_.steps.write_begin(step, config_id, now, thread.thread_id, flags);
   return true;
@@ -53,13 +52,13 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
   const AgentCall call{parts_.gate, thread};
   if (!call) return;
   const StepTracker::Step step = parts_.steps.end(now_ns);
-  if (step.phase == spool::Phase::kSample && parts_.sampling)
+  if (step.phase == Phase::sample && parts_.sampling)
     parts_.sampling->step_end(step, parts_.last_correlation_id.load(std::memory_order_relaxed));
   bool done = true;
   if (Replay::measures(step.phase) && parts_.replay) {
     done = parts_.replay->step_end(thread.thread_id);
   } else {
-    if (step.phase == spool::Phase::kStalls && parts_.stalls) parts_.stalls->step_end();
+    if (step.phase == Phase::stalls && parts_.stalls) parts_.stalls->step_end();
     parts_.steps.keep_as_reference();
   }
   if (done) parts_.steps.release();
@@ -69,7 +68,7 @@ void StepConductor::look_for_waiting_kernels(bool may_flush) noexcept {
   concurrency_looked_at_ = true;
   if (may_flush) parts_.timeline->flush();  // not inside a callback
   for (const std::uint32_t kernel_id : parts_.concurrency.finish())
-    parts_.exclusions.add(kernel_id, spool::ExclusionReason::kConcurrent);
+    parts_.exclusions.add(kernel_id, ExclusionReason::concurrent);
 }
 
 // Median of begin to begin over the latest steps; 0 before there are two.

@@ -13,17 +13,17 @@ constexpr std::int64_t kDrainPatienceNs = 10'000 * kMillisecond;
 constexpr std::int64_t kReadPatienceNs = 15'000 * kMillisecond;  // for the samples of a window, further
 constexpr std::int64_t kQuietNs = 400 * kMillisecond;
 
-const char* text_of(spool::WindowCause cause) {
+const char* text_of(WindowCause cause) {
   switch (cause) {
-    case spool::WindowCause::kStart:
+    case WindowCause::start:
       return "at the start";
-    case spool::WindowCause::kDelay:
+    case WindowCause::delay:
       return "after the delay";
-    case spool::WindowCause::kDuration:
+    case WindowCause::duration:
       return "after its duration";
-    case spool::WindowCause::kSignal:
+    case WindowCause::signal:
       return "by signal";
-    case spool::WindowCause::kExit:
+    case WindowCause::exit:
       return "with the program";
   }
   return "";
@@ -42,7 +42,7 @@ WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& 
   parts_.steps.hold(!plan_.opens_at_start());
 }
 
-void WindowControl::write(spool::WindowEdge edge, spool::WindowCause cause, std::int64_t now) noexcept {
+void WindowControl::write(spool::WindowEdge edge, WindowCause cause, std::int64_t now) noexcept {
   spool::RecordingWindowRecord record{};
   record.time_ns = now;
   record.edge = edge;
@@ -56,7 +56,7 @@ void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
     opened_ns_ = parts_.now_ns();
     state_.store(State::kOpen, std::memory_order_release);
     launches_.record(true);
-    write(spool::WindowEdge::kOpen, spool::WindowCause::kStart, opened_ns_);
+    write(spool::WindowEdge::kOpen, WindowCause::start, opened_ns_);
     plan_.count_opened();
     return;
   }
@@ -68,7 +68,7 @@ void WindowControl::enable_launch_callbacks(bool on) noexcept {
     parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
 }
 
-void WindowControl::open(spool::WindowCause cause, std::int64_t now) noexcept {
+void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   if (!collecting_) {
     parts_.timeline->switch_on();
     enable_launch_callbacks(true);
@@ -91,7 +91,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
   switch (state) {
     case State::kDormant:
     case State::kOpen: {
-      spool::WindowCause cause{};
+      WindowCause cause{};
       const bool is_open = state == State::kOpen;
       const WindowPlan::Action action = plan_.due(is_open, opened_ns_, now, &cause);
       if (action == WindowPlan::Action::kOpen) return open(cause, now);
@@ -146,13 +146,13 @@ void WindowControl::tend(std::int64_t now) noexcept {
   }
 }
 
-void WindowControl::close(spool::WindowCause cause) noexcept {
+void WindowControl::close(WindowCause cause) noexcept {
   enable_launch_callbacks(false);
   parts_.timeline->switch_off();
   collecting_ = false;
   parts_.nvtx.mute(true);
   write(spool::WindowEdge::kClose, cause, closed_ns_);
-  parts_.message(spool::Severity::kInfo, spool::Topic::kWindow,
+  parts_.message(Severity::info, spool::Topic::kWindow,
                  std::string("the recording window closed ") + text_of(cause));
   parts_.totals.refresh(parts_.now_ns());
   state_.store(State::kDormant, std::memory_order_release);
@@ -163,7 +163,7 @@ void WindowControl::end_with_program(std::int64_t now) noexcept {
   const State state = state_.load();
   if (state == State::kDormant) return;
   const bool over = state == State::kDraining;
-  write(spool::WindowEdge::kClose, over ? cause_ : spool::WindowCause::kExit, over ? closed_ns_ : now);
+  write(spool::WindowEdge::kClose, over ? cause_ : WindowCause::exit, over ? closed_ns_ : now);
   plan_.count_ended();
 }
 

@@ -34,9 +34,9 @@ class WindowControl {
  private:
   enum class State { kDormant, kOpen, kLastStep, kDraining };
 
-  void open(spool::WindowCause cause, std::int64_t now) noexcept;
-  void close(spool::WindowCause cause) noexcept;
-  void write(spool::WindowEdge edge, spool::WindowCause cause, std::int64_t now) noexcept;
+  void open(WindowCause cause, std::int64_t now) noexcept;
+  void close(WindowCause cause) noexcept;
+  void write(spool::WindowEdge edge, WindowCause cause, std::int64_t now) noexcept;
   void enable_launch_callbacks(bool on) noexcept;
 
   Parts& parts_;
@@ -46,7 +46,7 @@ class WindowControl {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic<State> state_{State::kDormant};
   bool collecting_ = true;
-  spool::WindowCause cause_{};  // of the close that is under way
+  WindowCause cause_{};  // of the close that is under way
   std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;
   std::uint64_t records_ = 0;
 };

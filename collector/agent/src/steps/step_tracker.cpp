@@ -20,7 +20,7 @@ bool StepTracker::begin(Step* step) noexcept {
   if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
   const std::uint32_t index = next_index_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t at = index - schedule_base_.load(std::memory_order_acquire);
-  const spool::Phase phase = schedule_.phase_of(at);
+  const Phase phase = schedule_.phase_of(at);
   std::uint64_t phase_first = 0;
   std::uint32_t phase_steps = 0;
   schedule_.extent_of_phase(at, &phase_first, &phase_steps);

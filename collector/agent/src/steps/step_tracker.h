@@ -19,14 +19,14 @@ class StepTracker {
  public:
   struct Step {
     std::uint32_t index;
-    spool::Phase phase;
-    std::uint32_t number_in_phase;  // among the steps of its phase in the schedule, from 0
-    std::uint16_t flags = 0;        // of StepBeginRecord
-    spool::Phase next_phase = spool::Phase::kTimeline;  // of the step after it
-    std::uint32_t steps_in_phase = 0;                   // of the whole schedule
-    std::uint64_t steps_left = 0;                       // of the phase, this one included
-    std::uint32_t phase_first = 0;  // index of the first step of its phase in the schedule
-    std::uint32_t phase_steps = 0;  // and how many that has; 0 after the last phase
+    Phase phase;
+    std::uint32_t number_in_phase;       // among the steps of its phase in the schedule, from 0
+    std::uint16_t flags = 0;             // of StepBeginRecord
+    Phase next_phase = Phase::timeline;  // of the step after it
+    std::uint32_t steps_in_phase = 0;    // of the whole schedule
+    std::uint64_t steps_left = 0;        // of the phase, this one included
+    std::uint32_t phase_first = 0;       // index of the first step of its phase in the schedule
+    std::uint32_t phase_steps = 0;       // and how many that has; 0 after the last phase
   };
 
   StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);

@@ -26,7 +26,7 @@ void WindowPlan::context_created(std::int64_t now_ns) noexcept {
 }
 
 WindowPlan::Action WindowPlan::due(bool open, std::int64_t opened_ns, std::int64_t now_ns,
-                                   spool::WindowCause* cause) noexcept {
+                                   WindowCause* cause) noexcept {
   if (control_ != nullptr) {
     const std::uint32_t sequence = control_->sequence.load(std::memory_order_acquire);
     if (sequence != sequence_) {
@@ -34,19 +34,19 @@ WindowPlan::Action WindowPlan::due(bool open, std::int64_t opened_ns, std::int64
       delay_pending_ = false;  // whoever gives commands has taken over
       const auto command =
           static_cast<spool::WindowCommand>(control_->command.load(std::memory_order_relaxed));
-      *cause = spool::WindowCause::kSignal;
+      *cause = WindowCause::signal;
       if (command == spool::WindowCommand::kOpen && !open) return Action::kOpen;
       if (command == spool::WindowCommand::kClose && open) return Action::kClose;
     }
   }
   if (open && options_.duration_ns > 0 && now_ns - opened_ns >= options_.duration_ns) {
-    *cause = spool::WindowCause::kDuration;
+    *cause = WindowCause::duration;
     return Action::kClose;
   }
   const std::int64_t context_ns = first_context_ns();
   if (!open && delay_pending_ && context_ns != 0 && now_ns - context_ns >= options_.after_ns) {
     delay_pending_ = false;
-    *cause = spool::WindowCause::kDelay;
+    *cause = WindowCause::delay;
     return Action::kOpen;
   }
   return Action::kNone;

@@ -31,7 +31,7 @@ class WindowPlan {
   std::int64_t first_context_ns() const noexcept { return context_ns_.load(std::memory_order_acquire); }
 
   /// What is due now, with its cause. `open`: a window is open, since then.
-  Action due(bool open, std::int64_t opened_ns, std::int64_t now_ns, spool::WindowCause* cause) noexcept;
+  Action due(bool open, std::int64_t opened_ns, std::int64_t now_ns, WindowCause* cause) noexcept;
 
   void count_opened() noexcept;
   void count_closed() noexcept;

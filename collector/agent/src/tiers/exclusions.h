@@ -15,7 +15,7 @@ namespace ridgeline::agent {
 /// Thread-safe.
 class Exclusions {
  public:
-  using Reason = spool::ExclusionReason;
+  using Reason = ExclusionReason;
   static constexpr std::uint32_t kMaxKernels = 1u << 16;  // ids above are excluded by name only
 
   /// `user_parts`: parts of mangled names.

@@ -59,7 +59,7 @@ PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& 
     : api_(api), writer_(writer), kernels_(kernels), lines_(api, writer) {}
 
 void PcSampling::rule_out(const std::string& reason) noexcept {
-  put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls, reason);
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls, reason);
   std::lock_guard<std::mutex> guard(mutex_);
   ruled_out_ = true;
 }
@@ -71,10 +71,10 @@ void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) n
     ++timeline_steps_;
   }
   // What follows the last timeline step may have waited for the set-up of its phase.
-  last_was_timeline_ = step.phase == spool::Phase::kTimeline;
+  last_was_timeline_ = step.phase == Phase::timeline;
   last_begin_ns_ = now_ns;
   // The schedule began anew inside the phase.
-  if (enabled_ && step.phase != spool::Phase::kStalls) {
+  if (enabled_ && step.phase != Phase::stalls) {
     finish_window();
     state_.store(State::kIdle, std::memory_order_release);
   }
@@ -258,12 +258,12 @@ void PcSampling::read_samples() {
     const CUptiResult r = api_.pc_get_data(&p);
     if (r == CUPTI_ERROR_OUT_OF_MEMORY || (r == CUPTI_SUCCESS && buffer_->data.hardwareBufferFull != 0)) {
       if (!overflow_)
-        put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls,
+        put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
                     "stall samples of step " + std::to_string(step_) +
                         " are incomplete: the sampling buffer was full; shorten the steps of the phase");
       overflow_ = true;
     } else if (r != CUPTI_SUCCESS) {
-      put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls,
+      put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
                   "stall samples of step " + std::to_string(step_) +
                       " were lost: reading them failed: " + api_.error_text(r));
     }
@@ -312,11 +312,11 @@ void PcSampling::close() noexcept {
   try {
     if (r == CUPTI_SUCCESS && leftover_ != nullptr) take(leftover_->data);
     if (!lines_.write(kSourceLineBudgetNs) || lines_.incomplete())
-      put_message(writer_, api_.now_ns(), spool::Severity::kInfo, spool::Topic::kStalls,
+      put_message(writer_, api_.now_ns(), Severity::info, spool::Topic::kStalls,
                   "source lines are known for the most sampled instructions only: finding all of them would "
                   "have taken too long or too much memory");
   } catch (...) {
-    put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls,
+    put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
                 "source lines are missing: out of memory");
   }
   if (r == CUPTI_SUCCESS) {
@@ -326,7 +326,7 @@ void PcSampling::close() noexcept {
   } else {
     buffer_.release();    // NOLINT
     leftover_.release();  // NOLINT
-    put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls,
+    put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
                 "disabling PC sampling failed: " + api_.error_text(r));
   }
   kernel_ids_.clear();
@@ -336,10 +336,10 @@ void PcSampling::finish_window() noexcept {
   const std::int64_t begin = api_.now_ns();
   close();
   window_.finish_ns += api_.now_ns() - begin;
-  write_window(overflow_ ? spool::StallStatus::kOverflow : spool::StallStatus::kOk, {});
+  write_window(overflow_ ? WindowStatus::overflow : WindowStatus::ok, {});
 }
 
-void PcSampling::write_window(spool::StallStatus status, const std::string& reason) noexcept {
+void PcSampling::write_window(WindowStatus status, const std::string& reason) noexcept {
   spool::StallWindowRecord record = window_;
   record.status = status;
   record.reason = writer_.intern_reserved(reason);
@@ -349,9 +349,9 @@ void PcSampling::write_window(spool::StallStatus status, const std::string& reas
 
 void PcSampling::fail(const std::string& why) noexcept {
   const std::string line = why.starts_with("no stall reasons") ? why : "no stall reasons: " + why;
-  put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls, line);
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls, line);
   close();
-  write_window(spool::StallStatus::kFailed, line);
+  write_window(WindowStatus::failed, line);
   ruled_out_ = true;
   state_.store(State::kIdle, std::memory_order_release);
 }
@@ -366,8 +366,8 @@ void PcSampling::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || !enabled_) return;
   const std::string reason = "the program ended inside the phase: the samples are of the steps before";
-  put_message(writer_, api_.now_ns(), spool::Severity::kWarning, spool::Topic::kStalls, reason);
-  write_window(window_.samples > 0 ? spool::StallStatus::kOk : spool::StallStatus::kFailed, reason);
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls, reason);
+  write_window(window_.samples > 0 ? WindowStatus::ok : WindowStatus::failed, reason);
   state_.store(State::kIdle, std::memory_order_release);
 }
 

@@ -83,7 +83,7 @@ class PcSampling {
   void take(const CUpti_PCSamplingData& data);
   void close() noexcept;
   void finish_window() noexcept;
-  void write_window(spool::StallStatus status, const std::string& reason) noexcept;
+  void write_window(WindowStatus status, const std::string& reason) noexcept;
   void fail(const std::string& why) noexcept;
 
   const CuptiApi& api_;

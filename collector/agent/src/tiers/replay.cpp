@@ -64,8 +64,7 @@ bool Replay::takes_turns() const noexcept {
 
 bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
   const LaunchSequence* reference = steps_.reference();
-  if (step.phase != spool::Phase::kReplay || reference == nullptr || reference->graph_launches() == 0)
-    return false;
+  if (step.phase != Phase::replay || reference == nullptr || reference->graph_launches() == 0) return false;
   return !takes_turns() || step.number_in_phase % 2 == 0;
 }
 
@@ -73,7 +72,7 @@ bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
 // in it to pause for. As the latest timeline step shows it.
 bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
   const LaunchSequence* reference = steps_.reference();
-  if (step.phase != spool::Phase::kReplay || replay_sets_ < 2 || reference == nullptr ||
+  if (step.phase != Phase::replay || replay_sets_ < 2 || reference == nullptr ||
       reference->graph_launches() > 0 || reference->count() == 0 ||
       reference->count() > CounterSession::kMostRangesRotating)
     return false;
@@ -92,26 +91,26 @@ std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
   const std::uint32_t cold_sets = std::min(replay_sets_, CounterPlan::kColdSets);
   const std::uint32_t number = step.number_in_phase, steps = step.steps_in_phase;
   switch (step.phase) {
-    case spool::Phase::kReplay:
+    case Phase::replay:
       if (replay_sets_ == 0) return 0;
       if (may_rotate(step)) return 1 + number % replay_sets_;
       if (takes_turns()) return 1 + turn(number / 2, steps / 2, replay_sets_);
       return 1 + turn(number, steps, replay_sets_);
-    case spool::Phase::kCold:
+    case Phase::cold:
       return cold_sets == 0 ? 0 : 1 + turn(number, steps, cold_sets);
-    case spool::Phase::kFlops:
+    case Phase::flops:
       return flops_sets_ == 0 ? 0 : 1 + replay_sets_ + turn(number, steps, flops_sets_);
     default:
       return 0;
   }
 }
 
-void Replay::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
+void Replay::message(Severity severity, spool::Topic topic, const std::string& text) noexcept {
   put_message(writer_, api_.now_ns(), severity, topic, text);
 }
 
 void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
-  message(spool::Severity::kWarning, topic, reason);
+  message(Severity::warning, topic, reason);
   {
     std::lock_guard<std::mutex> guard(mutex_);
     readiness_ = Readiness::kRuledOut;
@@ -164,7 +163,7 @@ void Replay::prepare() noexcept {
     const MetricSet& set = sets_[s];
     ResolvedSet& resolved = all[s];
     for (const std::string& left : resolved.left_out)
-      message(spool::Severity::kWarning, spool::Topic::kMetricUnavailable, set.name + " without " + left);
+      message(Severity::warning, spool::Topic::kMetricUnavailable, set.name + " without " + left);
     first_metric.push_back(metric_ids.size());
     for (const CounterConfig::Metric& m : resolved.config.metrics()) {
       const auto [it, fresh] = ids.emplace(m.name, static_cast<std::uint32_t>(ids.size()) + 1);
@@ -308,8 +307,8 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     *status = spool::CounterStatus::kNotAvailable;
     return false;
   }
-  if (step_.phase == spool::Phase::kCold && !eviction_.prepare(why)) {
-    message(spool::Severity::kWarning, spool::Topic::kReplay,
+  if (step_.phase == Phase::cold && !eviction_.prepare(why)) {
+    message(Severity::warning, spool::Topic::kReplay,
             "step " + std::to_string(step_.index) + ", cold caches: " + *why);
     *status = spool::CounterStatus::kNotAvailable;
     return false;
@@ -340,7 +339,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   const bool permission = is_permission(failure.result);
   *why = permission ? permission_remedy()
                     : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
-  message(spool::Severity::kWarning, permission ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
+  message(Severity::warning, permission ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
           permission ? *why : "step " + std::to_string(step_.index) + ": " + *why);
   if (permission) {
     readiness_ = Readiness::kRuledOut;
@@ -401,7 +400,7 @@ Verdict Replay::measure(const LaunchCall& call) {
   }
   std::optional<Exclusions::Reason> excluded = exclusions_.added(call.kernel_id);
   if (!excluded && call.name != nullptr) excluded = exclusions_.by_name(call.name);
-  if (!excluded && call.several_devices) excluded = Exclusions::Reason::kCooperative;
+  if (!excluded && call.several_devices) excluded = Exclusions::Reason::cooperative;
   if (excluded) {
     exclusions_.used(call.kernel_id, *excluded);
     return pause(Verdict::kExcluded);
@@ -413,7 +412,7 @@ Verdict Replay::measure(const LaunchCall& call) {
     fail_step(failure);
     return Verdict::kNotAsked;
   }
-  if (step_.phase == spool::Phase::kCold && !eviction_.evict(call.stream)) {
+  if (step_.phase == Phase::cold && !eviction_.evict(call.stream)) {
     fail_step({"evicting the caches", CUPTI_ERROR_UNKNOWN});
     return Verdict::kNotAsked;
   }
@@ -441,7 +440,7 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
     }
     if (events_pending_ < events_.size() &&
         driver_.event_record(events_[events_pending_], call.stream) == CUDA_SUCCESS) {
-      const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::kName;
+      const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::name;
       collectives_pending_ = collective && (collectives_pending_ || events_pending_ == 0);
       ++events_pending_;
       return;
@@ -453,8 +452,7 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
 // Something went wrong between two launches: the step is given up, the program goes on.
 void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
   const std::string why = std::string(failure.what) + " failed: " + api_.error_text(failure.result);
-  message(spool::Severity::kWarning, spool::Topic::kReplay,
-          "step " + std::to_string(step_.index) + ": " + why);
+  message(Severity::warning, spool::Topic::kReplay, "step " + std::to_string(step_.index) + ": " + why);
   report(spool::CounterStatus::kFailed, why);
   close();
   state_.store(State::kIdle, std::memory_order_release);
@@ -507,7 +505,7 @@ void Replay::finish() noexcept {
   job.graphs = session_.counts_graphs();
   const bool last = steps_.held();  // a recording window closes behind this step
   if (!keep_ || last || job.record.status == spool::CounterStatus::kFailed) close();
-  if (step_.next_phase != spool::Phase::kCold || last) eviction_.release();
+  if (step_.next_phase != Phase::cold || last) eviction_.release();
   intervals_.close(api_.now_ns());
   job.record.finish_ns = api_.now_ns() - begin_ns;
   state_.store(State::kIdle, std::memory_order_release);
@@ -547,11 +545,10 @@ void Replay::collect(Job* job) {
 
 void Replay::close_session() noexcept {
   if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS)
-    message(spool::Severity::kWarning, spool::Topic::kReplay,
-            "disabling counters failed: " + api_.error_text(r));
+    message(Severity::warning, spool::Topic::kReplay, "disabling counters failed: " + api_.error_text(r));
   if (untraced_.exchange(false))
     if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
-      message(spool::Severity::kError, spool::Topic::kTimelineRefused,
+      message(Severity::error, spool::Topic::kTimelineRefused,
               "kernels are no longer traced after counting instructions: " + api_.error_text(r));
 }
 
@@ -601,7 +598,7 @@ std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept
   const char* name = launch_name_.load(std::memory_order_relaxed);
   const std::string kernel = name != nullptr ? name : "a CUDA graph";
   if (const std::uint32_t id = launch_kernel_id_.load(std::memory_order_relaxed); id != 0)
-    exclusions_.used(id, Exclusions::Reason::kTimeOut);
+    exclusions_.used(id, Exclusions::Reason::time_out);
   spool::CounterStepRecord record{};
   record.step_index = launch_step_.load(std::memory_order_relaxed);
   record.status = spool::CounterStatus::kFailed;

@@ -27,11 +27,11 @@
 #include <string>
 #include <vector>
 
+#include "call_gate.h"
 #include "cupti/cupti_api.h"
 #include "cupti/driver_api.h"
 #include "cupti/timeline.h"
 #include "ridgeline/spool/writer.h"
-#include "call_gate.h"
 #include "steps/step_tracker.h"
 #include "tiers/counter_session.h"
 #include "tiers/eviction.h"
@@ -80,8 +80,8 @@ class Replay {
   void rule_out(spool::Topic topic, const std::string& reason) noexcept;
 
   /// True for the phases whose steps this object measures.
-  static bool measures(spool::Phase phase) noexcept {
-    return phase == spool::Phase::kReplay || phase == spool::Phase::kCold || phase == spool::Phase::kFlops;
+  static bool measures(Phase phase) noexcept {
+    return phase == Phase::replay || phase == Phase::cold || phase == Phase::flops;
   }
   /// Id of the configuration that a step takes; known before prepare().
   std::uint32_t config_id(const StepTracker::Step& step) const noexcept;
@@ -145,7 +145,7 @@ class Replay {
   void stop_tracing() noexcept;
   void close() noexcept;
   void report(spool::CounterStatus status, const std::string& reason) noexcept;
-  void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
   void write_values(Job& job);
   bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch);
   bool write_graphs(Job& job, const CounterSession::Segment& segment);

@@ -105,12 +105,12 @@ Sampling::Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timelin
       limits_(limits),
       image_(nullptr, Unmap{}) {}
 
-void Sampling::message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept {
+void Sampling::message(Severity severity, spool::Topic topic, const std::string& text) noexcept {
   put_message(writer_, api_.now_ns(), severity, topic, text);
 }
 
 void Sampling::rule_out(spool::Topic topic, const std::string& reason) noexcept {
-  message(spool::Severity::kWarning, topic, reason);
+  message(Severity::warning, topic, reason);
   {
     std::lock_guard<std::mutex> guard(mutex_);
     readiness_ = Readiness::kRuledOut;
@@ -150,7 +150,7 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
                                             CUPTI_PROFILER_TYPE_PM_SAMPLING, &gate_);
   if (gate_.closed()) return;
   for (const std::string& left : resolved.left_out)
-    message(spool::Severity::kWarning, spool::Topic::kMetricUnavailable, "samples without " + left);
+    message(Severity::warning, spool::Topic::kMetricUnavailable, "samples without " + left);
   if (resolved.config.metrics().empty())
     return rule_out(spool::Topic::kSamplingRefused,
                     "no in-situ samples: no metric can be sampled on chip " + chip_);
@@ -207,7 +207,7 @@ bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
       window_.window_id = next_window_id_++;
       window_.first_step = step.index;
       window_.last_step = phase_first_ + step.phase_steps - 1;
-      window_.status = spool::PmStatus::kFailed;
+      window_.status = WindowStatus::failed;
       reason_ = !ready   ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
                 : open() ? "the window before is still being read"
                          : ruled_out_reason_;
@@ -237,11 +237,10 @@ void Sampling::step_end(const StepTracker::Step& step, std::uint32_t last_correl
 }
 
 void Sampling::fail(const char* what, CUptiResult result) noexcept {
-  window_.status = spool::PmStatus::kFailed;
+  window_.status = WindowStatus::failed;
   reason_ =
       is_permission(result) ? permission_remedy() : std::string(what) + " failed: " + api_.error_text(result);
-  message(spool::Severity::kWarning,
-          is_permission(result) ? spool::Topic::kSamplingRefused : spool::Topic::kSampling,
+  message(Severity::warning, is_permission(result) ? spool::Topic::kSamplingRefused : spool::Topic::kSampling,
           is_permission(result) ? reason_ : "no in-situ samples: " + reason_);
   if (is_permission(result)) {
     readiness_ = Readiness::kRuledOut;
@@ -262,10 +261,10 @@ bool Sampling::configure(std::uint32_t phase_first, std::uint32_t phase_steps,
   window_.last_step = window_.first_step + plan_.sampled_steps - 1;
   window_.interval_ns = plan_.interval_ns;
   window_.hardware_buffer_bytes = plan_.buffer_bytes;
-  window_.status = spool::PmStatus::kFailed;
+  window_.status = WindowStatus::failed;
   reason_ = kEndedEarly;
   write_window();  // stands if the process is killed
-  window_.status = spool::PmStatus::kOk;
+  window_.status = WindowStatus::ok;
   reason_.clear();
   state_.store(State::kConfigured, std::memory_order_release);
 
@@ -355,21 +354,21 @@ void Sampling::finish(const std::string& early) noexcept {
   window_.stop_ns = api_.now_ns();
   if (stopped != CUPTI_SUCCESS) return fail("stopping sampling", stopped);
   if (!early.empty()) {
-    window_.status = spool::PmStatus::kOverflow;
+    window_.status = WindowStatus::overflow;
     reason_ = early;
     message(
-        spool::Severity::kWarning, spool::Topic::kSampling,
+        Severity::warning, spool::Topic::kSampling,
         "in-situ samples end in step " + std::to_string(window_.first_step + steps_ended_) + ": " + early);
   }
   bool read = false;
   try {
     read = read_samples();
   } catch (...) {
-    window_.status = spool::PmStatus::kFailed;
+    window_.status = WindowStatus::failed;
     reason_ = "out of memory while the samples were read";
   }
   window_.decode_ns = api_.now_ns() - window_.stop_ns;
-  if (read || window_.status == spool::PmStatus::kFailed) close();
+  if (read || window_.status == WindowStatus::failed) close();
 }
 
 void Sampling::Unmap::operator()(std::uint8_t* memory) const noexcept {
@@ -450,7 +449,7 @@ bool Sampling::read_samples() {
   const std::size_t metrics = config_.metrics().size();
   const std::vector<double> values = evaluate(info.numCompletedSamples);
   if (gate_.closed()) {  // half of them are missing
-    window_.status = spool::PmStatus::kFailed;
+    window_.status = WindowStatus::failed;
     reason_ = kEndedEarly;
     return true;
   }
@@ -474,17 +473,17 @@ bool Sampling::read_samples() {
   }
   const bool cut = decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
   if (overflow || cut) {
-    window_.status = window_.samples > 0 ? spool::PmStatus::kOverflow : spool::PmStatus::kFailed;
+    window_.status = window_.samples > 0 ? WindowStatus::overflow : WindowStatus::failed;
     reason_ =
         (overflow ? "the hardware buffer of " + std::to_string(plan_.buffer_bytes >> 20) + " MiB was full, "
                   : std::string("the device sampled faster than it was asked to, ")) +
         std::to_string(window_.samples) +
         " samples could be read; sample fewer steps or at a longer interval";
-    message(spool::Severity::kWarning, spool::Topic::kSampling, "in-situ samples end early: " + reason_);
+    message(Severity::warning, spool::Topic::kSampling, "in-situ samples end early: " + reason_);
   } else if (window_.samples == 0) {
-    window_.status = spool::PmStatus::kFailed;
+    window_.status = WindowStatus::failed;
     reason_ = "CUPTI gave no samples";
-    message(spool::Severity::kWarning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
+    message(Severity::warning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
   }
   return true;
 }
@@ -494,8 +493,7 @@ void Sampling::close() noexcept {
     CUpti_PmSampling_Disable_Params p = {CUpti_PmSampling_Disable_Params_STRUCT_SIZE};
     p.pPmSamplingObject = session_;
     if (const CUptiResult r = api_.pm_disable(&p); r != CUPTI_SUCCESS)
-      message(spool::Severity::kWarning, spool::Topic::kSampling,
-              "disabling sampling failed: " + api_.error_text(r));
+      message(Severity::warning, spool::Topic::kSampling, "disabling sampling failed: " + api_.error_text(r));
     session_ = nullptr;
   }
   write_window();
@@ -517,7 +515,7 @@ bool Sampling::close_now() noexcept {
       std::lock_guard<std::mutex> guard(mutex_);
       switch (state_.load(std::memory_order_relaxed)) {
         case State::kConfigured:
-          window_.status = spool::PmStatus::kFailed;
+          window_.status = WindowStatus::failed;
           reason_ = "the phase ended before its first measured step";
           close();
           break;
@@ -538,7 +536,7 @@ void Sampling::cut_short(const char* why) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::kConfigured) {
-    window_.status = spool::PmStatus::kFailed;
+    window_.status = WindowStatus::failed;
     reason_ = std::string(why) + " before the first measured step";
     phase_given_up_ = true;
     close();
@@ -559,7 +557,7 @@ void Sampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
   if (state == State::kIdle) return;
   const std::int64_t now = api_.now_ns();
   if (state == State::kConfigured) {
-    window_.status = spool::PmStatus::kFailed;
+    window_.status = WindowStatus::failed;
     reason_ = "the program ended before the first measured step";
     close();
     return;
@@ -571,17 +569,17 @@ void Sampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
   p.pPmSamplingObject = session_;
   if (const CUptiResult r = api_.pm_stop(&p); r != CUPTI_SUCCESS) return fail("stopping sampling", r);
   window_.stop_ns = api_.now_ns();
-  window_.status = spool::PmStatus::kFailed;
+  window_.status = WindowStatus::failed;
   reason_ = std::string(kEndedEarly) + ": reading " + std::to_string(samples) +
             " of them would have kept it waiting; let it run on for some seconds after them";
-  message(spool::Severity::kWarning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
+  message(Severity::warning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
   close();
 }
 
 void Sampling::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) == State::kIdle) return;
-  window_.status = spool::PmStatus::kFailed;
+  window_.status = WindowStatus::failed;
   reason_ = kEndedEarly;
   write_window();
   state_.store(State::kIdle, std::memory_order_release);

@@ -30,10 +30,10 @@
 #include <string>
 #include <vector>
 
+#include "call_gate.h"
 #include "cupti/cupti_api.h"
 #include "cupti/timeline.h"
 #include "ridgeline/spool/writer.h"
-#include "call_gate.h"
 #include "steps/step_tracker.h"
 #include "tiers/metric_sets.h"
 
@@ -116,7 +116,7 @@ class Sampling {
   void close() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
   void write_window() noexcept;
-  void message(spool::Severity severity, spool::Topic topic, const std::string& text) noexcept;
+  void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
 
   const CuptiApi& api_;
   spool::Writer& writer_;

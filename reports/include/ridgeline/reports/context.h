@@ -50,7 +50,7 @@ struct Fact {
 
 // What the reader must know: tiers that did not run as asked, then the analyzer's findings of at least that
 // severity, errors first, none twice.
-[[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, analyzer::Severity least);
+[[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 
 /// Findings of one kind: the first, and how many more there are.
 struct Notice {

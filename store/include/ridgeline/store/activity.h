@@ -66,7 +66,7 @@ struct OrdinalSum {
 /// Names the steps that OrdinalSums are taken over: those of one process, phase and sequence with status ok.
 struct SequenceKey {
   Id process_id = 0;
-  std::string phase;
+  Phase phase = Phase::timeline;
   std::uint64_t sequence_hash = 0;  ///< as in StepTotal
 };
 

@@ -72,7 +72,6 @@ class CaptureWriter {
   void add(const SourceLine&);   // replaces
 
   // Sets a process's end, once known.
-  void set_process_end(Id process_id, std::int64_t end_ns);
 
   void checkpoint();
   // checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/vocabulary.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -49,6 +50,10 @@ class Statement {
   void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
   void bind(int index, const char* value) { bind(index, std::string_view(value)); }
   void bind(int index, std::nullopt_t);
+  template <Worded E>
+  void bind(int index, E value) {
+    bind(index, to_string(value));
+  }
   template <typename T>
   void bind(int index, const std::optional<T>& value) {
     if (value) {
@@ -74,8 +79,18 @@ class Statement {
   [[nodiscard]] std::optional<std::int64_t> optional_int64(int column) const;
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::optional<std::string> optional_text(int column) const;
+  // The value of a word; `where` is "table.column". Throws Error(corrupt) if the vocabulary has no such word.
+  template <Worded E>
+  [[nodiscard]] E word(int column, std::string_view where) const {
+    const std::string_view text = text_view(column);
+    if (const std::optional<E> value = parse_word<E>(text)) return *value;
+    throw_unknown_word(text, where, Vocabulary<E>::kName);
+  }
 
  private:
+  [[nodiscard]] std::string_view text_view(int column) const;  // until the next step; "" for NULL
+  [[noreturn]] void throw_unknown_word(std::string_view text, std::string_view where,
+                                       std::string_view vocabulary) const;
   sqlite3* database_;
   sqlite3_stmt* statement_ = nullptr;
 };

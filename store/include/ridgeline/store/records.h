@@ -1,4 +1,5 @@
 // records.h: rows of a capture as plain structs; the columns' meaning and units are in the schema's DDL.
+// Words are enumerations (base/vocabulary.h): reading a row with another word is an Error(corrupt).
 // Ids are the database's. Writers ignore the `id` of a row they insert and return the new one.
 #pragma once
 
@@ -7,6 +8,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::store {
 
@@ -57,7 +60,7 @@ struct Device {
 struct DevicePeak {
   Id device_id = 0;
   std::string quantity;  // dram_bytes_per_s, bf16_flops_per_s, ...
-  std::string source;    // spec, clock, measured, counter
+  PeakSource source = PeakSource::spec;
   double value = 0;
   std::optional<std::string> detail;
 };
@@ -91,15 +94,15 @@ struct Step {
   Id id = 0;
   Id process_id = 0;
   std::int64_t step_index = 0;
-  std::string phase;  // warmup, timeline, sample, replay, cold, stalls, flops, after
+  Phase phase = Phase::timeline;
   std::optional<std::int64_t> host_start_ns;
   std::optional<std::int64_t> host_end_ns;
   std::optional<std::int64_t> gpu_start_ns;
   std::optional<std::int64_t> gpu_end_ns;
   std::optional<Id> configuration_id;
-  std::string status = "ok";  // ok, mismatch, failed, interrupted
+  StepStatus status = StepStatus::ok;
   std::optional<std::string> reason;
-  std::string source = "nvtx";  // nvtx, period, window
+  StepSource source = StepSource::nvtx;
 };
 
 struct NvtxRange {
@@ -155,7 +158,7 @@ struct Memcpy {
   std::int64_t context_id = 0;
   std::int64_t stream_id = 0;
   std::int64_t correlation_id = 0;
-  std::string kind;  // HtoD, DtoH, DtoD, PtoP, HtoH, unknown
+  CopyKind kind = CopyKind::unknown;
   std::int64_t bytes = 0;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -188,7 +191,7 @@ struct Metric {
 struct LaunchMetric {
   Id launch_id = 0;
   Id metric_id = 0;
-  std::string tier;  // T0..T3
+  Tier tier = Tier::t0;
   double value = 0;
   std::optional<double> error;
   std::optional<std::int64_t> sample_count;
@@ -235,8 +238,8 @@ struct Completeness {
 
 struct TierStatus {
   Id process_id = 0;
-  std::string tier;    // T0..T3
-  std::string status;  // ok, partial, refused, failed, not_requested
+  Tier tier = Tier::t0;
+  TierOutcome status = TierOutcome::ok;
   std::optional<std::string> reason;
 };
 
@@ -244,7 +247,7 @@ struct Message {
   Id id = 0;
   std::optional<Id> process_id;
   std::optional<std::int64_t> time_ns;
-  std::string severity;  // info, warning, error
+  Severity severity = Severity::info;
   std::string text;
 };
 
@@ -270,7 +273,7 @@ struct PmWindow {
   bool overflow = false;
   std::optional<std::int64_t> clock_shift_ns;
   std::optional<double> shift_correlation;
-  std::string status = "ok";  // ok, overflow, failed
+  WindowStatus status = WindowStatus::ok;
   std::optional<std::string> reason;
 };
 
@@ -283,7 +286,7 @@ struct PmSample {
 
 struct TierCoverage {
   Id process_id = 0;
-  std::string tier;  // T1, T2, T3
+  Tier tier = Tier::t1;
   Id metric_id = 0;
   std::int64_t kernel_time_ns = 0;
   std::int64_t covered_ns = 0;
@@ -292,14 +295,14 @@ struct TierCoverage {
 struct ReplayExclusion {
   Id process_id = 0;
   Id kernel_id = 0;
-  std::string reason;  // name, user, concurrent, time-out, cooperative
+  ExclusionReason reason = ExclusionReason::name;
 };
 
 struct GraphMetric {
   Id step_id = 0;
   std::int64_t correlation_id = 0;
   Id metric_id = 0;
-  std::string tier;  // T2, T3
+  Tier tier = Tier::t2;
   double value = 0;
 };
 
@@ -308,7 +311,7 @@ struct RecordingWindow {
   Id process_id = 0;
   std::int64_t start_ns = 0;
   std::optional<std::int64_t> end_ns;
-  std::string cause;  // start, delay, signal
+  WindowCause cause = WindowCause::start;
 };
 
 struct StallWindow {
@@ -321,7 +324,7 @@ struct StallWindow {
   std::int64_t samples = 0;
   std::int64_t dropped_samples = 0;
   std::int64_t foreign_samples = 0;
-  std::string status;  // ok, overflow, failed
+  WindowStatus status = WindowStatus::ok;
   std::optional<std::string> reason;
 };
 

@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::launch {
-
-enum class Phase { warmup, timeline, sample, replay, cold, stalls, flops };
-
-// "warmup", "timeline", ...
-[[nodiscard]] std::string_view phase_name(Phase phase);
 
 struct ScheduledPhase {
   Phase phase = Phase::timeline;
@@ -34,9 +30,6 @@ struct Schedule {
 
   [[nodiscard]] std::string text() const;  // parse(text()) gives this schedule again
   [[nodiscard]] std::uint64_t total_steps() const;
-  [[nodiscard]] std::uint64_t steps_of(Phase phase) const;
-  // Steps before the first one of this phase; total_steps() if there is none.
-  [[nodiscard]] std::uint64_t first_step_of(Phase phase) const;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

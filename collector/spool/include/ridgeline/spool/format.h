@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ridgeline/base/vocabulary.h"
+
 namespace ridgeline::spool {
 
 static_assert(std::endian::native == std::endian::little, "the spool is defined little-endian");
@@ -266,7 +268,7 @@ enum class MemoryKind : std::uint8_t {
   kDeviceStatic = 6,
   kManagedStatic = 7
 };  // CUpti_ActivityMemoryKind
-enum class CopyKind : std::uint8_t {
+enum class MemcpyKind : std::uint8_t {
   kUnknown = 0,
   kHostToDevice = 1,
   kDeviceToHost = 2,
@@ -283,7 +285,7 @@ enum class CopyKind : std::uint8_t {
 struct MemcpyRecord {
   RecordHeader header;  // flags: kZeroTimestamp, kGraphNode
   std::uint32_t correlation_id;
-  CopyKind kind;
+  MemcpyKind kind;
   MemoryKind source;
   MemoryKind destination;
   std::uint8_t asynchronous;
@@ -375,16 +377,6 @@ struct NvtxPayloadRecord {
 };
 static_assert(sizeof(NvtxPayloadRecord) == 32);
 
-enum class Phase : std::uint32_t {
-  kWarmup = 1,
-  kTimeline = 2,
-  kSample = 3,  // T1: in-situ sampling
-  kReplay = 4,  // T2: counters of each kernel, caches as the program left them
-  kCold = 5,    // T3: the same with caches evicted before each kernel
-  kStalls = 6,  // T3: continuous PC sampling
-  kFlops = 7,   // T3: instrumented count of SASS floating-point operations
-};
-
 inline constexpr std::uint16_t kStepByPeriod = 1;  // StepBegin: found by the period of the launch sequence
 inline constexpr std::uint16_t kStepUnmeasured =
     2;  // StepBegin: a sample step that only lets the clocks settle
@@ -468,11 +460,6 @@ struct CounterStepRecord {
 };
 static_assert(sizeof(CounterStepRecord) == 48);
 
-enum class PmStatus : std::uint32_t {
-  kOk = 1,
-  kOverflow = 2,  // samples end early: the hardware buffer was full or the program ended; reason says which
-  kFailed = 3,    // no samples; reason says why
-};
 /// One window of periodic samples of a whole device (T1). Written twice: when it opens, as failed because the
 /// program ended, which stands if the process is killed, and when its samples are read. The last one of a
 /// window_id counts; samples and metrics may stand before it.
@@ -489,7 +476,7 @@ struct PmWindowRecord {
   std::uint64_t samples;
   std::int64_t setup_ns;   // host time: enable and configure
   std::int64_t decode_ns;  // host time: decode and evaluate
-  PmStatus status;
+  WindowStatus status;
   StringId reason;  // 0 when ok
 };
 static_assert(sizeof(PmWindowRecord) == 88);
@@ -528,13 +515,6 @@ struct GraphCounterValueRecord {
 };
 static_assert(sizeof(GraphCounterValueRecord) == 40);
 
-enum class ExclusionReason : std::uint32_t {
-  kName = 1,         // name rule: collectives and the like
-  kUser = 2,         // the recording was told to
-  kConcurrent = 3,   // it overlapped a kernel launched later on another stream: it may wait for it
-  kTimeOut = 4,      // it did not end when run alone
-  kCooperative = 5,  // a cooperative launch over several devices
-};
 /// A kernel that replay steps run without measuring it.
 struct ReplayExclusionRecord {
   RecordHeader header;
@@ -544,7 +524,6 @@ struct ReplayExclusionRecord {
 static_assert(sizeof(ReplayExclusionRecord) == 16);
 
 enum class WindowEdge : std::uint32_t { kOpen = 1, kClose = 2 };
-enum class WindowCause : std::uint32_t { kStart = 1, kDelay = 2, kDuration = 3, kSignal = 4, kExit = 5 };
 /// The timeline begins or ends here: kernels outside a window are not recorded and not counted.
 struct RecordingWindowRecord {
   RecordHeader header;
@@ -575,11 +554,6 @@ struct SourceLineRecord {
 };
 static_assert(sizeof(SourceLineRecord) == 24);
 
-enum class StallStatus : std::uint32_t {
-  kOk = 1,
-  kOverflow = 2,  // the hardware buffer was full: the samples do not hold the whole of the steps
-  kFailed = 3,    // no samples; reason says why
-};
 /// Steps of a phase `stalls` whose program counters were sampled. Written at the end of the last of them;
 /// its samples stand before it.
 struct StallWindowRecord {
@@ -593,7 +567,7 @@ struct StallWindowRecord {
   std::uint64_t foreign_samples;  // of kernels that are not the program's own
   std::int64_t setup_ns;          // host time: enable, configure and start
   std::int64_t finish_ns;         // host time: stop, read and disable
-  StallStatus status;
+  WindowStatus status;
   StringId reason;  // 0 when ok
 };
 static_assert(sizeof(StallWindowRecord) == 72);
@@ -646,7 +620,6 @@ struct CompletenessRecord {
 };
 static_assert(sizeof(CompletenessRecord) == 160);
 
-enum class Severity : std::uint32_t { kInfo = 1, kWarning = 2, kError = 3 };
 enum class Topic : std::uint32_t {
   kGeneral = 0,
   kCuptiMissing = 1,       // library not found or too old: nothing recorded

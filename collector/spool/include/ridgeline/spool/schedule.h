@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 
 #include "ridgeline/spool/format.h"
 
@@ -18,13 +19,13 @@ enum class ScheduleError {
   kNone,
   kEmpty,          // no phase at all
   kSyntax,         // not `name=count`
-  kUnknownPhase,   // a name that phase_name() never gives
+  kUnknownPhase,   // a name that is none of kAllPhases
   kBadCount,       // not a whole number from 1 to kMaxScheduleSteps
   kTooManyPhases,  // more than kMaxSchedulePhases
 };
 
 struct SchedulePhase {
-  Phase phase = Phase::kTimeline;
+  Phase phase = Phase::timeline;
   std::uint32_t steps = 0;
 };
 
@@ -44,7 +45,7 @@ struct StepSchedule {
       if (step_index < phases[i].steps) return phases[i].phase;
       step_index -= phases[i].steps;
     }
-    return Phase::kTimeline;
+    return Phase::timeline;
   }
   // How many steps of this phase come before this step; the k-th replay step takes configuration k.
   std::uint64_t steps_of_phase_before(Phase phase, std::uint64_t step_index) const {
@@ -83,39 +84,13 @@ struct StepSchedule {
   }
 };
 
-inline constexpr Phase kAllPhases[] = {Phase::kWarmup, Phase::kTimeline, Phase::kSample, Phase::kReplay,
-                                       Phase::kCold,   Phase::kStalls,   Phase::kFlops};
-
-inline constexpr const char* phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kWarmup:
-      return "warmup";
-    case Phase::kTimeline:
-      return "timeline";
-    case Phase::kSample:
-      return "sample";
-    case Phase::kReplay:
-      return "replay";
-    case Phase::kCold:
-      return "cold";
-    case Phase::kStalls:
-      return "stalls";
-    case Phase::kFlops:
-      return "flops";
-  }
-  return "unknown";
-}
+/// Those that a schedule can name.
+inline constexpr Phase kAllPhases[] = {Phase::warmup, Phase::timeline, Phase::sample, Phase::replay,
+                                       Phase::cold,   Phase::stalls,   Phase::flops};
 
 namespace detail {
 inline bool is_blank(char c) {
   return c == ' ' || c == '\t';
-}
-inline bool equals(const char* text, std::size_t length, const char* name) {
-  std::size_t i = 0;
-  for (; i < length && name[i] != '\0'; ++i) {
-    if (text[i] != name[i]) return false;
-  }
-  return i == length && name[i] == '\0';
 }
 }  // namespace detail
 
@@ -143,7 +118,7 @@ inline ScheduleError parse_schedule(const char* text, std::size_t length, StepSc
     SchedulePhase phase;
     bool known = false;
     for (Phase candidate : kAllPhases) {
-      if (detail::equals(text + first, name_end - first, phase_name(candidate))) {
+      if (std::string_view(text + first, name_end - first) == to_string(candidate)) {
         phase.phase = candidate;
         known = true;
       }

@@ -1,61 +1,7 @@
-// utilisation_names.cpp: stable identifiers of what utilisation.h enumerates, and the pipe metrics known.
+// pipe_metrics.cpp: the metrics of pipes that are known.
 #include "ridgeline/analyzer/utilisation.h"
 
 namespace ridgeline::analyzer {
-
-std::string_view to_string(LimiterKind kind) {
-  switch (kind) {
-    case LimiterKind::none:
-      return "none";
-    case LimiterKind::dram:
-      return "dram";
-    case LimiterKind::compute:
-      return "compute";
-  }
-  return "none";
-}
-
-std::string_view to_string(LaunchStatus status) {
-  switch (status) {
-    case LaunchStatus::measured:
-      return "measured";
-    case LaunchStatus::launch_bound:
-      return "launch_bound";
-    case LaunchStatus::no_roof:
-      return "no_roof";
-    case LaunchStatus::unmeasured:
-      return "unmeasured";
-  }
-  return "unmeasured";
-}
-
-std::string_view to_string(MissingReason reason) {
-  switch (reason) {
-    case MissingReason::none:
-      return "none";
-    case MissingReason::zero_timestamp:
-      return "zero_timestamp";
-    case MissingReason::tier_refused:
-      return "tier_refused";
-    case MissingReason::no_replay:
-      return "no_replay";
-    case MissingReason::graph_node:
-      return "graph_node";
-    case MissingReason::not_replayed:
-      return "not_replayed";
-    case MissingReason::mismatch:
-      return "mismatch";
-    case MissingReason::metric_missing:
-      return "metric_missing";
-    case MissingReason::no_peak:
-      return "no_peak";
-    case MissingReason::excluded:
-      return "excluded";
-    case MissingReason::no_sample:
-      return "no_sample";
-  }
-  return "none";
-}
 
 const std::vector<PipeMetric>& known_pipe_metrics() {
   // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50
