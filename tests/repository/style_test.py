@@ -87,8 +87,16 @@ class CheckStyle(unittest.TestCase):
             self.assertEqual(after, before.replace("//", "///") if number in FIXED_LINES else before, f"line {number}")
         self.assertIn("TEST(Thing, HasAValue)", (self.root / "tests/store/thing_test.cpp").read_text())
 
-    def test_long_comments_stay_to_be_broken_by_hand(self):
-        self.write("store/thing.h", "// thing.h\n#pragma once\n\n/// " + "word " * 30 + "\nint f();\n")
+    def test_long_comments_are_broken_up_to_the_next_item(self):
+        self.write("store/thing.h", "// thing.h\n#pragma once\n\n///  1. " + "word " * 30 + "end\n///     goes on.\n///  2. next\nint f();\n")
+        self.assertEqual(self.run_check("--fix")[0], 0)
+        lines = (self.root / "store/thing.h").read_text().split("\n")[3:]
+        self.assertEqual([line[:10] for line in lines[:3]], ["///  1. wo", "///     wo", "///  2. ne"])
+        self.assertTrue(lines[1].endswith("end goes on."))
+        self.assertTrue(all(len(line) <= 110 for line in lines))
+
+    def test_long_columns_stay_to_be_broken_by_hand(self):
+        self.write("store/thing.h", "// thing.h\n#pragma once\n\n/// name   " + "word " * 30 + "\nint f();\n")
         code, out = self.run_check("--fix")
         self.assertEqual(code, 1)
         self.assertIn("store/thing.h:4: comment of", out)
