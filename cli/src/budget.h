@@ -9,13 +9,13 @@
 
 namespace ridgeline::cli {
 
-// JSON: {"format": "ridgeline.budget", "version": 1, "kernels": [{"kernel": "*layernorm*", "reason": "...",
-// "min_utilisation_ratio": 0.5, "max_time_ns": 1e6, "max_dram_bytes": 1e9}, ...]}; docs/cli.md.
-// Failure usage: names the entry and what is wrong with it. `name` is the file's, for messages.
+/// JSON: {"format": "ridgeline.budget", "version": 1, "kernels": [{"kernel": "*layernorm*", "reason": "...",
+/// "min_utilisation_ratio": 0.5, "max_time_ns": 1e6, "max_dram_bytes": 1e9}, ...]}; docs/cli.md.
+/// Failure usage: names the entry and what is wrong with it. `name` is the file's, for messages.
 [[nodiscard]] Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text,
                                                                        const std::string& name);
 
-// Failure io: cannot be read.
+/// Failure io: cannot be read.
 [[nodiscard]] Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path);
 
 }  // namespace ridgeline::cli

@@ -11,23 +11,23 @@
 
 namespace ridgeline::cli {
 
-// Width and colour of standard output. A terminal gives its width, at least 80; a pipe has 100 columns;
-// COLUMNS overrides both. Colour only on a terminal, and not with NO_COLOR or TERM=dumb.
+/// Width and colour of standard output. A terminal gives its width, at least 80; a pipe has 100 columns;
+/// COLUMNS overrides both. Colour only on a terminal, and not with NO_COLOR or TERM=dumb.
 [[nodiscard]] reports::TextStyle standard_output_style();
 
-// Whether progress may be drawn on standard error.
+/// Whether progress may be drawn on standard error.
 [[nodiscard]] bool standard_error_is_terminal();
 
-// Writes everything. A reader that has gone away (`| head`) is no error and ends the writing; a full disk
-// throws Error(io).
+/// Writes everything. A reader that has gone away (`| head`) is no error and ends the writing; a full disk
+/// throws Error(io).
 void write_standard_output(const reports::Document& document);
 void write_standard_output(std::string text);
 
-// One line "ridgeline VERB: message" on standard error.
+/// One line "ridgeline VERB: message" on standard error.
 void write_message(std::string_view verb, std::string_view message);
 
-// Writes a file, by way of a temporary beside it, so that no half-written file is left, and returns its
-// bytes. Throws Error(io).
+/// Writes a file, by way of a temporary beside it, so that no half-written file is left, and returns its
+/// bytes. Throws Error(io).
 std::int64_t write_file(const std::string& path, const reports::Document& document);
 
 }  // namespace ridgeline::cli

@@ -15,14 +15,14 @@
 
 namespace ridgeline::cli {
 
-// A verb that was added to the program. `action` runs it after parsing and returns the exit code; failures
-// are thrown as Error.
+/// A verb that was added to the program. `action` runs it after parsing and returns the exit code; failures
+/// are thrown as Error.
 struct Verb {
   CLI::App* app = nullptr;
   std::function<int()> action;
 };
 
-// `command`: what stood behind "--" on the command line.
+/// `command`: what stood behind "--" on the command line.
 [[nodiscard]] Verb add_record(CLI::App& program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_import(CLI::App& program);
 [[nodiscard]] Verb add_doctor(CLI::App& program, const std::vector<std::string>& command);
@@ -34,7 +34,7 @@ struct Verb {
 [[nodiscard]] Verb add_sql(CLI::App& program);
 [[nodiscard]] Verb add_columns(CLI::App& program);
 
-// How a verb prints its document: --format, --columns, --sort, --top, --all, --verbose, -o. Lives as long as the verb.
+/// How a verb prints its document: --format, --columns, --sort, --top, --all, --verbose, -o. Lives as long as the verb.
 struct PrintOptions {
   std::string format = "text";
   std::string columns;
@@ -46,10 +46,10 @@ struct PrintOptions {
 };
 void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows = true);
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
-// To the file of -o, else to standard output.
+/// To the file of -o, else to standard output.
 void print(const PrintOptions& options, const reports::Document& document);
 
-// What of a capture is analysed: CAPTURE, --step, --process, --target, --stretch, peaks.
+/// What of a capture is analysed: CAPTURE, --step, --process, --target, --stretch, peaks.
 struct AnalysisArguments {
   std::string capture;
   std::string target = "0.70";
@@ -60,13 +60,13 @@ struct AnalysisArguments {
   std::string compute_peak = "clock";
 };
 void add_analysis_options(CLI::App& app, AnalysisArguments& arguments);
-// Options for analyze(); throws Error(usage).
+/// Options for analyze(); throws Error(usage).
 [[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
 
-// Opens a capture for questions. Throws the failure; questions' own failures go through answer_of().
+/// Opens a capture for questions. Throws the failure; questions' own failures go through answer_of().
 [[nodiscard]] analyzer::Session open_session(const std::string& capture,
                                              const analyzer::AnalysisOptions& options);
-// The answer, or the failure thrown with the capture's name in it.
+/// The answer, or the failure thrown with the capture's name in it.
 [[noreturn]] void refuse(const Failure& failure, const std::string& capture);
 template <typename T>
 [[nodiscard]] std::shared_ptr<const T> answer_of(analyzer::Answer<T> answer, const std::string& capture) {
@@ -75,7 +75,7 @@ template <typename T>
 }
 [[nodiscard]] store::Capture open_capture(const std::string& path);
 
-// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
+/// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
 [[nodiscard]] double parse_ratio(const std::string& option, const std::string& text);
 
 }  // namespace ridgeline::cli

@@ -14,7 +14,7 @@
 
 namespace ridgeline::import {
 
-// Something that ran on the device: a kernel, a copy, a set.
+/// Something that ran on the device: a kernel, a copy, a set.
 struct PmActivity {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;     // > start_ns
@@ -22,7 +22,7 @@ struct PmActivity {
   std::uint32_t family = 0;    // the same number: the same kernel and grid; one position has one family
 };
 
-// Intervals of a window, in order of time and disjoint; all of about the same length.
+/// Intervals of a window, in order of time and disjoint; all of about the same length.
 struct PmSamples {
   std::vector<std::int64_t> start_ns;
   std::vector<std::int64_t> end_ns;
@@ -35,9 +35,9 @@ struct PmShift {
 };
 inline constexpr std::int64_t kLargestShiftNs = 10'000;
 
-// The shift, up to kLargestShiftNs either way, at which the time that kernels ran in each sample correlates
-// best with the share of it in which SMs were active. `kernels` in order of start; `active` one value a
-// sample.
+/// The shift, up to kLargestShiftNs either way, at which the time that kernels ran in each sample correlates
+/// best with the share of it in which SMs were active. `kernels` in order of start; `active` one value a
+/// sample.
 [[nodiscard]] PmShift calibrate_shift(std::span<const PmActivity> kernels, const PmSamples& samples,
                                       std::span<const double> active);
 
@@ -52,21 +52,21 @@ struct PmValue {
 
 class Attribution {
  public:
-  // A launch of fewer intervals than this is pooled with those of its position.
+  /// A launch of fewer intervals than this is pooled with those of its position.
   static constexpr double kLongIntervals = 3;
   static constexpr double kConcurrentShare = 0.1;
-  // A launch needs samples for this share of its time.
+  /// A launch needs samples for this share of its time.
   static constexpr double kLeastCovered = 0.75;
 
-  // Activities in order of start.
+  /// Activities in order of start.
   Attribution(std::span<const PmActivity> activities, const PmSamples& samples);
 
-  // What each activity contributed to `amounts`, one amount (count, or rate × time) a sample. Nothing for
-  // those that the samples do not cover.
+  /// What each activity contributed to `amounts`, one amount (count, or rate × time) a sample. Nothing for
+  /// those that the samples do not cover.
   [[nodiscard]] std::vector<std::optional<PmValue>> values(std::span<const double> amounts) const;
 
-  // Mean over each activity's time of what the samples say, whoever caused it: for clocks and the like.
-  // `total` holds that mean.
+  /// Mean over each activity's time of what the samples say, whoever caused it: for clocks and the like.
+  /// `total` holds that mean.
   [[nodiscard]] std::vector<std::optional<PmValue>> means(std::span<const double> rates) const;
 
   [[nodiscard]] double interval_ns() const { return interval_ns_; }
@@ -89,7 +89,7 @@ class Attribution {
   void make_systems();
   void make_variances();
   [[nodiscard]] std::vector<double> densities(std::span<const double> amounts) const;
-  // Amount of each part at these densities, scaled so that the parts of a sample add up to its amount.
+  /// Amount of each part at these densities, scaled so that the parts of a sample add up to its amount.
   [[nodiscard]] std::vector<double> shares(std::span<const double> amounts,
                                            std::span<const double> densities) const;
 

@@ -11,18 +11,18 @@
 
 namespace ridgeline::import {
 
-// What the processes of one recording share. A device that several processes use is one row.
+/// What the processes of one recording share. A device that several processes use is one row.
 class CaptureDevices {
  public:
   explicit CaptureDevices(store::CaptureWriter& writer) : writer_(writer) {}
-  // The row of a device; made on first sight of its UUID.
+  /// The row of a device; made on first sight of its UUID.
   store::Id add(const spool::Reader& reader, const spool::DeviceRecord& record);
-  // A row for a device that a record names but no definition describes.
+  /// A row for a device that a record names but no definition describes.
   store::Id add_unknown(std::uint32_t device_id);
   void add_clock(store::Id device_id, std::int64_t sm_hz) { clocks_[device_id].push_back(sm_hz); }
-  // A rate over a launch of that duration: the shorter, the less exact.
+  /// A rate over a launch of that duration: the shorter, the less exact.
   void add_counter_dram_peak(store::Id device_id, double bytes_per_s, std::int64_t duration_ns);
-  // The peaks of every device, once all processes are in.
+  /// The peaks of every device, once all processes are in.
   void write_peaks();
 
  private:

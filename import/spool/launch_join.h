@@ -14,7 +14,7 @@
 
 namespace ridgeline::import {
 
-// A graph launch and the nodes of it that ran.
+/// A graph launch and the nodes of it that ran.
 struct GraphLaunch {
   spool::LaunchRecord call;
   std::vector<std::uint64_t> nodes;        // graph node ids of its kernels; sorted when all are there
@@ -26,8 +26,8 @@ class LaunchJoin {
  public:
   static constexpr std::uint32_t kWindow = 1u << 20;
 
-  // A call that is a failed launch or a captured one expects no kernel and is left out.
-  // emit(const KernelRecord&, const LaunchRecord*): each kernel once; the call is null if it never came.
+  /// A call that is a failed launch or a captured one expects no kernel and is left out.
+  /// emit(const KernelRecord&, const LaunchRecord*): each kernel once; the call is null if it never came.
   template <typename Emit>
   void add(const spool::LaunchRecord& call, Emit&& emit) {
     if ((call.header.flags & (spool::kLaunchFailed | spool::kLaunchCaptured)) != 0) return;
@@ -58,7 +58,7 @@ class LaunchJoin {
     }
   }
 
-  // Call once at the end: hands out the kernels whose call never came.
+  /// Call once at the end: hands out the kernels whose call never came.
   template <typename Emit>
   void finish(Emit&& emit) {
     for (const auto& [correlation_id, kernel] : waiting_kernels_) emit(kernel, nullptr);

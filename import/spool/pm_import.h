@@ -21,7 +21,7 @@
 
 namespace ridgeline::import {
 
-// How a metric of a sample adds up over a launch.
+/// How a metric of a sample adds up over a launch.
 enum class PmMeaning {
   amount,      // a count: parts add up
   mean,        // a share of a peak or a rate of work: mean over time; nothing runs, nothing counted
@@ -30,7 +30,7 @@ enum class PmMeaning {
 };
 [[nodiscard]] PmMeaning pm_meaning(std::string_view metric);
 
-// Another process of the recording: what it ran on the same device is in the samples too.
+/// Another process of the recording: what it ran on the same device is in the samples too.
 struct PmPeer {
   const spool::Reader* reader = nullptr;
   std::map<std::uint32_t, spool::DeviceRecord> devices;  // by its CUDA ordinal
@@ -48,17 +48,17 @@ class PmImport {
 
   PmImport(const spool::Reader& reader, const ScannedSpool& spool);
 
-  // `step` may be null; `ordinal` is that of the capture.
+  /// `step` may be null; `ordinal` is that of the capture.
   void add_kernel(const spool::KernelRecord& kernel, const ScannedStep* step,
                   std::optional<std::int64_t> ordinal, store::Id launch_id);
-  // A copy or set; `kind` tells apart what is not alike.
+  /// A copy or set; `kind` tells apart what is not alike.
   void add_copy(std::uint32_t device_id, std::int64_t start_ns, std::int64_t end_ns, std::uint32_t kind,
                 std::int64_t bytes);
 
-  // Reads the peer's spool if a window and a device are shared.
+  /// Reads the peer's spool if a window and a device are shared.
   void add_peer(const PmPeer& peer);
 
-  // Writes windows, samples, values and coverage; adds kernel time and covered time to the outcome.
+  /// Writes windows, samples, values and coverage; adds kernel time and covered time to the outcome.
   void write(const Target& target, SamplingOutcome& outcome, const OffsetProgress& progress);
 
  private:
@@ -94,7 +94,7 @@ class PmImport {
   const spool::Reader& reader_;
   const ScannedSpool& spool_;
   std::vector<Ran> ran_;
-  // Numbers of positions and families, from what makes them the same.
+  /// Numbers of positions and families, from what makes them the same.
   std::map<std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint64_t>, std::uint32_t> positions_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> families_;
   std::uint32_t next_position_ = 0;

@@ -27,10 +27,10 @@ struct ProcessImport {
   const OffsetProgress progress_samples;   // pass of periodic samples
 };
 
-// Passes over the spool expected of scan and import together; one more if there are periodic samples.
+/// Passes over the spool expected of scan and import together; one more if there are periodic samples.
 inline constexpr int kPassesASpool = 6;
 
-// Writes the rows and adds to the summary. Checkpoints as it goes.
+/// Writes the rows and adds to the summary. Checkpoints as it goes.
 void import_process(ProcessImport& import, ImportSummary& summary);
 
 }  // namespace ridgeline::import

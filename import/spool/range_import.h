@@ -15,8 +15,8 @@
 
 namespace ridgeline::import {
 
-// Order: 1. set_process()  2. add() in the spool's order. Steps have their rows already. Memory grows with the
-// ranges that are open at a time, not with those of the recording.
+/// Order: 1. set_process()  2. add() in the spool's order. Steps have their rows already. Memory grows with the
+/// ranges that are open at a time, not with those of the recording.
 class RangeImport {
  public:
   RangeImport(store::CaptureWriter& writer, const spool::Reader& reader, const ScannedSpool& spool,
@@ -24,7 +24,7 @@ class RangeImport {
       : writer_(writer), reader_(reader), spool_(spool), row_written_(std::move(row_written)) {}
   void set_process(store::Id process_id) { process_id_ = process_id; }
 
-  // Names from the outermost range, joined by " / "; none outside of ranges.
+  /// Names from the outermost range, joined by " / "; none outside of ranges.
   [[nodiscard]] std::optional<store::Id> path_id(std::uint32_t id);
 
   void add(const spool::NvtxRangeRecord& range);
@@ -41,7 +41,7 @@ class RangeImport {
   };
   const Names& names_of(std::uint32_t path_id, const spool::NvtxPathRecord& node);
   void write(store::Id range_id, const Declared& work);
-  // Ids of ranges by the spool's, of those written last: a child or a declaration may come late.
+  /// Ids of ranges by the spool's, of those written last: a child or a declaration may come late.
   void remember(std::uint64_t range_id, store::Id id);
 
   store::CaptureWriter& writer_;
@@ -51,7 +51,7 @@ class RangeImport {
   store::Id process_id_ = 0;
   std::unordered_map<std::uint32_t, std::optional<store::Id>> path_ids_;
   std::unordered_map<std::uint32_t, Names> names_;  // by path
-  // A range is written when it ends, so children come before their parent, whose id they are told in advance.
+  /// A range is written when it ends, so children come before their parent, whose id they are told in advance.
   std::unordered_map<std::uint64_t, store::Id> parents_;               // without a row as yet
   std::unordered_map<std::uint64_t, std::vector<Declared>> declared_;  // for ranges without a row as yet
   std::unordered_map<std::uint64_t, store::Id> recent_;

@@ -20,7 +20,7 @@ struct StallTarget {
   std::function<void(std::string)> warn;
 };
 
-// One pass over the spool; memory grows with the distinct instructions sampled.
+/// One pass over the spool; memory grows with the distinct instructions sampled.
 void write_stalls(const spool::Reader& reader, const StallTarget& target, const OffsetProgress& progress);
 
 }  // namespace ridgeline::import

@@ -10,45 +10,45 @@ namespace ridgeline::reports {
 
 inline constexpr double kChartWidth = 1040;
 
-// CSS class of a kernel class: "k-gemm" ...; unknown ones are "k-other".
+/// CSS class of a kernel class: "k-gemm" ...; unknown ones are "k-other".
 [[nodiscard]] std::string class_css(const std::string& kernel_class);
 
-// A named share of a stacked bar.
+/// A named share of a stacked bar.
 struct Share {
   std::string label;
   std::string css;
   double ns = 0;
 };
 
-// One stacked bar of `whole_ns` and its legend with the numbers, which add up.
+/// One stacked bar of `whole_ns` and its legend with the numbers, which add up.
 [[nodiscard]] std::string stacked_bar(const std::vector<Share>& shares, double whole_ns,
                                       const std::string& label);
 
 [[nodiscard]] std::vector<Share> accounting_shares(const analyzer::Accounting& accounting);
-// Kernel time by class, most first; `by_class` is a ranking with key kernel_class.
+/// Kernel time by class, most first; `by_class` is a ranking with key kernel_class.
 [[nodiscard]] std::vector<Share> class_shares(const analyzer::Ranking& by_class);
 
-// A bar a row of the ranking: its time, of which the pale end would be gone at the target; a tick where the
-// stretch goal would put the end. At most `rows` bars.
+/// A bar a row of the ranking: its time, of which the pale end would be gone at the target; a tick where the
+/// stretch goal would put the end. At most `rows` bars.
 [[nodiscard]] std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows);
 
-// A column a step, coloured by phase, the representative one outlined.
+/// A column a step, coloured by phase, the representative one outlined.
 [[nodiscard]] std::string step_chart(const analyzer::StepAnalysis& steps);
 
-// DRAM and tensor pipe over one sampled step.
+/// DRAM and tensor pipe over one sampled step.
 struct SampleChart {
   std::string svg;
   std::string note;
 };
 [[nodiscard]] SampleChart sample_chart(const analyzer::SampledStep& step);
 
-// Log-log roofline of the ranking's rows, numbered as in the ranking; those without operations stand below, by
-// their share of the DRAM roof.
+/// Log-log roofline of the ranking's rows, numbered as in the ranking; those without operations stand below, by
+/// their share of the DRAM roof.
 struct RooflineChart {
   std::string svg;   // empty: not drawn
   std::string note;  // why not, or what was left out
 };
-// `target`: of the DRAM roof, drawn as a line.
+/// `target`: of the DRAM roof, drawn as a line.
 [[nodiscard]] RooflineChart roofline_chart(const analyzer::Roofline& roofline, double target);
 
 }  // namespace ridgeline::reports

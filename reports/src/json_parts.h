@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json peaks_json(const analyzer::UtilisationAnalysis& utilisation);
 [[nodiscard]] Json ranking_options_json(const analyzer::RankOptions& options);
 [[nodiscard]] Json ranking_totals_json(const analyzer::Ranking& ranking);
-// null if nothing is declared.
+/// null if nothing is declared.
 [[nodiscard]] Json declared_json(const std::optional<analyzer::WorkSum>& total);
 [[nodiscard]] Json check_json(const analyzer::TargetCheck& check);
 [[nodiscard]] Json accounting_json(const analyzer::Accounting& accounting);
@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json quality_json(const analyzer::Quality& quality);
 [[nodiscard]] Json findings_json(const analyzer::Findings& findings);
 
-// null or the value.
+/// null or the value.
 template <typename T>
 [[nodiscard]] Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

@@ -16,7 +16,7 @@ inline constexpr Id kChunkRows = Id{1} << kChunkShift;
   return row_id >> kChunkShift;
 }
 
-// Times of a damaged capture may be anything: sums and differences wrap instead of being undefined.
+/// Times of a damaged capture may be anything: sums and differences wrap instead of being undefined.
 [[nodiscard]] constexpr std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
@@ -24,7 +24,7 @@ inline constexpr Id kChunkRows = Id{1} << kChunkShift;
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 }
 
-// A hash over the fields of a row, for the maps that find what is stored once.
+/// A hash over the fields of a row, for the maps that find what is stored once.
 class FieldHash {
  public:
   void add(std::int64_t value) {
@@ -37,8 +37,8 @@ class FieldHash {
   std::uint64_t hash_ = 0x51f15e5d1ce4e5b9ULL;
 };
 
-// How many things stored once are remembered; past that the memory is given up and what comes again is stored
-// again, which costs room but no correctness. It bounds memory for programs whose launches are all different.
+/// How many things stored once are remembered; past that the memory is given up and what comes again is stored
+/// again, which costs room but no correctness. It bounds memory for programs whose launches are all different.
 inline constexpr std::size_t kMostRemembered = 200'000;
 
 }  // namespace ridgeline::store

@@ -71,7 +71,7 @@ void RangeTable::add_with_id(const NvtxRange& range, std::optional<Id> work_id) 
   if (range.parent_id) parent_offset = wrapping_subtract(range.id, *range.parent_id);
   if (range.end_ns) duration_ns = wrapping_subtract(*range.end_ns, range.start_ns);
   rows_.add({range.id, site_id(range), range.step_id, parent_offset,
-                       wrapping_subtract(range.start_ns, chunk.base_ns), duration_ns, work_id});
+             wrapping_subtract(range.start_ns, chunk.base_ns), duration_ns, work_id});
   if (range.step_id) sums_.add_range(*range.step_id, range.id);
 }
 

@@ -63,7 +63,7 @@ class RangeTable {
   struct WorkHash {
     std::size_t operator()(const WorkKey& key) const;
   };
-  // All chunks are kept: a range that ends late has its row in an old one.
+  /// All chunks are kept: a range that ends late has its row in an old one.
   struct Chunk {
     std::int64_t base_ns = 0;
     std::int64_t begin_ns = 0;

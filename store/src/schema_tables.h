@@ -256,8 +256,8 @@ CREATE TABLE annotation (          -- work that the program declares for a range
 ) STRICT;
 )sql";
 
-// Version 2: in-situ samples, further phases and tiers, recording windows. `step` is made anew because the
-// list of phases is a constraint of it.
+/// Version 2: in-situ samples, further phases and tiers, recording windows. `step` is made anew because the
+/// list of phases is a constraint of it.
 inline constexpr const char kTablesV2[] = R"sql(
 CREATE TABLE step_v2 (
   id               INTEGER PRIMARY KEY,

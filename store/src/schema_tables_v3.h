@@ -4,8 +4,8 @@
 
 namespace ridgeline::store {
 
-// Launches, ranges and annotations move to compact tables in C++ (convert_to_v3) after these statements; the
-// tables of version 2 wait under other names until then.
+/// Launches, ranges and annotations move to compact tables in C++ (convert_to_v3) after these statements; the
+/// tables of version 2 wait under other names until then.
 inline constexpr const char kTablesV3[] = R"sql(
 ALTER TABLE launch RENAME TO launch_v2;
 ALTER TABLE nvtx_range RENAME TO nvtx_range_v2;
@@ -189,7 +189,7 @@ ALTER TABLE completeness ADD COLUMN strings_lost INTEGER NOT NULL DEFAULT 0;    
 ALTER TABLE completeness ADD COLUMN nvtx_unbalanced INTEGER NOT NULL DEFAULT 0;  -- NVTX calls that could not be followed: ends without a begin, nesting too deep, too many different paths
 )sql";
 
-// Made when all rows are there.
+/// Made when all rows are there.
 inline constexpr const char kIndexesV3[] = R"sql(
 CREATE INDEX IF NOT EXISTS memcpy_by_step ON memcpy(step_id);
 CREATE INDEX IF NOT EXISTS memset_by_step ON memset(step_id);

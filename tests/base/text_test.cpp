@@ -7,7 +7,7 @@
 namespace ridgeline {
 namespace {
 
-TEST(Text, valid_utf8_stays_and_the_rest_is_replaced) {
+TEST(Text, ValidUtf8StaysAndTheRestIsReplaced) {
   EXPECT_EQ(clean_text("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"),
             "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
   const std::string bad = "\xef\xbf\xbd";
@@ -19,20 +19,20 @@ TEST(Text, valid_utf8_stays_and_the_rest_is_replaced) {
   EXPECT_EQ(clean_text("\xf5\x80\x80\x80"), bad + bad + bad + bad);
 }
 
-TEST(Text, one_line_has_no_controls) {
+TEST(Text, OneLineHasNoControls) {
   EXPECT_EQ(one_line("a\nb\tc\x1b[0m \n"), "a b c [0m");
 }
 
-TEST(Text, shell_quoting_survives_a_shell) {
+TEST(Text, ShellQuotingSurvivesAShell) {
   EXPECT_EQ(shell_quoted({"./a", "--x=1", "two words", "it's", ""}), "./a --x=1 'two words' 'it'\\''s' ''");
 }
 
-TEST(Text, split_leaves_empty_parts_out) {
+TEST(Text, SplitLeavesEmptyPartsOut) {
   EXPECT_EQ(split(":a::b:", ':'), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(split("", ':').empty());
 }
 
-TEST(Text, the_end_of_a_process_is_told_by_signal_or_status) {
+TEST(Text, TheEndOfAProcessIsToldBySignalOrStatus) {
   EXPECT_EQ(describe_exit(3, std::nullopt), "exit status 3");
   EXPECT_EQ(describe_exit(std::nullopt, SIGKILL), "killed by signal 9 (Killed)");
   EXPECT_EQ(describe_exit(std::nullopt, std::nullopt), "unknown end");

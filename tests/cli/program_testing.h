@@ -64,7 +64,7 @@ class Program : public ::testing::Test {
   }
   static std::string file(const std::string& name) { return (directory_ / name).string(); }
 
-  // Runs the program in the directory; standard output and error go to files, or `out` to that descriptor.
+  /// Runs the program in the directory; standard output and error go to files, or `out` to that descriptor.
   static Outcome run(std::vector<std::string> arguments, int out = -1,
                      const std::vector<std::string>& environment = {}) {
     arguments.insert(arguments.begin(), RIDGELINE_PROGRAM);
@@ -95,7 +95,7 @@ class Program : public ::testing::Test {
     return outcome;
   }
 
-  // Fails with that code, one line on standard error that names the verb, and nothing on standard output.
+  /// Fails with that code, one line on standard error that names the verb, and nothing on standard output.
   static void expect_error(const std::vector<std::string>& arguments, int code, const std::string& word) {
     std::string shown;
     for (const std::string& argument : arguments) shown += argument + " ";

@@ -1,4 +1,5 @@
-// The end of a recorded program: whoever is inside CUPTI is waited for, nobody enters any more, and what lasts is given up.
+// The end of a recorded program: whoever is inside CUPTI is waited for, nobody enters any more, and what
+// lasts is given up.
 #include <dlfcn.h>
 
 #include <atomic>

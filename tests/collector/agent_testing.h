@@ -18,7 +18,7 @@
 namespace ridgeline::agent::testing {
 
 struct FakeCupti {
-  // What it answers.
+  /// What it answers.
   CUptiResult subscribe_result = CUPTI_SUCCESS;
   CUptiResult kernel_enable_result = CUPTI_SUCCESS;
   CUptiResult memset_enable_result = CUPTI_SUCCESS;
@@ -37,7 +37,7 @@ struct FakeCupti {
   double pm_faster = 1;            // samples at that many times the rate asked for
   std::function<void()> on_flush;  // what a flush makes CUPTI hand over
 
-  // PC sampling: what each stop finds. Reasons by CUPTI's index, see pc_get_stall_reasons.
+  /// PC sampling: what each stop finds. Reasons by CUPTI's index, see pc_get_stall_reasons.
   struct FakePc {
     const char* function;
     std::uint64_t offset;
@@ -53,7 +53,7 @@ struct FakeCupti {
 
   int kernels_disabled = 0;  // since they were enabled last
 
-  // What it saw.
+  /// What it saw.
   int pc_enables = 0, pc_enabled = 0, pc_starts = 0, pc_stops = 0;
   std::size_t pc_reasons_asked = 0;
   bool pc_continuous = false, pc_start_stop = false;
@@ -82,7 +82,7 @@ struct FakeCupti {
   std::vector<std::string> log;  // what was started, stopped and launched, in order
   CUptiResult push_result = CUPTI_SUCCESS;
 
-  // The driver.
+  /// The driver.
   bool stream_captures = false;
   int events_not_ready = 0;  // so many more queries find an event not ready
   int events_recorded = 0;

@@ -53,8 +53,8 @@ inline void put_file(const std::string& path, const std::vector<char>& bytes) {
 
 }  // namespace ridgeline::spool::testing
 
-// Writers and sessions are leaked by design (see writer.h), so a leak checker need not report them.
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
+/// Writers and sessions are leaked by design (see writer.h), so a leak checker need not report them.
+/// NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" __attribute__((used)) inline const char* __lsan_default_suppressions() {
   return "leak:ridgeline::spool::Writer::\nleak:ridgeline::agent::\n";
 }

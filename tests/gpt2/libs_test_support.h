@@ -19,7 +19,7 @@
 
 namespace ridgeline::gpt2::testing_support {
 
-// Skips without a device, unless RIDGELINE_REQUIRE_GPU=1.
+/// Skips without a device, unless RIDGELINE_REQUIRE_GPU=1.
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,7 +35,7 @@ class GpuTest : public ::testing::Test {
   }
 };
 
-// Normal values that T holds exactly, so that a double reference sees the same inputs.
+/// Normal values that T holds exactly, so that a double reference sees the same inputs.
 template <class T>
 std::vector<T> normal_values(std::int64_t n, double scale, unsigned seed) {
   std::mt19937 generator(seed);
@@ -60,15 +60,15 @@ DeviceBuffer<T> on_device(const std::vector<T>& values) {
   return buffer;
 }
 
-// NaN everywhere: what a kernel leaves unwritten is seen.
+/// NaN everywhere: what a kernel leaves unwritten is seen.
 template <class T>
 DeviceBuffer<T> poisoned(std::int64_t n) {
   return on_device(
       std::vector<T>(static_cast<std::size_t>(n), from_float<T>(std::numeric_limits<float>::quiet_NaN())));
 }
 
-// Every |got - expected| <= relative * magnitude + absolute; anything not finite fails. magnitude:
-// |expected|, unless given, for results whose parts may cancel and are rounded before they are added.
+/// Every |got - expected| <= relative * magnitude + absolute; anything not finite fails. magnitude:
+/// |expected|, unless given, for results whose parts may cancel and are rounded before they are added.
 template <class T>
 void expect_close(const std::vector<T>& got, const std::vector<double>& expected, double relative,
                   double absolute, const std::string& what, const std::vector<double>& magnitude = {}) {

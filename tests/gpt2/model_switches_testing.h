@@ -21,9 +21,9 @@ struct Bounds {
   double loss;      // relative
   double gradient;  // relative L2 error of each tensor
 };
-// As for the fast sides (model_gpu_test.cpp), but a bf16 attention that stores its scores rounds them and the
-// probabilities at 2^-9 twice more; so do a bias and a GELU behind the product, and a naive bias gradient
-// reads its rounded argument.
+/// As for the fast sides (model_gpu_test.cpp), but a bf16 attention that stores its scores rounds them and the
+/// probabilities at 2^-9 twice more; so do a bias and a GELU behind the product, and a naive bias gradient
+/// reads its rounded argument.
 inline const Bounds kBounds[] = {
     {Precision::kFp32, 1e-6, 1e-5}, {Precision::kTf32, 5e-5, 4e-3}, {Precision::kBf16, 2e-3, 4e-2}};
 
@@ -43,7 +43,7 @@ inline std::string name_of_case(const Bounds& bounds, const Setting& setting) {
   return std::string(name_of(bounds.precision)) + ", " + setting.name;
 }
 
-// Loss and every gradient of each setting, in each precision, against the CPU reference model.
+/// Loss and every gradient of each setting, in each precision, against the CPU reference model.
 inline void expect_the_references_gradients(const std::vector<Setting>& settings) {
   const ModelConfig padded = model_config("tiny");
   const std::vector<float> start = lively_parameters(padded, 1);
@@ -75,7 +75,7 @@ inline void expect_the_references_gradients(const std::vector<Setting>& settings
   }
 }
 
-// Accumulated gradients add, overwritten ones do not, whatever kernel or library writes them.
+/// Accumulated gradients add, overwritten ones do not, whatever kernel or library writes them.
 inline void expect_micro_batches_to_add_up(const std::vector<Setting>& settings) {
   const ModelConfig padded = model_config("tiny");
   const std::vector<float> start = lively_parameters(padded, 5);

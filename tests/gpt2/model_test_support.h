@@ -31,7 +31,7 @@ inline Batch random_batch(int count, int vocab, std::uint64_t seed) {
   return batch;
 }
 
-// Every tensor non-trivial; rounded to bf16, so that all precisions start from the same numbers.
+/// Every tensor non-trivial; rounded to bf16, so that all precisions start from the same numbers.
 inline std::vector<float> lively_parameters(const ModelConfig& config, std::uint64_t seed) {
   const ParameterLayout layout(config);
   std::mt19937_64 random(seed);
@@ -55,7 +55,7 @@ class Device {
 
   GpuModel& model() { return *model_; }
 
-  // One step; the batch holds grad_accum micro-batches one after the other.
+  /// One step; the batch holds grad_accum micro-batches one after the other.
   StepResult step(const Batch& batch, const OptimizerOptions* optimizer) {
     const std::int64_t tokens = static_cast<std::int64_t>(options_.batch) * options_.sequence;
     DeviceBuffer<std::int32_t> inputs(tokens * options_.grad_accum), targets(tokens * options_.grad_accum);
@@ -94,7 +94,7 @@ inline GpuModelOptions tiny_options(Precision precision, AttentionKind attention
   return options;
 }
 
-// ||a - b|| / ||b|| of one tensor; NaN never passes a bound.
+/// ||a - b|| / ||b|| of one tensor; NaN never passes a bound.
 inline double relative_error(const std::vector<float>& a, const std::vector<double>& b, std::int64_t begin,
                              std::int64_t count) {
   double difference = 0, norm = 0;
@@ -105,7 +105,7 @@ inline double relative_error(const std::vector<float>& a, const std::vector<doub
   return std::sqrt(difference / norm);
 }
 
-// Returns the worst relative error of a tensor.
+/// Returns the worst relative error of a tensor.
 inline double expect_gradients(const std::vector<float>& got, const std::vector<double>& want,
                                const ModelConfig& config, double bound) {
   const ParameterLayout layout(config);
@@ -119,7 +119,7 @@ inline double expect_gradients(const std::vector<float>& got, const std::vector<
   return worst;
 }
 
-// Whether the GPU sets a part of L2 aside; one that is divided into instances does not.
+/// Whether the GPU sets a part of L2 aside; one that is divided into instances does not.
 inline bool l2_can_persist() {
   int bytes = 0;
   RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxPersistingL2CacheSize, 0));
@@ -130,7 +130,7 @@ inline std::vector<double> widen(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-// A batch of 8 in four micro-steps of 2 gives the loss and the gradients of one step.
+/// A batch of 8 in four micro-steps of 2 gives the loss and the gradients of one step.
 inline void expect_parts_make_the_whole(const GpuModelOptions& whole_options,
                                         const std::vector<float>& parameters, const Batch& batch) {
   ASSERT_EQ(whole_options.batch, 8);

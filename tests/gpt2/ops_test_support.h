@@ -17,7 +17,7 @@
 
 namespace ridgeline::gpt2::ops_test {
 
-// Skips where there is no CUDA device, unless RIDGELINE_REQUIRE_GPU=1 says there must be one.
+/// Skips where there is no CUDA device, unless RIDGELINE_REQUIRE_GPU=1 says there must be one.
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,13 +35,13 @@ template <typename T>
 class TypedGpuTest : public GpuTest {};
 using ElementTypes = ::testing::Types<float, bf16>;
 
-// Relative spacing of T just above 1.
+/// Relative spacing of T just above 1.
 template <typename T>
 constexpr double epsilon() {
   return sizeof(T) == sizeof(float) ? 0x1p-23 : 0x1p-7;
 }
 
-// Normal values that T holds exactly, as doubles, so that the reference sees what the kernel sees.
+/// Normal values that T holds exactly, as doubles, so that the reference sees what the kernel sees.
 template <typename T>
 std::vector<double> random_values(std::int64_t n, unsigned seed, double scale = 1.0) {
   std::mt19937 generator(seed);
@@ -66,7 +66,7 @@ inline DeviceBuffer<std::int32_t> to_device(const std::vector<std::int32_t>& val
   return buffer;
 }
 
-// NaN in every element: what a kernel fails to write shows.
+/// NaN in every element: what a kernel fails to write shows.
 template <typename T>
 DeviceBuffer<T> poisoned(std::int64_t n) {
   DeviceBuffer<T> buffer(n);
@@ -84,8 +84,8 @@ std::vector<double> to_host(const DeviceBuffer<T>& buffer) {
   return values;
 }
 
-// Every |got - expected| <= relative*|expected| + absolute, where absolute is one number or one a value.
-// A value that is finite on one side only fails; so does NaN on one side.
+/// Every |got - expected| <= relative*|expected| + absolute, where absolute is one number or one a value.
+/// A value that is finite on one side only fails; so does NaN on one side.
 inline void expect_close(const std::vector<double>& got, const std::vector<double>& expected, double relative,
                          const std::vector<double>& absolute, const std::string& what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
@@ -118,7 +118,7 @@ inline void expect_close(const std::vector<double>& got, const std::vector<doubl
   expect_close(got, expected, relative, std::vector<double>{absolute}, what);
 }
 
-// ||got - expected|| / ||expected||; infinite if anything got is not finite.
+/// ||got - expected|| / ||expected||; infinite if anything got is not finite.
 inline double relative_norm_error(const std::vector<double>& got, const std::vector<double>& expected) {
   double error = 0.0;
   double norm = 0.0;

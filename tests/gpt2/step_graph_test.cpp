@@ -1,6 +1,5 @@
 // A step as one CUDA graph against the same steps launch by launch: losses, norms and parameters, bit by bit.
 #include "gpt2/model/step_graph.h"
-#include "gpt2/ops/attention/attention_hopper.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/parameters.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 #include "model_test_support.h"
 
 namespace ridgeline::gpt2 {

@@ -69,7 +69,7 @@ Quality quality(const SimulatedWindow& window, const std::vector<std::optional<P
   return quality;
 }
 
-TEST(SparseNnls, finds_the_optimum_where_bounds_bind_and_where_not) {
+TEST(SparseNnls, FindsTheOptimumWhereBoundsBindAndWhereNot) {
   std::mt19937 random(3);
   std::normal_distribution<double> normal;
   for (int trial = 0; trial < 20; ++trial) {
@@ -106,7 +106,7 @@ TEST(SparseNnls, finds_the_optimum_where_bounds_bind_and_where_not) {
   }
 }
 
-TEST(SparseNnls, nothing_to_explain_gives_zero) {
+TEST(SparseNnls, NothingToExplainGivesZero) {
   SparseGram gram(3);
   const SparseGram::Entry row[] = {{0, 1}, {2, 2}, {0, 1}};  // a column twice
   gram.add(row);
@@ -121,7 +121,7 @@ TEST(SparseNnls, nothing_to_explain_gives_zero) {
   EXPECT_EQ(x[1], 0);  // no row knows it
 }
 
-TEST(SparseNnls, inverse_form_is_that_of_the_inverse) {
+TEST(SparseNnls, InverseFormIsThatOfTheInverse) {
   SparseGram gram(2);
   const SparseGram::Entry first[] = {{0, 1}, {1, 1}};
   const SparseGram::Entry second[] = {{0, 1}};
@@ -139,7 +139,7 @@ TEST(SparseNnls, inverse_form_is_that_of_the_inverse) {
   EXPECT_TRUE(std::isinf(inverse_form(unseen, zero, w)));
 }
 
-TEST(Shift, is_found_to_a_fraction_of_the_interval) {
+TEST(Shift, IsFoundToAFractionOfTheInterval) {
   for (const double shift : {-7300.0, -750.0, 0.0, 400.0, 2050.0, 9000.0}) {
     SimulationOptions options;
     options.shift_ns = shift;
@@ -153,7 +153,7 @@ TEST(Shift, is_found_to_a_fraction_of_the_interval) {
   }
 }
 
-TEST(Shift, without_anything_to_correlate_is_none) {
+TEST(Shift, WithoutAnythingToCorrelateIsNone) {
   const SimulatedWindow window = simulate(varied_step(5, 20), {});
   EXPECT_FALSE(calibrate_shift({}, window.samples, window.active).correlation);
   const std::vector<double> flat(window.active.size(), 100.0);
@@ -191,7 +191,7 @@ TEST(Shift, ThreeSamplesAreEnoughAndTwoAreNot) {
 }
 
 // What is asked of the tier: utilisation within 3 points for every kernel of at least 20 us at 5 us samples.
-TEST(Attribution, kernels_of_four_intervals_and_more_are_within_three_points) {
+TEST(Attribution, KernelsOfFourIntervalsAndMoreAreWithinThreePoints) {
   double own = 0, naive = 0;
   int count = 0;
   for (unsigned seed = 1; seed <= 4; ++seed) {
@@ -225,7 +225,7 @@ TEST(Attribution, kernels_of_four_intervals_and_more_are_within_three_points) {
   EXPECT_LT(std::sqrt(own / count), 0.3 * std::sqrt(naive / count));
 }
 
-TEST(Attribution, errors_are_honest_about_long_and_short) {
+TEST(Attribution, ErrorsAreHonestAboutLongAndShort) {
   for (const int steps : {1, 2, 4}) {
     Quality all_long, all_short;
     for (unsigned seed = 11; seed <= 14; ++seed) {
@@ -253,7 +253,7 @@ TEST(Attribution, errors_are_honest_about_long_and_short) {
   }
 }
 
-TEST(Attribution, short_kernels_are_pooled_and_more_steps_help) {
+TEST(Attribution, ShortKernelsArePooledAndMoreStepsHelp) {
   Quality few, many;
   for (unsigned seed = 21; seed <= 24; ++seed) {
     for (const int steps : {1, 10}) {
@@ -281,7 +281,7 @@ TEST(Attribution, short_kernels_are_pooled_and_more_steps_help) {
 }
 
 // What the samples hold is given to somebody, and to nobody twice.
-TEST(Attribution, totals_are_conserved) {
+TEST(Attribution, TotalsAreConserved) {
   const SimulatedWindow window = simulate(varied_step(7), {});
   const auto values = Attribution(window.activities, window.samples).values(window.amounts);
   double given = 0;
@@ -290,7 +290,7 @@ TEST(Attribution, totals_are_conserved) {
   EXPECT_NEAR(given / held, 1, 0.002);
 }
 
-TEST(Attribution, kernels_that_overlap_get_the_interval_and_say_so) {
+TEST(Attribution, KernelsThatOverlapGetTheIntervalAndSaySo) {
   // Two streams: 200 us and, inside it, 50 us; then one alone.
   std::vector<PmActivity> activities = {
       {100'000, 300'000, 0, 0}, {150'000, 200'000, 1, 1}, {310'000, 400'000, 2, 2}};
@@ -315,7 +315,7 @@ TEST(Attribution, kernels_that_overlap_get_the_interval_and_say_so) {
 }
 
 // A launch that begins while the one before it ends is not two at a time.
-TEST(Attribution, a_little_overlap_is_split) {
+TEST(Attribution, ALittleOverlapIsSplit) {
   std::vector<PmActivity> activities = {{0, 101'000, 0, 0}, {100'000, 200'000, 1, 1}};
   PmSamples samples;
   std::vector<double> amounts;
@@ -350,7 +350,7 @@ TEST(Attribution, TheErrorOfALongLaunchIsTheSpreadOverTheSteps) {
   EXPECT_EQ(values[0]->samples, 20);
 }
 
-TEST(Attribution, launches_outside_the_samples_have_no_value) {
+TEST(Attribution, LaunchesOutsideTheSamplesHaveNoValue) {
   SimulatedWindow window = simulate(varied_step(9, 40), {});
   // An overflow: samples end in the middle.
   const std::size_t half = window.samples.size() / 2;
@@ -372,14 +372,14 @@ TEST(Attribution, launches_outside_the_samples_have_no_value) {
   EXPECT_GT(without, 40);
 }
 
-TEST(Attribution, nothing_at_all_is_no_error) {
+TEST(Attribution, NothingAtAllIsNoError) {
   const PmSamples none;
   EXPECT_TRUE(Attribution({}, none).values({}).empty());
   const std::vector<PmActivity> activities = {{100, 200, 0, 0}};
   EXPECT_FALSE(Attribution(activities, none).values({})[0]);
 }
 
-TEST(Attribution, clocks_are_a_mean_over_time_and_gaps_do_not_count) {
+TEST(Attribution, ClocksAreAMeanOverTimeAndGapsDoNotCount) {
   const SimulatedWindow window = simulate(varied_step(2, 30), {});
   const std::vector<double> clock(window.samples.size(), 1.7e9);
   for (const auto& value : Attribution(window.activities, window.samples).means(clock)) {

@@ -12,8 +12,8 @@
 
 namespace ridgeline::import::testing {
 
-// Work of a kernel over its time: nothing for idle_ns, up to the plateau over ramp_ns, a linear tail of
-// tail_ns at its end. Amounts are bytes.
+/// Work of a kernel over its time: nothing for idle_ns, up to the plateau over ramp_ns, a linear tail of
+/// tail_ns at its end. Amounts are bytes.
 struct SimulatedKernel {
   std::uint32_t family = 0;
   double duration_ns = 0;

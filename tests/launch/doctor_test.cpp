@@ -17,7 +17,7 @@ const DoctorCheck& find(const DoctorReport& report, const std::string& name) {
   throw std::runtime_error("no check " + name);
 }
 
-TEST(Doctor, answers_every_question_on_any_machine) {
+TEST(Doctor, AnswersEveryQuestionOnAnyMachine) {
   TemporaryDirectory directory;
   const DoctorReport report = run_doctor({.output_directory = directory.path()});
   std::set<std::string> names;
@@ -37,7 +37,7 @@ TEST(Doctor, answers_every_question_on_any_machine) {
   EXPECT_TRUE(fs::is_empty(directory.path())) << "the doctor left something behind";
 }
 
-TEST(Doctor, says_plainly_that_there_is_no_gpu) {
+TEST(Doctor, SaysPlainlyThatThereIsNoGpu) {
   if (!probe_cuda().gpus.empty()) GTEST_SKIP() << "this machine has a GPU";
   const DoctorReport report = run_doctor();
   EXPECT_EQ(find(report, "gpu").status, CheckStatus::fail);
@@ -47,13 +47,13 @@ TEST(Doctor, says_plainly_that_there_is_no_gpu) {
   EXPECT_EQ(report.overall.find("nothing can be recorded here: no CUDA GPU"), 0u) << report.overall;
 }
 
-TEST(Doctor, a_missing_agent_stops_all_tiers) {
+TEST(Doctor, AMissingAgentStopsAllTiers) {
   const DoctorReport report = run_doctor({.agent_library = "/nowhere/agent.so"});
   EXPECT_EQ(find(report, "agent").status, CheckStatus::fail);
   EXPECT_FALSE(report.can_record());
 }
 
-TEST(Doctor, a_cupti_that_does_not_load_is_named) {
+TEST(Doctor, ACuptiThatDoesNotLoadIsNamed) {
   TemporaryDirectory directory;
   std::ofstream(directory / "libcupti.so") << "no library";
   const DoctorReport report = run_doctor({.cupti_library = directory / "libcupti.so"});
@@ -61,7 +61,7 @@ TEST(Doctor, a_cupti_that_does_not_load_is_named) {
   EXPECT_NE(find(report, "cupti").detail.find("does not load"), std::string::npos);
 }
 
-TEST(Doctor, an_injection_of_somebody_else_is_a_conflict) {
+TEST(Doctor, AnInjectionOfSomebodyElseIsAConflict) {
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
   const DoctorReport report = run_doctor();
   unsetenv("CUDA_INJECTION64_PATH");
@@ -69,7 +69,7 @@ TEST(Doctor, an_injection_of_somebody_else_is_a_conflict) {
   EXPECT_NE(find(report, "other_tools").detail.find("/opt/other.so"), std::string::npos);
 }
 
-TEST(CounterPermission, is_read_from_driver_and_process) {
+TEST(CounterPermission, IsReadFromDriverAndProcess) {
   const std::string admin_status = "Name:\tx\nCapEff:\t000001ffffffffff\n";
   const std::string plain_status = "CapEff:\t0000000000000000\n";
   const std::string container_status = "CapEff:\t00000000a80425fb\n";  // root in a container, no SYS_ADMIN
@@ -82,7 +82,7 @@ TEST(CounterPermission, is_read_from_driver_and_process) {
   EXPECT_FALSE(counter_permission_from(std::nullopt, "", true).has_sys_admin);
 }
 
-TEST(Isolation, survives_what_happens_inside) {
+TEST(Isolation, SurvivesWhatHappensInside) {
   using std::chrono::milliseconds;
   EXPECT_EQ(run_isolated([] { return std::string("fine"); }, milliseconds(5000)), "fine");
   EXPECT_EQ(run_isolated([] { return std::string(); }, milliseconds(5000)), "");
@@ -105,7 +105,7 @@ TEST(Isolation, survives_what_happens_inside) {
             200'000u);
 }
 
-TEST(RunAndCapture, takes_output_and_status_and_does_not_wait_for_ever) {
+TEST(RunAndCapture, TakesOutputAndStatusAndDoesNotWaitForEver) {
   using std::chrono::milliseconds;
   const auto run =
       run_and_capture({"sh", "-c", "echo hello; echo noise >&2; exit 4"}, milliseconds(5000), "/tmp");
@@ -116,7 +116,7 @@ TEST(RunAndCapture, takes_output_and_status_and_does_not_wait_for_ever) {
   EXPECT_FALSE(run_and_capture({"/nowhere/tool"}, milliseconds(100)).has_value());
 }
 
-TEST(Libraries, the_python_environment_of_the_program_comes_first) {
+TEST(Libraries, ThePythonEnvironmentOfTheProgramComesFirst) {
   TemporaryDirectory directory;
   const std::string library = "/lib/python3.12/site-packages/nvidia/cu13/lib";
   fs::create_directories(directory.path() + "/env" + library);

@@ -6,7 +6,7 @@
 namespace ridgeline::launch {
 namespace {
 
-TEST(Environment, keeps_what_matters_and_no_secrets) {
+TEST(Environment, KeepsWhatMattersAndNoSecrets) {
   const auto kept =
       relevant_environment({"CUDA_VISIBLE_DEVICES=0", "NCCL_DEBUG=INFO", "HOME=/root", "PYTORCH_ALLOC_CONF=x",
                             "NVIDIA_API_KEY=abc", "CUDA_TOKEN=abc", "OMP_NUM_THREADS=4", "broken",
@@ -18,7 +18,7 @@ TEST(Environment, keeps_what_matters_and_no_secrets) {
                                                       {"TORCH_MIRROR", "https://me:***@example.org/x"}}));
 }
 
-TEST(MappedLibraries, are_found_in_a_maps_file) {
+TEST(MappedLibraries, AreFoundInAMapsFile) {
   MappedLibraries libraries;
   libraries.look_at_maps(
       "7f00-7f01 r-xp 00000000 08:01 1 /usr/lib/libc.so.6\n"

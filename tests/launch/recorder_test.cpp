@@ -49,7 +49,7 @@ class Recorder : public ::testing::Test {
   std::string leave_spool_;
 };
 
-TEST_F(Recorder, a_program_becomes_a_capture) {
+TEST_F(Recorder, AProgramBecomesACapture) {
   RecordOptions given = options(script(directory_, "train", leave_spool_));
   given.program.push_back("--name=a b");
   std::vector<RecordStage> stages;
@@ -72,7 +72,7 @@ TEST_F(Recorder, a_program_becomes_a_capture) {
   EXPECT_NE(run.os.value().find("Linux"), std::string::npos);
 }
 
-TEST_F(Recorder, failing_programs_still_give_a_capture) {
+TEST_F(Recorder, FailingProgramsStillGiveACapture) {
   const Result<RecordSummary> failed =
       record(options(script(directory_, "fails", leave_spool_ + "exit 3\n")));
   ASSERT_TRUE(failed.ok()) << failed.failure().message;
@@ -90,7 +90,7 @@ TEST_F(Recorder, failing_programs_still_give_a_capture) {
             "killed by signal 9 (Killed)");
 }
 
-TEST_F(Recorder, programs_that_cannot_start_are_named_and_leave_nothing) {
+TEST_F(Recorder, ProgramsThatCannotStartAreNamedAndLeaveNothing) {
   std::ofstream(directory_ / "data") << "x";
   chmod((directory_ / "data").c_str(), 0644);
   std::ofstream(directory_ / "lost") << "#!/nowhere/interpreter\n";
@@ -115,7 +115,7 @@ TEST_F(Recorder, programs_that_cannot_start_are_named_and_leave_nothing) {
   }
 }
 
-TEST_F(Recorder, stdin_stdout_and_stderr_are_the_programs) {
+TEST_F(Recorder, StdinStdoutAndStderrAreThePrograms) {
   const std::string program =
       script(directory_, "talks", leave_spool_ + "read line; echo \"out $line\"; echo \"err $line\" >&2\n");
   std::ofstream(directory_ / "in") << "word\n";
@@ -138,7 +138,7 @@ TEST_F(Recorder, stdin_stdout_and_stderr_are_the_programs) {
   EXPECT_EQ(file_text(directory_ / "stderr"), "err word\n");
 }
 
-TEST_F(Recorder, the_agent_is_told_everything_by_environment) {
+TEST_F(Recorder, TheAgentIsToldEverythingByEnvironment) {
   RecordOptions given =
       options(script(directory_, "env", leave_spool_ + "env > '" + directory_.path() + "/env.txt'\n"));
   given.schedule = Schedule::parse("warmup=1,timeline=2,replay=3").value();
@@ -174,7 +174,7 @@ TEST_F(Recorder, the_agent_is_told_everything_by_environment) {
   EXPECT_FALSE(kept.contains("CUDA_INJECTION64_PATH"));
 }
 
-TEST_F(Recorder, a_program_without_cuda_is_no_data) {
+TEST_F(Recorder, AProgramWithoutCudaIsNoData) {
   const Result<RecordSummary> recorded = record(options(script(directory_, "idle", "exit 7\n")));
   ASSERT_FALSE(recorded.ok());
   EXPECT_EQ(recorded.failure().kind, ErrorKind::no_data);
@@ -184,7 +184,7 @@ TEST_F(Recorder, a_program_without_cuda_is_no_data) {
   EXPECT_FALSE(fs::exists(directory_ / "out.ridge"));
 }
 
-TEST_F(Recorder, outputs_are_checked_before_the_program_starts) {
+TEST_F(Recorder, OutputsAreCheckedBeforeTheProgramStarts) {
   const std::string ran = directory_ / "ran";
   const std::string program = script(directory_, "train", "touch '" + ran + "'\n" + leave_spool_);
   std::ofstream(directory_ / "out.ridge") << "precious";
@@ -209,7 +209,7 @@ TEST_F(Recorder, outputs_are_checked_before_the_program_starts) {
   EXPECT_EQ(open_capture(directory_ / "out.ridge").launches().size(), 30u);
 }
 
-TEST_F(Recorder, an_output_made_meanwhile_is_kept_and_the_capture_gets_another_name) {
+TEST_F(Recorder, AnOutputMadeMeanwhileIsKeptAndTheCaptureGetsAnotherName) {
   const std::string program =
       script(directory_, "train", leave_spool_ + "echo precious > '" + directory_.path() + "/out.ridge'\n");
   const Result<RecordSummary> recorded = record(options(program));
@@ -219,7 +219,7 @@ TEST_F(Recorder, an_output_made_meanwhile_is_kept_and_the_capture_gets_another_n
   EXPECT_FALSE(recorded.value().warnings.empty());
 }
 
-TEST_F(Recorder, contradicting_options_are_usage_errors) {
+TEST_F(Recorder, ContradictingOptionsAreUsageErrors) {
   const std::string program = script(directory_, "train", leave_spool_);
   const auto kind = [&](auto&& change) {
     RecordOptions given = options(program);
@@ -240,7 +240,7 @@ TEST_F(Recorder, contradicting_options_are_usage_errors) {
   EXPECT_EQ(kind([](RecordOptions& o) { o.agent_library = "/nowhere/agent.so"; }), ErrorKind::environment);
 }
 
-TEST_F(Recorder, another_profiler_is_not_pushed_aside) {
+TEST_F(Recorder, AnotherProfilerIsNotPushedAside) {
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
   const Result<RecordSummary> recorded = record(options(script(directory_, "train", leave_spool_)));
   unsetenv("CUDA_INJECTION64_PATH");
@@ -249,7 +249,7 @@ TEST_F(Recorder, another_profiler_is_not_pushed_aside) {
   EXPECT_NE(recorded.failure().message.find("/opt/other.so"), std::string::npos);
 }
 
-TEST_F(Recorder, a_profiler_is_not_recorded) {
+TEST_F(Recorder, AProfilerIsNotRecorded) {
   const Result<RecordSummary> recorded = record(options(script(directory_, "ncu", leave_spool_)));
   ASSERT_FALSE(recorded.ok());
   EXPECT_EQ(recorded.failure().kind, ErrorKind::environment);
@@ -258,7 +258,7 @@ TEST_F(Recorder, a_profiler_is_not_recorded) {
   EXPECT_TRUE(spool_directories().empty());
 }
 
-TEST_F(Recorder, nothing_is_recorded_under_a_profiler) {
+TEST_F(Recorder, NothingIsRecordedUnderAProfiler) {
   const RecordOptions given = options(script(directory_, "train", leave_spool_));
   const auto outcome_under = [&](const char* name) {
     const pid_t above = fork();
@@ -284,7 +284,7 @@ TEST_F(Recorder, nothing_is_recorded_under_a_profiler) {
   EXPECT_EQ(outcome_under("a) ncu"), 0) << "a name that only looks like it";
 }
 
-TEST_F(Recorder, two_recordings_at_once_do_not_meet) {
+TEST_F(Recorder, TwoRecordingsAtOnceDoNotMeet) {
   const std::string program = script(directory_, "train", leave_spool_ + "sleep 0.3\n");
   RecordOptions first = options(program);
   RecordOptions second = options(program);
@@ -300,7 +300,7 @@ TEST_F(Recorder, two_recordings_at_once_do_not_meet) {
   EXPECT_TRUE(spool_directories().empty());
 }
 
-TEST_F(Recorder, the_working_tree_is_recorded) {
+TEST_F(Recorder, TheWorkingTreeIsRecorded) {
   const std::string tree = directory_ / "tree";
   fs::create_directory(tree);
   const std::string git = "cd '" + tree +
@@ -323,7 +323,7 @@ TEST_F(Recorder, the_working_tree_is_recorded) {
   EXPECT_EQ(open_capture(directory_ / "out.ridge").run().git_dirty, true);
 }
 
-TEST_F(Recorder, the_spool_is_kept_on_request) {
+TEST_F(Recorder, TheSpoolIsKeptOnRequest) {
   RecordOptions given = options(script(directory_, "train", leave_spool_));
   given.keep_spool = true;
   const Result<RecordSummary> recorded = record(given);
@@ -347,7 +347,7 @@ void wait_for_file(const std::string& path) {
   ASSERT_TRUE(fs::exists(path)) << path;
 }
 
-TEST_F(Recorder, signals_reach_the_program_and_the_capture_is_made) {
+TEST_F(Recorder, SignalsReachTheProgramAndTheCaptureIsMade) {
   const std::string ready = directory_ / "ready";
   const std::string program = script(
       directory_, "train",
@@ -363,7 +363,7 @@ TEST_F(Recorder, signals_reach_the_program_and_the_capture_is_made) {
   EXPECT_EQ(open_capture(directory_ / "out.ridge").run().exit_status, 7);
 }
 
-TEST_F(Recorder, the_spool_of_a_killed_launcher_can_be_imported) {
+TEST_F(Recorder, TheSpoolOfAKilledLauncherCanBeImported) {
   const std::string ready = directory_ / "ready";
   const std::string finished = directory_ / "finished";
   const std::string program = script(
@@ -386,7 +386,7 @@ TEST_F(Recorder, the_spool_of_a_killed_launcher_can_be_imported) {
   EXPECT_EQ(run.exit_status, std::nullopt);
 }
 
-TEST_F(Recorder, a_process_left_behind_is_named) {
+TEST_F(Recorder, AProcessLeftBehindIsNamed) {
   // The program ends at once; what it left behind still has a spool.
   const std::string child =
       script(directory_, "child", leave_spool_ + "touch '" + directory_.path() + "/ready'\nexec sleep 8\n");
@@ -402,7 +402,7 @@ TEST_F(Recorder, a_process_left_behind_is_named) {
   EXPECT_TRUE(named);
 }
 
-TEST(SpoolDirectory, falls_back_to_the_temporary_directory) {
+TEST(SpoolDirectory, FallsBackToTheTemporaryDirectory) {
   TemporaryDirectory directory;
   setenv("TMPDIR", directory.path().c_str(), 1);
   Result<SpoolDirectory> made = SpoolDirectory::create("/proc", "x", true);
@@ -412,7 +412,7 @@ TEST(SpoolDirectory, falls_back_to_the_temporary_directory) {
   EXPECT_EQ(SpoolDirectory::create("/proc", "x", false).failure().kind, ErrorKind::io);
 }
 
-TEST(Manifest, survives_a_round_trip_with_bad_text) {
+TEST(Manifest, SurvivesARoundTripWithBadText) {
   TemporaryDirectory directory;
   spool::LaunchManifest manifest;
   manifest.program = {"./a", "\xff"};
@@ -428,7 +428,7 @@ TEST(Manifest, survives_a_round_trip_with_bad_text) {
   EXPECT_EQ(spool::write_manifest(directory / "nowhere", manifest).failure().kind, ErrorKind::io);
 }
 
-TEST(OutputName, speaks_of_the_program) {
+TEST(OutputName, SpeaksOfTheProgram) {
   EXPECT_EQ(default_output_name({"./bin/gpt2_train", "-x"}).rfind("gpt2_train-", 0), 0u);
   EXPECT_EQ(default_output_name({"python3", "-u", "dir/train.py"}).rfind("train-", 0), 0u);
   EXPECT_EQ(default_output_name({"/opt/env/bin/python3.12"}).rfind("python3.12-", 0), 0u);

@@ -29,10 +29,10 @@ struct FabricatedCapture {
   std::string nvtx_suffix;  // appended to a range's name
 };
 
-// Launches of one step with those options.
+/// Launches of one step with those options.
 [[nodiscard]] std::int64_t launches_per_step(const FabricatedCapture& options);
 
-// Throws Error(io).
+/// Throws Error(io).
 void write_fabricated_capture(const std::string& path, const FabricatedCapture& options = {});
 
 }  // namespace ridgeline::testing

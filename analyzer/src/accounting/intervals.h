@@ -14,7 +14,7 @@ struct Interval {
 
 using IntervalSet = std::vector<Interval>;
 
-// The union of any intervals; empty and reversed ones are ignored.
+/// The union of any intervals; empty and reversed ones are ignored.
 [[nodiscard]] IntervalSet make_union(std::vector<Interval> intervals);
 [[nodiscard]] IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);

@@ -8,7 +8,7 @@
 
 namespace ridgeline::analyzer {
 
-// An interval with the index of what ran in it; `group` keeps devices apart.
+/// An interval with the index of what ran in it; `group` keeps devices apart.
 struct Span {
   std::int64_t group = 0;
   std::int64_t start_ns = 0;
@@ -16,8 +16,8 @@ struct Span {
   std::size_t index = 0;
 };
 
-// Calls share(length_ns, indices that ran all the time) for each stretch between two begins or ends in which
-// anything ran, in order of time within a group.
+/// Calls share(length_ns, indices that ran all the time) for each stretch between two begins or ends in which
+/// anything ran, in order of time within a group.
 template <typename Share>
 void for_each_overlap(std::vector<Span> spans, const Share& share) {
   const auto by_start = [](const Span& a, const Span& b) {

@@ -11,17 +11,17 @@ namespace ridgeline::analyzer {
 
 class Loader {
  public:
-  // Keeps references to both.
+  /// Keeps references to both.
   Loader(const store::Capture& capture, ReadCounts& counts);
 
   [[nodiscard]] const store::Activity& activity() const { return activity_; }
 
-  // Facts of the recording and the totals of its steps and processes; no launch.
+  /// Facts of the recording and the totals of its steps and processes; no launch.
   [[nodiscard]] Model overview(const Ask& ask);
 
-  // The overview with the rows that answers about the scope are made of: the chosen steps, what the device did in
-  // their time, the measured steps (T1, T2, T3) of the process, and the peers' durations. `chosen` is of the
-  // overview. Throws Refused(cancelled).
+  /// The overview with the rows that answers about the scope are made of: the chosen steps, what the device did in
+  /// their time, the measured steps (T1, T2, T3) of the process, and the peers' durations. `chosen` is of the
+  /// overview. Throws Refused(cancelled).
   [[nodiscard]] Model slice(const Model& overview, const Selection& chosen, const Scope& scope,
                             const Ask& ask);
 

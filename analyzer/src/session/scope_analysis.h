@@ -11,7 +11,7 @@
 
 namespace ridgeline::analyzer {
 
-// Carries an expected outcome from the depth of a question to its surface.
+/// Carries an expected outcome from the depth of a question to its surface.
 struct Refused {
   Failure failure;
 };
@@ -22,7 +22,7 @@ T granted(Result<T> result) {
   return std::move(result).value();
 }
 
-// Throws Refused(cancelled) if the asker wants to stop, and says what comes next.
+/// Throws Refused(cancelled) if the asker wants to stop, and says what comes next.
 void check_stop(const Ask& ask);
 void tell(const Ask& ask, Stage stage, std::size_t total = 0);
 
@@ -33,7 +33,7 @@ std::shared_ptr<const T> share(T value) {
 
 class ScopeAnalysis {
  public:
-  // Keeps a reference to the options. Throws Refused.
+  /// Keeps a reference to the options. Throws Refused.
   ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisOptions& options, Scope scope,
                 const Ask& ask);
 
@@ -48,7 +48,7 @@ class ScopeAnalysis {
   std::shared_ptr<const std::vector<DeclaredWork>> declared_work(bool by_operation, const Ask& ask);
   std::shared_ptr<const StallAnalysis> stalls(const Ask& ask);
   std::shared_ptr<const Quality> quality(const Ask& ask);
-  // Parts: Session::Part; without the samples, which a model does not hold.
+  /// Parts: Session::Part; without the samples, which a model does not hold.
   Analysis together(unsigned parts, const Ask& ask);
 
  private:

@@ -10,24 +10,24 @@
 
 namespace ridgeline::analyzer {
 
-// A scope made concrete. `steps.representative` holds its launches, whichever steps they are of, and the time
-// that they are measured against; `steps.spread` and the peers stay those of the step that stands for all.
+/// A scope made concrete. `steps.representative` holds its launches, whichever steps they are of, and the time
+/// that they are measured against; `steps.spread` and the peers stay those of the step that stands for all.
 struct Selection {
   StepAnalysis steps;
-  // Stretches of time that the scope covers, in order: a step each, or one window.
+  /// Stretches of time that the scope covers, in order: a step each, or one window.
   struct Part {
     RepresentativeStep step;
   };
   std::vector<Part> parts;
 };
 
-// Failures: those of analyze_steps(); usage (a step that is not there, an empty window).
+/// Failures: those of analyze_steps(); usage (a step that is not there, an empty window).
 [[nodiscard]] Result<Selection> select(const Model& model, const StepOptions& options, const Scope& scope);
 
-// True if `path` is `tree` or lies in it: "step / forward" holds "step / forward / layer 3".
+/// True if `path` is `tree` or lies in it: "step / forward" holds "step / forward / layer 3".
 [[nodiscard]] bool in_subtree(std::string_view path, std::string_view tree);
 
-// The parts' accountings, added up; gaps in order of time.
+/// The parts' accountings, added up; gaps in order of time.
 [[nodiscard]] Accounting account(const Model& model, const Selection& selection,
                                  const AccountingOptions& options, std::optional<store::Id> device_id);
 

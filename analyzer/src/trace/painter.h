@@ -13,10 +13,10 @@ struct PaintEvent {
   store::Id id = 0;
 };
 
-// Bins of the events that touch the window; sorts `events` by start.
+/// Bins of the events that touch the window; sorts `events` by start.
 [[nodiscard]] std::vector<TraceBin> paint_events(std::vector<PaintEvent>& events, const TimeWindow& window,
                                                  std::size_t bins);
-// `samples` by time.
+/// `samples` by time.
 [[nodiscard]] std::vector<TraceBin> paint_samples(const std::vector<store::PmSample>& samples,
                                                   const TimeWindow& window, std::size_t bins);
 

@@ -10,10 +10,10 @@ namespace ridgeline::analyzer {
 
 class Tracer {
  public:
-  // Keeps references to all of them.
+  /// Keeps references to all of them.
   Tracer(const store::Capture& capture, const store::Activity& activity, ReadCounts& counts);
 
-  // Both throw Refused. `overview`: facts, steps and their totals.
+  /// Both throw Refused. `overview`: facts, steps and their totals.
   [[nodiscard]] std::vector<TraceRow> rows(const Model& overview, store::Id device_id,
                                            const TimeWindow& window, const Ask& ask);
   [[nodiscard]] Trace trace(const Model& overview, const TraceQuery& query, const Ask& ask);

@@ -1,9 +1,9 @@
 // Which threads are inside CUPTI or the driver on the agent's behalf, so that the end of the process can wait for them.
 //
-// CUPTI's counter libraries, the driver's compiler and NVML tear themselves down in exit handlers. A thread that is inside
-// one of them at that moment works on freed memory and takes the program with it. So whatever the agent calls that may
-// take longer than a few microseconds passes this gate, and the agent's exit handler, which runs before theirs
-// (exit_order.h), closes the gate and waits until nobody is behind it.
+// CUPTI's counter libraries, the driver's compiler and NVML tear themselves down in exit handlers. A thread
+// that is inside one of them at that moment works on freed memory and takes the program with it. So whatever
+// the agent calls that may take longer than a few microseconds passes this gate, and the agent's exit
+// handler, which runs before theirs (exit_order.h), closes the gate and waits until nobody is behind it.
 #pragma once
 
 #include <atomic>

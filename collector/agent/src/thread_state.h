@@ -30,7 +30,7 @@ struct ThreadState {
   bool inside = false;               // the agent itself is calling CUPTI: ignore what that causes
   std::uint32_t calls_of_agent = 0;  // how deep in AgentCall
 
-  // The launch between its enter and exit callbacks.
+  /// The launch between its enter and exit callbacks.
   std::int64_t launch_enter_ns = 0;
   bool launch_noted = false;  // its entry fell into a recording window
   bool graph_node_created = false;

@@ -21,12 +21,12 @@ struct ProgramEnd {
   std::optional<int> exit_signal;
 };
 
-// The recorded program. While the object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the thread's
-// process are passed on to the program (one that the terminal sent to both is not sent twice); SIGUSR2 is
-// counted.
+/// The recorded program. While the object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the thread's
+/// process are passed on to the program (one that the terminal sent to both is not sent twice); SIGUSR2 is
+/// counted.
 class RunningProgram {
  public:
-  // Failure: usage, if it cannot be started. `environment` as NAME=value.
+  /// Failure: usage, if it cannot be started. `environment` as NAME=value.
   [[nodiscard]] static Result<RunningProgram> start(const std::vector<std::string>& argv,
                                                     const std::vector<std::string>& environment,
                                                     const std::string& working_directory);
@@ -34,10 +34,10 @@ class RunningProgram {
   RunningProgram& operator=(RunningProgram&&) = delete;
   ~RunningProgram();  // gives the signals back; the program, if it still runs, runs on
 
-  // Waits at most that long; nullopt: it still runs.
+  /// Waits at most that long; nullopt: it still runs.
   [[nodiscard]] std::optional<ProgramEnd> wait(std::chrono::milliseconds timeout);
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  // SIGUSR2 received since the last call.
+  /// SIGUSR2 received since the last call.
   [[nodiscard]] int take_requests() noexcept { return std::exchange(requests_, 0); }
   void send(int signal) const noexcept;
 
@@ -58,14 +58,14 @@ struct CapturedRun {
   int exit_status = 0;  // 128 + n: killed by signal n
   std::string output;   // stdout; at most 16 MiB
 };
-// Runs a helper without a terminal: no stdin, no stderr. nullopt: not started, or not done in time (then
-// killed).
+/// Runs a helper without a terminal: no stdin, no stderr. nullopt: not started, or not done in time (then
+/// killed).
 [[nodiscard]] std::optional<CapturedRun> run_and_capture(const std::vector<std::string>& argv,
                                                          std::chrono::milliseconds timeout,
                                                          const std::string& working_directory = {});
 
-// Runs a function in a forked child and returns its text. nullopt: it crashed or took too long.
-// For loading libraries whose constructors and drivers cannot be trusted.
+/// Runs a function in a forked child and returns its text. nullopt: it crashed or took too long.
+/// For loading libraries whose constructors and drivers cannot be trusted.
 [[nodiscard]] std::optional<std::string> run_isolated(const std::function<std::string()>& function,
                                                       std::chrono::milliseconds timeout);
 

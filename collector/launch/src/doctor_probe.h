@@ -22,24 +22,24 @@ struct CudaProbe {
 };
 [[nodiscard]] CudaProbe probe_cuda();
 
-// Version of the kernel driver by NVML ("580.159.03"); nullopt: libnvidia-ml.so.1 is missing or refuses.
+/// Version of the kernel driver by NVML ("580.159.03"); nullopt: libnvidia-ml.so.1 is missing or refuses.
 [[nodiscard]] std::optional<std::string> probe_nvml();
 
-// CUPTI's API version (130001 = 13.0.1); nullopt: the library does not load.
+/// CUPTI's API version (130001 = 13.0.1); nullopt: the library does not load.
 [[nodiscard]] std::optional<std::int64_t> probe_cupti(const std::string& path);
 
-// Who may use the counters, by what the system says; nothing is tried on the GPU.
+/// Who may use the counters, by what the system says; nothing is tried on the GPU.
 struct CounterPermission {
   std::optional<bool> admin_only;  // RmProfilingAdminOnly; nullopt: the driver's parameters cannot be read
   bool is_root = false;            // effective user id 0
   bool has_sys_admin = false;      // CAP_SYS_ADMIN is effective
 };
 [[nodiscard]] CounterPermission probe_counter_permission();
-// For tests: the text of /proc/driver/nvidia/params and of /proc/self/status.
+/// For tests: the text of /proc/driver/nvidia/params and of /proc/self/status.
 [[nodiscard]] CounterPermission counter_permission_from(const std::optional<std::string>& driver_parameters,
                                                         const std::string& process_status, bool is_root);
 
-// Other tools in the way: what was seen, one line each. `exclusive`: two cannot work at once.
+/// Other tools in the way: what was seen, one line each. `exclusive`: two cannot work at once.
 struct OtherTool {
   std::string text;
   bool exclusive = false;

@@ -8,12 +8,12 @@
 
 namespace ridgeline::launch {
 
-// The variables that a GPU program's behaviour may depend on, out of NAME=value texts. Names that speak of
-// secrets are left out, and so is the password in a URL.
+/// The variables that a GPU program's behaviour may depend on, out of NAME=value texts. Names that speak of
+/// secrets are left out, and so is the password in a URL.
 [[nodiscard]] std::map<std::string, std::string> relevant_environment(
     const std::vector<std::string>& environment);
 
-// This process's environment as NAME=value.
+/// This process's environment as NAME=value.
 [[nodiscard]] std::vector<std::string> current_environment();
 
 struct WorkingTree {

@@ -13,15 +13,15 @@ namespace ridgeline::launch {
 
 class SpoolDirectory {
  public:
-  // Makes "<parent>/<stem>-<pid>.spool", of a name that is free. If the parent cannot be written and
-  // `fall_back` is set, under TMPDIR (else /tmp). Failure: io.
+  /// Makes "<parent>/<stem>-<pid>.spool", of a name that is free. If the parent cannot be written and
+  /// `fall_back` is set, under TMPDIR (else /tmp). Failure: io.
   [[nodiscard]] static Result<SpoolDirectory> create(const std::string& parent, const std::string& stem,
                                                      bool fall_back);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::uint64_t disk_bytes() const;  // that the spools take on the disk
   [[nodiscard]] std::vector<pid_t> pids() const;   // of the processes that have a spool
-  // Those that still run and were started for this directory: a process id alone may have been given anew.
+  /// Those that still run and were started for this directory: a process id alone may have been given anew.
   [[nodiscard]] std::vector<pid_t> running_pids() const;
   void remove();  // with everything in it
 

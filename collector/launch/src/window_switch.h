@@ -12,15 +12,15 @@ namespace ridgeline::launch {
 
 class WindowSwitch {
  public:
-  // Makes the control file of a spool directory. Failure: io.
+  /// Makes the control file of a spool directory. Failure: io.
   [[nodiscard]] static Result<WindowSwitch> create(const std::string& spool_directory);
   WindowSwitch(WindowSwitch&& other) noexcept;
   WindowSwitch& operator=(WindowSwitch&&) = delete;
   ~WindowSwitch();
 
-  // Opens the windows of all processes if none is open, else closes them. True: it opened them.
+  /// Opens the windows of all processes if none is open, else closes them. True: it opened them.
   bool toggle();
-  // Since the start, over all processes. A process that ends closes its window, too: `ended`.
+  /// Since the start, over all processes. A process that ends closes its window, too: `ended`.
   [[nodiscard]] std::uint32_t opened() const { return control_->windows_opened.load(); }
   [[nodiscard]] std::uint32_t closed() const { return control_->windows_closed.load(); }
   [[nodiscard]] std::uint32_t ended() const { return control_->windows_ended.load(); }

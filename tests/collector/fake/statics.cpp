@@ -1,4 +1,5 @@
-// A library with a static that is made when it is loaded and one that is made at its function's first call; each tells of its end.
+// A library with a static that is made when it is loaded and one that is made at its function's first call;
+// each tells of its end.
 #include <cstdio>
 
 namespace {

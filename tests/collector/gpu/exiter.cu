@@ -6,8 +6,9 @@
 //   --note FILE     CLOCK_REALTIME in ns just before the end is written there
 //   --launching N   so many threads go on launching while the program ends
 //   --elsewhere     the main thread makes no CUDA call: another one does, and goes on launching
-// A step takes 20 ms, mostly asleep, so that a recording with the default schedule sets up its counters in the first second and
-// goes through all of its phases within three. Its own exit status is 7 wherever it has a say.
+// A step takes 20 ms, mostly asleep, so that a recording with the default schedule sets up its counters in
+// the first second and goes through all of its phases within three. Its own exit status is 7 wherever it has
+// a say.
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>

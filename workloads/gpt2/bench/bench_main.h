@@ -6,7 +6,7 @@
 
 namespace ridgeline::gpt2 {
 
-// What `run` returns, or one line with what went wrong and 5.
+/// What `run` returns, or one line with what went wrong and 5.
 template <class Run>
 int bench_main(const char* name, Run&& run) {
   try {

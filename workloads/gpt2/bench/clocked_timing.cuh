@@ -20,7 +20,7 @@ struct Variant {
   double clock_hz = 0.0;              // during the last block
 };
 
-// Cycle counter and time of multiprocessor 0, twice: their differences give its clock.
+/// Cycle counter and time of multiprocessor 0, twice: their differences give its clock.
 struct ClockSample {
   unsigned long long cycles;
   unsigned long long time_ns;
@@ -45,7 +45,7 @@ inline double timed_us(const Launch& launch, int count, cudaStream_t stream) {
   return static_cast<double>(stop.elapsed_ms_since(start)) * 1e3 / count;
 }
 
-// One block of block_ms.
+/// One block of block_ms.
 inline void measure(Variant& variant, double block_ms, cudaStream_t stream) {
   // Enough blocks that one of them is on multiprocessor 0.
   const auto blocks = static_cast<unsigned>(2 * multiprocessor_count());

@@ -19,13 +19,13 @@ __device__ inline unsigned shared_window_address(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-// `arrivals` completes a phase, together with the bytes expected in it.
+/// `arrivals` completes a phase, together with the bytes expected in it.
 __device__ inline void barrier_init(std::uint64_t* barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_window_address(barrier)), "r"(arrivals)
                : "memory");
 }
 
-// Shows initialised barriers to the copy engine.
+/// Shows initialised barriers to the copy engine.
 __device__ inline void barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -35,7 +35,7 @@ __device__ inline void barrier_arrive(std::uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_window_address(barrier)) : "memory");
 }
 
-// Arrives, and makes the phase wait for this many bytes as well.
+/// Arrives, and makes the phase wait for this many bytes as well.
 __device__ inline void barrier_expect(std::uint64_t* barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_window_address(barrier)),
                "r"(bytes)
@@ -58,7 +58,7 @@ __device__ inline void barrier_wait(std::uint64_t* barrier, unsigned parity) {
   }
 }
 
-// An L2 policy for data that is read once and dead: evict it before anything else.
+/// An L2 policy for data that is read once and dead: evict it before anything else.
 __device__ inline std::uint64_t evict_first_policy() {
   std::uint64_t policy = 0;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));

@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2 {
 
-// A CUDA runtime call failed. `what()` is one line: the call, CUDA's name and text of the error, file:line.
+/// A CUDA runtime call failed. `what()` is one line: the call, CUDA's name and text of the error, file:line.
 class CudaError : public std::runtime_error {
  public:
   CudaError(cudaError_t code, const char* call, const char* file, int line)
@@ -27,7 +27,7 @@ inline void cuda_check(cudaError_t code, const char* call, const char* file, int
   if (code != cudaSuccess) throw CudaError(code, call, file, line);
 }
 
-// For destructors. At process exit the runtime may already be gone; that is not worth a line.
+/// For destructors. At process exit the runtime may already be gone; that is not worth a line.
 inline void cuda_check_noexcept(cudaError_t code, const char* call, const char* file, int line) noexcept {
   if (code == cudaSuccess || code == cudaErrorCudartUnloading) return;
   std::fprintf(stderr, "%s failed: %s (%s) at %s:%d\n", call, cudaGetErrorName(code),

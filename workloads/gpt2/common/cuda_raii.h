@@ -13,8 +13,8 @@
 
 namespace ridgeline::gpt2 {
 
-// Device memory for `size()` elements, from plain cudaMalloc; contents undefined until written.
-// Element type must be trivially copyable. Not thread-safe; freed on destruction (which synchronises).
+/// Device memory for `size()` elements, from plain cudaMalloc; contents undefined until written.
+/// Element type must be trivially copyable. Not thread-safe; freed on destruction (which synchronises).
 template <typename T>
 class DeviceBuffer {
  public:
@@ -41,13 +41,13 @@ class DeviceBuffer {
 
   [[nodiscard]] T* data() noexcept { return data_; }
   [[nodiscard]] const T* data() const noexcept { return data_; }
-  // Number of elements.
+  /// Number of elements.
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
   [[nodiscard]] std::int64_t size_bytes() const noexcept {
     return size_ * static_cast<std::int64_t>(sizeof(T));
   }
 
-  // Copies `host` (at most size() elements) in and waits for it.
+  /// Copies `host` (at most size() elements) in and waits for it.
   void upload(const std::vector<T>& host) { upload(host.data(), static_cast<std::int64_t>(host.size())); }
   void upload(const T* host, std::int64_t count) {
     RIDGELINE_CUDA_CHECK(
@@ -56,8 +56,8 @@ class DeviceBuffer {
     // does not wait for the default stream.
     RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }
-  // All elements, on the host; waits for work already queued on the default stream only: synchronise the
-  // producing stream first.
+  /// All elements, on the host; waits for work already queued on the default stream only: synchronise the
+  /// producing stream first.
   [[nodiscard]] std::vector<T> download() const {
     std::vector<T> host(static_cast<std::size_t>(size_));
     RIDGELINE_CUDA_CHECK(
@@ -83,7 +83,7 @@ struct StreamDeleter {
   }
 };
 
-// A non-blocking stream (it does not synchronise with the legacy default stream).
+/// A non-blocking stream (it does not synchronise with the legacy default stream).
 class Stream {
  public:
   Stream() {
@@ -105,7 +105,7 @@ struct EventDeleter {
   }
 };
 
-// An event with timing unless told otherwise.
+/// An event with timing unless told otherwise.
 class Event {
  public:
   explicit Event(unsigned flags = cudaEventDefault) {
@@ -116,7 +116,7 @@ class Event {
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_.get(); }
   void record(cudaStream_t stream) { RIDGELINE_CUDA_CHECK(cudaEventRecord(event_.get(), stream)); }
   void synchronize() const { RIDGELINE_CUDA_CHECK(cudaEventSynchronize(event_.get())); }
-  // Milliseconds from `start` to this event; both must have completed. Resolution about 0.5 us.
+  /// Milliseconds from `start` to this event; both must have completed. Resolution about 0.5 us.
   [[nodiscard]] float elapsed_ms_since(const Event& start) const {
     float elapsed_ms = 0.0F;
     RIDGELINE_CUDA_CHECK(cudaEventElapsedTime(&elapsed_ms, start.get(), event_.get()));

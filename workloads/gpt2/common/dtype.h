@@ -24,7 +24,7 @@ __host__ __device__ inline float to_float(T value) {
   }
 }
 
-// Rounds to nearest even; NaN stays NaN, values beyond the largest finite become infinite.
+/// Rounds to nearest even; NaN stays NaN, values beyond the largest finite become infinite.
 template <typename T>
 __host__ __device__ inline T from_float(float value) {
   static_assert(kIsElement<T>);

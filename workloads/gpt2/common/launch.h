@@ -13,7 +13,7 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Multiprocessors of the current device; asked once per device.
+/// Multiprocessors of the current device; asked once per device.
 inline int multiprocessor_count() {
   constexpr int kMaxDevices = 64;
   static int counts[kMaxDevices] = {};

@@ -8,20 +8,20 @@
 
 namespace ridgeline::gpt2 {
 
-// What an op must do at least: the bytes it must move through device memory when each input is read once
-// and each output written once, and its floating-point operations (a multiply-add counts 2).
-// Travels as the range's extended payload; the layout is a public interface of the trainer.
+/// What an op must do at least: the bytes it must move through device memory when each input is read once
+/// and each output written once, and its floating-point operations (a multiply-add counts 2).
+/// Travels as the range's extended payload; the layout is a public interface of the trainer.
 struct OpCost {
   std::int64_t bytes = 0;
   std::int64_t flops = 0;
 };
 
-// Schema id of an OpCost payload, in NVTX's range of static (user-chosen) ids. A tool that knows nothing of
-// the id ignores the payload; one that does reads two little-endian int64 {bytes, flops}.
+/// Schema id of an OpCost payload, in NVTX's range of static (user-chosen) ids. A tool that knows nothing of
+/// the id ignores the payload; one that does reads two little-endian int64 {bytes, flops}.
 inline constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 
-// Pushes a range on construction, pops it on destruction, on the same thread. Costs tens of ns when no tool
-// listens. `name` is copied by the tool during the call.
+/// Pushes a range on construction, pops it on destruction, on the same thread. Costs tens of ns when no tool
+/// listens. `name` is copied by the tool during the call.
 class NvtxRange {
  public:
   explicit NvtxRange(const char* name) noexcept { nvtxRangePushA(name); }

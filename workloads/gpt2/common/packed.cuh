@@ -10,13 +10,13 @@ namespace ridgeline::gpt2 {
 template <typename T>
 inline constexpr int kPackedSize = 16 / static_cast<int>(sizeof(T));
 
-// 16 bytes of T, as four 32-bit registers: arrays of 16-bit values would take a register each.
+/// 16 bytes of T, as four 32-bit registers: arrays of 16-bit values would take a register each.
 template <typename T>
 struct Packed {
   uint4 bits;
 };
 
-// bfloat16 is the upper half of a float, so widening is a shift or a mask.
+/// bfloat16 is the upper half of a float, so widening is a shift or a mask.
 template <typename T>
 __device__ inline void unpack(const Packed<T>& packed, float (&values)[kPackedSize<T>]) {
   const unsigned words[4] = {packed.bits.x, packed.bits.y, packed.bits.z, packed.bits.w};
@@ -31,7 +31,7 @@ __device__ inline void unpack(const Packed<T>& packed, float (&values)[kPackedSi
   }
 }
 
-// Two floats to one register of bfloat16, `low` in the lower half; rounds to nearest even.
+/// Two floats to one register of bfloat16, `low` in the lower half; rounds to nearest even.
 __device__ inline unsigned pack_bf16(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   unsigned word;
@@ -54,12 +54,12 @@ __device__ inline Packed<T> pack(const float (&values)[kPackedSize<T>]) {
   return {make_uint4(words[0], words[1], words[2], words[3])};
 }
 
-// Addresses must be 16-byte aligned.
+/// Addresses must be 16-byte aligned.
 template <typename T>
 __device__ inline Packed<T> load128(const T* address) {
   return {*reinterpret_cast<const uint4*>(address)};
 }
-// Read once, not again soon: asks the caches to evict it first.
+/// Read once, not again soon: asks the caches to evict it first.
 template <typename T>
 __device__ inline Packed<T> load128_streaming(const T* address) {
   return {__ldcs(reinterpret_cast<const uint4*>(address))};
@@ -68,14 +68,14 @@ template <typename T>
 __device__ inline void store128(T* address, const Packed<T>& packed) {
   *reinterpret_cast<uint4*>(address) = packed.bits;
 }
-// Written and not read by a kernel that follows soon.
+/// Written and not read by a kernel that follows soon.
 template <typename T>
 __device__ inline void store128_streaming(T* address, const Packed<T>& packed) {
   __stcs(reinterpret_cast<uint4*>(address), packed.bits);
 }
 
-// Makes the compiler forget what it derived from these bits, so that it converts them again rather than hold
-// the FP32 values (twice the registers) across a barrier.
+/// Makes the compiler forget what it derived from these bits, so that it converts them again rather than hold
+/// the FP32 values (twice the registers) across a barrier.
 template <typename T>
 __device__ inline void forget_conversions(Packed<T>& packed) {
   if constexpr (sizeof(T) < sizeof(float)) {
@@ -83,7 +83,7 @@ __device__ inline void forget_conversions(Packed<T>& packed) {
   }
 }
 
-// Host side: may this pointer be accessed 128 bits at a time?
+/// Host side: may this pointer be accessed 128 bits at a time?
 inline bool is_aligned_16(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
 }

@@ -8,7 +8,7 @@ namespace ridgeline::gpt2 {
 inline constexpr int kWarpSize = 32;
 inline constexpr unsigned kFullMask = 0xffffffffU;
 
-// Every lane gets the result; the order of additions is fixed.
+/// Every lane gets the result; the order of additions is fixed.
 template <typename V>
 __device__ inline V warp_sum(V value) {
 #pragma unroll
@@ -16,7 +16,7 @@ __device__ inline V warp_sum(V value) {
   return value;
 }
 
-// NaN is passed over, as fmaxf does.
+/// NaN is passed over, as fmaxf does.
 __device__ inline float warp_max(float value) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) {
@@ -25,8 +25,8 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// `shared` holds one V per warp and is free for reuse only after a further __syncthreads().
-// blockDim.x must be a multiple of 32 and at most 1024; the grid's blocks are one-dimensional.
+/// `shared` holds one V per warp and is free for reuse only after a further __syncthreads().
+/// blockDim.x must be a multiple of 32 and at most 1024; the grid's blocks are one-dimensional.
 template <typename V>
 __device__ inline V block_sum(V value, V* shared) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;

@@ -12,11 +12,11 @@ namespace ridgeline::gpt2 {
 enum class Precision { kBf16, kTf32, kFp32 };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
-// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
-// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
-// forward as own, with the argument kept, backward as separate.
+/// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
+/// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
+/// forward as own, with the argument kept, backward as separate.
 enum class GeluKind { own, mixed, fused, separate };
-// hopper: kernels of ours for compute capability 9.0, head size 64; own: kernels of ours for any GPU.
+/// hopper: kernels of ours for compute capability 9.0, head size 64; own: kernels of ours for any GPU.
 enum class AttentionKind { cudnn, hopper, own, unfused };
 enum class VocabularyKind {
   padded,
@@ -25,16 +25,16 @@ enum class VocabularyKind {
 enum class KernelWidth { packed, scalar };  // elements an own kernel moves at once: 128 bits, or one
 enum class ResidualKind { fused, separate };  // with the layernorm that follows
 enum class ClassifierKind { fused, separate };
-// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
-// GeluKind::fused does); fused: cuBLASLt's epilogue. Both take those of attproj and fcproj from the
-// layernorm's backward pass; naive: one block a channel for all four.
+/// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
+/// GeluKind::fused does); fused: cuBLASLt's epilogue. Both take those of attproj and fcproj from the
+/// layernorm's backward pass; naive: one block a channel for all four.
 enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 
-// Bits of Switches::l2_persist: what an access policy window keeps in L2 while the ops that use it run.
-// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the
-// residual addition, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
-// Where several apply at once, one is kept: gradient before residual, weights before both.
+/// Bits of Switches::l2_persist: what an access policy window keeps in L2 while the ops that use it run.
+/// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the
+/// residual addition, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
+/// Where several apply at once, one is kept: gradient before residual, weights before both.
 enum L2Persist : unsigned { kL2Weights = 1, kL2Residual = 2, kL2Gradient = 4 };
 
 struct Switches {
@@ -58,8 +58,8 @@ struct Switches {
   friend bool operator==(const Switches&, const Switches&) = default;
 };
 
-// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported. GELU that is computed
-// again in the backward pass needs its argument: own is mixed then.
+/// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported. GELU that is computed
+/// again in the backward pass needs its argument: own is mixed then.
 constexpr bool has_own_product(GeluKind gelu) {
   return gelu == GeluKind::own || gelu == GeluKind::mixed;
 }
@@ -87,7 +87,7 @@ struct NamedValue {
   Enum value;
 };
 
-// Names of one switch's values, fastest first: names_of(Enum{}).
+/// Names of one switch's values, fastest first: names_of(Enum{}).
 constexpr auto names_of(Precision) {
   using enum Precision;
   return std::array<NamedValue<Precision>, 3>{{{"bf16", kBf16}, {"tf32", kTf32}, {"fp32", kFp32}}};
@@ -136,7 +136,7 @@ constexpr auto names_of(OptimizerKind) {
   return std::array<NamedValue<OptimizerKind>, 2>{{{"multi", multi}, {"per-tensor", per_tensor}}};
 }
 
-// Bits: any of them together.
+/// Bits: any of them together.
 constexpr auto names_of(L2Persist) {
   return std::array<NamedValue<L2Persist>, 3>{
       {{"weights", kL2Weights}, {"residual", kL2Residual}, {"gradient", kL2Gradient}}};

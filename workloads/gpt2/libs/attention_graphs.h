@@ -16,15 +16,15 @@ struct AttentionShape {
   std::int64_t hs = 0;  // head size
 };
 
-// Numbers of the tensors to bind. scale, minus_infinity and one are FP32 on the host.
+/// Numbers of the tensors to bind. scale, minus_infinity and one are FP32 on the host.
 struct AttentionForwardPlan {
   CudnnPlan plan;
   std::int64_t q = 0, k = 0, v = 0, out = 0, lse = 0, scale = 0, minus_infinity = 0;
 };
 
-// dq_sum (B, NH, T, HS) FP32 and row_sum (B, NH, T) FP32 are scratch. dq_sum is 0 in the deterministic form,
-// which keeps the score gradients in the plan's workspace (2*B*NH*T*T bytes) instead of adding into dq_sum
-// atomically.
+/// dq_sum (B, NH, T, HS) FP32 and row_sum (B, NH, T) FP32 are scratch. dq_sum is 0 in the deterministic form,
+/// which keeps the score gradients in the plan's workspace (2*B*NH*T*T bytes) instead of adding into dq_sum
+/// atomically.
 struct AttentionBackwardPlan {
   CudnnPlan plan;
   std::int64_t q = 0, k = 0, v = 0, out = 0, dout = 0, lse = 0, dq = 0, dk = 0, dv = 0;

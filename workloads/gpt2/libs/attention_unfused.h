@@ -20,7 +20,7 @@
 
 namespace ridgeline::gpt2 {
 
-// Elements of T that one layer keeps for its backward pass: heads and p.
+/// Elements of T that one layer keeps for its backward pass: heads and p.
 constexpr std::int64_t unfused_attention_heads_elements(std::int64_t b, std::int64_t t, std::int64_t nh,
                                                         std::int64_t hs) {
   return 3 * b * nh * t * hs;
@@ -28,8 +28,8 @@ constexpr std::int64_t unfused_attention_heads_elements(std::int64_t b, std::int
 constexpr std::int64_t unfused_attention_score_elements(std::int64_t b, std::int64_t t, std::int64_t nh) {
   return b * nh * t * t;
 }
-// Elements of T of scratch, shared by all layers: dp, then ds; dq, dk, dv; out or dout head by head. The
-// scores come first, rounded up so that what follows is aligned to 16 bytes.
+/// Elements of T of scratch, shared by all layers: dp, then ds; dq, dk, dv; out or dout head by head. The
+/// scores come first, rounded up so that what follows is aligned to 16 bytes.
 constexpr std::int64_t unfused_attention_scratch_elements(std::int64_t b, std::int64_t t, std::int64_t nh,
                                                           std::int64_t hs) {
   return (unfused_attention_score_elements(b, t, nh) + 7) / 8 * 8 + (3 * b * nh * t * hs + 7) / 8 * 8 +
@@ -40,14 +40,14 @@ constexpr std::int64_t attention_product_flops(std::int64_t b, std::int64_t t, s
                                                std::int64_t hs) {
   return 2 * b * nh * t * t * hs;
 }
-// Two (T,HS) operands or results and one (T,T) a head.
+/// Two (T,HS) operands or results and one (T,T) a head.
 template <class T>
 constexpr std::int64_t attention_product_bytes(std::int64_t b, std::int64_t t, std::int64_t nh,
                                                std::int64_t hs) {
   return b * nh * (2 * t * hs + t * t) * static_cast<std::int64_t>(sizeof(T));
 }
 
-// Sizes of one call.
+/// Sizes of one call.
 struct UnfusedAttentionShape {
   int batch = 1;
   int seq = 1;
@@ -55,19 +55,19 @@ struct UnfusedAttentionShape {
   int head_size = 1;
 };
 
-// T is float or __nv_bfloat16. `handle` must outlive this; one thread, one stream. Throws LibraryError when
-// cuBLAS refuses.
+/// T is float or __nv_bfloat16. `handle` must outlive this; one thread, one stream. Throws LibraryError when
+/// cuBLAS refuses.
 class UnfusedAttention {
  public:
-  // math: of the products of float tensors.
+  /// math: of the products of float tensors.
   UnfusedAttention(CublasHandle& handle, Fp32Math math) : handle_(handle), math_(math) {}
 
-  // Writes out, heads and p. scratch: unfused_attention_scratch_elements, aligned to 16 bytes.
+  /// Writes out, heads and p. scratch: unfused_attention_scratch_elements, aligned to 16 bytes.
   template <class T>
   void forward(T* out, T* heads, T* p, const T* qkv, T* scratch, const UnfusedAttentionShape& shape,
                cudaStream_t stream);
 
-  // Writes dqkv, from what forward left in heads and p. dqkv may be where qkv was.
+  /// Writes dqkv, from what forward left in heads and p. dqkv may be where qkv was.
   template <class T>
   void backward(T* dqkv, const T* dout, const T* heads, const T* p, T* scratch,
                 const UnfusedAttentionShape& shape, cudaStream_t stream);

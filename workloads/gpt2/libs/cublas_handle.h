@@ -11,17 +11,17 @@
 
 namespace ridgeline::gpt2 {
 
-// cuBLAS would allocate workspaces of its own by stream; one from here is counted in the model's memory plan
-// and can be used while a stream is captured.
+/// cuBLAS would allocate workspaces of its own by stream; one from here is counted in the model's memory plan
+/// and can be used while a stream is captured.
 class CublasHandle {
  public:
-  // What NVIDIA recommends for Hopper.
+  /// What NVIDIA recommends for Hopper.
   static constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
   CublasHandle();
 
-  // The handle, enqueuing on `stream` from now on. Calls of one object must be ordered on one stream at a
-  // time (they share the workspace); one thread.
+  /// The handle, enqueuing on `stream` from now on. Calls of one object must be ordered on one stream at a
+  /// time (they share the workspace); one thread.
   cublasHandle_t on(cudaStream_t stream);
 
  private:

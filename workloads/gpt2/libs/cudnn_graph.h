@@ -19,10 +19,10 @@
 
 namespace ridgeline::gpt2 {
 
-// Throws LibraryError unless status is success; call names what was tried.
+/// Throws LibraryError unless status is success; call names what was tried.
 void cudnn_check(cudnnStatus_t status, const char* call, const char* file, int line);
 
-// One backend descriptor, owned.
+/// One backend descriptor, owned.
 class CudnnDescriptor {
  public:
   CudnnDescriptor() = default;
@@ -37,7 +37,7 @@ class CudnnDescriptor {
            const void* values);
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& other);
   void finalize();
-  // Status instead of an exception, for plans that an engine may refuse.
+  /// Status instead of an exception, for plans that an engine may refuse.
   [[nodiscard]] cudnnStatus_t try_finalize() noexcept;
   std::int64_t get_int64(cudnnBackendAttributeName_t name) const;
 
@@ -48,7 +48,7 @@ class CudnnDescriptor {
   cudnnBackendDescriptor_t raw_ = nullptr;
 };
 
-// An execution plan and everything it refers to.
+/// An execution plan and everything it refers to.
 class CudnnPlan {
  public:
   using Binding =
@@ -70,15 +70,15 @@ class CudnnGraph {
  public:
   using Dims = std::vector<std::int64_t>;
 
-  // For the device of handle.
+  /// For the device of handle.
   explicit CudnnGraph(cudnnHandle_t handle) : handle_(handle) {}
-  // For a device that is described (cuDNN's JSON form of device properties) rather than present: plans can be
-  // built, not executed.
+  /// For a device that is described (cuDNN's JSON form of device properties) rather than present: plans can be
+  /// built, not executed.
   explicit CudnnGraph(const std::string& device_properties_json);
 
   std::int64_t tensor(cudnnDataType_t type, Dims dims, Dims strides);
   std::int64_t scalar(cudnnDataType_t type, std::size_t rank);
-  // Lives between operations only; strides are those of a dense row-major tensor unless given.
+  /// Lives between operations only; strides are those of a dense row-major tensor unless given.
   std::int64_t virtual_tensor(cudnnDataType_t type, Dims dims, Dims strides = {});
 
   std::int64_t matmul(std::int64_t a, std::int64_t b, std::int64_t out);
@@ -90,7 +90,7 @@ class CudnnGraph {
   std::int64_t reduce(cudnnReduceTensorOp_t op, std::int64_t x, std::int64_t out);
   std::int64_t reshape(std::int64_t x, std::int64_t out);
 
-  // what names the graph in errors.
+  /// what names the graph in errors.
   CudnnPlan build(const char* what);
 
  private:

@@ -6,8 +6,8 @@
 
 namespace ridgeline::gpt2 {
 
-// what() is one line: the call or problem, the library's reason, what to do where something can be done,
-// file:line.
+/// what() is one line: the call or problem, the library's reason, what to do where something can be done,
+/// file:line.
 class LibraryError : public std::runtime_error {
  public:
   LibraryError(const std::string& call, const std::string& reason, const char* file, int line)

@@ -10,7 +10,7 @@
 
 namespace ridgeline::gpt2 {
 
-// T is float or __nv_bfloat16. Pointers are device memory, aligned to 16 bytes. One thread, one stream.
+/// T is float or __nv_bfloat16. Pointers are device memory, aligned to 16 bytes. One thread, one stream.
 template <class T>
 class LinearProducts {
  public:
@@ -19,18 +19,18 @@ class LinearProducts {
   LinearProducts& operator=(const LinearProducts&) = delete;
   virtual ~LinearProducts() = default;
 
-  // out (N, OC) = inp (N, C) x weight (OC, C)^T
+  /// out (N, OC) = inp (N, C) x weight (OC, C)^T
   virtual void forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,
                        cudaStream_t stream) = 0;
-  // dinp (N, C) = dout (N, OC) x weight (OC, C)
+  /// dinp (N, C) = dout (N, OC) x weight (OC, C)
   virtual void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
                               std::int64_t oc, cudaStream_t stream) = 0;
-  // dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C)
+  /// dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C)
   virtual void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
                                std::int64_t oc, cudaStream_t stream, bool accumulate) = 0;
 };
 
-// Through cuBLASLt, with the algorithms that `matmul` finds; it must outlive this.
+/// Through cuBLASLt, with the algorithms that `matmul` finds; it must outlive this.
 template <class T>
 class CublasLtProducts final : public LinearProducts<T> {
  public:

@@ -32,14 +32,14 @@
 
 namespace ridgeline::gpt2 {
 
-// How the algorithm of a new problem is found.
-//   off   cuBLASLt's first heuristic answer, unmeasured
-//   fast  every heuristic answer under several workspace limits, timed
-//   full  also other tiles, clusters, split-K and rasterisation than the heuristics propose; the finalists
-//         run alone, long enough for the power limit to act. About 4 s a problem, so name a cache file
+/// How the algorithm of a new problem is found.
+///   off   cuBLASLt's first heuristic answer, unmeasured
+///   fast  every heuristic answer under several workspace limits, timed
+///   full  also other tiles, clusters, split-K and rasterisation than the heuristics propose; the finalists
+///         run alone, long enough for the power limit to act. About 4 s a problem, so name a cache file
 enum class MatmulSearch { off, fast, full };
 
-// How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
+/// How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
 enum class Fp32Math { fp32, tf32 };
 
 enum class MatmulEpilogue { none, gelu };
@@ -51,10 +51,10 @@ struct MatmulOptions {
   std::string cache_path;  // empty: nothing is kept between runs
 };
 
-// "off", "fast" or "full"; anything else throws std::invalid_argument naming the three.
+/// "off", "fast" or "full"; anything else throws std::invalid_argument naming the three.
 MatmulSearch matmul_search_from_name(const std::string& name);
 
-// One problem and what was chosen for it, for the choice report.
+/// One problem and what was chosen for it, for the choice report.
 struct MatmulChoice {
   std::string op;         // forward, backward_input, backward_weight
   std::string epilogue;   // none, bias, gelu, bias+gelu, dgelu, bias_gradient
@@ -72,7 +72,7 @@ struct MatmulChoice {
   double flops_per_s = 0.0;  // 2*n*c*oc / time; 0 when nothing was timed
 };
 
-// Work and traffic of one product; T is the type of activations and parameters.
+/// Work and traffic of one product; T is the type of activations and parameters.
 constexpr std::int64_t matmul_flops(std::int64_t n, std::int64_t c, std::int64_t oc) {
   return 2 * n * c * oc;
 }
@@ -99,10 +99,10 @@ constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t
                                                                        (accumulate ? 2 : 1);
 }
 
-// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream
-// (they share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory,
-// aligned to 16 bytes at least. Every call throws LibraryError (what, shapes, what to do) when cuBLASLt has
-// no algorithm.
+/// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream
+/// (they share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory,
+/// aligned to 16 bytes at least. Every call throws LibraryError (what, shapes, what to do) when cuBLASLt has
+/// no algorithm.
 class Matmul {
  public:
   explicit Matmul(MatmulOptions options = {});
@@ -112,38 +112,38 @@ class Matmul {
   Matmul(Matmul&&) noexcept;
   Matmul& operator=(Matmul&&) noexcept;
 
-  // out (N, OC) = epilogue(inp (N, C) x weight (OC, C)^T + bias (OC)); bias may be null.
-  // With MatmulEpilogue::gelu (the tanh form), pre_gelu (N, OC) receives the argument of the GELU, for
-  // backward_input; null: not stored. A stored one needs OC to be a multiple of 8 (bf16) or 4 (float).
+  /// out (N, OC) = epilogue(inp (N, C) x weight (OC, C)^T + bias (OC)); bias may be null.
+  /// With MatmulEpilogue::gelu (the tanh form), pre_gelu (N, OC) receives the argument of the GELU, for
+  /// backward_input; null: not stored. A stored one needs OC to be a multiple of 8 (bf16) or 4 (float).
   template <class T>
   void forward(T* out, const T* inp, const T* weight, const T* bias, std::int64_t n, std::int64_t c,
                std::int64_t oc, cudaStream_t stream, MatmulEpilogue epilogue = MatmulEpilogue::none,
                T* pre_gelu = nullptr);
 
-  // dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward
-  // stored, each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu
-  // (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the product is
-  // rounded before it is added); not together with pre_gelu.
+  /// dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward
+  /// stored, each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu
+  /// (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the product is
+  /// rounded before it is added); not together with pre_gelu.
   template <class T>
   void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
                       std::int64_t oc, cudaStream_t stream, const T* pre_gelu = nullptr,
                       bool accumulate = false);
 
-  // dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C). With dbias (OC) FP32, dbias = or += the column
-  // sums of dout, computed by the same product; ask bias_gradient_fused first.
+  /// dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C). With dbias (OC) FP32, dbias = or += the column
+  /// sums of dout, computed by the same product; ask bias_gradient_fused first.
   template <class T>
   void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
                        std::int64_t oc, cudaStream_t stream, bool accumulate, float* dbias = nullptr);
 
-  // Whether backward_weight can produce dbias for this problem (cuBLASLt offers an algorithm). No: use the
-  // bias gradient kernel.
+  /// Whether backward_weight can produce dbias for this problem (cuBLASLt offers an algorithm). No: use the
+  /// bias gradient kernel.
   template <class T>
   bool bias_gradient_fused(std::int64_t n, std::int64_t c, std::int64_t oc, bool accumulate);
 
-  // One entry a problem met so far, in the order of first use.
+  /// One entry a problem met so far, in the order of first use.
   std::vector<MatmulChoice> choices() const;
 
-  // Writes the cache file now (atomically: a new file renamed over the old). No cache_path: does nothing.
+  /// Writes the cache file now (atomically: a new file renamed over the old). No cache_path: does nothing.
   void save_cache();
 
   std::size_t workspace_bytes() const;

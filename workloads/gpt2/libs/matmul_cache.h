@@ -11,7 +11,7 @@
 
 namespace ridgeline::gpt2 {
 
-// What makes a stored algorithm valid: the library's version and the GPU.
+/// What makes a stored algorithm valid: the library's version and the GPU.
 struct MatmulCacheIdentity {
   std::size_t cublaslt_version = 0;
   std::string gpu_name;
@@ -19,13 +19,13 @@ struct MatmulCacheIdentity {
 
 const char* name_of(MatmulSearch search);
 
-// Entries by problem key. A file that is missing gives none; one that is damaged or has another identity
-// gives none and sets ignored to one line that says why.
+/// Entries by problem key. A file that is missing gives none; one that is damaged or has another identity
+/// gives none and sets ignored to one line that says why.
 std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path,
                                                          const MatmulCacheIdentity& identity,
                                                          std::string* ignored);
 
-// Replaces the file in one step. Throws std::runtime_error when it cannot be written.
+/// Replaces the file in one step. Throws std::runtime_error when it cannot be written.
 void store_matmul_cache(const std::string& path, const MatmulCacheIdentity& identity,
                         const std::map<std::string, MatmulSelection>& entries);
 

@@ -10,12 +10,12 @@
 
 namespace ridgeline::gpt2 {
 
-// Throws LibraryError when cuBLAS refuses, std::invalid_argument for a size below 1. May be captured once a
-// step has run: cuBLAS loads its kernels at their first use.
+/// Throws LibraryError when cuBLAS refuses, std::invalid_argument for a size below 1. May be captured once a
+/// step has run: cuBLAS loads its kernels at their first use.
 template <class T>
 class CublasProducts final : public LinearProducts<T> {
  public:
-  // `handle` must outlive this. math: of float tensors; bf16 tensors are summed in FP32.
+  /// `handle` must outlive this. math: of float tensors; bf16 tensors are summed in FP32.
   CublasProducts(CublasHandle& handle, Fp32Math math) : handle_(handle), math_(math) {}
 
   void forward(T* out, const T* inp, const T* weight, std::int64_t n, std::int64_t c, std::int64_t oc,

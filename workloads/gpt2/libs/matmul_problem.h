@@ -16,7 +16,7 @@ namespace ridgeline::gpt2 {
 
 enum class MatmulOp { forward, backward_input, backward_weight };
 enum class MatmulPrecision { bfloat16, float32, tf32 };
-// What happens to D on its way to memory. aux: the GELU's argument, stored or read.
+/// What happens to D on its way to memory. aux: the GELU's argument, stored or read.
 enum class LtEpilogue { none, bias, gelu, bias_gelu, gelu_aux, bias_gelu_aux, dgelu, bias_gradient };
 
 const char* name_of(MatmulOp op);
@@ -47,13 +47,13 @@ struct MatmulProblem {
   }
   bool has_bias() const;
   bool has_aux() const;
-  // Every field, as text: the name of the problem in the cache file.
+  /// Every field, as text: the name of the problem in the cache file.
   std::string key() const;
-  // For people: op, shapes, epilogue, precision.
+  /// For people: op, shapes, epilogue, precision.
   std::string description() const;
 };
 
-// Cheap: it is computed at every call of a product.
+/// Cheap: it is computed at every call of a product.
 struct MatmulProblemHash {
   std::size_t operator()(const MatmulProblem& problem) const noexcept {
     std::uint64_t hash = 0;
@@ -71,22 +71,22 @@ struct MatmulProblemHash {
   }
 };
 
-// Throws LibraryError unless status is success.
+/// Throws LibraryError unless status is success.
 void cublas_check(cublasStatus_t status, const std::string& call, const char* file, int line);
 
-// cuBLASLt's descriptors of a problem.
+/// cuBLASLt's descriptors of a problem.
 class LtOperation {
  public:
   explicit LtOperation(const MatmulProblem& problem);
 
-  // Pointers of the epilogue: bias or its gradient; the GELU's argument.
+  /// Pointers of the epilogue: bias or its gradient; the GELU's argument.
   void set_bias(const void* bias);
   void set_aux(const void* aux);
 
   [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
                                    const void* b, void* d, bool accumulate, void* workspace,
                                    std::size_t workspace_bytes, cudaStream_t stream) const;
-  // Bytes of workspace that algo needs here; an unsupported algo gives its status.
+  /// Bytes of workspace that algo needs here; an unsupported algo gives its status.
   [[nodiscard]] cublasStatus_t check(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo,
                                      std::size_t* workspace_bytes) const;
 

@@ -27,7 +27,7 @@
 
 namespace ridgeline::gpt2 {
 
-// An algorithm and how it came to be chosen.
+/// An algorithm and how it came to be chosen.
 struct MatmulSelection {
   cublasLtMatmulAlgo_t algo{};
   std::size_t workspace_bytes = 0;
@@ -37,19 +37,19 @@ struct MatmulSelection {
   double default_time_ns = 0.0;  // 0: not timed
 };
 
-// cuBLASLt's answers, best guess first; empty when it has none.
+/// cuBLASLt's answers, best guess first; empty when it has none.
 std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t handle,
                                                                const MatmulProblem& problem,
                                                                const LtOperation& operation,
                                                                std::size_t workspace_limit_bytes,
                                                                int requested);
 
-// candidates must not be empty. Waits for stream. When the trial buffers do not fit into device memory, says
-// so on stderr and returns the default choice untimed.
+/// candidates must not be empty. Waits for stream. When the trial buffers do not fit into device memory, says
+/// so on stderr and returns the default choice untimed.
 MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& problem, LtOperation& operation,
                               MatmulSearch mode, void* workspace, cudaStream_t stream);
 
-// The algorithm's settings by cuBLASLt's own numbers, on one line.
+/// The algorithm's settings by cuBLASLt's own numbers, on one line.
 std::string describe_algorithm(const cublasLtMatmulAlgo_t& algo);
 
 }  // namespace ridgeline::gpt2

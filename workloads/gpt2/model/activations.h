@@ -18,7 +18,7 @@
 
 namespace ridgeline::gpt2 {
 
-// Hands out 256-byte aligned pieces of one buffer; with no buffer yet it only counts.
+/// Hands out 256-byte aligned pieces of one buffer; with no buffer yet it only counts.
 class Arena {
  public:
   explicit Arena(std::byte* base = nullptr) : base_(base) {}
@@ -51,7 +51,7 @@ struct LayerActivations {
   float* ln2_mean = nullptr;
   float* ln2_rstd = nullptr;  // (B,T)
   float* lse = nullptr;       // (B,NH,T); fused attention only
-  // Unfused attention only.
+  /// Unfused attention only.
   T* heads = nullptr;          // (3,B,NH,T,HS): q, k, v head by head
   T* probabilities = nullptr;  // (B,NH,T,T)
 };
@@ -67,7 +67,7 @@ struct Activations {
   float* losses = nullptr;     // (B,T)
   float* log_probs = nullptr;  // (B,T,Vp), with the classifier in separate steps only
 
-  // Scratch of both passes.
+  /// Scratch of both passes.
   T* projected = nullptr;  // (B,T,C): output of attproj or fcproj; backward: gradient of a layernorm's output
   T* dresidual = nullptr;  // (B,T,C): gradient on the residual stream
   T* dwide = nullptr;      // (B,T,4C): gradient of fch or of qkv

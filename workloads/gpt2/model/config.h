@@ -22,22 +22,22 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-// The configuration called `name` (124M, 355M, 774M, 1558M, tiny). Throws InputError for another name.
+/// The configuration called `name` (124M, 355M, 774M, 1558M, tiny). Throws InputError for another name.
 ModelConfig model_config(std::string_view name);
 std::vector<std::string> model_names();
 
-// Throws InputError when the sizes contradict each other or leave what the kernels support.
+/// Throws InputError when the sizes contradict each other or leave what the kernels support.
 void validate(const ModelConfig& config);
 
 constexpr int pad_vocab(int vocab) {
   return (vocab + 127) / 128 * 128;
 }
 
-// The same model with the rows of wte that `kind` asks for.
+/// The same model with the rows of wte that `kind` asks for.
 ModelConfig with_vocabulary(const ModelConfig& config, VocabularyKind kind);
 
-// Training FLOPs of one token at sequence length t: 6N + 6LCT, N = all parameters (the tied wte once,
-// padding and wpe included), attention counted as causal. Forward and backward, no recompute.
+/// Training FLOPs of one token at sequence length t: 6N + 6LCT, N = all parameters (the tied wte once,
+/// padding and wpe included), attention counted as causal. Forward and backward, no recompute.
 double flops_per_token(const ModelConfig& config, int t);
 
 }  // namespace ridgeline::gpt2

@@ -41,18 +41,18 @@ struct OptimizerOptions {
   float weight_decay = 0.1F;          // of the matrices; biases and layernorms have none
   bool decay_embeddings = true;       // false: nor have wte and wpe
   float clip = 1.0F;                  // largest global norm of the gradient; 0: no clipping
-  // In device memory, read when the step runs in place of adamw's learning rate and step; null: adamw's. For
-  // a step that is captured once and run often.
+  /// In device memory, read when the step runs in place of adamw's learning rate and step; null: adamw's. For
+  /// a step that is captured once and run often.
   const AdamwStepFactors* step_factors = nullptr;
 };
 
-// What one optimizer step measured, on the device.
+/// What one optimizer step measured, on the device.
 struct StepResult {
   float loss = 0;         // mean over all tokens of the step, nats
   GradientNorm gradient;  // norm is the one before clipping
 };
 
-// Device memory of a run, by what it holds.
+/// Device memory of a run, by what it holds.
 struct MemoryPlan {
   std::int64_t parameters_bytes = 0;   // parameters, master weights
   std::int64_t optimizer_bytes = 0;    // gradients, both moments
@@ -63,40 +63,40 @@ struct MemoryPlan {
   }
 };
 
-// The switches as they will run on the current device: --gelu mixed and own are cuBLASLt's epilogue where
-// hopper_matmul_supported says no, and in fp32 and tf32; own is mixed where GELU is computed again.
+/// The switches as they will run on the current device: --gelu mixed and own are cuBLASLt's epilogue where
+/// hopper_matmul_supported says no, and in fp32 and tf32; own is mixed where GELU is computed again.
 Switches switches_on_device(const GpuModelOptions& options);
 
 class GpuModel : public TrainingState {
  public:
-  // Throws InputError for sizes the kernels do not support, CudaError or Error when allocation or a library
-  // fails.
+  /// Throws InputError for sizes the kernels do not support, CudaError or Error when allocation or a library
+  /// fails.
   static std::unique_ptr<GpuModel> create(const GpuModelOptions& options);
   static MemoryPlan memory_plan(const GpuModelOptions& options);
 
   virtual cudaStream_t stream() const = 0;
 
-  // Sets the parameters from host FP32 values in ParameterLayout's order, zeroes both moments. Synchronises.
+  /// Sets the parameters from host FP32 values in ParameterLayout's order, zeroes both moments. Synchronises.
   virtual void load(const std::vector<float>& parameters) = 0;
 
-  // Forward and backward of one micro-batch, `micro` counting from 0 to grad_accum - 1 within a step: micro 0
-  // starts new gradients and a new loss. inputs and targets are device (B, T).
+  /// Forward and backward of one micro-batch, `micro` counting from 0 to grad_accum - 1 within a step: micro 0
+  /// starts new gradients and a new loss. inputs and targets are device (B, T).
   virtual void micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) = 0;
 
-  // Global norm, clipping, AdamW. A gradient that is not finite changes nothing.
+  /// Global norm, clipping, AdamW. A gradient that is not finite changes nothing.
   virtual void optimizer_step(const OptimizerOptions& options) = 0;
 
-  // Forward only; the mean loss replaces the loss of result(). Leaves parameters and gradients alone.
+  /// Forward only; the mean loss replaces the loss of result(). Leaves parameters and gradients alone.
   virtual void evaluate(const std::int32_t* inputs, const std::int32_t* targets) = 0;
 
-  // Forward only; the logits of position `row` of B*T over the vocabulary, on the host. inputs as above.
-  // Synchronises. Leaves parameters, gradients and result() alone.
+  /// Forward only; the logits of position `row` of B*T over the vocabulary, on the host. inputs as above.
+  /// Synchronises. Leaves parameters, gradients and result() alone.
   virtual std::vector<float> logits(const std::int32_t* inputs, std::int64_t row) = 0;
 
-  // Device address of the latest StepResult: copy it in stream order.
+  /// Device address of the latest StepResult: copy it in stream order.
   virtual const StepResult* device_result() const = 0;
 
-  // Synchronise, then copy. Master weights; gradients of the last step as accumulated (before clipping).
+  /// Synchronise, then copy. Master weights; gradients of the last step as accumulated (before clipping).
   virtual std::vector<float> download_parameters() const = 0;
   virtual std::vector<float> download_gradients() const = 0;
 

@@ -51,41 +51,41 @@ class GpuModelOf final : public GpuModel {
   using Weights = LayerTensors<const T>;
   using Gradients = LayerTensors<float>;
 
-  // Forward.
+  /// Forward.
   void forward_to_logits(const std::int32_t* inputs);
   void forward_layer(int l);
-  // out (B*T, oc) = inp (B*T, c) x weight^T + bias
+  /// out (B*T, oc) = inp (B*T, c) x weight^T + bias
   void linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc);
   void attention(const Layer& a);
-  // residual = in1 + in2, normed = layernorm(residual)
+  /// residual = in1 + in2, normed = layernorm(residual)
   void residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1, const T* in2,
                           const T* weight, const T* bias);
-  // a.gelu = GELU(a.fch = fc(a.ln2))
+  /// a.gelu = GELU(a.fch = fc(a.ln2))
   void mlp_up(const Layer& a, const Weights& p);
-  // losses; fused, logits become their gradient at once
+  /// losses; fused, logits become their gradient at once
   void classifier(const std::int32_t* targets, float scale);
-  // losses alone
+  /// losses alone
   void classifier_loss(const std::int32_t* targets);
 
-  // Backward.
-  // The GELU's and the layernorms' outputs, as kept or computed again.
+  /// Backward.
+  /// The GELU's and the layernorms' outputs, as kept or computed again.
   const T* gelu_again(const Layer& a);
   const T* layernorm_again(const T* kept, const T* inp, const T* weight, const T* bias);
-  // dinp (B*T, c) = dout (B*T, oc) x weight
+  /// dinp (B*T, c) = dout (B*T, oc) x weight
   void linear_backward_input(T* dinp, const T* dout, const T* weight, int c, int oc);
-  // dweight = or += dout^T inp
+  /// dweight = or += dout^T inp
   void weight_gradient(float* dweight, const T* dout, const T* inp, int c, int oc, bool accumulate);
-  // logits become their gradient, unless the classifier has seen to that
+  /// logits become their gradient, unless the classifier has seen to that
   void classifier_backward(const std::int32_t* targets, float scale);
   void backward(const std::int32_t* inputs, bool accumulate);
   void backward_layer(int l, bool accumulate);
   void zero_small_gradients();
-  // dwide = gradient of fch, from the gradient of what fcproj adds to the residual stream; fcb's gradient
+  /// dwide = gradient of fch, from the gradient of what fcproj adds to the residual stream; fcb's gradient
   void mlp_down_backward(const Layer& a, const Weights& p, const Gradients& g, const T* dout,
                          bool accumulate);
-  // dwide = gradient of qkv
+  /// dwide = gradient of qkv
   void attention_backward(const Layer& a, const T* dout);
-  // dbias += column sums of dout, dweight = or += dout^T inp, in one product or two kernels.
+  /// dbias += column sums of dout, dweight = or += dout^T inp, in one product or two kernels.
   void weight_and_bias_gradient(float* dweight, float* dbias, const T* dout, const T* inp, int oc,
                                 bool accumulate, bool fused);
   void bias_gradient(float* dbias, const T* dout, int oc);
@@ -95,7 +95,7 @@ class GpuModelOf final : public GpuModel {
   void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
                                  const StochasticRounding& rounding);
 
-  // Device bytes [begin, begin + size) of a part. Throws std::out_of_range outside it.
+  /// Device bytes [begin, begin + size) of a part. Throws std::out_of_range outside it.
   const std::byte* state_at(StatePart part, std::int64_t begin, std::size_t size) const;
 
   float* gradient(Tensor tensor) { return gradients_.data() + layout_.offset(tensor); }
@@ -110,7 +110,7 @@ class GpuModelOf final : public GpuModel {
             .heads = options_.config.heads,
             .head_size = options_.config.head_size()};
   }
-  // Keeps elements of T in L2, if `tensor` is one that --l2-persist names.
+  /// Keeps elements of T in L2, if `tensor` is one that --l2-persist names.
   L2Residency::Window keep(L2Persist tensor, const T* data, std::int64_t elements) {
     return l2_.hold(tensor, data, elements * static_cast<std::int64_t>(sizeof(T)));
   }
@@ -138,7 +138,7 @@ class GpuModelOf final : public GpuModel {
   std::unique_ptr<LinearProducts<T>> products_;
   std::optional<CudnnAttention> cudnn_;
   std::optional<UnfusedAttention> unfused_;
-  // Whether the product yields the bias gradient, by [accumulate].
+  /// Whether the product yields the bias gradient, by [accumulate].
   bool qkv_bias_fused_[2] = {false, false};
   bool fc_bias_fused_[2] = {false, false};
 };

@@ -15,19 +15,19 @@
 
 namespace ridgeline::gpt2 {
 
-// What a device allows.
+/// What a device allows.
 struct L2Limits {
   std::int64_t persisting_bytes = 0;  // of L2, for lines that persist; 0: none
   std::int64_t window_bytes = 0;      // the longest window
 };
 
-// The window over `bytes` bytes at `data`: cut to the longest one; when it exceeds what may persist, only
-// that share of its lines is asked to stay, or they would evict each other.
+/// The window over `bytes` bytes at `data`: cut to the longest one; when it exceeds what may persist, only
+/// that share of its lines is asked to stay, or they would evict each other.
 cudaAccessPolicyWindow l2_window(const void* data, std::int64_t bytes, const L2Limits& limits);
 
 class L2Residency {
  public:
-  // One window; ends where it leaves scope.
+  /// One window; ends where it leaves scope.
   class [[nodiscard]] Window {
    public:
     Window(Window&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
@@ -44,20 +44,20 @@ class L2Residency {
     L2Residency* owner_;
   };
 
-  // tensors: bits of L2Persist; 0 does nothing at all. `stream` must outlive this. Sets aside the part of L2
-  // that the current device offers; throws InputError when it offers none. The destructor gives it back.
+  /// tensors: bits of L2Persist; 0 does nothing at all. `stream` must outlive this. Sets aside the part of L2
+  /// that the current device offers; throws InputError when it offers none. The destructor gives it back.
   L2Residency(unsigned tensors, cudaStream_t stream);
   L2Residency(const L2Residency&) = delete;
   L2Residency& operator=(const L2Residency&) = delete;
   ~L2Residency();
 
-  // Keeps `data` if `tensor` is one of those chosen. Throws CudaError.
+  /// Keeps `data` if `tensor` is one of those chosen. Throws CudaError.
   Window hold(L2Persist tensor, const void* data, std::int64_t bytes);
 
  private:
   void push(const cudaAccessPolicyWindow& window);
   void pop() noexcept;
-  // The window in force is about to change: nodes captured under it get it.
+  /// The window in force is about to change: nodes captured under it get it.
   cudaError_t change() noexcept;
   cudaError_t apply() noexcept;
 

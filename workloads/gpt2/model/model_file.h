@@ -23,13 +23,13 @@ using ModelFileHeader = std::array<std::int32_t, 256>;
 inline constexpr std::int64_t kModelFileHeaderBytes = sizeof(ModelFileHeader);
 ModelFileHeader model_file_header(const ModelConfig& config, ModelFileType type);
 
-// Only the header: enough to size a run before the gigabytes are read. Throws InputError.
+/// Only the header: enough to size a run before the gigabytes are read. Throws InputError.
 ModelFile read_model_header(const std::string& path);
 
-// Throws InputError when the file is missing, is no model file, is truncated or has trailing bytes.
+/// Throws InputError when the file is missing, is no model file, is truncated or has trailing bytes.
 ModelFile read_model_file(const std::string& path);
 
-// Writes next to `path` and renames, so an interrupted save leaves the old file. Throws InputError.
+/// Writes next to `path` and renames, so an interrupted save leaves the old file. Throws InputError.
 void write_model_file(const std::string& path, const ModelConfig& config, ModelFileType type,
                       const std::vector<float>& parameters);
 

@@ -35,10 +35,10 @@ constexpr int kTensorCount = 16;
 
 std::string_view tensor_name(Tensor tensor);
 
-// Weight decay applies to matrices (wte, wpe, qkvw, attprojw, fcw, fcprojw) and to nothing else.
+/// Weight decay applies to matrices (wte, wpe, qkvw, attprojw, fcw, fcprojw) and to nothing else.
 bool tensor_is_matrix(Tensor tensor);
 
-// One tensor as a framework's model holds it: a stacked tensor is L of them. Elements [begin, end).
+/// One tensor as a framework's model holds it: a stacked tensor is L of them. Elements [begin, end).
 struct TensorInstance {
   Tensor tensor;
   std::int64_t begin;
@@ -53,12 +53,12 @@ class ParameterLayout {
   std::int64_t offset(Tensor tensor) const { return offset_[index(tensor)]; }
   std::int64_t count(Tensor tensor) const { return count_[index(tensor)]; }
 
-  // Element offset of layer `layer`'s slice of a stacked tensor.
+  /// Element offset of layer `layer`'s slice of a stacked tensor.
   std::int64_t offset(Tensor tensor, int layer) const {
     return offset_[index(tensor)] + layer * (count_[index(tensor)] / layers_);
   }
 
-  // Every tensor of every layer, in the buffer's order and without gaps: 4 + 12 L of them.
+  /// Every tensor of every layer, in the buffer's order and without gaps: 4 + 12 L of them.
   std::vector<TensorInstance> instances() const;
 
  private:
@@ -70,7 +70,7 @@ class ParameterLayout {
   int layers_ = 1;
 };
 
-// Pointers to the tensors of one layer.
+/// Pointers to the tensors of one layer.
 template <typename T>
 struct LayerTensors {
   T *ln1w, *ln1b, *qkvw, *qkvb, *attprojw, *attprojb, *ln2w, *ln2b, *fcw, *fcb, *fcprojw, *fcprojb;
@@ -84,14 +84,14 @@ LayerTensors<T> layer_tensors(T* base, const ParameterLayout& layout, int layer)
           at(Tensor::fcw),      at(Tensor::fcb),      at(Tensor::fcprojw), at(Tensor::fcprojb)};
 }
 
-// GPT-2's initialisation: matrices N(0, 0.02), those that write into the residual stream (attprojw, fcprojw)
-// N(0, 0.02/sqrt(2L)), biases 0, layernorm weights 1, padded rows of wte 0. Every element is a function of
-// (seed, tensor, index) alone, so the result does not depend on the number of threads.
+/// GPT-2's initialisation: matrices N(0, 0.02), those that write into the residual stream (attprojw, fcprojw)
+/// N(0, 0.02/sqrt(2L)), biases 0, layernorm weights 1, padded rows of wte 0. Every element is a function of
+/// (seed, tensor, index) alone, so the result does not depend on the number of threads.
 std::vector<float> random_parameters(const ModelConfig& config, std::uint64_t seed);
 
-// The same parameters for another padding of the vocabulary: rows of wte beyond the smaller of both Vp are
-// dropped or 0, the other tensors are moved. Holds for anything in this layout (parameters, moments).
-// Throws std::invalid_argument when `values` is not `from`'s or the two differ in more than padded_vocab.
+/// The same parameters for another padding of the vocabulary: rows of wte beyond the smaller of both Vp are
+/// dropped or 0, the other tensors are moved. Holds for anything in this layout (parameters, moments).
+/// Throws std::invalid_argument when `values` is not `from`'s or the two differ in more than padded_vocab.
 std::vector<float> repad_vocabulary(const std::vector<float>& values, const ModelConfig& from,
                                     const ModelConfig& to);
 

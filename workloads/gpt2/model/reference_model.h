@@ -13,28 +13,28 @@
 
 namespace ridgeline::gpt2 {
 
-// The matrices' ranges in a parameter buffer, for AdamW: everything else does not decay.
+/// The matrices' ranges in a parameter buffer, for AdamW: everything else does not decay.
 std::vector<WeightDecayRange> weight_decay_ranges(const ParameterLayout& layout, float weight_decay);
 
 template <typename Real>
 class ReferenceModel {
  public:
-  // Parameters in ParameterLayout's order. Throws InputError for t > config.max_t or contradictory sizes.
+  /// Parameters in ParameterLayout's order. Throws InputError for t > config.max_t or contradictory sizes.
   ReferenceModel(const ModelConfig& config, int batch, int sequence, std::vector<Real> parameters);
 
   const ParameterLayout& layout() const { return layout_; }
   std::vector<Real>& parameters() { return parameters_; }
   const std::vector<Real>& gradients() const { return gradients_; }
 
-  // Mean loss over the B*T positions. inputs and targets are (B, T).
+  /// Mean loss over the B*T positions. inputs and targets are (B, T).
   Real forward(std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 
-  // Adds `weight` times the gradient of that mean loss to gradients(). Call after forward, once.
+  /// Adds `weight` times the gradient of that mean loss to gradients(). Call after forward, once.
   void backward(Real weight = 1);
 
   void zero_gradients();
 
-  // Clips to `clip` (0: never), updates, returns the norm before clipping. config.step counts from 1.
+  /// Clips to `clip` (0: never), updates, returns the norm before clipping. config.step counts from 1.
   Real optimizer_step(const AdamwConfig& config, float weight_decay, Real clip);
 
  private:

@@ -17,19 +17,19 @@ namespace ridgeline::gpt2 {
 
 class StepGraph {
  public:
-  // `model` must outlive this; batch_tokens is B*T of one micro-batch. Throws CudaError.
+  /// `model` must outlive this; batch_tokens is B*T of one micro-batch. Throws CudaError.
   StepGraph(GpuModel& model, std::int64_t batch_tokens, int grad_accum);
 
-  // Where a captured step reads micro-batch `micro`: device, (B, T) inputs, then (B, T) targets. Write it in
-  // the order of the model's stream.
+  /// Where a captured step reads micro-batch `micro`: device, (B, T) inputs, then (B, T) targets. Write it in
+  /// the order of the model's stream.
   [[nodiscard]] std::int32_t* tokens(int micro) { return tokens_.data() + 2 * batch_tokens_ * micro; }
 
-  // Forward, backward and update. Learning rate and step may differ from step to step; when clip, weight
-  // decay or AdamW's constants do, the graph is captured anew. options.step_factors is not used. Throws what
-  // the model throws; CudaError.
+  /// Forward, backward and update. Learning rate and step may differ from step to step; when clip, weight
+  /// decay or AdamW's constants do, the graph is captured anew. options.step_factors is not used. Throws what
+  /// the model throws; CudaError.
   void step(const OptimizerOptions& options);
 
-  // Kernels, copies and memsets of the captured step; 0 before there is one.
+  /// Kernels, copies and memsets of the captured step; 0 before there is one.
   [[nodiscard]] std::size_t node_count() const noexcept { return node_count_; }
 
  private:

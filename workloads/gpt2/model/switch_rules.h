@@ -5,8 +5,8 @@
 
 namespace ridgeline::gpt2 {
 
-// Throws InputError with one line about the first two that cannot. What depends on the model's size, the
-// build or the device is GpuModel's to say.
+/// Throws InputError with one line about the first two that cannot. What depends on the model's size, the
+/// build or the device is GpuModel's to say.
 void check_switches(const Switches& switches);
 
 }  // namespace ridgeline::gpt2

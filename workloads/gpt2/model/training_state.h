@@ -14,15 +14,15 @@ enum class StatePart {
   kNarrow,   // BF16 parameters. After stochastic rounding they are no function of the master weights.
 };
 
-// Every part lies in ParameterLayout's order. One thread.
+/// Every part lies in ParameterLayout's order. One thread.
 class TrainingState {
  public:
   virtual ~TrainingState() = default;
 
-  // Bytes of a part; 0: there is none (kNarrow of a model that computes in FP32).
+  /// Bytes of a part; 0: there is none (kNarrow of a model that computes in FP32).
   virtual std::int64_t state_bytes(StatePart part) const = 0;
 
-  // Bytes [begin, begin + out.size()) of a part. Both wait for the work that is enqueued.
+  /// Bytes [begin, begin + out.size()) of a part. Both wait for the work that is enqueued.
   virtual void download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const = 0;
   virtual void upload_state(StatePart part, std::int64_t begin, std::span<const std::byte> in) = 0;
 };

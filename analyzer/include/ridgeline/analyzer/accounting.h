@@ -20,7 +20,7 @@ enum class GapKind {
 };
 [[nodiscard]] std::string_view to_string(GapKind kind);
 
-// A stretch of the step in which the device did nothing.
+/// A stretch of the step in which the device did nothing.
 struct Gap {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -34,8 +34,8 @@ struct AccountingOptions {
   BoundOptions bounds;
 };
 
-// One device of one process. Busy time is exclusive in this order: kernels, copies, memsets.
-//   step = kernel_busy + copy_exposed + memset_exposed + gaps (five kinds) + remainder
+/// One device of one process. Busy time is exclusive in this order: kernels, copies, memsets.
+///   step = kernel_busy + copy_exposed + memset_exposed + gaps (five kinds) + remainder
 struct Accounting {
   store::Id process_id = 0;
   store::Id device_id = 0;
@@ -59,7 +59,7 @@ struct Accounting {
   std::int64_t gap_unknown_ns = 0;
   std::int64_t gap_tail_ns = 0;
   std::int64_t gap_total_ns = 0;  // sum of the five
-  // Host synchronisation is not recorded by T0: waits for it are inside host_bound. Empty until it is.
+  /// Host synchronisation is not recorded by T0: waits for it are inside host_bound. Empty until it is.
   std::optional<std::int64_t> gap_synchronisation_ns;
   std::int64_t remainder_ns = 0;  // what the parts do not explain; 0 unless records contradict each other
   std::int64_t launches = 0;
@@ -67,16 +67,16 @@ struct Accounting {
   std::int64_t foreign_busy_ns = 0;        // of the busy time, work launched outside this step
   std::int64_t stream_count = 0;
   std::vector<Gap> gaps;  // in order of time
-  // kernel_busy_ns by what bounds the kernels and by part of the program; empty from account_step().
+  /// kernel_busy_ns by what bounds the kernels and by part of the program; empty from account_step().
   KernelTime kernels;
 };
 
-// Accounts for the device that did the most kernel time of the step; others: by device_id.
+/// Accounts for the device that did the most kernel time of the step; others: by device_id.
 [[nodiscard]] Accounting account_step(const Model& model, const StepAnalysis& steps,
                                       const AccountingOptions& options = {},
                                       std::optional<store::Id> device_id = {});
 
-// Adds another step's times, launches and gaps to those of `sum`; the device is that of both.
+/// Adds another step's times, launches and gaps to those of `sum`; the device is that of both.
 void add_to(Accounting& sum, const Accounting& other);
 
 }  // namespace ridgeline::analyzer

@@ -44,7 +44,7 @@ struct Analysis {
   std::optional<SampledStep> sampled;  // if samples were asked for and there are any
 };
 
-// Failures: no_data (no launch with a timestamp), usage (options).
+/// Failures: no_data (no launch with a timestamp), usage (options).
 [[nodiscard]] Result<Analysis> analyze(const Model& model, const AnalysisOptions& options = {});
 
 }  // namespace ridgeline::analyzer

@@ -21,7 +21,7 @@
 
 namespace ridgeline::analyzer {
 
-// Ranges taken together.
+/// Ranges taken together.
 struct WorkSum {
   std::int64_t ranges = 0;
   std::int64_t launches = 0;
@@ -31,20 +31,20 @@ struct WorkSum {
   std::optional<double> declared_flops;
   std::optional<double> measured_bytes;       // DRAM; empty unless every launch has a value
   std::optional<double> measured_tensor_ops;  // likewise
-  // Floating-point operations by instruction counts (T3), likewise; tensor instructions are not among them.
+  /// Floating-point operations by instruction counts (T3), likewise; tensor instructions are not among them.
   std::optional<double> measured_fp_ops;
   std::optional<double> bytes_ratio;  // measured ÷ declared; below 1: part of the data was in L2 already
-  // Of the tensor operations if there are any, else of the counted instructions.
+  /// Of the tensor operations if there are any, else of the counted instructions.
   std::optional<double> ops_ratio;
-  // The least time that the declared work takes: of each range the larger of bytes ÷ DRAM peak and FLOPs ÷
-  // peak of their data type, summed. Empty if a roof that is needed is not known.
+  /// The least time that the declared work takes: of each range the larger of bytes ÷ DRAM peak and FLOPs ÷
+  /// peak of their data type, summed. Empty if a roof that is needed is not known.
   std::optional<double> minimum_ns;
   LimiterKind minimum_limiter = LimiterKind::none;  // of the larger part of it
   std::optional<double> minimum_ratio;              // minimum_ns ÷ time_ns: 1 is the best there is
   std::int64_t undeclared_launches = 0;  // asked for, but in no declaring range; in none of the sums
 };
 
-// All ranges of the representative step that share a path and an annotation's name.
+/// All ranges of the representative step that share a path and an annotation's name.
 struct DeclaredWork : WorkSum {
   std::string path;       // NVTX path
   std::string operation;  // its last part
@@ -53,18 +53,18 @@ struct DeclaredWork : WorkSum {
 
 class DeclaredRanges {
  public:
-  // Keeps references to the model and the utilisations. `partial`: the launches are a part of their steps; a
-  // range of which some launches are left out is then left out too, for its declaration is of all of them.
+  /// Keeps references to the model and the utilisations. `partial`: the launches are a part of their steps; a
+  /// range of which some launches are left out is then left out too, for its declaration is of all of them.
   DeclaredRanges(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
                  const PeakPolicy& peaks = {}, bool partial = false);
 
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
-  // By path; empty if the program declares nothing. Order: time_ns, descending.
+  /// By path; empty if the program declares nothing. Order: time_ns, descending.
   [[nodiscard]] std::vector<DeclaredWork> by_path() const;
-  // The same by operation, whatever layer it is in; `path` is empty.
+  /// The same by operation, whatever layer it is in; `path` is empty.
   [[nodiscard]] std::vector<DeclaredWork> by_operation() const;
-  // The ranges that these launches (into UtilisationAnalysis::launches) belong to, with all launches of
-  // those ranges. Empty if none of them belongs to any.
+  /// The ranges that these launches (into UtilisationAnalysis::launches) belong to, with all launches of
+  /// those ranges. Empty if none of them belongs to any.
   [[nodiscard]] std::optional<WorkSum> of(std::span<const std::size_t> launches);
 
  private:
@@ -95,8 +95,8 @@ class DeclaredRanges {
   std::map<std::vector<std::size_t>, WorkSum> sums_;           // of sets of ranges that were asked for
 };
 
-// "attention_backward moves 2.1 × the bytes it needs": operations whose surplus costs at least `least_share`
-// of the step at the DRAM peak.
+/// "attention_backward moves 2.1 × the bytes it needs": operations whose surplus costs at least `least_share`
+/// of the step at the DRAM peak.
 [[nodiscard]] Findings excess_findings(const std::vector<DeclaredWork>& operations, double dram_bytes_per_s,
                                        std::int64_t step_ns, double least_ratio = 1.2,
                                        double least_share = 0.002);

@@ -21,7 +21,7 @@ struct StallReason {
   double share = 0;  // of the kernel's samples
 };
 
-// An instruction or a source line that many samples fell on.
+/// An instruction or a source line that many samples fell on.
 struct HotSpot {
   std::optional<std::int64_t> pc_offset;  // bytes from the function's start; empty: a line as a whole
   std::string file;                       // "" if the machine code names none
@@ -61,10 +61,10 @@ struct StallAnalysis {
   std::int64_t unsampled = 0;  // of the worst kernels that were looked at: no sample fell on them
 };
 
-// "smsp__pcsamp_warps_issue_stalled_long_scoreboard" -> "long scoreboard".
+/// "smsp__pcsamp_warps_issue_stalled_long_scoreboard" -> "long scoreboard".
 [[nodiscard]] std::string stall_label(std::string_view name);
 
-// Of the process of the steps; rows of a ranking by kernel.
+/// Of the process of the steps; rows of a ranking by kernel.
 [[nodiscard]] StallAnalysis analyze_stalls(const Model& model, const UtilisationAnalysis& utilisation,
                                            const Ranking& ranking, const StallOptions& options = {});
 

@@ -23,11 +23,11 @@ enum class KernelVerdict {
 
 enum class OverallVerdict { met, missed, not_enough_data };
 [[nodiscard]] std::string_view to_string(OverallVerdict verdict);
-// 0, 1 and 3.
+/// 0, 1 and 3.
 [[nodiscard]] int exit_code(OverallVerdict verdict);
 
-// What one kernel may cost; fields left empty are not checked. An entry replaces the general target for the
-// rows it matches, and applies whatever their share.
+/// What one kernel may cost; fields left empty are not checked. An entry replaces the general target for the
+/// rows it matches, and applies whatever their share.
 struct KernelBudget {
   std::string kernel;  // demangled or normalised name or row key; * stands for any text
   std::optional<double> min_utilisation_ratio;
@@ -64,8 +64,8 @@ struct TargetCheck {
   std::vector<std::size_t> unmatched_budgets;  // budgets that no row matches: a renamed kernel passes unseen
 };
 
-// Judges a ranking (of any key; per kernel is usual). The ranking's own target does not matter.
-// Failure: usage (target or share outside 0..1, stretch below target, an empty budget).
+/// Judges a ranking (of any key; per kernel is usual). The ranking's own target does not matter.
+/// Failure: usage (target or share outside 0..1, stretch below target, an empty budget).
 [[nodiscard]] Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation,
                                                 const Ranking& ranking, const TargetOptions& options = {});
 

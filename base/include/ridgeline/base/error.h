@@ -14,7 +14,7 @@
 
 namespace ridgeline {
 
-// What went wrong, in the terms of the exit codes (docs/cli.md, "Exit codes").
+/// What went wrong, in the terms of the exit codes (docs/cli.md, "Exit codes").
 enum class ErrorKind {
   usage,          // exit 2: the caller's arguments or configuration are wrong
   no_data,        // exit 3: nothing, or too little, to answer from
@@ -27,22 +27,22 @@ enum class ErrorKind {
   internal,       // exit 5: a bug of ours
 };
 
-// Process exit code of an error kind: 2, 3, 4 or 5.
+/// Process exit code of an error kind: 2, 3, 4 or 5.
 [[nodiscard]] int exit_code(ErrorKind kind) noexcept;
 
-// A failure described in one line. Value type; safe to copy between threads.
+/// A failure described in one line. Value type; safe to copy between threads.
 struct Failure {
   ErrorKind kind = ErrorKind::internal;
   std::string message;  // one line, no trailing newline or full stop needed
 };
 
-// Thrown for broken invariants and failed calls. what() is "message (file:line)".
+/// Thrown for broken invariants and failed calls. what() is "message (file:line)".
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message,
         std::source_location where = std::source_location::current());
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
-  // The message without the source location, for people.
+  /// The message without the source location, for people.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
  private:
@@ -50,7 +50,7 @@ class Error : public std::runtime_error {
   std::string message_;
 };
 
-// Either a value or a Failure. Access the value only after checking ok().
+/// Either a value or a Failure. Access the value only after checking ok().
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -58,7 +58,7 @@ class [[nodiscard]] Result {
   Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
-  // Throws Error of the failure's kind if there is no value.
+  /// Throws Error of the failure's kind if there is no value.
   [[nodiscard]] T& value() & {
     require();
     return std::get<0>(state_);
@@ -80,7 +80,7 @@ class [[nodiscard]] Result {
   std::variant<T, Failure> state_;
 };
 
-// Result of an action without a value.
+/// Result of an action without a value.
 template <>
 class [[nodiscard]] Result<void> {
  public:

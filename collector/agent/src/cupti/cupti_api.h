@@ -17,7 +17,7 @@
 namespace ridgeline::agent {
 
 struct CuptiApi {
-  // Timeline: all must be present.
+  /// Timeline: all must be present.
   decltype(&::cuptiGetVersion) get_version = nullptr;
   decltype(&::cuptiGetResultString) get_result_string = nullptr;
   decltype(&::cuptiGetTimestamp) get_timestamp = nullptr;
@@ -35,7 +35,7 @@ struct CuptiApi {
   decltype(&::cuptiActivityGetNumDroppedRecords) activity_get_num_dropped_records = nullptr;
   decltype(&::cuptiActivitySetAttribute) activity_set_attribute = nullptr;
 
-  // Counters: absent from CUPTI before 12.6 update 2; then has_range_profiler is false.
+  /// Counters: absent from CUPTI before 12.6 update 2; then has_range_profiler is false.
   bool has_range_profiler = false;
   decltype(&::cuptiProfilerInitialize) profiler_initialize = nullptr;
   decltype(&::cuptiDeviceGetChipName) device_get_chip_name = nullptr;
@@ -61,8 +61,8 @@ struct CuptiApi {
   decltype(&::cuptiRangeProfilerGetCounterDataInfo) range_get_counter_data_info = nullptr;
   decltype(&::cuptiRangeProfilerCounterDataGetRangeInfo) range_counter_data_get_range_info = nullptr;
 
-  // Periodic samples: beside the counters above, absent from CUPTI before 12.6; then has_pm_sampling is
-  // false.
+  /// Periodic samples: beside the counters above, absent from CUPTI before 12.6; then has_pm_sampling is
+  /// false.
   bool has_pm_sampling = false;
   decltype(&::cuptiPmSamplingGetCounterAvailability) pm_get_counter_availability = nullptr;
   decltype(&::cuptiPmSamplingEnable) pm_enable = nullptr;
@@ -75,7 +75,7 @@ struct CuptiApi {
   decltype(&::cuptiPmSamplingCounterDataImageInitialize) pm_counter_data_image_initialize = nullptr;
   decltype(&::cuptiPmSamplingGetCounterDataInfo) pm_get_counter_data_info = nullptr;
   decltype(&::cuptiPmSamplingCounterDataGetSampleInfo) pm_get_sample_info = nullptr;
-  // Program counters.
+  /// Program counters.
   bool has_pc_sampling = false;
   decltype(&::cuptiPCSamplingEnable) pc_enable = nullptr;
   decltype(&::cuptiPCSamplingDisable) pc_disable = nullptr;

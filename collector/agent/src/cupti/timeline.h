@@ -12,9 +12,9 @@
 #include "cupti/cupti_api.h"
 #include "cupti/kernel_table.h"
 #include "ridgeline/spool/writer.h"
-#include "totals.h"
 #include "tiers/concurrency.h"
 #include "tiers/exclusions.h"
+#include "totals.h"
 
 namespace ridgeline::agent {
 
@@ -109,7 +109,7 @@ class Timeline {
   SeenLaunches& seen() noexcept { return seen_; }
   CounterIntervals& intervals() noexcept { return intervals_; }
 
-  // CUPTI's callbacks.
+  /// CUPTI's callbacks.
   void buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept;
   void buffer_completed(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 

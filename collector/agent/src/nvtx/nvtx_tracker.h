@@ -19,7 +19,7 @@ struct NvtxAttributes {
   std::uint32_t category = 0;
   spool::NvtxPayloadType payload_type = spool::NvtxPayloadType::kNone;
   std::uint64_t payload = 0;
-  // Binary payloads, NVTX's payload extension; null if none.
+  /// Binary payloads, NVTX's payload extension; null if none.
   struct Blob {
     std::uint64_t schema_id;
     std::uint64_t size_bytes;

@@ -1,4 +1,5 @@
-// The devices that the program uses: their records, what chips they are, their clocks. The agent's thread, apart from note().
+// The devices that the program uses: their records, what chips they are, their clocks. The agent's thread,
+// apart from note().
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,9 @@ class Devices {
   void note(std::uint32_t device_id) noexcept {
     if (device_id < kMaxDevices) pending_.fetch_or(1ull << device_id, std::memory_order_release);
   }
-  /// Writes a record of each device that was noted since, and the versions of the drivers once. Starts CUPTI's profiler, which
-  /// tells what chip a device has; why it cannot be started is in profiler_refusal() then.
+  /// Writes a record of each device that was noted since, and the versions of the drivers once. Starts
+  /// CUPTI's profiler, which tells what chip a device has; why it cannot be started is in profiler_refusal()
+  /// then.
   void describe();
   /// "GH100"; "unknown" if CUPTI cannot tell; empty before the device is described.
   const std::string& chip(std::uint32_t device_id) const noexcept {

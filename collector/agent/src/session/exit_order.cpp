@@ -87,8 +87,8 @@ bool ignore_later_exit_handlers(void* library) noexcept {
 
 void load_before_exit_handlers(const LibrariesToLoad& wanted, const std::string& cupti_path) noexcept try {
   if (wanted.counters) {
-    // By its bare name first, as CUPTI does, or there would be two; bound to itself, since a program may bring a C++ library of
-    // its own.
+    // By its bare name first, as CUPTI does, or there would be two; bound to itself, since a program may
+    // bring a C++ library of its own.
     const std::string name = "libnvperf_host.so";
     constexpr int kMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
     void* host = dlopen(name.c_str(), kMode);

@@ -1,5 +1,5 @@
-// Steps from the period of the launches, for programs that mark none (steps/step_period.h finds it). They end for good when a
-// range marks a step.
+// Steps from the period of the launches, for programs that mark none (steps/step_period.h finds it). They end
+// for good when a range marks a step.
 #pragma once
 
 #include <atomic>

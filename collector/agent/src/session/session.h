@@ -7,9 +7,9 @@
 // 3. Callbacks, on the program's threads: launches, contexts, NVTX. They take no lock for long, make no CUDA call and
 //    throw nothing. A replay step's session is opened and closed here, at the borders of the step.
 // 4. The agent's own threads: flushes, clock samples, descriptions, set-up of counters, samples, totals.
-// 5. at_exit(), from an exit handler that runs before those of the libraries the agent works with (exit_order.h): what was
-//    collected is read, whoever is inside CUPTI for the agent comes out (call_gate.h), what CUPTI still holds is flushed,
-//    totals and the end are written.
+// 5. at_exit(), from an exit handler that runs before those of the libraries the agent works with
+//    (exit_order.h): what was collected is read, whoever is inside CUPTI for the agent comes out
+//    (call_gate.h), what CUPTI still holds is flushed, totals and the end are written.
 // A Session is never destroyed: callbacks may come until the very end.
 #pragma once
 
@@ -45,10 +45,10 @@ class Session {
   /// Starts the agent's thread (tests drive tick() themselves).
   void start_thread() noexcept;
 
-  // CUPTI's callbacks.
+  /// CUPTI's callbacks.
   void on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept;
 
-  // NVTX. Domains and registered strings are handles made by the caller.
+  /// NVTX. Domains and registered strings are handles made by the caller.
   int nvtx_push(const void* domain, spool::StringId domain_name, std::string_view name,
                 const NvtxAttributes& attributes) noexcept;
   int nvtx_pop(const void* domain) noexcept;
@@ -84,13 +84,13 @@ class Session {
   Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation)
       : parts_(settings, writer, generation) {}
   void write_process() noexcept;
-  // Of start_cupti() (session_start.cpp).
+  /// Of start_cupti() (session_start.cpp).
   bool subscribe() noexcept;
   void make_tiers();
   void enable_callbacks() noexcept;
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) noexcept;
   void on_state(const CUpti_StateData& state) noexcept;
-  // The agent's threads (session_thread.cpp).
+  /// The agent's threads (session_thread.cpp).
   void run() noexcept;
   void run_sampling() noexcept;
   /// The device of the first context that launched a kernel, once it is described. False: not yet.
@@ -99,7 +99,7 @@ class Session {
   void prepare_sampling() noexcept;
   void watch_for_hang(std::int64_t now_ns) noexcept;
   void report_losses() noexcept;
-  // At exit (session_exit.cpp).
+  /// At exit (session_exit.cpp).
   void read_what_is_left() noexcept;
   void stop_calls() noexcept;
 
@@ -116,7 +116,7 @@ class Session {
   bool cupti_started_ = false;
   std::atomic<std::uint64_t> states_reported_{0};  // a bit a kind of CUPTI's asynchronous errors
 
-  // The agent's thread only.
+  /// The agent's thread only.
   bool replay_prepared_ = false;
   bool sampling_prepared_ = false;
   std::int64_t hang_since_ns_ = 0;  // a launch of a replay step hangs, the program was asked to end

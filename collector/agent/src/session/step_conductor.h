@@ -29,7 +29,7 @@ class StepConductor {
   Parts& parts_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
-  // Begin of the latest steps, by index; written at a step's begin only, one step at a time.
+  /// Begin of the latest steps, by index; written at a step's begin only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;
   std::int64_t step_begin_ns_[kStepHistory] = {};
 };

@@ -102,7 +102,7 @@ class StepPeriod {
   std::atomic<std::uint32_t> periods_{1}, hits_{0}, step_launches_{0};
   std::atomic<std::uint64_t> last_border_{0};
 
-  // analyse() only.
+  /// analyse() only.
   std::uint64_t first_ = 0, next_count_ = 16;
   std::int64_t next_ns_ = 0, active_since_ns_ = 0, first_launch_ns_ = 0;
   std::uint64_t challenger_ = 0;  // what explains more than the period in force

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cupti/cupti_api.h"
 #include "call_gate.h"
+#include "cupti/cupti_api.h"
 
 namespace ridgeline::agent {
 

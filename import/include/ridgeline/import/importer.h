@@ -20,14 +20,14 @@ struct ImportOptions {
   std::function<void(const ImportProgress&)> progress;  // called a few times a second at most; may be empty
 };
 
-// A process that did not end in order: the line about it among the warnings, and what is known to be missing
-// of it, "" if nothing.
+/// A process that did not end in order: the line about it among the warnings, and what is known to be missing
+/// of it, "" if nothing.
 struct Unfinished {
   std::string warning;
   std::string missing;
 };
 
-// What went into the capture.
+/// What went into the capture.
 struct ImportSummary {
   std::string capture_path;
   std::int64_t processes = 0;
@@ -41,16 +41,16 @@ struct ImportSummary {
   std::vector<Unfinished> unfinished;
 };
 
-// Imports every spool of a directory, with the launch manifest there if there is one, into a new capture.
-// Streams: memory grows with steps, graph launches and ranges still open, not with kernel launches.
-// The spools are left as they are, whatever happens. The capture appears under its name when it is whole.
-// Failures: usage (no such directory; output exists), no_data (no spool, or no kernel in any of them: the
-// message says why), environment (the agent could not record: its own words), io.
+/// Imports every spool of a directory, with the launch manifest there if there is one, into a new capture.
+/// Streams: memory grows with steps, graph launches and ranges still open, not with kernel launches.
+/// The spools are left as they are, whatever happens. The capture appears under its name when it is whole.
+/// Failures: usage (no such directory; output exists), no_data (no spool, or no kernel in any of them: the
+/// message says why), environment (the agent could not record: its own words), io.
 [[nodiscard]] Result<ImportSummary> import_spools(const std::string& spool_directory,
                                                   const std::string& output,
                                                   const ImportOptions& options = {});
 
-// The output name the recording was started with, from the launch manifest; "" if there is none.
+/// The output name the recording was started with, from the launch manifest; "" if there is none.
 [[nodiscard]] std::string planned_output(const std::string& spool_directory);
 
 }  // namespace ridgeline::import

@@ -14,7 +14,7 @@
 
 namespace ridgeline::reports {
 
-// How a document is to be printed.
+/// How a document is to be printed.
 struct DocumentOptions {
   Format format = Format::text;
   TextStyle text;
@@ -26,21 +26,21 @@ struct DocumentOptions {
   bool stalls = false;   // ranking: stall reasons of the worst kernels behind it; not in CSV
 };
 
-// All throw Error(usage) for an unknown column. A Document refers to the arguments that it was made from.
+/// All throw Error(usage) for an unknown column. A Document refers to the arguments that it was made from.
 [[nodiscard]] Document ranking_document(const analyzer::Model&, const analyzer::Analysis&,
                                         const DocumentOptions&);
 [[nodiscard]] Document check_document(const analyzer::Model&, const analyzer::Analysis&,
                                       const DocumentOptions&);
-// Steps by phase, those that stand out one by one, accounting and the longest gaps.
+/// Steps by phase, those that stand out one by one, accounting and the longest gaps.
 [[nodiscard]] Document steps_document(const analyzer::Model&, const analyzer::Analysis&,
                                       const DocumentOptions&);
 [[nodiscard]] Document info_document(const analyzer::Model&, const std::map<std::string, std::int64_t>& rows,
                                      const DocumentOptions&);
-// `truncated`: there were more rows than asked for.
+/// `truncated`: there were more rows than asked for.
 [[nodiscard]] Document query_document(const store::Capture::Table& result, bool truncated,
                                       const DocumentOptions&);
 
-// The whole report.
+/// The whole report.
 [[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);
 [[nodiscard]] std::string markdown_report(const analyzer::Model&, const analyzer::Analysis&);
 [[nodiscard]] Document json_report(const analyzer::Model&, const analyzer::Analysis&);

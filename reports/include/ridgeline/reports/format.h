@@ -20,10 +20,10 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string operations_text(double flops_per_s);  // "989.4 TFLOP/s"
 [[nodiscard]] std::string clock_text(double hz);                // "1980 MHz"
 [[nodiscard]] std::string percent_text(double ratio, int decimals = 1);  // "70.0 %"
-// UTC, "2026-11-21 09:14:02 UTC"; for times since the Unix epoch.
+/// UTC, "2026-11-21 09:14:02 UTC"; for times since the Unix epoch.
 [[nodiscard]] std::string utc_text(std::int64_t unix_ns);
 
-// Cell for a value that was not measured.
+/// Cell for a value that was not measured.
 inline constexpr const char* kMissing = "–";
 
 }  // namespace ridgeline::reports

@@ -11,14 +11,14 @@ namespace ridgeline::reports {
 
 class Svg {
  public:
-  // Coordinates are 0..width, 0..height, y down. `label` is what a screen reader says.
+  /// Coordinates are 0..width, 0..height, y down. `label` is what a screen reader says.
   Svg(double width, double height, std::string_view label);
 
-  // `css` names CSS classes; `title` (may be empty) is the tooltip.
+  /// `css` names CSS classes; `title` (may be empty) is the tooltip.
   void rect(double x, double y, double width, double height, std::string_view css,
             std::string_view title = {}, double radius = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view css);
-  // A filled shape through the points, closed.
+  /// A filled shape through the points, closed.
   void area(const std::vector<std::pair<double, double>>& points, std::string_view css);
   void circle(double x, double y, double radius, std::string_view css, std::string_view title = {});
   enum class Anchor { start, middle, end };
@@ -32,12 +32,12 @@ class Svg {
   std::string body_;
 };
 
-// Maps a value to a coordinate on a logarithmic axis. 0 < low < high.
+/// Maps a value to a coordinate on a logarithmic axis. 0 < low < high.
 class LogScale {
  public:
   LogScale(double low, double high, double at_low, double at_high);
   [[nodiscard]] double operator()(double value) const;  // values outside are clamped to the ends
-  // Powers of ten inside [low, high]; with 2 and 5 times them where the axis spans less than 3 decades.
+  /// Powers of ten inside [low, high]; with 2 and 5 times them where the axis spans less than 3 decades.
   [[nodiscard]] std::vector<double> ticks() const;
   [[nodiscard]] double low() const noexcept { return low_; }
   [[nodiscard]] double high() const noexcept { return high_; }
@@ -46,7 +46,7 @@ class LogScale {
   double low_, high_, at_low_, at_high_;
 };
 
-// Tick distance of a linear axis from 0: 1, 2 or 5 times a power of ten, about `count` ticks. limit > 0.
+/// Tick distance of a linear axis from 0: 1, 2 or 5 times a power of ten, about `count` ticks. limit > 0.
 [[nodiscard]] double nice_tick(double limit, int count);
 
 }  // namespace ridgeline::reports

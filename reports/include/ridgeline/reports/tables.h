@@ -14,72 +14,72 @@ namespace ridgeline::reports {
 
 // Every table refers to what it was made from.
 
-// The ranking's rows, worst first; rows that are cut are summed in one line of the totals.
-// Groups of columns: `tiers` (T1 beside T2), `caches`, `cold`, `work` (declared beside measured).
+/// The ranking's rows, worst first; rows that are cut are summed in one line of the totals.
+/// Groups of columns: `tiers` (T1 beside T2), `caches`, `cold`, `work` (declared beside measured).
 [[nodiscard]] Table ranking_table(const analyzer::UtilisationAnalysis& utilisation,
                                   const analyzer::Ranking& ranking);
 
-// One row a kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
-// `all` false leaves out the kernels that are below the least share.
+/// One row a kernel: verdict, utilisation, what was required. Missed ones first, then by share of the step.
+/// `all` false leaves out the kernels that are below the least share.
 [[nodiscard]] Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking,
                                 bool all);
 
-// One row a step; the representative one is marked.
+/// One row a step; the representative one is marked.
 [[nodiscard]] Table steps_table(const analyzer::StepAnalysis& steps);
 
-// One row a phase: how many steps, how long they took, which stand out.
+/// One row a phase: how many steps, how long they took, which stand out.
 [[nodiscard]] Table phases_table(const std::vector<analyzer::PhaseSummary>& phases);
 
-// Where the step's time went; the rows add up to the totals' row.
+/// Where the step's time went; the rows add up to the totals' row.
 [[nodiscard]] Table accounting_table(const analyzer::Accounting& accounting);
 
 /// Kernel time of these parts of the program by what bounds it; the totals' row is of all kernels.
 [[nodiscard]] Table bounds_table(const analyzer::Accounting& accounting,
                                  const std::vector<analyzer::TimePart>& parts);
 
-// The gaps of the step, longest first, with the kernels round them.
+/// The gaps of the step, longest first, with the kernels round them.
 [[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting);
-// "launch-bound", "CPU-bound", "queued", "unknown", "tail".
+/// "launch-bound", "CPU-bound", "queued", "unknown", "tail".
 [[nodiscard]] std::string gap_words(analyzer::GapKind kind);
 
-// One row a launch of the representative step, in order of launch.
+/// One row a launch of the representative step, in order of launch.
 [[nodiscard]] Table launches_table(const analyzer::Model& model, const analyzer::Analysis& analysis);
 
-// T1 beside T2 for the kernels that are long enough to compare, largest difference first.
+/// T1 beside T2 for the kernels that are long enough to compare, largest difference first.
 [[nodiscard]] Table comparison_table(const analyzer::Quality& quality);
 
-// What the program declares beside what was measured.
+/// What the program declares beside what was measured.
 [[nodiscard]] Table declared_work_table(const std::vector<analyzer::DeclaredWork>& work);
 
-// One row a kernel: how its samples of program counters divide, and the main stall reasons.
+/// One row a kernel: how its samples of program counters divide, and the main stall reasons.
 [[nodiscard]] Table stalls_table(const analyzer::StallAnalysis& stalls);
-// The source lines (or, without any, the instructions) of those kernels that most samples fell on.
+/// The source lines (or, without any, the instructions) of those kernels that most samples fell on.
 [[nodiscard]] Table hot_spots_table(const analyzer::StallAnalysis& stalls);
 
-// Section, name and value of everything the capture says about its recording. `rows` of each database table.
+/// Section, name and value of everything the capture says about its recording. `rows` of each database table.
 [[nodiscard]] Table info_table(const analyzer::Model& model, const std::map<std::string, std::int64_t>& rows);
 
-// Rows of a query; columns of numbers are right-aligned.
+/// Rows of a query; columns of numbers are right-aligned.
 [[nodiscard]] Table query_table(const store::Capture::Table& result);
 
-// "DRAM", the busiest pipe, "launch", "no roof" or "?": what holds a row of the ranking back.
+/// "DRAM", the busiest pipe, "launch", "no roof" or "?": what holds a row of the ranking back.
 [[nodiscard]] std::string limiter_word(const analyzer::RankRow& row);
 
-// "DRAM" or "FLOP": which roof the declared work's least time is at; missing without one.
+/// "DRAM" or "FLOP": which roof the declared work's least time is at; missing without one.
 [[nodiscard]] Cell minimum_limiter_cell(const analyzer::WorkSum& work);
 
-// Colour of a utilisation against the targets.
+/// Colour of a utilisation against the targets.
 [[nodiscard]] Style utilisation_style(double ratio, double target, double stretch);
 
-// A table's name and what it lists, with its columns and no rows.
+/// A table's name and what it lists, with its columns and no rows.
 struct DeclaredTable {
   std::string name;
   std::string what;
   Table table;
 };
-// The tables whose columns are an interface.
+/// The tables whose columns are an interface.
 [[nodiscard]] const std::vector<DeclaredTable>& declared_tables();
-// Key, header and meaning of each column as a Markdown table, then the groups: what docs/json.md holds.
+/// Key, header and meaning of each column as a Markdown table, then the groups: what docs/json.md holds.
 [[nodiscard]] std::string columns_markdown(const Table& table);
 
 }  // namespace ridgeline::reports

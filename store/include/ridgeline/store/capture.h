@@ -14,7 +14,7 @@
 
 namespace ridgeline::store {
 
-// Which rows of the tables that belong to steps. schedule: without the steps behind it (phase `after`).
+/// Which rows of the tables that belong to steps. schedule: without the steps behind it (phase `after`).
 enum class StepRange { all, schedule };
 
 class Activity;
@@ -22,7 +22,7 @@ struct ActivityFilter;
 
 class Capture {
  public:
-  // Failures: io (missing, unreadable), not_a_capture, newer_capture, corrupt (also: truncated).
+  /// Failures: io (missing, unreadable), not_a_capture, newer_capture, corrupt (also: truncated).
   [[nodiscard]] static Result<Capture> open(const std::string& path);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -60,14 +60,14 @@ class Capture {
   [[nodiscard]] std::vector<SourceLine> source_lines() const;    // by kernel, offset
   [[nodiscard]] std::map<Id, std::string> strings() const;
 
-  // Rows in each table, by table name; for `info`.
+  /// Rows in each table, by table name; for `info`.
   [[nodiscard]] std::map<std::string, std::int64_t> row_counts() const;
 
   struct Table {
     std::vector<std::string> columns;
     std::vector<std::vector<Value>> rows;
   };
-  // Runs one SELECT of the user's. Failures: usage (bad SQL, or a statement that would write).
+  /// Runs one SELECT of the user's. Failures: usage (bad SQL, or a statement that would write).
   [[nodiscard]] Result<Table> query(std::string_view sql, std::size_t max_rows = SIZE_MAX) const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace ridgeline::store {
 
-// Dense floating-point operations one SM does in one cycle (a multiply-add counts 2). 0: the unit is absent.
+/// Dense floating-point operations one SM does in one cycle (a multiply-add counts 2). 0: the unit is absent.
 struct OperationsPerCycle {
   int fp32 = 0;  // the FMA pipe
   int tf32_tensor = 0;
@@ -19,16 +19,16 @@ struct OperationsPerCycle {
   int fp8_tensor = 0;
 };
 
-// By compute capability ("9.0") and device name; nullopt for architectures the table does not know.
+/// By compute capability ("9.0") and device name; nullopt for architectures the table does not know.
 [[nodiscard]] std::optional<OperationsPerCycle> operations_per_cycle(std::string_view compute_capability,
                                                                      std::string_view device_name);
 
-// DRAM bytes a second that the vendor's data sheet states; nullopt if the table does not know the device.
+/// DRAM bytes a second that the vendor's data sheet states; nullopt if the table does not know the device.
 [[nodiscard]] std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name);
 
-// Peaks of source `spec`: dram_bytes_per_s, {fp32,tf32,fp16,bf16,fp8}_flops_per_s; only those that the
-// device's known properties give. With the clock at which the SMs really ran, also those operations at that
-// clock (source `clock`). detail says the formula.
+/// Peaks of source `spec`: dram_bytes_per_s, {fp32,tf32,fp16,bf16,fp8}_flops_per_s; only those that the
+/// device's known properties give. With the clock at which the SMs really ran, also those operations at that
+/// clock (source `clock`). detail says the formula.
 [[nodiscard]] std::vector<DevicePeak> device_peaks(const Device& device,
                                                    std::optional<std::int64_t> measured_sm_clock_hz);
 

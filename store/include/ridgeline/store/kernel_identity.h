@@ -13,7 +13,7 @@ struct KernelIdentity {
                              // optimiser, embedding, classifier, other
 };
 
-// Pure; any text is accepted.
+/// Pure; any text is accepted.
 [[nodiscard]] KernelIdentity identify_kernel(std::string_view mangled_name);
 
 }  // namespace ridgeline::store

@@ -22,17 +22,17 @@ struct Migration {
   void (*convert)(Database&) = nullptr;  // what SQL cannot do, after them
 };
 
-// The migrations from an empty database to the current schema.
+/// The migrations from an empty database to the current schema.
 [[nodiscard]] std::span<const Migration> migrations();
 
-// The version this build writes: the last migration's.
+/// The version this build writes: the last migration's.
 [[nodiscard]] int schema_version();
 
-// The views, made anew after the last migration, so that an old capture gets today's views.
+/// The views, made anew after the last migration, so that an old capture gets today's views.
 [[nodiscard]] std::string_view views_sql();
 
-// Applies the migrations whose version the database has not reached, then makes the views, in one
-// transaction: on failure nothing has changed. Throws Error(newer_capture) if the file is ahead.
+/// Applies the migrations whose version the database has not reached, then makes the views, in one
+/// transaction: on failure nothing has changed. Throws Error(newer_capture) if the file is ahead.
 void migrate(Database& database, std::span<const Migration> steps, std::string_view views);
 
 }  // namespace ridgeline::store

@@ -23,13 +23,13 @@ constexpr int kPanelBytes = kTile * kPanel * 2;
 constexpr float kLog2e = 1.4426950408889634F;
 constexpr float kLn2 = 0.6931471805599453F;
 
-// exp2, results below the normal range are zeros.
+/// exp2, results below the normal range are zeros.
 __device__ inline float exp2_flushed(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-// Over the four lanes that share a row of the accumulators.
+/// Over the four lanes that share a row of the accumulators.
 __device__ inline float quad_sum(float value) {
   value += __shfl_xor_sync(0xffffffffU, value, 1);
   return value + __shfl_xor_sync(0xffffffffU, value, 2);

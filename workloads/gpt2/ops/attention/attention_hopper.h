@@ -11,21 +11,21 @@
 
 namespace ridgeline::gpt2 {
 
-// Whether the current device and these sizes are supported.
+/// Whether the current device and these sizes are supported.
 bool hopper_attention_supported(int batch, int seq, int heads, int head_size);
 
-// Whether the backward pass is supported too: head size 64.
+/// Whether the backward pass is supported too: head size 64.
 bool hopper_attention_backward_supported(int batch, int seq, int heads, int head_size);
 
-// Pointers aligned to 16 bytes; a supported problem, std::invalid_argument otherwise. lse may be null when there
-// is no backward pass. May be captured in a CUDA graph.
+/// Pointers aligned to 16 bytes; a supported problem, std::invalid_argument otherwise. lse may be null when there
+/// is no backward pass. May be captured in a CUDA graph.
 void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int batch, int seq, int heads,
                                      int head_size, cudaStream_t stream);
 
-// Device bytes of scratch (16-byte aligned, contents irrelevant).
+/// Device bytes of scratch (16-byte aligned, contents irrelevant).
 std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads);
 
-// Writes all of dqkv (B,T,3,NH,HS). The same bits in every run: sums are formed in a fixed order.
+/// Writes all of dqkv (B,T,3,NH,HS). The same bits in every run: sums are formed in a fixed order.
 void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out,
                                       const float* lse, int batch, int seq, int heads, int head_size,
                                       void* scratch, cudaStream_t stream);

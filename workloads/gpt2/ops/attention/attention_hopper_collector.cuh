@@ -23,7 +23,7 @@ __device__ inline void add_in_memory(float* address, const float* values) {
                : "memory");
 }
 
-// What the collector's first thread copies, in the order of use.
+/// What the collector's first thread copies, in the order of use.
 struct Fetcher {
   BackwardCursor at;
   int chunk_of_tile = 0;
@@ -55,7 +55,7 @@ struct Fetcher {
   }
 };
 
-// The keys and values of the block of keys that is the key_blocks-th of this multiprocessor.
+/// The keys and values of the block of keys that is the key_blocks-th of this multiprocessor.
 __device__ inline void fetch_keys(const BackwardMaps& maps, const BackwardProblem& p,
                                   const BackwardLayout& layout, const BackwardCursor& at,
                                   unsigned key_blocks) {
@@ -69,7 +69,7 @@ __device__ inline void fetch_keys(const BackwardMaps& maps, const BackwardProble
   }
 }
 
-// dQ^T of a chunk, written as bfloat16 rows.
+/// dQ^T of a chunk, written as bfloat16 rows.
 __device__ inline void store_dqueries(const BackwardMaps& maps, const BackwardProblem& p,
                                       const BackwardLayout& layout, const BackwardCursor& at,
                                       int chunk_of_tile, const float (&dq)[32], int warp, int lane) {

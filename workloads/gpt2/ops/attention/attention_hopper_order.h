@@ -14,10 +14,10 @@ struct Problem {
   float scale_log2;  // of a score, into the exponent of 2
 };
 
-// Row statistics [head][chunk][2][64]: the log-sum in units of log2, +inf beyond the sequence, so that there
-// probabilities are 0; and dout . out.
-// dQ's sums [parity][group][query block][chunk], in the order of the collector's registers; how many parts have been
-// added [parity][group][query block].
+/// Row statistics [head][chunk][2][64]: the log-sum in units of log2, +inf beyond the sequence, so that there
+/// probabilities are 0; and dout . out.
+/// dQ's sums [parity][group][query block][chunk], in the order of the collector's registers; how many parts have been
+/// added [parity][group][query block].
 struct BackwardScratch {
   float* statistics;
   float* sums;
@@ -39,8 +39,8 @@ __host__ __device__ constexpr int greater(int a, int b) {
   return a > b ? a : b;
 }
 
-// Forward: a unit is a pair of row blocks, a long one and a short one. Of each the tile on the diagonal first, then to
-// the left.
+/// Forward: a unit is a pair of row blocks, a long one and a short one. Of each the tile on the diagonal first, then to
+/// the left.
 struct ForwardCursor {
   int unit;
   int row_block;
@@ -58,7 +58,7 @@ struct ForwardCursor {
     return unit < problem.batch * problem.heads * pairs;
   }
   __host__ __device__ bool on_diagonal() const { return column_block == row_block; }
-  // grid: blocks of the launch.
+  /// grid: blocks of the launch.
   __host__ __device__ void advance(const Problem& problem, int grid) {
     if (column_block > 0) {
       --column_block;
@@ -76,8 +76,8 @@ struct ForwardCursor {
   __host__ __device__ int head(const Problem& problem) const { return unit / pairs % problem.heads; }
 };
 
-// Backward: a unit's long block of keys first, query blocks downwards from the diagonal, then the
-// short one, upwards to the diagonal.
+/// Backward: a unit's long block of keys first, query blocks downwards from the diagonal, then the
+/// short one, upwards to the diagonal.
 struct BackwardCursor {
   int head;  // counted through the batch
   int pair;
@@ -124,8 +124,9 @@ struct BackwardCursor {
   __host__ __device__ int batch(const BackwardProblem& p) const { return head / p.problem.heads; }
   __host__ __device__ int head_of_batch(const BackwardProblem& p) const { return head % p.problem.heads; }
 
-  // How many parts of this query block's dQ come before this one: of long blocks of keys, unit u at time query_block - u;
-  // of short ones, unit u at 2 * blocks - 1 - u - query_block; at the same time the long one first.
+  /// How many parts of this query block's dQ come before this one: of long blocks of keys, unit u at time
+  /// query_block - u; of short ones, unit u at 2 * blocks - 1 - u - query_block; at the same time the long
+  /// one first.
   __host__ __device__ int parts_before(const BackwardProblem& p) const {
     const int blocks = p.problem.blocks;
     const int longs = lesser(query_block, p.units - 1);  // the first unit in time

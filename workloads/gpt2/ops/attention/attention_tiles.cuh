@@ -15,8 +15,8 @@ constexpr int kTile = 64;  // rows of a streamed tile
 constexpr float kLog2e = 1.4426950408889634F;
 constexpr float kLn2 = 0.6931471805599453F;
 
-// Shared rows are padded by 16 bytes: eight consecutive rows then start in different banks, which makes every
-// ldmatrix free of conflicts for any head size that is a multiple of 16.
+/// Shared rows are padded by 16 bytes: eight consecutive rows then start in different banks, which makes every
+/// ldmatrix free of conflicts for any head size that is a multiple of 16.
 template <int kHeadSize>
 constexpr int kStride = kHeadSize + 8;
 
@@ -33,7 +33,7 @@ struct Geometry {
   __device__ std::int64_t out_stride() const {
     return static_cast<std::int64_t>(heads) * kHeadSize;
   }
-  // First element of q (which = 0), k (1), v (2) of position 0.
+  /// First element of q (which = 0), k (1), v (2) of position 0.
   template <int kHeadSize>
   __device__ std::int64_t qkv_base(int b, int h, int which) const {
     return b * seq * qkv_stride<kHeadSize>() + (static_cast<std::int64_t>(which) * heads + h) * kHeadSize;
@@ -50,7 +50,7 @@ __device__ inline unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// 16 bytes to shared memory in the background; zeros if not live (the source is then not read).
+/// 16 bytes to shared memory in the background; zeros if not live (the source is then not read).
 __device__ inline void copy_async(void* shared, const void* global, bool live) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(shared)), "l"(global),
                "r"(live ? 16 : 0)
@@ -63,7 +63,7 @@ __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group 0;\n" ::: "memory");
 }
 
-// Four 8x8 matrices; lane i gives the address of row i%8 of matrix i/8.
+/// Four 8x8 matrices; lane i gives the address of row i%8 of matrix i/8.
 __device__ inline void load_matrices(unsigned (&r)[4], const bf16* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -77,7 +77,7 @@ __device__ inline void load_matrices_transposed(unsigned (&r)[4], const bf16* ro
                : "memory");
 }
 
-// c (16x8, FP32) += a (16x16) * b (16x8).
+/// c (16x8, FP32) += a (16x16) * b (16x8).
 __device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
@@ -86,7 +86,7 @@ __device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsig
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// 2^x; results below 2^-126 become 0.
+/// 2^x; results below 2^-126 become 0.
 __device__ inline float exp2_flushed(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -104,7 +104,7 @@ __device__ inline float quad_max(float value) {
 
 // --- Tiles ---
 
-// Rows row0..row0+kRows of a (T, HS) matrix; rows >= seq become zeros.
+/// Rows row0..row0+kRows of a (T, HS) matrix; rows >= seq become zeros.
 template <int kRows, int kHeadSize>
 __device__ inline void fetch_tile(bf16* tile, const bf16* base, std::int64_t stride, int row0, int seq) {
   constexpr int kChunks = kHeadSize / 8;
@@ -117,7 +117,7 @@ __device__ inline void fetch_tile(bf16* tile, const bf16* base, std::int64_t str
   }
 }
 
-// The left operand of products over the head dimension: rows row0.. of a shared tile.
+/// The left operand of products over the head dimension: rows row0.. of a shared tile.
 template <int kRowTiles, int kHeadSize>
 using RowFragments = unsigned[kRowTiles][kHeadSize / 16][4];
 
@@ -134,7 +134,7 @@ __device__ inline void load_row_fragments(RowFragments<kRowTiles, kHeadSize>& fr
   }
 }
 
-// scores (16*kRowTiles x 16) = rows . tile[column0..column0+16)^T over the head dimension.
+/// scores (16*kRowTiles x 16) = rows . tile[column0..column0+16)^T over the head dimension.
 template <int kRowTiles, int kHeadSize>
 __device__ inline void dot_columns(float (&scores)[kRowTiles][2][4],
                                    const RowFragments<kRowTiles, kHeadSize>& rows, const bf16* tile,
@@ -161,7 +161,7 @@ __device__ inline void dot_columns(float (&scores)[kRowTiles][2][4],
   }
 }
 
-// A 16x16 block of results, in place, as the left operand of the next product.
+/// A 16x16 block of results, in place, as the left operand of the next product.
 __device__ inline void as_left_operand(unsigned (&a)[4], const float (&block)[2][4]) {
   a[0] = pack_bf16(block[0][0], block[0][1]);
   a[1] = pack_bf16(block[0][2], block[0][3]);
@@ -172,7 +172,7 @@ __device__ inline void as_left_operand(unsigned (&a)[4], const float (&block)[2]
 template <int kRowTiles, int kHeadSize>
 using Accumulator = float[kRowTiles][kHeadSize / 8][4];
 
-// acc (16*kRowTiles x HS) += left (.. x 16) * tile[row0..row0+16).
+/// acc (16*kRowTiles x HS) += left (.. x 16) * tile[row0..row0+16).
 template <int kRowTiles, int kHeadSize>
 __device__ inline void add_product(Accumulator<kRowTiles, kHeadSize>& acc,
                                    const unsigned (&left)[kRowTiles][4], const bf16* tile, int row0,
@@ -190,7 +190,7 @@ __device__ inline void add_product(Accumulator<kRowTiles, kHeadSize>& acc,
   }
 }
 
-// factor[m][half]: of row 16m + 8*half + lane/4.
+/// factor[m][half]: of row 16m + 8*half + lane/4.
 template <int kRowTiles, int kHeadSize>
 __device__ inline void store_rows(bf16* base, std::int64_t stride,
                                   const Accumulator<kRowTiles, kHeadSize>& acc,

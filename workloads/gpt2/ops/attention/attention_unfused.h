@@ -8,8 +8,8 @@
 
 namespace ridgeline::gpt2 {
 
-// P tensors interleaved by position, (B,T,P,NH,HS), and the same head by head, (P,B,NH,T,HS). P = 3: q, k, v
-// or their gradients; P = 1: the output or its gradient.
+/// P tensors interleaved by position, (B,T,P,NH,HS), and the same head by head, (P,B,NH,T,HS). P = 3: q, k, v
+/// or their gradients; P = 1: the output or its gradient.
 struct HeadShape {
   int parts = 1;
   int batch = 1;
@@ -21,20 +21,20 @@ struct HeadShape {
   std::int64_t elements() const { return positions() * parts * heads * head_size; }
 };
 
-// References. Real is float or double.
+/// References. Real is float or double.
 template <typename Real>
 void split_heads_cpu(Real* out, const Real* inp, const HeadShape& shape);  // (B,T,P,NH,HS) -> (P,B,NH,T,HS)
 template <typename Real>
 void merge_heads_cpu(Real* out, const Real* inp, const HeadShape& shape);  // (P,B,NH,T,HS) -> (B,T,P,NH,HS)
 template <typename Real>
 void scale_scores_cpu(Real* scores, Real factor, std::int64_t n);
-// scores (M,T,T): keys behind the query become -infinity.
+/// scores (M,T,T): keys behind the query become -infinity.
 template <typename Real>
 void causal_mask_cpu(Real* scores, std::int64_t matrices, int seq);
-// Each row of (R,S); out may be inp.
+/// Each row of (R,S); out may be inp.
 template <typename Real>
 void softmax_cpu(Real* out, const Real* inp, std::int64_t rows, int columns);
-// dinp = p * (dout - sum(p * dout)) in each row of (R,S); dinp may be dout.
+/// dinp = p * (dout - sum(p * dout)) in each row of (R,S); dinp may be dout.
 template <typename Real>
 void softmax_backward_cpu(Real* dinp, const Real* dout, const Real* p, std::int64_t rows, int columns);
 
@@ -68,7 +68,7 @@ constexpr std::int64_t softmax_backward_flops(std::int64_t rows, std::int64_t co
   return 4 * rows * columns;
 }
 
-// T is float or bf16; any alignment. What may overlap is what may in the references.
+/// T is float or bf16; any alignment. What may overlap is what may in the references.
 template <typename T>
 void launch_split_heads(T* out, const T* inp, const HeadShape& shape, cudaStream_t stream);
 template <typename T>

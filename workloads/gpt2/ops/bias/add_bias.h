@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2 {
 
-// out[n,c] += bias[c].  out (N,OC), bias (OC). Real is float or double.
+/// out[n,c] += bias[c].  out (N,OC), bias (OC). Real is float or double.
 template <typename Real>
 void add_bias_cpu(Real* out, const Real* bias, std::int64_t rows, int channels);
 
@@ -21,7 +21,7 @@ constexpr std::int64_t add_bias_flops(std::int64_t rows, std::int64_t channels) 
   return rows * channels;
 }
 
-// In place. T is float or bf16; any alignment: rows that 128 bits do not divide take the scalar kernel.
+/// In place. T is float or bf16; any alignment: rows that 128 bits do not divide take the scalar kernel.
 template <typename T>
 void launch_add_bias(T* out, const T* bias, std::int64_t rows, int channels, KernelWidth width,
                      cudaStream_t stream);

@@ -11,7 +11,7 @@ namespace ridgeline::gpt2 {
 
 class PartialSums;
 
-// dbias[c] += sum over n of dout[n,c].  dout (N,OC), dbias (OC). Real is float or double.
+/// dbias[c] += sum over n of dout[n,c].  dout (N,OC), dbias (OC). Real is float or double.
 template <typename Real>
 void bias_gradient_cpu(Real* dbias, const Real* dout, std::int64_t rows, int channels);
 
@@ -23,11 +23,11 @@ constexpr std::int64_t bias_gradient_flops(std::int64_t rows, std::int64_t chann
   return rows * channels;
 }
 
-// Device bytes of scratch for up to `channels` columns (16-byte aligned, contents irrelevant).
+/// Device bytes of scratch for up to `channels` columns (16-byte aligned, contents irrelevant).
 std::int64_t bias_gradient_scratch_bytes(int channels);
 
-// FP32 dbias accumulates; partial sums are added in a fixed order: deterministic for a given device. With
-// PartialSums the sums wait there; with scratch they are complete.
+/// FP32 dbias accumulates; partial sums are added in a fixed order: deterministic for a given device. With
+/// PartialSums the sums wait there; with scratch they are complete.
 template <typename T>
 void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, PartialSums& sums,
                           cudaStream_t stream, KernelWidth width = KernelWidth::packed);

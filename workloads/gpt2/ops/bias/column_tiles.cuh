@@ -17,7 +17,7 @@ namespace ridgeline::gpt2 {
 
 inline constexpr int kColumnBlock = 512;
 inline constexpr int kColumnWarps = kColumnBlock / kWarpSize;
-// Two blocks a multiprocessor of an H200; sizes the scratch, so fixed.
+/// Two blocks a multiprocessor of an H200; sizes the scratch, so fixed.
 inline constexpr std::int64_t kColumnBlocks = 264;
 
 struct ColumnPlan {
@@ -26,15 +26,15 @@ struct ColumnPlan {
   dim3 grid() const { return {static_cast<unsigned>(stripes), static_cast<unsigned>(splits)}; }
 };
 
-// vector: columns a lane owns.
+/// vector: columns a lane owns.
 inline ColumnPlan column_plan(int channels, int vector) {
   constexpr std::int64_t kMaxSplits = 512;
   const std::int64_t stripes = ceil_div(channels, kWarpSize * vector);
   return {stripes, std::clamp<std::int64_t>(kColumnBlocks / stripes, 1, kMaxSplits)};
 }
 
-// What a thread of the plan's grid owns: kVector columns from `column` on (none if that is beyond the last)
-// of the rows `row`, `row` + kColumnWarps, ... before `row_end`.
+/// What a thread of the plan's grid owns: kVector columns from `column` on (none if that is beyond the last)
+/// of the rows `row`, `row` + kColumnWarps, ... before `row_end`.
 struct ColumnTile {
   std::int64_t column;
   std::int64_t row;
@@ -58,7 +58,7 @@ __device__ inline void add_to(float (&sum)[kPackedSize<T>], const Packed<T>& pac
   for (int k = 0; k < kPackedSize<T>; ++k) sum[k] += values[k];
 }
 
-// The block's row of partials (splits, channels) from its threads' sums. All threads of the block call it.
+/// The block's row of partials (splits, channels) from its threads' sums. All threads of the block call it.
 template <int kVector>
 __device__ inline void leave_column_sums(float* partials, const float (&sum)[kVector], int channels) {
   constexpr int kColumns = kWarpSize * kVector;

@@ -8,7 +8,7 @@
 
 namespace ridgeline::gpt2 {
 
-// target[c] += sum over b of partials[b * stride + c], for c < columns.
+/// target[c] += sum over b of partials[b * stride + c], for c < columns.
 struct PartialSum {
   float* target;
   const float* partials;
@@ -27,24 +27,24 @@ constexpr std::int64_t partial_sum_flops(std::int64_t blocks, std::int64_t colum
   return blocks * columns;
 }
 
-// A kernel that sums over more rows than one block can walk leaves a row of partial sums for each block.
-// Their addition is a launch of a few microseconds with little to do; put off to the end of the backward
-// pass, all of them are one launch.
-//
-// Lifecycle: 1 construct over device memory; 2 for each kernel: reserve, launch it, add; 3 flush before
-// anybody reads the targets. All on one stream, from one thread. Additions run in the order of the blocks
-// within fixed slices of them, so results do not change from run to run on one device.
+/// A kernel that sums over more rows than one block can walk leaves a row of partial sums for each block.
+/// Their addition is a launch of a few microseconds with little to do; put off to the end of the backward
+/// pass, all of them are one launch.
+///
+/// Lifecycle: 1 construct over device memory; 2 for each kernel: reserve, launch it, add; 3 flush before
+/// anybody reads the targets. All on one stream, from one thread. Additions run in the order of the blocks
+/// within fixed slices of them, so results do not change from run to run on one device.
 class PartialSums {
  public:
   static constexpr int kMostPending = 96;
 
-  // The memory must outlive the last flush.
+  /// The memory must outlive the last flush.
   PartialSums(void* device_memory, std::int64_t bytes);
   PartialSums(const PartialSums&) = delete;
   PartialSums& operator=(const PartialSums&) = delete;
 
-  // Room for `count` floats, 16-byte aligned, until the next flush, and for up to `sums` calls of add.
-  // Flushes first if either is short. Throws std::invalid_argument if the memory could never hold that many.
+  /// Room for `count` floats, 16-byte aligned, until the next flush, and for up to `sums` calls of add.
+  /// Flushes first if either is short. Throws std::invalid_argument if the memory could never hold that many.
   float* reserve(std::int64_t count, int sums, cudaStream_t stream);
   void add(const PartialSum& sum) { pending_.push_back(sum); }
   void flush(cudaStream_t stream);

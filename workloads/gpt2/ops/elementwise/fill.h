@@ -12,12 +12,12 @@ constexpr std::int64_t fill_bytes(std::int64_t n) {
   return n * std::int64_t{sizeof(T)};
 }
 
-// Zero bytes: a memset under an NVTX range.
+/// Zero bytes: a memset under an NVTX range.
 void launch_zero(void* data, std::int64_t bytes, cudaStream_t stream);
-// T is float or bf16; any alignment.
+/// T is float or bf16; any alignment.
 template <typename T>
 void launch_fill(T* data, float value, std::int64_t n, cudaStream_t stream);
-// Rounds FP32 to T (e.g. the working copy of master weights). T is float or bf16.
+/// Rounds FP32 to T (e.g. the working copy of master weights). T is float or bf16.
 template <typename T>
 void launch_convert(T* out, const float* inp, std::int64_t n, cudaStream_t stream);
 

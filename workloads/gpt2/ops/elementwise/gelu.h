@@ -9,10 +9,10 @@
 
 namespace ridgeline::gpt2 {
 
-// Real is float or double.
+/// Real is float or double.
 template <typename Real>
 void gelu_forward_cpu(Real* out, const Real* inp, std::int64_t n);
-// dinp = dout * gelu'(inp); dinp may be dout.
+/// dinp = dout * gelu'(inp); dinp may be dout.
 template <typename Real>
 void gelu_backward_cpu(Real* dinp, const Real* inp, const Real* dout, std::int64_t n);
 
@@ -31,11 +31,11 @@ constexpr std::int64_t gelu_backward_flops(std::int64_t n) {
   return 16 * n;
 }
 
-// out may be inp. T is float or bf16.
+/// out may be inp. T is float or bf16.
 template <typename T>
 void launch_gelu_forward(T* out, const T* inp, std::int64_t n, cudaStream_t stream,
                          KernelWidth width = KernelWidth::packed);
-// dinp = dout * gelu'(inp). dinp may be dout (in place) or inp.
+/// dinp = dout * gelu'(inp). dinp may be dout (in place) or inp.
 template <typename T>
 void launch_gelu_backward(T* dinp, const T* inp, const T* dout, std::int64_t n, cudaStream_t stream,
                           KernelWidth width = KernelWidth::packed);

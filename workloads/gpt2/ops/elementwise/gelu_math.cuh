@@ -11,7 +11,7 @@ namespace ridgeline::gpt2 {
 inline constexpr float kGeluScale = 0.7978845608028654F;  // sqrt(2/pi)
 inline constexpr float kGeluCubic = 0.044715F;
 
-// 2^x and 1/x by one instruction each: about 2 ulp of FP32; subnormal numbers count as zero.
+/// 2^x and 1/x by one instruction each: about 2 ulp of FP32; subnormal numbers count as zero.
 __device__ inline float fast_exp2(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -23,8 +23,8 @@ __device__ inline float fast_reciprocal(float x) {
   return result;
 }
 
-// sigmoid(2u) of the GELU argument. BF16 results need 8 bits, so the fast exponential and reciprocal lose
-// nothing; FP32 takes the exact ones.
+/// sigmoid(2u) of the GELU argument. BF16 results need 8 bits, so the fast exponential and reciprocal lose
+/// nothing; FP32 takes the exact ones.
 template <typename T>
 __device__ inline float gelu_gate(float x) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -41,7 +41,7 @@ __device__ inline float gelu_value(float x) {
   return x * gelu_gate<T>(x);
 }
 
-// GELU and its derivative at one place: they share the gate.
+/// GELU and its derivative at one place: they share the gate.
 struct GeluPoint {
   float value;
   float slope;

@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2 {
 
-// Real is float or double. Its backward pass needs no op: both gradients equal dout.
+/// Real is float or double. Its backward pass needs no op: both gradients equal dout.
 template <typename Real>
 void residual_forward_cpu(Real* out, const Real* a, const Real* b, std::int64_t n);
 
@@ -21,7 +21,7 @@ constexpr std::int64_t residual_forward_flops(std::int64_t n) {
   return n;
 }
 
-// out may be a or b. T is float or bf16.
+/// out may be a or b. T is float or bf16.
 template <typename T>
 void launch_residual_forward(T* out, const T* a, const T* b, std::int64_t n, cudaStream_t stream,
                              KernelWidth width = KernelWidth::packed);

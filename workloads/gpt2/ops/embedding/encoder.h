@@ -9,19 +9,19 @@
 
 namespace ridgeline::gpt2 {
 
-// out[b,t,:] = wte[tokens[b,t],:] + wpe[t,:].  out (B,T,C), tokens (B,T), wte (>=V,C), wpe (>=T,C).
-// Tokens must lie in [0, V): the data loader checks them, the kernels do not.
-// Real is float or double.
+/// out[b,t,:] = wte[tokens[b,t],:] + wpe[t,:].  out (B,T,C), tokens (B,T), wte (>=V,C), wpe (>=T,C).
+/// Tokens must lie in [0, V): the data loader checks them, the kernels do not.
+/// Real is float or double.
 template <typename Real>
 void encoder_forward_cpu(Real* out, const std::int32_t* tokens, const Real* wte, const Real* wpe, int batch,
                          int seq, int channels);
-// dwte and dwpe accumulate.
+/// dwte and dwpe accumulate.
 template <typename Real>
 void encoder_backward_cpu(Real* dwte, Real* dwpe, const Real* dout, const std::int32_t* tokens, int batch,
                           int seq, int channels);
 
-// out written once; `distinct_tokens` rows of wte and seq rows of wpe read once. The launchers declare one
-// distinct token, since a least that depends on the tokens is not known on the host: more moves, never less.
+/// out written once; `distinct_tokens` rows of wte and seq rows of wpe read once. The launchers declare one
+/// distinct token, since a least that depends on the tokens is not known on the host: more moves, never less.
 template <typename T>
 constexpr std::int64_t encoder_forward_bytes(std::int64_t batch, std::int64_t seq, std::int64_t channels,
                                              std::int64_t distinct_tokens) {
@@ -32,7 +32,7 @@ constexpr std::int64_t encoder_forward_bytes(std::int64_t batch, std::int64_t se
 constexpr std::int64_t encoder_forward_flops(std::int64_t batch, std::int64_t seq, std::int64_t channels) {
   return batch * seq * channels;
 }
-// dout read once; FP32 gradient rows read and written once: `distinct_tokens` rows of dwte, seq rows of dwpe.
+/// dout read once; FP32 gradient rows read and written once: `distinct_tokens` rows of dwte, seq rows of dwpe.
 template <typename T>
 constexpr std::int64_t encoder_backward_bytes(std::int64_t batch, std::int64_t seq, std::int64_t channels,
                                               std::int64_t distinct_tokens) {
@@ -43,7 +43,7 @@ constexpr std::int64_t encoder_backward_flops(std::int64_t batch, std::int64_t s
   return 2 * batch * seq * channels;
 }
 
-// T is float or bf16.
+/// T is float or bf16.
 template <typename T>
 void launch_encoder_forward(T* out, const std::int32_t* tokens, const T* wte, const T* wpe, int batch,
                             int seq, int channels, cudaStream_t stream,
@@ -54,10 +54,10 @@ enum class EncoderBackward {
   kDeterministic,  // sorts the positions by token on the device first; bit-identical from run to run
 };
 
-// Device bytes that launch_encoder_backward needs for its scratch (16-byte aligned, contents irrelevant).
+/// Device bytes that launch_encoder_backward needs for its scratch (16-byte aligned, contents irrelevant).
 std::int64_t encoder_backward_scratch_bytes(int batch, int seq, int channels, EncoderBackward mode);
 
-// Accumulates into FP32 dwte (V,C) and dwpe (>=T,C). vocab <= 65536.
+/// Accumulates into FP32 dwte (V,C) and dwpe (>=T,C). vocab <= 65536.
 template <typename T>
 void launch_encoder_backward(float* dwte, float* dwpe, const T* dout, const std::int32_t* tokens, int batch,
                              int seq, int channels, int vocab, EncoderBackward mode, void* scratch,

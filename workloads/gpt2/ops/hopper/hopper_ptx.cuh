@@ -15,13 +15,13 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// Rank of this block in its cluster (0 without a cluster).
+/// Rank of this block in its cluster (0 without a cluster).
 __device__ inline std::uint32_t cluster_rank() {
   std::uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-// Every thread of every block of the cluster arrives, then waits for all.
+/// Every thread of every block of the cluster arrives, then waits for all.
 __device__ inline void cluster_sync() {
   asm volatile(
       "barrier.cluster.arrive.release;\n"
@@ -32,20 +32,20 @@ __device__ inline void cluster_sync() {
 __device__ inline void barrier_init(std::uint32_t barrier, std::uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-// Makes initialised barriers visible to the copy engine and to the other blocks of the cluster.
+/// Makes initialised barriers visible to the copy engine and to the other blocks of the cluster.
 __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// Arrives and announces `bytes` that copies will bring.
+/// Arrives and announces `bytes` that copies will bring.
 __device__ inline void barrier_arrive_expect(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-// Arrives at the barrier of the same name in block `rank` of the cluster. Orders nothing but what the copy
-// engine and the tensor cores did: a release at cluster scope would be a fence of the whole GPU.
+/// Arrives at the barrier of the same name in block `rank` of the cluster. Orders nothing but what the copy
+/// engine and the tensor cores did: a release at cluster scope would be a fence of the whole GPU.
 __device__ inline void barrier_arrive_cluster(std::uint32_t barrier, std::uint32_t rank) {
   asm volatile(
       "{\n"
@@ -56,7 +56,7 @@ __device__ inline void barrier_arrive_cluster(std::uint32_t barrier, std::uint32
       "r"(rank)
       : "memory");
 }
-// Waits until the phase of this parity is over.
+/// Waits until the phase of this parity is over.
 __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
   asm volatile(
       "{\n"
@@ -68,18 +68,18 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
       "r"(parity)
       : "memory");
 }
-// Barrier `id` (1..15) among `threads` threads of the block.
+/// Barrier `id` (1..15) among `threads` threads of the block.
 __device__ inline void named_barrier_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Arrives without waiting; the others of the `threads` wait by named_barrier_sync.
+/// Arrives without waiting; the others of the `threads` wait by named_barrier_sync.
 __device__ inline void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// All warps of a warpgroup: from now on kCount registers a thread, more or fewer than before. Taking waits
-// until others have released enough.
+/// All warps of a warpgroup: from now on kCount registers a thread, more or fewer than before. Taking waits
+/// until others have released enough.
 template <int kCount>
 __device__ inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
@@ -89,8 +89,8 @@ __device__ inline void release_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-// Copies the box at column x, row y of a tensor to shared memory; what lies outside the tensor arrives as
-// zeros. The whole box counts towards the bytes that `barrier` expects.
+/// Copies the box at column x, row y of a tensor to shared memory; what lies outside the tensor arrives as
+/// zeros. The whole box counts towards the bytes that `barrier` expects.
 __device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* map, std::uint32_t barrier,
                                 int x, int y) {
   asm volatile(
@@ -99,7 +99,7 @@ __device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* ma
       "l"(map), "r"(barrier), "r"(x), "r"(y)
       : "memory");
 }
-// The same under an L2 policy.
+/// The same under an L2 policy.
 __device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* map, std::uint32_t barrier,
                                 int x, int y, std::uint64_t policy) {
   asm volatile(
@@ -108,7 +108,7 @@ __device__ inline void tma_load(std::uint32_t destination, const CUtensorMap* ma
       "l"(map), "r"(barrier), "r"(x), "r"(y), "l"(policy)
       : "memory");
 }
-// The same into the blocks of the cluster named in `mask`, at the same address and barrier in each.
+/// The same into the blocks of the cluster named in `mask`, at the same address and barrier in each.
 __device__ inline void tma_load_multicast(std::uint32_t destination, const CUtensorMap* map,
                                           std::uint32_t barrier, int x, int y, std::uint16_t mask) {
   asm volatile(
@@ -120,7 +120,7 @@ __device__ inline void tma_load_multicast(std::uint32_t destination, const CUten
 __device__ inline void tma_prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
-// The same of the box of a heads_map: 64 columns from `column` on of a head, at positions from `position` on.
+/// The same of the box of a heads_map: 64 columns from `column` on of a head, at positions from `position` on.
 __device__ inline void tma_load_heads(std::uint32_t destination, const CUtensorMap* map,
                                       std::uint32_t barrier, int column, int head, int position, int batch) {
   asm volatile(
@@ -129,7 +129,7 @@ __device__ inline void tma_load_heads(std::uint32_t destination, const CUtensorM
       "l"(map), "r"(barrier), "r"(column), "r"(head), "r"(position), "r"(batch)
       : "memory");
 }
-// Copies contiguous bytes, a multiple of 16 at addresses aligned to 16.
+/// Copies contiguous bytes, a multiple of 16 at addresses aligned to 16.
 __device__ inline void bulk_load(std::uint32_t destination, const void* source, std::uint32_t bytes,
                                  std::uint32_t barrier) {
   asm volatile(
@@ -138,12 +138,12 @@ __device__ inline void bulk_load(std::uint32_t destination, const void* source, 
       "l"(source), "r"(bytes), "r"(barrier)
       : "memory");
 }
-// Shows what this thread wrote to shared memory to copies that start after it.
+/// Shows what this thread wrote to shared memory to copies that start after it.
 __device__ inline void fence_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// Copies from shared memory to the box at column x, row y of a tensor; what lies outside the tensor is left
-// out.
+/// Copies from shared memory to the box at column x, row y of a tensor; what lies outside the tensor is left
+/// out.
 __device__ inline void tma_store(const CUtensorMap* map, std::uint32_t source, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
                "r"(source), "r"(x), "r"(y)
@@ -164,8 +164,8 @@ __device__ inline void tma_store_heads(const CUtensorMap* map, std::uint32_t sou
       "r"(source), "r"(column), "r"(head), "r"(position), "r"(batch)
       : "memory");
 }
-// Closes the group of this thread's stores; bulk_wait_read waits until all its closed groups have been read
-// from shared memory.
+/// Closes the group of this thread's stores; bulk_wait_read waits until all its closed groups have been read
+/// from shared memory.
 __device__ inline void bulk_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -173,9 +173,9 @@ __device__ inline void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
-// Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
-// `stride`, from one group of 8 rows to the next; operands whose rows run along K (MN-major) use `stride`
-// from one group of 8 rows to the next and `leading` from one block of swizzled columns to the next.
+/// Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
+/// `stride`, from one group of 8 rows to the next; operands whose rows run along K (MN-major) use `stride`
+/// from one group of 8 rows to the next and `leading` from one block of swizzled columns to the next.
 enum class Swizzle : std::uint64_t { bytes_128 = 1, bytes_64 = 2 };
 __host__ __device__ constexpr std::uint64_t matrix_descriptor(Swizzle swizzle, std::uint32_t leading_bytes,
                                                               std::uint32_t stride_bytes) {
@@ -192,18 +192,18 @@ __device__ inline void wgmma_fence() {
 __device__ inline void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until at most kPending groups are under way.
+/// Until at most kPending groups are under way.
 template <int kPending>
 __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// The accumulators of a 64 x 256 product: thread t of the warpgroup holds, for each block j of 8 columns, in
-// d[4j], d[4j+1] row 16*(t/32) + t%32/4, columns 8j + 2*(t%4) and the next; in d[4j+2], d[4j+3] the row 8
-// below.
+/// The accumulators of a 64 x 256 product: thread t of the warpgroup holds, for each block j of 8 columns, in
+/// d[4j], d[4j+1] row 16*(t/32) + t%32/4, columns 8j + 2*(t%4) and the next; in d[4j+2], d[4j+3] the row 8
+/// below.
 using Accumulators = float[128];
 
-// Keeps the compiler from moving uses of registers that wgmma reads or writes across.
+/// Keeps the compiler from moving uses of registers that wgmma reads or writes across.
 template <int kCount>
 __device__ inline void pin(float (&d)[kCount]) {
 #pragma unroll
@@ -215,8 +215,8 @@ __device__ inline void pin(std::uint32_t (&a)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
 
-// d (64 x 256) = A (64 x 16) B (16 x 256) + (add ? d : 0), bfloat16 inputs; kTransposeB: B's rows run along
-// K.
+/// d (64 x 256) = A (64 x 16) B (16 x 256) + (add ? d : 0), bfloat16 inputs; kTransposeB: B's rows run along
+/// K.
 template <int kTransposeB>
 __device__ inline void wgmma_64x256x16(Accumulators& d, std::uint64_t a, std::uint64_t b, int add) {
 #define RIDGELINE_D4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
@@ -246,14 +246,14 @@ __device__ inline void wgmma_64x256x16(Accumulators& d, std::uint64_t a, std::ui
 #undef RIDGELINE_D4
 }
 
-// Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l%8 of matrix l/8.
+/// Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l%8 of matrix l/8.
 __device__ inline void store_matrix_x4(std::uint32_t address, std::uint32_t a, std::uint32_t b,
                                        std::uint32_t c, std::uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a),
                "r"(b), "r"(c), "r"(d)
                : "memory");
 }
-// Loads them, a thread's elements as store_matrix_x4 takes them.
+/// Loads them, a thread's elements as store_matrix_x4 takes them.
 __device__ inline void load_matrix_x4(std::uint32_t address, std::uint32_t& a, std::uint32_t& b,
                                       std::uint32_t& c, std::uint32_t& d) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -261,13 +261,13 @@ __device__ inline void load_matrix_x4(std::uint32_t address, std::uint32_t& a, s
                : "r"(address)
                : "memory");
 }
-// Where this lane's row of the first of the 8x8 blocks of 16 rows x 64 columns lies, for stmatrix and ldmatrix:
-// lanes 0..15 address 16 rows of an 8-column block, lanes 16..31 those of the next. A row is 128 bytes, its
-// 16-byte pieces exclusive-or row%8. Two blocks of columns further on are an exclusive or with 32 away.
+/// Where this lane's row of the first of the 8x8 blocks of 16 rows x 64 columns lies, for stmatrix and ldmatrix:
+/// lanes 0..15 address 16 rows of an 8-column block, lanes 16..31 those of the next. A row is 128 bytes, its
+/// 16-byte pieces exclusive-or row%8. Two blocks of columns further on are an exclusive or with 32 away.
 __device__ inline std::uint32_t matrix_address(std::uint32_t rows, int lane) {
   return rows + lane % 16 * 128 + (((lane / 16) ^ (lane & 7)) << 4);
 }
-// The same of each matrix's transpose: a thread's two elements lie in one column of what is in memory.
+/// The same of each matrix's transpose: a thread's two elements lie in one column of what is in memory.
 __device__ inline void store_matrix_x4_transposed(std::uint32_t address, std::uint32_t a, std::uint32_t b,
                                                   std::uint32_t c, std::uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),

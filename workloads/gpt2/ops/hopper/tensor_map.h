@@ -9,13 +9,13 @@
 
 namespace ridgeline::gpt2::hopper {
 
-// A row-major matrix in boxes of box_rows x box_columns (128 or 64 bytes wide, swizzled to match).
+/// A row-major matrix in boxes of box_rows x box_columns (128 or 64 bytes wide, swizzled to match).
 CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
                        int box_columns);
 
-// A tensor (B, T, heads, head_size) in boxes of box_rows positions x 64 columns of one head (128 bytes wide,
-// swizzled). Coordinates, innermost first: column, head, position, batch. Positions beyond T arrive as zeros and
-// are not stored.
+/// A tensor (B, T, heads, head_size) in boxes of box_rows positions x 64 columns of one head (128 bytes wide,
+/// swizzled). Coordinates, innermost first: column, head, position, batch. Positions beyond T arrive as zeros and
+/// are not stored.
 CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
                       std::int64_t head_size, int box_rows);
 

@@ -9,14 +9,14 @@
 
 namespace ridgeline::gpt2 {
 
-// logits (N,Vp), targets (N), losses (N). Columns >= vocab take no part and get dlogits 0.
-// losses[n] = -log softmax(logits[n])[targets[n]];  logits become dloss * (softmax - onehot).
-// A target outside [0, vocab) gives a NaN loss and NaN dlogits: loud, and no access out of bounds.
-// Real is float or double.
+/// logits (N,Vp), targets (N), losses (N). Columns >= vocab take no part and get dlogits 0.
+/// losses[n] = -log softmax(logits[n])[targets[n]];  logits become dloss * (softmax - onehot).
+/// A target outside [0, vocab) gives a NaN loss and NaN dlogits: loud, and no access out of bounds.
+/// Real is float or double.
 template <typename Real>
 void fused_classifier_cpu(Real* logits, Real* losses, const std::int32_t* targets, Real dloss,
                           std::int64_t rows, int vocab, int padded_vocab);
-// Losses only; logits stay.
+/// Losses only; logits stay.
 template <typename Real>
 void classifier_loss_cpu(Real* losses, const Real* logits, const std::int32_t* targets, std::int64_t rows,
                          int vocab, int padded_vocab);
@@ -26,7 +26,7 @@ constexpr std::int64_t fused_classifier_bytes(std::int64_t rows, std::int64_t pa
   return rows * (2 * padded_vocab * std::int64_t{sizeof(T)} + std::int64_t{sizeof(std::int32_t)} +
                  std::int64_t{sizeof(float)});
 }
-// Per logit: max, subtract, exponential, add; then scale, exponential, subtract.
+/// Per logit: max, subtract, exponential, add; then scale, exponential, subtract.
 constexpr std::int64_t fused_classifier_flops(std::int64_t rows, std::int64_t vocab) {
   return 7 * rows * vocab;
 }
@@ -39,13 +39,13 @@ constexpr std::int64_t classifier_loss_flops(std::int64_t rows, std::int64_t voc
   return 4 * rows * vocab;
 }
 
-// In place: logits become dlogits. losses (N) FP32 written. dloss is usually 1 / (tokens of the whole step).
+/// In place: logits become dlogits. losses (N) FP32 written. dloss is usually 1 / (tokens of the whole step).
 template <typename T>
 void launch_fused_classifier(T* logits, float* losses, const std::int32_t* targets, float dloss,
                              std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream,
                              KernelWidth width = KernelWidth::packed);
 
-// Validation: losses (N) only, logits untouched.
+/// Validation: losses (N) only, logits untouched.
 template <typename T>
 void launch_classifier_loss(float* losses, const T* logits, const std::int32_t* targets, std::int64_t rows,
                             int vocab, int padded_vocab, cudaStream_t stream,

@@ -57,12 +57,12 @@ constexpr int kChunks = kTileColumns / kChunkColumns;
 constexpr int kWarpChunkBytes = kWarpRows * kChunkColumns * 2;
 constexpr int kChunkBytes = kTileRows * kChunkColumns * 2;
 constexpr int kSumWarps = 3;
-// Of a thread. The epilogue needs more than the 168 that three warpgroups get each; the first one gives some.
+/// Of a thread. The epilogue needs more than the 168 that three warpgroups get each; the first one gives some.
 constexpr int kConsumerRegisters = 224;
 constexpr int kOtherRegisters = 56;
 
-// BlockK: depth of a stage, 64 or 32. Cluster: blocks that share B, 1 or 2. Stagger: stages that the
-// second consumer starts a tile behind the first.
+/// BlockK: depth of a stage, 64 or 32. Cluster: blocks that share B, 1 or 2. Stagger: stages that the
+/// second consumer starts a tile behind the first.
 template <Product kProduct, int BlockK, int Stages, int Cluster, int Stagger>
 struct Config {
   static constexpr int kBlockK = BlockK;
@@ -74,16 +74,16 @@ struct Config {
   static_assert(Cluster == 1 || Cluster == 2);
   static_assert(Stagger >= 0 && Stagger < Stages);
 
-  // Byte offsets in shared memory. Stages and staged chunks begin at multiples of 1024, as the swizzle
-  // patterns do.
+  /// Byte offsets in shared memory. Stages and staged chunks begin at multiples of 1024, as the swizzle
+  /// patterns do.
   static constexpr int kABytes = kTileRows * kBlockK * 2;
   static constexpr int kBBytes = kTileColumns * kBlockK * 2;
   static constexpr int kStageBytes = kABytes + kBBytes;
-  // Forward [consumer warp][out, kept], used again for each chunk; backward [chunk][consumer warp].
+  /// Forward [consumer warp][out, kept], used again for each chunk; backward [chunk][consumer warp].
   static constexpr int kStaging = kStages * kStageBytes;
   static constexpr int kStagingBytes =
       is_forward(kProduct) ? 2 * kConsumerWarps * kWarpChunkBytes : kChunks * kChunkBytes;
-  // [tile parity][warp][columns] float: the next tile's are written while a slow warp still reads.
+  /// [tile parity][warp][columns] float: the next tile's are written while a slow warp still reads.
   static constexpr int kSums = kStaging + kStagingBytes;
   static constexpr int kSumBytes = is_forward(kProduct) ? 0 : 2 * kSumWarps * kTileColumns * 4;
   static constexpr int kBarriers = kSums + kSumBytes;
@@ -93,8 +93,8 @@ struct Config {
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
 };
 
-// As the copy engine sees the matrices; out and kept (D or its slope: written forward, read backward) are
-// (rows, columns).
+/// As the copy engine sees the matrices; out and kept (D or its slope: written forward, read backward) are
+/// (rows, columns).
 struct Maps {
   CUtensorMap a;
   CUtensorMap b;
@@ -117,15 +117,15 @@ struct Tile {
   int column;
 };
 
-// Neighbouring clusters take the tiles of one band of rows: A is read from device memory once, and all of B
-// stays in the L2 cache.
+/// Neighbouring clusters take the tiles of one band of rows: A is read from device memory once, and all of B
+/// stays in the L2 cache.
 template <class C>
 __device__ inline Tile tile_of(int unit, const Arguments& args, int rank) {
   const int band = unit / args.column_tiles;
   return {(band * C::kCluster + rank) * kTileRows, (unit - band * args.column_tiles) * kTileColumns};
 }
 
-// Where in the ring a warp is.
+/// Where in the ring a warp is.
 template <class C>
 struct RingPosition {
   int stage = 0;
@@ -148,8 +148,8 @@ struct Barriers {
   __device__ std::uint32_t staged() const { return base + 8 * (2 * C::kStages + 2); }
 };
 
-// The block of K before which the place of the slopes is given back, and the later or same one before which
-// the producer fills it again: late enough that it need not wait for the sums, which would stop the ring.
+/// The block of K before which the place of the slopes is given back, and the later or same one before which
+/// the producer fills it again: late enough that it need not wait for the sums, which would stop the ring.
 __device__ inline int slopes_freed_before(int k_blocks) {
   return min(1, k_blocks - 1);
 }
@@ -217,7 +217,7 @@ __device__ inline void store_chunk(std::uint32_t address, const std::uint32_t (&
   }
 }
 
-// A thread's two columns of each of the chunk's 8-column blocks.
+/// A thread's two columns of each of the chunk's 8-column blocks.
 struct BiasWords {
   std::uint32_t words[8];
 };
@@ -231,7 +231,7 @@ __device__ inline BiasWords load_bias(const Arguments& args, int column, int lan
   return bias;
 }
 
-// GELU of a warp's 16 rows of the tile from `row` on, and D or its slope.
+/// GELU of a warp's 16 rows of the tile from `row` on, and D or its slope.
 template <Product kProduct>
 __device__ inline void finish_forward(const Maps& maps, const Arguments& args, Accumulators& d,
                                       std::uint32_t warp_staging, int row, int column, int lane,
@@ -283,7 +283,7 @@ __device__ inline void finish_forward(const Maps& maps, const Arguments& args, A
   }
 }
 
-// A warp's 16 rows times their slopes, which lie in its part of each chunk; the result replaces them there.
+/// A warp's 16 rows times their slopes, which lie in its part of each chunk; the result replaces them there.
 __device__ inline void finish_backward(const Maps& maps, Accumulators& d, std::uint32_t warp_staging, int row,
                                        int column, int lane) {
 #pragma unroll
@@ -393,9 +393,9 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   if (lane == 0) bulk_wait_read();
 }
 
-// Column sums of the staged tiles, of stored values, as a kernel that reads them back would form them. A warp
-// has a whole row in its lanes and takes every third one. Rows and columns beyond the matrix are zeros: so
-// were A and the slopes.
+/// Column sums of the staged tiles, of stored values, as a kernel that reads them back would form them. A warp
+/// has a whole row in its lanes and takes every third one. Rows and columns beyond the matrix are zeros: so
+/// were A and the slopes.
 template <class C>
 __device__ inline void sum_columns(const Arguments& args, std::uint32_t shared, const Barriers<C>& barriers,
                                    int rank, int warp) {
@@ -491,7 +491,7 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
   if constexpr (C::kCluster > 1) cluster_sync();
 }
 
-// a (rows, k); b (columns, k) forward, (k, columns) backward; out, kept (rows, columns).
+/// a (rows, k); b (columns, k) forward, (k, columns) backward; out, kept (rows, columns).
 template <Product kProduct, class C>
 void launch_product(bf16* out, bf16* kept, const bf16* a, const bf16* b, Arguments args, int k,
                     cudaStream_t stream) {

@@ -39,32 +39,32 @@ constexpr std::int64_t hopper_matmul_backward_input_flops(std::int64_t rows, std
   return 2 * rows * channels * hidden + (bias_gradient ? rows * hidden : 0);
 }
 
-// What the forward pass keeps for the backward pass.
+/// What the forward pass keeps for the backward pass.
 enum class GeluKept { argument, slope };
 
-// Real is float or double. Nothing is rounded between product and GELU.
+/// Real is float or double. Nothing is rounded between product and GELU.
 template <typename Real>
 void hopper_matmul_forward_cpu(Real* out, Real* kept, GeluKept what, const Real* inp, const Real* weight,
                                const Real* bias, std::int64_t rows, int channels, int hidden);
-// dpre is written, dbias accumulates.
+/// dpre is written, dbias accumulates.
 template <typename Real>
 void hopper_matmul_backward_input_cpu(Real* dpre, Real* dbias, const Real* dout, const Real* weight,
                                       const Real* slope, std::int64_t rows, int channels, int hidden);
 
-// Whether the kernels can run on the current device (compute capability 9.0) with these sizes: channels and
-// hidden multiples of 8. Best from 128 x 256 upwards.
+/// Whether the kernels can run on the current device (compute capability 9.0) with these sizes: channels and
+/// hidden multiples of 8. Best from 128 x 256 upwards.
 bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden);
 
-// Floats of partial sums that backward_input leaves for one bias gradient.
+/// Floats of partial sums that backward_input leaves for one bias gradient.
 std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden);
 
-// Pointers are aligned to 16 bytes, and the problem is supported; std::invalid_argument otherwise. Both may
-// be captured in a CUDA graph.
+/// Pointers are aligned to 16 bytes, and the problem is supported; std::invalid_argument otherwise. Both may
+/// be captured in a CUDA graph.
 void launch_hopper_matmul_forward(bf16* out, bf16* kept, GeluKept what, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream);
-// dbias is complete when `sums` has been flushed; null: no bias gradient, and sums stays as it is. dpre may
-// not be slope.
+/// dbias is complete when `sums` has been flushed; null: no bias gradient, and sums stays as it is. dpre may
+/// not be slope.
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
                                          const bf16* slope, std::int64_t rows, int channels, int hidden,
                                          PartialSums& sums, cudaStream_t stream);

@@ -10,14 +10,14 @@
 
 namespace ridgeline::gpt2 {
 
-// What launch_global_norm writes to the device and launch_adamw reads there.
+/// What launch_global_norm writes to the device and launch_adamw reads there.
 struct GradientNorm {
   float norm = 0.0F;        // sqrt(sum g^2)
   float clip_scale = 1.0F;  // min(1, max_norm / norm); 1 without clipping
   std::int32_t finite = 1;  // 0 when any gradient (or the sum) is NaN or infinite; AdamW then skips the step
 };
 
-// Real is float or double.
+/// Real is float or double.
 template <typename Real>
 Real global_norm_cpu(const Real* grads, std::int64_t n);
 
@@ -28,26 +28,26 @@ constexpr std::int64_t global_norm_flops(std::int64_t n) {
   return 2 * n;
 }
 
-// Device bytes of scratch (16-byte aligned, contents irrelevant).
+/// Device bytes of scratch (16-byte aligned, contents irrelevant).
 std::int64_t global_norm_scratch_bytes();
 
-// Two stages in a fixed order (partial sums in FP64): bit-identical from run to run and from device to
-// device. max_norm <= 0 means no clipping (clip_scale 1). out is on the device.
+/// Two stages in a fixed order (partial sums in FP64): bit-identical from run to run and from device to
+/// device. max_norm <= 0 means no clipping (clip_scale 1). out is on the device.
 void launch_global_norm(GradientNorm* out, const float* grads, std::int64_t n, float max_norm, void* scratch,
                         cudaStream_t stream, KernelWidth width = KernelWidth::packed);
 
-// Elements [begin, end) of the gradient buffer.
+/// Elements [begin, end) of the gradient buffer.
 struct GradientRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-// Device bytes of scratch of launch_global_norm_per_tensor (16-byte aligned, contents irrelevant).
+/// Device bytes of scratch of launch_global_norm_per_tensor (16-byte aligned, contents irrelevant).
 std::int64_t global_norm_per_tensor_scratch_bytes(std::span<const GradientRange> tensors);
 
-// The same norm as a loop over tensors computes it: a launch a tensor, one element an access, then one that
-// adds what they left. Deterministic; the order of additions is not launch_global_norm's, so that the last
-// bit of the norm may differ from its. Throws std::invalid_argument for a range that is none.
+/// The same norm as a loop over tensors computes it: a launch a tensor, one element an access, then one that
+/// adds what they left. Deterministic; the order of additions is not launch_global_norm's, so that the last
+/// bit of the norm may differ from its. Throws std::invalid_argument for a range that is none.
 void launch_global_norm_per_tensor(GradientNorm* out, const float* grads,
                                    std::span<const GradientRange> tensors, float max_norm, void* scratch,
                                    cudaStream_t stream);

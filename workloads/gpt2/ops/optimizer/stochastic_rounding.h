@@ -15,8 +15,8 @@ struct PhiloxBlock {
   std::uint32_t word[4];
 };
 
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): 128 random bits of a
-// 128-bit counter and a 64-bit key.
+/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): 128 random bits of a
+/// 128-bit counter and a 64-bit key.
 __host__ __device__ inline PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key) {
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
@@ -35,7 +35,7 @@ __host__ __device__ inline PhiloxBlock philox(PhiloxBlock counter, std::uint64_t
 
 inline constexpr int kRoundingGroup = 4;  // consecutive elements that share one Philox block
 
-// The random words of elements 4*group to 4*group + 3 at optimizer step `step`.
+/// The random words of elements 4*group to 4*group + 3 at optimizer step `step`.
 __host__ __device__ inline PhiloxBlock rounding_words(std::uint64_t seed, std::int64_t step,
                                                       std::int64_t group) {
   const auto g = static_cast<std::uint64_t>(group);
@@ -49,9 +49,9 @@ __host__ __device__ inline std::uint32_t rounding_word(std::uint64_t seed, std::
   return rounding_words(seed, step, element / kRoundingGroup).word[element % kRoundingGroup];
 }
 
-// Adds 16 of the word's bits below the last bit of bf16, then truncates: away from zero with the probability
-// (discarded part) / (spacing). Values that bf16 holds stay as they are, infinities and NaN too; above the
-// largest finite bf16 the next step is infinity, as in rounding to nearest.
+/// Adds 16 of the word's bits below the last bit of bf16, then truncates: away from zero with the probability
+/// (discarded part) / (spacing). Values that bf16 holds stay as they are, infinities and NaN too; above the
+/// largest finite bf16 the next step is infinity, as in rounding to nearest.
 __host__ __device__ inline bf16 round_stochastically(float value, std::uint32_t word) {
   std::uint32_t bits = 0;
   memcpy(&bits, &value, sizeof(bits));
@@ -61,8 +61,8 @@ __host__ __device__ inline bf16 round_stochastically(float value, std::uint32_t 
   return bf16(raw);
 }
 
-// What launch_adamw makes of the master weights inp, elements first_element to first_element + n - 1 of the
-// model's: the reference.
+/// What launch_adamw makes of the master weights inp, elements first_element to first_element + n - 1 of the
+/// model's: the reference.
 void stochastic_convert_cpu(bf16* out, const float* inp, std::int64_t n, std::uint64_t seed,
                             std::int64_t step, std::int64_t first_element = 0);
 

@@ -6,8 +6,8 @@
 
 namespace ridgeline::gpt2 {
 
-// One option: its names and what its value is called on the left, description and default on the right,
-// wrapped.
+/// One option: its names and what its value is called on the left, description and default on the right,
+/// wrapped.
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override;

@@ -36,7 +36,7 @@ struct Options {
 
   std::vector<std::string> data = {"synthetic"};
   bool shuffle = false;
-  // Empty: synthetic validation text beside synthetic training text, else none.
+  /// Empty: synthetic validation text beside synthetic training text, else none.
   std::vector<std::string> val_data;
   int val_every = 0;
   int val_batches = 8;
@@ -60,8 +60,8 @@ struct Options {
   int profile_last = -1;
 };
 
-// Parses and checks. Returns -1 to go on, else the exit code the program should end with (help: 0, a usage
-// error: 2, one line already printed).
+/// Parses and checks. Returns -1 to go on, else the exit code the program should end with (help: 0, a usage
+/// error: 2, one line already printed).
 int parse_options(int argc, char** argv, Options& options);
 
 }  // namespace ridgeline::gpt2

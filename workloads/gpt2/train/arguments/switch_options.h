@@ -11,16 +11,16 @@
 
 namespace ridgeline::gpt2 {
 
-// Adds one option a switch to `app` and, once it has parsed, settles what was not said.
-// Lifecycle: construct before app.parse -> parse -> settle().
+/// Adds one option a switch to `app` and, once it has parsed, settles what was not said.
+/// Lifecycle: construct before app.parse -> parse -> settle().
 class SwitchOptions {
  public:
-  // Both must outlive this. --preset is read from argv here, so that options given beside it win wherever
-  // they stand. Throws CLI::ParseError for a preset that does not exist.
+  /// Both must outlive this. --preset is read from argv here, so that options given beside it win wherever
+  /// they stand. Throws CLI::ParseError for a preset that does not exist.
   SwitchOptions(CLI::App& app, int argc, const char* const* argv, Switches& switches);
 
-  // A fast side that the rest of the command line rules out falls back to the next one (attention cudnn in
-  // fp32 to own); one that was asked for by name throws InputError.
+  /// A fast side that the rest of the command line rules out falls back to the next one (attention cudnn in
+  /// fp32 to own); one that was asked for by name throws InputError.
   void settle();
 
  private:
@@ -32,10 +32,10 @@ class SwitchOptions {
   std::vector<std::string> l2_persist_;
 };
 
-// Every switch as (option without dashes, value).
+/// Every switch as (option without dashes, value).
 std::vector<std::pair<std::string, std::string>> switch_values(const Switches& switches);
 
-// The switches in which `switches` differs from the fast preset, as options; empty for the preset itself.
+/// The switches in which `switches` differs from the fast preset, as options; empty for the preset itself.
 std::string differences_from_fast(const Switches& switches);
 
 }  // namespace ridgeline::gpt2

@@ -33,14 +33,14 @@ class BatchPipeline {
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
 
-  // Next batch; work enqueued on `stream` from now on sees it. Rethrows what the source threw.
+  /// Next batch; work enqueued on `stream` from now on sees it. Rethrows what the source threw.
   DeviceBatch acquire(cudaStream_t stream);
 
-  // The batch last acquired may be overwritten once what `stream` holds now has run.
+  /// The batch last acquired may be overwritten once what `stream` holds now has run.
   void release(cudaStream_t stream);
 
-  // The source's position behind the batch last acquired, or where it began: what a resumed run restores. The
-  // source itself is up to kSlots batches ahead.
+  /// The source's position behind the batch last acquired, or where it began: what a resumed run restores. The
+  /// source itself is up to kSlots batches ahead.
   const std::vector<std::byte>& position() const { return position_; }
 
   static std::int64_t device_bytes(std::int64_t batch_tokens) {

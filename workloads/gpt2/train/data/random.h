@@ -6,7 +6,7 @@
 
 namespace ridgeline::gpt2 {
 
-// SplitMix64 over a key made of (seed, stream).
+/// SplitMix64 over a key made of (seed, stream).
 class CounterRandom {
  public:
   CounterRandom(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed + kStep) ^ stream)) {}
@@ -16,7 +16,7 @@ class CounterRandom {
     return mix(state_);
   }
 
-  // 0 .. n-1, n >= 1, every value equally likely: draws of the incomplete last range are thrown away.
+  /// 0 .. n-1, n >= 1, every value equally likely: draws of the incomplete last range are thrown away.
   std::uint64_t below(std::uint64_t n) {
     const std::uint64_t excess = (UINT64_MAX % n + 1) % n;
     std::uint64_t bits = next();
@@ -24,7 +24,7 @@ class CounterRandom {
     return bits % n;
   }
 
-  // [0, 1)
+  /// [0, 1)
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:
@@ -38,8 +38,8 @@ class CounterRandom {
   std::uint64_t state_;
 };
 
-// Tells damaged or exchanged bytes apart from the ones that were written; no defence against an adversary.
-// `so_far` continues a hash over several pieces: all of them but the last a multiple of 8 bytes long.
+/// Tells damaged or exchanged bytes apart from the ones that were written; no defence against an adversary.
+/// `so_far` continues a hash over several pieces: all of them but the last a multiple of 8 bytes long.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t so_far = 0);
 
 }  // namespace ridgeline::gpt2

@@ -25,11 +25,11 @@ class SyntheticStream {
  public:
   static constexpr int kMinVocab = 64;
 
-  // The tables depend on (vocab, seed); `split` chooses the draws, so that training (0) and validation (1)
-  // share a language and no text. Throws InputError for vocab < kMinVocab.
+  /// The tables depend on (vocab, seed); `split` chooses the draws, so that training (0) and validation (1)
+  /// share a language and no text. Throws InputError for vocab < kMinVocab.
   SyntheticStream(int vocab, std::uint64_t seed, std::uint64_t split);
 
-  // Next token. `probability`, when given, receives what the floor's predictor gave that token.
+  /// Next token. `probability`, when given, receives what the floor's predictor gave that token.
   std::int32_t next(double* probability = nullptr);
 
   int vocab() const { return tables_->vocab; }
@@ -37,7 +37,7 @@ class SyntheticStream {
   static constexpr int kHistory = 512;
   static constexpr int kMaxDepth = 6;
 
-  // Everything that the text to come depends on beside (vocab, seed). Bytes of it may be stored.
+  /// Everything that the text to come depends on beside (vocab, seed). Bytes of it may be stored.
   struct State {
     std::uint64_t draws = 0;
     std::uint64_t position = 0;
@@ -49,10 +49,10 @@ class SyntheticStream {
     std::array<std::int32_t, kHistory> history{};
   };
   State state() const;
-  // Throws InputError for a state that no stream of this vocabulary can have.
+  /// Throws InputError for a state that no stream of this vocabulary can have.
   void restore(const State& state);
 
-  // Mean -ln(probability) over `tokens` tokens of a fresh stream, in nats a token.
+  /// Mean -ln(probability) over `tokens` tokens of a fresh stream, in nats a token.
   static double entropy_floor(int vocab, std::uint64_t seed, int tokens = 1 << 16);
 
  private:

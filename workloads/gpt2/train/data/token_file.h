@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2 {
 
-// One open token file. Reads are checked against the vocabulary. Throws InputError, one line with the path.
+/// One open token file. Reads are checked against the vocabulary. Throws InputError, one line with the path.
 class TokenFile {
  public:
   TokenFile(std::string path, int vocab);
@@ -17,7 +17,7 @@ class TokenFile {
   std::int64_t count() const { return count_; }
   const std::string& path() const { return path_; }
 
-  // Tokens [begin, begin + out.size()); the range must lie inside the file.
+  /// Tokens [begin, begin + out.size()); the range must lie inside the file.
   void read(std::int64_t begin, std::span<std::uint16_t> out);
 
  private:

@@ -13,14 +13,14 @@ namespace ridgeline::gpt2 {
 
 class ValidationSet {
  public:
-  // Batches of the model's B*T tokens.
+  /// Batches of the model's B*T tokens.
   ValidationSet(std::unique_ptr<TokenSource> source, std::int64_t batch_tokens, int batches)
       : source_(std::move(source)),
         host_(static_cast<std::size_t>(2 * batch_tokens)),
         tokens_(2 * batch_tokens),
         batches_(batches) {}
 
-  // Always over the same batches. Synchronises: validation is outside the timed steps.
+  /// Always over the same batches. Synchronises: validation is outside the timed steps.
   float loss(GpuModel& model) {
     source_->rewind();
     const std::span<std::int32_t> all(host_);

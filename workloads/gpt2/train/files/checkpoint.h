@@ -27,7 +27,7 @@
 
 namespace ridgeline::gpt2 {
 
-// What a run is, as far as going on depends on it. Learning rates and the number of steps may change.
+/// What a run is, as far as going on depends on it. Learning rates and the number of steps may change.
 struct RunIdentity {
   ModelConfig config;
   int precision = 0;  // 0 bf16, 1 tf32, 2 fp32
@@ -44,27 +44,27 @@ struct CheckpointHeader {
   std::int64_t steps_done = 0;
 };
 
-// Makes the directory, proves that it can be written to and removes what interrupted writes have left. Throws
-// InputError.
+/// Makes the directory, proves that it can be written to and removes what interrupted writes have left. Throws
+/// InputError.
 void prepare_checkpoint_directory(const std::string& directory);
 
-// Writes DIRECTORY/step_N and then removes all but the `keep` latest checkpoints. Throws InputError.
+/// Writes DIRECTORY/step_N and then removes all but the `keep` latest checkpoints. Throws InputError.
 void write_checkpoint(const std::string& directory, int keep, const CheckpointHeader& header,
                       std::span<const std::byte> data_position, const TrainingState& state);
 
-// The checkpoint that `path` means: itself, the directory of the state file or model file it names, or the
-// latest one in it. Throws InputError when there is none.
+/// The checkpoint that `path` means: itself, the directory of the state file or model file it names, or the
+/// latest one in it. Throws InputError when there is none.
 std::string find_checkpoint(const std::string& path);
 
-// Reads the headers of both files and checks their sizes. Throws InputError: one line, the file and the
-// fault.
+/// Reads the headers of both files and checks their sizes. Throws InputError: one line, the file and the
+/// fault.
 CheckpointHeader read_checkpoint_header(const std::string& checkpoint);
 
-// Throws InputError naming the first field in which the two differ, by the option that sets it.
+/// Throws InputError naming the first field in which the two differ, by the option that sets it.
 void require_same_run(const std::string& checkpoint, const RunIdentity& written, const RunIdentity& now);
 
-// Fills `state`, whose parts must have the sizes of the checkpoint's, and returns the data position. Throws
-// InputError when the contents are not what was written.
+/// Fills `state`, whose parts must have the sizes of the checkpoint's, and returns the data position. Throws
+/// InputError when the contents are not what was written.
 std::vector<std::byte> load_checkpoint(const std::string& checkpoint, TrainingState& state);
 
 }  // namespace ridgeline::gpt2

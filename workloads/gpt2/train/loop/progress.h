@@ -24,15 +24,15 @@ struct StepReport {
 
 class Progress {
  public:
-  // `first_step`: the one the run begins with.
+  /// `first_step`: the one the run begins with.
   Progress(const Options& options, const ModelConfig& config, const GpuPeak& peak, int first_step);
 
-  // Opens the log, in which a resumed run goes on where it was resumed. Throws InputError when that fails.
+  /// Opens the log, in which a resumed run goes on where it was resumed. Throws InputError when that fails.
   void open_log();
   void header(const MemoryPlan& memory, const DataIdentity& data);
   void step(const StepReport& report);
   void validation(int step, float loss);
-  // steps_done: optimizer steps before it.
+  /// steps_done: optimizer steps before it.
   void sample(int steps_done, const TextSample& sample);
   void checkpoint(const std::string& directory, int steps_done, double seconds);
   void summary();

@@ -3,7 +3,7 @@
 
 namespace ridgeline::gpt2 {
 
-// wsd: warmup, stable, decay: the peak until the last `decay` steps, which fall linearly to the floor.
+/// wsd: warmup, stable, decay: the peak until the last `decay` steps, which fall linearly to the floor.
 enum class ScheduleKind { cosine, linear, constant, wsd };
 
 struct Schedule {
@@ -14,7 +14,7 @@ struct Schedule {
   int decay = 0;        // wsd: the last steps, which fall; warmup + decay <= total
   int total = 1;        // steps of the whole run
 
-  // Learning rate of step `step`, counted from 0.
+  /// Learning rate of step `step`, counted from 0.
   double at(int step) const;
 };
 

@@ -14,7 +14,7 @@
 
 namespace ridgeline::gpt2 {
 
-// The steps enqueued and not yet reported.
+/// The steps enqueued and not yet reported.
 class StepRing {
  public:
   static constexpr int kSize = 4;
@@ -25,7 +25,7 @@ class StepRing {
     results_.reset(static_cast<StepResult*>(host));
   }
 
-  // The next step's time starts here instead of at the end of the step before.
+  /// The next step's time starts here instead of at the end of the step before.
   void restart_clock(int step, cudaStream_t stream) {
     begin_[slot(step)].record(stream);
     restarted_[slot(step)] = true;
@@ -40,7 +40,7 @@ class StepRing {
     end_[slot(step)].record(model.stream());
   }
 
-  // Waits for the step. Call in order, before kSize - 1 more have ended.
+  /// Waits for the step. Call in order, before kSize - 1 more have ended.
   StepReport report(int step) {
     const std::size_t at = slot(step);
     end_[at].synchronize();

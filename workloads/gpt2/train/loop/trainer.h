@@ -9,8 +9,8 @@
 
 namespace ridgeline::gpt2 {
 
-// Trains as asked; prints progress to stdout. Throws InputError, DivergedError, EnvironmentError, CudaError
-// or what the libraries throw.
+/// Trains as asked; prints progress to stdout. Throws InputError, DivergedError, EnvironmentError, CudaError
+/// or what the libraries throw.
 void train(const Options& options);
 
 }  // namespace ridgeline::gpt2

@@ -20,13 +20,13 @@ struct TextSample {
 
 class TextSampler {
  public:
-  // Reads the tokenizer file and the prompt; uses no GPU. Throws InputError for a prompt that leaves no room
-  // in T, tokens or a top-k outside the vocabulary, and a bad tokenizer file.
+  /// Reads the tokenizer file and the prompt; uses no GPU. Throws InputError for a prompt that leaves no room
+  /// in T, tokens or a top-k outside the vocabulary, and a bad tokenizer file.
   TextSampler(const Options& options, const ModelConfig& config);
 
-  // Continues the prompt by the number of tokens asked for. The draws are functions of (seed, step). Every
-  // token is a forward pass over the whole (B, T), of which one position is read; once prompt and sample are
-  // longer than T, the last T tokens are the context. Synchronises. Throws DivergedError.
+  /// Continues the prompt by the number of tokens asked for. The draws are functions of (seed, step). Every
+  /// token is a forward pass over the whole (B, T), of which one position is read; once prompt and sample are
+  /// longer than T, the last T tokens are the context. Synchronises. Throws DivergedError.
   TextSample write(GpuModel& model, int step);
 
  private:

@@ -92,16 +92,16 @@ struct RecordSummary {
   std::chrono::milliseconds duration{0};       // of the program
   std::optional<std::string> spool_directory;  // if it was kept
   std::vector<std::string> warnings;  // one line each, the capture maker's included; not what the program's
-                                      // own end by a signal explains
+                                      /// own end by a signal explains
   std::string missing;                // what that end is known to have cost; "" if nothing
 };
 
-// Failures: usage (program cannot be started, output exists, options contradict each other), environment (no
-// agent library, another tool is injected), io (output or spool cannot be written), no_data (the program used
-// no CUDA: what to check). A program that fails is no failure: its exit status is in the summary.
+/// Failures: usage (program cannot be started, output exists, options contradict each other), environment (no
+/// agent library, another tool is injected), io (output or spool cannot be written), no_data (the program used
+/// no CUDA: what to check). A program that fails is no failure: its exit status is in the summary.
 [[nodiscard]] Result<RecordSummary> record(const RecordOptions& options);
 
-// "<program>-YYYYmmdd-HHMMSS.ridge" (local time), free in the current directory.
+/// "<program>-YYYYmmdd-HHMMSS.ridge" (local time), free in the current directory.
 [[nodiscard]] std::string default_output_name(const std::vector<std::string>& program);
 
 }  // namespace ridgeline::launch

@@ -16,10 +16,10 @@ enum class WindowCommand : std::uint32_t { kNone = 0, kOpen = 1, kClose = 2 };
 struct Control {
   std::uint32_t magic;
   std::uint32_t reserved;
-  // The launcher writes: the command first, then the count of commands given.
+  /// The launcher writes: the command first, then the count of commands given.
   std::atomic<std::uint32_t> command;   // WindowCommand; holds for processes that start later, too
   std::atomic<std::uint32_t> sequence;  // 0: no command yet
-  // The processes write. One that is killed leaves its window open.
+  /// The processes write. One that is killed leaves its window open.
   std::atomic<std::uint32_t> windows_opened;
   std::atomic<std::uint32_t> windows_closed;  // while the process went on
   std::atomic<std::uint32_t> windows_ended;   // with the process

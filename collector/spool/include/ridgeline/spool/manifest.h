@@ -33,7 +33,7 @@ struct LaunchManifest {
   std::int64_t launcher_pid = 0;
   std::int64_t start_ns = 0;  // Unix epoch
 
-  // Known only when the program has ended; absent: the launcher died first.
+  /// Known only when the program has ended; absent: the launcher died first.
   std::optional<std::int64_t> end_ns;
   std::optional<int> exit_status;
   std::optional<int> exit_signal;
@@ -42,10 +42,10 @@ struct LaunchManifest {
   std::vector<std::string> warnings;            // of the launcher, one line each
 };
 
-// Replaces the manifest of a directory in one step. Failure: io.
+/// Replaces the manifest of a directory in one step. Failure: io.
 [[nodiscard]] Result<void> write_manifest(const std::string& directory, const LaunchManifest& manifest);
 
-// nullopt: there is none. Failure: corrupt (unreadable, or of a newer version).
+/// nullopt: there is none. Failure: corrupt (unreadable, or of a newer version).
 [[nodiscard]] Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory);
 
 }  // namespace ridgeline::spool
