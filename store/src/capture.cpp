@@ -83,6 +83,7 @@ Result<FileHeader> read_header(const std::string& path) {
 // A private copy in memory, for what a reader may not do to the file itself.
 Database copy_to_memory(const Database& source) {
   Database memory(":memory:", OpenMode::read_write);
+  memory.execute("PRAGMA journal_mode = OFF");  // what fails here is thrown away as a whole
   sqlite3_backup* backup = sqlite3_backup_init(memory.handle(), "main", source.handle(), "main");
   if (backup == nullptr)
     throw Error(ErrorKind::internal,
