@@ -18,7 +18,7 @@
 
 namespace ridgeline::import {
 
-// A launch of a replay step, found by its position; the values of the counters join it.
+/// A launch of a replay step, found by its position; the values of the counters join it.
 struct ReplayLaunch {
   std::uint32_t kernel_id = 0;  // the spool's
   std::uint32_t grid_x = 0, grid_y = 0, grid_z = 0;
@@ -47,9 +47,9 @@ struct ScannedStep {
   std::optional<std::int64_t> gpu_end_ns;    // of kernels and copies
   std::int64_t kernel_end_ns = 0;            // kernels only
   std::uint32_t first_correlation_id = UINT32_MAX, last_correlation_id = 0;
-  // The agent numbers kernel launches only: a graph launch has no position, but its kernels take places in
-  // the capture. By order of launch: correlation id, position of the next kernel launch, kernels of this and
-  // all earlier graph launches of the step.
+  /// The agent numbers kernel launches only: a graph launch has no position, but its kernels take places in
+  /// the capture. By order of launch: correlation id, position of the next kernel launch, kernels of this and
+  /// all earlier graph launches of the step.
   struct GraphCall {
     std::uint32_t correlation_id = 0;
     std::uint32_t next_position = 0;
@@ -65,12 +65,12 @@ struct ScannedStep {
 
   store::Id id = 0;  // the capture's, once written
 
-  // Replayed with counters: T2's steps, and T3's with cold caches or instrumented.
+  /// Replayed with counters: T2's steps, and T3's with cold caches or instrumented.
   [[nodiscard]] bool is_replay() const {
     return phase == Phase::replay || is_third_tier() || counters.has_value();
   }
   [[nodiscard]] bool is_third_tier() const { return phase == Phase::cold || phase == Phase::flops; }
-  // Of the values of its counters.
+  /// Of the values of its counters.
   [[nodiscard]] Tier counter_tier() const { return is_third_tier() ? Tier::t3 : Tier::t2; }
   [[nodiscard]] bool counters_usable() const {
     return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::kOk);
@@ -84,7 +84,7 @@ struct MessageText {
   std::string text;
 };
 
-// A window of periodic samples (T1).
+/// A window of periodic samples (T1).
 struct ScannedPmWindow {
   std::optional<spool::PmWindowRecord> record;  // none: the recording ended before it was decoded to the end
   std::vector<std::uint32_t> metrics;           // spool's ids, by position
@@ -118,14 +118,14 @@ struct ScannedSpool {
     store::Id step_id = 0;                                 // of the step that stands for it, once written
   };
   std::vector<Window> windows;  // in order of time; none in spools of older agents
-  // The window that a launch at this time belongs to.
+  /// The window that a launch at this time belongs to.
   [[nodiscard]] Window* window_at(std::int64_t time_ns);
-  // The process went on, but recording had been ended.
+  /// The process went on, but recording had been ended.
   [[nodiscard]] bool left_alone() const { return !windows.empty() && windows.back().close_ns.has_value(); }
   std::map<std::uint32_t, std::vector<ClockPoint>> clocks;  // by device
   std::map<std::uint32_t, std::int64_t> ranges_by_path;     // outermost ranges, how many of each
 
-  // Counted in the spool itself.
+  /// Counted in the spool itself.
   std::int64_t launches_seen = 0;  // calls that expect one kernel
   std::int64_t kernel_records = 0;
   std::int64_t graph_launches = 0;
@@ -137,12 +137,12 @@ struct ScannedSpool {
   GraphLaunches graphs;
 
   [[nodiscard]] const MessageText* message_about(spool::Topic topic) const;
-  // Nothing of interest happened: no GPU activity and no complaint.
+  /// Nothing of interest happened: no GPU activity and no complaint.
   [[nodiscard]] bool is_empty() const;
-  // Place of a kernel among all kernels of its step, from the position of its launch.
+  /// Place of a kernel among all kernels of its step, from the position of its launch.
   [[nodiscard]] static std::int64_t ordinal_in_step(const ScannedStep& step, std::uint32_t position);
-  // The step whose host range a copy or memset was issued in, as far as it can be told: from the correlation
-  // ids of the launches round it and, between the launches of two steps, from its time and direction.
+  /// The step whose host range a copy or memset was issued in, as far as it can be told: from the correlation
+  /// ids of the launches round it and, between the launches of two steps, from its time and direction.
   [[nodiscard]] ScannedStep* step_of_copy(std::uint32_t correlation_id, std::int64_t start_ns,
                                           bool device_to_host, bool graph_node);
 
@@ -151,20 +151,20 @@ struct ScannedSpool {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_by_correlation_;  // (first id, step index)
 };
 
-// Called with the offset in the file, now and then.
+/// Called with the offset in the file, now and then.
 using OffsetProgress = std::function<void(std::uint64_t)>;
 
-// All throw Error(io) if the spool can no longer be read.
+/// All throw Error(io) if the spool can no longer be read.
 [[nodiscard]] ScannedSpool scan_definitions(const spool::Reader& reader, const OffsetProgress& progress);
 void scan_launches(const spool::Reader& reader, ScannedSpool& spool, const OffsetProgress& progress);
 void scan_copies_and_counters(const spool::Reader& reader, ScannedSpool& spool,
                               const OffsetProgress& progress);
 
-// Visits every record; reports progress and turns a failed read into Error(io).
+/// Visits every record; reports progress and turns a failed read into Error(io).
 void visit_records(const spool::Reader& reader, const OffsetProgress& progress,
                    const std::function<void(const spool::RecordView&)>& visit);
 
-// A periodic sample whose times can be reckoned with; a damaged record may hold anything.
+/// A periodic sample whose times can be reckoned with; a damaged record may hold anything.
 [[nodiscard]] inline bool is_plausible(const spool::PmSampleRecord& sample) {
   constexpr std::int64_t kLongestNs = 10'000'000'000;
   return sample.start_ns > 0 && sample.start_ns < INT64_MAX / 2 && sample.end_ns > sample.start_ns &&

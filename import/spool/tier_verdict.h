@@ -11,7 +11,7 @@
 
 namespace ridgeline::import {
 
-// What the recording was asked to do, by the launch manifest, else by what the agent understood.
+/// What the recording was asked to do, by the launch manifest, else by what the agent understood.
 struct RecordingPlan {
   std::string schedule;
   std::string step_range;
@@ -27,23 +27,23 @@ struct RecordingPlan {
 [[nodiscard]] RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& spool,
                                            const std::optional<spool::LaunchManifest>& manifest);
 
-// Counts as the capture states them: what the agent counted where that is more than the spool holds.
+/// Counts as the capture states them: what the agent counted where that is more than the spool holds.
 [[nodiscard]] store::Completeness completeness_of(const spool::Reader& reader, const ScannedSpool& spool);
 
-// The schedule's, or after.
+/// The schedule's, or after.
 [[nodiscard]] Phase phase_of(const ScannedStep& step, const RecordingPlan& plan);
-// Sets status and reason of a step.
+/// Sets status and reason of a step.
 void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                 const RecordingPlan& plan, store::Step& row);
 
-// What became of the steps with counters of one tier: T2's replay steps, T3's cold and instrumented ones.
+/// What became of the steps with counters of one tier: T2's replay steps, T3's cold and instrumented ones.
 struct CounterOutcome {
   std::int64_t steps = 0;
   std::int64_t ok = 0;
   std::string first_reason;          // of the first step that is not ok
   std::int64_t unjoined_values = 0;  // of steps that are ok
 };
-// What became of the sample steps (T1), those left out that only let the clocks settle.
+/// What became of the sample steps (T1), those left out that only let the clocks settle.
 struct SamplingOutcome {
   std::int64_t steps = 0;
   std::int64_t ok = 0;
@@ -57,13 +57,13 @@ struct TierOutcomes {
   CounterOutcome third_tier;
 };
 
-// T0 to T3, without process id.
+/// T0 to T3, without process id.
 [[nodiscard]] std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool,
                                                            const RecordingPlan& plan,
                                                            const store::Completeness& completeness,
                                                            const TierOutcomes& outcomes);
 
-// What to say when the program launched kernels but marked no steps.
+/// What to say when the program launched kernels but marked no steps.
 [[nodiscard]] std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool,
                                         const RecordingPlan& plan);
 

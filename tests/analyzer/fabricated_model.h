@@ -19,7 +19,7 @@ inline constexpr const char* kSampledTensor =
     "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed";
 inline constexpr const char* kGpcCycles = "gpc__cycles_elapsed.max";
 
-// One process (1), one device (1) with a DRAM peak of 1000 bytes/ns = 1 TB/s. Ids count from 1.
+/// One process (1), one device (1) with a DRAM peak of 1000 bytes/ns = 1 TB/s. Ids count from 1.
 class FabricatedModel {
  public:
   FabricatedModel() {
@@ -53,7 +53,7 @@ class FabricatedModel {
     return model.steps.back().step;
   }
 
-  // In the last step, if any.
+  /// In the last step, if any.
   store::Launch& launch(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) {
     store::Launch row;
     row.id = static_cast<store::Id>(model.launches.size() + 1);
@@ -106,13 +106,13 @@ class FabricatedModel {
     return id;
   }
 
-  // Of the last launch.
+  /// Of the last launch.
   void counters(const std::map<std::string, double>& values, Tier tier = Tier::t2) {
     for (const auto& [name, value] : values)
       model.launch_metrics.push_back({model.launches.back().id, metric(name), tier, value, {}, {}});
   }
 
-  // In-situ samples of the last launch: name → (value, standard error).
+  /// In-situ samples of the last launch: name → (value, standard error).
   void samples(const std::map<std::string, std::pair<double, double>>& values, std::int64_t count) {
     for (const auto& [name, value] : values) {
       model.launch_metrics.push_back(

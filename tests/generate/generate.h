@@ -37,7 +37,7 @@ struct Kernel {
   std::uint32_t id = 0;  // from 1
   std::string mangled_name;
 };
-// A node of the tree of NVTX names.
+/// A node of the tree of NVTX names.
 struct Path {
   std::uint32_t id = 0;      // from 1
   std::uint32_t parent = 0;  // 0: a root
@@ -54,7 +54,7 @@ struct GeneratedLaunch {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 };
-// Launch i of the step is at ordinal i.
+/// Launch i of the step is at ordinal i.
 struct GeneratedStep {
   std::uint32_t index = 0;
   Phase phase = Phase::timeline;
@@ -66,7 +66,7 @@ struct GeneratedStep {
   std::int64_t copy_end_ns = 0;
 };
 
-// What a launch moves and computes; the sinks make the counters of it.
+/// What a launch moves and computes; the sinks make the counters of it.
 struct Work {
   double dram_read_bytes = 0;
   double dram_write_bytes = 0;
@@ -93,14 +93,14 @@ class Sink {
   virtual void finish() = 0;
 };
 
-// Throw std::runtime_error if the target cannot be written.
+/// Throw std::runtime_error if the target cannot be written.
 [[nodiscard]] std::unique_ptr<Sink> make_capture_sink(const std::string& path);
 [[nodiscard]] std::unique_ptr<Sink> make_spool_sink(const std::string& directory);
 
-// Describes the recording to the sink. Returns the number of launches, of all processes.
+/// Describes the recording to the sink. Returns the number of launches, of all processes.
 std::int64_t generate(const Options& options, Sink& sink);
 
-// The time of the first step of process 0.
+/// The time of the first step of process 0.
 inline constexpr std::int64_t kOrigin = 1'700'000'000'000'000'000;
 inline constexpr const char* kSampledMetrics[] = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
                                                   "dram__bytes_read.sum", "dram__bytes_write.sum"};

@@ -89,7 +89,7 @@ const CounterCase kCounterCases[] = {
 
 class Counters : public Importer, public ::testing::WithParamInterface<CounterCase> {};
 
-TEST_P(Counters, are_judged) {
+TEST_P(Counters, AreJudged) {
   FakeSpool spool(directory_.path());
   GetParam().fill(spool);
   spool.completeness();
@@ -118,7 +118,7 @@ void refused_step(FakeSpool& spool, const char* samples) {
   spool.end();
 }
 
-TEST_F(Importer, says_once_that_counters_and_samples_are_held_by_another) {
+TEST_F(Importer, SaysOnceThatCountersAndSamplesAreHeldByAnother) {
   FakeSpool spool(directory_.path());
   refused_step(spool, "no in-situ samples: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other");
   const store::Capture capture = import();
@@ -128,14 +128,14 @@ TEST_F(Importer, says_once_that_counters_and_samples_are_held_by_another) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T1'"), "refused");
 }
 
-TEST_F(Importer, says_both_where_samples_are_refused_for_a_cause_of_their_own) {
+TEST_F(Importer, SaysBothWhereSamplesAreRefusedForACauseOfTheirOwn) {
   FakeSpool spool(directory_.path());
   refused_step(spool, "no in-situ samples: CUPTI_ERROR_NOT_SUPPORTED (27)");
   import();
   EXPECT_EQ(summary_.warnings.size(), 2u);
 }
 
-TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
+TEST_F(Importer, KeepsWholeGraphsAndExclusions) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "replay=2");
   spool.config(1, "R1");
@@ -178,7 +178,7 @@ TEST_F(Importer, keeps_whole_graphs_and_exclusions) {
   EXPECT_EQ(reasons, (std::vector<std::string>{"name", "time-out"}));
 }
 
-TEST_F(Importer, values_of_cold_and_instrumented_steps_are_the_third_tiers) {
+TEST_F(Importer, ValuesOfColdAndInstrumentedStepsAreTheThirdTiers) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "replay=1,cold=1,flops=1");
   spool.config(1, "R1");
@@ -205,7 +205,7 @@ TEST_F(Importer, values_of_cold_and_instrumented_steps_are_the_third_tiers) {
   EXPECT_EQ(scalar(capture, "SELECT CAST(dram_read_bytes_per_launch AS INTEGER) FROM v_rank"), "0 rows");
 }
 
-TEST_F(Importer, the_counters_peak_is_that_of_the_long_kernels) {
+TEST_F(Importer, TheCountersPeakIsThatOfTheLongKernels) {
   FakeSpool spool(directory_.path());
   spool.config(1, "R1");
   spool.metric(2, "dram__bytes.sum.peak_sustained_elapsed.per_second");

@@ -41,8 +41,8 @@ inline std::string script(const TemporaryDirectory& directory, const std::string
   return path;
 }
 
-// A spool as the agent would write it. Times are in ns from kOrigin; calls and kernels get correlation ids in
-// order. Launch k of a step runs kernel k % 3 + 1 with grid (100 + k, 1, 1) for 1000 ns.
+/// A spool as the agent would write it. Times are in ns from kOrigin; calls and kernels get correlation ids in
+/// order. Launch k of a step runs kernel k % 3 + 1 with grid (100 + k, 1, 1) for 1000 ns.
 class FakeSpool {
  public:
   static constexpr std::int64_t kOrigin = 1'700'000'000'000'000'000;
@@ -81,7 +81,7 @@ class FakeSpool {
     ASSERT_TRUE(writer_->put(record));
   }
 
-  // The last one counts.
+  /// The last one counts.
   void process(std::uint32_t pid, const std::string& schedule) {
     spool::ProcessRecord record{};
     record.pid = pid;
@@ -137,7 +137,7 @@ class FakeSpool {
     step_begin_ = now_;
     advance(100);
   }
-  // The step's range (with one inside it) and its end.
+  /// The step's range (with one inside it) and its end.
   void end_step(bool with_ranges = true) {
     advance(100);
     if (with_ranges) {
@@ -266,7 +266,7 @@ class FakeSpool {
     record.metric_id = metric_id;
     put(record);
   }
-  // Times are absolute.
+  /// Times are absolute.
   void pm_sample(std::uint32_t window, std::int64_t start_ns, std::int64_t end_ns,
                  const std::vector<double>& values) {
     spool::PmSampleRecord record{};
@@ -312,7 +312,7 @@ class FakeSpool {
     put(record);
   }
 
-  // warmup=1, timeline=2, replay=2 with `launches` each and two metrics in the replay steps.
+  /// warmup=1, timeline=2, replay=2 with `launches` each and two metrics in the replay steps.
   void whole_run(std::uint32_t launches = 6) {
     config(1, "R1");
     metric(1, "dram__bytes_read.sum");
@@ -352,7 +352,7 @@ inline store::Capture open_capture(const std::string& path) {
   return std::move(capture).value();
 }
 
-// The one value of a query, as text.
+/// The one value of a query, as text.
 inline std::string scalar(const store::Capture& capture, const std::string& sql) {
   const auto table = capture.query(sql);
   if (!table.ok()) return "failed: " + table.failure().message;
@@ -364,7 +364,7 @@ inline std::string scalar(const store::Capture& capture, const std::string& sql)
   return "NULL";
 }
 
-// Imports a directory of fabricated spools.
+/// Imports a directory of fabricated spools.
 class Importer : public ::testing::Test {
  protected:
   store::Capture import() {

@@ -10,7 +10,7 @@ namespace {
 
 using spool::MemcpyKind;
 
-TEST_F(Importer, complete_run_arrives_whole) {
+TEST_F(Importer, CompleteRunArrivesWhole) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   const store::Capture capture = import();
@@ -58,7 +58,7 @@ TEST_F(Importer, complete_run_arrives_whole) {
   EXPECT_EQ(completeness[0].truncated_bytes, 0);
 }
 
-TEST_F(Importer, steps_span_their_gpu_work) {
+TEST_F(Importer, StepsSpanTheirGpuWork) {
   FakeSpool spool(directory_.path());
   spool.whole_run(3);
   const store::Capture capture = import();
@@ -70,7 +70,7 @@ TEST_F(Importer, steps_span_their_gpu_work) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE host_end_ns > host_start_ns"), "5");
 }
 
-TEST_F(Importer, peaks_say_their_source) {
+TEST_F(Importer, PeaksSayTheirSource) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   const store::Capture capture = import();
@@ -85,7 +85,7 @@ TEST_F(Importer, peaks_say_their_source) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM device_peak WHERE detail IS NULL OR detail = ''"), "0");
 }
 
-TEST_F(Importer, clock_samples_give_the_peak_at_the_measured_clock) {
+TEST_F(Importer, ClockSamplesGiveThePeakAtTheMeasuredClock) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -177,7 +177,7 @@ TEST_F(Importer, ALaunchKeepsItsConfiguration) {
   EXPECT_EQ(seen, "- - 211 121 112 345 ") << "a cluster of one block is none";
 }
 
-TEST_F(Importer, kernel_records_before_their_calls_still_join) {
+TEST_F(Importer, KernelRecordsBeforeTheirCallsStillJoin) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   std::vector<spool::LaunchRecord> calls;
@@ -195,7 +195,7 @@ TEST_F(Importer, kernel_records_before_their_calls_still_join) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE host_start_ns = start_ns - 500"), "4");
 }
 
-TEST_F(Importer, launches_are_numbered_by_host_order_across_streams) {
+TEST_F(Importer, LaunchesAreNumberedByHostOrderAcrossStreams) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   const auto first = spool.call();
@@ -215,7 +215,7 @@ TEST_F(Importer, launches_are_numbered_by_host_order_across_streams) {
   EXPECT_EQ(scalar(capture, "SELECT ordinal_in_step FROM launch WHERE stream_id = 7"), "1");
 }
 
-TEST_F(Importer, missing_kernel_records_make_the_timeline_partial) {
+TEST_F(Importer, MissingKernelRecordsMakeTheTimelinePartial) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -234,7 +234,7 @@ TEST_F(Importer, missing_kernel_records_make_the_timeline_partial) {
       "0,2");
 }
 
-TEST_F(Importer, dropped_and_lost_records_are_told) {
+TEST_F(Importer, DroppedAndLostRecordsAreTold) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -247,7 +247,7 @@ TEST_F(Importer, dropped_and_lost_records_are_told) {
   EXPECT_TRUE(warned("17 records dropped by the driver"));
 }
 
-TEST_F(Importer, zero_timestamps_are_kept_and_flagged) {
+TEST_F(Importer, ZeroTimestampsAreKeptAndFlagged) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -262,7 +262,7 @@ TEST_F(Importer, zero_timestamps_are_kept_and_flagged) {
   EXPECT_TRUE(warned("1 kernel records without a time"));
 }
 
-TEST_F(Importer, failed_and_captured_calls_expect_no_kernel) {
+TEST_F(Importer, FailedAndCapturedCallsExpectNoKernel) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.put(spool.call(spool::kLaunchFailed));
@@ -276,7 +276,7 @@ TEST_F(Importer, failed_and_captured_calls_expect_no_kernel) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
 }
 
-TEST_F(Importer, too_few_steps_for_replay_are_named) {
+TEST_F(Importer, TooFewStepsForReplayAreNamed) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t i = 0; i < 2; ++i) {
     spool.begin_step(i, i == 0 ? Phase::warmup : Phase::timeline);
@@ -291,7 +291,7 @@ TEST_F(Importer, too_few_steps_for_replay_are_named) {
             "schedule");
 }
 
-TEST_F(Importer, steps_behind_the_schedule_are_after) {
+TEST_F(Importer, StepsBehindTheScheduleAreAfter) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t i = 0; i < 7; ++i) {
     spool.begin_step(i, i == 0 ? Phase::warmup : i == 3 || i == 4 ? Phase::replay : Phase::timeline);
@@ -303,7 +303,7 @@ TEST_F(Importer, steps_behind_the_schedule_are_after) {
             "warmup,timeline,timeline,replay,replay,after,after");
 }
 
-TEST_F(Importer, without_steps_it_says_which_ranges_there_were) {
+TEST_F(Importer, WithoutStepsItSaysWhichRangesThereWere) {
   FakeSpool spool(directory_.path());
   spool.path(3, 0, "train_batch");
   spool.range(1, 0, 3, 0, 100, 200);
@@ -321,7 +321,7 @@ TEST_F(Importer, without_steps_it_says_which_ranges_there_were) {
             "2");
 }
 
-TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
+TEST_F(Importer, KilledProgramLeavesAnInterruptedStep) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -341,7 +341,7 @@ TEST_F(Importer, killed_program_leaves_an_interrupted_step) {
   EXPECT_TRUE(warned("did not end in order"));
 }
 
-TEST_F(Importer, steps_of_a_killed_program_without_their_kernels_are_not_ok) {
+TEST_F(Importer, StepsOfAKilledProgramWithoutTheirKernelsAreNotOk) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -358,7 +358,7 @@ TEST_F(Importer, steps_of_a_killed_program_without_their_kernels_are_not_ok) {
   EXPECT_EQ(summary_.timeline_steps, 1);
 }
 
-TEST_F(Importer, truncated_spool_gives_what_is_there) {
+TEST_F(Importer, TruncatedSpoolGivesWhatIsThere) {
   FakeSpool spool(directory_.path());
   spool.whole_run(400);  // more than one chunk
   const auto size = fs::file_size(spool.file());
@@ -380,7 +380,7 @@ TEST_F(Importer, truncated_spool_gives_what_is_there) {
   EXPECT_TRUE(warned("is damaged"));
 }
 
-TEST_F(Importer, two_processes_on_one_device) {
+TEST_F(Importer, TwoProcessesOnOneDevice) {
   FakeSpool first(directory_.path(), 100);
   FakeSpool second(directory_.path(), 200);
   first.whole_run(4);
@@ -398,7 +398,7 @@ TEST_F(Importer, two_processes_on_one_device) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM v_launch_metric"), "24");
 }
 
-TEST_F(Importer, graph_kernels_share_a_call_and_get_places_of_their_own) {
+TEST_F(Importer, GraphKernelsShareACallAndGetPlacesOfTheirOwn) {
   FakeSpool spool(directory_.path());
   for (std::uint32_t step = 0; step < 2; ++step) {
     spool.begin_step(step, Phase::timeline);
@@ -434,7 +434,7 @@ TEST_F(Importer, graph_kernels_share_a_call_and_get_places_of_their_own) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
 }
 
-TEST_F(Importer, graphs_in_a_row_and_without_kernels_keep_the_order) {
+TEST_F(Importer, GraphsInARowAndWithoutKernelsKeepTheOrder) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   const auto graph = [&](std::uint32_t kernels, std::uint64_t node) {
@@ -462,7 +462,7 @@ TEST_F(Importer, graphs_in_a_row_and_without_kernels_keep_the_order) {
       "500@0,500@1,600@2,100@3,700@4");
 }
 
-TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
+TEST_F(Importer, CopiesBelongToTheStepThatMadeThem) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.memcpy(MemcpyKind::kHostToDevice, spool.now());  // before the first launch
@@ -498,7 +498,7 @@ TEST_F(Importer, copies_belong_to_the_step_that_made_them) {
       "1");
 }
 
-TEST_F(Importer, ranges_know_their_parents_and_declared_work) {
+TEST_F(Importer, RangesKnowTheirParentsAndDeclaredWork) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
   spool.launch();
@@ -521,7 +521,7 @@ TEST_F(Importer, ranges_know_their_parents_and_declared_work) {
   EXPECT_EQ(scalar(capture, "SELECT bytes || ' ' || flops FROM annotation"), "12345.0 67890.0");
 }
 
-TEST_F(Importer, hostile_names_become_plain_text) {
+TEST_F(Importer, HostileNamesBecomePlainText) {
   FakeSpool spool(directory_.path());
   spool.path(3, 3, "own parent");  // a loop
   spool.path(4, 99, "\xff\xfe bad\x1b[31m\n");
@@ -545,7 +545,7 @@ TEST_F(Importer, hostile_names_become_plain_text) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM device WHERE name = 'unknown device'"), "1");
 }
 
-TEST_F(Importer, one_cause_is_one_line) {
+TEST_F(Importer, OneCauseIsOneLine) {
   {
     FakeSpool spool(directory_.path());
     spool.process(100, "warmup=1,timeline=1");
@@ -569,7 +569,7 @@ TEST_F(Importer, one_cause_is_one_line) {
   EXPECT_TRUE(summary_.unfinished.empty());
 }
 
-TEST_F(Importer, an_abrupt_end_is_one_line_with_what_it_cost) {
+TEST_F(Importer, AnAbruptEndIsOneLineWithWhatItCost) {
   FakeSpool spool(directory_.path());
   spool.process(100, "warmup=1,timeline=1");
   spool.device(0);
@@ -586,7 +586,7 @@ TEST_F(Importer, an_abrupt_end_is_one_line_with_what_it_cost) {
   EXPECT_EQ(summary_.unfinished.front().missing, "1 launches without a kernel record");
 }
 
-TEST_F(Importer, a_program_killed_before_its_first_records_leaves_a_capture_that_says_so) {
+TEST_F(Importer, AProgramKilledBeforeItsFirstRecordsLeavesACaptureThatSaysSo) {
   FakeSpool spool(directory_.path());
   spool.process(100, "warmup=1,timeline=1");
   spool.device(0);
@@ -599,7 +599,7 @@ TEST_F(Importer, a_program_killed_before_its_first_records_leaves_a_capture_that
   EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step"), "interrupted");
 }
 
-TEST_F(Importer, nothing_to_import_is_no_data) {
+TEST_F(Importer, NothingToImportIsNoData) {
   Result<ImportSummary> imported = import_spools(directory_.path(), output_);
   ASSERT_FALSE(imported.ok());
   EXPECT_EQ(imported.failure().kind, ErrorKind::no_data);
@@ -613,7 +613,7 @@ TEST_F(Importer, nothing_to_import_is_no_data) {
   EXPECT_NE(imported.failure().message.find("no kernel"), std::string::npos);
 }
 
-TEST_F(Importer, a_program_that_fails_before_its_first_kernel_is_told_from_one_that_has_none) {
+TEST_F(Importer, AProgramThatFailsBeforeItsFirstKernelIsToldFromOneThatHasNone) {
   FakeSpool spool(directory_.path());
   spool.end();
   spool::LaunchManifest manifest;
@@ -634,7 +634,7 @@ TEST_F(Importer, a_program_that_fails_before_its_first_kernel_is_told_from_one_t
   EXPECT_NE(said().find("before it ran a kernel (killed by signal 9"), std::string::npos) << said();
 }
 
-TEST_F(Importer, an_agent_that_could_not_work_speaks_for_itself) {
+TEST_F(Importer, AnAgentThatCouldNotWorkSpeaksForItself) {
   FakeSpool spool(directory_.path());
   spool.message(Severity::error, spool::Topic::kSubscriberTaken, "another profiler holds CUPTI: end it");
   spool.end();
@@ -644,7 +644,7 @@ TEST_F(Importer, an_agent_that_could_not_work_speaks_for_itself) {
   EXPECT_EQ(imported.failure().message, "another profiler holds CUPTI: end it");
 }
 
-TEST_F(Importer, misuse_is_refused_and_leaves_files_alone) {
+TEST_F(Importer, MisuseIsRefusedAndLeavesFilesAlone) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   EXPECT_EQ(import_spools(directory_ / "nowhere", output_).failure().kind, ErrorKind::usage);
@@ -658,7 +658,7 @@ TEST_F(Importer, misuse_is_refused_and_leaves_files_alone) {
   EXPECT_EQ(open_capture(output_).launches().size(), 30u);
 }
 
-TEST_F(Importer, a_limit_on_file_sizes_is_an_error_and_no_sudden_death) {
+TEST_F(Importer, ALimitOnFileSizesIsAnErrorAndNoSuddenDeath) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   const pid_t child = fork();
@@ -679,7 +679,7 @@ TEST_F(Importer, a_limit_on_file_sizes_is_an_error_and_no_sudden_death) {
   import();  // without the limit the same spool makes a capture
 }
 
-TEST_F(Importer, a_file_that_is_no_spool_is_named_beside_good_ones) {
+TEST_F(Importer, AFileThatIsNoSpoolIsNamedBesideGoodOnes) {
   std::ofstream(directory_ / "1-1.spool") << std::string(8192, 'x');
   EXPECT_EQ(import_spools(directory_.path(), output_).failure().kind, ErrorKind::corrupt);
   FakeSpool spool(directory_.path());
@@ -688,7 +688,7 @@ TEST_F(Importer, a_file_that_is_no_spool_is_named_beside_good_ones) {
   EXPECT_TRUE(warned("1-1.spool"));
 }
 
-TEST_F(Importer, a_damaged_manifest_costs_only_itself) {
+TEST_F(Importer, ADamagedManifestCostsOnlyItself) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   std::ofstream(directory_ / "launch.json") << "{ not json";
@@ -697,7 +697,7 @@ TEST_F(Importer, a_damaged_manifest_costs_only_itself) {
   EXPECT_EQ(capture.run().command_line, "./train --steps '8 8'");
 }
 
-TEST_F(Importer, progress_reaches_the_end) {
+TEST_F(Importer, ProgressReachesTheEnd) {
   FakeSpool spool(directory_.path());
   spool.whole_run();
   ImportProgress last;

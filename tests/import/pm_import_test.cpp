@@ -94,7 +94,7 @@ class Sampled : public Importer {
   std::size_t samples_ = 0;
 };
 
-TEST_F(Sampled, every_launch_of_the_sampled_steps_gets_its_values) {
+TEST_F(Sampled, EveryLaunchOfTheSampledStepsGetsItsValues) {
   FakeSpool spool(directory_.path());
   fill(spool);
   const store::Capture capture = import();
@@ -134,7 +134,7 @@ TEST_F(Sampled, every_launch_of_the_sampled_steps_gets_its_values) {
               0.1);
 }
 
-TEST_F(Sampled, the_window_says_what_it_was_and_how_the_clocks_differed) {
+TEST_F(Sampled, TheWindowSaysWhatItWasAndHowTheClocksDiffered) {
   FakeSpool spool(directory_.path());
   fill(spool);
   const store::Capture capture = import();
@@ -167,7 +167,7 @@ TEST_F(Sampled, the_window_says_what_it_was_and_how_the_clocks_differed) {
             "timeline ok,sample ok,sample ok,sample ok,sample ok,sample ok");
 }
 
-TEST_F(Sampled, an_overflow_keeps_what_came_before_it) {
+TEST_F(Sampled, AnOverflowKeepsWhatCameBeforeIt) {
   FakeSpool spool(directory_.path());
   fill(spool, 0.6, WindowStatus::overflow, "the hardware buffer was full after 180 samples");
   const store::Capture capture = import();
@@ -186,7 +186,7 @@ TEST_F(Sampled, an_overflow_keeps_what_came_before_it) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM v_launch_metric WHERE step_index = 5"), "0");
 }
 
-TEST_F(Sampled, a_recording_that_ended_while_decoding_keeps_what_was_decoded) {
+TEST_F(Sampled, ARecordingThatEndedWhileDecodingKeepsWhatWasDecoded) {
   for (const bool said_in_advance : {true, false}) {
     TemporaryDirectory spools;
     FakeSpool spool(spools.path());
@@ -205,7 +205,7 @@ TEST_F(Sampled, a_recording_that_ended_while_decoding_keeps_what_was_decoded) {
   }
 }
 
-TEST_F(Sampled, a_window_without_samples_says_why) {
+TEST_F(Sampled, AWindowWithoutSamplesSaysWhy) {
   FakeSpool spool(directory_.path());
   fill(spool, 0, WindowStatus::failed, "the process began to exit");
   const store::Capture capture = import();
@@ -216,7 +216,7 @@ TEST_F(Sampled, a_window_without_samples_says_why) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM step WHERE step_index = 1"), "ok");  // was to settle only
 }
 
-TEST_F(Sampled, a_refusal_is_told_in_the_agents_words) {
+TEST_F(Sampled, ARefusalIsToldInTheAgentsWords) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "timeline=1,sample=1");
   spool.message(Severity::warning, spool::Topic::kSamplingRefused, "sampling refused: run as root");
@@ -233,7 +233,7 @@ TEST_F(Sampled, a_refusal_is_told_in_the_agents_words) {
             "failed: no samples: sampling refused: run as root");
 }
 
-TEST_F(Sampled, a_program_that_ended_before_its_sample_steps_is_told_so) {
+TEST_F(Sampled, AProgramThatEndedBeforeItsSampleStepsIsToldSo) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "timeline=3,sample=4");
   spool.begin_step(0, Phase::timeline);
@@ -248,7 +248,7 @@ TEST_F(Sampled, a_program_that_ended_before_its_sample_steps_is_told_so) {
             "schedule");
 }
 
-TEST_F(Sampled, values_that_could_not_be_evaluated_cost_their_samples_or_their_metric) {
+TEST_F(Sampled, ValuesThatCouldNotBeEvaluatedCostTheirSamplesOrTheirMetric) {
   spoil_ = [](std::size_t i, std::vector<double>& row) {
     row[2] = std::numeric_limits<double>::quiet_NaN();  // never
     if (i % 40 == 0) row[0] = std::numeric_limits<double>::quiet_NaN();
@@ -277,7 +277,7 @@ TEST_F(Sampled, values_that_could_not_be_evaluated_cost_their_samples_or_their_m
   EXPECT_LT(worst, 5);
 }
 
-TEST_F(Sampled, samples_that_do_not_follow_the_kernels_are_doubted) {
+TEST_F(Sampled, SamplesThatDoNotFollowTheKernelsAreDoubted) {
   spoil_ = [](std::size_t i, std::vector<double>& row) {
     row[1] = static_cast<double>(i * 2654435761u % 1000) / 10;  // nobody's
   };
@@ -287,7 +287,7 @@ TEST_F(Sampled, samples_that_do_not_follow_the_kernels_are_doubted) {
   EXPECT_TRUE(warned("hardly follow the kernels"));
 }
 
-TEST_F(Sampled, damaged_records_change_nothing) {
+TEST_F(Sampled, DamagedRecordsChangeNothing) {
   const auto spoilt = [&](FakeSpool& spool) {
     const double nothing[] = {1, 2, 3};
     for (const auto& [start, end] : {std::pair<std::int64_t, std::int64_t>{INT64_MIN, INT64_MAX},
@@ -317,7 +317,7 @@ TEST_F(Sampled, damaged_records_change_nothing) {
 }
 
 // Samples are of the device, whoever runs on it.
-TEST_F(Sampled, another_process_on_the_device_makes_values_those_of_both) {
+TEST_F(Sampled, AnotherProcessOnTheDeviceMakesValuesThoseOfBoth) {
   FakeSpool spool(directory_.path());
   fill(spool);
   FakeSpool other(directory_.path(), 4243);
@@ -341,7 +341,7 @@ TEST_F(Sampled, another_process_on_the_device_makes_values_those_of_both) {
 }
 
 // A window of 250 ms at 5 us, as the default schedule takes of a step of 60 ms.
-TEST_F(Sampled, a_full_window_stays_small_on_disk) {
+TEST_F(Sampled, AFullWindowStaysSmallOnDisk) {
   constexpr std::int64_t kSamples = 50'000;
   constexpr std::uint32_t kMetrics = 11;
   FakeSpool spool(directory_.path());
@@ -383,7 +383,7 @@ TEST_F(Sampled, a_full_window_stays_small_on_disk) {
   EXPECT_LT(fs::file_size(output_), 20'000'000u);
 }
 
-TEST(PmMeaning, is_told_by_the_name) {
+TEST(PmMeaning, IsToldByTheName) {
   EXPECT_EQ(pm_meaning(kRead), PmMeaning::amount);
   EXPECT_EQ(pm_meaning(kTensor), PmMeaning::mean);
   EXPECT_EQ(pm_meaning("pcie__read_bytes.sum.per_second"), PmMeaning::mean);

@@ -59,7 +59,7 @@ std::string tier(const store::Capture& capture) {
   return scalar(capture, "SELECT status || ': ' || coalesce(reason, '') FROM tier_status WHERE tier = 'T3'");
 }
 
-TEST_F(Importer, stall_samples_of_all_steps_add_up_and_find_their_source) {
+TEST_F(Importer, StallSamplesOfAllStepsAddUpAndFindTheirSource) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
   sample(spool, 1, 0x10, kWait, 5, 0);
@@ -85,7 +85,7 @@ TEST_F(Importer, stall_samples_of_all_steps_add_up_and_find_their_source) {
   EXPECT_FALSE(warned("stall"));
 }
 
-TEST_F(Importer, dropped_stall_samples_are_said) {
+TEST_F(Importer, DroppedStallSamplesAreSaid) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
   sample(spool, 1, 0, kWait, 5);
@@ -96,7 +96,7 @@ TEST_F(Importer, dropped_stall_samples_are_said) {
   EXPECT_EQ(scalar(capture, "SELECT dropped_samples FROM stall_window"), "1234");
 }
 
-TEST_F(Importer, refused_stalls_fail_the_tier_with_the_reason) {
+TEST_F(Importer, RefusedStallsFailTheTierWithTheReason) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
   spool.message(Severity::warning, spool::Topic::kStalls, "no stall reasons: run as root");
@@ -108,7 +108,7 @@ TEST_F(Importer, refused_stalls_fail_the_tier_with_the_reason) {
             "failed no stall reasons: run as root");
 }
 
-TEST_F(Importer, stalls_of_a_part_of_the_phase_make_the_tier_partial) {
+TEST_F(Importer, StallsOfAPartOfThePhaseMakeTheTierPartial) {
   FakeSpool spool(directory_.path());
   stall_steps(spool, 1);
   sample(spool, 1, 0, kWait, 5);
@@ -118,7 +118,7 @@ TEST_F(Importer, stalls_of_a_part_of_the_phase_make_the_tier_partial) {
   EXPECT_EQ(tier(import()), "partial: the program ended inside the phase");
 }
 
-TEST_F(Importer, stall_samples_without_a_kernel_are_left_out_and_counted) {
+TEST_F(Importer, StallSamplesWithoutAKernelAreLeftOutAndCounted) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
   sample(spool, 0, 0, kWait, 9);

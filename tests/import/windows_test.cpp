@@ -16,7 +16,7 @@ void window(FakeSpool& spool, WindowEdge edge, WindowCause cause) {
 
 class WindowImport : public Importer {};
 
-TEST_F(WindowImport, windows_are_rows) {
+TEST_F(WindowImport, WindowsAreRows) {
   FakeSpool spool(directory_.path());
   window(spool, WindowEdge::kOpen, WindowCause::delay);
   spool.whole_run();
@@ -33,7 +33,7 @@ TEST_F(WindowImport, windows_are_rows) {
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE source = 'nvtx'"), "5") << "steps stay steps";
 }
 
-TEST_F(WindowImport, a_process_that_was_left_alone_is_no_fault) {
+TEST_F(WindowImport, AProcessThatWasLeftAloneIsNoFault) {
   FakeSpool spool(directory_.path());
   window(spool, WindowEdge::kOpen, WindowCause::start);
   spool.begin_step(0, Phase::timeline);
@@ -46,7 +46,7 @@ TEST_F(WindowImport, a_process_that_was_left_alone_is_no_fault) {
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
 }
 
-TEST_F(WindowImport, a_program_without_steps_is_one_step_a_window) {
+TEST_F(WindowImport, AProgramWithoutStepsIsOneStepAWindow) {
   FakeSpool spool(directory_.path());
   for (int round = 0; round < 2; ++round) {
     window(spool, WindowEdge::kOpen, WindowCause::signal);
@@ -73,7 +73,7 @@ TEST_F(WindowImport, a_program_without_steps_is_one_step_a_window) {
   EXPECT_TRUE(warned("counts as one step")) << "no counters: said";
 }
 
-TEST_F(WindowImport, a_killed_program_without_steps_is_an_interrupted_one) {
+TEST_F(WindowImport, AKilledProgramWithoutStepsIsAnInterruptedOne) {
   FakeSpool spool(directory_.path());
   window(spool, WindowEdge::kOpen, WindowCause::start);
   spool.launch();
@@ -96,7 +96,7 @@ void period_step(FakeSpool& spool, std::uint32_t index, Phase phase, std::uint16
   spool.put(end);
 }
 
-TEST_F(WindowImport, steps_by_period_say_so_and_give_way) {
+TEST_F(WindowImport, StepsByPeriodSaySoAndGiveWay) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "warmup=1,timeline=2");
   for (std::uint32_t i = 0; i < 3; ++i)
@@ -111,7 +111,7 @@ TEST_F(WindowImport, steps_by_period_say_so_and_give_way) {
             "period warmup,period warmup,period warmup,nvtx warmup,nvtx timeline,nvtx timeline,nvtx after");
 }
 
-TEST_F(WindowImport, the_newest_code_of_a_kernel_counts) {
+TEST_F(WindowImport, TheNewestCodeOfAKernelCounts) {
   FakeSpool spool(directory_.path());
   // Chunks of several threads stand in no order: the newer record comes first here.
   spool::KernelFunctionRecord newer{};

@@ -13,7 +13,7 @@ namespace {
 using spool::WindowEdge;
 using std::chrono::milliseconds;
 
-TEST(Duration, reads_what_people_write) {
+TEST(Duration, ReadsWhatPeopleWrite) {
   const struct {
     const char* text;
     std::int64_t ms;
@@ -28,7 +28,7 @@ TEST(Duration, reads_what_people_write) {
   EXPECT_EQ(duration_text(milliseconds(5'400'000)), "1h30m");
 }
 
-TEST(Duration, says_what_is_wrong) {
+TEST(Duration, SaysWhatIsWrong) {
   const struct {
     const char* text;
     const char* part;
@@ -50,7 +50,7 @@ TEST(Duration, says_what_is_wrong) {
   }
 }
 
-TEST(WindowSwitch, opens_what_is_closed_and_closes_what_is_open) {
+TEST(WindowSwitch, OpensWhatIsClosedAndClosesWhatIsOpen) {
   TemporaryDirectory directory;
   Result<WindowSwitch> made = WindowSwitch::create(directory.path());
   ASSERT_TRUE(made.ok()) << made.failure().message;
@@ -119,7 +119,7 @@ wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -gt 200 ] && exit 99; sle
   std::string spool_file_, prelude_, notices_;
 };
 
-TEST_F(WindowRecorder, the_capture_is_there_while_the_program_goes_on) {
+TEST_F(WindowRecorder, TheCaptureIsThereWhileTheProgramGoesOn) {
   RecordOptions given =
       options("leave 1; set_word 16 1; set_word 20 1; wait_for '[ -s \"$out\" ]'; exit 7\n");
   given.duration = milliseconds(1000);
@@ -135,7 +135,7 @@ TEST_F(WindowRecorder, the_capture_is_there_while_the_program_goes_on) {
     EXPECT_NE(entry.path().extension(), ".spool") << "the spool is gone";
 }
 
-TEST_F(WindowRecorder, a_window_that_ends_with_the_program_is_no_reason_to_hurry) {
+TEST_F(WindowRecorder, AWindowThatEndsWithTheProgramIsNoReasonToHurry) {
   RecordOptions given = options("leave 1; set_word 16 1; set_word 24 1; sleep 0.5; exit 3\n");
   given.duration = milliseconds(1000);
   const Result<RecordSummary> recorded = record(given);
@@ -144,7 +144,7 @@ TEST_F(WindowRecorder, a_window_that_ends_with_the_program_is_no_reason_to_hurry
   EXPECT_EQ(open_capture(directory_ / "out.ridge").run().exit_status, 3);
 }
 
-TEST_F(WindowRecorder, a_second_window_replaces_the_capture) {
+TEST_F(WindowRecorder, ASecondWindowReplacesTheCapture) {
   RecordOptions given = options(
       "leave 1; set_word 16 1; set_word 20 1; wait_for '[ -s \"$out\" ]'; cp \"$out\" \"$out.first\"\n"
       "set_word 16 2; leave 2; set_word 24 1\n");
@@ -157,7 +157,7 @@ TEST_F(WindowRecorder, a_second_window_replaces_the_capture) {
   EXPECT_EQ(capture.run().exit_status, 0);
 }
 
-TEST_F(WindowRecorder, the_signal_opens_and_closes) {
+TEST_F(WindowRecorder, TheSignalOpensAndCloses) {
   RecordOptions given = options(
       "[ \"$RIDGELINE_WAIT\" = 1 ] || exit 98\n"
       "kill -USR2 $PPID; wait_for '[ $(word 8) = 1 ]'; set_word 16 1; leave 1\n"
@@ -170,7 +170,7 @@ TEST_F(WindowRecorder, the_signal_opens_and_closes) {
   EXPECT_NE(notices_.find("opens"), std::string::npos);
 }
 
-TEST_F(WindowRecorder, the_program_is_ended_if_that_was_asked_for) {
+TEST_F(WindowRecorder, TheProgramIsEndedIfThatWasAskedFor) {
   RecordOptions given =
       options("leave 1; trap 'exit 4' TERM; set_word 16 1; set_word 20 1; while :; do sleep 0.1; done\n");
   given.duration = milliseconds(1000);
@@ -181,7 +181,7 @@ TEST_F(WindowRecorder, the_program_is_ended_if_that_was_asked_for) {
   EXPECT_EQ(open_capture(directory_ / "out.ridge").run().exit_status, 4);
 }
 
-TEST_F(WindowRecorder, times_reach_the_agent) {
+TEST_F(WindowRecorder, TimesReachTheAgent) {
   RecordOptions given = options(
       "leave 1; [ \"$RIDGELINE_AFTER_MS\" = 90000 ] && [ \"$RIDGELINE_DURATION_MS\" = 1500 ] && [ -z "
       "\"$RIDGELINE_WAIT\" ]\n");
@@ -194,7 +194,7 @@ TEST_F(WindowRecorder, times_reach_the_agent) {
   EXPECT_EQ(recorded.value().exit_status, 0);
 }
 
-TEST_F(WindowRecorder, options_that_contradict_each_other_are_refused) {
+TEST_F(WindowRecorder, OptionsThatContradictEachOtherAreRefused) {
   RecordOptions both = options("exit 0\n");
   both.wait = true;
   both.after = milliseconds(5);
@@ -204,7 +204,7 @@ TEST_F(WindowRecorder, options_that_contradict_each_other_are_refused) {
   EXPECT_EQ(record(stop).failure().kind, ErrorKind::usage);
 }
 
-TEST_F(WindowRecorder, a_window_that_never_opened_is_named) {
+TEST_F(WindowRecorder, AWindowThatNeverOpenedIsNamed) {
   FakeSpool empty(directory_ / "spool", 77);
   RecordOptions given = options("cp '" + empty.file() + "' \"$RIDGELINE_SPOOL_DIR/$$-1.spool\"\n");
   given.after = milliseconds(600'000);

@@ -24,7 +24,7 @@ double peak(const std::vector<DevicePeak>& peaks, const std::string& quantity, P
   return 0;
 }
 
-TEST(DevicePeaks, agree_with_published_figures) {
+TEST(DevicePeaks, AgreeWithPublishedFigures) {
   const auto peaks = device_peaks(h100(), std::nullopt);
   EXPECT_DOUBLE_EQ(peak(peaks, "dram_bytes_per_s", PeakSource::spec), 3.35e12);
   EXPECT_NEAR(peak(peaks, "bf16_flops_per_s", PeakSource::spec), 989.4e12, 0.2e12);
@@ -42,7 +42,7 @@ TEST(DevicePeaks, agree_with_published_figures) {
   EXPECT_DOUBLE_EQ(peak(older, "dram_bytes_per_s", PeakSource::spec), 2.039e12);
 }
 
-TEST(DevicePeaks, unknown_devices_get_what_their_clocks_say) {
+TEST(DevicePeaks, UnknownDevicesGetWhatTheirClocksSay) {
   Device device = h100();
   device.name = "NVIDIA Something New";
   device.compute_capability = "99.0";
@@ -53,7 +53,7 @@ TEST(DevicePeaks, unknown_devices_get_what_their_clocks_say) {
   EXPECT_TRUE(device_peaks(device, std::nullopt).empty());
 }
 
-TEST(DevicePeaks, the_measured_clock_gives_a_peak_of_its_own) {
+TEST(DevicePeaks, TheMeasuredClockGivesAPeakOfItsOwn) {
   const auto peaks = device_peaks(h100(), 915'000'000);
   EXPECT_DOUBLE_EQ(peak(peaks, "bf16_flops_per_s", PeakSource::clock) * 2,
                    peak(peaks, "bf16_flops_per_s", PeakSource::spec));

@@ -9,10 +9,10 @@
 
 namespace ridgeline::analyzer {
 
-// What the replay steps say about one launch: a value a step.
+/// What the replay steps say about one launch: a value a step.
 struct ReplayValues {
   ValuesByMetric values;
-  // Pipe metrics × that step's duration: ns of the pipe at its full rate.
+  /// Pipe metrics × that step's duration: ns of the pipe at its full rate.
   ValuesByMetric pipe_ns;
   std::vector<double> dram_bytes;
   std::vector<double> duration_ns;
@@ -36,7 +36,7 @@ struct Operations {
   bool by_instruction = false;
 };
 
-// Operations of the tensor pipe, by data type as far as counted; none twice.
+/// Operations of the tensor pipe, by data type as far as counted; none twice.
 [[nodiscard]] std::vector<Operations> operations_of(const ReplayValues& values);
 
 }  // namespace ridgeline::analyzer

@@ -34,7 +34,7 @@ inline constexpr std::string_view kL1HitRate = "l1tex__t_sector_hit_rate.pct";
 inline constexpr std::string_view kOccupancy = "sm__warps_active.avg.pct_of_peak_sustained_active";
 }  // namespace metric_name
 
-// The launch of one step that stands at the same place, and its finite values at the tier.
+/// The launch of one step that stands at the same place, and its finite values at the tier.
 struct TierRow {
   const store::Launch* launch = nullptr;
   std::map<std::string_view, MetricValue> values;
@@ -42,17 +42,17 @@ struct TierRow {
   [[nodiscard]] std::optional<double> value(std::string_view name) const;
   [[nodiscard]] const MetricValue* find(std::string_view name) const;
   [[nodiscard]] bool concurrent() const;  // a value is of several kernels
-  // ns: the counter's, else the launch's own; empty without either.
+  /// ns: the counter's, else the launch's own; empty without either.
   [[nodiscard]] std::optional<double> duration_ns() const;
-  // Read + written, as far as counted; empty if neither pair nor sum is there.
+  /// Read + written, as far as counted; empty if neither pair nor sum is there.
   [[nodiscard]] std::optional<double> dram_bytes() const;
 };
 
-// A value for each step that has one, by metric.
+/// A value for each step that has one, by metric.
 using ValuesByMetric = std::map<std::string_view, std::vector<double>>;
 [[nodiscard]] std::optional<Measured> mean_of(const ValuesByMetric& values, std::string_view metric,
                                               Tier tier);
-// Hits ÷ lookups, which may have been counted in different steps; else the rate itself.
+/// Hits ÷ lookups, which may have been counted in different steps; else the rate itself.
 [[nodiscard]] std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_view hits,
                                                    std::string_view misses, std::string_view rate, Tier tier);
 
@@ -62,10 +62,10 @@ struct TierRows {
   std::string mismatch;       // the first of them, in words
 };
 
-// The steps of one phase, ready to be joined on (ordinal, kernel, grid).
+/// The steps of one phase, ready to be joined on (ordinal, kernel, grid).
 class TierSteps {
  public:
-  // `phase` is that of the steps, `tier` that of the values. Steps not ok are left out and remembered.
+  /// `phase` is that of the steps, `tier` that of the values. Steps not ok are left out and remembered.
   TierSteps(const Model& model, const StepAnalysis& steps, Phase phase, Tier tier);
 
   [[nodiscard]] const std::vector<StepIndex>& steps() const { return steps_; }
@@ -91,17 +91,17 @@ class TierSteps {
   return a.kernel_id == b.kernel_id && a.grid == b.grid;
 }
 
-// One step's estimate with its own error.
+/// One step's estimate with its own error.
 struct Estimate {
   double value = 0;
   std::optional<double> error;
   std::int64_t samples = 0;
   double duration_ns = 0;  // of the launch in that step
 };
-// Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
-// their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×
-// duration), were made once, from samples pooled over the steps: their error does not shrink with the number
-// of steps.
+/// Mean over steps of estimates that carry errors. The error is the larger of what the steps' spread and what
+/// their own errors say. Estimates that are all the same to nine digits, or all give the same amount (value ×
+/// duration), were made once, from samples pooled over the steps: their error does not shrink with the number
+/// of steps.
 [[nodiscard]] std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates, Tier tier);
 
 }  // namespace ridgeline::analyzer

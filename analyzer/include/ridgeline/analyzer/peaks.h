@@ -10,13 +10,13 @@
 
 namespace ridgeline::analyzer {
 
-// Failure: usage (lists the valid names).
+/// Failure: usage (lists the valid names).
 [[nodiscard]] Result<PeakSource> parse_peak_source(std::string_view text);
 
 struct PeakPolicy {
   PeakSource dram = PeakSource::spec;
-  // clock: pipe-active cycles over elapsed cycles, no operation count needed. spec and measured: tensor
-  // operations ÷ time ÷ the operation peak of their data type.
+  /// clock: pipe-active cycles over elapsed cycles, no operation count needed. spec and measured: tensor
+  /// operations ÷ time ÷ the operation peak of their data type.
   PeakSource compute = PeakSource::clock;
 };
 
@@ -28,9 +28,9 @@ struct Peak {
   std::string text;       // for people: "4.80 TB/s, spec (NVIDIA H200 datasheet)"
 };
 
-// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec,
-// measured, clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2
-// of the device.
+/// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec,
+/// measured, clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2
+/// of the device.
 [[nodiscard]] Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
                                        PeakSource source);
 

@@ -20,7 +20,7 @@ struct QualityOptions {
   double clock_spread_warning = 0.05;  // (max − min) ÷ median SM clock in the timeline steps
 };
 
-// Clock samples that fall into the timeline steps (all samples if none do).
+/// Clock samples that fall into the timeline steps (all samples if none do).
 struct ClockSummary {
   store::Id device_id = 0;
   std::int64_t samples = 0;
@@ -47,7 +47,7 @@ struct Disagreement {
   double ratio = 0;        // replay ÷ timeline − 1
 };
 
-// What a tier covers of the representative step.
+/// What a tier covers of the representative step.
 struct TierReach {
   Tier tier = Tier::t1;
   double dram_coverage = 0;     // share of kernel time with a DRAM utilisation by it; T1: and with its error
@@ -57,7 +57,7 @@ struct TierReach {
   double concurrent_share = 0;  // T1: share of kernel time whose values are of several kernels at once
 };
 
-// The two tiers' DRAM utilisation of one kernel, over the launches that have both and ran alone.
+/// The two tiers' DRAM utilisation of one kernel, over the launches that have both and ran alone.
 struct TierComparison {
   std::string kernel;
   std::int64_t calls = 0;
@@ -87,7 +87,7 @@ struct Quality {
   double comparison_limit = 0;              // QualityOptions::tier_difference_ratio
   std::int64_t comparison_floor_ns = 0;     // QualityOptions::tier_difference_floor_ns
   std::vector<ClockSummary> clocks;
-  // Everything above that a reader must know, with what steps and utilisation found; errors first.
+  /// Everything above that a reader must know, with what steps and utilisation found; errors first.
   Findings findings;
 };
 

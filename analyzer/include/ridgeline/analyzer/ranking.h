@@ -24,7 +24,7 @@ enum class RankKey {
 };
 [[nodiscard]] std::string_view to_string(
     RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "launch"
-// Failure: usage (lists the valid names).
+/// Failure: usage (lists the valid names).
 [[nodiscard]] Result<RankKey> parse_rank_key(std::string_view text);
 
 struct RankOptions {
@@ -43,7 +43,7 @@ struct RankRow {
   double step_share = 0;            // time_ns ÷ step time
   std::optional<Measured> dram;     // time-weighted mean over launches that have it
   std::optional<Measured> compute;  // likewise
-  // What the tiers say, each over the launches that have its value; `dram` and `compute` are the shown ones.
+  /// What the tiers say, each over the launches that have its value; `dram` and `compute` are the shown ones.
   std::optional<Measured> dram_t1, dram_t2;
   std::optional<Measured> compute_t1, compute_t2;
   std::optional<Measured> dram_difference;  // T1 − T2, over the launches that have both
@@ -84,7 +84,7 @@ struct RankRow {
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
   TierSet tier;                               // behind the utilisations; T0: there is only time
   std::vector<std::size_t> launches;          // into UtilisationAnalysis::launches
-  // The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
+  /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
 };
 
@@ -96,8 +96,8 @@ struct RankTotals {
   double saved_stretch_ns = 0;
   double saved_target_share = 0;  // "up to N % of the step"; at most 1
   double saved_stretch_share = 0;
-  // The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what
-  // is left when streams overlap. Equal to the above without overlap.
+  /// The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what
+  /// is left when streams overlap. Equal to the above without overlap.
   double saved_target_exposed_ns = 0;
   double saved_stretch_exposed_ns = 0;
   std::int64_t measured_time_ns = 0;

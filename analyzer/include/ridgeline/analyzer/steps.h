@@ -22,9 +22,9 @@ struct StepSummary {
   std::string reason;  // why not ok; "" if ok
   StepSource source = StepSource::nvtx;
   std::string configuration;  // counters of a replay or cold step; "" otherwise
-  // From the begin of this step's first kernel (of its first copy if it has no kernel) to that of the next
-  // step's. If the next step is missing or of another phase (a change of phase costs the collector time that
-  // is not the program's), to the end of its own work, and `closed` is false. 0: no GPU work with timestamps.
+  /// From the begin of this step's first kernel (of its first copy if it has no kernel) to that of the next
+  /// step's. If the next step is missing or of another phase (a change of phase costs the collector time that
+  /// is not the program's), to the end of its own work, and `closed` is false. 0: no GPU work with timestamps.
   std::int64_t gpu_duration_ns = 0;
   bool closed = false;
   bool settled = false;  // the step before it is of the same phase: the GPU was not idle when it came
@@ -38,7 +38,7 @@ struct StepSummary {
   bool majority_sequence = false;   // same sequence as most steps of the process
 };
 
-// Over the steps that the representative was chosen from.
+/// Over the steps that the representative was chosen from.
 struct StepSpread {
   std::int64_t count = 0;
   double median_ns = 0;
@@ -50,8 +50,8 @@ struct StepSpread {
 };
 
 struct RepresentativeStep {
-  // The capture has no steps: all launches of the process are taken as one step. `summary.index` is then
-  // meaningless and `launches` holds every launch of the process.
+  /// The capture has no steps: all launches of the process are taken as one step. `summary.index` is then
+  /// meaningless and `launches` holds every launch of the process.
   bool whole_recording = false;
   StepSummary summary;
   std::vector<LaunchIndex> launches;  // in order of launch
@@ -77,16 +77,16 @@ struct StepAnalysis {
   Findings findings;
 };
 
-// Summaries of all steps; never fails, empty for a capture without steps.
+/// Summaries of all steps; never fails, empty for a capture without steps.
 [[nodiscard]] std::vector<StepSummary> summarise_steps(const Model& model);
 
-// The step as one that stands for itself, without peers.
+/// The step as one that stands for itself, without peers.
 [[nodiscard]] RepresentativeStep represent(const Model& model, const StepSummary& summary);
 
-// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
-// ok and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
-// sample, after, warm-up, stalls and at last replay, cold and flops steps, and says so.
-// Failures: no_data (no launch with a timestamp), usage (no such process or step).
+/// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
+/// ok and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
+/// sample, after, warm-up, stalls and at last replay, cold and flops steps, and says so.
+/// Failures: no_data (no launch with a timestamp), usage (no such process or step).
 [[nodiscard]] Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options = {});
 
 }  // namespace ridgeline::analyzer

@@ -63,7 +63,7 @@ struct Parts {
   NvtxTracker nvtx;
   StepTracker steps;
 
-  // From start_cupti() on; the tiers only where the schedule asks for them.
+  /// From start_cupti() on; the tiers only where the schedule asks for them.
   const CuptiApi* api = nullptr;
   DriverApi driver;
   std::unique_ptr<Timeline> timeline;

@@ -19,8 +19,8 @@ std::string milliseconds(std::int64_t ns) {
 
 }  // namespace
 
-// Several contexts launch in no fixed order among each other: the first one's launches count, or those of another once the
-// first has gone quiet.
+// Several contexts launch in no fixed order among each other: the first one's launches count, or those of
+// another once the first has gone quiet.
 bool PeriodSteps::looks_at(std::uint32_t context_id) noexcept {
   const std::uint32_t context = context_.load(std::memory_order_relaxed);
   if (context != context_id) {

@@ -1,8 +1,8 @@
 // The end of the process: session.h, lifecycle 5.
 //
-// The handler runs before those of the libraries that the agent works with (exit_order.h), and nothing of the agent may be
-// inside them when it returns. What is still to be read is read within kPatience, so that the program ends as if it were
-// alone; what takes longer is given up and said to be.
+// The handler runs before those of the libraries that the agent works with (exit_order.h), and nothing of the
+// agent may be inside them when it returns. What is still to be read is read within kPatience, so that the
+// program ends as if it were alone; what takes longer is given up and said to be.
 #include <chrono>
 
 #include "ridgeline/spool/environment.h"
@@ -13,8 +13,9 @@ namespace {
 
 // For counters and samples that were collected and not read yet.
 constexpr std::chrono::milliseconds kPatience{700};
-// A call that cannot be broken off: setting up a sampling window takes a second, decoding its samples two. To go on under it
-// would crash the program, so that the wait is long, and an end only in case it never comes back.
+// A call that cannot be broken off: setting up a sampling window takes a second, decoding its samples two. To
+// go on under it would crash the program, so that the wait is long, and an end only in case it never comes
+// back.
 constexpr std::chrono::milliseconds kCallPatience{5000};
 
 }  // namespace

@@ -1,10 +1,12 @@
-// Recording windows: when the plan of steps/window.h opens or closes one, everything that collects is switched on or off.
+// Recording windows: when the plan of steps/window.h opens or closes one, everything that collects is
+// switched on or off.
 //
-// Outside a window CUPTI's launch callbacks and activity kinds are switched off, so that the program runs as if it were alone;
-// they have been on once before, at the start, because the first time costs seconds.
+// Outside a window CUPTI's launch callbacks and activity kinds are switched off, so that the program runs as
+// if it were alone; they have been on once before, at the start, because the first time costs seconds.
 //
-// A window closes in three turns of the agent's thread: 1. no new step begins, the open one runs to its end; 2. launches are no
-// longer noted, and what was launched runs to its end on the device; 3. all is switched off.
+// A window closes in three turns of the agent's thread: 1. no new step begins, the open one runs to its end;
+// 2. launches are no longer noted, and what was launched runs to its end on the device; 3. all is switched
+// off.
 #pragma once
 
 #include <atomic>

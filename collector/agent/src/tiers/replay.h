@@ -170,7 +170,7 @@ class Replay {
   std::string chip_;
   std::uint32_t device_id_ = 0;
   std::vector<std::uint8_t> availability_;
-  // Fixed once ready:
+  /// Fixed once ready:
   std::vector<CounterConfig> configs_;          // by config id - 1; without metrics if not available
   std::vector<const CounterConfig*> rotation_;  // the replay phase's, those with metrics
   CounterConfig joined_;                        // rotation_ in passes; no passes: cannot be
@@ -198,7 +198,7 @@ class Replay {
   std::deque<Job> jobs_;
   std::atomic<std::uint32_t> jobs_open_{0};
 
-  // The launch under way, for the watch on the agent's thread.
+  /// The launch under way, for the watch on the agent's thread.
   std::atomic<std::int64_t> launch_since_ns_{0};  // 0: none
   std::atomic<const char*> launch_name_{nullptr};
   std::atomic<std::uint32_t> launch_kernel_id_{0};

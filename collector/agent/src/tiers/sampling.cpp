@@ -25,8 +25,8 @@ namespace {
 constexpr std::uint64_t kBufferBytesPerSample = 16 * 1024;
 constexpr std::uint64_t kFullBytesPerSample = 15'000;
 constexpr std::uint64_t kImageBytesPerSample = 68 * 1024;
-// Decoding a sample takes 40 to 56 us, in one call that cannot be broken off: a program that ends meanwhile waits for it, which is
-// not to take it a second. One step of 57 ms at 6.5 us.
+// Decoding a sample takes 40 to 56 us, in one call that cannot be broken off: a program that ends meanwhile
+// waits for it, which is not to take it a second. One step of 57 ms at 6.5 us.
 constexpr std::uint64_t kMaxSamples = 14'000;
 constexpr std::int64_t kFinestIntervalNs = 2000;
 // Coarser than this, a window of fewer steps is worth more than one of many.

@@ -80,9 +80,9 @@ class Activity {
   template <typename Row>
   using Visit = std::function<void(const Row&)>;
 
-  // Each visits the wanted rows: step by step in the order of the filter's steps if it names any, else by
-  // id, which is the order of arrival and nearly that of time. Returns false if it was stopped before the
-  // last row. Throws Error if the capture is damaged; what `visit` throws passes through.
+  /// Each visits the wanted rows: step by step in the order of the filter's steps if it names any, else by
+  /// id, which is the order of arrival and nearly that of time. Returns false if it was stopped before the
+  /// last row. Throws Error if the capture is damaged; what `visit` throws passes through.
   bool for_each_launch(const ActivityFilter&, const Visit<Launch>& visit, std::stop_token stop = {}) const;
   bool for_each_memcpy(const ActivityFilter&, const Visit<Memcpy>& visit, std::stop_token stop = {}) const;
   bool for_each_memset(const ActivityFilter&, const Visit<Memset>& visit, std::stop_token stop = {}) const;

@@ -17,7 +17,7 @@ namespace ridgeline::store {
 
 class CaptureWriter {
  public:
-  // The file must not exist; its directory must. Failure: io.
+  /// The file must not exist; its directory must. Failure: io.
   [[nodiscard]] static Result<CaptureWriter> create(const std::string& path);
   ~CaptureWriter();
   CaptureWriter(CaptureWriter&&) noexcept;
@@ -27,12 +27,12 @@ class CaptureWriter {
   void add_environment(std::string_view name, std::string_view value);
   void add_version(std::string_view component, std::string_view version);
 
-  // Interned: the same text always gives the same id.
+  /// Interned: the same text always gives the same id.
   [[nodiscard]] Id string_id(std::string_view text);
-  // The kernel of that mangled name and machine code; made with demangled, normalised name and class on first
-  // sight. Without a code_hash it is a kernel of its own, whose code is not known.
+  /// The kernel of that mangled name and machine code; made with demangled, normalised name and class on first
+  /// sight. Without a code_hash it is a kernel of its own, whose code is not known.
   [[nodiscard]] Id kernel_id(std::string_view mangled_name, std::optional<std::string> code_hash = {});
-  // The metric of that verbatim name; on first sight described by metric_catalog.h, else by what is given.
+  /// The metric of that verbatim name; on first sight described by metric_catalog.h, else by what is given.
   [[nodiscard]] Id metric_id(std::string_view name, std::string_view unit = {},
                              std::string_view meaning = {});
 
@@ -43,9 +43,9 @@ class CaptureWriter {
   Id add(const CounterConfiguration&);
   Id add(const Step&);
   Id add(const NvtxRange&, std::optional<Id> work_id = {});  // work_id: what is declared for it, if known
-  // Ranges end in another order than they begin: the id of one whose row comes later, so that ranges inside
-  // it can name it. add_reserved() writes the row; ranges inside one that never got a row lose their parent
-  // in finish().
+  /// Ranges end in another order than they begin: the id of one whose row comes later, so that ranges inside
+  /// it can name it. add_reserved() writes the row; ranges inside one that never got a row lose their parent
+  /// in finish().
   [[nodiscard]] Id reserve_range_id();
   void add_reserved(const NvtxRange& range, std::optional<Id> work_id = {});  // under range.id
   [[nodiscard]] Id work_id(const std::string& name, std::optional<double> bytes,
@@ -74,8 +74,8 @@ class CaptureWriter {
   // Sets a process's end, once known.
 
   void checkpoint();
-  // checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).
-  // Nothing may be added after it.
+  /// checkpoint, sums over steps, indexes, statistics for the query planner; one file (no -wal beside it).
+  /// Nothing may be added after it.
   void finish();
 
  private:

@@ -21,10 +21,10 @@ struct sqlite3_stmt;
 
 namespace ridgeline::store {
 
-// A value of a row as SQLite holds it; monostate is NULL.
+/// A value of a row as SQLite holds it; monostate is NULL.
 using Value = std::variant<std::monostate, std::int64_t, double, std::string>;
 
-// One prepared statement. Parameters and columns count from 1 and 0, as in SQLite.
+/// One prepared statement. Parameters and columns count from 1 and 0, as in SQLite.
 class Statement {
  public:
   Statement(sqlite3* database, std::string_view sql);
@@ -34,7 +34,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // Binds parameters 1..n in order and returns *this. Strings are copied. nullopt binds NULL.
+  /// Binds parameters 1..n in order and returns *this. Strings are copied. nullopt binds NULL.
   template <typename... Args>
   Statement& bind_all(const Args&... args) {
     int index = 0;
@@ -63,9 +63,9 @@ class Statement {
     }
   }
 
-  // Advances to the next row; false at the end. Throws Error on failure.
+  /// Advances to the next row; false at the end. Throws Error on failure.
   bool step();
-  // Runs a statement that returns no rows, then resets it for the next bind_all.
+  /// Runs a statement that returns no rows, then resets it for the next bind_all.
   void run();
   void reset();
 
@@ -79,7 +79,7 @@ class Statement {
   [[nodiscard]] std::optional<std::int64_t> optional_int64(int column) const;
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::optional<std::string> optional_text(int column) const;
-  // The value of a word; `where` is "table.column". Throws Error(corrupt) if the vocabulary has no such word.
+  /// The value of a word; `where` is "table.column". Throws Error(corrupt) if the vocabulary has no such word.
   template <Worded E>
   [[nodiscard]] E word(int column, std::string_view where) const {
     const std::string_view text = text_view(column);
@@ -103,7 +103,7 @@ enum class OpenMode {
 
 class Database {
  public:
-  // Throws Error(io) if the file cannot be opened in that mode.
+  /// Throws Error(io) if the file cannot be opened in that mode.
   Database(const std::string& path, OpenMode mode);
   ~Database();
   Database(Database&& other) noexcept;
@@ -123,7 +123,7 @@ class Database {
   sqlite3* handle_ = nullptr;
 };
 
-// Rolls back in its destructor unless committed.
+/// Rolls back in its destructor unless committed.
 class Transaction {
  public:
   explicit Transaction(Database& database);

@@ -204,7 +204,7 @@ struct Thread {
   std::string name;
 };
 
-// Time that the profiler says it cost.
+/// Time that the profiler says it cost.
 struct ProfilerOverhead {
   Id process_id = 0;
   std::string kind;
@@ -213,7 +213,7 @@ struct ProfilerOverhead {
   std::int64_t end_ns = 0;
 };
 
-// One instant on three clocks.
+/// One instant on three clocks.
 struct ClockPair {
   Id process_id = 0;
   std::int64_t time_ns = 0;  // on the capture's clock

@@ -106,7 +106,7 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 8);
 
-// String ids are per file; 0 is "none".
+/// String ids are per file; 0 is "none".
 using StringId = std::uint32_t;
 
 inline constexpr std::uint16_t kStringCut = 1;
@@ -250,7 +250,7 @@ struct LaunchRecord {
   std::uint32_t nvtx_path_id;   // 0: outside every range
   std::uint32_t step_index;     // kNoStep: outside every step
   std::uint32_t step_ordinal;   // position among the kernel launches of the step, from 0; kNoStep for graph
-                                // launches, failed and captured ones: they have none
+                                /// launches, failed and captured ones: they have none
   std::uint32_t callback_id;    // CUPTI driver callback id
   std::uint64_t nvtx_range_id;  // innermost open range, 0: none
   std::uint32_t context_id;
@@ -355,7 +355,7 @@ struct NvtxRangeRecord {
   std::int64_t end_ns;
   std::uint32_t thread_id;
   std::uint32_t path_id;     // for kStartEnd and kMark: a root node with their name; a range that marks a
-                             // step goes by the steps' common name, its number is step_index
+                             /// step goes by the steps' common name, its number is step_index
   std::uint32_t depth;       // from 0
   std::uint32_t step_index;  // step it began in, or kNoStep
   std::uint32_t color_argb;
