@@ -2,43 +2,22 @@
 
 #include <cstring>
 
+#include "ridgeline/base/utf8.h"
+
 namespace ridgeline {
 
-namespace {
-
-// Length of the UTF-8 sequence at the begin of `text`; 0 if it is not one (overlong, surrogate, out of
-// range).
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead == 0) return 0;
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    return tail(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf) && tail(2) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    return tail(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf) && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-}  // namespace
-
 std::string clean_text(std::string_view text) {
+  constexpr char32_t kReplacement = 0xfffd;
   std::string clean;
   clean.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
-    if (length == 0) {
-      clean += "\xef\xbf\xbd";
-      text.remove_prefix(1);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = at;
+    const char32_t point = next_code_point(text, at);
+    const bool offending = point == 0 || (point == kReplacement && at - first == 1);
+    if (offending) {
+      append_utf8(clean, kReplacement);
     } else {
-      clean += text.substr(0, length);
-      text.remove_prefix(length);
+      clean += text.substr(first, at - first);
     }
   }
   return clean;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "ridgeline/base/text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/format.h"
@@ -12,16 +13,6 @@
 
 namespace ridgeline::cli {
 namespace {
-
-// A path as it must be typed in a shell.
-std::string shell_quoted(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::string steps_by_phase(const analyzer::Model& model) {
   std::map<Phase, std::pair<std::int64_t, std::int64_t>> phases;
@@ -100,7 +91,7 @@ std::string capture_summary(const std::string& capture_path, const reports::Text
     line("steps", steps_by_phase(model));
     line("launches", launches_text(model, capture.row_counts().at("launch")));
     line("tiers", tiers_text(model));
-    line("next", "ridgeline rank " + shell_quoted(capture_path));
+    line("next", "ridgeline rank " + shell_quoted({capture_path}));
     return out;
   } catch (const Error& error) {
     return fmt::format("  the capture cannot be read back: {}\n", reports::terminal_safe(error.message()));

@@ -12,6 +12,7 @@
 #include "ridgeline/import/importer.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/recorder.h"
+#include "ridgeline/launch/schedule.h"
 #include "ridgeline/reports/format.h"
 #include "verb.h"
 
@@ -56,11 +57,9 @@ Result<launch::CaptureOutcome> import_capture(const launch::CaptureRequest& requ
 }
 
 // Unless the schedule has such a phase already.
-void append_phase(launch::Schedule& schedule, Phase phase, std::uint32_t steps) {
-  for (const launch::ScheduledPhase& known : schedule.phases) {
-    if (known.phase == phase) return;
-  }
-  schedule.phases.push_back({phase, steps});
+void append_phase(Schedule& schedule, Phase phase, std::uint32_t steps) {
+  if (schedule.has(phase) || schedule.append(phase, steps)) return;
+  throw Error(ErrorKind::usage, fmt::format("schedule: more than {} phases", kMaxSchedulePhases));
 }
 
 }  // namespace
@@ -96,7 +95,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
       ->type_name("FILE");
   app->add_flag("-f,--force", options->force, "Replace an existing capture");
   app->add_option("--schedule", options->schedule,
-                  "Steps by phase (default " + launch::Schedule::defaults().text() +
+                  "Steps by phase (default " + std::string(kDefaultSchedule) +
                       "); recording ends with it, the program goes on")
       ->type_name("PHASES");
   app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")
@@ -166,17 +165,9 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
               how.notice = [](const std::string& line) { write_message("record", line); };
             }
             if (!options->output.empty()) how.output = options->output;
-            if (!options->schedule.empty()) how.schedule = launch::Schedule::parse(options->schedule).value();
-            const bool has_cold = std::any_of(how.schedule.phases.begin(), how.schedule.phases.end(),
-                                              [](const auto& p) { return p.phase == Phase::cold; });
-            if (options->cold && !has_cold) how.schedule.phases.push_back({Phase::cold, 2});
-            for (std::size_t from = 0; from < options->replay_exclude.size();) {
-              const std::size_t comma =
-                  std::min(options->replay_exclude.find(',', from), options->replay_exclude.size());
-              if (comma > from)
-                how.replay_exclude.push_back(options->replay_exclude.substr(from, comma - from));
-              from = comma + 1;
-            }
+            if (!options->schedule.empty()) how.schedule = launch::read_schedule(options->schedule).value();
+            if (options->cold) append_phase(how.schedule, Phase::cold, 2);
+            how.replay_exclude = split(options->replay_exclude, ',');
             if (options->stalls) append_phase(how.schedule, Phase::stalls, 4);
             // Last: what instrumented code does to the program's times is nobody's measurement.
             if (options->sass_flops) append_phase(how.schedule, Phase::flops, 1);
@@ -186,12 +177,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             if (!options->cupti.empty()) how.cupti_library = options->cupti;
             how.sample_interval_ns = std::llround(options->sample_interval_us * 1000);
             how.sample_buffer_bytes = options->sample_buffer_mib << 20;
-            how.tiers.clear();
-            for (std::size_t from = 0; from <= options->tiers.size();) {
-              const std::size_t comma = std::min(options->tiers.find(',', from), options->tiers.size());
-              how.tiers.push_back(options->tiers.substr(from, comma - from));
-              from = comma + 1;
-            }
+            how.tiers = split(options->tiers, ',');
             ProgressLine line;
             if (!options->quiet) {
               // While the program runs the terminal is its own: only the import is drawn.

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "ridgeline/base/statistics.h"
+
 namespace ridgeline::import {
 
 namespace {
@@ -26,13 +28,6 @@ constexpr double kUsualMisfitSamples = 2;
 // more than two standard errors off.
 constexpr double kDoubtOfMisfit = 0.5;
 constexpr double kDoubtOfShared = 0.05;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Time that something ran: pieces in order, and how much lies before each.
 class Busy {
@@ -128,7 +123,7 @@ Attribution::Attribution(std::span<const PmActivity> activities, const PmSamples
   for (std::size_t i = 0; i < samples.size(); ++i) {
     lengths[i] = static_cast<double>(samples.end_ns[i] - samples.start_ns[i]);
   }
-  interval_ns_ = std::max(median(std::move(lengths)), 1.0);
+  interval_ns_ = std::max(upper_median(std::move(lengths)), 1.0);
   find_concurrent();
   make_shapes();
   make_parts();
@@ -190,7 +185,7 @@ void Attribution::make_shapes() {
       durations.push_back(static_cast<double>(activities_[i].end_ns - activities_[i].start_ns));
     }
     Shape& shape = shapes_[p];
-    shape.duration_ns = std::max(median(std::move(durations)), 1.0);
+    shape.duration_ns = std::max(upper_median(std::move(durations)), 1.0);
     const double intervals = shape.duration_ns / interval_ns_;
     shape.bins = intervals < 1.5 ? 1 : intervals < kLongIntervals ? 2 : intervals < 6 ? 3 : 4;
     shape.first_bin = static_cast<std::uint32_t>(family_bin_.size());
@@ -396,7 +391,7 @@ std::vector<std::optional<PmValue>> Attribution::values(std::span<const double> 
     const double level = std::max(std::abs(amounts[s]), fitted);
     if (mixed(s) && level > 0) relative.push_back(std::abs(misfit[s]) / level);
   }
-  const double usual = std::min(1.0, 1.4826 * median(relative) / std::sqrt(free_share_));
+  const double usual = std::min(1.0, 1.4826 * upper_median(relative) / std::sqrt(free_share_));
 
   // Each launch by itself.
   struct Own {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ridgeline/base/statistics.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/store/device_peaks.h"
 
@@ -23,13 +24,6 @@ std::string uuid_text(const std::uint8_t (&uuid)[16]) {
 template <typename T>
 std::optional<T> known(T value) {
   return value > 0 ? std::optional<T>(value) : std::nullopt;
-}
-
-template <typename T>
-T median(std::vector<T> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
@@ -84,7 +78,7 @@ void CaptureDevices::write_peaks() {
   for (const auto& [key, device] : by_key_) {
     std::optional<std::int64_t> sm_clock_hz;
     if (auto clocks = clocks_.find(device.id); clocks != clocks_.end() && !clocks->second.empty()) {
-      sm_clock_hz = median(clocks->second);
+      sm_clock_hz = upper_median(clocks->second);
     }
     for (const store::DevicePeak& peak : device_peaks(device, sm_clock_hz)) writer_.add(peak);
     const auto found = counter_peaks_.find(device.id);

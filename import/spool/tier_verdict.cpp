@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "ridgeline/base/schedule.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/spool/environment.h"
-#include "ridgeline/spool/schedule.h"
 
 namespace ridgeline::import {
 
@@ -22,16 +22,14 @@ RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& sp
     plan.step_range = one_line(reader.string_or(spool.process->step_range, ""));
   }
   if (plan.schedule.empty()) {
-    plan.schedule =
-        manifest && !manifest->schedule.empty() ? manifest->schedule : spool::environment::kDefaultSchedule;
+    plan.schedule = manifest && !manifest->schedule.empty() ? manifest->schedule : kDefaultSchedule;
   }
   if (plan.step_range.empty()) {
     plan.step_range = manifest && !manifest->step_range.empty() ? manifest->step_range
                                                                 : spool::environment::kDefaultStepRange;
   }
-  spool::StepSchedule schedule;
-  if (spool::parse_schedule(plan.schedule.data(), plan.schedule.size(), &schedule) ==
-      spool::ScheduleError::kNone) {
+  Schedule schedule;
+  if (parse_schedule(plan.schedule, &schedule) == ScheduleError::none) {
     plan.total_steps = schedule.total_steps();
     const auto begins_with = [&](std::initializer_list<Phase> wanted, std::uint64_t& first_step) {
       first_step = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "ridgeline/base/statistics.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
@@ -148,12 +149,7 @@ struct StepBar {
   bool chosen = false;
   bool all_ok = true;
 
-  [[nodiscard]] double median_ns() const {
-    std::vector<double> sorted = durations_ns;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle;
-  }
+  [[nodiscard]] double median_ns() const { return upper_median(durations_ns); }
 };
 
 constexpr std::size_t kStepBars = 200;

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "utf8.h"
+#include "ridgeline/base/utf8.h"
 
 namespace ridgeline::reports {
 namespace {

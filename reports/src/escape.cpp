@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "utf8.h"
+#include "ridgeline/base/utf8.h"
 
 namespace ridgeline::reports {
 namespace {

@@ -10,14 +10,6 @@
 namespace ridgeline::analyzer {
 namespace {
 
-TEST(Statistics, QuantilesInterpolateLinearly) {
-  EXPECT_DOUBLE_EQ(quantile({}, 0.5), 0);
-  EXPECT_DOUBLE_EQ(quantile({7}, 0.9), 7);
-  EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2}, 0.5), 2.5);
-  EXPECT_DOUBLE_EQ(quantile({10, 20, 30, 40, 50}, 0.1), 14);
-  EXPECT_DOUBLE_EQ(median_absolute_deviation({1, 2, 3, 4, 100}), 1);
-}
-
 TEST(Statistics, MeanCarriesItsStandardErrorFromTwoSamplesOn) {
   EXPECT_FALSE(measured_mean({}, Tier::t2).has_value());
   const auto one = measured_mean({5}, Tier::t2);

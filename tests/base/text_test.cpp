@@ -16,6 +16,7 @@ TEST(Text, ValidUtf8StaysAndTheRestIsReplaced) {
   EXPECT_EQ(clean_text("\xc0\xaf"), bad + bad);            // overlong
   EXPECT_EQ(clean_text("\xed\xa0\x80"), bad + bad + bad);  // surrogate
   EXPECT_EQ(clean_text("\xe2\x82"), bad + bad);            // cut off
+  EXPECT_EQ(clean_text(bad + "a"), bad + "a") << "the replacement itself is valid";
   EXPECT_EQ(clean_text("\xf5\x80\x80\x80"), bad + bad + bad + bad);
 }
 

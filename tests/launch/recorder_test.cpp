@@ -9,6 +9,7 @@
 
 #include "launch/launch_testing.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/launch/schedule.h"
 #include "ridgeline/spool/manifest.h"
 #include "spool_directory.h"
 
@@ -141,7 +142,7 @@ TEST_F(Recorder, StdinStdoutAndStderrAreThePrograms) {
 TEST_F(Recorder, TheAgentIsToldEverythingByEnvironment) {
   RecordOptions given =
       options(script(directory_, "env", leave_spool_ + "env > '" + directory_.path() + "/env.txt'\n"));
-  given.schedule = Schedule::parse("warmup=1,timeline=2,replay=3").value();
+  given.schedule = read_schedule("warmup=1,timeline=2,replay=3").value();
   given.step_range = "train step";
   given.counter_configurations = {{"dram__bytes_read.sum", "gpu__time_duration.sum"},
                                   {"sm__cycles_active.avg"}};
@@ -232,7 +233,7 @@ TEST_F(Recorder, ContradictingOptionsAreUsageErrors) {
   EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T1", "T2"}; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T0", "T9"}; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.step_range.clear(); }), ErrorKind::usage);
-  EXPECT_EQ(kind([](RecordOptions& o) { o.schedule.phases.clear(); }), ErrorKind::usage);
+  EXPECT_EQ(kind([](RecordOptions& o) { o.schedule.phase_count = 0; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.counter_configurations = {{}}; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.counter_configurations.assign(9, {"m"}); }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.working_directory = "/nowhere"; }), ErrorKind::usage);

@@ -41,31 +41,22 @@ std::vector<std::string> split(std::string_view text) {
   }
 }
 
-const char* why(spool::ScheduleError error) {
+const char* why(ScheduleError error) {
   switch (error) {
-    case spool::ScheduleError::kNone:
+    case ScheduleError::none:
       return "";
-    case spool::ScheduleError::kEmpty:
+    case ScheduleError::empty:
       return "is empty";
-    case spool::ScheduleError::kSyntax:
+    case ScheduleError::syntax:
       return "is not name=count";
-    case spool::ScheduleError::kUnknownPhase:
+    case ScheduleError::unknown_phase:
       return "names a phase other than warmup, timeline, sample, replay, cold, stalls, flops";
-    case spool::ScheduleError::kBadCount:
+    case ScheduleError::bad_count:
       return "has a count that is no whole number above 0";
-    case spool::ScheduleError::kTooManyPhases:
+    case ScheduleError::too_many_phases:
       return "has too many phases";
   }
   return "is wrong";
-}
-
-std::string text_of(const spool::StepSchedule& schedule) {
-  std::string text;
-  for (std::size_t i = 0; i < schedule.phase_count; ++i) {
-    if (i > 0) text += ',';
-    text += std::string(to_string(schedule.phases[i].phase)) + "=" + std::to_string(schedule.phases[i].steps);
-  }
-  return text;
 }
 
 }  // namespace
@@ -80,15 +71,15 @@ Settings read_settings(const char* (*lookup)(const char* name)) {
   s.step_range = text(env::kStepRange, env::kDefaultStepRange);
   s.cupti_library = text(env::kCuptiLibrary, "");
 
-  const std::string wanted = text(env::kSchedule, env::kDefaultSchedule);
+  const std::string wanted = text(env::kSchedule, kDefaultSchedule);
   std::size_t at = 0;
-  const auto error = spool::parse_schedule(wanted.data(), wanted.size(), &s.schedule, &at);
-  if (error != spool::ScheduleError::kNone) {
+  const auto error = parse_schedule(wanted, &s.schedule, &at);
+  if (error != ScheduleError::none) {
     s.complaints.push_back(std::string(env::kSchedule) + "='" + wanted + "' " + why(error) +
-                           " at character " + std::to_string(at + 1) + "; using " + env::kDefaultSchedule);
-    spool::parse_schedule(env::kDefaultSchedule, std::strlen(env::kDefaultSchedule), &s.schedule);
+                           " at character " + std::to_string(at + 1) + "; using " + kDefaultSchedule);
+    s.schedule = default_schedule();
   }
-  s.schedule_text = text_of(s.schedule);
+  s.schedule_text = to_string(s.schedule);
   const std::string tiers = text(env::kTiers, "T0,T1,T2,T3");
   s.sampling_allowed = s.replay_allowed = s.third_tier_allowed = false;
   for (const std::string& tier : split(tiers)) {

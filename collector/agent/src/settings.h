@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/spool/schedule.h"
+#include "ridgeline/base/schedule.h"
 
 namespace ridgeline::agent {
 
 struct Settings {
   std::string spool_directory;  // empty: the agent sleeps
-  spool::StepSchedule schedule;
+  Schedule schedule;
   std::string schedule_text;
   std::string step_range;
   std::string cupti_library;

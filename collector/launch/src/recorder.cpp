@@ -67,7 +67,7 @@ Result<void> check_options(const RecordOptions& options) {
   if (std::find(options.tiers.begin(), options.tiers.end(), "T0") == options.tiers.end()) {
     return usage("tier T0, the timeline, cannot be left out: samples and counters join it");
   }
-  if (options.schedule.phases.empty()) return usage("the schedule is empty");
+  if (options.schedule.phase_count == 0) return usage("the schedule is empty");
   if (options.step_range.empty()) return usage("the name of the step range is empty");
   if (options.wait && options.after.count() > 0) {
     return usage("--wait and --after contradict each other: a signal opens the window, or the delay does");
@@ -158,7 +158,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   set(kCudaInjection, agent);
   set(kNvtxInjection, agent);
   set(variables::kSpoolDirectory, spool);
-  set(variables::kSchedule, options.schedule.text());
+  set(variables::kSchedule, to_string(options.schedule));
   set(variables::kStepRange, options.step_range);
   set(variables::kTiers, joined(options.tiers));
   if (options.after.count() > 0) set(variables::kAfterMs, std::to_string(options.after.count()));
@@ -458,7 +458,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
   manifest.host_name = host_name();
   manifest.os = operating_system();
   manifest.ridgeline_version = RIDGELINE_VERSION;
-  manifest.schedule = options.schedule.text();
+  manifest.schedule = to_string(options.schedule);
   manifest.step_range = options.step_range;
   manifest.tiers = options.tiers;
   manifest.window = window_options(options);

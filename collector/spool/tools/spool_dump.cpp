@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ridgeline/base/statistics.h"
 #include "ridgeline/spool/reader.h"
-#include "ridgeline/spool/schedule.h"
 
 namespace {
 
@@ -72,12 +72,6 @@ struct Samples {
         ++not_evaluated[i];
   }
 };
-
-double median(std::vector<double> v) {
-  if (v.empty()) return std::nan("");
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
 
 int dump(const char* path, const Options& options) {
   std::string error;
@@ -250,7 +244,7 @@ int dump(const char* path, const Options& options) {
       step_ms[b.phase].push_back(static_cast<double>(e->second.end_ns - b.begin_ns) / 1e6);
   for (const auto& [phase, ms] : step_ms)
     std::printf("  %s steps: %zu, median %.3f ms on the host\n", to_string(phase).data(), ms.size(),
-                median(ms));
+                upper_median(ms));
   if (options.steps)
     for (const auto& [index, b] : begins) {
       const auto e = ends.find(index);
@@ -285,11 +279,11 @@ int dump(const char* path, const Options& options) {
       if (++printed > 60) break;
       std::printf("    #%u %-50s T0 median %.3f us (n=%zu)", key.first,
                   printable(reader->string_or(kernel_name[key.second], "?"), 50).c_str(),
-                  median(p.duration_us), p.duration_us.size());
+                  upper_median(p.duration_us), p.duration_us.size());
       if (options.values)
         for (const auto& [metric, list] : p.metrics)
           std::printf(" %s=%.6g", printable(reader->string_or(metric_name[metric], "?"), 80).c_str(),
-                      median(list));
+                      upper_median(list));
       std::printf("\n");
     }
   }

@@ -48,7 +48,7 @@ bool Session::subscribe() noexcept {
 
 void Session::make_tiers() {
   bool wants_replay = false;
-  for (const Phase phase : spool::kAllPhases)
+  for (const Phase phase : kScheduledPhases)
     wants_replay = wants_replay || (Replay::measures(phase) && parts_.settings.schedule.has(phase));
   parts_.timeline = std::make_unique<Timeline>(*parts_.api, parts_.writer, parts_.totals, parts_.kernels,
                                                parts_.settings.buffer_bytes, parts_.settings.buffer_count);

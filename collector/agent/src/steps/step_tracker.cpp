@@ -4,7 +4,7 @@
 
 namespace ridgeline::agent {
 
-StepTracker::StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name)
+StepTracker::StepTracker(spool::Writer& writer, const Schedule& schedule, std::string name)
     : writer_(writer), schedule_(schedule), name_(std::move(name)) {}
 
 bool StepTracker::matches(std::string_view name) const noexcept {

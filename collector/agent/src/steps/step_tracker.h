@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "ridgeline/spool/schedule.h"
+#include "ridgeline/base/schedule.h"
 #include "ridgeline/spool/writer.h"
 #include "steps/sequence.h"
 
@@ -29,7 +29,7 @@ class StepTracker {
     std::uint32_t phase_steps = 0;       // and how many that has; 0 after the last phase
   };
 
-  StepTracker(spool::Writer& writer, const spool::StepSchedule& schedule, std::string name);
+  StepTracker(spool::Writer& writer, const Schedule& schedule, std::string name);
 
   /// True if a range of this name makes a step (environment.h, kStepRange).
   bool matches(std::string_view name) const noexcept;
@@ -66,7 +66,7 @@ class StepTracker {
 
  private:
   spool::Writer& writer_;
-  const spool::StepSchedule schedule_;
+  const Schedule schedule_;
   const std::string name_;
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> active_{spool::kNoStep};

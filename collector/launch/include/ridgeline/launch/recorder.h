@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "ridgeline/base/error.h"
-#include "ridgeline/launch/schedule.h"
+#include "ridgeline/base/schedule.h"
 
 namespace ridgeline::launch {
 
@@ -65,7 +65,7 @@ struct RecordOptions {
   std::vector<std::string> program;   // argv; [0] is looked up in PATH if it has no slash
   std::optional<std::string> output;  // default: default_output_name() in the current directory
   bool overwrite = false;             // replace an existing output
-  Schedule schedule = Schedule::defaults();
+  Schedule schedule = default_schedule();
   std::string step_range = "step";                               // NVTX range that makes a step
   std::vector<std::string> tiers = {"T0", "T1", "T2", "T3"};     // T0 must be among them
   std::int64_t sample_interval_ns = 0;                           // T1; 0: chosen

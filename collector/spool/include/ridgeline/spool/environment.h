@@ -10,9 +10,8 @@ inline constexpr char kSpoolDirectory[] = "RIDGELINE_SPOOL_DIR";
 
 /// Phases and their steps, in order: `warmup=5,timeline=10,replay=4,timeline=2`. Names: warmup, timeline,
 /// sample, replay, cold, stalls, flops. After the last phase the timeline goes on to the end of the program.
-/// Default kDefaultSchedule.
+/// Default: kDefaultSchedule of base/schedule.h.
 inline constexpr char kSchedule[] = "RIDGELINE_SCHEDULE";
-inline constexpr char kDefaultSchedule[] = "warmup=10,timeline=20,sample=6,replay=8";
 
 /// Name of the NVTX push/pop range that makes a step. A range is a step if its name equals this, or starts
 /// with it and goes on with a character that is no letter, digit or underscore ("step 12", "step:12").

@@ -1,21 +1,21 @@
+#include "ridgeline/base/schedule.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "ridgeline/spool/environment.h"
-#include "ridgeline/spool/schedule.h"
 
-namespace ridgeline::spool {
+namespace ridgeline {
 namespace {
 
-StepSchedule parsed(const std::string& text) {
-  StepSchedule s;
-  EXPECT_EQ(parse_schedule(text.data(), text.size(), &s), ScheduleError::kNone) << text;
+Schedule parsed(const std::string& text) {
+  Schedule s;
+  EXPECT_EQ(parse_schedule(text, &s), ScheduleError::none) << text;
   return s;
 }
 
 TEST(Schedule, PutsEachStepIntoItsPhase) {
-  const StepSchedule s = parsed("warmup=2,timeline=3,replay=2,timeline=1,replay=1");
+  const Schedule s = parsed("warmup=2,timeline=3,replay=2,timeline=1,replay=1");
   const Phase expected[] = {Phase::warmup,   Phase::warmup,   Phase::timeline, Phase::timeline,
                             Phase::timeline, Phase::replay,   Phase::replay,   Phase::timeline,
                             Phase::replay,   Phase::timeline, Phase::timeline};
@@ -30,28 +30,43 @@ TEST(Schedule, PutsEachStepIntoItsPhase) {
 
 TEST(Schedule, AcceptsBlanksAndTheDefault) {
   EXPECT_EQ(parsed(" warmup = 1 , timeline=2 ").phase_count, 2u);
-  EXPECT_TRUE(parsed(environment::kDefaultSchedule).has(Phase::replay));
+  EXPECT_TRUE(parsed(kDefaultSchedule).has(Phase::replay));
+}
+
+TEST(Schedule, TextAndParseAreInverse) {
+  EXPECT_EQ(to_string(parsed(" warmup = 5, timeline=10 ,replay=4,timeline=2")), "warmup=5,timeline=10,replay=4,timeline=2");
+  EXPECT_EQ(to_string(default_schedule()), kDefaultSchedule);
+  EXPECT_EQ(to_string(Schedule{}), "");
+}
+
+TEST(Schedule, TakesAnotherPhaseWhileThereIsRoom) {
+  Schedule schedule = parsed("timeline=3");
+  EXPECT_TRUE(schedule.append(Phase::cold, 2));
+  EXPECT_EQ(to_string(schedule), "timeline=3,cold=2");
+  while (schedule.phase_count < kMaxSchedulePhases) ASSERT_TRUE(schedule.append(Phase::replay, 1));
+  EXPECT_FALSE(schedule.append(Phase::replay, 1));
+  EXPECT_EQ(schedule.phase_count, kMaxSchedulePhases);
 }
 
 TEST(Schedule, RefusesWhatItCannotMean) {
   for (const char* text : {"", "warmup", "warmup=", "warmup=x", "warmup=-1", "warmup=1.5", "nap=3",
                            "warmup=1,", ",", "warmup=1 2", "timeline=4294967296", "warmup=0"}) {
-    StepSchedule s;
-    EXPECT_NE(parse_schedule(text, std::char_traits<char>::length(text), &s), ScheduleError::kNone) << text;
+    Schedule s;
+    EXPECT_NE(parse_schedule(text, &s), ScheduleError::none) << text;
   }
 }
 
 TEST(Schedule, RefusesMorePhasesThanItHolds) {
   std::string text = "warmup=1";
   for (std::size_t i = 0; i < kMaxSchedulePhases; ++i) text += ",timeline=1";
-  StepSchedule s;
+  Schedule s;
   std::size_t at = 0;
-  EXPECT_EQ(parse_schedule(text.data(), text.size(), &s, &at), ScheduleError::kTooManyPhases);
+  EXPECT_EQ(parse_schedule(text, &s, &at), ScheduleError::too_many_phases);
   EXPECT_EQ(at, text.rfind("timeline"));
 }
 
 TEST(Schedule, TellsTheExtentOfAPhase) {
-  const StepSchedule schedule = parsed("warmup=3,sample=4,timeline=2");
+  const Schedule schedule = parsed("warmup=3,sample=4,timeline=2");
   std::uint64_t first = 99;
   std::uint32_t steps = 99;
   for (std::uint64_t step : {3, 6}) {
@@ -65,4 +80,4 @@ TEST(Schedule, TellsTheExtentOfAPhase) {
 }
 
 }  // namespace
-}  // namespace ridgeline::spool
+}  // namespace ridgeline

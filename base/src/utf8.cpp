@@ -1,6 +1,6 @@
-#include "utf8.h"
+#include "ridgeline/base/utf8.h"
 
-namespace ridgeline::reports {
+namespace ridgeline {
 
 char32_t next_code_point(std::string_view text, std::size_t& position) {
   constexpr char32_t kReplacement = 0xfffd;
@@ -70,4 +70,4 @@ int code_point_width(char32_t c) {
   return 1;
 }
 
-}  // namespace ridgeline::reports
+}  // namespace ridgeline

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::reports {
+namespace ridgeline {
 
 /// The code point at `position`, which is advanced past it by at least one byte. Malformed, overlong and
 /// surrogate sequences give U+FFFD for one byte.
@@ -15,4 +15,4 @@ void append_utf8(std::string& out, char32_t code_point);
 /// Columns that a terminal uses for it: 0 (combining), 1 or 2 (East Asian wide, emoji).
 [[nodiscard]] int code_point_width(char32_t code_point);
 
-}  // namespace ridgeline::reports
+}  // namespace ridgeline
