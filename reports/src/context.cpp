@@ -8,12 +8,11 @@
 
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/finding_text.h"
 #include "ridgeline/reports/format.h"
 
 namespace ridgeline::reports {
 namespace {
-
-constexpr std::size_t kLongestNotice = 1000;  // bytes
 
 // Before this a run's clock cannot be one of the Unix epoch (2001-09-09).
 constexpr std::int64_t kEpochPlausible_ns = 1'000'000'000'000'000'000;
@@ -271,74 +270,36 @@ std::string work_line(const analyzer::Analysis& analysis) {
   }
   std::string excess;
   for (const analyzer::Finding& finding : analysis.quality.findings) {
-    if (finding.code == "work.excess_bytes") excess += " " + finding.text + ".";
+    if (finding.code == analyzer::FindingCode::excess_bytes) excess += " " + finding_text(finding) + ".";
   }
   return text + excess;
 }
 
 analyzer::Findings notices(const analyzer::Quality& quality, Severity least) {
   analyzer::Findings out;
-  std::set<std::string> seen;
-  const auto add = [&](analyzer::Finding finding) {
-    if (finding.severity >= least && seen.insert(finding.text).second) out.push_back(std::move(finding));
-  };
-  std::string told;  // the analyzer's own words, to recognise a tier it has spoken of
-  for (const analyzer::Finding& finding : quality.findings) told += finding.text + "\n";
-  for (const analyzer::TierSummary& tier : quality.tiers) {
-    if (tier.status == TierOutcome::ok || tier.status == TierOutcome::not_requested) continue;
-    if (!tier.reason.empty() && told.find(tier.reason) != std::string::npos) continue;
-    add({tier.tier == Tier::t0 ? Severity::error : Severity::warning,
-         fmt::format("tier.{}", to_string(tier.status)),
-         fmt::format("tier {} {}{}", to_string(tier.tier), to_string(tier.status),
-                     tier.reason.empty() ? "" : ": " + tier.reason)});
+  for (const analyzer::Finding& finding : quality.findings) {
+    if (finding.severity >= least) out.push_back(finding);
   }
-  for (const analyzer::Finding& finding : quality.findings) add(finding);
-  std::stable_sort(out.begin(), out.end(), [](const analyzer::Finding& a, const analyzer::Finding& b) {
-    return a.severity > b.severity;
-  });
   return out;
 }
 
-std::vector<Notice> by_kind(const analyzer::Findings& findings) {
-  std::vector<Notice> kinds;
-  for (const analyzer::Finding& finding : findings) {
-    // What the collector says in its own words has nothing in common but its source.
-    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Notice& n) {
-      return n.finding->code == finding.code && finding.code != "collector";
-    });
-    if (same == kinds.end())
-      kinds.push_back({&finding, 0});
-    else
-      ++same->others;
-  }
-  return kinds;
-}
-
-std::string notice_words(const Notice& notice) {
-  std::string text = bounded(notice.finding->text, kLongestNotice);
-  if (notice.others > 0) text += fmt::format(" (and {} more of this kind)", integer(notice.others));
-  return text;
-}
-
-std::string notices_text(const std::vector<Notice>& notices, const TextStyle& style) {
+std::string notices_text(const analyzer::Findings& findings, const TextStyle& style) {
   std::string out;
-  for (const Notice& notice : notices) {
-    const Severity severity = notice.finding->severity;
-    const std::string label = std::string(to_string(severity)) + ":";
-    const std::string text = wrapped(label + " " + terminal_safe(notice_words(notice)), style.columns, 2);
-    const Style colour = severity == Severity::error     ? Style::bad
-                         : severity == Severity::warning ? Style::fair
-                                                         : Style::dim;
+  for (const analyzer::Finding& finding : findings) {
+    const std::string label = std::string(to_string(finding.severity)) + ":";
+    const std::string text = wrapped(label + " " + terminal_safe(finding_text(finding)), style.columns, 2);
+    const Style colour = finding.severity == Severity::error     ? Style::bad
+                         : finding.severity == Severity::warning ? Style::fair
+                                                                 : Style::dim;
     out += styled(text.substr(0, label.size()), colour, style.colour) + text.substr(label.size()) + "\n";
   }
   return out;
 }
 
-std::string notices_markdown(const std::vector<Notice>& notices) {
+std::string notices_markdown(const analyzer::Findings& findings) {
   std::string out;
-  for (const Notice& notice : notices) {
-    out += fmt::format("- **{}**: {}\n", to_string(notice.finding->severity),
-                       markdown_cell(notice_words(notice)));
+  for (const analyzer::Finding& finding : findings) {
+    out += fmt::format("- **{}**: {}\n", to_string(finding.severity), markdown_cell(finding_text(finding)));
   }
   return out;
 }

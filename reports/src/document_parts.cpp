@@ -94,13 +94,9 @@ std::string footing(const analyzer::Model& model, const analyzer::Analysis& anal
     out += paragraph(roofs_line(analysis.utilisation), style) +
            paragraph(completeness_line(analysis.quality), style) +
            paragraph(tiers_line(analysis.quality), style);
-    std::vector<Notice> all;
-    const analyzer::Findings told = notices(analysis.quality, Severity::info);
-    for (const analyzer::Finding& finding : told) all.push_back({&finding, 0});
-    return out + notices_text(all, style);
+    return out + notices_text(notices(analysis.quality, Severity::info), style);
   }
-  const analyzer::Findings told = notices(analysis.quality, Severity::warning);
-  return out + notices_text(by_kind(told), style);
+  return out + notices_text(notices(analysis.quality, Severity::warning), style);
 }
 
 std::string markdown_footing(const analyzer::Model& model, const analyzer::Analysis& analysis,
@@ -116,7 +112,7 @@ std::string markdown_footing(const analyzer::Model& model, const analyzer::Analy
   }
   const analyzer::Findings told =
       notices(analysis.quality, options.verbose ? Severity::info : Severity::warning);
-  return out + notices_markdown(by_kind(told));
+  return out + notices_markdown(told);
 }
 
 std::string stalls_markdown(const analyzer::StallAnalysis& stalls, std::string_view marks) {

@@ -15,6 +15,7 @@
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/finding_text.h"
 #include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/version.h"
@@ -111,11 +112,10 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
                                                                                  : "unknown";
   out += fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(verdict_sentence(analysis)));
   out += tiles(analysis) + fix_first(analysis);
-  const analyzer::Findings told = notices(analysis.quality, Severity::warning);
-  for (const Notice& notice : by_kind(told)) {
-    const auto severity = to_string(notice.finding->severity);
+  for (const analyzer::Finding& finding : notices(analysis.quality, Severity::warning)) {
+    const auto severity = to_string(finding.severity);
     out += fmt::format("<p class=\"notice {}\"><b>{}</b>: {}</p>\n", severity, severity,
-                       html_escape(notice_words(notice)));
+                       html_escape(finding_text(finding)));
   }
   return out + "</header>\n";
 }
@@ -132,10 +132,9 @@ std::string about_section(const analyzer::Model& model, const analyzer::Analysis
   out += paragraph(completeness_line(analysis.quality), "soft");
   out += paragraph(tiers_line(analysis.quality), "soft");
   out += paragraph(roofs_line(analysis.utilisation), "soft");
-  const analyzer::Findings told = notices(analysis.quality, Severity::info);
-  for (const Notice& notice : by_kind(told)) {
-    if (notice.finding->severity == Severity::info)
-      out += "<p class=\"notice info\">" + html_escape(notice_words(notice)) + "</p>\n";
+  for (const analyzer::Finding& finding : notices(analysis.quality, Severity::info)) {
+    if (finding.severity == Severity::info)
+      out += "<p class=\"notice info\">" + html_escape(finding_text(finding)) + "</p>\n";
   }
   return out + "</section>\n";
 }
@@ -374,8 +373,9 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   how.wrapping = {"reason"};
   how.name_key = "kernel";
   how.class_key = "class";
-  const bool reasons = std::any_of(analysis.utilisation.launches.begin(), analysis.utilisation.launches.end(),
-                                   [](const analyzer::LaunchUtilisation& u) { return !u.reason.empty(); });
+  const bool reasons =
+      std::any_of(analysis.utilisation.launches.begin(), analysis.utilisation.launches.end(),
+                  [](const analyzer::LaunchUtilisation& u) { return !u.values->reason.empty(); });
   if (!reasons) how.hidden.insert("reason");
   return out + html_table(launches, how) + "</details>\n</section>\n";
 }

@@ -2,6 +2,7 @@
 
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/finding_text.h"
 
 namespace ridgeline::reports {
 
@@ -167,9 +168,28 @@ Json accounting_json(const analyzer::Accounting& a) {
 Json findings_json(const analyzer::Findings& findings) {
   Json out = Json::array();
   for (const analyzer::Finding& finding : findings) {
+    Json evidence = Json::array();
+    for (const analyzer::Evidence& e : finding.evidence) {
+      evidence.push_back({{"name", e.name},
+                          {"value", e.value},
+                          {"tier", e.tier ? Json(to_string(*e.tier)) : Json(nullptr)},
+                          {"error", optional_json(e.error)}});
+    }
+    const analyzer::Subject& subject = finding.subject;
     out.push_back({{"severity", to_string(finding.severity)},
-                   {"code", valid_utf8(finding.code)},
-                   {"text", valid_utf8(finding.text)}});
+                   {"code", analyzer::code_word(finding)},
+                   {"text", valid_utf8(finding_text(finding))},
+                   {"subject", subject.name.empty() ? Json(nullptr) : Json(valid_utf8(subject.name))},
+                   {"process_id", optional_json(subject.process_id)},
+                   {"device_id", optional_json(subject.device_id)},
+                   {"kernel_id", optional_json(subject.kernel_id)},
+                   {"launch_id", optional_json(subject.launch_id)},
+                   {"steps", subject.steps},
+                   {"count", finding.count},
+                   {"magnitude_ns", optional_json(finding.magnitude_ns)},
+                   {"step_share_ratio", optional_json(finding.step_share)},
+                   {"evidence", std::move(evidence)},
+                   {"remedy", to_string(finding.remedy)}});
   }
   return out;
 }

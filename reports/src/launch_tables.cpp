@@ -16,8 +16,8 @@ using analyzer::TierComparison;
 
 // "T2", "T1", or "T2/T1" where DRAM and compute come from different ones; "T0": time only.
 std::string tiers_of(const LaunchUtilisation& u) {
-  const TierSet dram = u.dram_utilisation ? u.dram_utilisation->tier : TierSet();
-  const TierSet compute = u.compute_utilisation ? u.compute_utilisation->tier : TierSet();
+  const TierSet dram = u.values->dram_utilisation ? u.values->dram_utilisation->tier : TierSet();
+  const TierSet compute = u.values->compute_utilisation ? u.values->compute_utilisation->tier : TierSet();
   if (dram.empty() && compute.empty()) return to_string(TierSet(Tier::t0));
   if (dram.empty() || compute.empty() || dram == compute) return to_string(dram.empty() ? compute : dram);
   return to_string(dram) + "/" + to_string(compute);
@@ -36,15 +36,15 @@ struct LaunchLine {
 };
 
 // A column of what one of the measurements says; shown only if asked for.
-Column<LaunchLine> measured(ColumnHead head, std::optional<analyzer::Measured> LaunchUtilisation::*of,
+Column<LaunchLine> measured(ColumnHead head, std::optional<analyzer::Measured> analyzer::LaunchValues::*of,
                             Form form) {
   head.shown = false;
   head.drop_order = 9;
-  return {std::move(head), [of, form](const LaunchLine& l) { return value_of(l.u->*of, form); }};
+  return {std::move(head), [of, form](const LaunchLine& l) { return value_of((*l.u->values).*of, form); }};
 }
 
 std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
-  using U = LaunchUtilisation;
+  using U = analyzer::LaunchValues;
   std::vector<Column<LaunchLine>> columns = {
       {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"},
        [](const LaunchLine& l) { return Cell::number(l.u->ordinal); }},
@@ -99,13 +99,13 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .header = "DRAM",
         .unit = "%",
         .help = "DRAM utilisation: by counters (T2), else by samples (T1)"},
-       [](const LaunchLine& l) { return value_of(l.u->dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->dram_utilisation); }},
       {{.key = "compute_utilisation_ratio",
         .header = "pipe",
         .unit = "%",
         .help = "utilisation of the busiest pipe, likewise",
         .title = "busiest pipe"},
-       [](const LaunchLine& l) { return value_of(l.u->compute_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->compute_utilisation); }},
       {{.key = "status",
         .header = "status",
         .help = "`measured`, `launch_bound`, `no_roof`, `unmeasured`",
@@ -123,7 +123,7 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::end,
         .least_width = 12,
         .drop_order = 6},
-       [](const LaunchLine& l) { return Cell::text(l.u->reason); }},
+       [](const LaunchLine& l) { return Cell::text(l.u->values->reason); }},
       measured({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"},
                &U::dram_bytes, Form::general),
       measured(
@@ -162,28 +162,28 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .help = "standard error of dram_utilisation_ratio",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return error_of(l.u->dram_utilisation); }},
+       [](const LaunchLine& l) { return error_of(l.u->values->dram_utilisation); }},
       {{.key = "compute_error_ratio",
         .header = "± pipe",
         .unit = "%",
         .help = "standard error of compute_utilisation_ratio",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return error_of(l.u->compute_utilisation); }},
+       [](const LaunchLine& l) { return error_of(l.u->values->compute_utilisation); }},
       {{.key = "dram_t1_utilisation_ratio",
         .header = "DRAM",
         .unit = "T1 %",
         .help = "DRAM utilisation by samples alone (T1)",
         .drop_order = 4,
         .shown = sampled},
-       [](const LaunchLine& l) { return value_of(l.u->t1.dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->t1.dram_utilisation); }},
       {{.key = "dram_t1_error_ratio",
         .header = "±",
         .unit = "T1 %",
         .help = "standard error of dram_t1_utilisation_ratio",
         .drop_order = 4,
         .shown = sampled},
-       [](const LaunchLine& l) { return error_of(l.u->t1.dram_utilisation); }},
+       [](const LaunchLine& l) { return error_of(l.u->values->t1.dram_utilisation); }},
       {{.key = "dram_t1_samples",
         .header = "samples",
         .unit = "T1",
@@ -191,8 +191,9 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .drop_order = 9,
         .shown = false},
        [](const LaunchLine& l) {
-         return l.u->t1.dram_utilisation ? Cell::number(l.u->t1.dram_utilisation->sample_count)
-                                         : Cell::missing();
+         return l.u->values->t1.dram_utilisation
+                    ? Cell::number(l.u->values->t1.dram_utilisation->sample_count)
+                    : Cell::missing();
        }},
       {{.key = "dram_t2_utilisation_ratio",
         .header = "DRAM",
@@ -200,21 +201,21 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .help = "DRAM utilisation by counters alone (T2)",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->t2.dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->t2.dram_utilisation); }},
       {{.key = "compute_t1_utilisation_ratio",
         .header = "pipe",
         .unit = "T1 %",
         .help = "utilisation of the busiest pipe by samples alone",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->t1.compute_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->t1.compute_utilisation); }},
       {{.key = "compute_t2_utilisation_ratio",
         .header = "pipe",
         .unit = "T2 %",
         .help = "utilisation of the busiest pipe by counters alone",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->t2.compute_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->t2.compute_utilisation); }},
       measured({.key = "l2_utilisation_ratio", .header = "L2", .unit = "%", .help = "L2 traffic ÷ its peak"},
                &U::l2_utilisation, Form::percent),
       measured({.key = "l2_bytes", .header = "L2", .unit = "bytes", .help = "traffic between L1 and L2"},
@@ -239,21 +240,21 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .help = "duration with cold caches (T3)",
         .drop_order = 9,
         .shown = cold},
-       [](const LaunchLine& l) { return value_of(l.u->cold.duration, Form::microseconds); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->cold.duration, Form::microseconds); }},
       {{.key = "cold_dram_utilisation_ratio",
         .header = "DRAM",
         .unit = "cold %",
         .help = "DRAM utilisation with cold caches, over that duration",
         .drop_order = 9,
         .shown = cold},
-       [](const LaunchLine& l) { return value_of(l.u->cold.dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->cold.dram_utilisation); }},
       {{.key = "cold_dram_bytes",
         .header = "DRAM",
         .unit = "cold B",
         .help = "DRAM traffic with cold caches",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->cold.dram_bytes, Form::general); }},
+       [](const LaunchLine& l) { return value_of(l.u->values->cold.dram_bytes, Form::general); }},
   };
   return columns;
 }

@@ -34,7 +34,7 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   std::string out = "# Ridgeline report\n\n";
   out += "**" + markdown_cell(verdict_sentence(analysis)) + "**\n\n";
   const analyzer::Findings told = notices(analysis.quality, Severity::info);
-  if (!told.empty()) out += notices_markdown(by_kind(told)) + "\n";
+  if (!told.empty()) out += notices_markdown(told) + "\n";
   out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
   out += cut_markdown(ranking_table(analysis.utilisation, analysis.ranking), "row");
   out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +

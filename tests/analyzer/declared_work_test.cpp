@@ -217,12 +217,15 @@ TEST_F(Declared, OperationsAreGroupedWhateverTheirLayer) {
   EXPECT_EQ(a.declared_operations[0].ranges, 2);
   EXPECT_NEAR(*a.declared_operations[0].bytes_ratio, 2.0, 1e-12);
   // 40 MB too many are 40 µs of a step of 210 µs.
-  std::vector<std::string> texts;
-  for (const Finding& finding : a.quality.findings) {
-    if (finding.code == "work.excess_bytes") texts.push_back(finding.text);
-  }
-  ASSERT_EQ(texts.size(), 1U);
-  EXPECT_NE(texts[0].find("norm moves 2.00 × its minimum traffic"), std::string::npos) << texts[0];
+  const auto found =
+      std::find_if(a.quality.findings.begin(), a.quality.findings.end(),
+                   [](const Finding& finding) { return finding.code == FindingCode::excess_bytes; });
+  ASSERT_NE(found, a.quality.findings.end());
+  EXPECT_EQ(found->subject.name, "norm");
+  EXPECT_NEAR(found->value("measured_to_declared"), 2.0, 1e-12);
+  EXPECT_NEAR(*found->magnitude_ns, 40'000, 1e-6);
+  EXPECT_NEAR(*found->step_share, 40.0 / 210.0, 1e-3);
+  EXPECT_EQ(found->remedy, Remedy::cut_traffic);
 }
 
 TEST(ExcessFindings, LeaveOutWhatIsSmallOrWithoutRoof) {

@@ -12,7 +12,8 @@ namespace {
 using testing::FabricatedModel;
 
 bool has(const Findings& findings, std::string_view code) {
-  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& f) { return code_word(f) == code; });
 }
 
 // One launch a step, half the step long; steps begin at `starts`, the last ends with its launch.
@@ -138,11 +139,16 @@ TEST(Steps, OutlierIsNamed) {
   ASSERT_TRUE(has(analysis.value().findings, "steps.outlier"));
   const auto& findings = analysis.value().findings;
   const auto found = std::find_if(findings.begin(), findings.end(),
-                                  [](const Finding& x) { return x.code == "steps.outlier"; });
-  EXPECT_NE(found->text.find("step 3 took 400 ns"), std::string::npos) << found->text;
+                                  [](const Finding& x) { return x.code == FindingCode::steps_outlier; });
+  EXPECT_EQ(found->subject.steps, std::vector<std::int64_t>{3});
+  EXPECT_EQ(found->count, 1);
+  EXPECT_EQ(found->value("longest_ns"), 400);
+  EXPECT_EQ(found->value("median_ns"), 100);
+  EXPECT_EQ(found->magnitude_ns, 300);
+  EXPECT_EQ(found->step_share, 3);
 }
 
-TEST(Steps, OutliersInARowAreOneFinding) {
+TEST(Steps, AllOutliersAreOneFinding) {
   FabricatedModel f;
   std::int64_t start = 1000;
   for (const int length : {100, 100, 100, 300, 400, 350, 100, 100, 100, 200, 100, 100, 100, 100, 100, 100}) {
@@ -150,14 +156,41 @@ TEST(Steps, OutliersInARowAreOneFinding) {
     f.launch("k", start, start + 50);
     start += length;
   }
-  std::string told;
+  const auto analysis = analyze_steps(f.done());
+  Findings told;
+  for (const Finding& finding : analysis.value().findings) {
+    if (finding.code == FindingCode::steps_outlier) told.push_back(finding);
+  }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subject.steps, (std::vector<std::int64_t>{3, 4, 5, 9}));
+  EXPECT_EQ(told[0].count, 4);
+  EXPECT_EQ(told[0].value("shortest_ns"), 200);
+  EXPECT_EQ(told[0].value("longest_ns"), 400);
+}
+
+TEST(Steps, StepsThatFailedForOneReasonAreOneFinding) {
+  FabricatedModel f;
+  std::int64_t start = 1000;
+  for (int i = 0; i < 4; ++i, start += 100) {
+    f.step(Phase::timeline);
+    f.launch("k", start, start + 50);
+  }
+  for (const char* reason : {"no counters", "no counters", "too late", "no counters"}) {
+    store::Step& step = f.step(Phase::replay, StepStatus::failed);
+    step.reason = reason;
+  }
+  Findings told;
   const auto analysis = analyze_steps(f.done());
   for (const Finding& finding : analysis.value().findings) {
-    if (finding.code == "steps.outlier") told += finding.text + "\n";
+    if (finding.code == FindingCode::steps_not_ok) told.push_back(finding);
   }
-  EXPECT_EQ(told,
-            "steps 3 to 5 took 300 ns to 400 ns against a median of 100 ns: something disturbed them\n"
-            "step 9 took 200 ns against a median of 100 ns: something disturbed it\n");
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].detail, "no counters");
+  EXPECT_EQ(told[0].count, 3);
+  EXPECT_EQ(told[0].subject.steps, (std::vector<std::int64_t>{4, 5, 7}));
+  EXPECT_EQ(told[0].subject.phase, Phase::replay);
+  EXPECT_EQ(told[1].detail, "too late");
+  EXPECT_EQ(told[1].count, 1);
 }
 
 TEST(Steps, OtherPhasesStandInForAMissingTimeline) {
@@ -232,8 +265,9 @@ TEST(Steps, TheFirstOfAPhaseIsNoOutlier) {
       at += i == (first ? 0 : 3) ? 10'000'000 : 100'000;
     }
     const StepAnalysis steps = analyze_steps(f.done()).value();
-    const bool told = std::any_of(steps.findings.begin(), steps.findings.end(),
-                                  [](const Finding& finding) { return finding.code == "steps.outlier"; });
+    const bool told = std::any_of(steps.findings.begin(), steps.findings.end(), [](const Finding& finding) {
+      return finding.code == FindingCode::steps_outlier;
+    });
     EXPECT_EQ(told, !first);
   }
 }

@@ -23,7 +23,8 @@ UtilisationAnalysis run(const Model& model, const UtilisationOptions& options = 
 }
 
 bool has(const Findings& findings, std::string_view code) {
-  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.code == code; });
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& f) { return code_word(f) == code; });
 }
 
 // A timeline step with one 100 µs launch of k, then one replay step with these counters of it.
@@ -46,17 +47,17 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
   const LaunchUtilisation& k = u.launches[0];
   EXPECT_EQ(k.status, LaunchStatus::measured);
   EXPECT_EQ(k.missing, MissingReason::none);
-  EXPECT_DOUBLE_EQ(k.dram_bytes->value, 50e6);
-  EXPECT_DOUBLE_EQ(k.dram_read_bytes->value, 40e6);
-  EXPECT_DOUBLE_EQ(k.dram_utilisation->value, 0.5);
-  EXPECT_DOUBLE_EQ(k.compute_utilisation->value, 0.66);
-  EXPECT_EQ(k.compute_pipe, "tensor");
+  EXPECT_DOUBLE_EQ(k.values->dram_bytes->value, 50e6);
+  EXPECT_DOUBLE_EQ(k.values->dram_read_bytes->value, 40e6);
+  EXPECT_DOUBLE_EQ(k.values->dram_utilisation->value, 0.5);
+  EXPECT_DOUBLE_EQ(k.values->compute_utilisation->value, 0.66);
+  EXPECT_EQ(k.values->compute_pipe, "tensor");
   EXPECT_EQ(k.limiter, LimiterKind::compute);
   EXPECT_DOUBLE_EQ(*k.limiter_utilisation, 0.66);
-  EXPECT_EQ(k.dram_utilisation->tier, Tier::t2);
-  EXPECT_EQ(k.dram_utilisation->sample_count, 1);
-  EXPECT_FALSE(k.dram_utilisation->error.has_value());
-  EXPECT_DOUBLE_EQ(k.replay_duration->value, 110e3);
+  EXPECT_EQ(k.values->dram_utilisation->tier, Tier::t2);
+  EXPECT_EQ(k.values->dram_utilisation->sample_count, 1);
+  EXPECT_FALSE(k.values->dram_utilisation->error.has_value());
+  EXPECT_DOUBLE_EQ(k.values->replay_duration->value, 110e3);
   ASSERT_EQ(u.peaks.size(), 1U);
   EXPECT_EQ(u.peaks[0].source, PeakSource::spec);
 }
@@ -71,12 +72,12 @@ TEST(Utilisation, ConfigurationsOfSeveralReplayStepsAreJoined) {
   f.counters({{kRead, 44e6}, {kWritten, 10e6}, {kDuration, 100e3}});
   const auto u = run(f.done());
   const LaunchUtilisation& k = u.launches[0];
-  EXPECT_DOUBLE_EQ(k.dram_bytes->value, 52e6);  // mean of 50 and 54
-  EXPECT_EQ(k.dram_bytes->sample_count, 2);
-  EXPECT_DOUBLE_EQ(*k.dram_bytes->error, 2e6);  // s = 2.828e6, ÷ sqrt 2
-  EXPECT_NEAR(*k.dram_utilisation->error, 0.02, 1e-12);
-  EXPECT_EQ(k.compute_utilisation->sample_count, 1);
-  EXPECT_DOUBLE_EQ(k.compute_utilisation->value, 0.2);
+  EXPECT_DOUBLE_EQ(k.values->dram_bytes->value, 52e6);  // mean of 50 and 54
+  EXPECT_EQ(k.values->dram_bytes->sample_count, 2);
+  EXPECT_DOUBLE_EQ(*k.values->dram_bytes->error, 2e6);  // s = 2.828e6, ÷ sqrt 2
+  EXPECT_NEAR(*k.values->dram_utilisation->error, 0.02, 1e-12);
+  EXPECT_EQ(k.values->compute_utilisation->sample_count, 1);
+  EXPECT_DOUBLE_EQ(k.values->compute_utilisation->value, 0.2);
   EXPECT_EQ(u.replay_steps.size(), 3U);
 }
 
@@ -97,8 +98,8 @@ TEST(Utilisation, TimelineSpreadEntersTheError) {
   const LaunchUtilisation& k = u.launches[0];
   ASSERT_TRUE(k.duration_deviation_ns.has_value());
   EXPECT_NEAR(*k.duration_deviation_ns, 10'000, 1e-6);
-  const double ratio = k.dram_utilisation->value;
-  EXPECT_NEAR(*k.dram_utilisation->error, ratio * 10'000 / static_cast<double>(k.duration_ns), 1e-12);
+  const double ratio = k.values->dram_utilisation->value;
+  EXPECT_NEAR(*k.values->dram_utilisation->error, ratio * 10'000 / static_cast<double>(k.duration_ns), 1e-12);
 }
 
 TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
@@ -114,13 +115,14 @@ TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
   f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}});
   const auto u = run(f.done());
   EXPECT_EQ(u.launches[0].missing, MissingReason::mismatch);
-  EXPECT_NE(u.launches[0].reason.find("launched x"), std::string::npos) << u.launches[0].reason;
+  EXPECT_NE(u.launches[0].values->reason.find("launched x"), std::string::npos)
+      << u.launches[0].values->reason;
   EXPECT_EQ(u.launches[1].missing, MissingReason::mismatch);
   EXPECT_EQ(u.launches[2].missing, MissingReason::not_replayed);
   for (const auto& launch : u.launches) {
     EXPECT_EQ(launch.status, LaunchStatus::unmeasured);
-    EXPECT_FALSE(launch.dram_utilisation.has_value());
-    EXPECT_FALSE(launch.reason.empty());
+    EXPECT_FALSE(launch.values->dram_utilisation.has_value());
+    EXPECT_FALSE(launch.values->reason.empty());
   }
 }
 
@@ -176,7 +178,7 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
     const auto u = analyze_utilisation(f.model, steps.value());
     ASSERT_EQ(u.launches.size(), 1U) << c.name;
     EXPECT_EQ(to_string(u.launches[0].missing), to_string(c.expected)) << c.name;
-    EXPECT_FALSE(u.launches[0].reason.empty()) << c.name;
+    EXPECT_FALSE(u.launches[0].values->reason.empty()) << c.name;
     EXPECT_EQ(u.launches[0].status, LaunchStatus::unmeasured) << c.name;
     EXPECT_FALSE(u.launches[0].limiter_utilisation.has_value()) << c.name;
   }
@@ -187,7 +189,7 @@ TEST(Utilisation, RefusalIsGivenInTheCollectorsWords) {
   f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
   f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission: run as root"});
-  EXPECT_EQ(run(f.done()).launches[0].reason, "counters refused: no permission: run as root");
+  EXPECT_EQ(run(f.done()).launches[0].values->reason, "counters refused: no permission: run as root");
 }
 
 TEST(Utilisation, ShortLaunchesAreLaunchBoundWhateverTheyMeasure) {
@@ -200,7 +202,7 @@ TEST(Utilisation, ShortLaunchesAreLaunchBoundWhateverTheyMeasure) {
   f.counters({{kRead, 1e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 5e3}});
   const auto u = run(f.done());
   EXPECT_EQ(u.launches[0].status, LaunchStatus::launch_bound);
-  EXPECT_TRUE(u.launches[0].dram_utilisation.has_value());
+  EXPECT_TRUE(u.launches[0].values->dram_utilisation.has_value());
   EXPECT_EQ(u.launches[1].status, LaunchStatus::unmeasured);
   const auto lower = run(f.model, {.launch_floor_ns = 3000});
   EXPECT_EQ(lower.launches[0].status, LaunchStatus::measured);
@@ -212,17 +214,17 @@ TEST(Utilisation, NoBytesAndNoPipeOrCommunicationHasNoRoof) {
   FabricatedModel g = one_launch({{kRead, 40e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 100e3}});
   g.model.kernels[1].kernel_class = "communication";
   EXPECT_EQ(run(g.done()).launches[0].status, LaunchStatus::no_roof);
-  EXPECT_FALSE(run(g.model).launches[0].reason.empty());
+  EXPECT_FALSE(run(g.model).launches[0].values->reason.empty());
 }
 
 TEST(Utilisation, AboveOneIsReportedAndCutOnlyOnRequest) {
   FabricatedModel f = one_launch({{kRead, 120e6}, {kWritten, 0}, {kTensor, 10}, {kDuration, 100e3}});
   const auto u = run(f.done());
-  EXPECT_DOUBLE_EQ(u.launches[0].dram_utilisation->value, 1.2);
+  EXPECT_DOUBLE_EQ(u.launches[0].values->dram_utilisation->value, 1.2);
   EXPECT_FALSE(u.launches[0].clamped);
   EXPECT_TRUE(has(u.findings, "utilisation.above_peak"));
   const auto cut = run(f.model, {.clamp = true});
-  EXPECT_DOUBLE_EQ(cut.launches[0].dram_utilisation->value, 1.0);
+  EXPECT_DOUBLE_EQ(cut.launches[0].values->dram_utilisation->value, 1.0);
   EXPECT_TRUE(cut.launches[0].clamped);
   EXPECT_TRUE(has(cut.findings, "utilisation.above_peak"));
 }
@@ -236,8 +238,8 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
                   {kDuration, 100e3},
                   {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 99}});
   const auto u = run(f.done());
-  EXPECT_EQ(u.launches[0].compute_pipe, "fma");
-  EXPECT_DOUBLE_EQ(u.launches[0].compute_utilisation->value, 0.45);
+  EXPECT_EQ(u.launches[0].values->compute_pipe, "fma");
+  EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.45);
   EXPECT_EQ(u.pipes, (std::vector<std::string>{"fma", "tensor"}));
   EXPECT_FALSE(has(u.findings, "pipes.tensor_only"));
 }
@@ -248,9 +250,9 @@ TEST(Utilisation, ComputeCountsCyclesAtEachOnesClock) {
       {{kRead, 1e6}, {kWritten, 0}, {kTensor, 45}, {kDuration, 100e3}, {"gpc__cycles_elapsed.max", 180e3}});
   f.model.clock_samples.push_back({1, 1'000'000, 1'500'000'000, {}, {}, {}, {}});
   const auto u = run(f.done());
-  EXPECT_NEAR(u.launches[0].compute_utilisation->value, 81.0 / 150.0, 1e-12);
-  EXPECT_DOUBLE_EQ(*u.launches[0].timeline_clock_hz, 1.5e9);
-  EXPECT_DOUBLE_EQ(*u.launches[0].replay_clock_hz, 1.8e9);
+  EXPECT_NEAR(u.launches[0].values->compute_utilisation->value, 81.0 / 150.0, 1e-12);
+  EXPECT_DOUBLE_EQ(*u.launches[0].values->timeline_clock_hz, 1.5e9);
+  EXPECT_DOUBLE_EQ(*u.launches[0].values->replay_clock_hz, 1.8e9);
 }
 
 TEST(Utilisation, NoReplayClockIsAboveTheDevices) {
@@ -258,7 +260,7 @@ TEST(Utilisation, NoReplayClockIsAboveTheDevices) {
       {{kRead, 1e6}, {kWritten, 0}, {kTensor, 45}, {kDuration, 100e3}, {"gpc__cycles_elapsed.max", 900e3}});
   f.model.devices[0].max_sm_clock_hz = 2'000'000'000;
   f.model.clock_samples.push_back({1, 1'000'000, 2'000'000'000, {}, {}, {}, {}});
-  EXPECT_NEAR(run(f.done()).launches[0].compute_utilisation->value, 0.45, 1e-12);
+  EXPECT_NEAR(run(f.done()).launches[0].values->compute_utilisation->value, 0.45, 1e-12);
 }
 
 // The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can
@@ -270,8 +272,8 @@ TEST(Utilisation, APercentageOfTheSparsePeakIsNoPipe) {
                   {kDuration, 100e3},
                   {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 46}});
   const auto u = run(f.done());
-  EXPECT_FALSE(u.launches[0].compute_utilisation.has_value());
-  EXPECT_FALSE(u.launches[0].reason.empty());
+  EXPECT_FALSE(u.launches[0].values->compute_utilisation.has_value());
+  EXPECT_FALSE(u.launches[0].values->reason.empty());
 }
 
 TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
@@ -281,8 +283,8 @@ TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
   f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, {}});
   const UtilisationOptions options{.peaks = {.compute = PeakSource::spec}};
   const auto u = run(f.done(), options);
-  EXPECT_DOUBLE_EQ(u.launches[0].compute_utilisation->value, 0.5);
-  EXPECT_DOUBLE_EQ(u.launches[0].tensor_ops->value, 50e9);
+  EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.5);
+  EXPECT_DOUBLE_EQ(u.launches[0].values->tensor_ops->value, 50e9);
   EXPECT_EQ(u.peaks.size(), 2U);
 }
 
@@ -290,7 +292,7 @@ TEST(Utilisation, OperationsOfAllTypesAddUpAndNoneCountsTwice) {
   const auto operations = [](std::map<std::string, double> counters) {
     counters[kDuration] = 100e3;
     FabricatedModel f = one_launch(counters);
-    return run(f.done()).launches[0].tensor_ops->value;
+    return run(f.done()).launches[0].values->tensor_ops->value;
   };
   EXPECT_DOUBLE_EQ(operations({{kOperations, 4e9}, {"sm__ops_path_tensor_src_fp8.sum", 2e9}}), 6e9);
   EXPECT_DOUBLE_EQ(operations({{"sm__ops_path_tensor_op_hgmma_src_fp16.sum", 3e9}}), 3e9);
@@ -309,7 +311,7 @@ TEST(Utilisation, OperationsOfAllTypesAddUpAndNoneCountsTwice) {
 TEST(Utilisation, ReplayClockFollowsFromCyclesAndDuration) {
   FabricatedModel f =
       one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 1}, {kDuration, 100e3}, {kGpcCycles, 198e3}});
-  EXPECT_NEAR(*run(f.done()).launches[0].replay_clock_hz, 1.98e9, 1);
+  EXPECT_NEAR(*run(f.done()).launches[0].values->replay_clock_hz, 1.98e9, 1);
 }
 
 TEST(Peaks, PolicyThenFallbackThenFailure) {

@@ -9,6 +9,7 @@
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/finding_text.h"
 #include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 #include "temporary_capture.h"
@@ -621,29 +622,18 @@ TEST(Documents, InfoCutsALongSectionAndSaysSo) {
   EXPECT_EQ(all.find("--all"), std::string::npos);
 }
 
-TEST(Notices, OneLineAKindWithACount) {
-  const analyzer::Findings findings = {{Severity::warning, "steps.not_ok", "step 1 failed"},
-                                       {Severity::warning, "other", "something"},
-                                       {Severity::warning, "steps.not_ok", "step 2 failed"},
-                                       {Severity::warning, "steps.not_ok", "step 3 failed"}};
-  const std::vector<Notice> kinds = by_kind(findings);
-  ASSERT_EQ(kinds.size(), 2u);
-  EXPECT_EQ(notice_words(kinds[0]), "step 1 failed (and 2 more of this kind)");
-  EXPECT_EQ(notice_words(kinds[1]), "something");
-}
-
-TEST(Notices, WarnOnceWorstFirst) {
+TEST(Notices, TellWhatIsAtLeastThatSevere) {
   analyzer::Quality quality;
-  quality.tiers = {{1, Tier::t0, TierOutcome::ok, ""},
-                   {1, Tier::t2, TierOutcome::refused, "no permission"},
-                   {2, Tier::t2, TierOutcome::refused, "no permission"},
-                   {1, Tier::t1, TierOutcome::not_requested, ""}};
-  quality.findings = {{Severity::info, "a", "a note"}, {Severity::error, "b", "a fault"}};
-  const auto all = notices(quality, Severity::info);
-  ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[0].text, "a fault");
-  EXPECT_EQ(all[1].text, "tier T2 refused: no permission");
-  EXPECT_EQ(notices(quality, Severity::warning).size(), 2u);
+  for (const Severity severity : {Severity::error, Severity::warning, Severity::info}) {
+    analyzer::Finding finding{.severity = severity};
+    finding.detail = to_string(severity);
+    quality.findings.push_back(finding);
+  }
+  EXPECT_EQ(notices(quality, Severity::info).size(), 3u);
+  const auto most = notices(quality, Severity::warning);
+  ASSERT_EQ(most.size(), 2u);
+  EXPECT_EQ(finding_text(most[0]), "error");
+  EXPECT_EQ(finding_text(most[1]), "warning");
 }
 
 }  // namespace

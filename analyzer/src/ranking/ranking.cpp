@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "accounting/overlap.h"
 #include "text.h"
@@ -89,7 +90,7 @@ Key key_of_most_time(const std::map<Key, std::int64_t>& time, Key none) {
 }
 
 // For each launch the time it would have if concurrent launches shared theirs equally.
-std::vector<double> exposed_times(const Model& model, const std::vector<LaunchUtilisation>& launches) {
+std::vector<double> exposed_times(const Model& model, const SharedVector<LaunchUtilisation>& launches) {
   std::vector<double> exposed(launches.size(), 0.0);
   std::vector<Span> spans;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -136,27 +137,29 @@ class TierSums {
     const auto weigh = [&](WeightedMean& mean, const std::optional<Measured>& value) {
       if (value) mean.add(*value, time);
     };
-    weigh(dram_t1_, item.t1.dram_utilisation);
-    weigh(dram_t2_, item.t2.dram_utilisation);
-    weigh(compute_t1_, item.t1.compute_utilisation);
-    weigh(compute_t2_, item.t2.compute_utilisation);
-    weigh(l2_, item.l2_utilisation);
-    weigh(l2_hits_, item.l2_hit_ratio);
-    weigh(l1_hits_, item.l1_hit_ratio);
-    weigh(occupancy_, item.occupancy_ratio);
-    if (item.t1.dram_utilisation) row.t1_time_ns += item.duration_ns;
-    if (item.t1.dram_utilisation && item.t1.concurrent) row.t1_concurrent_time_ns += item.duration_ns;
-    if (item.t2.dram_utilisation) row.t2_time_ns += item.duration_ns;
-    if (item.t1.dram_utilisation && item.t2.dram_utilisation && !item.t1.concurrent)
-      difference_.add(tier_difference(*item.t1.dram_utilisation, *item.t2.dram_utilisation), time);
-    add_up(row.l2_bytes, item.l2_bytes);
-    add_up(row.l1_bytes, item.l1_bytes);
-    if (!item.cold.dram_utilisation || !item.cold.duration) return;
-    cold_.add(*item.cold.dram_utilisation, item.cold.duration->value);
-    add_up(row.cold_time_ns, item.cold.duration);
+    weigh(dram_t1_, item.values->t1.dram_utilisation);
+    weigh(dram_t2_, item.values->t2.dram_utilisation);
+    weigh(compute_t1_, item.values->t1.compute_utilisation);
+    weigh(compute_t2_, item.values->t2.compute_utilisation);
+    weigh(l2_, item.values->l2_utilisation);
+    weigh(l2_hits_, item.values->l2_hit_ratio);
+    weigh(l1_hits_, item.values->l1_hit_ratio);
+    weigh(occupancy_, item.values->occupancy_ratio);
+    if (item.values->t1.dram_utilisation) row.t1_time_ns += item.duration_ns;
+    if (item.values->t1.dram_utilisation && item.values->t1.concurrent)
+      row.t1_concurrent_time_ns += item.duration_ns;
+    if (item.values->t2.dram_utilisation) row.t2_time_ns += item.duration_ns;
+    if (item.values->t1.dram_utilisation && item.values->t2.dram_utilisation && !item.values->t1.concurrent)
+      difference_.add(tier_difference(*item.values->t1.dram_utilisation, *item.values->t2.dram_utilisation),
+                      time);
+    add_up(row.l2_bytes, item.values->l2_bytes);
+    add_up(row.l1_bytes, item.values->l1_bytes);
+    if (!item.values->cold.dram_utilisation || !item.values->cold.duration) return;
+    cold_.add(*item.values->cold.dram_utilisation, item.values->cold.duration->value);
+    add_up(row.cold_time_ns, item.values->cold.duration);
     row.cold_in_situ_time_ns = row.cold_in_situ_time_ns.value_or(0) + time;
-    add_up(row.cold_dram_bytes, item.cold.dram_bytes);
-    add_up(row.cold_in_situ_dram_bytes, item.dram_bytes);
+    add_up(row.cold_dram_bytes, item.values->cold.dram_bytes);
+    add_up(row.cold_in_situ_dram_bytes, item.values->dram_bytes);
   }
 
   void finish(RankRow& row) const {
@@ -193,7 +196,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   std::map<LimiterKind, std::int64_t> limiters;
   std::map<std::string, std::int64_t> pipes;
   std::map<MissingReason, std::int64_t> missing;
-  std::map<std::string, std::int64_t> reasons;
+  std::map<const LaunchValues*, std::int64_t> values;  // of the unmeasured
   std::int64_t longest = -1;
   for (const std::size_t index : row.launches) {
     const LaunchUtilisation& item = utilisation.launches[index];
@@ -209,19 +212,19 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
       const store::Kernel* kernel = model.kernel(launch.kernel_id);
       row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
     }
-    add_up(row.dram_bytes, item.dram_bytes);
-    add_up(row.tensor_ops, item.tensor_ops);
+    add_up(row.dram_bytes, item.values->dram_bytes);
+    add_up(row.tensor_ops, item.values->tensor_ops);
     tier_sums.add(item, row);
-    for (const auto* shown : {&item.dram_utilisation, &item.compute_utilisation}) {
+    for (const auto* shown : {&item.values->dram_utilisation, &item.values->compute_utilisation}) {
       if (*shown) tiers |= (*shown)->tier;
     }
-    if (item.dram_utilisation) dram.add(*item.dram_utilisation, time);
-    if (item.compute_utilisation) {
-      compute.add(*item.compute_utilisation, time);
-      pipes[item.compute_pipe] += item.duration_ns;
+    if (item.values->dram_utilisation) dram.add(*item.values->dram_utilisation, time);
+    if (item.values->compute_utilisation) {
+      compute.add(*item.values->compute_utilisation, time);
+      pipes[item.values->compute_pipe] += item.duration_ns;
     }
-    if (item.replay_duration && item.duration_ns > 0) {
-      replay_ns += item.replay_duration->value;
+    if (item.values->replay_duration && item.duration_ns > 0) {
+      replay_ns += item.values->replay_duration->value;
       replayed_timeline_ns += time;
     }
     if (item.status == LaunchStatus::measured) {
@@ -231,8 +234,8 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
       row.saved_target_ns += saving(time, ratio, options.target);
       row.saved_stretch_ns += saving(time, ratio, options.stretch);
       if (ratio < options.target) {
-        const auto& error = item.limiter == LimiterKind::compute ? item.compute_utilisation->error
-                                                                 : item.dram_utilisation->error;
+        const auto& error = item.limiter == LimiterKind::compute ? item.values->compute_utilisation->error
+                                                                 : item.values->dram_utilisation->error;
         if (error) {
           error_squares += std::pow(time * *error / options.target, 2);
         } else {
@@ -242,7 +245,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     }
     if (item.status == LaunchStatus::unmeasured) {
       missing[item.missing] += item.duration_ns;
-      reasons[item.reason] += item.duration_ns;
+      values[item.values.get()] += item.duration_ns;
     }
   }
   tier_sums.finish(row);
@@ -253,6 +256,8 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   row.limiter_kind = key_of_most_time(limiters, LimiterKind::none);
   row.compute_pipe = key_of_most_time(pipes, std::string());
   row.missing = key_of_most_time(missing, MissingReason::none);
+  std::map<std::string, std::int64_t> reasons;
+  for (const auto& [shared, time] : values) reasons[shared->reason] += time;
   row.reason = key_of_most_time(reasons, std::string());
   if (row.measured_calls > 0 && error_known) row.saved_target_error_ns = std::sqrt(error_squares);
   if (replayed_timeline_ns > 0) row.replay_disagreement = replay_ns / replayed_timeline_ns - 1.0;
@@ -341,8 +346,18 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
   ranking.options = options;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
   std::map<std::string, std::vector<std::size_t>> groups;
+  std::map<std::tuple<store::Id, store::Id, store::Dim3>, std::vector<std::size_t>*> known;
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
-    groups[key_of(model, utilisation.launches[i], options.key)].push_back(i);
+    const LaunchUtilisation& item = utilisation.launches[i];
+    if (options.key == RankKey::launch) {
+      groups[key_of(model, item, options.key)].push_back(i);
+      continue;
+    }
+    // Launches of one kernel, path and grid have one key, whichever it is: the text is made once.
+    const store::Launch& launch = model.launches[item.launch];
+    auto& group = known[{launch.kernel_id, launch.nvtx_path_id.value_or(0), launch.grid}];
+    if (group == nullptr) group = &groups[key_of(model, item, options.key)];
+    group->push_back(i);
   }
   for (auto& [key, launches] : groups) {
     ranking.rows.push_back(make_row(model, utilisation, key, std::move(launches), options, step_ns));

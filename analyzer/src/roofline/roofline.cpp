@@ -22,14 +22,14 @@ Sum counted(const UtilisationAnalysis& utilisation, const RankRow& row, Roofline
   std::map<std::string, double> types;
   for (const std::size_t i : row.launches) {
     const LaunchUtilisation& u = utilisation.launches[i];
-    if (!u.dram_bytes || u.duration_ns <= 0) continue;
-    moved.bytes += u.dram_bytes->value;
+    if (!u.values->dram_bytes || u.duration_ns <= 0) continue;
+    moved.bytes += u.values->dram_bytes->value;
     moved.ns += static_cast<double>(u.duration_ns);
-    if (!u.tensor_ops) continue;
-    both.bytes += u.dram_bytes->value;
-    both.operations += u.tensor_ops->value;
+    if (!u.values->tensor_ops) continue;
+    both.bytes += u.values->dram_bytes->value;
+    both.operations += u.values->tensor_ops->value;
     both.ns += static_cast<double>(u.duration_ns);
-    if (u.tensor_ops->value > 0) types[u.tensor_quantity] += u.tensor_ops->value;
+    if (u.values->tensor_ops->value > 0) types[u.values->tensor_quantity] += u.values->tensor_ops->value;
   }
   if (moved.ns > 0) point.dram_bytes_per_s = moved.bytes / moved.ns * 1e9;
   const auto most = std::max_element(types.begin(), types.end(),

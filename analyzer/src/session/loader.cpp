@@ -279,6 +279,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     model.source_lines = capture_.source_lines();
     counts_.queries += 2;
   }
+  require_sums_fit(model);
   model.index();
   return model;
 }

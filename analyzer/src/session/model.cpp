@@ -7,8 +7,6 @@
 
 namespace ridgeline::analyzer {
 
-namespace {
-
 // Sums of times and bytes are kept in int64; a capture in which they cannot be is damaged or made up.
 void require_sums_fit(const Model& model) {
   constexpr double kMost = 4e18;
@@ -26,8 +24,6 @@ void require_sums_fit(const Model& model) {
     throw Error(ErrorKind::corrupt, model.path + ": times or sizes out of any range, the capture is damaged");
   }
 }
-
-}  // namespace
 
 Model load_model(const store::Capture& capture, ModelPart part) {
   Model model;
@@ -98,7 +94,8 @@ void Model::index() {
   const auto by_time = [](const auto& a, const auto& b) {
     return std::tie(a.process_id, a.start_ns, a.id) < std::tie(b.process_id, b.start_ns, b.id);
   };
-  std::sort(launches.begin(), launches.end(), by_time);
+  if (!std::is_sorted(launches.begin(), launches.end(), by_time))
+    std::sort(launches.begin(), launches.end(), by_time);
   std::sort(memcpys.begin(), memcpys.end(), by_time);
   std::sort(memsets.begin(), memsets.end(), by_time);
   std::sort(steps.begin(), steps.end(), [](const ModelStep& a, const ModelStep& b) {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "statistics.h"
-#include "text.h"
 
 namespace ridgeline::analyzer {
 
@@ -211,57 +211,64 @@ void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions
     // The first of a phase finds the GPU idle, so that the host's lead and its next copies shift its borders.
     return step.settled && std::fabs(static_cast<double>(step.gpu_duration_ns) - spread.median_ns) > limit;
   };
-  for (std::size_t i = 0; i < pool.size(); ++i) {
-    if (!is_outlier(*pool[i])) continue;
-    // What disturbs one step often lasts for the next ones: they are one finding.
-    const std::size_t first = i;
-    std::int64_t shortest = pool[i]->gpu_duration_ns;
-    std::int64_t longest = shortest;
-    while (i + 1 < pool.size() && pool[i + 1]->step_index == pool[i]->step_index + 1 &&
-           is_outlier(*pool[i + 1])) {
-      ++i;
-      shortest = std::min(shortest, pool[i]->gpu_duration_ns);
-      longest = std::max(longest, pool[i]->gpu_duration_ns);
-    }
-    const bool one = first == i;
-    std::string text = "step " + std::to_string(pool[first]->step_index);
-    if (!one)
-      text =
-          "steps " + std::to_string(pool[first]->step_index) + " to " + std::to_string(pool[i]->step_index);
-    text += " took " + time_text(static_cast<double>(shortest));
-    if (!one) text += " to " + time_text(static_cast<double>(longest));
-    text += " against a median of " + time_text(spread.median_ns) + ": something disturbed " +
-            (one ? "it" : "them");
-    findings.push_back({Severity::warning, "steps.outlier", std::move(text)});
+  Finding finding{.severity = Severity::warning, .code = FindingCode::steps_outlier, .count = 0};
+  const StepSummary* worst = nullptr;
+  const StepSummary* shortest = nullptr;
+  const StepSummary* longest = nullptr;
+  const auto distance = [&](const StepSummary* step) {
+    return std::fabs(static_cast<double>(step->gpu_duration_ns) - spread.median_ns);
+  };
+  for (const StepSummary* step : pool) {
+    if (!is_outlier(*step)) continue;
+    ++finding.count;
+    finding.subject.steps.push_back(step->step_index);
+    if (worst == nullptr || distance(step) > distance(worst)) worst = step;
+    if (shortest == nullptr || step->gpu_duration_ns < shortest->gpu_duration_ns) shortest = step;
+    if (longest == nullptr || step->gpu_duration_ns > longest->gpu_duration_ns) longest = step;
   }
+  if (worst == nullptr) return;
+  finding.subject.process_id = worst->process_id;
+  finding.subject.phase = worst->phase;
+  finding.magnitude_ns = distance(worst);
+  if (spread.median_ns > 0) finding.step_share = distance(worst) / spread.median_ns;
+  finding.evidence = {{"shortest_ns", static_cast<double>(shortest->gpu_duration_ns), Tier::t0, {}},
+                      {"longest_ns", static_cast<double>(longest->gpu_duration_ns), Tier::t0, {}},
+                      {"median_ns", spread.median_ns, Tier::t0, {}}};
+  finding.remedy = Remedy::steady_clocks;
+  findings.push_back(std::move(finding));
 }
 
 void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, std::uint64_t sequence,
                   Findings& findings) {
   std::int64_t timeline = 0;
-  std::string changed;
-  std::int64_t changes = 0;
+  Finding changed{.severity = Severity::warning, .code = FindingCode::steps_sequence_changed, .count = 0};
+  std::map<std::tuple<Phase, StepStatus, std::string_view>, std::size_t> not_ok;  // into findings
   for (const StepSummary& step : steps) {
     if (step.process_id != process_id) continue;
     if (step.status != StepStatus::ok) {
-      findings.push_back({Severity::warning, "steps.not_ok",
-                          std::string(to_string(step.phase)) + " step " + std::to_string(step.step_index) +
-                              " is " + std::string(to_string(step.status)) +
-                              (step.reason.empty() ? "" : ": " + step.reason)});
+      const auto [place, fresh] = not_ok.try_emplace({step.phase, step.status, step.reason}, findings.size());
+      if (fresh) {
+        Finding finding{.severity = Severity::warning, .code = FindingCode::steps_not_ok, .count = 0};
+        finding.subject.process_id = process_id;
+        finding.subject.phase = step.phase;
+        finding.subject.status = step.status;
+        finding.detail = step.reason;
+        findings.push_back(std::move(finding));
+      }
+      ++findings[place->second].count;
+      findings[place->second].subject.steps.push_back(step.step_index);
       continue;
     }
     if (step.phase != Phase::timeline) continue;
     ++timeline;
     if (step.sequence_hash == sequence) continue;
-    ++changes;
-    if (changes <= 5) changed += (changed.empty() ? "" : ", ") + std::to_string(step.step_index);
+    ++changed.count;
+    changed.subject.steps.push_back(step.step_index);
   }
-  if (changes == 0) return;
-  if (changes > 5) changed += ", ...";
-  findings.push_back({Severity::warning, "steps.sequence_changed",
-                      std::to_string(changes) + " of " + std::to_string(timeline) +
-                          " timeline steps launched another sequence of kernels than the rest (" + changed +
-                          "): they do not count towards the median"});
+  if (changed.count == 0) return;
+  changed.subject.process_id = process_id;
+  changed.evidence = {{"timeline_steps", static_cast<double>(timeline), {}, {}}};
+  findings.push_back(std::move(changed));
 }
 
 }  // namespace
@@ -358,11 +365,10 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
     analysis.representative = represent(model, *asked);
   } else if (pool.empty()) {
     analysis.representative = whole_recording(model, analysis.process_id);
-    analysis.findings.push_back({Severity::warning, "steps.none",
-                                 std::string(analysis.steps.empty() ? "the capture has no steps"
-                                                                    : "no step of the capture is usable") +
-                                     ": the whole recording is taken as one; mark steps with an NVTX range "
-                                     "(record --step-range NAME)"});
+    Finding none{
+        .severity = Severity::warning, .code = FindingCode::steps_none, .remedy = Remedy::mark_steps};
+    none.count = static_cast<std::int64_t>(analysis.steps.size());
+    analysis.findings.push_back(std::move(none));
   } else {
     Pool sorted = pool;
     std::sort(sorted.begin(), sorted.end(), [](const StepSummary* a, const StepSummary* b) {
@@ -373,37 +379,29 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   for (const StepSummary* step : pool) analysis.representative.peers.push_back(step->index);
 
   if (!pool.empty() && phase != Phase::timeline) {
-    analysis.findings.push_back({Severity::warning, "steps.no_timeline",
-                                 "no timeline step is usable: " + std::string(to_string(phase)) +
-                                     " steps stand in" +
-                                     (phase == Phase::replay || phase == Phase::cold || phase == Phase::flops
-                                          ? ", whose gaps are the profiler's, not the program's"
-                                          : "")});
+    Finding stand_in{.severity = Severity::warning, .code = FindingCode::steps_no_timeline};
+    stand_in.subject.phase = phase;
+    stand_in.remedy = Remedy::record_more_steps;
+    analysis.findings.push_back(std::move(stand_in));
   }
   const bool window = !analysis.representative.whole_recording &&
                       model.steps[analysis.representative.summary.index].step.source == StepSource::window;
+  const auto find = [&](Severity severity, FindingCode code, Remedy remedy, std::int64_t count = 1) {
+    Finding finding{.severity = severity, .code = code, .remedy = remedy};
+    finding.count = count;
+    analysis.findings.push_back(std::move(finding));
+  };
   if (window) {
-    analysis.findings.push_back({Severity::warning, "steps.window",
-                                 "no steps were found: the recording window is taken as one; mark steps with "
-                                 "an NVTX range (record --step-range NAME)"});
+    find(Severity::warning, FindingCode::steps_window, Remedy::mark_steps);
   } else if (!analysis.representative.whole_recording &&
              model.steps[analysis.representative.summary.index].step.source == StepSource::period) {
-    analysis.findings.push_back(
-        {Severity::info, "steps.period",
-         "the program marks no steps: they are taken from the period of its launches"});
+    find(Severity::info, FindingCode::steps_period, Remedy::mark_steps);
   }
-  if (!pool.empty() && pool.size() < 3 && !window) {
-    analysis.findings.push_back({Severity::info, "steps.few",
-                                 "the median is of " +
-                                     count(static_cast<std::int64_t>(pool.size()), "step", "steps") +
-                                     ": record more (record --schedule timeline=10)"});
-  }
-  if (!pool.empty() && !analysis.representative.whole_recording && !analysis.representative.summary.closed) {
-    analysis.findings.push_back(
-        {Severity::info, "steps.open",
-         "the step's time ends with its own last work: no step of its kind follows it, so "
-         "the pause between steps is not in it"});
-  }
+  if (!pool.empty() && pool.size() < 3 && !window)
+    find(Severity::info, FindingCode::steps_few, Remedy::record_more_steps,
+         static_cast<std::int64_t>(pool.size()));
+  if (!pool.empty() && !analysis.representative.whole_recording && !analysis.representative.summary.closed)
+    find(Severity::info, FindingCode::steps_open, Remedy::record_more_steps);
   find_outliers(pool, analysis.spread, options, analysis.findings);
   if (!pool.empty()) find_changes(analysis.steps, analysis.process_id, sequence, analysis.findings);
   return analysis;

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "findings/merge.h"
 #include "replay_values.h"
 #include "statistics.h"
-#include "text.h"
 #include "tier_values.h"
 #include "timeline_clock.h"
 
@@ -29,6 +30,9 @@ Measured ratio_of(const Measured& quantity, double duration_ns, std::optional<do
   return ratio;
 }
 
+// A launch while its values are found.
+struct Draft : LaunchUtilisation, LaunchValues {};
+
 class Analyzer {
  public:
   Analyzer(const Model& model, const StepAnalysis& steps, const UtilisationOptions& options)
@@ -42,15 +46,19 @@ class Analyzer {
   UtilisationAnalysis run() {
     result_.replay_steps = replay_.steps();
     for (StepIndex i = 0; i < model_.steps.size(); ++i) step_of_.emplace(model_.steps[i].step.id, i);
+    // The spread of one says nothing.
     for (const StepIndex peer : steps_.representative.peers) {
+      if (steps_.representative.peers.size() < 2 || !model_.peer_sums.empty()) break;
       peers_.push_back(by_ordinal(model_, model_.steps[peer].launches));
     }
     for (const store::ReplayExclusion& row : model_.replay_exclusions) {
       if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = to_string(row.reason);
     }
-    for (std::size_t i = 0; i < steps_.representative.launches.size(); ++i) {
-      result_.launches.push_back(analyze(steps_.representative.launches[i], static_cast<std::int64_t>(i)));
-    }
+    std::vector<LaunchUtilisation> launches;
+    launches.reserve(steps_.representative.launches.size());
+    for (const LaunchIndex index : steps_.representative.launches)
+      launches.push_back(analyze(index, static_cast<std::int64_t>(launches.size())));
+    result_.launches = std::move(launches);
     result_.pipes.assign(pipes_.begin(), pipes_.end());
     result_.sample_steps.assign(sample_steps_.begin(), sample_steps_.end());
     result_.cold_steps.assign(cold_steps_.begin(), cold_steps_.end());
@@ -107,9 +115,12 @@ class Analyzer {
     if (chosen) {
       result_.peaks.push_back(chosen.value());
       if (chosen.value().fallback) {
-        result_.findings.push_back({Severity::warning, "peak.fallback",
-                                    "no " + std::string(to_string(source)) + " peak of " +
-                                        std::string(quantity) + ": measured against " + chosen.value().text});
+        Finding fallback{.severity = Severity::warning, .code = FindingCode::peak_fallback};
+        fallback.subject.name = quantity;
+        fallback.subject.device_id = device_id;
+        fallback.detail = chosen.value().text;
+        fallback.also = {std::string(to_string(source))};
+        result_.findings.push_back(std::move(fallback));
       }
     }
     return peaks_.emplace(key, std::move(chosen)).first->second;
@@ -175,7 +186,7 @@ class Analyzer {
     }
   }
 
-  void fill_dram(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
+  void fill_dram(const store::Launch& launch, const ReplayValues& values, Draft& out) {
     out.t2.dram_bytes = measured_mean(values.dram_bytes, Tier::t2);
     out.dram_read_bytes = value_of(values, metric_name::kDramRead);
     out.dram_write_bytes = value_of(values, metric_name::kDramWrite);
@@ -194,7 +205,7 @@ class Analyzer {
     }
   }
 
-  void fill_caches(const store::Launch& launch, const ReplayValues& values, LaunchUtilisation& out) {
+  void fill_caches(const store::Launch& launch, const ReplayValues& values, Draft& out) {
     out.t2.l2_bytes = value_of(values, metric_name::kL2Bytes);
     using namespace metric_name;
     out.t2.l2_hit_ratio = hit_ratio_of(values.values, kL2Hits, kL2Misses, kL2HitRate, Tier::t2);
@@ -215,8 +226,7 @@ class Analyzer {
   // Pipe-active cycles do not depend on when they are counted: those of the replay step, over the cycles that
   // passed in the timeline, are the in-situ utilisation. The two run at different clocks when power is the
   // limit.
-  void fill_compute_by_pipes(const store::Launch& launch, const ReplayValues& values,
-                             LaunchUtilisation& out) {
+  void fill_compute_by_pipes(const store::Launch& launch, const ReplayValues& values, Draft& out) {
     double clock_ratio = 1.0;
     out.timeline_clock_hz = out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
     if (out.timeline_clock_hz && out.replay_clock_hz) {
@@ -249,8 +259,7 @@ class Analyzer {
       set_missing(out.t2, MissingReason::metric_missing, "replayed, but without a counter of a compute pipe");
   }
 
-  void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values,
-                                  LaunchUtilisation& out) {
+  void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values, Draft& out) {
     Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = Tier::t2};
     const std::vector<Operations> types = operations_of(values);
     for (const Operations& type : types) {
@@ -395,7 +404,7 @@ class Analyzer {
                                   : "no cold step measured a launch at this place of the step");
   }
 
-  void fill_operations(const ReplayValues& values, LaunchUtilisation& out) {
+  void fill_operations(const ReplayValues& values, Draft& out) {
     double most = 0;
     for (const Operations& type : operations_of(values)) {
       if (type.count.value > most) {
@@ -414,7 +423,7 @@ class Analyzer {
     }
   }
 
-  void clamp(std::optional<Measured>& ratio, LaunchUtilisation& out) {
+  void clamp(std::optional<Measured>& ratio, Draft& out) {
     if (!ratio || ratio->value <= 1.0) return;
     above_[out.kernel_id] = std::max(above_[out.kernel_id], ratio->value);
     if (!options_.clamp) return;
@@ -423,7 +432,7 @@ class Analyzer {
   }
 
   // T2 where there is one, else T1; what neither has keeps T2's reason, and T1's if T1 was asked for.
-  void choose(LaunchUtilisation& out) {
+  void choose(Draft& out) {
     const auto first = [](const std::optional<Measured>& a, const std::optional<Measured>& b) {
       return a ? a : b;
     };
@@ -440,7 +449,7 @@ class Analyzer {
     if (sample_.seen() > 0 && !out.t1.reason.empty()) out.reason += "; " + out.t1.reason;
   }
 
-  void judge(const store::Launch& launch, LaunchUtilisation& out) {
+  void judge(const store::Launch& launch, Draft& out) {
     if (out.dram_utilisation && out.compute_utilisation) {
       const double dram = out.dram_utilisation->value;
       const double compute = out.compute_utilisation->value;
@@ -465,9 +474,17 @@ class Analyzer {
     }
   }
 
+  static bool is_nothing(const TierRows& rows) { return rows.rows.empty() && rows.mismatched == 0; }
+
+  LaunchStatus status_without_values(const store::Launch& launch, std::int64_t duration_ns) const {
+    if (!has_time(launch)) return LaunchStatus::unmeasured;
+    if (duration_ns < options_.launch_floor_ns) return LaunchStatus::launch_bound;
+    return model_.kernel_class(launch) == "communication" ? LaunchStatus::no_roof : LaunchStatus::unmeasured;
+  }
+
   LaunchUtilisation analyze(LaunchIndex index, std::int64_t position) {
     const store::Launch& launch = model_.launches[index];
-    LaunchUtilisation out;
+    Draft out;
     out.launch = index;
     out.launch_id = launch.id;
     out.kernel_id = launch.kernel_id;
@@ -480,6 +497,19 @@ class Analyzer {
       out.reason = "the driver gave no timestamps for it";
     }
     const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
+    const TierRows replayed = rows_of(replay_, launch);
+    const TierRows cold = rows_of(cold_, launch, &cold_steps_);
+    const bool nothing = is_nothing(sampled) && is_nothing(replayed) && is_nothing(cold);
+    const std::tuple same(has_time(launch), excluded_.contains(launch.kernel_id) ? launch.kernel_id : 0,
+                          launch.graph_node_id || launch.graph_id);
+    if (nothing) {
+      if (const auto known = unmeasured_.find(same); known != unmeasured_.end()) {
+        out.values = known->second.first;
+        out.missing = known->second.second;
+        out.status = status_without_values(launch, out.duration_ns);
+        return out;
+      }
+    }
     if (sampled.rows.empty()) {
       explain_no_samples(sampled, out.t1);
     } else {
@@ -487,7 +517,7 @@ class Analyzer {
     }
     if (out.t1.clock_hz && !out.t1.concurrent)
       out.in_situ_cycles = *out.t1.clock_hz * out.t1.duration->value * 1e-9;
-    const ReplayValues values(rows_of(replay_, launch));
+    const ReplayValues values(replayed);
     if (!values.replayed) {
       explain_no_values(launch, values, out.t2);
     } else {
@@ -508,42 +538,35 @@ class Analyzer {
                     "its timestamps are equal: no duration to divide by");
       }
     }
-    fill_cold(launch, rows_of(cold_, launch, &cold_steps_), out.cold);
+    fill_cold(launch, cold, out.cold);
     choose(out);
     clamp(out.dram_utilisation, out);
     clamp(out.compute_utilisation, out);
     judge(launch, out);
+    out.values = std::make_shared<const LaunchValues>(std::move(static_cast<LaunchValues&>(out)));
+    if (nothing) unmeasured_.emplace(same, std::pair(out.values, out.missing));
     return out;
   }
 
   void report() {
-    int shown = 0;
     std::vector<std::pair<double, store::Id>> worst;
-    for (const auto& [kernel, ratio] : above_) worst.emplace_back(ratio, kernel);
+    for (const auto& [kernel_id, ratio] : above_) worst.emplace_back(ratio, kernel_id);
     std::sort(worst.rbegin(), worst.rend());
     for (const auto& [ratio, kernel_id] : worst) {
       const store::Kernel* kernel = model_.kernel(kernel_id);
-      result_.findings.push_back({ratio > 1.05 ? Severity::warning : Severity::info, "utilisation.above_peak",
-                                  short_name(kernel == nullptr ? "?" : kernel->demangled_name) + " reaches " +
-                                      percent(ratio) +
-                                      " of its peak: its duration varies between steps, its caches were "
-                                      "colder in replay, or the peak is "
-                                      "too low" +
-                                      (options_.clamp ? "; shown as 100 %" : "")});
-      if (++shown == 5) break;
+      Finding finding{.severity = ratio > 1.05 ? Severity::warning : Severity::info,
+                      .code = FindingCode::above_peak};
+      finding.subject.name = kernel == nullptr ? "?" : kernel->demangled_name;
+      finding.subject.kernel_id = kernel_id;
+      finding.evidence = {{"utilisation_ratio", ratio, {}, {}}};
+      if (options_.clamp) finding.evidence.push_back({"shown_ratio", 1.0, {}, {}});
+      result_.findings.push_back(std::move(finding));
     }
-    if (worst.size() > 5) {
-      result_.findings.push_back(
-          {Severity::info, "utilisation.above_peak",
-           "and " + std::to_string(worst.size() - 5) + " other kernels above their peak"});
-    }
+    result_.findings = merged(result_.findings);
     if (!result_.pipes.empty() && options_.peaks.compute == PeakSource::clock &&
         std::all_of(result_.pipes.begin(), result_.pipes.end(),
                     [](const auto& pipe) { return pipe == "tensor"; })) {
-      result_.findings.push_back(
-          {Severity::info, "pipes.tensor_only",
-           "only the tensor pipe was counted: kernels that use the FP pipes show a compute "
-           "utilisation of about 0"});
+      result_.findings.push_back({.severity = Severity::info, .code = FindingCode::tensor_only});
     }
   }
 
@@ -567,10 +590,18 @@ class Analyzer {
   std::vector<std::unordered_map<std::int64_t, LaunchIndex>> peers_;
   std::map<std::pair<store::Id, std::string>, Result<Peak>> peaks_;
   std::set<std::string> pipes_;
+  // Values of launches of which nothing was measured, by what makes the reasons differ: time, excluded kernel, graph.
+  std::map<std::tuple<bool, store::Id, bool>, std::pair<std::shared_ptr<const LaunchValues>, MissingReason>>
+      unmeasured_;
   std::map<store::Id, double> above_;  // kernel → its largest ratio above 1
 };
 
 }  // namespace
+
+const std::shared_ptr<const LaunchValues>& LaunchUtilisation::nothing() {
+  static const auto kNothing = std::make_shared<const LaunchValues>();
+  return kNothing;
+}
 
 UtilisationAnalysis analyze_utilisation(const Model& model, const StepAnalysis& steps,
                                         const UtilisationOptions& options) {

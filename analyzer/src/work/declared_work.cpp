@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "text.h"
+#include "findings/merge.h"
 #include "utilisation/tier_values.h"
 
 namespace ridgeline::analyzer {
@@ -97,8 +97,8 @@ class DeclaredRanges::Sum {
       ++sum.launches;
       sum.time_ns += item.duration_ns;
       kernels.insert(item.kernel_id);
-      bytes.add(item.dram_bytes);
-      tensor.add(item.tensor_ops);
+      bytes.add(item.values->dram_bytes);
+      tensor.add(item.values->tensor_ops);
       instructions.add(all_.fp_ops_[index]);
     }
     sum.kernels = static_cast<std::int64_t>(kernels.size());
@@ -215,7 +215,8 @@ void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
     const LaunchUtilisation& item = utilisation_.launches[i];
     const store::Id device_id = model_.launches[item.launch].device_id;
     needed.emplace(device_id, kDramPeak);
-    needed.emplace(device_id, item.tensor_quantity.empty() ? std::string(kFp32Peak) : item.tensor_quantity);
+    needed.emplace(device_id, item.values->tensor_quantity.empty() ? std::string(kFp32Peak)
+                                                                   : item.values->tensor_quantity);
   }
   for (const auto& [device_id, quantity] : needed) {
     const PeakSource source = quantity == kDramPeak ? policy.dram : policy.compute;
@@ -256,10 +257,10 @@ DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::o
   bool known = true;
   for (const std::size_t index : range.launches) {
     const LaunchUtilisation& item = utilisation_.launches[index];
-    if (!item.tensor_ops) {
+    if (!item.values->tensor_ops) {
       known = false;
-    } else if (item.tensor_ops->value > 0) {
-      types[item.tensor_quantity] += item.tensor_ops->value;
+    } else if (item.values->tensor_ops->value > 0) {
+      types[item.values->tensor_quantity] += item.values->tensor_ops->value;
     }
   }
   std::optional<double> compute_ns;
@@ -345,14 +346,18 @@ Findings excess_findings(const std::vector<DeclaredWork>& operations, double dra
     const double surplus = *work.measured_bytes - *work.declared_bytes;
     const double surplus_ns = surplus / dram_bytes_per_s * 1e9;
     if (surplus_ns < least_share * static_cast<double>(step_ns)) continue;
-    findings.push_back({Severity::info, "work.excess_bytes",
-                        work.operation + " moves " + number(*work.bytes_ratio, 2) +
-                            " × its minimum traffic: " + number(surplus / 1e9, 2) + " GB more over " +
-                            count(work.launches, "launch", "launches") + ", " + time_text(surplus_ns) +
-                            " at the DRAM peak of the " + time_text(static_cast<double>(work.time_ns)) +
-                            " they take"});
+    Finding finding{.severity = Severity::info, .code = FindingCode::excess_bytes};
+    finding.subject.name = work.operation;
+    finding.magnitude_ns = surplus_ns;
+    if (step_ns > 0) finding.step_share = surplus_ns / static_cast<double>(step_ns);
+    finding.evidence = {{"measured_to_declared", *work.bytes_ratio, Tier::t2, {}},
+                        {"surplus_bytes", surplus, Tier::t2, {}},
+                        {"launches", static_cast<double>(work.launches), {}, {}},
+                        {"time_ns", static_cast<double>(work.time_ns), Tier::t0, {}}};
+    finding.remedy = Remedy::cut_traffic;
+    findings.push_back(std::move(finding));
   }
-  return findings;
+  return merged(findings);
 }
 
 }  // namespace ridgeline::analyzer

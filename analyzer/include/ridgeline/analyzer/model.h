@@ -120,6 +120,9 @@ struct Model {
 // Throws Error(corrupt) if the tables contradict each other beyond use.
 [[nodiscard]] Model load_model(const store::Capture& capture, ModelPart part = ModelPart::all);
 
+// Throws Error(corrupt) if sums of the model's times or sizes could leave int64: such a capture is damaged or made up.
+void require_sums_fit(const Model& model);
+
 // The samples of these metrics on every device that was sampled; a metric without any is left out. They are
 // many, so that only who draws them loads them.
 [[nodiscard]] std::vector<SampleTrace> load_sample_traces(const store::Capture& capture, const Model& model,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "ridgeline/analyzer/finding.h"
 #include "ridgeline/analyzer/model.h"
 #include "ridgeline/analyzer/peaks.h"
+#include "ridgeline/analyzer/shared_vector.h"
 #include "ridgeline/analyzer/steps.h"
 #include "ridgeline/base/tier_set.h"
 
@@ -46,17 +48,9 @@ struct TierUtilisation {
   std::string reason;
 };
 
-struct LaunchUtilisation {
-  LaunchIndex launch = 0;  // into Model::launches
-  store::Id launch_id = 0;
-  store::Id kernel_id = 0;
-  std::int64_t ordinal = 0;
-  std::int64_t duration_ns = 0;                 // T0; 0 without timestamps
-  std::optional<double> duration_deviation_ns;  // standard deviation over the peers' same launch
-
-  LaunchStatus status = LaunchStatus::unmeasured;
-  MissingReason missing = MissingReason::none;  // not none whenever dram or compute is empty
-  std::string reason;                           // the same in words; "" if nothing is missing
+// What was measured of a launch. Launches of which nothing was measured, for the same reason, share one.
+struct LaunchValues {
+  std::string reason;  // why a value is missing, in words; "" if nothing is missing
 
   // What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
   // over its own in the cold steps, as Nsight Compute would.
@@ -80,12 +74,28 @@ struct LaunchUtilisation {
   std::optional<Measured> l2_bytes;
   std::optional<Measured> l2_utilisation;
   std::optional<Measured> l2_hit_ratio;
-  std::optional<Measured> l1_bytes;           // T2
-  std::optional<Measured> l1_hit_ratio;       // T2
-  std::optional<Measured> occupancy_ratio;    // T2: warps resident of the most, while an SM was active
-  std::optional<double> limiter_utilisation;  // max of DRAM and compute; set only if both are known
+  std::optional<Measured> l1_bytes;         // T2
+  std::optional<Measured> l1_hit_ratio;     // T2
+  std::optional<Measured> occupancy_ratio;  // T2: warps resident of the most, while an SM was active
+};
+
+// A step may have millions of launches: what each has of its own is here, the rest in `values`.
+struct LaunchUtilisation {
+  LaunchIndex launch = 0;  // into Model::launches
+  store::Id launch_id = 0;
+  store::Id kernel_id = 0;
+  std::int64_t ordinal = 0;
+  std::int64_t duration_ns = 0;                 // T0; 0 without timestamps
+  std::optional<double> duration_deviation_ns;  // standard deviation over the peers' same launch
+  std::optional<double> limiter_utilisation;    // max of DRAM and compute; set only if both are known
+  std::shared_ptr<const LaunchValues> values = nothing();  // never null
+  LaunchStatus status = LaunchStatus::unmeasured;
+  MissingReason missing = MissingReason::none;  // not none whenever dram or compute is empty
   LimiterKind limiter = LimiterKind::none;
   bool clamped = false;  // a utilisation above 1 was cut to 1 on request
+
+  [[nodiscard]] static const std::shared_ptr<const LaunchValues>&
+  nothing();  // of a launch that nobody looked at
 };
 
 struct UtilisationOptions {
@@ -107,12 +117,12 @@ struct PipeMetric {
 [[nodiscard]] const std::vector<PipeMetric>& known_sampled_pipe_metrics();
 
 struct UtilisationAnalysis {
-  std::vector<LaunchUtilisation> launches;  // one for each launch of the representative step, same order
-  std::vector<Peak> peaks;                  // the roofs used, one for each device and quantity
-  std::vector<std::string> pipes;           // pipes measured anywhere in the replay steps
-  std::vector<StepIndex> replay_steps;      // T2: replay steps used
-  std::vector<StepIndex> sample_steps;      // T1: sample steps with values
-  std::vector<StepIndex> cold_steps;        // T3: cold steps with values
+  SharedVector<LaunchUtilisation> launches;  // one for each launch of the representative step, same order
+  std::vector<Peak> peaks;                   // the roofs used, one for each device and quantity
+  std::vector<std::string> pipes;            // pipes measured anywhere in the replay steps
+  std::vector<StepIndex> replay_steps;       // T2: replay steps used
+  std::vector<StepIndex> sample_steps;       // T1: sample steps with values
+  std::vector<StepIndex> cold_steps;         // T3: cold steps with values
   Findings findings;
 };
 

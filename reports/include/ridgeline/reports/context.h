@@ -48,23 +48,12 @@ struct Fact {
 // nothing is declared.
 [[nodiscard]] std::string work_line(const analyzer::Analysis& analysis);
 
-// What the reader must know: tiers that did not run as asked, then the analyzer's findings of at least that
-// severity, errors first, none twice.
+// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 
-/// Findings of one kind: the first, and how many more there are.
-struct Notice {
-  const analyzer::Finding* finding;  // refers to the findings that it was made from
-  std::int64_t others = 0;
-};
-/// In the order of the first of each kind.
-[[nodiscard]] std::vector<Notice> by_kind(const analyzer::Findings& findings);
-/// The finding's words, and how many more there are.
-[[nodiscard]] std::string notice_words(const Notice& notice);
-
 /// One "warning: …" paragraph each, wrapped; "" if there is none.
-[[nodiscard]] std::string notices_text(const std::vector<Notice>& notices, const TextStyle& style);
-[[nodiscard]] std::string notices_markdown(const std::vector<Notice>& notices);
+[[nodiscard]] std::string notices_text(const analyzer::Findings& findings, const TextStyle& style);
+[[nodiscard]] std::string notices_markdown(const analyzer::Findings& findings);
 
 /// What a tier is: "T1", "sampled", how its values come about.
 struct Term {

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "findings/assess.h"
+
+namespace ridgeline::analyzer {
+
+// Two instruments on one quantity: what one says of a kernel, the other must say too.
+void compare_tiers(const QualityInput& input, Quality& quality) {
+  quality.comparison_limit = input.options.tier_difference_ratio;
+  quality.comparison_floor_ns = input.options.tier_difference_floor_ns;
+  struct Sum {
+    std::int64_t calls = 0;
+    double time_ns = 0;
+    double t1 = 0, t2 = 0;
+    double t1_variance = 0, t2_variance = 0;
+    bool t1_error = true, t2_error = true;
+    std::int64_t t1_samples = 0, t2_samples = 0;
+  };
+  std::map<store::Id, Sum> kernels;
+  for (const LaunchUtilisation& launch : input.utilisation.launches) {
+    const auto& t1 = launch.values->t1.dram_utilisation;
+    const auto& t2 = launch.values->t2.dram_utilisation;
+    if (!t1 || !t2 || launch.values->t1.concurrent || launch.duration_ns <= 0) continue;
+    Sum& sum = kernels[launch.kernel_id];
+    const auto t = static_cast<double>(launch.duration_ns);
+    ++sum.calls;
+    sum.time_ns += t;
+    sum.t1 += t * t1->value;
+    sum.t2 += t * t2->value;
+    sum.t1_error = sum.t1_error && t1->error.has_value();
+    sum.t2_error = sum.t2_error && t2->error.has_value();
+    sum.t1_variance += std::pow(t * t1->error.value_or(0), 2);
+    sum.t2_variance += std::pow(t * t2->error.value_or(0), 2);
+    sum.t1_samples += t1->sample_count;
+    sum.t2_samples += t2->sample_count;
+  }
+  for (const auto& [id, sum] : kernels) {
+    TierComparison row;
+    row.calls = sum.calls;
+    row.mean_ns = sum.time_ns / static_cast<double>(sum.calls);
+    if (row.mean_ns < static_cast<double>(input.options.tier_difference_floor_ns)) continue;
+    const store::Kernel* kernel = input.model.kernel(id);
+    row.kernel = kernel == nullptr ? "?" : kernel->demangled_name;
+    const auto measured = [&](double value, double variance, bool known, std::int64_t samples, Tier tier) {
+      Measured out{.value = value / sum.time_ns, .error = {}, .sample_count = samples, .tier = tier};
+      if (known) out.error = std::sqrt(variance) / sum.time_ns;
+      return out;
+    };
+    row.t1 = measured(sum.t1, sum.t1_variance, sum.t1_error, sum.t1_samples, Tier::t1);
+    row.t2 = measured(sum.t2, sum.t2_variance, sum.t2_error, sum.t2_samples, Tier::t2);
+    row.difference = tier_difference(row.t1, row.t2);
+    row.flagged = std::fabs(row.difference.value) > input.options.tier_difference_ratio;
+    quality.comparisons.push_back(std::move(row));
+  }
+  std::stable_sort(quality.comparisons.begin(), quality.comparisons.end(),
+                   [](const TierComparison& a, const TierComparison& b) {
+                     return std::fabs(a.difference.value) > std::fabs(b.difference.value);
+                   });
+  for (const TierComparison& row : quality.comparisons) {
+    if (!row.flagged) continue;
+    Finding finding{.severity = Severity::warning, .code = FindingCode::t1_disagreement};
+    finding.subject.name = row.kernel;
+    finding.magnitude_ns = std::fabs(row.difference.value) * row.mean_ns * static_cast<double>(row.calls);
+    if (input.step_ns() > 0)
+      finding.step_share = *finding.magnitude_ns / static_cast<double>(input.step_ns());
+    finding.evidence = {{"dram_t1_ratio", row.t1.value, Tier::t1, row.t1.error},
+                        {"dram_t2_ratio", row.t2.value, Tier::t2, row.t2.error},
+                        {"difference_ratio", row.difference.value, {}, row.difference.error},
+                        {"launches", static_cast<double>(row.calls), {}, {}},
+                        {"mean_ns", row.mean_ns, Tier::t0, {}}};
+    quality.findings.push_back(std::move(finding));
+  }
+}
+
+// A kernel that is bound by memory takes the same time at any SM clock, one that computes the same cycles:
+// only one that takes neither behaved differently.
+void assess_disagreements(const QualityInput& input, Quality& quality) {
+  struct Sum {
+    std::int64_t calls = 0;
+    double timeline_ns = 0;
+    double replay_ns = 0;
+    double replay_at_timeline_clock_ns = 0;
+  };
+  std::map<store::Id, Sum> kernels;
+  for (const LaunchUtilisation& launch : input.utilisation.launches) {
+    if (!launch.values->replay_duration || launch.duration_ns <= 0) continue;
+    Sum& sum = kernels[launch.kernel_id];
+    ++sum.calls;
+    sum.timeline_ns += static_cast<double>(launch.duration_ns);
+    sum.replay_ns += launch.values->replay_duration->value;
+    sum.replay_at_timeline_clock_ns +=
+        launch.values->replay_duration->value *
+        (launch.values->replay_clock_hz && launch.values->timeline_clock_hz
+             ? *launch.values->replay_clock_hz / *launch.values->timeline_clock_hz
+             : 1.0);
+  }
+  for (const auto& [id, sum] : kernels) {
+    const auto calls = static_cast<double>(sum.calls);
+    const double ratio = sum.replay_ns / sum.timeline_ns - 1.0;
+    const double cycle_ratio = sum.replay_at_timeline_clock_ns / sum.timeline_ns - 1.0;
+    if (std::min(std::fabs(ratio), std::fabs(cycle_ratio)) <= input.options.disagreement_ratio ||
+        ratio * cycle_ratio < 0 ||
+        sum.timeline_ns / calls < static_cast<double>(input.options.disagreement_floor_ns)) {
+      continue;
+    }
+    const store::Kernel* kernel = input.model.kernel(id);
+    quality.disagreements.push_back({kernel == nullptr ? "?" : kernel->demangled_name, sum.calls,
+                                     sum.timeline_ns / calls, sum.replay_ns / calls, ratio});
+  }
+  std::sort(quality.disagreements.begin(), quality.disagreements.end(),
+            [](const Disagreement& a, const Disagreement& b) {
+              return a.timeline_ns * static_cast<double>(a.calls) >
+                     b.timeline_ns * static_cast<double>(b.calls);
+            });
+  for (const Disagreement& item : quality.disagreements) {
+    Finding finding{.severity = Severity::warning, .code = FindingCode::t2_disagreement};
+    finding.subject.name = item.kernel;
+    finding.magnitude_ns = std::fabs(item.replay_ns - item.timeline_ns) * static_cast<double>(item.calls);
+    if (input.step_ns() > 0)
+      finding.step_share = *finding.magnitude_ns / static_cast<double>(input.step_ns());
+    finding.evidence = {{"replay_ns", item.replay_ns, Tier::t2, {}},
+                        {"timeline_ns", item.timeline_ns, Tier::t0, {}},
+                        {"difference_ratio", item.ratio, {}, {}},
+                        {"launches", static_cast<double>(item.calls), {}, {}}};
+    quality.findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace ridgeline::analyzer

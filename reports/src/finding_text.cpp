@@ -1,0 +1,290 @@
+#include "ridgeline/reports/finding_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/format.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Evidence;
+using analyzer::Finding;
+using analyzer::FindingCode;
+
+constexpr int kNameColumns = 60;
+constexpr std::size_t kRunsShown = 5;
+// A capture may hold names and messages of any length.
+constexpr std::size_t kLongest = 2000;
+
+std::string kernel_of(const Finding& finding) {
+  return elide_kernel_name(finding.subject.name, kNameColumns);
+}
+
+std::string detail_of(const Finding& finding) {
+  return finding.detail.empty() ? "" : ": " + finding.detail;
+}
+
+// "16 to 19, 25": steps that follow one another are one run.
+std::string runs_text(const std::vector<std::int64_t>& steps) {
+  std::string text;
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < steps.size();) {
+    std::size_t last = i;
+    while (last + 1 < steps.size() && steps[last + 1] == steps[last] + 1) ++last;
+    if (shown++ == kRunsShown) return text + ", …";
+    text += (text.empty() ? "" : ", ") + fmt::format("{}", steps[i]);
+    if (last > i) text += fmt::format(" to {}", steps[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string in_mhz(double hz) {
+  return fixed(hz / 1e6, 0);
+}
+
+// "40.0 % ± 0.1"
+std::string with_error(const Evidence* evidence) {
+  if (evidence == nullptr) return "–";
+  return percent_text(evidence->value) + (evidence->error ? " ± " + fixed(*evidence->error * 100, 1) : "");
+}
+
+std::string signed_percent(double ratio) {
+  return (ratio > 0 ? "+" : "") + percent_text(ratio);
+}
+
+std::string outlier_text(const Finding& f) {
+  const bool one = f.count == 1;
+  const std::string list = runs_text(f.subject.steps);
+  const bool one_run = list.find(',') == std::string::npos;
+  std::string text = one       ? "step " + list
+                     : one_run ? "steps " + list
+                               : fmt::format("{} ({})", counted(f.count, "step"), list);
+  text += " took " + time_text(f.value("shortest_ns"));
+  if (!one) text += " to " + time_text(f.value("longest_ns"));
+  return text + fmt::format(" against a median of {}: something disturbed {}",
+                            time_text(f.value("median_ns")), one ? "it" : "them");
+}
+
+std::string not_ok_text(const Finding& f) {
+  const std::string_view phase = to_string(f.subject.phase.value_or(Phase::timeline));
+  const std::string_view status = to_string(f.subject.status.value_or(StepStatus::failed));
+  if (f.count == 1)
+    return fmt::format("{} step {} is {}{}", phase, runs_text(f.subject.steps), status, detail_of(f));
+  return fmt::format("{} {} steps ({}) are {}{}", integer(f.count), phase, runs_text(f.subject.steps), status,
+                     detail_of(f));
+}
+
+std::string no_timeline_text(const Finding& f) {
+  const Phase phase = f.subject.phase.value_or(Phase::after);
+  const bool disturbed = phase == Phase::replay || phase == Phase::cold || phase == Phase::flops;
+  return fmt::format("no timeline step is usable: {} steps stand in{}", to_string(phase),
+                     disturbed ? ", whose gaps are the profiler's, not the program's" : "");
+}
+
+std::string step_text(const Finding& f) {
+  switch (f.code) {
+    case FindingCode::steps_none:
+      return fmt::format(
+          "{}: the whole recording is taken as one; mark steps with an NVTX range (record "
+          "--step-range NAME)",
+          f.count == 0 ? "the capture has no steps" : "no step of the capture is usable");
+    case FindingCode::steps_no_timeline:
+      return no_timeline_text(f);
+    case FindingCode::steps_window:
+      return "no steps were found: the recording window is taken as one; mark steps with an NVTX range "
+             "(record "
+             "--step-range NAME)";
+    case FindingCode::steps_period:
+      return "the program marks no steps: they are taken from the period of its launches";
+    case FindingCode::steps_few:
+      return fmt::format("the median is of {}: record more (record --schedule timeline=10)",
+                         counted(f.count, "step"));
+    case FindingCode::steps_open:
+      return "the step's time ends with its own last work: no step of its kind follows it, so the pause "
+             "between "
+             "steps is not in it";
+    case FindingCode::steps_outlier:
+      return outlier_text(f);
+    case FindingCode::steps_not_ok:
+      return not_ok_text(f);
+    default:  // steps_sequence_changed
+      return fmt::format(
+          "{} of {} timeline steps launched another sequence of kernels than the rest ({}): they do "
+          "not count towards the median",
+          integer(f.count), integer(static_cast<std::int64_t>(f.value("timeline_steps"))),
+          runs_text(f.subject.steps));
+  }
+}
+
+std::string recording_text(const Finding& f) {
+  switch (f.code) {
+    case FindingCode::completeness_launches: {
+      const std::string whose = f.count == 1 ? fmt::format("process {}", f.subject.process_id.value_or(0))
+                                             : counted(f.count, "process", "processes");
+      return fmt::format(
+          "{}: {} kernel launches seen, {} recorded: times and shares below miss the difference", whose,
+          integer(static_cast<std::int64_t>(f.value("launches_seen"))),
+          integer(static_cast<std::int64_t>(f.value("launches_recorded"))));
+    }
+    case FindingCode::completeness_unknown:
+      return "the capture does not say how many launches there were: nothing proves that all are in it";
+    case FindingCode::completeness_dropped:
+      return counted(f.count, "record was", "records were") + " lost (buffers or disk full)";
+    case FindingCode::completeness_zero_timestamps:
+      return counted(f.count, "kernel has", "kernels have") + " no timestamps: in no time below";
+    case FindingCode::completeness_truncated:
+      return fmt::format("{} bytes at the end of the recording were unreadable",
+                         integer(static_cast<std::int64_t>(f.value("truncated_bytes"))));
+    case FindingCode::run_interrupted:
+      return "the recording was interrupted: this is what happened until then";
+    case FindingCode::run_signal:
+      return fmt::format("the program was ended by signal {}", static_cast<int>(f.value("signal")));
+    case FindingCode::run_exit_status:
+      return fmt::format("the program ended with exit status {}", static_cast<int>(f.value("exit_status")));
+    case FindingCode::collector:
+      return f.detail + (f.count > 1 ? fmt::format(" ({} times)", integer(f.count)) : "");
+    default:  // tier_partial, tier_refused, tier_failed
+      return fmt::format("{} {}{}{}", to_string(f.subject.tier.value_or(Tier::t0)),
+                         f.code == FindingCode::tier_partial   ? "partial"
+                         : f.code == FindingCode::tier_refused ? "refused"
+                                                               : "failed",
+                         f.count > 1 ? fmt::format(" in {} processes", integer(f.count)) : "", detail_of(f));
+  }
+}
+
+std::string agreement_text(const Finding& f) {
+  const bool one = f.count == 1;
+  if (f.code == FindingCode::t1_disagreement) {
+    const double difference = f.value("difference_ratio");
+    return fmt::format(
+        "{}{}: DRAM utilisation {} by in-situ samples (T1) against {} by counters (T2), {}{} points over {} "
+        "of {}",
+        one ? "" : fmt::format("T1 and T2 disagree on {}, most on ", counted(f.count, "kernel")),
+        kernel_of(f), with_error(f.find("dram_t1_ratio")), with_error(f.find("dram_t2_ratio")),
+        difference > 0 ? "+" : "−", fixed(std::fabs(difference) * 100, 1),
+        counted(static_cast<std::int64_t>(f.value("launches")), "launch", "launches"),
+        time_text(f.value("mean_ns")));
+  }
+  return fmt::format(
+      "{}{} took {} in replay against {} in the timeline ({}), in cycles too: overlap or caches differ, so "
+      "its "
+      "counters may differ as well",
+      one ? ""
+          : fmt::format("{} took another time alone than in the timeline, most of all: ",
+                        counted(f.count, "kernel")),
+      kernel_of(f), time_text(f.value("replay_ns")), time_text(f.value("timeline_ns")),
+      signed_percent(f.value("difference_ratio")));
+}
+
+std::string above_peak_text(const Finding& f) {
+  return fmt::format(
+      "{} reaches {} of its peak{}: its duration varies between steps, its caches were colder in replay, or "
+      "the "
+      "peak is too low{}",
+      kernel_of(f), percent_text(f.value("utilisation_ratio")),
+      f.count == 1 ? "" : fmt::format(", the most of {} above theirs", counted(f.count, "kernel")),
+      f.find("shown_ratio") != nullptr ? "; shown as 100 %" : "");
+}
+
+std::string clock_text_of(const Finding& f) {
+  const std::string others =
+      f.count == 1 ? "" : fmt::format(" (the worst of {})", counted(f.count, "device"));
+  switch (f.code) {
+    case FindingCode::clock_spread:
+      return fmt::format("{}: the SM clock moved between {} and {} MHz during the timeline{}", f.subject.name,
+                         in_mhz(f.value("least_hz")), in_mhz(f.value("most_hz")), others);
+    case FindingCode::clock_throttled:
+      return fmt::format("{}: clocks were throttled in {} of the samples ({}){}", f.subject.name,
+                         percent_text(f.value("samples_ratio"), 0), f.detail, others);
+    case FindingCode::clock_replay_differs:
+      return fmt::format(
+          "replay ran at {} MHz, the timeline at {} MHz: compute utilisation counts the cycles of each at "
+          "its own "
+          "clock",
+          in_mhz(f.value("replay_hz")), in_mhz(f.value("timeline_hz")));
+    default:  // clock_unknown
+      return "clocks and power were not recorded: compute utilisation takes replay and timeline to have run "
+             "at one "
+             "clock";
+  }
+}
+
+std::string excess_text(const Finding& f) {
+  const double surplus = f.value("surplus_bytes");
+  std::string text = fmt::format(
+      "{} moves {} × its minimum traffic: {} more over {}, {} at the DRAM peak of the {} they take",
+      f.subject.name, fixed(f.value("measured_to_declared"), 2), bytes_text(surplus),
+      counted(static_cast<std::int64_t>(f.value("launches")), "launch", "launches"),
+      time_text(f.magnitude_ns.value_or(0)), time_text(f.value("time_ns")));
+  if (f.count > 1) text += fmt::format("; {} more move too much", counted(f.count - 1, "operation"));
+  return text;
+}
+
+std::string words_of(const Finding& f) {
+  switch (f.code) {
+    case FindingCode::steps_none:
+    case FindingCode::steps_no_timeline:
+    case FindingCode::steps_window:
+    case FindingCode::steps_period:
+    case FindingCode::steps_few:
+    case FindingCode::steps_open:
+    case FindingCode::steps_outlier:
+    case FindingCode::steps_not_ok:
+    case FindingCode::steps_sequence_changed:
+      return step_text(f);
+    case FindingCode::peak_fallback:
+      return fmt::format("no {} peak of {}: measured against {}", f.also.empty() ? "" : f.also.front(),
+                         f.subject.name, f.detail);
+    case FindingCode::above_peak:
+      return above_peak_text(f);
+    case FindingCode::tensor_only:
+      return "only the tensor pipe was counted: kernels that use the FP pipes show a compute utilisation of "
+             "about 0";
+    case FindingCode::completeness_launches:
+    case FindingCode::completeness_unknown:
+    case FindingCode::completeness_dropped:
+    case FindingCode::completeness_zero_timestamps:
+    case FindingCode::completeness_truncated:
+    case FindingCode::run_interrupted:
+    case FindingCode::run_signal:
+    case FindingCode::run_exit_status:
+    case FindingCode::tier_partial:
+    case FindingCode::tier_refused:
+    case FindingCode::tier_failed:
+    case FindingCode::collector:
+      return recording_text(f);
+    case FindingCode::t1_concurrent:
+      return percent_text(f.value("concurrent_ratio")) +
+             " of the kernel time ran beside other kernels: its T1 values are of all that ran then";
+    case FindingCode::t1_disagreement:
+    case FindingCode::t2_disagreement:
+      return agreement_text(f);
+    case FindingCode::t2_coverage:
+      return "DRAM and compute utilisation are known for " + percent_text(f.value("coverage_ratio")) +
+             " of the step's kernel time";
+    case FindingCode::missing:
+      return fmt::format("{} without utilisation, the longest {}{}", counted(f.count, "launch", "launches"),
+                         time_text(f.magnitude_ns.value_or(0)), detail_of(f));
+    case FindingCode::clock_spread:
+    case FindingCode::clock_throttled:
+    case FindingCode::clock_replay_differs:
+    case FindingCode::clock_unknown:
+      return clock_text_of(f);
+    case FindingCode::excess_bytes:
+      return excess_text(f);
+  }
+  return f.detail;
+}
+
+}  // namespace
+
+std::string finding_text(const Finding& finding) {
+  return bounded(words_of(finding), kLongest);
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,90 @@
+#include "ridgeline/reports/finding_text.h"
+
+#include <gtest/gtest.h>
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Finding;
+using analyzer::FindingCode;
+
+Finding finding(FindingCode code, std::int64_t count, std::vector<analyzer::Evidence> evidence = {}) {
+  Finding f{.code = code, .count = count};
+  f.evidence = std::move(evidence);
+  return f;
+}
+
+TEST(FindingText, EveryCodeHasWordsAndNoneNeedsItsEvidence) {
+  for (const auto& word : Vocabulary<FindingCode>::kWords) {
+    Finding f = finding(word.value, 3);
+    f.detail = "what was said";
+    f.subject.name = "somebody";
+    EXPECT_GT(finding_text(f).size(), 10u) << word.text;
+  }
+}
+
+TEST(FindingText, RunsOfStepsAndTheirLimits) {
+  Finding f = finding(
+      FindingCode::steps_outlier, 4,
+      {{"shortest_ns", 53.93e6, {}, {}}, {"longest_ns", 59.95e6, {}, {}}, {"median_ns", 50.88e6, {}, {}}});
+  f.subject.steps = {16, 17, 18, 19};
+  EXPECT_EQ(
+      finding_text(f),
+      "steps 16 to 19 took 53.930 ms to 59.950 ms against a median of 50.880 ms: something disturbed them");
+  f.subject.steps = {16, 17, 20, 22};
+  EXPECT_NE(finding_text(f).find("4 steps (16 to 17, 20, 22) took"), std::string::npos);
+  f.subject.steps = {1, 3, 5, 7, 9, 11};
+  EXPECT_NE(finding_text(f).find("(1, 3, 5, 7, 9, …)"), std::string::npos);
+  f.count = 1;
+  f.subject.steps = {7};
+  EXPECT_NE(finding_text(f).find("step 7 took 53.930 ms against"), std::string::npos);
+  EXPECT_NE(finding_text(f).find("disturbed it"), std::string::npos);
+}
+
+TEST(FindingText, OneCaseAndSeveral) {
+  Finding replay = finding(
+      FindingCode::t2_disagreement, 1,
+      {{"replay_ns", 120e3, {}, {}}, {"timeline_ns", 100e3, {}, {}}, {"difference_ratio", 0.2, {}, {}}});
+  replay.subject.name = "void kernel(float*)";
+  EXPECT_EQ(finding_text(replay).rfind(
+                "kernel took 120.0 µs in replay against 100.0 µs in the timeline (+20.0 %)", 0),
+            0u)
+      << finding_text(replay);
+  replay.count = 9;
+  EXPECT_EQ(finding_text(replay).rfind(
+                "9 kernels took another time alone than in the timeline, most of all: kernel", 0),
+            0u)
+      << finding_text(replay);
+  Finding failed = finding(FindingCode::steps_not_ok, 8);
+  failed.subject.phase = Phase::replay;
+  failed.subject.status = StepStatus::failed;
+  failed.subject.steps = {3, 4, 5, 6, 7, 8, 9, 10};
+  failed.detail = "no counters";
+  EXPECT_EQ(finding_text(failed), "8 replay steps (3 to 10) are failed: no counters");
+  Finding refused = finding(FindingCode::tier_refused, 2);
+  refused.subject.tier = Tier::t2;
+  refused.detail = "not permitted";
+  EXPECT_EQ(finding_text(refused), "T2 refused in 2 processes: not permitted");
+  refused.count = 1;
+  EXPECT_EQ(finding_text(refused), "T2 refused: not permitted");
+  Finding message = finding(FindingCode::collector, 3);
+  message.detail = "careful";
+  EXPECT_EQ(finding_text(message), "careful (3 times)");
+}
+
+TEST(FindingText, DifferencesKeepTheirSign) {
+  Finding f = finding(FindingCode::t1_disagreement, 1,
+                      {{"dram_t1_ratio", 0.35, Tier::t1, 0.005},
+                       {"dram_t2_ratio", 0.40, Tier::t2, {}},
+                       {"difference_ratio", -0.05, {}, {}},
+                       {"launches", 2, {}, {}},
+                       {"mean_ns", 1e6, {}, {}}});
+  f.subject.name = "k";
+  EXPECT_EQ(
+      finding_text(f),
+      "k: DRAM utilisation 35.0 % ± 0.5 by in-situ samples (T1) against 40.0 % by counters (T2), −5.0 points "
+      "over 2 launches of 1.000 ms");
+}
+
+}  // namespace
+}  // namespace ridgeline::reports
