@@ -4,7 +4,6 @@
 
 #include <string>
 
-
 namespace ridgeline {
 namespace {
 
@@ -34,7 +33,8 @@ TEST(Schedule, AcceptsBlanksAndTheDefault) {
 }
 
 TEST(Schedule, TextAndParseAreInverse) {
-  EXPECT_EQ(to_string(parsed(" warmup = 5, timeline=10 ,replay=4,timeline=2")), "warmup=5,timeline=10,replay=4,timeline=2");
+  EXPECT_EQ(to_string(parsed(" warmup = 5, timeline=10 ,replay=4,timeline=2")),
+            "warmup=5,timeline=10,replay=4,timeline=2");
   EXPECT_EQ(to_string(default_schedule()), kDefaultSchedule);
   EXPECT_EQ(to_string(Schedule{}), "");
 }

@@ -12,7 +12,7 @@ TEST(Schedule, IsReadPhaseByPhase) {
   EXPECT_EQ(schedule.value().total_steps(), 21u);
 }
 
-TEST(Schedule, wrong_texts_are_usage_errors_that_name_the_part) {
+TEST(Schedule, WrongTextsAreUsageErrorsThatNameThePart) {
   const struct {
     const char* text;
     const char* part;

@@ -15,17 +15,17 @@ struct QualityInput {
   }
 };
 
-// Launches seen against launches recorded, and how the recording ended.
+/// Launches seen against launches recorded, and how the recording ended.
 void assess_completeness(const QualityInput& input, Quality& quality);
-// What became of each tier.
+/// What became of each tier.
 void assess_tiers(const QualityInput& input, Quality& quality);
-// What share of the step's kernel time is known, together and by tier.
+/// What share of the step's kernel time is known, together and by tier.
 void assess_coverage(const QualityInput& input, Quality& quality);
 void assess_reach(const QualityInput& input, Quality& quality);
-// Replay against timeline, and samples against counters.
+/// Replay against timeline, and samples against counters.
 void assess_disagreements(const QualityInput& input, Quality& quality);
 void compare_tiers(const QualityInput& input, Quality& quality);
-// Clocks, power, throttling.
+/// Clocks, power, throttling.
 void assess_clocks(const QualityInput& input, Quality& quality);
 
 }  // namespace ridgeline::analyzer

@@ -23,18 +23,18 @@ namespace ridgeline::analyzer {
 using LaunchIndex = std::size_t;
 using StepIndex = std::size_t;
 
-// A step and what ran in it.
+/// A step and what ran in it.
 struct ModelStep {
   store::Step step;
-  // All of its launches and copies added up, where the capture was asked for that; the vectors below then hold
-  // what of them is loaded.
+  /// All of its launches and copies added up, where the capture was asked for that; the vectors below then hold
+  /// what of them is loaded.
   std::optional<store::StepTotal> total;
   std::vector<LaunchIndex> launches;  // by ordinal_in_step
   std::vector<std::size_t> memcpys;   // into Model::memcpys, by start_ns
   std::vector<std::size_t> memsets;   // into Model::memsets, by start_ns
 };
 
-// One stored value of a launch, with its metric's name resolved.
+/// One stored value of a launch, with its metric's name resolved.
 struct MetricValue {
   std::string_view name;  // verbatim; lives in Model::metrics
   std::string_view unit;
@@ -45,18 +45,18 @@ struct MetricValue {
   bool concurrent = false;  // T1: of several kernels that ran at the same time
 };
 
-// In-situ samples of one metric on one device, by time.
+/// In-situ samples of one metric on one device, by time.
 struct SampleTrace {
   store::Id device_id = 0;
   std::string metric;  // verbatim
   std::vector<store::PmSample> samples;
 };
 
-// What load_model() reads.
+/// What load_model() reads.
 enum class ModelPart {
   all,
-  // Only what tells how the recording went (run, devices, steps, tiers, windows, completeness, messages),
-  // whose size does not grow with the launches.
+  /// Only what tells how the recording went (run, devices, steps, tiers, windows, completeness, messages),
+  /// whose size does not grow with the launches.
   recording,
 };
 
@@ -88,7 +88,7 @@ struct Model {
   std::vector<store::GraphMetric> graph_metrics;          // counters of whole graph launches
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
   std::vector<store::ProcessTotal> process_totals;        // empty: `launches` are all there are
-  // Durations over the peers of the representative step, by ordinal, where these are not loaded themselves.
+  /// Durations over the peers of the representative step, by ordinal, where these are not loaded themselves.
   std::vector<store::OrdinalSum> peer_sums;
   std::uint64_t peer_sequence = 0;  // the sequence that peer_sums are of
   std::vector<store::StallWindow> stall_windows;
@@ -96,8 +96,8 @@ struct Model {
   std::vector<store::SourceLine> source_lines;    // by kernel, offset
   std::map<store::Id, std::string> strings;
 
-  // Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it
-  // once.
+  /// Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it
+  /// once.
   void index();
 
   [[nodiscard]] const store::Kernel* kernel(store::Id id) const;  // nullptr: no such kernel
@@ -105,9 +105,9 @@ struct Model {
   [[nodiscard]] std::string_view string(std::optional<store::Id> id) const;  // "" if absent
   [[nodiscard]] std::string_view kernel_name(const store::Launch&) const;    // demangled; "?" if unknown
   [[nodiscard]] std::string_view kernel_class(const store::Launch&) const;   // "other" if unknown
-  // The values stored for one launch.
+  /// The values stored for one launch.
   [[nodiscard]] std::vector<MetricValue> metrics_of(store::Id launch_id) const;
-  // The value of one metric of one launch at a tier; empty if it was not collected.
+  /// The value of one metric of one launch at a tier; empty if it was not collected.
   [[nodiscard]] std::optional<double> metric(store::Id launch_id, std::string_view name, Tier tier) const;
   [[nodiscard]] const store::TierStatus* tier_status(store::Id process_id, Tier tier) const;
 
@@ -116,24 +116,24 @@ struct Model {
   std::map<std::string, store::Id, std::less<>> metric_ids_;
 };
 
-// Reads the whole capture. Missing parts (no steps, no counters, no peaks, no run) leave their vectors empty.
-// Throws Error(corrupt) if the tables contradict each other beyond use.
+/// Reads the whole capture. Missing parts (no steps, no counters, no peaks, no run) leave their vectors empty.
+/// Throws Error(corrupt) if the tables contradict each other beyond use.
 [[nodiscard]] Model load_model(const store::Capture& capture, ModelPart part = ModelPart::all);
 
-// Throws Error(corrupt) if sums of the model's times or sizes could leave int64: such a capture is damaged or made up.
+/// Throws Error(corrupt) if sums of the model's times or sizes could leave int64: such a capture is damaged or made up.
 void require_sums_fit(const Model& model);
 
-// The samples of these metrics on every device that was sampled; a metric without any is left out. They are
-// many, so that only who draws them loads them.
+/// The samples of these metrics on every device that was sampled; a metric without any is left out. They are
+/// many, so that only who draws them loads them.
 [[nodiscard]] std::vector<SampleTrace> load_sample_traces(const store::Capture& capture, const Model& model,
                                                           const std::vector<std::string_view>& metrics);
 
-// True if the driver gave the launch both timestamps.
+/// True if the driver gave the launch both timestamps.
 [[nodiscard]] inline bool has_time(const store::Launch& launch) {
   return launch.start_ns > 0 && launch.end_ns >= launch.start_ns;
 }
 
-// Duration on the GPU; 0 without timestamps.
+/// Duration on the GPU; 0 without timestamps.
 [[nodiscard]] inline std::int64_t duration_ns(const store::Launch& launch) {
   return has_time(launch) ? launch.end_ns - launch.start_ns : 0;
 }

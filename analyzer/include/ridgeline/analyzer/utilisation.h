@@ -21,7 +21,7 @@
 
 namespace ridgeline::analyzer {
 
-// A value with what it rests on.
+/// A value with what it rests on.
 struct Measured {
   double value = 0;
   std::optional<double> error;    // standard error, same unit; empty: one sample, unknown
@@ -29,10 +29,10 @@ struct Measured {
   TierSet tier;                   // T0 for durations
 };
 
-// T1 − T2 with both errors; unknown if one is. It rests on both tiers.
+/// T1 − T2 with both errors; unknown if one is. It rests on both tiers.
 [[nodiscard]] Measured tier_difference(const Measured& t1, const Measured& t2);
 
-// What one tier says about one launch, with nothing taken from another tier but the duration under T2.
+/// What one tier says about one launch, with nothing taken from another tier but the duration under T2.
 struct TierUtilisation {
   std::optional<Measured> duration;             // ns, of the same launch in that tier's own steps
   std::optional<Measured> dram_bytes;           // read + written
@@ -48,15 +48,15 @@ struct TierUtilisation {
   std::string reason;
 };
 
-// What was measured of a launch. Launches of which nothing was measured, for the same reason, share one.
+/// What was measured of a launch. Launches of which nothing was measured, for the same reason, share one.
 struct LaunchValues {
   std::string reason;  // why a value is missing, in words; "" if nothing is missing
 
-  // What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
-  // over its own in the cold steps, as Nsight Compute would.
+  /// What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
+  /// over its own in the cold steps, as Nsight Compute would.
   TierUtilisation t1, t2, cold;
 
-  // What is shown: T2's value, else T1's; Measured::tier says which.
+  /// What is shown: T2's value, else T1's; Measured::tier says which.
   std::optional<Measured> dram_bytes;  // read + written
   std::optional<Measured> dram_read_bytes;
   std::optional<Measured> dram_write_bytes;
@@ -65,8 +65,8 @@ struct LaunchValues {
   std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
   std::optional<double> replay_clock_hz;    // gpc cycles ÷ replay duration
   std::optional<double> timeline_clock_hz;  // T1's of the launch, else the median of the sampled SM clock
-  // T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
-  // known.
+  /// T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
+  /// known.
   std::optional<double> in_situ_cycles;
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
@@ -79,7 +79,7 @@ struct LaunchValues {
   std::optional<Measured> occupancy_ratio;  // T2: warps resident of the most, while an SM was active
 };
 
-// A step may have millions of launches: what each has of its own is here, the rest in `values`.
+/// A step may have millions of launches: what each has of its own is here, the rest in `values`.
 struct LaunchUtilisation {
   LaunchIndex launch = 0;  // into Model::launches
   store::Id launch_id = 0;
@@ -100,8 +100,8 @@ struct LaunchUtilisation {
 
 struct UtilisationOptions {
   PeakPolicy peaks;
-  // A launch costs about 1.6 µs on the GPU however little it does (docs/metrics.md); below 1.6 / (1 − 0.70) ≈
-  // 5 µs even an ideal kernel cannot reach the 70 % target.
+  /// A launch costs about 1.6 µs on the GPU however little it does (docs/metrics.md); below 1.6 / (1 − 0.70) ≈
+  /// 5 µs even an ideal kernel cannot reach the 70 % target.
   std::int64_t launch_floor_ns = 5000;
   double no_roof_ratio = 0.001;  // DRAM and compute both below: no roof applies
   bool clamp = false;            // cut ratios above 1 to 1
@@ -111,9 +111,9 @@ struct PipeMetric {
   std::string_view pipe;    // tensor, fma, fp16, fp64, alu, xu
   std::string_view metric;  // verbatim, per cent of peak over elapsed cycles
 };
-// The pipe metrics known, best first within a pipe.
+/// The pipe metrics known, best first within a pipe.
 [[nodiscard]] const std::vector<PipeMetric>& known_pipe_metrics();
-// Likewise those of in-situ samples (T1).
+/// Likewise those of in-situ samples (T1).
 [[nodiscard]] const std::vector<PipeMetric>& known_sampled_pipe_metrics();
 
 struct UtilisationAnalysis {

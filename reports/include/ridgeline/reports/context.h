@@ -16,39 +16,39 @@ struct Fact {
   std::string value;
 };
 
-// Command line, device, versions, date, commit, host; only what the capture knows.
+/// Command line, device, versions, date, commit, host; only what the capture knows.
 [[nodiscard]] std::vector<Fact> run_facts(const analyzer::Model& model);
 
-// "NVIDIA H200 · driver 580.159 · 2026-11-21 09:14:02 UTC · commit 1a2b3c4 (modified)".
+/// "NVIDIA H200 · driver 580.159 · 2026-11-21 09:14:02 UTC · commit 1a2b3c4 (modified)".
 [[nodiscard]] std::string run_line(const analyzer::Model& model);
-// The program and its arguments; "" if unknown.
+/// The program and its arguments; "" if unknown.
 [[nodiscard]] std::string command_line(const analyzer::Model& model);
-// "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
+/// "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
 [[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
-// The roofs that the limiter was measured against, with their sources; one sentence, "" if none was needed.
+/// The roofs that the limiter was measured against, with their sources; one sentence, "" if none was needed.
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
 
-// One sentence: are the targets met, by how many kernels, and what would meeting them save.
+/// One sentence: are the targets met, by how many kernels, and what would meeting them save.
 [[nodiscard]] std::string verdict_sentence(const analyzer::Analysis& analysis);
-// Whether any launch has a utilisation; if not, what could be saved is unknown, not nothing.
+/// Whether any launch has a utilisation; if not, what could be saved is unknown, not nothing.
 [[nodiscard]] bool anything_measured(const analyzer::Ranking& ranking);
-// "up to 31.2 % of the step (18.043 ms) at 70 %, 41.0 % (23.700 ms) at 85 %"
+/// "up to 31.2 % of the step (18.043 ms) at 70 %, 41.0 % (23.700 ms) at 85 %"
 [[nodiscard]] std::string saving_text(const analyzer::Ranking& ranking);
 
-// What the stall reasons rest on, how to read them, or why there are none.
+/// What the stall reasons rest on, how to read them, or why there are none.
 [[nodiscard]] std::string stalls_line(const analyzer::StallAnalysis& stalls);
 
-// Launches seen and recorded, drops, coverage: one sentence that is printed whether good or bad.
+/// Launches seen and recorded, drops, coverage: one sentence that is printed whether good or bad.
 [[nodiscard]] std::string completeness_line(const analyzer::Quality& quality);
 
-// How far samples (T1) and counters (T2) cover the step and how well they agree; "" without samples.
+/// How far samples (T1) and counters (T2) cover the step and how well they agree; "" without samples.
 [[nodiscard]] std::string tiers_line(const analyzer::Quality& quality);
 
-// The declared work of the step, the least time it takes at the roofs, and who moves more than that; "" if
-// nothing is declared.
+/// The declared work of the step, the least time it takes at the roofs, and who moves more than that; "" if
+/// nothing is declared.
 [[nodiscard]] std::string work_line(const analyzer::Analysis& analysis);
 
-// The analyzer's findings of at least that severity, errors first.
+/// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 
 /// One "warning: …" paragraph each, wrapped; "" if there is none.
@@ -64,13 +64,13 @@ struct Term {
 [[nodiscard]] std::vector<std::string> tier_lines(const analyzer::Model& model,
                                                   const analyzer::Quality& quality);
 
-// 0.7 -> "70 %", 0.725 -> "72.5 %".
+/// 0.7 -> "70 %", 0.725 -> "72.5 %".
 [[nodiscard]] std::string target_text(double ratio);
 
-// An identifier as words: "launch_bound" -> "launch bound".
+/// An identifier as words: "launch_bound" -> "launch bound".
 [[nodiscard]] std::string in_words(std::string_view identifier);
 
-// "1 kernel", "3 kernels"; the plural ends in s unless given.
+/// "1 kernel", "3 kernels"; the plural ends in s unless given.
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {});
 
 }  // namespace ridgeline::reports
