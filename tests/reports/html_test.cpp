@@ -182,7 +182,7 @@ TEST(HtmlReport, StaysSmallWhateverTheCapture) {
   TemporaryCapture capture(options);
   // 20,000 kernels, each with its rows everywhere.
   const auto copies = [](auto& rows, std::size_t count, std::size_t which = 0) {
-    const auto row = rows.at(which);
+    const auto row = rows[which];
     for (std::size_t i = 0; i < count; ++i) rows.push_back(row);
   };
   auto& ranking = capture.analysis.ranking.rows;
