@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
 
@@ -67,9 +70,7 @@ double spacing_ns(const SampleTrace& trace, const TimeWindow& window) {
     if (trace.samples[i - 1].time_ns >= window.start_ns && trace.samples[i].time_ns < window.end_ns)
       gaps.push_back(trace.samples[i].time_ns - trace.samples[i - 1].time_ns);
   }
-  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(gaps.begin(), middle, gaps.end());
-  return static_cast<double>(std::max<std::int64_t>(*middle, 1));
+  return static_cast<double>(std::max<std::int64_t>(upper_median(std::move(gaps)), 1));
 }
 
 const SampleTrace* trace_of(const std::vector<SampleTrace>& traces, store::Id device_id,

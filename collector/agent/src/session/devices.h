@@ -25,8 +25,8 @@ class Devices {
   void describe();
   /// "GH100"; "unknown" if CUPTI cannot tell; empty before the device is described.
   const std::string& chip(std::uint32_t device_id) const noexcept {
-    static const std::string none;
-    return device_id < kMaxDevices ? chips_[device_id] : none;
+    static const auto* const none = new std::string;  // leaked: its end would be an exit handler of its own
+    return device_id < kMaxDevices ? chips_[device_id] : *none;
   }
   /// Empty: it was started, or not tried yet.
   const std::string& profiler_refusal() const noexcept { return profiler_refusal_; }

@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds kPatience{700};
 // go on under it would crash the program, so that the wait is long, and an end only in case it never comes
 // back.
 constexpr std::chrono::milliseconds kCallPatience{5000};
+constexpr std::chrono::milliseconds kWakeAgain{2};
 
 }  // namespace
 
@@ -42,12 +43,18 @@ void Session::stop_calls() noexcept {
     std::lock_guard<std::mutex> guard(thread_mutex_);
     stop_ = true;
   }
-  wake_.notify_all();
-  if (parts_.replay) parts_.replay->wake();
-  if (parts_.sampling) parts_.sampling->wake();
-  const auto give_up = std::chrono::steady_clock::now() + kCallPatience;
-  while (own_threads_.load(std::memory_order_acquire) > 0 && std::chrono::steady_clock::now() < give_up)
+  // Again and again: a thread may have looked at the gate and not be asleep yet, and its lock may be held by the very
+  // thread that ends the program.
+  const auto wake = [this] {
+    wake_.notify_all();
+    if (parts_.replay) parts_.replay->wake();
+    if (parts_.sampling) parts_.sampling->wake();
+  };
+  auto give_up = std::chrono::steady_clock::now() + kCallPatience;
+  while (own_threads_.load(std::memory_order_acquire) > 0 && std::chrono::steady_clock::now() < give_up) {
+    wake();
     std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
   const bool ended = own_threads_.load(std::memory_order_acquire) == 0;
   try {
     for (std::thread* thread : {&thread_, &sampling_thread_}) {
@@ -61,7 +68,11 @@ void Session::stop_calls() noexcept {
     parts_.totals.add(&Count::callback_errors);
   }
   const ThreadState* thread = this_thread(parts_.generation);
-  parts_.gate.wait_until_empty(thread != nullptr ? thread->calls_of_agent : 0, kCallPatience);
+  const std::uint32_t own = thread != nullptr ? thread->calls_of_agent : 0;
+  give_up = std::chrono::steady_clock::now() + kCallPatience;
+  do {
+    wake();
+  } while (!parts_.gate.wait_until_empty(own, kWakeAgain) && std::chrono::steady_clock::now() < give_up);
 }
 
 void Session::at_exit(spool::EndReason reason) noexcept {
