@@ -131,7 +131,7 @@ Failure nothing_recorded(const std::string& directory, const std::optional<spool
                          const std::vector<OpenSpool>& spools, const std::string& unreadable) {
   for (const OpenSpool& each : spools) {
     for (const auto topic :
-         {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing, spool::Topic::kTimelineRefused}) {
+         {spool::Topic::subscriber_taken, spool::Topic::cupti_missing, spool::Topic::timeline_refused}) {
       if (const MessageText* message = each.scanned.message_about(topic)) {
         return {ErrorKind::environment, message->text};
       }
@@ -177,7 +177,7 @@ bool launched_something(const std::vector<OpenSpool>& spools) {
   bool launched = false;
   for (const OpenSpool& each : spools) {
     for (const auto topic :
-         {spool::Topic::kSubscriberTaken, spool::Topic::kCuptiMissing, spool::Topic::kTimelineRefused}) {
+         {spool::Topic::subscriber_taken, spool::Topic::cupti_missing, spool::Topic::timeline_refused}) {
       if (each.scanned.message_about(topic) != nullptr) return false;
     }
     const auto& counted = each.scanned.completeness;

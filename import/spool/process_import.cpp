@@ -36,22 +36,22 @@ std::optional<T> present(T value, T absent) {
 
 CopyKind copy_kind(MemcpyKind kind) {
   switch (kind) {
-    case MemcpyKind::kHostToDevice:
-    case MemcpyKind::kHostToArray:
+    case MemcpyKind::host_to_device:
+    case MemcpyKind::host_to_array:
       return CopyKind::host_to_device;
-    case MemcpyKind::kDeviceToHost:
-    case MemcpyKind::kArrayToHost:
+    case MemcpyKind::device_to_host:
+    case MemcpyKind::array_to_host:
       return CopyKind::device_to_host;
-    case MemcpyKind::kArrayToArray:
-    case MemcpyKind::kArrayToDevice:
-    case MemcpyKind::kDeviceToArray:
-    case MemcpyKind::kDeviceToDevice:
+    case MemcpyKind::array_to_array:
+    case MemcpyKind::array_to_device:
+    case MemcpyKind::device_to_array:
+    case MemcpyKind::device_to_device:
       return CopyKind::device_to_device;
-    case MemcpyKind::kHostToHost:
+    case MemcpyKind::host_to_host:
       return CopyKind::host_to_host;
-    case MemcpyKind::kPeerToPeer:
+    case MemcpyKind::peer_to_peer:
       return CopyKind::peer_to_peer;
-    case MemcpyKind::kUnknown:
+    case MemcpyKind::unknown:
       break;
   }
   return CopyKind::unknown;
@@ -61,17 +61,17 @@ std::string version_text(const Reader& reader, const VersionRecord& record) {
   const std::string text = one_line(reader.string_or(record.text, ""));
   const std::int64_t n = record.number;
   switch (record.component) {
-    case Component::kAgent:
-    case Component::kKernelDriver:
+    case Component::agent:
+    case Component::kernel_driver:
       return text;
-    case Component::kCupti: {
+    case Component::cupti: {
       const std::string path = text.empty() ? "" : " (" + text + ")";
       // 130001 is 13.0.1; older releases had a plain count.
       if (n >= 100000) return fmt::format("{}.{}.{}{}", n / 10000, n % 10000 / 100, n % 100, path);
       return n > 0 ? fmt::format("{}{}", n, path) : text;
     }
-    case Component::kCudaDriver:
-    case Component::kCudaRuntime:
+    case Component::cuda_driver:
+    case Component::cuda_runtime:
       return n > 0 ? fmt::format("{}.{}", n / 1000, n % 1000 / 10) : text;
   }
   return text;
@@ -79,15 +79,15 @@ std::string version_text(const Reader& reader, const VersionRecord& record) {
 
 const char* component_name(Component component) {
   switch (component) {
-    case Component::kAgent:
+    case Component::agent:
       return "agent";
-    case Component::kCupti:
+    case Component::cupti:
       return "cupti";
-    case Component::kCudaDriver:
+    case Component::cuda_driver:
       return "cuda_driver";
-    case Component::kKernelDriver:
+    case Component::kernel_driver:
       return "driver";
-    case Component::kCudaRuntime:
+    case Component::cuda_runtime:
       return "cuda_runtime";
   }
   return nullptr;
@@ -285,8 +285,8 @@ class Rows {
                                  .text = message.text});
       const auto& warnings = summary_.warnings;
       // "Timeline only" says it of the samples, too.
-      const MessageText* counters = spool_.message_about(spool::Topic::kCountersRefused);
-      if (message.topic == spool::Topic::kSamplingRefused && counters != nullptr &&
+      const MessageText* counters = spool_.message_about(spool::Topic::counters_refused);
+      if (message.topic == spool::Topic::sampling_refused && counters != nullptr &&
           same_refusal(message.text, counters->text))
         continue;
       if (message.severity != Severity::info &&
@@ -416,7 +416,7 @@ class Rows {
       } else if (const auto* call = view.as<LaunchRecord>()) {
         join.add(*call, emit);
       } else if (const auto* copy = view.as<MemcpyRecord>()) {
-        auto row = copy_row<store::Memcpy>(*copy, copy->kind == MemcpyKind::kDeviceToHost);
+        auto row = copy_row<store::Memcpy>(*copy, copy->kind == MemcpyKind::device_to_host);
         row.kind = copy_kind(copy->kind);
         writer_.add(row);
         samples_.add_copy(copy->device_id, copy->start_ns, copy->end_ns,

@@ -46,7 +46,7 @@ void RangeImport::remember(std::uint64_t range_id, store::Id id) {
 }
 
 void RangeImport::add(const NvtxRangeRecord& range) {
-  if (range.kind == NvtxKind::kMark || recent_.contains(range.range_id)) return;
+  if (range.kind == NvtxKind::mark || recent_.contains(range.range_id)) return;
   store::NvtxRange row;
   if (const auto reserved = parents_.find(range.range_id); reserved != parents_.end()) {
     row.id = reserved->second;

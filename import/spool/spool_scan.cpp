@@ -50,7 +50,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
     } else if (const auto* path = view.as<NvtxPathRecord>()) {
       spool.paths[path->path_id] = *path;
     } else if (const auto* range = view.as<NvtxRangeRecord>()) {
-      if (range->kind == NvtxKind::kPushPop && range->depth == 0) ++spool.ranges_by_path[range->path_id];
+      if (range->kind == NvtxKind::push_pop && range->depth == 0) ++spool.ranges_by_path[range->path_id];
     } else if (const auto* metric = view.as<MetricRecord>()) {
       spool.metrics[metric->metric_id] = *metric;
     } else if (const auto* config = view.as<CounterConfigRecord>()) {
@@ -145,7 +145,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   std::stable_sort(edges.begin(), edges.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   for (const RecordingWindowRecord& edge : edges) {
-    if (edge.edge == WindowEdge::kOpen) {
+    if (edge.edge == WindowEdge::open) {
       spool.windows.push_back({.open_ns = edge.time_ns, .cause = edge.cause});
     } else if (!spool.windows.empty() && !spool.windows.back().close_ns) {
       spool.windows.back().close_ns = edge.time_ns;
@@ -256,9 +256,10 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
   };
   visit_records(reader, progress, [&](const RecordView& view) {
     if (const auto* copy = view.as<MemcpyRecord>()) {
-      extend(spool.step_of_copy(copy->correlation_id, copy->start_ns, copy->kind == MemcpyKind::kDeviceToHost,
-                                (copy->header.flags & kGraphNode) != 0),
-             copy->start_ns, copy->end_ns);
+      extend(
+          spool.step_of_copy(copy->correlation_id, copy->start_ns, copy->kind == MemcpyKind::device_to_host,
+                             (copy->header.flags & kGraphNode) != 0),
+          copy->start_ns, copy->end_ns);
     } else if (const auto* set = view.as<MemsetRecord>()) {
       extend(spool.step_of_copy(set->correlation_id, set->start_ns, false,
                                 (set->header.flags & kGraphNode) != 0),

@@ -73,14 +73,14 @@ struct ScannedStep {
   /// Of the values of its counters.
   [[nodiscard]] Tier counter_tier() const { return is_third_tier() ? Tier::t3 : Tier::t2; }
   [[nodiscard]] bool counters_usable() const {
-    return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::kOk);
+    return mismatch.empty() && (!counters || counters->status == spool::CounterStatus::ok);
   }
 };
 
 struct MessageText {
   std::int64_t time_ns = 0;
   Severity severity = Severity::info;
-  spool::Topic topic = spool::Topic::kGeneral;
+  spool::Topic topic = spool::Topic::general;
   std::string text;
 };
 

@@ -93,9 +93,9 @@ namespace {
 void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                     store::Step& row) {
   std::string reason = "the recording ended before they were decoded";
-  if (const MessageText* refused = spool.message_about(spool::Topic::kSamplingRefused)) {
+  if (const MessageText* refused = spool.message_about(spool::Topic::sampling_refused)) {
     reason = refused->text;
-  } else if (const MessageText* said = spool.message_about(spool::Topic::kSampling)) {
+  } else if (const MessageText* said = spool.message_about(spool::Topic::sampling)) {
     reason = said->text;
   }
   for (const auto& [id, window] : spool.pm_windows) {
@@ -140,11 +140,10 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
     row.reason = std::move(reason);
   };
   row.status = StepStatus::ok;
-  if (step.counters && step.counters->status != spool::CounterStatus::kOk) {
+  if (step.counters && step.counters->status != spool::CounterStatus::ok) {
     const std::string reason = one_line(reader.string_or(step.counters->reason, "no reason given"));
-    judge(
-        step.counters->status == spool::CounterStatus::kMismatch ? StepStatus::mismatch : StepStatus::failed,
-        reason);
+    judge(step.counters->status == spool::CounterStatus::mismatch ? StepStatus::mismatch : StepStatus::failed,
+          reason);
   } else if (!step.mismatch.empty()) {
     judge(StepStatus::mismatch, "values discarded: " + step.mismatch);
   } else if (!step.end_ns) {
@@ -157,8 +156,8 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
     judge_sampling(reader, spool, step, row);
   } else if (step.is_replay() && !step.counters &&
              (step.is_third_tier() ? plan.third_tier_requested : plan.replay_requested)) {
-    const MessageText* refused = spool.message_about(spool::Topic::kCountersRefused);
-    if (refused == nullptr) refused = spool.message_about(spool::Topic::kReplay);
+    const MessageText* refused = spool.message_about(spool::Topic::counters_refused);
+    if (refused == nullptr) refused = spool.message_about(spool::Topic::replay);
     judge(StepStatus::failed, refused != nullptr ? "no counters: " + refused->text
                                                  : "no counters: the recording ended before they were read");
   }
@@ -177,9 +176,9 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
          .reason = reason.empty() ? std::nullopt : std::optional<std::string>(std::move(reason))});
   };
 
-  const MessageText* missing = spool.message_about(spool::Topic::kCuptiMissing);
-  if (missing == nullptr) missing = spool.message_about(spool::Topic::kSubscriberTaken);
-  const MessageText* refused = spool.message_about(spool::Topic::kTimelineRefused);
+  const MessageText* missing = spool.message_about(spool::Topic::cupti_missing);
+  if (missing == nullptr) missing = spool.message_about(spool::Topic::subscriber_taken);
+  const MessageText* refused = spool.message_about(spool::Topic::timeline_refused);
   const std::int64_t kernels = completeness.kernel_records + completeness.graph_kernel_records;
   if (kernels == 0 && missing != nullptr) {
     add(Tier::t0, TierOutcome::failed, missing->text);
@@ -193,7 +192,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
     gap(completeness.launches_seen - completeness.kernel_records, "launches without a kernel record");
     gap(completeness.dropped_records, "records dropped by the driver");
     gap(completeness.lost_spool_records, "records that found no room in the spool");
-    if (const MessageText* full = spool.message_about(spool::Topic::kSpoolFull);
+    if (const MessageText* full = spool.message_about(spool::Topic::spool_full);
         full != nullptr && completeness.lost_spool_records > 0) {
       gaps += "; " + full->text;
     }
@@ -208,7 +207,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   const auto no_steps = [&](const char* what, std::uint64_t first_step) -> std::string {
     if (missing != nullptr) return missing->text;
     if (spool.steps.empty()) {
-      const MessageText* nvtx = spool.message_about(spool::Topic::kNvtxMissing);
+      const MessageText* nvtx = spool.message_about(spool::Topic::nvtx_missing);
       return nvtx != nullptr ? nvtx->text
                              : fmt::format(
                                    "no NVTX range named \"{}\" was seen: name the program's step range with "
@@ -224,7 +223,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
   if (!plan.sampling_requested && sampling.covered_ns == 0) {
     add(Tier::t1, TierOutcome::not_requested, "the schedule or the tiers leave in-situ sampling out");
   } else if (sampling.covered_ns == 0) {
-    const MessageText* no_permission = spool.message_about(spool::Topic::kSamplingRefused);
+    const MessageText* no_permission = spool.message_about(spool::Topic::sampling_refused);
     if (no_permission != nullptr) {
       add(Tier::t1, TierOutcome::refused, no_permission->text);
     } else if (sampling.steps == 0) {
@@ -252,7 +251,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
     add(Tier::t1, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
   }
 
-  const MessageText* counters = spool.message_about(spool::Topic::kCountersRefused);
+  const MessageText* counters = spool.message_about(spool::Topic::counters_refused);
   if (!plan.replay_requested) {
     add(Tier::t2, TierOutcome::not_requested, "the schedule or the tiers leave step replay out");
   } else {
@@ -278,7 +277,7 @@ std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const Re
 
   const CounterOutcome& third = outcomes.third_tier;
   const bool stalls_wanting = plan.stalls_requested && spool.stall_samples == 0;
-  const MessageText* about_stalls = spool.message_about(spool::Topic::kStalls);
+  const MessageText* about_stalls = spool.message_about(spool::Topic::stalls);
   const std::string no_stalls = about_stalls != nullptr ? about_stalls->text : "no sample of stalls arrived";
   if (!plan.third_tier_requested && third.ok == 0 && spool.stall_samples == 0) {
     add(Tier::t3, TierOutcome::not_requested, "ask for it with --cold, --stalls or --sass-flops");

@@ -68,7 +68,7 @@ TEST(Exit, FreesALaunchThatWaitsForCounters) {
   std::thread launching([&] { program.launch("kernel"); });
   std::this_thread::sleep_for(30ms);
   const auto begin = std::chrono::steady_clock::now();
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s);
   launching.join();
   EXPECT_EQ(cupti.forced_flushes, 1);
@@ -80,7 +80,7 @@ TEST(Exit, MakesNoCallForALaunchThatComesLater) {
   ASSERT_TRUE(program.start());
   program.create_context();
   program.push("step");
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   program.launch("late");
   program.pop();
   program.push("step");
@@ -94,7 +94,7 @@ TEST(Exit, EndsTheAgentsThreads) {
   ASSERT_TRUE(program.start());
   program.session().start_thread();
   std::this_thread::sleep_for(10ms);
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   const int flushes = cupti.flushes;
   std::this_thread::sleep_for(300ms);  // a flush comes every 200 ms
   EXPECT_EQ(cupti.flushes, flushes);

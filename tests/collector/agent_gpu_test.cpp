@@ -182,7 +182,7 @@ TEST(AgentOnGpu, ClocksAgree) {
 TEST(AgentOnGpu, CountersAreSane) {
   const Recording r = record({"25"});
   ASSERT_EQ(r.counter_steps.size(), 5u);
-  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok);
   EXPECT_NEAR(r.median_value("dram__bytes_read.sum", 0) / kTriadReadBytes, 1.0, 0.03);
   // The L2 holds some of the output when the kernel ends, and some of what ran before.
   EXPECT_NEAR(r.median_value("dram__bytes_write.sum", 0) / kTriadWriteBytes, 1.0, 0.08);
@@ -202,7 +202,7 @@ TEST(AgentOnGpu, CountsGraphLaunchesAsAWhole) {
   EXPECT_EQ(r.totals.graph_kernel_records, 20u * kTiny);
   EXPECT_EQ(r.totals.launches_captured, kTiny);
   ASSERT_FALSE(r.counter_steps.empty());
-  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok);
   // Three of the five steps count the graph, two the kernels beside it.
   EXPECT_NEAR(r.median_value("dram__bytes_read.sum", 0) / kTriadReadBytes, 1.0, 0.03);
   std::map<std::uint32_t, int> durations;  // by step
@@ -226,7 +226,7 @@ TEST(AgentOnGpu, LeavesOutKernelsThatWaitForOthers) {
     expect_complete(r);
     EXPECT_EQ(r.counter_steps.size(), 5u);
     for (const auto& s : r.counter_steps) {
-      EXPECT_EQ(s.status, CounterStatus::kOk);
+      EXPECT_EQ(s.status, CounterStatus::ok);
       EXPECT_EQ(s.launches_expected, kLaunches + 2);
       EXPECT_GE(s.ranges_received, kLaunches - 1) << "the partner and little else ran unmeasured too";
       EXPECT_LE(s.ranges_received, kLaunches);
@@ -255,7 +255,7 @@ TEST(AgentOnGpu, EvictsTheCachesInColdSteps) {
   ASSERT_EQ(r.status, 0);
   expect_complete(r);
   ASSERT_EQ(r.counter_steps.size(), 4u);
-  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok);
   EXPECT_EQ(r.totals.memcpy_records, 20u) << "the agent's own copies are not the program's";
   // The tiny kernel reads one sector, which is in the cache but for a cold step.
   const auto reads = [&](Phase phase) {
@@ -315,7 +315,7 @@ TEST(AgentOnGpu, SamplesInSitu) {
     EXPECT_NEAR(r.median_duration_ns(ordinal, Phase::sample) / r.median_duration_ns(ordinal), 1.0, 0.03)
         << "sampling does not slow kernels down";
   ASSERT_EQ(r.counter_steps.size(), 3u);
-  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << "counters after samples";
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok) << "counters after samples";
 }
 
 TEST(AgentOnGpu, EndsASamplingWindowWithTheProgram) {
@@ -351,19 +351,19 @@ TEST(AgentOnGpu, FollowsLaunchesOfOtherThreads) {
   const Recording r = record({"20", "--threads"});
   ASSERT_EQ(r.status, 0);
   expect_complete(r);
-  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk);
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok);
 }
 
 TEST(AgentOnGpu, DiscardsStepsThatDiffer) {
   const Recording r = record({"20", "--changing"});
   ASSERT_EQ(r.status, 0);
   int mismatches = 0;
-  for (const auto& s : r.counter_steps) mismatches += s.status == CounterStatus::kMismatch;
+  for (const auto& s : r.counter_steps) mismatches += s.status == CounterStatus::mismatch;
   EXPECT_GT(mismatches, 0);
   for (const auto& v : r.values)
     for (const auto& s : r.counter_steps)
       if (s.step_index == v.step_index) {
-        EXPECT_EQ(s.status, CounterStatus::kOk);
+        EXPECT_EQ(s.status, CounterStatus::ok);
       }
 }
 
@@ -394,8 +394,8 @@ TEST(AgentOnGpu, EndsInOrderInsideAReplayStep) {
   EXPECT_EQ(WEXITSTATUS(r.status), 0);
   EXPECT_TRUE(r.ended);
   ASSERT_EQ(r.counter_steps.size(), 2u);
-  EXPECT_EQ(r.counter_steps[0].status, CounterStatus::kOk);
-  EXPECT_EQ(r.counter_steps[1].status, CounterStatus::kFailed);
+  EXPECT_EQ(r.counter_steps[0].status, CounterStatus::ok);
+  EXPECT_EQ(r.counter_steps[1].status, CounterStatus::failed);
   EXPECT_EQ(r.totals.launches_seen, 10u * kLaunches + 2);
   EXPECT_GE(r.totals.kernel_records, 10u * kLaunches);
 }

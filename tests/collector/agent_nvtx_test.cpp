@@ -79,14 +79,14 @@ TEST(Nvtx, KeepsPayloadColourAndCategory) {
   a.has_color = true;
   a.color_argb = 0xff00ff00;
   a.category = 7;
-  a.payload_type = spool::NvtxPayloadType::kInt64;
+  a.payload_type = spool::NvtxPayloadType::int64;
   a.payload = static_cast<std::uint64_t>(-5);
   program.session().nvtx_push(nullptr, 0, "op", a);
   program.pop();
   const std::int64_t cost[2] = {1000, 2000};
   const NvtxAttributes::Blob blob{42, sizeof cost, cost};
   NvtxAttributes b;
-  b.payload_type = spool::NvtxPayloadType::kBinary;
+  b.payload_type = spool::NvtxPayloadType::binary;
   b.blobs = &blob;
   b.blob_count = 1;
   program.session().nvtx_push(nullptr, 0, "op", b);
@@ -122,13 +122,13 @@ TEST(Nvtx, JoinsStartAndEndAcrossThreads) {
   const auto c = program.contents();
   // Threads write to chunks of their own: the order in the file is not the order in time.
   ASSERT_EQ(c.ranges.size(), 2u);
-  const bool first_is_mark = c.ranges[0].kind == spool::NvtxKind::kMark;
+  const bool first_is_mark = c.ranges[0].kind == spool::NvtxKind::mark;
   const auto& request = c.ranges[first_is_mark ? 1 : 0];
   const auto& mark = c.ranges[first_is_mark ? 0 : 1];
-  EXPECT_EQ(request.kind, spool::NvtxKind::kStartEnd);
+  EXPECT_EQ(request.kind, spool::NvtxKind::start_end);
   EXPECT_EQ(request.range_id, id);
   EXPECT_GT(request.end_ns, request.start_ns);
-  EXPECT_EQ(mark.kind, spool::NvtxKind::kMark);
+  EXPECT_EQ(mark.kind, spool::NvtxKind::mark);
   EXPECT_EQ(c.totals.nvtx_unbalanced, 1u);
 }
 
@@ -159,16 +159,16 @@ TEST(Nvtx, SaysWhenThereAreMorePathsThanItTellsApart) {
     program.pop();
   }
   program.tick();
-  EXPECT_EQ(program.contents().message(spool::Topic::kNvtxPaths), "");
+  EXPECT_EQ(program.contents().message(spool::Topic::nvtx_paths), "");
   program.push("one more");
   program.launch("kernel");
   program.pop();
   program.tick();
   program.tick();
   const auto c = program.contents();
-  EXPECT_NE(c.message(spool::Topic::kNvtxPaths).find("65536 different nestings"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::nvtx_paths).find("65536 different nestings"), std::string::npos);
   EXPECT_EQ(std::count_if(c.messages.begin(), c.messages.end(),
-                          [](const auto& m) { return m.topic == spool::Topic::kNvtxPaths; }),
+                          [](const auto& m) { return m.topic == spool::Topic::nvtx_paths; }),
             1);
   EXPECT_EQ(c.totals.nvtx_unbalanced, 0u) << "that is another fault";
 }

@@ -63,7 +63,7 @@ TEST(Replay, CountsInstructionsWithoutTracingKernels) {
   EXPECT_EQ(c.configs[1].metric_count, 9u);
   ASSERT_EQ(c.counter_steps.size(), 2u);
   EXPECT_EQ(c.counter_steps[1].config_id, 2u);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk) << c.text(c.counter_steps[1].reason);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::ok) << c.text(c.counter_steps[1].reason);
   EXPECT_EQ(c.values.size(), 3u * 2 + 3 * 9);
   // The counts join the launches by records of the agent's own.
   ASSERT_EQ(c.kernels.size(), 3u);
@@ -93,7 +93,7 @@ TEST(Replay, MeasuresOneConfigurationAStep) {
   EXPECT_EQ(c.configs[1].metric_count, 3u);
   ASSERT_EQ(c.counter_steps.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(c.counter_steps[i].status, CounterStatus::kOk) << c.text(c.counter_steps[i].reason);
+    EXPECT_EQ(c.counter_steps[i].status, CounterStatus::ok) << c.text(c.counter_steps[i].reason);
     EXPECT_EQ(c.counter_steps[i].config_id, i % 2 + 1) << "configurations repeat";
     EXPECT_EQ(c.counter_steps[i].step_index, 2 + i);
     EXPECT_EQ(c.counter_steps[i].ranges_received, 3u);
@@ -126,7 +126,7 @@ TEST(Replay, GoesOnWithTheNextSetInOneSession) {
   ASSERT_EQ(c.counter_steps.size(), 7u);
   for (std::size_t i = 0; i < 7; ++i) {
     EXPECT_EQ(c.counter_steps[i].config_id, i % 3 + 1);
-    EXPECT_EQ(c.counter_steps[i].status, i == 4 ? CounterStatus::kMismatch : CounterStatus::kOk);
+    EXPECT_EQ(c.counter_steps[i].status, i == 4 ? CounterStatus::mismatch : CounterStatus::ok);
   }
   ASSERT_EQ(c.values.size(), 3u * (2 + 3 + 1 + 2 + 1 + 2));
   expect_values_of_their_own_pass(c);
@@ -150,7 +150,7 @@ TEST(Replay, LeavesTheRotationWhenAStepBreaksIt) {
   for (const auto& s : c.counter_steps) steps[s.step_index] = s;
   ASSERT_EQ(steps.size(), 5u);
   for (std::uint32_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(steps[2 + i].status, i == 1 ? CounterStatus::kFailed : CounterStatus::kOk)
+    EXPECT_EQ(steps[2 + i].status, i == 1 ? CounterStatus::failed : CounterStatus::ok)
         << c.text(steps[2 + i].reason);
     EXPECT_EQ(steps[2 + i].config_id, i % 2 + 1);
   }
@@ -165,10 +165,10 @@ TEST(Replay, DiscardsAStepThatDiffers) {
   step(r.program);
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 3u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kMismatch);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::mismatch);
   EXPECT_NE(c.text(c.counter_steps[0].reason).find("launch 2"), std::string::npos);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kMismatch);
-  EXPECT_EQ(c.counter_steps[2].status, CounterStatus::kOk);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::mismatch);
+  EXPECT_EQ(c.counter_steps[2].status, CounterStatus::ok);
   for (const auto& v : c.values) EXPECT_EQ(v.step_index, 4u) << "only the matching step has values";
 }
 
@@ -181,8 +181,8 @@ TEST(Replay, DiscardsAStepWithMissingRanges) {
   cupti.ranges_dropped = 2;
   step(r.program);
   const auto c = measured(r.program);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kMismatch);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kFailed);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::mismatch);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::failed);
   EXPECT_NE(c.text(c.counter_steps[1].reason).find("2 ranges were dropped"), std::string::npos);
   EXPECT_TRUE(c.values.empty());
 }
@@ -195,11 +195,11 @@ TEST(Replay, SaysTimelineOnlyWithoutPermission) {
   step(r.program);
   EXPECT_EQ(cupti.sessions_made, 0);
   const auto c = measured(r.program);
-  const std::string text = c.message(spool::Topic::kCountersRefused);
+  const std::string text = c.message(spool::Topic::counters_refused);
   EXPECT_NE(text.find("timeline only"), std::string::npos) << text;
   EXPECT_NE(text.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos);
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kNotAvailable);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::not_available);
   EXPECT_EQ(c.launches.size(), 12u) << "the timeline goes on";
 }
 
@@ -212,10 +212,10 @@ TEST(Replay, StopsTryingWhenStartIsRefused) {
   EXPECT_EQ(cupti.sessions_made, 1);
   EXPECT_EQ(cupti.sessions_open, 0);
   const auto c = measured(r.program);
-  EXPECT_NE(c.message(spool::Topic::kCountersRefused).find("CAP_SYS_ADMIN"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::counters_refused).find("CAP_SYS_ADMIN"), std::string::npos);
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kNotAvailable);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::failed);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::not_available);
 }
 
 TEST(Replay, DiscardsAStepOfWhichOnlyTheMiddleChanged) {
@@ -228,7 +228,7 @@ TEST(Replay, DiscardsAStepOfWhichOnlyTheMiddleChanged) {
   r.program.pop();
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kMismatch);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::mismatch);
   EXPECT_NE(c.text(c.counter_steps[0].reason).find("launch 1"), std::string::npos);
   EXPECT_TRUE(c.values.empty());
 }
@@ -272,7 +272,7 @@ TEST(Replay, RunsCollectivesUnmeasuredAndMeasuresTheRest) {
   EXPECT_EQ(cupti.configured, 1) << "counting goes on in the same image";
   const auto c = measured(w.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
   EXPECT_EQ(c.counter_steps[0].launches_expected, 4u);
   EXPECT_EQ(c.counter_steps[0].ranges_received, 3u);
   ASSERT_EQ(c.values.size(), 6u);
@@ -300,7 +300,7 @@ TEST(Replay, MeasuresNothingWhileAnExcludedKernelRuns) {
   w.run();
   const auto c = measured(w.program);
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
   EXPECT_EQ(c.counter_steps[0].ranges_received, 1u);
   EXPECT_EQ(c.counter_steps[1].ranges_received, 3u);
   EXPECT_EQ(c.exclusions.size(), 1u) << "the kernels behind it are not excluded for themselves";
@@ -407,7 +407,7 @@ TEST(Replay, KeepsTheSessionOverStepsOfOneConfiguration) {
   EXPECT_EQ(cupti.sessions_open, 0) << "closed after the last";
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 3u);
-  for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);
+  for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok) << c.text(s.reason);
   ASSERT_EQ(c.values.size(), 18u);
   EXPECT_EQ(c.values[17].step_ordinal, 2u) << "CUPTI numbers ranges over the whole session";
 }
@@ -439,7 +439,7 @@ TEST(Replay, CountsGraphLaunchesAsAWholeAndKernelsInTurn) {
   const auto c = program.contents();
   ASSERT_EQ(c.counter_steps.size(), 2u);
   for (const auto& s : c.counter_steps) {
-    EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);
+    EXPECT_EQ(s.status, CounterStatus::ok) << c.text(s.reason);
     EXPECT_EQ(s.config_id, 1u);
   }
   ASSERT_EQ(c.graph_values.size(), 4u);
@@ -510,7 +510,7 @@ TEST(Replay, StaysOutOfStreamCapture) {
   r.program.pop();
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
 }
 
 TEST(Replay, GivesUpAStepWhenCuptiFailsInsideIt) {
@@ -530,9 +530,9 @@ TEST(Replay, GivesUpAStepWhenCuptiFailsInsideIt) {
   EXPECT_EQ(cupti.sessions_open, 0);
   const auto c = program.contents();
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::failed);
   EXPECT_NE(c.text(c.counter_steps[0].reason).find("beginning a range"), std::string::npos);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk) << c.text(c.counter_steps[1].reason);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::ok) << c.text(c.counter_steps[1].reason);
 }
 
 TEST(Replay, CutsALongStepIntoSegments) {
@@ -550,7 +550,7 @@ TEST(Replay, CutsALongStepIntoSegments) {
   EXPECT_EQ(cupti.configured, 2);
   const auto c = program.contents();
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
   ASSERT_EQ(c.values.size(), kLaunches);
   for (unsigned k = 0; k < kLaunches; ++k) {
     ASSERT_EQ(c.values[k].step_ordinal, k);
@@ -579,7 +579,7 @@ TEST(Replay, EvictsTheCachesBeforeEachLaunchOfAColdStep) {
   EXPECT_EQ(cupti.sessions_made, 3) << "cold steps may pause, they do not rotate";
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 3u);
-  for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::kOk) << c.text(s.reason);
+  for (const auto& s : c.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok) << c.text(s.reason);
   EXPECT_EQ(c.counter_steps[0].config_id, 1u);
   EXPECT_EQ(c.counter_steps[1].config_id, 1u) << "cold steps begin with the first set again";
   EXPECT_EQ(c.counter_steps[2].config_id, 2u);
@@ -597,10 +597,10 @@ TEST(Replay, RefusesColdStepsWithoutMemory) {
   std::map<std::uint32_t, spool::CounterStepRecord> steps;
   for (const auto& s : c.counter_steps) steps[s.step_index] = s;
   ASSERT_EQ(steps.size(), 3u);
-  EXPECT_EQ(steps[2].status, CounterStatus::kOk);
-  EXPECT_EQ(steps[3].status, CounterStatus::kNotAvailable);
+  EXPECT_EQ(steps[2].status, CounterStatus::ok);
+  EXPECT_EQ(steps[3].status, CounterStatus::not_available);
   EXPECT_NE(c.text(steps[3].reason).find("memory"), std::string::npos);
-  EXPECT_EQ(steps[4].status, CounterStatus::kOk);
+  EXPECT_EQ(steps[4].status, CounterStatus::ok);
   EXPECT_EQ(cupti.sessions_open, 0);
 }
 
@@ -645,16 +645,16 @@ TEST(Replay, EndsAProgramThatHangs) {
   r.program.launch("spin_wait", 2);
   EXPECT_EQ(cupti.signals, (std::vector<int>{SIGTERM, SIGKILL}));
   const auto c = r.program.contents();
-  const std::string text = c.message(spool::Topic::kReplayTimeOut);
+  const std::string text = c.message(spool::Topic::replay_time_out);
   EXPECT_NE(text.find("spin_wait"), std::string::npos) << text;
   EXPECT_NE(text.find("--replay-exclude"), std::string::npos);
   int messages = 0;
-  for (const auto& m : c.messages) messages += m.topic == spool::Topic::kReplayTimeOut;
+  for (const auto& m : c.messages) messages += m.topic == spool::Topic::replay_time_out;
   EXPECT_EQ(messages, 1);
   ASSERT_EQ(c.exclusions.size(), 1u);
   EXPECT_EQ(c.exclusions[0].reason, ExclusionReason::time_out);
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::failed);
 }
 
 TEST(Replay, LetsALongKernelOutsideReplayStepsBe) {
@@ -674,10 +674,10 @@ TEST(Replay, WaitsForTheEvaluationAtExit) {
   Ready r(cupti);
   r.program.session().start_thread();
   step(r.program);
-  r.program.session().at_exit(spool::EndReason::kExit);
+  r.program.session().at_exit(spool::EndReason::exit);
   const auto c = r.program.contents();
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok);
 }
 
 TEST(ConcurrencyWatch, SuspectsOnlyWhatAlwaysOverlapsALaterLaunch) {
@@ -718,7 +718,7 @@ TEST(Replay, NamesMetricsThatTheChipLacks) {
   EXPECT_EQ(c.configs[0].metric_count, 1u);
   EXPECT_EQ(c.configs[1].metric_count, 2u) << "d needs a second pass";
   int unavailable = 0;
-  for (const auto& m : c.messages) unavailable += m.topic == spool::Topic::kMetricUnavailable;
+  for (const auto& m : c.messages) unavailable += m.topic == spool::Topic::metric_unavailable;
   EXPECT_EQ(unavailable, 2);
 }
 
@@ -759,8 +759,8 @@ TEST(Replay, FinishesOnTheNextLaunchIfTheStepEndsElsewhere) {
   step(r.program);
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk) << c.text(c.counter_steps[1].reason);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::ok) << c.text(c.counter_steps[1].reason);
 }
 
 TEST(Replay, DoesNotTouchCountersAtExit) {
@@ -768,7 +768,7 @@ TEST(Replay, DoesNotTouchCountersAtExit) {
   Ready r(cupti);
   r.program.push("step");
   r.program.launch("k1");
-  r.program.session().at_exit(spool::EndReason::kExit);
+  r.program.session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.stops, 0);
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
@@ -785,7 +785,7 @@ TEST(Replay, ClosesWhenTheContextGoes) {
   r.program.pop();
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::failed);
 }
 
 TEST(Replay, StaysOffWhenTheTierIsNotAllowed) {
@@ -795,7 +795,7 @@ TEST(Replay, StaysOffWhenTheTierIsNotAllowed) {
   Ready r(cupti, environment);
   step(r.program);
   EXPECT_EQ(cupti.sessions_made, 0);
-  EXPECT_NE(measured(r.program).message(spool::Topic::kCountersRefused).find("RIDGELINE_TIERS"),
+  EXPECT_NE(measured(r.program).message(spool::Topic::counters_refused).find("RIDGELINE_TIERS"),
             std::string::npos);
 }
 
@@ -807,8 +807,8 @@ TEST(Replay, ReportsAStepWithoutLaunches) {
   step(r.program);
   const auto c = measured(r.program);
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::kFailed);
-  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::kOk);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::failed);
+  EXPECT_EQ(c.counter_steps[1].status, CounterStatus::ok);
 }
 
 }  // namespace

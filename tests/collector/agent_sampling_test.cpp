@@ -224,7 +224,7 @@ TEST(Sampling, IsClosedBeforeCountersAreOpened) {
   const auto c = p.contents();
   EXPECT_EQ(c.pm_windows.back().status, WindowStatus::ok) << c.text(c.pm_windows.back().reason);
   ASSERT_EQ(c.counter_steps.size(), 2u);
-  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::ok) << c.text(c.counter_steps[0].reason);
 }
 
 TEST(Sampling, TakesAWindowForEachPhase) {
@@ -255,10 +255,10 @@ TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
   };
   p.steps(3);  // two that settle, one that is measured of four
   EXPECT_EQ(cupti.pm_starts, 1);
-  command(spool::WindowCommand::kClose);
+  command(spool::WindowCommand::close);
   EXPECT_EQ(p.program->control()->windows_closed, 1u);
   EXPECT_EQ(cupti.pm_open, 0) << "nothing goes on outside a window";
-  command(spool::WindowCommand::kOpen);
+  command(spool::WindowCommand::open);
   p.steps(9);  // the whole schedule again: steps 6 to 14
   p.tick();
   const auto c = p.contents();
@@ -297,7 +297,7 @@ TEST(Sampling, SaysWhatToDoWithoutPermission) {
   p.tick();
   EXPECT_EQ(cupti.pm_windows, 0);
   const auto c = p.contents();
-  const std::string text = c.message(spool::Topic::kSamplingRefused);
+  const std::string text = c.message(spool::Topic::sampling_refused);
   EXPECT_NE(text.find("no in-situ samples"), std::string::npos) << text;
   EXPECT_NE(text.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos) << text;
   ASSERT_EQ(c.pm_windows.size(), 1u);
@@ -316,7 +316,7 @@ TEST(Sampling, GivesUpWhenAStartIsRefused) {
   EXPECT_EQ(cupti.pm_open, 0);
   EXPECT_EQ(cupti.pm_windows, 1) << "not tried again";
   const auto c = p.contents();
-  EXPECT_NE(c.message(spool::Topic::kSamplingRefused).find("CAP_SYS_ADMIN"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::sampling_refused).find("CAP_SYS_ADMIN"), std::string::npos);
   for (const auto& w : c.pm_windows) EXPECT_EQ(w.status, WindowStatus::failed);
   for (const auto& b : c.begins)
     EXPECT_EQ((b.header.flags & spool::kStepUnmeasured) != 0, b.phase == Phase::sample);
@@ -330,7 +330,7 @@ TEST(Sampling, ReportsAConfigurationThatFails) {
   EXPECT_EQ(cupti.pm_open, 0);
   EXPECT_EQ(cupti.collisions, 0);
   const auto c = p.contents();
-  EXPECT_NE(c.message(spool::Topic::kSampling).find("configuring sampling failed"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::sampling).find("configuring sampling failed"), std::string::npos);
   EXPECT_EQ(c.pm_windows.back().status, WindowStatus::failed);
 }
 
@@ -339,7 +339,7 @@ TEST(Sampling, IsAbsentFromAnOldCupti) {
   cupti.pm_sampling = false;
   Program p(cupti);
   p.steps(6);
-  EXPECT_NE(p.contents().message(spool::Topic::kSamplingRefused).find("12.6"), std::string::npos);
+  EXPECT_NE(p.contents().message(spool::Topic::sampling_refused).find("12.6"), std::string::npos);
 }
 
 TEST(Sampling, CanBeSwitchedOff) {
@@ -349,7 +349,7 @@ TEST(Sampling, CanBeSwitchedOff) {
   p.tick();
   EXPECT_EQ(cupti.pm_windows, 0);
   const auto c = p.contents();
-  EXPECT_NE(c.message(spool::Topic::kSamplingRefused).find("RIDGELINE_TIERS"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::sampling_refused).find("RIDGELINE_TIERS"), std::string::npos);
   EXPECT_EQ(c.counter_steps.size(), 2u);
 }
 
@@ -360,7 +360,7 @@ TEST(Sampling, NamesTheMetricsItLacks) {
   p.steps(6);
   p.tick();
   const auto c = p.contents();
-  EXPECT_NE(c.message(spool::Topic::kMetricUnavailable).find("lts__t_bytes.sum"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::metric_unavailable).find("lts__t_bytes.sum"), std::string::npos);
   EXPECT_EQ(c.pm_metrics.size(), sampled_metric_set().metrics.size() - 1);
   ASSERT_FALSE(c.pm_values.empty());
   EXPECT_EQ(c.pm_values[0].size(), c.pm_metrics.size());
@@ -380,7 +380,7 @@ TEST(Sampling, StopsBeforeTheBufferIsFullAndKeepsTheSamples) {
   EXPECT_EQ(w.status, WindowStatus::overflow);
   EXPECT_NE(c.text(w.reason).find("nearly full"), std::string::npos) << c.text(w.reason);
   EXPECT_GT(w.samples, 0u);
-  EXPECT_NE(c.message(spool::Topic::kSampling).find("step 5"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::sampling).find("step 5"), std::string::npos);
 }
 
 TEST(Sampling, ReportsABufferThatWasFull) {
@@ -393,7 +393,7 @@ TEST(Sampling, ReportsABufferThatWasFull) {
   const auto c = p.contents();
   EXPECT_EQ(c.pm_windows.back().status, WindowStatus::failed) << "CUPTI gives none of the samples then";
   EXPECT_NE(c.text(c.pm_windows.back().reason).find("was full"), std::string::npos);
-  EXPECT_NE(c.message(spool::Topic::kSampling).find("was full"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::sampling).find("was full"), std::string::npos);
 }
 
 TEST(Sampling, KeepsWhatFitsIfTheDeviceSamplesFaster) {
@@ -413,7 +413,7 @@ TEST(Sampling, EndsAWindowAtTheProgramsExit) {
   Program p(cupti);
   p.steps(4);
   p.program->push("step");
-  p.program->session().at_exit(spool::EndReason::kExit);
+  p.program->session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.pm_stops, 1);
   EXPECT_EQ(cupti.pm_open, 0);
   const auto c = p.contents();
@@ -428,7 +428,7 @@ TEST(Sampling, ReportsAWindowThatNeverStarted) {
   FakeCupti cupti;
   Program p(cupti);
   p.step();
-  p.program->session().at_exit(spool::EndReason::kExit);
+  p.program->session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.pm_open, 0);
   EXPECT_EQ(cupti.pm_starts, 0);
   const auto c = p.contents();
@@ -441,7 +441,7 @@ TEST(Sampling, DoesNotKeepAnEndingProgramWaitingForManySamples) {
   Program p(cupti);
   p.steps(4);
   cupti.clock_ns += 13'000 * cupti.pm_interval_ns;  // more than can be read at exit
-  p.program->session().at_exit(spool::EndReason::kExit);
+  p.program->session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.pm_stops, 1);
   EXPECT_EQ(cupti.pm_decoded, 0u);
   EXPECT_EQ(cupti.pm_open, 0);

@@ -120,9 +120,9 @@ TEST(Session, SaysThatAnotherToolHoldsCupti) {
   EXPECT_FALSE(program.start());
   program.push("step");  // the program goes on
   program.pop();
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   const auto c = program.contents();
-  EXPECT_NE(c.message(spool::Topic::kSubscriberTaken).find("nsys"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::subscriber_taken).find("nsys"), std::string::npos);
   EXPECT_EQ(c.ranges.size(), 1u) << "ranges are recorded all the same";
 }
 
@@ -131,7 +131,7 @@ TEST(Session, SaysWhenKernelRecordsAreRefused) {
   cupti.kernel_enable_result = CUPTI_ERROR_NOT_COMPATIBLE;
   FakeProgram program(cupti);
   program.start();
-  EXPECT_NE(program.contents().message(spool::Topic::kTimelineRefused).find("no kernel is recorded"),
+  EXPECT_NE(program.contents().message(spool::Topic::timeline_refused).find("no kernel is recorded"),
             std::string::npos);
 }
 
@@ -140,14 +140,14 @@ TEST(Session, SaysWhenOnlyFillsAreRefused) {
   cupti.memset_enable_result = CUPTI_ERROR_INVALID_KIND;
   FakeProgram program(cupti);
   program.start();
-  EXPECT_NE(program.contents().message(spool::Topic::kTimelineRefused).find("memory set"), std::string::npos);
+  EXPECT_NE(program.contents().message(spool::Topic::timeline_refused).find("memory set"), std::string::npos);
 }
 
 TEST(Session, SaysWhyCuptiIsMissing) {
   FakeCupti cupti;
   FakeProgram program(cupti);
   program.session().without_cupti("CUPTI was not found");
-  EXPECT_NE(program.contents().message(spool::Topic::kCuptiMissing).find("nothing is recorded"),
+  EXPECT_NE(program.contents().message(spool::Topic::cupti_missing).find("nothing is recorded"),
             std::string::npos);
 }
 
@@ -161,9 +161,9 @@ TEST(Session, RecordsAFatalReportOfCupti) {
   cupti.callback(cupti.user, CUPTI_CB_DOMAIN_STATE, 1, &state);
   cupti.callback(cupti.user, CUPTI_CB_DOMAIN_STATE, 1, &state);  // again and again: said once
   const auto c = program.contents();
-  EXPECT_NE(c.message(spool::Topic::kTimelineRefused).find("something broke"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::timeline_refused).find("something broke"), std::string::npos);
   EXPECT_EQ(std::count_if(c.messages.begin(), c.messages.end(),
-                          [](const auto& m) { return m.topic == spool::Topic::kTimelineRefused; }),
+                          [](const auto& m) { return m.topic == spool::Topic::timeline_refused; }),
             1);
 }
 
@@ -173,11 +173,11 @@ TEST(Session, FlushesAtTheEndAndStaysSilentAfterwards) {
   ASSERT_TRUE(program.start());
   program.push("step");
   program.launch("k");
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.forced_flushes, 1);
   program.launch("k");
   program.pop();
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.forced_flushes, 1);
   const auto c = program.contents();
   EXPECT_EQ(c.launches.size(), 1u);
@@ -193,8 +193,8 @@ TEST(Session, SaysThatNoStepWasSeen) {
   program.push("step");
   program.launch("k");
   program.pop();
-  program.session().at_exit(spool::EndReason::kExit);
-  EXPECT_NE(program.contents().message(spool::Topic::kNvtxMissing).find("'iteration'"), std::string::npos);
+  program.session().at_exit(spool::EndReason::exit);
+  EXPECT_NE(program.contents().message(spool::Topic::nvtx_missing).find("'iteration'"), std::string::npos);
 }
 
 TEST(Session, PutsStepsIntoThePhasesOfTheSchedule) {
@@ -258,7 +258,7 @@ TEST(Session, SaysThatTheSpoolIsFull) {
   EXPECT_LT(c.launches.size(), 70'000u);
   EXPECT_GE(c.launches.size() + c.totals.spool_records_lost, 70'000u);
   EXPECT_EQ(c.messages.size(), 1u) << "said once";
-  EXPECT_NE(c.message(spool::Topic::kSpoolFull).find("RIDGELINE_SPOOL_LIMIT_BYTES"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::spool_full).find("RIDGELINE_SPOOL_LIMIT_BYTES"), std::string::npos);
 }
 
 TEST(Session, ReportsVariablesThatMakeNoSense) {
@@ -266,7 +266,7 @@ TEST(Session, ReportsVariablesThatMakeNoSense) {
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "nap=4"}, {"RIDGELINE_BUFFER_COUNT", "many"}});
   const auto c = program.contents();
   EXPECT_EQ(c.messages.size(), 2u);
-  EXPECT_NE(c.message(spool::Topic::kConfiguration).find("nap=4"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::configuration).find("nap=4"), std::string::npos);
 }
 
 }  // namespace

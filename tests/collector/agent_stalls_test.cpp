@@ -60,7 +60,7 @@ TEST(Stalls, EachStepOfThePhaseIsSampledAndOnlyThose) {
   EXPECT_EQ(window.last_step, 3u);
   EXPECT_EQ(window.samples, 72u) << "what was not issued is a part of its reason";
   EXPECT_EQ(window.foreign_samples, 2u * 3);
-  EXPECT_EQ(c.message(spool::Topic::kStalls), "");
+  EXPECT_EQ(c.message(spool::Topic::stalls), "");
 }
 
 TEST(Stalls, OnlyReasonsAreAskedForNotTheCountersAmongThem) {
@@ -91,9 +91,9 @@ TEST(Stalls, ALackOfPermissionIsSaidOnceWithTheRemedy) {
   for (int i = 0; i < 5; ++i) run.step();
   const auto c = run.program->contents();
   int said = 0;
-  for (const auto& m : c.messages) said += m.topic == spool::Topic::kStalls;
+  for (const auto& m : c.messages) said += m.topic == spool::Topic::stalls;
   EXPECT_EQ(said, 1);
-  EXPECT_NE(c.message(spool::Topic::kStalls).find("CAP_SYS_ADMIN"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::stalls).find("CAP_SYS_ADMIN"), std::string::npos);
   ASSERT_EQ(c.stall_windows.size(), 1u);
   EXPECT_EQ(c.stall_windows[0].status, WindowStatus::failed);
   EXPECT_EQ(run.cupti.pc_starts, 0);
@@ -106,7 +106,7 @@ TEST(Stalls, AStartThatFailsLeavesNothingEnabled) {
   run.begin();
   for (int i = 0; i < 4; ++i) run.step();
   EXPECT_EQ(run.cupti.pc_enabled, 0);
-  EXPECT_NE(run.program->contents().message(spool::Topic::kStalls).find("starting PC sampling failed"),
+  EXPECT_NE(run.program->contents().message(spool::Topic::stalls).find("starting PC sampling failed"),
             std::string::npos);
 }
 
@@ -119,7 +119,7 @@ TEST(Stalls, AFullBufferIsAnOverflow) {
   const auto c = run.program->contents();
   ASSERT_EQ(c.stall_windows.size(), 1u);
   EXPECT_EQ(c.stall_windows[0].status, WindowStatus::overflow);
-  EXPECT_NE(c.message(spool::Topic::kStalls).find("buffer was full"), std::string::npos);
+  EXPECT_NE(c.message(spool::Topic::stalls).find("buffer was full"), std::string::npos);
 }
 
 TEST(Stalls, DroppedSamplesAreCounted) {
@@ -138,7 +138,7 @@ TEST(Stalls, AProgramThatEndsInThePhaseKeepsTheStepsBefore) {
   run.cupti.pcs = kTwoInstructions;
   run.begin();
   for (int i = 0; i < 3; ++i) run.step();
-  run.program->session().at_exit(spool::EndReason::kExit);
+  run.program->session().at_exit(spool::EndReason::exit);
   const auto c = run.program->contents();
   ASSERT_EQ(c.stall_windows.size(), 1u);
   EXPECT_EQ(c.stall_windows[0].status, WindowStatus::ok);
@@ -163,8 +163,7 @@ TEST(Stalls, TheTierMayBeSwitchedOff) {
   run.begin();
   for (int i = 0; i < 4; ++i) run.step();
   EXPECT_EQ(run.cupti.pc_enables, 0);
-  EXPECT_NE(run.program->contents().message(spool::Topic::kStalls).find("RIDGELINE_TIERS"),
-            std::string::npos);
+  EXPECT_NE(run.program->contents().message(spool::Topic::stalls).find("RIDGELINE_TIERS"), std::string::npos);
 }
 
 TEST(Stalls, AStepWithoutALaunchIsNoWindow) {

@@ -50,9 +50,9 @@ TEST(StepsByPeriod, GoThroughTheScheduleLikeAnyOther) {
   // One step ends where the next begins.
   EXPECT_LT(c.begins[3].begin_ns - c.ends[2].end_ns, 10'000);
   ASSERT_EQ(c.counter_steps.size(), 1u);
-  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::kOk) << c.text(c.counter_steps[0].reason);
+  EXPECT_EQ(c.counter_steps[0].status, spool::CounterStatus::ok) << c.text(c.counter_steps[0].reason);
   EXPECT_EQ(c.counter_steps[0].ranges_received, 43u);
-  const std::string said = c.message(spool::Topic::kSteps);
+  const std::string said = c.message(spool::Topic::steps);
   EXPECT_NE(said.find("43 launches"), std::string::npos) << said;
   EXPECT_NE(said.find("beginning with first"), std::string::npos) << said;
 }
@@ -116,7 +116,7 @@ TEST(StepsByPeriod, TheLastIsWholeIfAllItsLaunchesCame) {
     Loop loop(cupti, program);
     loop.run(600);
     if (!whole) program.launch("first", 9);  // a border, and no more
-    program.session().at_exit(spool::EndReason::kExit);
+    program.session().at_exit(spool::EndReason::exit);
     const auto c = program.contents();
     EXPECT_EQ(c.ends.size() == c.begins.size(), whole);
   }
@@ -127,8 +127,8 @@ TEST(StepsByPeriod, AreSaidToBeMissing) {
   FakeProgram program(cupti);
   ASSERT_TRUE(program.start());
   program.launch("k");
-  program.session().at_exit(spool::EndReason::kExit);
-  EXPECT_NE(program.contents().message(spool::Topic::kNvtxMissing).find("no period"), std::string::npos);
+  program.session().at_exit(spool::EndReason::exit);
+  EXPECT_NE(program.contents().message(spool::Topic::nvtx_missing).find("no period"), std::string::npos);
 }
 
 }  // namespace

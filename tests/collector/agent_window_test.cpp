@@ -24,16 +24,16 @@ TEST(WindowPlan, OpensAtTheStartUnlessToldOtherwise) {
 TEST(WindowPlan, CountsTheDelayFromTheFirstContext) {
   WindowPlan plan({.after_ns = 3 * kSecond, .duration_ns = 2 * kSecond}, nullptr);
   WindowCause cause{};
-  EXPECT_EQ(plan.due(false, 0, 100 * kSecond, &cause), Action::kNone) << "no context yet";
+  EXPECT_EQ(plan.due(false, 0, 100 * kSecond, &cause), Action::none) << "no context yet";
   plan.context_created(100 * kSecond);
   plan.context_created(102 * kSecond);
-  EXPECT_EQ(plan.due(false, 0, 103 * kSecond - 1, &cause), Action::kNone);
-  EXPECT_EQ(plan.due(false, 0, 103 * kSecond, &cause), Action::kOpen);
+  EXPECT_EQ(plan.due(false, 0, 103 * kSecond - 1, &cause), Action::none);
+  EXPECT_EQ(plan.due(false, 0, 103 * kSecond, &cause), Action::open);
   EXPECT_EQ(cause, WindowCause::delay);
-  EXPECT_EQ(plan.due(true, 103 * kSecond, 104 * kSecond, &cause), Action::kNone);
-  EXPECT_EQ(plan.due(true, 103 * kSecond, 105 * kSecond, &cause), Action::kClose);
+  EXPECT_EQ(plan.due(true, 103 * kSecond, 104 * kSecond, &cause), Action::none);
+  EXPECT_EQ(plan.due(true, 103 * kSecond, 105 * kSecond, &cause), Action::close);
   EXPECT_EQ(cause, WindowCause::duration);
-  EXPECT_EQ(plan.due(false, 103 * kSecond, 900 * kSecond, &cause), Action::kNone) << "once";
+  EXPECT_EQ(plan.due(false, 103 * kSecond, 900 * kSecond, &cause), Action::none) << "once";
 }
 
 TEST(WindowPlan, FollowsCommands) {
@@ -45,18 +45,18 @@ TEST(WindowPlan, FollowsCommands) {
     control.command = static_cast<std::uint32_t>(c);
     ++control.sequence;
   };
-  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kNone);
-  command(spool::WindowCommand::kOpen);
-  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kOpen);
+  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::none);
+  command(spool::WindowCommand::open);
+  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::open);
   EXPECT_EQ(cause, WindowCause::signal);
-  EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::kNone) << "a command acts once";
-  command(spool::WindowCommand::kOpen);
-  EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::kNone) << "open already";
-  command(spool::WindowCommand::kClose);
-  EXPECT_EQ(plan.due(true, kSecond, 2 * kSecond, &cause), Action::kClose);
+  EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::none) << "a command acts once";
+  command(spool::WindowCommand::open);
+  EXPECT_EQ(plan.due(true, kSecond, kSecond, &cause), Action::none) << "open already";
+  command(spool::WindowCommand::close);
+  EXPECT_EQ(plan.due(true, kSecond, 2 * kSecond, &cause), Action::close);
   // Processes that start later follow the last command.
   EXPECT_FALSE(WindowPlan({}, &control).opens_at_start());
-  command(spool::WindowCommand::kOpen);
+  command(spool::WindowCommand::open);
   EXPECT_TRUE(WindowPlan({.wait = true}, &control).opens_at_start());
 }
 
@@ -64,11 +64,11 @@ TEST(WindowPlan, ACommandEndsTheDelay) {
   spool::Control control{};
   WindowPlan plan({.after_ns = 60 * kSecond}, &control);
   plan.context_created(1);
-  control.command = static_cast<std::uint32_t>(spool::WindowCommand::kOpen);
+  control.command = static_cast<std::uint32_t>(spool::WindowCommand::open);
   control.sequence = 1;
   WindowCause cause{};
-  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::kOpen);
-  EXPECT_EQ(plan.due(false, 0, 100 * kSecond, &cause), Action::kNone);
+  EXPECT_EQ(plan.due(false, 0, kSecond, &cause), Action::open);
+  EXPECT_EQ(plan.due(false, 0, 100 * kSecond, &cause), Action::none);
 }
 
 std::vector<spool::RecordingWindowRecord> windows_in(FakeProgram& program) {
@@ -131,9 +131,9 @@ TEST(Window, OpensAfterTheDelayAndClosesAfterItsDuration) {
   program.pop();
   const auto windows = windows_in(program);
   ASSERT_EQ(windows.size(), 2u);
-  EXPECT_EQ(windows[0].edge, WindowEdge::kOpen);
+  EXPECT_EQ(windows[0].edge, WindowEdge::open);
   EXPECT_EQ(windows[0].cause, WindowCause::delay);
-  EXPECT_EQ(windows[1].edge, WindowEdge::kClose);
+  EXPECT_EQ(windows[1].edge, WindowEdge::close);
   EXPECT_EQ(windows[1].cause, WindowCause::duration);
   EXPECT_NEAR(static_cast<double>(windows[1].time_ns - windows[0].time_ns), 2e9, 0.11e9);
   const auto c = program.contents();
@@ -242,15 +242,15 @@ TEST(Window, OpensAndClosesAgain) {
   run.pass(1);
   run.launch("outside");
   for (int round = 0; round < 2; ++round) {
-    command(spool::WindowCommand::kOpen);
+    command(spool::WindowCommand::open);
     EXPECT_EQ(control->windows_opened, static_cast<std::uint32_t>(round + 1));
     run.launch("inside");
-    command(spool::WindowCommand::kClose);
+    command(spool::WindowCommand::close);
     EXPECT_EQ(control->windows_closed, static_cast<std::uint32_t>(round + 1));
     run.launch("outside");
   }
-  command(spool::WindowCommand::kOpen);
-  program.session().at_exit(spool::EndReason::kExit);
+  command(spool::WindowCommand::open);
+  program.session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(control->windows_closed, 2u);
   EXPECT_EQ(control->windows_ended, 1u);
   const auto windows = windows_in(program);
@@ -264,7 +264,7 @@ TEST(Window, IsTheWholeRunByDefault) {
   FakeCupti cupti;
   FakeProgram program(cupti);
   ASSERT_TRUE(program.start());
-  program.session().at_exit(spool::EndReason::kExit);
+  program.session().at_exit(spool::EndReason::exit);
   const auto windows = windows_in(program);
   ASSERT_EQ(windows.size(), 2u);
   EXPECT_EQ(windows[0].cause, WindowCause::start);

@@ -52,7 +52,7 @@ class SpoolSink final : public Sink {
     const std::uint64_t outer = next_range_++;
     spool::MemcpyRecord copy{};
     copy.correlation_id = step.launches.front().correlation_id - 1;
-    copy.kind = spool::MemcpyKind::kHostToDevice;
+    copy.kind = spool::MemcpyKind::host_to_device;
     copy.start_ns = step.copy_start_ns;
     copy.end_ns = step.copy_end_ns;
     copy.bytes = 4096;
@@ -71,7 +71,7 @@ class SpoolSink final : public Sink {
       spool::CounterStepRecord counters{};
       counters.config_id = step.configuration;
       counters.step_index = step.index;
-      counters.status = spool::CounterStatus::kOk;
+      counters.status = spool::CounterStatus::ok;
       counters.launches_expected = counters.ranges_received = end.launches_seen;
       put(counters);
     }
@@ -96,7 +96,7 @@ class SpoolSink final : public Sink {
     writer_->put_completeness(totals);
     spool::EndRecord end{};
     end.time_ns = last_ns_;
-    end.reason = spool::EndReason::kExit;
+    end.reason = spool::EndReason::exit;
     put(end);
   }
   void finish() override {}
@@ -232,7 +232,7 @@ class SpoolSink final : public Sink {
     record.path_id = path;
     record.depth = depth;
     record.step_index = step_index;
-    record.kind = spool::NvtxKind::kPushPop;
+    record.kind = spool::NvtxKind::push_pop;
     put(record);
   }
 

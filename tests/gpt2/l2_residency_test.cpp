@@ -12,7 +12,7 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-constexpr unsigned kAll = kL2Weights | kL2Residual | kL2Gradient;
+constexpr unsigned kAll = l2_weights | l2_residual | l2_gradient;
 
 class L2ResidencyGpu : public ::testing::Test {
  protected:
@@ -30,20 +30,20 @@ cudaAccessPolicyWindow stream_window(cudaStream_t stream) {
 TEST_F(L2ResidencyGpu, WindowsNestOnTheStream) {
   const Stream stream;
   DeviceBuffer<float> a(1 << 16), b(1 << 16);
-  L2Residency l2(kL2Weights | kL2Residual, stream.get());
+  L2Residency l2(l2_weights | l2_residual, stream.get());
   EXPECT_EQ(stream_window(stream.get()).num_bytes, 0U);
   {
-    const auto outer = l2.hold(kL2Residual, a.data(), a.size_bytes());
+    const auto outer = l2.hold(l2_residual, a.data(), a.size_bytes());
     EXPECT_EQ(stream_window(stream.get()).base_ptr, a.data());
     {
-      const auto inner = l2.hold(kL2Weights, b.data(), b.size_bytes());
+      const auto inner = l2.hold(l2_weights, b.data(), b.size_bytes());
       const cudaAccessPolicyWindow window = stream_window(stream.get());
       EXPECT_EQ(window.base_ptr, b.data());
       EXPECT_EQ(window.num_bytes, static_cast<std::size_t>(b.size_bytes()));
       EXPECT_EQ(window.hitProp, cudaAccessPropertyPersisting);
     }
     {
-      const auto not_chosen = l2.hold(kL2Gradient, b.data(), b.size_bytes());
+      const auto not_chosen = l2.hold(l2_gradient, b.data(), b.size_bytes());
       EXPECT_EQ(stream_window(stream.get()).base_ptr, a.data());
     }
     EXPECT_EQ(stream_window(stream.get()).base_ptr, a.data());
@@ -79,12 +79,12 @@ TEST_F(L2ResidencyGpu, ACapturedKernelNodeCarriesItsWindow) {
   RIDGELINE_CUDA_CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
   enqueue();  // none
   {
-    const auto outer = l2.hold(kL2Residual, a.data(), a.size_bytes());
+    const auto outer = l2.hold(l2_residual, a.data(), a.size_bytes());
     enqueue();                                            // a
     launch_zero(b.data(), b.size_bytes(), stream.get());  // a memset between kernels is passed over
     enqueue();                                            // a
     {
-      const auto inner = l2.hold(kL2Weights, b.data(), b.size_bytes());
+      const auto inner = l2.hold(l2_weights, b.data(), b.size_bytes());
       enqueue();  // b
     }
     enqueue();  // a

@@ -35,11 +35,11 @@ struct Case {
 // every stored value at 2^-9, a few dozen values deep. Measured on an H200: gradients 4e-6, 7e-4, 9e-3;
 // losses 5e-8, 3e-6, 2e-4.
 const Case kCases[] = {
-    {"fp32 own", Precision::kFp32, AttentionKind::own, 1e-6, 1e-5},
-    {"tf32 own", Precision::kTf32, AttentionKind::own, 5e-5, 3e-3},
-    {"bf16 own", Precision::kBf16, AttentionKind::own, 1e-3, 2e-2},
-    {"bf16 hopper", Precision::kBf16, AttentionKind::hopper, 1e-3, 2e-2},
-    {"bf16 cudnn", Precision::kBf16, AttentionKind::cudnn, 1e-3, 2e-2},
+    {"fp32 own", Precision::fp32, AttentionKind::own, 1e-6, 1e-5},
+    {"tf32 own", Precision::tf32, AttentionKind::own, 5e-5, 3e-3},
+    {"bf16 own", Precision::bf16, AttentionKind::own, 1e-3, 2e-2},
+    {"bf16 hopper", Precision::bf16, AttentionKind::hopper, 1e-3, 2e-2},
+    {"bf16 cudnn", Precision::bf16, AttentionKind::cudnn, 1e-3, 2e-2},
 };
 
 TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
@@ -57,7 +57,7 @@ TEST(GpuModel, LossAndEveryGradientMatchTheReference) {
       }
       SCOPED_TRACE(std::string(c.name) + " T=" + std::to_string(sequence));
       for (GeluKind gelu : {GeluKind::own, GeluKind::mixed, GeluKind::fused, GeluKind::separate}) {
-        if (has_own_product(gelu) && c.precision != Precision::kBf16) continue;
+        if (has_own_product(gelu) && c.precision != Precision::bf16) continue;
         for (BiasGradientKind bias : {BiasGradientKind::fused, BiasGradientKind::separate}) {
           GpuModelOptions options = tiny_options(c.precision, c.attention, batch_size, sequence);
           options.switches.gelu = gelu;
@@ -115,9 +115,9 @@ TEST(GpuModel, SeveralOptimizerStepsFollowTheReference) {
       largest = std::max(largest, difference);
     }
     const double mean = sum / static_cast<double>(got.size());
-    const double mean_bound = c.precision == Precision::kFp32   ? 1e-3
-                              : c.precision == Precision::kTf32 ? 0.1
-                                                                : 0.25;
+    const double mean_bound = c.precision == Precision::fp32   ? 1e-3
+                              : c.precision == Precision::tf32 ? 0.1
+                                                               : 0.25;
     std::printf(
         "%-10s %d steps: loss off by %.1e, norm by %.1e, parameters by %.1e of the way (bound %.0e)\n",
         c.name, kSteps, loss_error, norm_error, mean / (kRate * kSteps), mean_bound);
@@ -144,7 +144,7 @@ TEST(GpuModel, EvaluationIsTheTrainingLossAndChangesNothing) {
   const ModelConfig config = model_config("tiny");
   const std::vector<float> start = lively_parameters(config, 7);
   const Batch batch = random_batch(4 * 64, config.vocab, 8);
-  Device device(tiny_options(Precision::kBf16, AttentionKind::own), start);
+  Device device(tiny_options(Precision::bf16, AttentionKind::own), start);
   const StepResult trained = device.step(batch, nullptr);
   const std::vector<float> gradients = device.model().download_gradients();
   DeviceBuffer<std::int32_t> inputs(4 * 64), targets(4 * 64);
@@ -163,7 +163,7 @@ TEST(GpuModel, LogitsOfEveryPositionAreTheReferences) {
   const Batch batch = random_batch(kB * kT, config.vocab, 10);
   DeviceBuffer<std::int32_t> inputs(kB * kT);
   inputs.upload(batch.inputs);
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     Device device(tiny_options(precision, AttentionKind::own, kB, kT), start);
     // Together the rows give the mean loss; a row in another's place would not give that of its target.
     ReferenceModel<double> reference(config, kB, kT, {start.begin(), start.end()});
@@ -178,7 +178,7 @@ TEST(GpuModel, LogitsOfEveryPositionAreTheReferences) {
       sum += std::log(total) + largest - logits[target];
     }
     const double want = reference.forward(batch.inputs, batch.targets);
-    EXPECT_NEAR(sum / (kB * kT), want, (precision == Precision::kFp32 ? 1e-5 : 1e-2) * want);
+    EXPECT_NEAR(sum / (kB * kT), want, (precision == Precision::fp32 ? 1e-5 : 1e-2) * want);
     EXPECT_THROW(device.model().logits(inputs.data(), kB * kT), std::out_of_range);
     EXPECT_THROW(device.model().logits(inputs.data(), -1), std::out_of_range);
   }
@@ -190,7 +190,7 @@ TEST(GpuModel, EmbeddingsDecayUnlessToldOtherwise) {
   const std::vector<float> start = lively_parameters(config, 11);
   const Batch batch = random_batch(4 * 64, config.vocab, 12);
   const auto trained = [&](OptimizerKind kind, bool decay_embeddings, float weight_decay) {
-    GpuModelOptions options = tiny_options(Precision::kFp32, AttentionKind::own);
+    GpuModelOptions options = tiny_options(Precision::fp32, AttentionKind::own);
     options.switches.deterministic = true;
     options.switches.optimizer = kind;
     Device device(options, start);
@@ -223,7 +223,7 @@ TEST(GpuModel, AGradientThatIsNotFiniteChangesNoParameter) {
   std::vector<float> start = lively_parameters(config, 7);
   start[static_cast<std::size_t>(ParameterLayout(config).offset(Tensor::lnfb))] =
       std::numeric_limits<float>::infinity();
-  Device device(tiny_options(Precision::kBf16, AttentionKind::own), start);
+  Device device(tiny_options(Precision::bf16, AttentionKind::own), start);
   OptimizerOptions optimizer;
   const StepResult result = device.step(random_batch(4 * 64, config.vocab, 8), &optimizer);
   EXPECT_EQ(result.gradient.finite, 0);
@@ -241,9 +241,9 @@ TEST(GpuModel, ImpossibleOptionsAreRefusedWithOneLine) {
     }
     return std::string("created");
   };
-  EXPECT_NE(refusal(tiny_options(Precision::kFp32, AttentionKind::cudnn)).find("--attention own"),
+  EXPECT_NE(refusal(tiny_options(Precision::fp32, AttentionKind::cudnn)).find("--attention own"),
             std::string::npos);
-  EXPECT_NE(refusal(tiny_options(Precision::kBf16, AttentionKind::own, 1, 257)).find("T=257"),
+  EXPECT_NE(refusal(tiny_options(Precision::bf16, AttentionKind::own, 1, 257)).find("T=257"),
             std::string::npos);
 }
 

@@ -20,11 +20,11 @@ GpuModelOptions options_of(Precision precision) {
 }
 
 std::int64_t element_bytes(Precision precision) {
-  return precision == Precision::kBf16 ? 2 : 4;
+  return precision == Precision::bf16 ? 2 : 4;
 }
 
 TEST(MemoryPlan, RecomputationDropsWhatItMakesAgain) {
-  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+  for (const Precision precision : {Precision::bf16, Precision::fp32}) {
     GpuModelOptions options = options_of(precision);
     // (B,T,C) of every layer.
     const std::int64_t tensor = std::int64_t{4} * 1024 * 768 * 12 * element_bytes(precision);
@@ -37,7 +37,7 @@ TEST(MemoryPlan, RecomputationDropsWhatItMakesAgain) {
 }
 
 TEST(MemoryPlan, UnfusedAttentionKeepsEveryProbability) {
-  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+  for (const Precision precision : {Precision::bf16, Precision::fp32}) {
     GpuModelOptions options = options_of(precision);
     const std::int64_t fused = GpuModel::memory_plan(options).activations_bytes;
     options.switches.attention = AttentionKind::unfused;
@@ -51,7 +51,7 @@ TEST(MemoryPlan, UnfusedAttentionKeepsEveryProbability) {
 }
 
 TEST(MemoryPlan, ASeparateClassifierKeepsLogProbabilities) {
-  for (const Precision precision : {Precision::kBf16, Precision::kFp32}) {
+  for (const Precision precision : {Precision::bf16, Precision::fp32}) {
     GpuModelOptions options = options_of(precision);
     const std::int64_t fused = GpuModel::memory_plan(options).activations_bytes;
     options.switches.classifier = ClassifierKind::separate;
@@ -61,7 +61,7 @@ TEST(MemoryPlan, ASeparateClassifierKeepsLogProbabilities) {
 }
 
 TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
-  GpuModelOptions options = options_of(Precision::kBf16);
+  GpuModelOptions options = options_of(Precision::bf16);
   const std::int64_t lt = GpuModel::memory_plan(options).workspace_bytes;
   options.switches.matmul = MatmulLibrary::cublas;
   options.switches.bias = BiasKind::separate;
@@ -72,7 +72,7 @@ TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
 }
 
 TEST(MemoryPlan, APlainVocabularyNeedsLess) {
-  GpuModelOptions options = options_of(Precision::kBf16);
+  GpuModelOptions options = options_of(Precision::bf16);
   const MemoryPlan padded = GpuModel::memory_plan(options);
   options.config = with_vocabulary(options.config, VocabularyKind::plain);
   EXPECT_EQ(options.config.padded_vocab, 50257);
@@ -83,7 +83,7 @@ TEST(MemoryPlan, APlainVocabularyNeedsLess) {
 
 TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
   const auto refusal = [](const auto& change) {
-    GpuModelOptions options = options_of(Precision::kBf16);
+    GpuModelOptions options = options_of(Precision::bf16);
     change(options.switches);
     try {
       GpuModel::memory_plan(options);
@@ -102,7 +102,7 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
   EXPECT_EQ(refusal([](Switches& s) { s.recompute = 2; }), "accepted");
   EXPECT_TRUE(names(refusal([](Switches& s) {
                       s.stochastic_rounding = true;
-                      s.precision = Precision::kFp32;
+                      s.precision = Precision::fp32;
                     }),
                     "--stochastic-rounding"));
   EXPECT_EQ(refusal([](Switches& s) { s.stochastic_rounding = true; }), "accepted");

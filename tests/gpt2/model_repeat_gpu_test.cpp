@@ -73,13 +73,13 @@ TEST_P(DeterministicModel, RepeatsEveryGradientBitForBit) {
 
 constexpr Switches with_precision(Precision precision) {
   Switches s{.precision = precision, .attention = AttentionKind::own};
-  if (precision != Precision::kBf16) s.gelu = GeluKind::fused;
+  if (precision != Precision::bf16) s.gelu = GeluKind::fused;
   return s;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Switches, DeterministicModel,
-    ::testing::Values(Case{"fast", Switches{}}, Case{"own_attention", with_precision(Precision::kBf16)},
+    ::testing::Values(Case{"fast", Switches{}}, Case{"own_attention", with_precision(Precision::bf16)},
                       Case{"mixed_gelu", Switches{.gelu = GeluKind::mixed}},
                       Case{"fused_gelu", Switches{.gelu = GeluKind::fused}},
                       Case{"separate_classifier", Switches{.classifier = ClassifierKind::separate}},
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"cublas", Switches{.matmul = MatmulLibrary::cublas,
                                               .bias = BiasKind::separate,
                                               .gelu = GeluKind::separate}},
-                      Case{"fp32", with_precision(Precision::kFp32)}),
+                      Case{"fp32", with_precision(Precision::fp32)}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

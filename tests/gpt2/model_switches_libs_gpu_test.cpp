@@ -36,7 +36,7 @@ const std::vector<Setting> kSettings = {
        s.recompute = 2;
        s.gelu = GeluKind::separate;
      }},
-    {"L2 residency", [](Switches& s) { s.l2_persist = kL2Weights | kL2Residual | kL2Gradient; }},
+    {"L2 residency", [](Switches& s) { s.l2_persist = l2_weights | l2_residual | l2_gradient; }},
     {"unfused attention, recomputation, bias gradient in the product",
      [](Switches& s) {
        s.attention = AttentionKind::unfused;
@@ -55,7 +55,7 @@ const std::vector<Setting> kSettings = {
        s.attention = AttentionKind::unfused;
        s.vocabulary = VocabularyKind::plain;
        s.recompute = 2;
-       s.l2_persist = kL2Weights | kL2Gradient;
+       s.l2_persist = l2_weights | l2_gradient;
      }},
 };
 
@@ -95,7 +95,7 @@ void expect_same_bits(const Trace& a, const Trace& b) {
 
 TEST(LibrarySwitches, RecomputationChangesNoBit) {
   const std::vector<float> start = lively_parameters(model_config("tiny"), 9);
-  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
     for (const AttentionKind attention : {AttentionKind::own, AttentionKind::unfused}) {
       GpuModelOptions options = tiny_options(precision, attention, 2, 61);
       options.grad_accum = 2;
@@ -117,7 +117,7 @@ TEST(LibrarySwitches, RecomputationChangesNoBit) {
 // The layernorm that is computed again runs without the residual addition, whichever kernel ran before.
 TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOtherKernels) {
   const std::vector<float> start = lively_parameters(model_config("tiny"), 16);
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     for (const KernelWidth width : {KernelWidth::packed, KernelWidth::scalar}) {
       for (const ResidualKind residual : {ResidualKind::fused, ResidualKind::separate}) {
         SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(width)) + " kernels, " +
@@ -139,7 +139,7 @@ TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOtherKernels) {
 // compute GELU again, and keeps the argument then.
 TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOwnProduct) {
   const std::vector<float> start = lively_parameters(model_config("tiny"), 17);
-  GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 61);
+  GpuModelOptions options = tiny_options(Precision::bf16, AttentionKind::own, 2, 61);
   options.switches.gelu = GeluKind::mixed;
   options.switches.deterministic = true;
   if (switches_on_device(options).gelu != GeluKind::mixed) GTEST_SKIP() << "this GPU has no own product";
@@ -162,7 +162,7 @@ TEST(LibrarySwitches, RecomputingAFusedGeluChangesOnlyTheGradientOfFcprojw) {
   const ParameterLayout layout(config);
   const std::vector<float> start = lively_parameters(config, 10);
   const Batch batch = random_batch(2 * 64, config.vocab, 11);
-  GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 64);
+  GpuModelOptions options = tiny_options(Precision::bf16, AttentionKind::own, 2, 64);
   options.switches.gelu = GeluKind::fused;
   options.switches.deterministic = true;
   Device kept(options, start);
@@ -183,11 +183,11 @@ TEST(LibrarySwitches, RecomputingAFusedGeluChangesOnlyTheGradientOfFcprojw) {
 TEST(LibrarySwitches, L2ResidencyChangesNoBit) {
   if (!l2_can_persist()) GTEST_SKIP() << "this GPU sets no part of L2 aside";
   const std::vector<float> start = lively_parameters(model_config("tiny"), 12);
-  GpuModelOptions options = tiny_options(Precision::kBf16, AttentionKind::own, 2, 64);
+  GpuModelOptions options = tiny_options(Precision::bf16, AttentionKind::own, 2, 64);
   options.switches.deterministic = true;
   const Trace without = trace_of(options, start);
-  for (const unsigned tensors : {unsigned{kL2Weights}, unsigned{kL2Residual}, unsigned{kL2Gradient},
-                                 unsigned{kL2Weights} | unsigned{kL2Residual} | unsigned{kL2Gradient}}) {
+  for (const unsigned tensors : {unsigned{l2_weights}, unsigned{l2_residual}, unsigned{l2_gradient},
+                                 unsigned{l2_weights} | unsigned{l2_residual} | unsigned{l2_gradient}}) {
     SCOPED_TRACE(tensors);
     options.switches.l2_persist = tensors;
     expect_same_bits(without, trace_of(options, start));
@@ -197,7 +197,7 @@ TEST(LibrarySwitches, L2ResidencyChangesNoBit) {
 // A captured step does what the same step does launch by launch.
 TEST(LibrarySwitches, AStepWithThemAllCanBeCaptured) {
   const ModelConfig padded = model_config("tiny");
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     SCOPED_TRACE(name_of(precision));
     GpuModelOptions options = options_for(precision, kSettings.back(), 2, 61);
     options.grad_accum = 2;
@@ -242,7 +242,7 @@ TEST(LibrarySwitches, PaddingTheVocabularyChangesNoResult) {
   const ModelConfig plain = with_vocabulary(padded, VocabularyKind::plain);
   const std::vector<float> start = lively_parameters(plain, 14);
   const Batch batch = random_batch(4 * 64, padded.vocab, 15);
-  GpuModelOptions options = tiny_options(Precision::kFp32, AttentionKind::own);
+  GpuModelOptions options = tiny_options(Precision::fp32, AttentionKind::own);
   Device with_padding(options, repad_vocabulary(start, plain, padded));
   options.config = plain;
   Device without(options, start);

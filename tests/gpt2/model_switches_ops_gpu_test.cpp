@@ -133,7 +133,7 @@ Trace captured_trace_of(const GpuModelOptions& options) {
 }
 
 TEST(KernelSwitches, TheSeparateResidualChangesNoBit) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     for (const KernelWidth kernels : {KernelWidth::packed, KernelWidth::scalar}) {
       SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(kernels)));
       GpuModelOptions options = repeatable(precision);
@@ -149,9 +149,9 @@ TEST(KernelSwitches, TheSeparateResidualChangesNoBit) {
 // Without clipping the norm has no part in the update, which is then the same to the last bit; with it, norms
 // agree as far as sums in another order do.
 TEST(KernelSwitches, ALaunchATensorUpdatesToTheSameBits) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     for (const bool stochastic : {false, true}) {
-      if (stochastic && precision != Precision::kBf16) continue;
+      if (stochastic && precision != Precision::bf16) continue;
       SCOPED_TRACE(std::string(name_of(precision)) + (stochastic ? ", stochastic" : ""));
       GpuModelOptions options = repeatable(precision);
       options.switches.stochastic_rounding = stochastic;
@@ -170,7 +170,7 @@ TEST(KernelSwitches, ALaunchATensorUpdatesToTheSameBits) {
 }
 
 TEST(KernelSwitches, EvaluationIsTheTrainingLossWithASeparateClassifier) {
-  GpuModelOptions options = repeatable(Precision::kBf16);
+  GpuModelOptions options = repeatable(Precision::bf16);
   options.switches.classifier = ClassifierKind::separate;
   Device device(options, lively_parameters(options.config, 7));
   const Batch batch = batch_at(1, options.config.vocab);
@@ -185,17 +185,17 @@ TEST(KernelSwitches, EvaluationIsTheTrainingLossWithASeparateClassifier) {
 }
 
 TEST(KernelSwitches, ACapturedStepDoesTheSame) {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     SCOPED_TRACE(name_of(precision));
     GpuModelOptions options = repeatable(precision);
     set_all(options.switches);
-    options.switches.stochastic_rounding = precision == Precision::kBf16;
+    options.switches.stochastic_rounding = precision == Precision::bf16;
     EXPECT_TRUE(captured_trace_of(options) == trace_of(options));
   }
 }
 
 TEST(StochasticRounding, RepeatsAndDependsOnItsSeedAlone) {
-  GpuModelOptions options = repeatable(Precision::kBf16);
+  GpuModelOptions options = repeatable(Precision::bf16);
   const Trace nearest = trace_of(options);
   options.switches.stochastic_rounding = true;
   options.rounding_seed = 1;

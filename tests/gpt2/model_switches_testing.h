@@ -25,7 +25,7 @@ struct Bounds {
 /// probabilities at 2^-9 twice more; so do a bias and a GELU behind the product, and a naive bias gradient
 /// reads its rounded argument.
 inline const Bounds kBounds[] = {
-    {Precision::kFp32, 1e-6, 1e-5}, {Precision::kTf32, 5e-5, 4e-3}, {Precision::kBf16, 2e-3, 4e-2}};
+    {Precision::fp32, 1e-6, 1e-5}, {Precision::tf32, 5e-5, 4e-3}, {Precision::bf16, 2e-3, 4e-2}};
 
 struct Setting {
   const char* name;

@@ -88,7 +88,7 @@ inline GpuModelOptions tiny_options(Precision precision, AttentionKind attention
   options.batch = batch;
   options.sequence = sequence;
   options.switches.precision = precision;
-  if (precision != Precision::kBf16) options.switches.gelu = GeluKind::fused;
+  if (precision != Precision::bf16) options.switches.gelu = GeluKind::fused;
   options.switches.attention = attention;
   options.matmul.search = MatmulSearch::off;
   return options;
@@ -145,8 +145,7 @@ inline void expect_parts_make_the_whole(const GpuModelOptions& whole_options,
     const StepResult b = parts.step(batch, nullptr);
     EXPECT_TRUE(std::abs(a.loss - b.loss) <= 1e-5 * a.loss) << a.loss << " vs " << b.loss;
     expect_gradients(parts.model().download_gradients(), widen(whole.model().download_gradients()),
-                     whole_options.config,
-                     whole_options.switches.precision == Precision::kFp32 ? 1e-5 : 2e-2);
+                     whole_options.config, whole_options.switches.precision == Precision::fp32 ? 1e-5 : 2e-2);
   }
 }
 

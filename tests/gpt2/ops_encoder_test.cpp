@@ -86,10 +86,10 @@ TYPED_TEST(Encoder, BackwardMatchesReferenceAndAccumulates) {
 
       const auto device_tokens = to_device(tokens);
       const auto device_dout = to_device<TypeParam>(dout);
-      for (const auto mode : {EncoderBackward::kAtomic, EncoderBackward::kDeterministic}) {
+      for (const auto mode : {EncoderBackward::atomic, EncoderBackward::deterministic}) {
         const std::string what = "B=" + std::to_string(s.batch) + " T=" + std::to_string(s.seq) +
                                  " C=" + std::to_string(s.channels) + " kind " + std::to_string(kind) +
-                                 (mode == EncoderBackward::kAtomic ? " atomic" : " deterministic");
+                                 (mode == EncoderBackward::atomic ? " atomic" : " deterministic");
         auto scratch = poisoned<char>(
             std::max<std::int64_t>(1, encoder_backward_scratch_bytes(s.batch, s.seq, s.channels, mode)));
         std::vector<float> first;
@@ -100,7 +100,7 @@ TYPED_TEST(Encoder, BackwardMatchesReferenceAndAccumulates) {
                                   s.seq, s.channels, s.vocab, mode, scratch.data(), stream.get());
           expect_close(to_host(dwte), expected_wte, 0.0, tolerance_wte, what + " dwte");
           expect_close(to_host(dwpe), expected_wpe, 0.0, tolerance_wpe, what + " dwpe");
-          if (mode == EncoderBackward::kDeterministic) {
+          if (mode == EncoderBackward::deterministic) {
             if (repeat == 0) {
               first = dwte.download();
             } else {
@@ -119,7 +119,7 @@ TYPED_TEST(Encoder, RefusesAVocabularyItCannotSort) {
   DeviceBuffer<TypeParam> dout(4);
   DeviceBuffer<std::int32_t> tokens(1);
   EXPECT_THROW(launch_encoder_backward(gradient.data(), gradient.data(), dout.data(), tokens.data(), 1, 1, 4,
-                                       65537, EncoderBackward::kDeterministic, nullptr, stream.get()),
+                                       65537, EncoderBackward::deterministic, nullptr, stream.get()),
                std::invalid_argument);
 }
 

@@ -68,7 +68,7 @@ struct Operands {
   DeviceBuffer<std::int32_t> tokens = to_device(std::vector<std::int32_t>(kRows, 5));
   DeviceBuffer<char> scratch{
       std::max({layernorm_backward_scratch_bytes(kChannels), bias_gradient_scratch_bytes(kChannels),
-                encoder_backward_scratch_bytes(1, kRows, kChannels, EncoderBackward::kDeterministic)})};
+                encoder_backward_scratch_bytes(1, kRows, kChannels, EncoderBackward::deterministic)})};
 };
 
 TYPED_TEST(Width, ScalarRunsAnotherKernel) {
@@ -114,12 +114,12 @@ TYPED_TEST(Width, ScalarRunsAnotherKernel) {
       {"encoder_backward, atomic",
        [&](KernelWidth w) {
          launch_encoder_backward(o.wide.data(), o.m.data(), o.a.data(), o.tokens.data(), 1, kRows, kChannels,
-                                 kRows, EncoderBackward::kAtomic, nullptr, s, w);
+                                 kRows, EncoderBackward::atomic, nullptr, s, w);
        }},
       {"encoder_backward, deterministic",
        [&](KernelWidth w) {
          launch_encoder_backward(o.wide.data(), o.m.data(), o.a.data(), o.tokens.data(), 1, kRows, kChannels,
-                                 kRows, EncoderBackward::kDeterministic, o.scratch.data(), s, w);
+                                 kRows, EncoderBackward::deterministic, o.scratch.data(), s, w);
        }},
       {"classifier_loss",
        [&](KernelWidth w) {
@@ -294,9 +294,9 @@ TYPED_TEST(Width, BiasGradientAndEncoderScalarMatchReference) {
   std::vector<double> dwte(wte.size()), dwpe(wpe.size());
   encoder_backward_cpu(dwte.data(), dwpe.data(), dout.data(), tokens.data(), kBatch, kSeq, kChannels);
   DeviceBuffer<char> scratch(
-      std::max(encoder_backward_scratch_bytes(kBatch, kSeq, kChannels, EncoderBackward::kDeterministic),
+      std::max(encoder_backward_scratch_bytes(kBatch, kSeq, kChannels, EncoderBackward::deterministic),
                bias_gradient_scratch_bytes(kChannels)));
-  for (const auto mode : {EncoderBackward::kAtomic, EncoderBackward::kDeterministic}) {
+  for (const auto mode : {EncoderBackward::atomic, EncoderBackward::deterministic}) {
     auto got_dwte = to_device<float>(std::vector<double>(wte.size(), 0.0));
     auto got_dwpe = to_device<float>(std::vector<double>(wpe.size(), 0.0));
     launch_encoder_backward(got_dwte.data(), got_dwpe.data(), device_dout.data(), device_tokens.data(),

@@ -157,7 +157,7 @@ TEST_F(LargeOffsets, EncoderReachesTheLastRow) {
     }
   }
   const auto dout = with_last_row(0.0F, a_);
-  for (const auto mode : {EncoderBackward::kAtomic, EncoderBackward::kDeterministic}) {
+  for (const auto mode : {EncoderBackward::atomic, EncoderBackward::deterministic}) {
     DeviceBuffer<char> scratch(encoder_backward_scratch_bytes(kBatch, kSeq, kChannels, mode));
     for (const KernelWidth width : kWidths) {
       auto dwte = to_device<float>(std::vector<double>(wte.size(), 0.0));

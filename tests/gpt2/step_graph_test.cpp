@@ -87,9 +87,9 @@ TEST(StepGraph, TrainsAsTheSameStepsLaunchByLaunch) {
     AttentionKind attention;
     int grad_accum;
   };
-  for (const Case& c : {Case{"fp32 own", Precision::kFp32, AttentionKind::own, 1},
-                        Case{"bf16 own, two micro-batches", Precision::kBf16, AttentionKind::own, 2},
-                        Case{"bf16 hopper", Precision::kBf16, AttentionKind::hopper, 1}}) {
+  for (const Case& c : {Case{"fp32 own", Precision::fp32, AttentionKind::own, 1},
+                        Case{"bf16 own, two micro-batches", Precision::bf16, AttentionKind::own, 2},
+                        Case{"bf16 hopper", Precision::bf16, AttentionKind::hopper, 1}}) {
     SCOPED_TRACE(c.name);
     const GpuModelOptions options = options_of(c.precision, c.attention, c.grad_accum);
     if (c.attention == AttentionKind::hopper &&
@@ -112,7 +112,7 @@ TEST(StepGraph, TrainsAsTheSameStepsLaunchByLaunch) {
 
 // cuDNN's backward pass adds in no fixed order.
 TEST(StepGraph, CapturesCudnnAttention) {
-  const GpuModelOptions options = options_of(Precision::kBf16, AttentionKind::cudnn, 1);
+  const GpuModelOptions options = options_of(Precision::bf16, AttentionKind::cudnn, 1);
   const Trained plain = train(options, false);
   const Trained graph = train(options, true);
   ASSERT_EQ(graph.losses.size(), plain.losses.size());

@@ -21,10 +21,10 @@ class FakeState : public TrainingState {
  public:
   FakeState(const ModelConfig& config, int first, bool narrow) {
     const std::int64_t n = ParameterLayout(config).total();
-    for (const StatePart part : {StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2}) {
+    for (const StatePart part : {StatePart::master, StatePart::moment1, StatePart::moment2}) {
       fill(part, 4 * n, first++);
     }
-    fill(StatePart::kNarrow, narrow ? 2 * n : 0, first);
+    fill(StatePart::narrow, narrow ? 2 * n : 0, first);
   }
   std::int64_t state_bytes(StatePart part) const override {
     return static_cast<std::int64_t>(parts_.at(part).size());
@@ -120,7 +120,7 @@ TEST_F(CheckpointTest, TheModelIsAPublicModelFile) {
   EXPECT_EQ(model.config, header_.run.config);
   EXPECT_EQ(model.type, ModelFileType::fp32);
   std::vector<std::byte> master(model.parameters.size() * 4);
-  state.download_state(StatePart::kMaster, 0, master);
+  state.download_state(StatePart::master, 0, master);
   EXPECT_EQ(std::memcmp(master.data(), model.parameters.data(), master.size()), 0);
 }
 

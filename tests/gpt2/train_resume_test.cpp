@@ -30,8 +30,7 @@ constexpr std::int64_t kTokens = kBatch * kSequence;
 constexpr int kSteps = 7;
 constexpr int kStop = 3;
 
-constexpr std::array kParts = {StatePart::kMaster, StatePart::kMoment1, StatePart::kMoment2,
-                               StatePart::kNarrow};
+constexpr std::array kParts = {StatePart::master, StatePart::moment1, StatePart::moment2, StatePart::narrow};
 
 // One process's worth of a run.
 class TrainingRun {
@@ -110,7 +109,7 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
   prepare_checkpoint_directory(directory);
   CheckpointHeader header;
   header.run = {.config = options.config,
-                .precision = options.switches.precision == Precision::kBf16 ? 0 : 2,
+                .precision = options.switches.precision == Precision::bf16 ? 0 : 2,
                 .batch = kBatch,
                 .sequence = kSequence,
                 .grad_accum = options.grad_accum};
@@ -148,30 +147,30 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
 }
 
 TEST(Resume, Fp32) {
-  expect_resumes_bit_for_bit(options_of(Precision::kFp32, AttentionKind::own, false, 1));
+  expect_resumes_bit_for_bit(options_of(Precision::fp32, AttentionKind::own, false, 1));
 }
 
 TEST(Resume, Bf16OwnAttentionTwoMicroBatches) {
-  expect_resumes_bit_for_bit(options_of(Precision::kBf16, AttentionKind::own, false, 2));
+  expect_resumes_bit_for_bit(options_of(Precision::bf16, AttentionKind::own, false, 2));
 }
 
 TEST(Resume, Bf16CudnnAttention) {
   if (!cudnn_attention_available()) GTEST_SKIP() << "built without cuDNN";
-  expect_resumes_bit_for_bit(options_of(Precision::kBf16, AttentionKind::cudnn, false, 1));
+  expect_resumes_bit_for_bit(options_of(Precision::bf16, AttentionKind::cudnn, false, 1));
 }
 
 TEST(Resume, Fp32AsOneGraph) {
-  expect_resumes_bit_for_bit(options_of(Precision::kFp32, AttentionKind::own, true, 1));
+  expect_resumes_bit_for_bit(options_of(Precision::fp32, AttentionKind::own, true, 1));
 }
 
 TEST(Resume, Bf16AsOneGraphTwoMicroBatches) {
-  expect_resumes_bit_for_bit(options_of(Precision::kBf16, AttentionKind::own, true, 2));
+  expect_resumes_bit_for_bit(options_of(Precision::bf16, AttentionKind::own, true, 2));
 }
 
 TEST(Resume, StochasticRounding) {
   for (const bool graph : {false, true}) {
     SCOPED_TRACE(graph ? "as one graph" : "launch by launch");
-    GpuModelOptions options = options_of(Precision::kBf16, AttentionKind::own, graph, 1);
+    GpuModelOptions options = options_of(Precision::bf16, AttentionKind::own, graph, 1);
     options.switches.stochastic_rounding = true;
     options.rounding_seed = 77;
     expect_resumes_bit_for_bit(options);
@@ -181,15 +180,15 @@ TEST(Resume, StochasticRounding) {
 // The BF16 parameters of a run that rounds stochastically are no function of its master weights. Here they
 // are set to something else altogether: a checkpoint must bring back those, not the rounded master weights.
 TEST(Resume, Bf16ParametersComeBackAsTheyWere) {
-  const GpuModelOptions options = options_of(Precision::kBf16, AttentionKind::own, false, 1);
+  const GpuModelOptions options = options_of(Precision::bf16, AttentionKind::own, false, 1);
   TrainingRun run(options);
   run.model().load(random_parameters(options.config, 9));
-  std::vector<std::byte> narrow(static_cast<std::size_t>(run.model().state_bytes(StatePart::kNarrow)));
-  run.model().download_state(StatePart::kNarrow, 0, narrow);
+  std::vector<std::byte> narrow(static_cast<std::size_t>(run.model().state_bytes(StatePart::narrow)));
+  run.model().download_state(StatePart::narrow, 0, narrow);
   for (std::size_t i = 0; i < narrow.size(); i += 2) narrow[i] ^= std::byte{1};  // the last mantissa bit
   // In two pieces, of which one begins in the middle.
-  run.model().upload_state(StatePart::kNarrow, 0, std::span(narrow).first(1000));
-  run.model().upload_state(StatePart::kNarrow, 1000, std::span(narrow).subspan(1000));
+  run.model().upload_state(StatePart::narrow, 0, std::span(narrow).first(1000));
+  run.model().upload_state(StatePart::narrow, 1000, std::span(narrow).subspan(1000));
   const auto before = run.state();
   EXPECT_EQ(before[3], narrow);
   const std::string directory = (std::filesystem::temp_directory_path() / "ridgeline_resume_narrow").string();
@@ -201,7 +200,7 @@ TEST(Resume, Bf16ParametersComeBackAsTheyWere) {
   other.model().load(random_parameters(options.config, 10));
   load_checkpoint(find_checkpoint(directory), other.model());
   EXPECT_EQ(other.state(), before);
-  EXPECT_THROW(run.model().upload_state(StatePart::kNarrow, 2, narrow), std::out_of_range);
+  EXPECT_THROW(run.model().upload_state(StatePart::narrow, 2, narrow), std::out_of_range);
   std::filesystem::remove_all(directory);
 }
 

@@ -30,13 +30,13 @@ const CounterCase kCounterCases[] = {
      [](FakeSpool& s) {
        replay_step(s);
        for (std::uint32_t i = 0; i < 3; ++i) s.counter_value(0, i, 1, 5);
-       s.counter_step(0, CounterStatus::kOk);
+       s.counter_step(0, CounterStatus::ok);
      },
      "ok", "", 3, "ok"},
     {"agent_saw_a_mismatch",
      [](FakeSpool& s) {
        replay_step(s);
-       s.counter_step(0, CounterStatus::kMismatch, "launch 2 differs");
+       s.counter_step(0, CounterStatus::mismatch, "launch 2 differs");
      },
      "mismatch", "launch 2 differs", 0, "failed"},
     {"other_kernel_at_a_position",
@@ -44,26 +44,26 @@ const CounterCase kCounterCases[] = {
        replay_step(s);
        s.counter_value(0, 0, 1, 5);
        s.counter_value(0, 1, 1, 5, 3);
-       s.counter_step(0, CounterStatus::kOk);
+       s.counter_step(0, CounterStatus::ok);
      },
      "mismatch", "launch 1", 0, "failed"},
     {"other_grid_at_a_position",
      [](FakeSpool& s) {
        replay_step(s);
        s.counter_value(0, 2, 1, 5, 0, 999);
-       s.counter_step(0, CounterStatus::kOk);
+       s.counter_step(0, CounterStatus::ok);
      },
      "mismatch", "grid 999x1x1", 0, "failed"},
     {"cupti_refused",
      [](FakeSpool& s) {
        replay_step(s);
-       s.counter_step(0, CounterStatus::kFailed, "ranges were lost");
+       s.counter_step(0, CounterStatus::failed, "ranges were lost");
      },
      "failed", "ranges were lost", 0, "failed"},
     {"no_permission",
      [](FakeSpool& s) {
        replay_step(s);
-       s.message(Severity::warning, spool::Topic::kCountersRefused, "counters refused: run as root");
+       s.message(Severity::warning, spool::Topic::counters_refused, "counters refused: run as root");
      },
      "failed", "counters refused: run as root", 0, "refused"},
     {"program_ended_before_the_counters_were_read", [](FakeSpool& s) { replay_step(s); }, "failed",
@@ -74,7 +74,7 @@ const CounterCase kCounterCases[] = {
        s.counter_value(0, 0, 1, std::numeric_limits<double>::quiet_NaN());
        s.counter_value(0, 1, 77, 5);
        s.counter_value(0, 2, 1, 5);
-       s.counter_step(0, CounterStatus::kOk);
+       s.counter_step(0, CounterStatus::ok);
      },
      "ok", "", 1, "ok"},
     {"values_without_a_launch_make_the_tier_partial",
@@ -82,7 +82,7 @@ const CounterCase kCounterCases[] = {
        replay_step(s);
        s.counter_value(0, 2, 1, 5);
        s.counter_value(0, 9, 1, 5);
-       s.counter_step(0, CounterStatus::kOk);
+       s.counter_step(0, CounterStatus::ok);
      },
      "ok", "", 1, "partial"},
 };
@@ -110,10 +110,10 @@ constexpr char kCountersBusy[] =
     "timeline only: counters: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other";
 void refused_step(FakeSpool& spool, const char* samples) {
   spool.process(4242, "sample=1,replay=1");
-  spool.message(Severity::warning, spool::Topic::kCountersRefused, kCountersBusy);
-  spool.message(Severity::warning, spool::Topic::kSamplingRefused, samples);
+  spool.message(Severity::warning, spool::Topic::counters_refused, kCountersBusy);
+  spool.message(Severity::warning, spool::Topic::sampling_refused, samples);
   replay_step(spool);
-  spool.counter_step(0, CounterStatus::kNotAvailable, kCountersBusy);
+  spool.counter_step(0, CounterStatus::not_available, kCountersBusy);
   spool.completeness();
   spool.end();
 }
@@ -155,7 +155,7 @@ TEST_F(Importer, KeepsWholeGraphsAndExclusions) {
       graph.value = value;
       spool.put(graph);
     }
-    spool.counter_step(step, step == 0 ? CounterStatus::kOk : CounterStatus::kMismatch, "differs");
+    spool.counter_step(step, step == 0 ? CounterStatus::ok : CounterStatus::mismatch, "differs");
   }
   for (const auto reason : {ExclusionReason::name, ExclusionReason::time_out}) {
     spool::ReplayExclusionRecord exclusion{};
@@ -189,7 +189,7 @@ TEST_F(Importer, ValuesOfColdAndInstrumentedStepsAreTheThirdTiers) {
     for (int i = 0; i < 3; ++i) spool.launch();
     spool.end_step();
     for (std::uint32_t i = 0; i < 3; ++i) spool.counter_value(step, i, 1, 100.0 * (step + 1));
-    spool.counter_step(step, step == 2 ? CounterStatus::kFailed : CounterStatus::kOk, "lost");
+    spool.counter_step(step, step == 2 ? CounterStatus::failed : CounterStatus::ok, "lost");
   }
   spool.completeness();
   spool.end();
@@ -219,7 +219,7 @@ TEST_F(Importer, TheCountersPeakIsThatOfTheLongKernels) {
   spool.end_step();
   for (std::uint32_t i = 0; i < 4; ++i) spool.counter_value(0, i, 2, 4.7e12);
   spool.counter_value(0, 4, 2, 4.81e12);
-  spool.counter_step(0, CounterStatus::kOk);
+  spool.counter_step(0, CounterStatus::ok);
   spool.completeness();
   spool.end();
   EXPECT_EQ(scalar(import(), "SELECT CAST(value AS INTEGER) FROM device_peak WHERE source = 'counter'"),

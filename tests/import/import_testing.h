@@ -167,7 +167,7 @@ class FakeSpool {
     record.path_id = path;
     record.depth = depth;
     record.step_index = step_;
-    record.kind = spool::NvtxKind::kPushPop;
+    record.kind = spool::NvtxKind::push_pop;
     put(record);
   }
   std::uint64_t last_inner_range() const { return last_inner_range_; }
@@ -308,7 +308,7 @@ class FakeSpool {
   void end() {
     spool::EndRecord record{};
     record.time_ns = kOrigin + now_;
-    record.reason = spool::EndReason::kExit;
+    record.reason = spool::EndReason::exit;
     put(record);
   }
 
@@ -327,7 +327,7 @@ class FakeSpool {
         counter_value(step, i, 1, 1000.0 + i);
         counter_value(step, i, 2, 4.81e12);
       }
-      counter_step(step, spool::CounterStatus::kOk);
+      counter_step(step, spool::CounterStatus::ok);
     }
     completeness();
     end();

@@ -465,19 +465,19 @@ TEST_F(Importer, GraphsInARowAndWithoutKernelsKeepTheOrder) {
 TEST_F(Importer, CopiesBelongToTheStepThatMadeThem) {
   FakeSpool spool(directory_.path());
   spool.begin_step(0, Phase::timeline);
-  spool.memcpy(MemcpyKind::kHostToDevice, spool.now());  // before the first launch
+  spool.memcpy(MemcpyKind::host_to_device, spool.now());  // before the first launch
   spool.launch();
-  spool.memcpy(MemcpyKind::kDeviceToDevice, spool.now());
+  spool.memcpy(MemcpyKind::device_to_device, spool.now());
   spool.launch();
-  spool.memcpy(MemcpyKind::kDeviceToHost, spool.now());  // behind the last launch, in the range
+  spool.memcpy(MemcpyKind::device_to_host, spool.now());  // behind the last launch, in the range
   spool.end_step();
   spool.begin_step(1, Phase::timeline);
-  spool.memcpy(MemcpyKind::kDeviceToHost, spool.now());  // step 0's result, read back late
-  spool.memcpy(MemcpyKind::kHostToDevice, spool.now());  // step 1's input
+  spool.memcpy(MemcpyKind::device_to_host, spool.now());  // step 0's result, read back late
+  spool.memcpy(MemcpyKind::host_to_device, spool.now());  // step 1's input
   spool.launch();
   spool.end_step();
   spool.advance(10'000'000);
-  spool.memcpy(MemcpyKind::kDeviceToHost, spool.now());  // long after all steps
+  spool.memcpy(MemcpyKind::device_to_host, spool.now());  // long after all steps
   spool.completeness();
   spool.end();
   const store::Capture capture = import();
@@ -555,7 +555,7 @@ TEST_F(Importer, OneCauseIsOneLine) {
     spool.launch(0, false);
     spool.end_step();
     for (int i = 0; i < 3; ++i) {
-      spool.message(Severity::error, spool::Topic::kTimelineRefused, "CUPTI reports that it has no buffer");
+      spool.message(Severity::error, spool::Topic::timeline_refused, "CUPTI reports that it has no buffer");
     }
     spool.completeness(1);
     spool.end();
@@ -636,7 +636,7 @@ TEST_F(Importer, AProgramThatFailsBeforeItsFirstKernelIsToldFromOneThatHasNone) 
 
 TEST_F(Importer, AnAgentThatCouldNotWorkSpeaksForItself) {
   FakeSpool spool(directory_.path());
-  spool.message(Severity::error, spool::Topic::kSubscriberTaken, "another profiler holds CUPTI: end it");
+  spool.message(Severity::error, spool::Topic::subscriber_taken, "another profiler holds CUPTI: end it");
   spool.end();
   const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
   ASSERT_FALSE(imported.ok());

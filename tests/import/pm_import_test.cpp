@@ -219,7 +219,7 @@ TEST_F(Sampled, AWindowWithoutSamplesSaysWhy) {
 TEST_F(Sampled, ARefusalIsToldInTheAgentsWords) {
   FakeSpool spool(directory_.path());
   spool.process(4242, "timeline=1,sample=1");
-  spool.message(Severity::warning, spool::Topic::kSamplingRefused, "sampling refused: run as root");
+  spool.message(Severity::warning, spool::Topic::sampling_refused, "sampling refused: run as root");
   for (std::uint32_t s = 0; s < 2; ++s) {
     spool.begin_step(s, s == 0 ? Phase::timeline : Phase::sample);
     spool.launch();

@@ -99,7 +99,7 @@ TEST_F(Importer, DroppedStallSamplesAreSaid) {
 TEST_F(Importer, RefusedStallsFailTheTierWithTheReason) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
-  spool.message(Severity::warning, spool::Topic::kStalls, "no stall reasons: run as root");
+  spool.message(Severity::warning, spool::Topic::stalls, "no stall reasons: run as root");
   window(spool, 0, 0, WindowStatus::failed, "no stall reasons: run as root");
   finish(spool);
   const store::Capture capture = import();
@@ -112,7 +112,7 @@ TEST_F(Importer, StallsOfAPartOfThePhaseMakeTheTierPartial) {
   FakeSpool spool(directory_.path());
   stall_steps(spool, 1);
   sample(spool, 1, 0, kWait, 5);
-  spool.message(Severity::warning, spool::Topic::kStalls, "the program ended inside the phase");
+  spool.message(Severity::warning, spool::Topic::stalls, "the program ended inside the phase");
   window(spool, 5, 0, WindowStatus::ok, "the program ended inside the phase");
   finish(spool);
   EXPECT_EQ(tier(import()), "partial: the program ended inside the phase");

@@ -61,9 +61,9 @@ TEST_F(Verdicts, EachGapOfTheTimelineIsCounted) {
 
 TEST_F(Verdicts, WithoutAnyKernelTheCauseIsNamed) {
   counts_ = {};
-  say(spool::Topic::kTimelineRefused, "the driver refused");
+  say(spool::Topic::timeline_refused, "the driver refused");
   EXPECT_EQ(of(0), "refused: the driver refused");
-  say(spool::Topic::kCuptiMissing, "no CUPTI");
+  say(spool::Topic::cupti_missing, "no CUPTI");
   EXPECT_EQ(of(0), "failed: no CUPTI");
   counts_.graph_kernel_records = 1;
   EXPECT_EQ(of(0), "partial: the driver refused; no CUPTI") << "a kernel of a graph is a kernel";
@@ -94,7 +94,7 @@ TEST_F(Verdicts, SamplingThatGaveNothingSaysWhy) {
             "failed: the program ended after 8 steps and sampling begins with step 10: run more steps or "
             "shorten the "
             "schedule");
-  say(spool::Topic::kSamplingRefused, "no permission");
+  say(spool::Topic::sampling_refused, "no permission");
   EXPECT_EQ(of(1), "refused: no permission");
   plan_.sampling_requested = false;
   EXPECT_EQ(of(1), "not_requested: the schedule or the tiers leave in-situ sampling out");
@@ -109,7 +109,7 @@ TEST_F(Verdicts, ReplayStepsThatFailMakeTheTierPartialOrWorse) {
   EXPECT_EQ(of(2), "failed: none of 8 replay steps gave counters: time-out");
   outcomes_.replay = {};
   EXPECT_EQ(of(2).substr(0, 69), "failed: the program ended after 8 steps and replay begins with step 2");
-  say(spool::Topic::kCountersRefused, "no permission");
+  say(spool::Topic::counters_refused, "no permission");
   EXPECT_EQ(of(2), "refused: no permission");
   plan_.replay_requested = false;
   EXPECT_EQ(of(2), "not_requested: the schedule or the tiers leave step replay out");
@@ -120,7 +120,7 @@ TEST_F(Verdicts, WithoutStepsTheRangeIsNamed) {
   outcomes_.replay = {};
   EXPECT_EQ(of(2),
             "failed: no NVTX range named \"step\" was seen: name the program's step range with --step-range");
-  say(spool::Topic::kNvtxMissing, "the program has no NVTX");
+  say(spool::Topic::nvtx_missing, "the program has no NVTX");
   EXPECT_EQ(of(2), "failed: the program has no NVTX");
 }
 
@@ -139,11 +139,11 @@ TEST_F(Verdicts, TheThirdTierCountsColdStepsAndStalls) {
   EXPECT_EQ(of(3), "ok");
   outcomes_.third_tier = {};
   EXPECT_EQ(of(3), "ok") << "stalls alone";
-  say(spool::Topic::kStalls, "some were dropped");
+  say(spool::Topic::stalls, "some were dropped");
   EXPECT_EQ(of(3), "partial: some were dropped");
   seen_.stall_samples = 0;
   EXPECT_EQ(of(3), "failed: some were dropped");
-  say(spool::Topic::kCountersRefused, "no permission");
+  say(spool::Topic::counters_refused, "no permission");
   EXPECT_EQ(of(3), "refused: no permission");
   plan_.third_tier_requested = false;
   EXPECT_EQ(of(3), "not_requested: ask for it with --cold, --stalls or --sass-flops");

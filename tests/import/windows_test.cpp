@@ -18,11 +18,11 @@ class WindowImport : public Importer {};
 
 TEST_F(WindowImport, WindowsAreRows) {
   FakeSpool spool(directory_.path());
-  window(spool, WindowEdge::kOpen, WindowCause::delay);
+  window(spool, WindowEdge::open, WindowCause::delay);
   spool.whole_run();
-  window(spool, WindowEdge::kClose, WindowCause::duration);
+  window(spool, WindowEdge::close, WindowCause::duration);
   spool.advance(1000);
-  window(spool, WindowEdge::kOpen, WindowCause::signal);
+  window(spool, WindowEdge::open, WindowCause::signal);
   const store::Capture capture = import();
   const auto windows = capture.recording_windows();
   ASSERT_EQ(windows.size(), 2u);
@@ -35,12 +35,12 @@ TEST_F(WindowImport, WindowsAreRows) {
 
 TEST_F(WindowImport, AProcessThatWasLeftAloneIsNoFault) {
   FakeSpool spool(directory_.path());
-  window(spool, WindowEdge::kOpen, WindowCause::start);
+  window(spool, WindowEdge::open, WindowCause::start);
   spool.begin_step(0, Phase::timeline);
   for (int i = 0; i < 4; ++i) spool.launch();
   spool.end_step();
   spool.completeness();
-  window(spool, WindowEdge::kClose, WindowCause::duration);
+  window(spool, WindowEdge::close, WindowCause::duration);
   const store::Capture capture = import();
   EXPECT_FALSE(warned("did not end in order"));
   EXPECT_EQ(scalar(capture, "SELECT status FROM tier_status WHERE tier = 'T0'"), "ok");
@@ -49,12 +49,12 @@ TEST_F(WindowImport, AProcessThatWasLeftAloneIsNoFault) {
 TEST_F(WindowImport, AProgramWithoutStepsIsOneStepAWindow) {
   FakeSpool spool(directory_.path());
   for (int round = 0; round < 2; ++round) {
-    window(spool, WindowEdge::kOpen, WindowCause::signal);
+    window(spool, WindowEdge::open, WindowCause::signal);
     spool.advance(100);
     for (int i = 0; i < 5 + round; ++i) spool.launch();
-    spool.memcpy(spool::MemcpyKind::kHostToDevice, spool.now());
+    spool.memcpy(spool::MemcpyKind::host_to_device, spool.now());
     spool.advance(5000);
-    window(spool, WindowEdge::kClose, WindowCause::signal);
+    window(spool, WindowEdge::close, WindowCause::signal);
     spool.advance(1000);
   }
   spool.completeness();
@@ -75,7 +75,7 @@ TEST_F(WindowImport, AProgramWithoutStepsIsOneStepAWindow) {
 
 TEST_F(WindowImport, AKilledProgramWithoutStepsIsAnInterruptedOne) {
   FakeSpool spool(directory_.path());
-  window(spool, WindowEdge::kOpen, WindowCause::start);
+  window(spool, WindowEdge::open, WindowCause::start);
   spool.launch();
   spool.completeness();
   const store::Capture capture = import();

@@ -89,12 +89,12 @@ class WindowRecorder : public ::testing::Test {
   WindowRecorder() {
     fs::create_directory(directory_ / "spool");
     FakeSpool spool(directory_ / "spool");
-    window(spool, WindowEdge::kOpen, WindowCause::start);
+    window(spool, WindowEdge::open, WindowCause::start);
     spool.begin_step(0, Phase::timeline);
     for (int i = 0; i < 4; ++i) spool.launch();
     spool.end_step();
     spool.completeness();
-    window(spool, WindowEdge::kClose, WindowCause::duration);
+    window(spool, WindowEdge::close, WindowCause::duration);
     spool_file_ = spool.file();
     std::ofstream(directory_ / "agent.so") << "x";
     prelude_ = "out='" + (directory_ / "out.ridge") + "'\ncontrol=\"$RIDGELINE_SPOOL_DIR/control\"\n" +

@@ -48,7 +48,7 @@ class ScopeAnalysis {
   std::shared_ptr<const std::vector<DeclaredWork>> declared_work(bool by_operation, const Ask& ask);
   std::shared_ptr<const StallAnalysis> stalls(const Ask& ask);
   std::shared_ptr<const Quality> quality(const Ask& ask);
-  /// Parts: Session::Part; without the samples, which a model does not hold.
+  /// Parts: Session::kCheck and its kind; without the samples, which a model does not hold.
   Analysis together(unsigned parts, const Ask& ask);
 
  private:

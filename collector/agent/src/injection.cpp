@@ -35,7 +35,7 @@ const Settings& settings() {
 }
 
 void end_of_process() {
-  if (Session* session = g_session.load(std::memory_order_acquire)) session->at_exit(spool::EndReason::kExit);
+  if (Session* session = g_session.load(std::memory_order_acquire)) session->at_exit(spool::EndReason::exit);
 }
 
 // Only sets flags: anything else may deadlock in the child of a threaded program.
@@ -69,7 +69,7 @@ void start() {
   if (session == nullptr) return;
   if (g_forked.load(std::memory_order_relaxed) && g_cupti_inherited.load(std::memory_order_relaxed)) {
     put_message(
-        session->writer(), realtime_ns(), Severity::error, spool::Topic::kForked,
+        session->writer(), realtime_ns(), Severity::error, spool::Topic::forked,
         "nothing is recorded of this process: it was forked from one that used CUDA already; start it with "
         "spawn or exec instead");
     return;

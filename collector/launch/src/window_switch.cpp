@@ -46,7 +46,7 @@ WindowSwitch::~WindowSwitch() {
 
 bool WindowSwitch::toggle() {
   const bool open = !any_open();
-  const auto command = open ? spool::WindowCommand::kOpen : spool::WindowCommand::kClose;
+  const auto command = open ? spool::WindowCommand::open : spool::WindowCommand::close;
   control_->command.store(static_cast<std::uint32_t>(command));
   control_->sequence.fetch_add(1);
   return open;

@@ -19,79 +19,79 @@ constexpr std::uint32_t kChunkRoom = kChunkBytes - sizeof(ChunkHeader);
 // Least size of a record of a known type; 0 for an unknown type.
 std::uint32_t least_size(RecordType type) {
   switch (type) {
-    case RecordType::kString:
+    case RecordType::string:
       return sizeof(StringRecord);
-    case RecordType::kProcess:
+    case RecordType::process:
       return sizeof(ProcessRecord);
-    case RecordType::kVersion:
+    case RecordType::version:
       return sizeof(VersionRecord);
-    case RecordType::kDevice:
+    case RecordType::device:
       return sizeof(DeviceRecord);
-    case RecordType::kContext:
+    case RecordType::context:
       return sizeof(ContextRecord);
-    case RecordType::kThread:
+    case RecordType::thread:
       return sizeof(ThreadRecord);
-    case RecordType::kClockPair:
+    case RecordType::clock_pair:
       return sizeof(ClockPairRecord);
-    case RecordType::kKernelFunction:
+    case RecordType::kernel_function:
       return sizeof(KernelFunctionRecord);
-    case RecordType::kKernel:
+    case RecordType::kernel:
       return sizeof(KernelRecord);
-    case RecordType::kLaunch:
+    case RecordType::launch:
       return sizeof(LaunchRecord);
-    case RecordType::kMemcpy:
+    case RecordType::memcpy:
       return sizeof(MemcpyRecord);
-    case RecordType::kMemset:
+    case RecordType::memset:
       return sizeof(MemsetRecord);
-    case RecordType::kNvtxPath:
+    case RecordType::nvtx_path:
       return sizeof(NvtxPathRecord);
-    case RecordType::kNvtxRange:
+    case RecordType::nvtx_range:
       return sizeof(NvtxRangeRecord);
-    case RecordType::kNvtxPayload:
+    case RecordType::nvtx_payload:
       return sizeof(NvtxPayloadRecord);
-    case RecordType::kStepBegin:
+    case RecordType::step_begin:
       return sizeof(StepBeginRecord);
-    case RecordType::kStepEnd:
+    case RecordType::step_end:
       return sizeof(StepEndRecord);
-    case RecordType::kMetric:
+    case RecordType::metric:
       return sizeof(MetricRecord);
-    case RecordType::kCounterConfig:
+    case RecordType::counter_config:
       return sizeof(CounterConfigRecord);
-    case RecordType::kCounterConfigMetric:
+    case RecordType::counter_config_metric:
       return sizeof(CounterConfigMetricRecord);
-    case RecordType::kCounterValue:
+    case RecordType::counter_value:
       return sizeof(CounterValueRecord);
-    case RecordType::kCounterStep:
+    case RecordType::counter_step:
       return sizeof(CounterStepRecord);
-    case RecordType::kClockSample:
+    case RecordType::clock_sample:
       return sizeof(ClockSampleRecord);
-    case RecordType::kOverhead:
+    case RecordType::overhead:
       return sizeof(OverheadRecord);
-    case RecordType::kCompleteness:
+    case RecordType::completeness:
       return sizeof(CompletenessRecord);
-    case RecordType::kMessage:
+    case RecordType::message:
       return sizeof(MessageRecord);
-    case RecordType::kEnd:
+    case RecordType::end:
       return sizeof(EndRecord);
-    case RecordType::kPmWindow:
+    case RecordType::pm_window:
       return sizeof(PmWindowRecord);
-    case RecordType::kPmMetric:
+    case RecordType::pm_metric:
       return sizeof(PmMetricRecord);
-    case RecordType::kPmSample:
+    case RecordType::pm_sample:
       return sizeof(PmSampleRecord);
-    case RecordType::kGraphCounterValue:
+    case RecordType::graph_counter_value:
       return sizeof(GraphCounterValueRecord);
-    case RecordType::kReplayExclusion:
+    case RecordType::replay_exclusion:
       return sizeof(ReplayExclusionRecord);
-    case RecordType::kRecordingWindow:
+    case RecordType::recording_window:
       return sizeof(RecordingWindowRecord);
-    case RecordType::kStallSample:
+    case RecordType::stall_sample:
       return sizeof(StallSampleRecord);
-    case RecordType::kSourceLine:
+    case RecordType::source_line:
       return sizeof(SourceLineRecord);
-    case RecordType::kStallWindow:
+    case RecordType::stall_window:
       return sizeof(StallWindowRecord);
-    case RecordType::kNone:
+    case RecordType::none:
       break;
   }
   return 0;
@@ -287,7 +287,7 @@ bool Reader::scan(const std::function<void(const RecordView&)>& visit, Diagnosis
         break;
       }
       std::memcpy(&record, bytes, sizeof record);
-      if (record.type == RecordType::kNone || record.size_bytes < sizeof record ||
+      if (record.type == RecordType::none || record.size_bytes < sizeof record ||
           record.size_bytes % 8 != 0) {
         finding(number, offset,
                 "no valid record (type " + std::to_string(static_cast<int>(record.type)) + ", " +

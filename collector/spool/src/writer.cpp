@@ -140,7 +140,7 @@ Writer* Writer::create(const Options& options, std::string* error) noexcept {
     for (std::uint64_t at = kChunkBytes; at < kSegmentBytes; at += 4096)
       *reinterpret_cast<volatile std::byte*>(writer->current_->base + at) = std::byte{0};
     CompletenessRecord empty{};
-    empty.header.type = RecordType::kCompleteness;
+    empty.header.type = RecordType::completeness;
     empty.header.size_bytes = sizeof empty;
     writer->completeness_ = reinterpret_cast<CompletenessRecord*>(
         reinterpret_cast<std::byte*>(writer->reserved_.chunk) + sizeof(ChunkHeader));
@@ -308,7 +308,7 @@ StringId Writer::intern_into(std::string_view text, bool reserved) noexcept {
     record.header.flags = kStringCut;
   }
   record.length_bytes = static_cast<std::uint32_t>(kept.size());
-  record.header.type = RecordType::kString;
+  record.header.type = RecordType::string;
   record.header.size_bytes = static_cast<std::uint32_t>((sizeof record + kept.size() + 7) / 8 * 8);
   const auto length = static_cast<std::uint32_t>(kept.size());
   // Long strings would use the reserved room up.

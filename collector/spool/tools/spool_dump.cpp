@@ -36,13 +36,13 @@ std::string printable(std::string_view s, std::size_t limit) {
 
 const char* status_name(CounterStatus s) {
   switch (s) {
-    case CounterStatus::kOk:
+    case CounterStatus::ok:
       return "ok";
-    case CounterStatus::kMismatch:
+    case CounterStatus::mismatch:
       return "mismatch";
-    case CounterStatus::kFailed:
+    case CounterStatus::failed:
       return "failed";
-    case CounterStatus::kNotAvailable:
+    case CounterStatus::not_available:
       return "not available";
   }
   return "?";
@@ -166,7 +166,7 @@ int dump(const char* path, const Options& options) {
                   static_cast<unsigned>(x->reason));
     if (auto* w = r.as<RecordingWindowRecord>())
       std::printf("  recording window %s at %" PRId64 ", cause %u\n",
-                  w->edge == WindowEdge::kOpen ? "opens" : "closes", w->time_ns,
+                  w->edge == WindowEdge::open ? "opens" : "closes", w->time_ns,
                   static_cast<unsigned>(w->cause));
     if (auto* x = r.as<StallSampleRecord>()) stalls[x->kernel_id] += x->samples;
     if (r.as<SourceLineRecord>() != nullptr) ++source_lines;

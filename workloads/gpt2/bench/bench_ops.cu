@@ -271,7 +271,7 @@ void bench_encoder(Bench& bench) {
   Rotating<float> dwte(std::int64_t{kPaddedVocab} * kChannels, 2), dwpe(kSeq * kChannels, 1);
   DeviceBuffer<std::int32_t> tokens(kRows);
   DeviceBuffer<char> scratch(
-      encoder_backward_scratch_bytes(kBatch, kSeq, kChannels, EncoderBackward::kDeterministic));
+      encoder_backward_scratch_bytes(kBatch, kSeq, kChannels, EncoderBackward::deterministic));
   for (const bool skewed : {false, true}) {
     random_tokens_kernel<<<static_cast<unsigned>(ceil_div(kRows, 256)), 256>>>(tokens.data(), kRows, kVocab,
                                                                                skewed);
@@ -282,9 +282,9 @@ void bench_encoder(Bench& bench) {
               encoder_forward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
                 launch_encoder_forward(out[i], tokens.data(), wte[i], wpe[i], kBatch, kSeq, kChannels, s);
               });
-    for (const auto mode : {EncoderBackward::kAtomic, EncoderBackward::kDeterministic}) {
+    for (const auto mode : {EncoderBackward::atomic, EncoderBackward::deterministic}) {
       bench.run(
-          std::string("encoder_backward ") + (mode == EncoderBackward::kAtomic ? "atomic" : "sorted") + what,
+          std::string("encoder_backward ") + (mode == EncoderBackward::atomic ? "atomic" : "sorted") + what,
           encoder_backward_bytes<T>(kBatch, kSeq, kChannels, count),
           encoder_backward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
             launch_encoder_backward(dwte[i], dwpe[i], out[i], tokens.data(), kBatch, kSeq, kChannels, kVocab,
@@ -435,7 +435,7 @@ void bench_slow_ends(Bench& bench) {
             encoder_backward_bytes<T>(kBatch, kSeq, kChannels, count),
             encoder_backward_flops(kBatch, kSeq, kChannels), [&](int i, cudaStream_t s) {
               launch_encoder_backward(dwte[i], dwpe[i], out[i], tokens.data(), kBatch, kSeq, kChannels,
-                                      kVocab, EncoderBackward::kAtomic, nullptr, s, kScalar);
+                                      kVocab, EncoderBackward::atomic, nullptr, s, kScalar);
             });
   Rotating<T> logits(kRows * kPaddedVocab, 1, 5.0F);
   Rotating<float> losses(kRows, 1), log_probs(log_probs_size(kRows, kPaddedVocab), 1);

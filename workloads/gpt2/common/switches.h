@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2 {
 
-enum class Precision { kBf16, kTf32, kFp32 };
+enum class Precision { bf16, tf32, fp32 };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
 /// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
@@ -35,10 +35,10 @@ enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, 
 /// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the
 /// residual addition, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
 /// Where several apply at once, one is kept: gradient before residual, weights before both.
-enum L2Persist : unsigned { kL2Weights = 1, kL2Residual = 2, kL2Gradient = 4 };
+enum L2Persist : unsigned { l2_weights = 1, l2_residual = 2, l2_gradient = 4 };
 
 struct Switches {
-  Precision precision = Precision::kBf16;
+  Precision precision = Precision::bf16;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
   GeluKind gelu = GeluKind::own;
@@ -68,7 +68,7 @@ constexpr Switches fast_preset() {
   return {.cuda_graph = true};
 }
 constexpr Switches naive_preset() {
-  return {.precision = Precision::kFp32,
+  return {.precision = Precision::fp32,
           .matmul = MatmulLibrary::cublas,
           .bias = BiasKind::separate,
           .gelu = GeluKind::separate,
@@ -90,7 +90,7 @@ struct NamedValue {
 /// Names of one switch's values, fastest first: names_of(Enum{}).
 constexpr auto names_of(Precision) {
   using enum Precision;
-  return std::array<NamedValue<Precision>, 3>{{{"bf16", kBf16}, {"tf32", kTf32}, {"fp32", kFp32}}};
+  return std::array<NamedValue<Precision>, 3>{{{"bf16", bf16}, {"tf32", tf32}, {"fp32", fp32}}};
 }
 constexpr auto names_of(MatmulLibrary) {
   using enum MatmulLibrary;
@@ -139,7 +139,7 @@ constexpr auto names_of(OptimizerKind) {
 /// Bits: any of them together.
 constexpr auto names_of(L2Persist) {
   return std::array<NamedValue<L2Persist>, 3>{
-      {{"weights", kL2Weights}, {"residual", kL2Residual}, {"gradient", kL2Gradient}}};
+      {{"weights", l2_weights}, {"residual", l2_residual}, {"gradient", l2_gradient}}};
 }
 
 template <typename Enum>

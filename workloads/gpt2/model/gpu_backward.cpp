@@ -63,7 +63,7 @@ const T* GpuModelOf<T>::layernorm_again(const T* kept, const T* inp, const T* we
 
 template <typename T>
 void GpuModelOf<T>::linear_backward_input(T* dinp, const T* dout, const T* weight, int c, int oc) {
-  const auto kept = keep(kL2Weights, weight, static_cast<std::int64_t>(c) * oc);
+  const auto kept = keep(l2_weights, weight, static_cast<std::int64_t>(c) * oc);
   products_->backward_input(dinp, dout, weight, rows_, c, oc, stream_.get());
 }
 
@@ -105,13 +105,13 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
   bool bias_is_done = false;
   if (switches().gelu == GeluKind::own) {
     if constexpr (std::is_same_v<T, bf16>) {
-      const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
+      const auto kept = keep(l2_weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
       bias_is_done = switches().bias_gradient == BiasGradientKind::separate;
       launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, fch, rows_,
                                           c_, 4 * c_, sums_, s);
     }
   } else if (switches().gelu == GeluKind::fused) {
-    const auto kept = keep(kL2Weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
+    const auto kept = keep(l2_weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
   } else {  // mixed, separate
     linear_backward_input(dfch, dout, p.fcprojw, 4 * c_, c_);
@@ -169,10 +169,10 @@ void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
   T* dln = act_.projected;
   const T* dwide = act_.dwide;
 
-  const auto residual_kept = keep(kL2Residual, dres, rows_ * c_);
+  const auto residual_kept = keep(l2_residual, dres, rows_ * c_);
   weight_gradient(g.fcprojw, dres, gelu_again(a), 4 * c_, c_, accumulate);
   {
-    const auto kept = keep(kL2Gradient, dwide, rows_ * 4 * c_);
+    const auto kept = keep(l2_gradient, dwide, rows_ * 4 * c_);
     mlp_down_backward(a, p, g, dres, accumulate);
     linear_backward_input(dln, dwide, p.fcw, c_, 4 * c_);
   }
@@ -182,7 +182,7 @@ void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
   weight_gradient(g.attprojw, dres, a.att, c_, c_, accumulate);
   linear_backward_input(dln, dres, p.attprojw, c_, c_);
   {
-    const auto kept = keep(kL2Gradient, dwide, rows_ * 3 * c_);
+    const auto kept = keep(l2_gradient, dwide, rows_ * 3 * c_);
     attention_backward(a, dln);
     const T* ln1 = layernorm_again(a.ln1, a.residual, p.ln1w, p.ln1b);
     weight_and_bias_gradient(g.qkvw, g.qkvb, dwide, ln1, 3 * c_, accumulate, qkv_bias_fused_[accumulate]);
@@ -212,11 +212,10 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
                      act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd);
   for (int l = config.layers - 1; l >= 0; --l) backward_layer(l, accumulate);
   sums_.flush(s);
-  launch_encoder_backward(
-      gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual), inputs,
-      options_.batch, options_.sequence, c_, config.vocab,
-      switches().deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic, scratch_.data(),
-      s, switches().kernels);
+  launch_encoder_backward(gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual),
+                          inputs, options_.batch, options_.sequence, c_, config.vocab,
+                          switches().deterministic ? EncoderBackward::deterministic : EncoderBackward::atomic,
+                          scratch_.data(), s, switches().kernels);
 }
 
 // What gpu_forward.cpp calls.

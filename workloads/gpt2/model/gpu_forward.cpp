@@ -19,7 +19,7 @@ namespace ridgeline::gpt2 {
 template <typename T>
 void GpuModelOf<T>::linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc) {
   {
-    const auto kept = keep(kL2Weights, weight, static_cast<std::int64_t>(c) * oc);
+    const auto kept = keep(l2_weights, weight, static_cast<std::int64_t>(c) * oc);
     if (bias != nullptr && switches().bias == BiasKind::fused) {
       matmul_.forward(out, inp, weight, bias, rows_, c, oc, stream_.get());
       return;
@@ -73,7 +73,7 @@ void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
   const T* inp = a.ln2;
   if constexpr (std::is_same_v<T, bf16>) {
     if (has_own_product(switches().gelu)) {
-      const auto kept = keep(kL2Weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
+      const auto kept = keep(l2_weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
       const auto kept_for_backward = switches().gelu == GeluKind::own ? GeluKept::slope : GeluKept::argument;
       launch_hopper_matmul_forward(a.gelu, a.fch, kept_for_backward, inp, p.fcw, p.fcb, rows_, c_, 4 * c_,
                                    stream_.get());
@@ -81,7 +81,7 @@ void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
     }
   }
   if (switches().gelu == GeluKind::fused) {
-    const auto kept = keep(kL2Weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
+    const auto kept = keep(l2_weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.forward(a.gelu, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get(), MatmulEpilogue::gelu, a.fch);
     return;
   }
@@ -100,7 +100,7 @@ void GpuModelOf<T>::forward_layer(int l) {
   linear(a.qkv, a.ln1, p.qkvw, p.qkvb, c_, 3 * c_);
   attention(a);
   // Written by a product and read at once by the residual addition behind it.
-  const auto kept = keep(kL2Residual, act_.projected, rows_ * c_);
+  const auto kept = keep(l2_residual, act_.projected, rows_ * c_);
   linear(act_.projected, a.att, p.attprojw, p.attprojb, c_, c_);
   residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
   mlp_up(a, p);

@@ -57,7 +57,7 @@ bool needs_cublas(const Switches& s) {
 // cuBLASLt's options, as far as the switches decide them.
 MatmulOptions matmul_options(const GpuModelOptions& o) {
   MatmulOptions matmul = o.matmul;
-  matmul.fp32_math = o.switches.precision == Precision::kTf32 ? Fp32Math::tf32 : Fp32Math::fp32;
+  matmul.fp32_math = o.switches.precision == Precision::tf32 ? Fp32Math::tf32 : Fp32Math::fp32;
   if (o.switches.matmul == MatmulLibrary::cublas) matmul.workspace_bytes = 0;  // it computes nothing
   return matmul;
 }
@@ -73,10 +73,10 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
   std::int64_t bytes = o.switches.optimizer == OptimizerKind::multi
                            ? global_norm_scratch_bytes()
                            : global_norm_per_tensor_scratch_bytes(gradient_ranges(ParameterLayout(o.config)));
-  bytes = std::max(
-      bytes, encoder_backward_scratch_bytes(
-                 o.batch, o.sequence, o.config.channels,
-                 o.switches.deterministic ? EncoderBackward::kDeterministic : EncoderBackward::kAtomic));
+  bytes =
+      std::max(bytes, encoder_backward_scratch_bytes(o.batch, o.sequence, o.config.channels,
+                                                     o.switches.deterministic ? EncoderBackward::deterministic
+                                                                              : EncoderBackward::atomic));
   if (o.switches.attention == AttentionKind::own) {
     bytes = std::max(bytes, attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
@@ -202,7 +202,7 @@ template class GpuModelOf<bf16>;
 Switches switches_on_device(const GpuModelOptions& o) {
   Switches switches = o.switches;
   if (has_own_product(switches.gelu) &&
-      (switches.precision != Precision::kBf16 ||
+      (switches.precision != Precision::bf16 ||
        !hopper_matmul_supported(static_cast<std::int64_t>(o.batch) * o.sequence, o.config.channels,
                                 4 * o.config.channels))) {
     switches.gelu = GeluKind::fused;
@@ -213,7 +213,7 @@ Switches switches_on_device(const GpuModelOptions& o) {
 
 MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   check(o);
-  const bool narrow = o.switches.precision == Precision::kBf16;
+  const bool narrow = o.switches.precision == Precision::bf16;
   const std::int64_t n = ParameterLayout(o.config).total();
   MemoryPlan plan;
   plan.parameters_bytes = n * (narrow ? 2 + 4 : 4);
@@ -231,7 +231,7 @@ std::unique_ptr<GpuModel> GpuModel::create(const GpuModelOptions& options) {
   GpuModelOptions o = options;
   o.switches = switches_on_device(options);
   o.matmul = matmul_options(o);
-  if (o.switches.precision == Precision::kBf16) return std::make_unique<GpuModelOf<bf16>>(o);
+  if (o.switches.precision == Precision::bf16) return std::make_unique<GpuModelOf<bf16>>(o);
   return std::make_unique<GpuModelOf<float>>(o);
 }
 

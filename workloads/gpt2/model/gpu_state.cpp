@@ -8,7 +8,7 @@ namespace ridgeline::gpt2 {
 
 template <typename T>
 std::int64_t GpuModelOf<T>::state_bytes(StatePart part) const {
-  if (part != StatePart::kNarrow) return layout_.total() * static_cast<std::int64_t>(sizeof(float));
+  if (part != StatePart::narrow) return layout_.total() * static_cast<std::int64_t>(sizeof(float));
   return std::is_same_v<T, float> ? 0 : parameters_.size_bytes();
 }
 
@@ -19,20 +19,20 @@ const std::byte* GpuModelOf<T>::state_at(StatePart part, std::int64_t begin, std
   }
   const void* data = nullptr;
   switch (part) {
-    case StatePart::kMaster:
+    case StatePart::master:
       if constexpr (std::is_same_v<T, float>) {
         data = parameters_.data();
       } else {
         data = master_.data();
       }
       break;
-    case StatePart::kMoment1:
+    case StatePart::moment1:
       data = m_.data();
       break;
-    case StatePart::kMoment2:
+    case StatePart::moment2:
       data = v_.data();
       break;
-    case StatePart::kNarrow:
+    case StatePart::narrow:
       data = parameters_.data();
       break;
   }

@@ -7,13 +7,13 @@
 namespace ridgeline::gpt2 {
 
 void check_switches(const Switches& s) {
-  if (s.precision != Precision::kBf16 &&
+  if (s.precision != Precision::bf16 &&
       (s.attention == AttentionKind::cudnn || s.attention == AttentionKind::hopper)) {
     throw InputError(
         fmt::format("--attention {} computes in bf16: use --attention own with --precision fp32 or tf32",
                     name_of(s.attention)));
   }
-  if (s.precision != Precision::kBf16 && s.stochastic_rounding) {
+  if (s.precision != Precision::bf16 && s.stochastic_rounding) {
     throw InputError(
         "--stochastic-rounding rounds bf16 parameters: there are none with --precision fp32 or tf32");
   }

@@ -8,10 +8,10 @@
 namespace ridgeline::gpt2 {
 
 enum class StatePart {
-  kMaster,   // FP32 parameters
-  kMoment1,  // AdamW's m, FP32
-  kMoment2,  // AdamW's v, FP32
-  kNarrow,   // BF16 parameters. After stochastic rounding they are no function of the master weights.
+  master,   // FP32 parameters
+  moment1,  // AdamW's m, FP32
+  moment2,  // AdamW's v, FP32
+  narrow,   // BF16 parameters. After stochastic rounding they are no function of the master weights.
 };
 
 /// Every part lies in ParameterLayout's order. One thread.
@@ -19,7 +19,7 @@ class TrainingState {
  public:
   virtual ~TrainingState() = default;
 
-  /// Bytes of a part; 0: there is none (kNarrow of a model that computes in FP32).
+  /// Bytes of a part; 0: there is none (narrow of a model that computes in FP32).
   virtual std::int64_t state_bytes(StatePart part) const = 0;
 
   /// Bytes [begin, begin + out.size()) of a part. Both wait for the work that is enqueued.

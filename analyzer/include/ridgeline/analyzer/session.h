@@ -120,17 +120,15 @@ class Session {
   /// samples of a counter are kept. Failure: usage (an empty window, no bins or too many).
   [[nodiscard]] Answer<Trace> trace(const TraceQuery& query, const Ask& ask = {});
 
-  /// Parts of analysis() that cost something beyond the ranking.
-  enum Part : unsigned {
-    kRanking = 0,
-    kCheck = 1U << 0U,
-    kAccounting = 1U << 1U,
-    kStalls = 1U << 2U,
-    kRoofline = 1U << 3U,
-    kDeclared = 1U << 4U,
-    kSamples = 1U << 5U,  ///< the sampled step, for painting
-    kEverything = ~0U,
-  };
+  /// Parts of analysis() that cost something beyond the ranking, to be joined by |.
+  static constexpr unsigned kRanking = 0;
+  static constexpr unsigned kCheck = 1U << 0U;
+  static constexpr unsigned kAccounting = 1U << 1U;
+  static constexpr unsigned kStalls = 1U << 2U;
+  static constexpr unsigned kRoofline = 1U << 3U;
+  static constexpr unsigned kDeclared = 1U << 4U;
+  static constexpr unsigned kSamples = 1U << 5U;  ///< the sampled step, for painting
+  static constexpr unsigned kEverything = ~0U;
   /// The answers about one scope together, as a report wants them; parts that are not asked for are empty. Steps,
   /// utilisation, the ranking by AnalysisOptions::rank and the quality are always there.
   [[nodiscard]] Answer<Analysis> analysis(const Scope& scope = {}, unsigned parts = kEverything,

@@ -100,7 +100,7 @@ bool Timeline::in_window(std::uint64_t start_ns) const noexcept {
 bool Timeline::enable() noexcept {
   g_timeline.store(this, std::memory_order_release);
   auto refuse = [&](const char* what, CUptiResult result, const char* consequence) {
-    put_message(writer_, api_.now_ns(), Severity::error, spool::Topic::kTimelineRefused,
+    put_message(writer_, api_.now_ns(), Severity::error, spool::Topic::timeline_refused,
                 std::string("CUPTI refuses ") + what + ": " + api_.error_text(result) + "; " + consequence);
   };
   // Buffers come back to the pool zeroed, so CUPTI need not clear them on the program's threads.

@@ -116,33 +116,33 @@ void read_event(const nvtxEventAttributes_t* e, Event* event) {
   }
   switch (e->payloadType) {
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
-      a.payload_type = spool::NvtxPayloadType::kUint64;
+      a.payload_type = spool::NvtxPayloadType::uint64;
       a.payload = e->payload.ullValue;
       break;
     case NVTX_PAYLOAD_TYPE_INT64:
-      a.payload_type = spool::NvtxPayloadType::kInt64;
+      a.payload_type = spool::NvtxPayloadType::int64;
       a.payload = e->payload.ullValue;
       break;
     case NVTX_PAYLOAD_TYPE_DOUBLE:
-      a.payload_type = spool::NvtxPayloadType::kDouble;
+      a.payload_type = spool::NvtxPayloadType::float64;
       a.payload = e->payload.ullValue;
       break;
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
-      a.payload_type = spool::NvtxPayloadType::kUint32;
+      a.payload_type = spool::NvtxPayloadType::uint32;
       a.payload = e->payload.uiValue;
       break;
     case NVTX_PAYLOAD_TYPE_INT32:
-      a.payload_type = spool::NvtxPayloadType::kInt32;
+      a.payload_type = spool::NvtxPayloadType::int32;
       a.payload = e->payload.uiValue;
       break;
     case NVTX_PAYLOAD_TYPE_FLOAT:
-      a.payload_type = spool::NvtxPayloadType::kFloat;
+      a.payload_type = spool::NvtxPayloadType::float32;
       a.payload = e->payload.uiValue;
       break;
     case NVTX_PAYLOAD_TYPE_EXT: {
       const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(e->payload.ullValue);
       if (data == nullptr || e->reserved0 <= 0) break;
-      a.payload_type = spool::NvtxPayloadType::kBinary;
+      a.payload_type = spool::NvtxPayloadType::binary;
       a.blob_count = static_cast<std::uint32_t>(e->reserved0) < kMaxBlobs
                          ? static_cast<std::uint32_t>(e->reserved0)
                          : kMaxBlobs;

@@ -101,7 +101,7 @@ bool NvtxTracker::pop(ThreadState& thread, const void* domain, std::int64_t now_
   const std::uint64_t parent = at > 1 ? thread.frames[at - 2].range_id : 0;
   std::memmove(&thread.frames[at - 1], &thread.frames[at], (thread.depth - at) * sizeof(NvtxFrame));
   --thread.depth;
-  write(*closed, parent, thread.thread_id, at - 1, spool::NvtxKind::kPushPop, now_ns, 0);
+  write(*closed, parent, thread.thread_id, at - 1, spool::NvtxKind::push_pop, now_ns, 0);
   return true;
 }
 
@@ -140,7 +140,7 @@ void NvtxTracker::end(std::uint64_t range_id, std::int64_t now_ns) noexcept {
     range = it->second;
     open_.erase(it);
   }
-  write(range.frame, 0, range.thread_id, 0, spool::NvtxKind::kStartEnd, now_ns, 0);
+  write(range.frame, 0, range.thread_id, 0, spool::NvtxKind::start_end, now_ns, 0);
 }
 
 void NvtxTracker::mark(spool::StringId domain_name, spool::StringId name, const NvtxAttributes& attributes,
@@ -152,14 +152,14 @@ void NvtxTracker::mark(spool::StringId domain_name, spool::StringId name, const 
   frame.step_index = step_index;
   fill(&frame, attributes);
   if (attributes.blob_count > 0) write_blobs(frame.range_id, attributes);
-  write(frame, 0, thread_id, 0, spool::NvtxKind::kMark, now_ns, 0);
+  write(frame, 0, thread_id, 0, spool::NvtxKind::mark, now_ns, 0);
 }
 
 void NvtxTracker::write_open(const ThreadState& thread, std::int64_t now_ns) noexcept {
   const std::uint32_t depth = thread.depth < kMaxNvtxDepth ? thread.depth : kMaxNvtxDepth;
   for (std::uint32_t i = depth; i > 0; --i)
     write(thread.frames[i - 1], i > 1 ? thread.frames[i - 2].range_id : 0, thread.thread_id, i - 1,
-          spool::NvtxKind::kPushPop, now_ns, spool::kRangeUnclosed);
+          spool::NvtxKind::push_pop, now_ns, spool::kRangeUnclosed);
 }
 
 void NvtxTracker::write(const NvtxFrame& frame, std::uint64_t parent, std::uint32_t thread_id,

@@ -17,7 +17,7 @@ struct NvtxAttributes {
   std::uint32_t color_argb = 0;
   bool has_color = false;
   std::uint32_t category = 0;
-  spool::NvtxPayloadType payload_type = spool::NvtxPayloadType::kNone;
+  spool::NvtxPayloadType payload_type = spool::NvtxPayloadType::none;
   std::uint64_t payload = 0;
   /// Binary payloads, NVTX's payload extension; null if none.
   struct Blob {

@@ -32,16 +32,16 @@ void Devices::describe() {
   if (!nvml_tried_) {
     nvml_tried_ = true;
     std::string error;
-    if (!nvml_.open(&error)) parts_.message(Severity::info, spool::Topic::kClocksMissing, error);
+    if (!nvml_.open(&error)) parts_.message(Severity::info, spool::Topic::clocks_missing, error);
   }
   if (!versions_written_) {
     versions_written_ = true;
     if (const int v = cuda_driver_version(); v != 0)
-      parts_.write_version(spool::Component::kCudaDriver, {}, v);
+      parts_.write_version(spool::Component::cuda_driver, {}, v);
     if (const int v = cuda_runtime_version(); v != 0)
-      parts_.write_version(spool::Component::kCudaRuntime, {}, v);
+      parts_.write_version(spool::Component::cuda_runtime, {}, v);
     if (const std::string v = nvml_.driver_version(); !v.empty())
-      parts_.write_version(spool::Component::kKernelDriver, v, 0);
+      parts_.write_version(spool::Component::kernel_driver, v, 0);
   }
   start_profiler();
   for (std::uint32_t id = 0; id < kMaxDevices; ++id)

@@ -82,7 +82,7 @@ LaunchCall LaunchRecorder::call_of(const ThreadState& thread, CUpti_CallbackId i
 void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
                                  const CUpti_CallbackData& data) noexcept {
   const auto verdict = static_cast<Verdict>(thread.launch_verdict);
-  if (verdict != Verdict::kNotAsked)
+  if (verdict != Verdict::not_asked)
     if (const AgentCall call{parts_.gate, thread})
       parts_.replay->launch_exit(call_of(thread, id, data), verdict);
   spool::LaunchRecord record{};
@@ -102,7 +102,7 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
   const bool captured = thread.graph_node_created && !graph;
   if (!failed && !captured && parts_.first_context.load(std::memory_order_relaxed) == nullptr)
     parts_.first_context.store(data.context, std::memory_order_release);
-  if (verdict == Verdict::kExcluded || verdict == Verdict::kUnmeasured)
+  if (verdict == Verdict::excluded || verdict == Verdict::unmeasured)
     record.header.flags |= spool::kLaunchExcluded;
   if (failed) {
     record.header.flags |= spool::kLaunchFailed;
@@ -117,7 +117,7 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
   } else {
     parts_.totals.add(&Count::launches_seen);
     if (record.step_index != spool::kNoStep) {
-      SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0, verdict == Verdict::kMeasured};
+      SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0, verdict == Verdict::measured};
       grid_of(id, data.functionParams, &entry);
       LaunchSequence& sequence = parts_.steps.current();
       record.step_ordinal = sequence.append(entry, data.contextUid);

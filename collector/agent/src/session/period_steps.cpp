@@ -50,7 +50,7 @@ void PeriodSteps::describe(const char* kernel_name) noexcept {
             (kernel_name != nullptr ? std::string(kernel_name) : std::string("a graph launch")) + "; seen " +
             std::to_string(f.repeats) + " times" +
             (f.replaces ? "; the steps until now were of another period and count as warm-up" : "");
-    parts_.message(Severity::info, spool::Topic::kSteps, text);
+    parts_.message(Severity::info, spool::Topic::steps, text);
   } catch (...) {
     parts_.totals.add(&Count::callback_errors);
   }

@@ -29,7 +29,7 @@ Session* Session::create(const Settings& settings, std::uint32_t generation) noe
     auto* session = new Session(settings, *writer, generation);
     session->write_process();
     for (const std::string& complaint : settings.complaints)
-      session->parts_.message(Severity::warning, spool::Topic::kConfiguration, complaint);
+      session->parts_.message(Severity::warning, spool::Topic::configuration, complaint);
     return session;
   } catch (...) {
     return nullptr;
@@ -50,11 +50,11 @@ void Session::write_process() noexcept {
   record.schedule = parts_.writer.intern_reserved(parts_.settings.schedule_text);
   record.step_range = parts_.writer.intern_reserved(parts_.settings.step_range);
   parts_.writer.put_reserved(record);
-  parts_.write_version(spool::Component::kAgent, kAgentVersion, 0);
+  parts_.write_version(spool::Component::agent, kAgentVersion, 0);
 }
 
 void Session::without_cupti(const std::string& reason) noexcept {
-  parts_.message(Severity::error, spool::Topic::kCuptiMissing, "nothing is recorded: " + reason);
+  parts_.message(Severity::error, spool::Topic::cupti_missing, "nothing is recorded: " + reason);
 }
 
 void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
@@ -76,7 +76,7 @@ void Session::on_state(const CUpti_StateData& state) noexcept {
   const std::uint64_t kind = 1ull << (static_cast<unsigned>(state.notification.result) % 64);
   if ((states_reported_.fetch_or(kind, std::memory_order_relaxed) & kind) != 0) return;
   const char* text = state.notification.message;
-  parts_.message(Severity::error, spool::Topic::kTimelineRefused,
+  parts_.message(Severity::error, spool::Topic::timeline_refused,
                  "CUPTI reports " + parts_.api->error_text(state.notification.result) +
                      (text != nullptr ? ": " : "") + (text != nullptr ? text : ""));
 }

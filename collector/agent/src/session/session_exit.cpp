@@ -92,7 +92,7 @@ void Session::at_exit(spool::EndReason reason) noexcept {
       parts_.nvtx.write_open(*t, now);
   if (cupti_started_ && parts_.steps.steps_begun() == 0 && parts_.totals.get(&Count::launches_seen) > 0)
     parts_.message(
-        Severity::warning, spool::Topic::kNvtxMissing,
+        Severity::warning, spool::Topic::nvtx_missing,
         "no NVTX range named '" + parts_.settings.step_range +
             "' was seen and no period of the launches was found: there are no steps and no counters; put "
             "one round "

@@ -33,7 +33,7 @@ bool Session::subscribe() noexcept {
     const bool taken = subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
                        subscribed == CUPTI_ERROR_MAX_LIMIT_REACHED;
     parts_.message(
-        Severity::error, taken ? spool::Topic::kSubscriberTaken : spool::Topic::kCuptiMissing,
+        Severity::error, taken ? spool::Topic::subscriber_taken : spool::Topic::cupti_missing,
         taken
             ? "nothing is recorded: another tool (nsys, ncu, compute-sanitizer, cuda-gdb, a framework's own "
               "profiler) holds CUPTI; run without it: " +
@@ -63,7 +63,7 @@ void Session::make_tiers() {
   if (wants_replay) parts_.timeline->watch_concurrency(&parts_.concurrency, &parts_.exclusions);
   if (parts_.replay && !parts_.settings.replay_allowed)
     parts_.replay->rule_out(
-        spool::Topic::kCountersRefused,
+        spool::Topic::counters_refused,
         std::string("timeline only: counters were switched off by ") + spool::environment::kTiers);
 
   if (parts_.settings.schedule.has(Phase::sample)) {
@@ -73,7 +73,7 @@ void Session::make_tiers() {
     if (!parts_.settings.sampling_allowed) {
       sampling_prepared_ = true;
       parts_.sampling->rule_out(
-          spool::Topic::kSamplingRefused,
+          spool::Topic::sampling_refused,
           std::string("no in-situ samples: sampling was switched off by ") + spool::environment::kTiers);
     }
   }
@@ -101,7 +101,7 @@ void Session::enable_callbacks() noexcept {
     enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id));
   parts_.api->enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
   if (!refused.empty())
-    parts_.message(Severity::warning, spool::Topic::kTimelineRefused,
+    parts_.message(Severity::warning, spool::Topic::timeline_refused,
                    "launches may be missed: CUPTI refuses " + refused);
 }
 
@@ -109,7 +109,7 @@ bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) 
   parts_.api = &api;
   std::uint32_t version = 0;
   api.get_version(&version);
-  parts_.write_version(spool::Component::kCupti, library_path, version);
+  parts_.write_version(spool::Component::cupti, library_path, version);
   if (!subscribe()) return false;
   make_tiers();
   enable_callbacks();

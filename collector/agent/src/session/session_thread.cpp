@@ -48,7 +48,7 @@ void Session::start_thread() noexcept {
     thread_ = start(&Session::run);
     pthread_setname_np(thread_.native_handle(), "ridgeline-agent");
   } catch (...) {
-    parts_.message(Severity::warning, spool::Topic::kGeneral,
+    parts_.message(Severity::warning, spool::Topic::general,
                    "the agent cannot start its thread: records reach the spool late, clocks are not sampled");
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -129,7 +129,7 @@ bool Session::described_device(std::uint32_t* device_id) const noexcept {
 void Session::prepare_replay() noexcept {
   if (!devices_.profiler_refusal().empty()) {
     replay_prepared_ = true;
-    return parts_.replay->rule_out(spool::Topic::kCountersRefused,
+    return parts_.replay->rule_out(spool::Topic::counters_refused,
                                    "timeline only: CUPTI's profiler cannot start: " +
                                        devices_.profiler_refusal() + "; `ridgeline doctor` tells more");
   }
@@ -162,7 +162,7 @@ void Session::watch_for_hang(std::int64_t now) noexcept {
   const std::string hang = parts_.replay->overdue(now, parts_.settings.replay_time_out_ms * kMillisecond);
   if (hang.empty()) return;
   hang_since_ns_ = now;
-  parts_.message(Severity::error, spool::Topic::kReplayTimeOut, hang);
+  parts_.message(Severity::error, spool::Topic::replay_time_out, hang);
   parts_.totals.refresh(now);
   end_process_(SIGTERM);
 }
@@ -170,7 +170,7 @@ void Session::watch_for_hang(std::int64_t now) noexcept {
 void Session::report_losses() noexcept {
   if (parts_.nvtx.paths_full() && !paths_reported_) {
     paths_reported_ = true;
-    parts_.message(Severity::warning, spool::Topic::kNvtxPaths,
+    parts_.message(Severity::warning, spool::Topic::nvtx_paths,
                    "more than " + std::to_string(NvtxTracker::kMaxPaths) +
                        " different nestings of NVTX ranges: launches in the later ones count to the ranges "
                        "round them; give "
@@ -179,7 +179,7 @@ void Session::report_losses() noexcept {
   const std::uint64_t lost = parts_.writer.statistics().records_lost;
   if (lost == 0 || losses_reported_) return;
   losses_reported_ = true;
-  parts_.message(Severity::error, spool::Topic::kSpoolFull,
+  parts_.message(Severity::error, spool::Topic::spool_full,
                  "records are being lost: " + parts_.writer.path() +
                      " cannot grow; free some space, raise ulimit -f or " +
                      spool::environment::kSpoolLimitBytes);

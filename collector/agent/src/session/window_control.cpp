@@ -54,9 +54,9 @@ void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
   subscriber_ = subscriber;
   if (plan_.opens_at_start()) {
     opened_ns_ = parts_.now_ns();
-    state_.store(State::kOpen, std::memory_order_release);
+    state_.store(State::open, std::memory_order_release);
     launches_.record(true);
-    write(spool::WindowEdge::kOpen, WindowCause::start, opened_ns_);
+    write(spool::WindowEdge::open, WindowCause::start, opened_ns_);
     plan_.count_opened();
     return;
   }
@@ -80,26 +80,26 @@ void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   parts_.steps.restart_schedule(0);
   parts_.steps.hold(false);
   parts_.nvtx.mute(false);
-  write(spool::WindowEdge::kOpen, cause, now);
+  write(spool::WindowEdge::open, cause, now);
   launches_.record(true);
-  state_.store(State::kOpen, std::memory_order_release);
+  state_.store(State::open, std::memory_order_release);
   plan_.count_opened();
 }
 
 void WindowControl::tend(std::int64_t now) noexcept {
   const State state = state_.load(std::memory_order_relaxed);
   switch (state) {
-    case State::kDormant:
-    case State::kOpen: {
+    case State::dormant:
+    case State::open: {
       WindowCause cause{};
-      const bool is_open = state == State::kOpen;
+      const bool is_open = state == State::open;
       const WindowPlan::Action action = plan_.due(is_open, opened_ns_, now, &cause);
-      if (action == WindowPlan::Action::kOpen) return open(cause, now);
-      if (action == WindowPlan::Action::kClose) {
+      if (action == WindowPlan::Action::open) return open(cause, now);
+      if (action == WindowPlan::Action::close) {
         parts_.steps.hold(true);
         cause_ = cause;
         deadline_ns_ = now + kStepPatienceNs;
-        state_.store(State::kLastStep, std::memory_order_release);
+        state_.store(State::last_step, std::memory_order_release);
         return;
       }
       const std::int64_t context_ns = plan_.first_context_ns();
@@ -111,7 +111,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
       }
       return;
     }
-    case State::kLastStep: {
+    case State::last_step: {
       const bool measuring = parts_.replay && (parts_.replay->collecting() || parts_.replay->wants_launch());
       if (measuring || (parts_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
       launches_.record(false);
@@ -121,10 +121,10 @@ void WindowControl::tend(std::int64_t now) noexcept {
       records_ = 0;
       quiet_since_ns_ = now;
       parts_.steps.abandon();
-      state_.store(State::kDraining, std::memory_order_release);
+      state_.store(State::draining, std::memory_order_release);
       return;
     }
-    case State::kDraining: {
+    case State::draining: {
       parts_.timeline->flush();
       const std::uint64_t kernels = parts_.totals.get(&Count::kernel_records);
       const std::uint64_t graph_kernels = parts_.totals.get(&Count::graph_kernel_records);
@@ -151,19 +151,19 @@ void WindowControl::close(WindowCause cause) noexcept {
   parts_.timeline->switch_off();
   collecting_ = false;
   parts_.nvtx.mute(true);
-  write(spool::WindowEdge::kClose, cause, closed_ns_);
-  parts_.message(Severity::info, spool::Topic::kWindow,
+  write(spool::WindowEdge::close, cause, closed_ns_);
+  parts_.message(Severity::info, spool::Topic::window,
                  std::string("the recording window closed ") + text_of(cause));
   parts_.totals.refresh(parts_.now_ns());
-  state_.store(State::kDormant, std::memory_order_release);
+  state_.store(State::dormant, std::memory_order_release);
   plan_.count_closed();
 }
 
 void WindowControl::end_with_program(std::int64_t now) noexcept {
   const State state = state_.load();
-  if (state == State::kDormant) return;
-  const bool over = state == State::kDraining;
-  write(spool::WindowEdge::kClose, over ? cause_ : WindowCause::exit, over ? closed_ns_ : now);
+  if (state == State::dormant) return;
+  const bool over = state == State::draining;
+  write(spool::WindowEdge::close, over ? cause_ : WindowCause::exit, over ? closed_ns_ : now);
   plan_.count_ended();
 }
 

@@ -34,7 +34,7 @@ class WindowControl {
   void end_with_program(std::int64_t now_ns) noexcept;
 
  private:
-  enum class State { kDormant, kOpen, kLastStep, kDraining };
+  enum class State { dormant, open, last_step, draining };
 
   void open(WindowCause cause, std::int64_t now) noexcept;
   void close(WindowCause cause) noexcept;
@@ -46,7 +46,7 @@ class WindowControl {
   LaunchRecorder& launches_;
   WindowPlan plan_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::atomic<State> state_{State::kDormant};
+  std::atomic<State> state_{State::dormant};
   bool collecting_ = true;
   WindowCause cause_{};  // of the close that is under way
   std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;

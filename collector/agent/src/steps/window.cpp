@@ -16,7 +16,7 @@ WindowPlan::WindowPlan(const Options& options, spool::Control* control)
   sequence_ = control_->sequence.load(std::memory_order_acquire);
   if (sequence_ == 0) return;
   opens_at_start_ = control_->command.load(std::memory_order_relaxed) ==
-                    static_cast<std::uint32_t>(spool::WindowCommand::kOpen);
+                    static_cast<std::uint32_t>(spool::WindowCommand::open);
   delay_pending_ = false;
 }
 
@@ -35,21 +35,21 @@ WindowPlan::Action WindowPlan::due(bool open, std::int64_t opened_ns, std::int64
       const auto command =
           static_cast<spool::WindowCommand>(control_->command.load(std::memory_order_relaxed));
       *cause = WindowCause::signal;
-      if (command == spool::WindowCommand::kOpen && !open) return Action::kOpen;
-      if (command == spool::WindowCommand::kClose && open) return Action::kClose;
+      if (command == spool::WindowCommand::open && !open) return Action::open;
+      if (command == spool::WindowCommand::close && open) return Action::close;
     }
   }
   if (open && options_.duration_ns > 0 && now_ns - opened_ns >= options_.duration_ns) {
     *cause = WindowCause::duration;
-    return Action::kClose;
+    return Action::close;
   }
   const std::int64_t context_ns = first_context_ns();
   if (!open && delay_pending_ && context_ns != 0 && now_ns - context_ns >= options_.after_ns) {
     delay_pending_ = false;
     *cause = WindowCause::delay;
-    return Action::kOpen;
+    return Action::open;
   }
-  return Action::kNone;
+  return Action::none;
 }
 
 void WindowPlan::count_opened() noexcept {

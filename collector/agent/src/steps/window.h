@@ -19,7 +19,7 @@ class WindowPlan {
     std::int64_t after_ns = 0;     // from the first context to the first window
     std::int64_t duration_ns = 0;  // of each window; 0: no end
   };
-  enum class Action { kNone, kOpen, kClose };
+  enum class Action { none, open, close };
 
   /// `control` may be null: nobody gives commands then. Must outlive the process.
   WindowPlan(const Options& options, spool::Control* control);

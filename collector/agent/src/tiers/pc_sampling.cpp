@@ -59,7 +59,7 @@ PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& 
     : api_(api), writer_(writer), kernels_(kernels), lines_(api, writer) {}
 
 void PcSampling::rule_out(const std::string& reason) noexcept {
-  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls, reason);
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, reason);
   std::lock_guard<std::mutex> guard(mutex_);
   ruled_out_ = true;
 }
@@ -76,7 +76,7 @@ void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) n
   // The schedule began anew inside the phase.
   if (enabled_ && step.phase != Phase::stalls) {
     finish_window();
-    state_.store(State::kIdle, std::memory_order_release);
+    state_.store(State::idle, std::memory_order_release);
   }
 }
 
@@ -85,12 +85,12 @@ void PcSampling::arm(const StepTracker::Step& step, std::uint64_t steps_left) no
   if (ruled_out_) return;
   step_ = step.index;
   steps_left_ = steps_left;
-  state_.store(State::kArmed, std::memory_order_release);
+  state_.store(State::armed, std::memory_order_release);
 }
 
 void PcSampling::launch_enter(CUcontext context) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::kArmed) return;
+  if (state_.load(std::memory_order_relaxed) != State::armed) return;
   const std::int64_t begin = api_.now_ns();
   std::string why;
   bool ok = false;
@@ -102,7 +102,7 @@ void PcSampling::launch_enter(CUcontext context) noexcept {
   window_.setup_ns += api_.now_ns() - begin;
   if (!ok) return fail(why);
   window_.last_step = step_;
-  state_.store(State::kSampling, std::memory_order_release);
+  state_.store(State::sampling, std::memory_order_release);
 }
 
 bool PcSampling::open(CUcontext context, std::string* why) {
@@ -228,10 +228,10 @@ bool PcSampling::start(std::string* why) noexcept {
 void PcSampling::step_end() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   const State state = state_.load(std::memory_order_relaxed);
-  if (state != State::kArmed && state != State::kSampling) return;
+  if (state != State::armed && state != State::sampling) return;
   const bool last = steps_left_ <= 1;
   const std::int64_t begin = api_.now_ns();
-  if (state == State::kSampling) {
+  if (state == State::sampling) {
     CUpti_PCSamplingStopParams p = {};
     p.size = CUpti_PCSamplingStopParamsSize;
     p.ctx = context_;
@@ -245,7 +245,7 @@ void PcSampling::step_end() noexcept {
   }
   window_.finish_ns += api_.now_ns() - begin;
   if (last && enabled_) finish_window();
-  state_.store(enabled_ ? State::kPaused : State::kIdle, std::memory_order_release);
+  state_.store(enabled_ ? State::paused : State::idle, std::memory_order_release);
 }
 
 void PcSampling::read_samples() {
@@ -258,12 +258,12 @@ void PcSampling::read_samples() {
     const CUptiResult r = api_.pc_get_data(&p);
     if (r == CUPTI_ERROR_OUT_OF_MEMORY || (r == CUPTI_SUCCESS && buffer_->data.hardwareBufferFull != 0)) {
       if (!overflow_)
-        put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
+        put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls,
                     "stall samples of step " + std::to_string(step_) +
                         " are incomplete: the sampling buffer was full; shorten the steps of the phase");
       overflow_ = true;
     } else if (r != CUPTI_SUCCESS) {
-      put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
+      put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls,
                   "stall samples of step " + std::to_string(step_) +
                       " were lost: reading them failed: " + api_.error_text(r));
     }
@@ -312,11 +312,11 @@ void PcSampling::close() noexcept {
   try {
     if (r == CUPTI_SUCCESS && leftover_ != nullptr) take(leftover_->data);
     if (!lines_.write(kSourceLineBudgetNs) || lines_.incomplete())
-      put_message(writer_, api_.now_ns(), Severity::info, spool::Topic::kStalls,
+      put_message(writer_, api_.now_ns(), Severity::info, spool::Topic::stalls,
                   "source lines are known for the most sampled instructions only: finding all of them would "
                   "have taken too long or too much memory");
   } catch (...) {
-    put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
+    put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls,
                 "source lines are missing: out of memory");
   }
   if (r == CUPTI_SUCCESS) {
@@ -326,7 +326,7 @@ void PcSampling::close() noexcept {
   } else {
     buffer_.release();    // NOLINT
     leftover_.release();  // NOLINT
-    put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls,
+    put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls,
                 "disabling PC sampling failed: " + api_.error_text(r));
   }
   kernel_ids_.clear();
@@ -349,11 +349,11 @@ void PcSampling::write_window(WindowStatus status, const std::string& reason) no
 
 void PcSampling::fail(const std::string& why) noexcept {
   const std::string line = why.starts_with("no stall reasons") ? why : "no stall reasons: " + why;
-  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls, line);
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, line);
   close();
   write_window(WindowStatus::failed, line);
   ruled_out_ = true;
-  state_.store(State::kIdle, std::memory_order_release);
+  state_.store(State::idle, std::memory_order_release);
 }
 
 void PcSampling::context_destroyed(CUcontext context) noexcept {
@@ -366,9 +366,9 @@ void PcSampling::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || !enabled_) return;
   const std::string reason = "the program ended inside the phase: the samples are of the steps before";
-  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::kStalls, reason);
+  put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, reason);
   write_window(window_.samples > 0 ? WindowStatus::ok : WindowStatus::failed, reason);
-  state_.store(State::kIdle, std::memory_order_release);
+  state_.store(State::idle, std::memory_order_release);
 }
 
 }  // namespace ridgeline::agent

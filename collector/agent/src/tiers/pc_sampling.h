@@ -53,7 +53,7 @@ class PcSampling {
   /// `steps_left`: of the phase, this one included.
   void arm(const StepTracker::Step& step, std::uint64_t steps_left) noexcept;
   /// True if launch_enter() has something to do. One relaxed load.
-  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) == State::kArmed; }
+  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) == State::armed; }
   void launch_enter(CUcontext context) noexcept;
   void step_end() noexcept;
   void context_destroyed(CUcontext context) noexcept;
@@ -61,10 +61,10 @@ class PcSampling {
 
  private:
   enum class State {
-    kIdle,
-    kArmed,     // a step of the phase has begun and launched nothing yet
-    kSampling,  // started
-    kPaused,    // between two steps of the phase
+    idle,
+    armed,     // a step of the phase has begun and launched nothing yet
+    sampling,  // started
+    paused,    // between two steps of the phase
   };
   struct PcBuffer {
     PcBuffer(std::size_t pcs, std::size_t reasons);
@@ -99,7 +99,7 @@ class PcSampling {
   std::uint32_t timeline_steps_ = 0;
   bool last_was_timeline_ = false;
 
-  std::atomic<State> state_{State::kIdle};
+  std::atomic<State> state_{State::idle};
   bool ruled_out_ = false;
   bool enabled_ = false;
   CUcontext context_ = nullptr;

@@ -113,7 +113,7 @@ void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
   message(Severity::warning, topic, reason);
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    readiness_ = Readiness::kRuledOut;
+    readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = reason;
   }
   ready_.notify_all();
@@ -121,7 +121,7 @@ void Replay::rule_out(spool::Topic topic, const std::string& reason) noexcept {
 
 bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept {
   if (!api_.has_range_profiler) {
-    rule_out(spool::Topic::kCountersRefused,
+    rule_out(spool::Topic::counters_refused,
              "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later");
     return false;
   }
@@ -136,7 +136,7 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
   }
   if (result != CUPTI_SUCCESS) {
     rule_out(
-        spool::Topic::kCountersRefused,
+        spool::Topic::counters_refused,
         is_permission(result)
             ? permission_remedy()
             : "timeline only: CUPTI cannot tell which counters are available: " + api_.error_text(result) +
@@ -163,7 +163,7 @@ void Replay::prepare() noexcept {
     const MetricSet& set = sets_[s];
     ResolvedSet& resolved = all[s];
     for (const std::string& left : resolved.left_out)
-      message(Severity::warning, spool::Topic::kMetricUnavailable, set.name + " without " + left);
+      message(Severity::warning, spool::Topic::metric_unavailable, set.name + " without " + left);
     first_metric.push_back(metric_ids.size());
     for (const CounterConfig::Metric& m : resolved.config.metrics()) {
       const auto [it, fresh] = ids.emplace(m.name, static_cast<std::uint32_t>(ids.size()) + 1);
@@ -192,7 +192,7 @@ void Replay::prepare() noexcept {
     configs.push_back(std::move(resolved.config));
   }
   if (usable == 0)
-    return rule_out(spool::Topic::kCountersRefused, "timeline only: no metric is available on chip " + chip_);
+    return rule_out(spool::Topic::counters_refused, "timeline only: no metric is available on chip " + chip_);
   {
     std::lock_guard<std::mutex> guard(mutex_);
     configs_ = std::move(configs);
@@ -201,7 +201,7 @@ void Replay::prepare() noexcept {
     if (rotation_.size() > 1) joined_ = join_in_passes(api_, chip_, availability_.data(), rotation_);
     metric_ids_ = std::move(metric_ids);
     first_metric_ = std::move(first_metric);
-    readiness_ = Readiness::kReady;
+    readiness_ = Readiness::ready;
   }
   ready_.notify_all();
 }
@@ -217,7 +217,7 @@ void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool ke
   // What this thread keeps in events_ is not asked for again: a new step starts with a clean slate only as
   // far as the kernels are over, which the first launch finds out.
   patience_spent_ = false;
-  state_.store(State::kArmed, std::memory_order_release);
+  state_.store(State::armed, std::memory_order_release);
 }
 
 void Replay::report(spool::CounterStatus status, const std::string& reason) noexcept {
@@ -233,18 +233,18 @@ void Replay::report(spool::CounterStatus status, const std::string& reason) noex
 
 Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (state_.load(std::memory_order_relaxed) == State::kToFinish) {
+  if (state_.load(std::memory_order_relaxed) == State::to_finish) {
     finish();
     steps_.release();
-    return Verdict::kNotAsked;
+    return Verdict::not_asked;
   }
-  if (state_.load(std::memory_order_relaxed) == State::kIdle) return Verdict::kNotAsked;
+  if (state_.load(std::memory_order_relaxed) == State::idle) return Verdict::not_asked;
   // A launch into a stream that is being captured becomes part of a graph, and so would calls of ours.
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   if (driver_.stream_is_capturing != nullptr &&
       (driver_.stream_is_capturing(call.stream, &capture) != CUDA_SUCCESS ||
        capture != CU_STREAM_CAPTURE_STATUS_NONE))
-    return Verdict::kNotAsked;
+    return Verdict::not_asked;
 
   std::int64_t none = 0;
   const bool watched = launch_since_ns_.compare_exchange_strong(none, api_.now_ns());
@@ -254,34 +254,34 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     launch_step_.store(step_.index, std::memory_order_relaxed);
     launch_thread_.store(call.thread_id, std::memory_order_release);
   }
-  Verdict verdict = Verdict::kNotAsked;
-  if (state_.load(std::memory_order_relaxed) == State::kArmed) {
+  Verdict verdict = Verdict::not_asked;
+  if (state_.load(std::memory_order_relaxed) == State::armed) {
     std::string why;
-    auto status = spool::CounterStatus::kFailed;
-    const auto decided = [&] { return readiness_ != Readiness::kPending || gate_.closed(); };
+    auto status = spool::CounterStatus::failed;
+    const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
     if (!ready_.wait_for(lock, kReadyTimeout, decided)) {
       why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
     } else if (gate_.closed()) {
       why = "the program ended inside this step";
-    } else if (readiness_ == Readiness::kRuledOut) {
+    } else if (readiness_ == Readiness::ruled_out) {
       why = ruled_out_reason_;
-      status = spool::CounterStatus::kNotAvailable;
-    } else if (state_.load(std::memory_order_relaxed) == State::kArmed && open(call, &why, &status)) {
+      status = spool::CounterStatus::not_available;
+    } else if (state_.load(std::memory_order_relaxed) == State::armed && open(call, &why, &status)) {
       session_thread_ = call.thread_id;
-      state_.store(State::kCollecting, std::memory_order_release);
+      state_.store(State::collecting, std::memory_order_release);
     }
     // Another thread may have been let in while this one waited.
-    if (state_.load(std::memory_order_relaxed) == State::kArmed) {
+    if (state_.load(std::memory_order_relaxed) == State::armed) {
       report(status, why);
       close();
-      state_.store(State::kIdle, std::memory_order_release);
+      state_.store(State::idle, std::memory_order_release);
     }
   }
-  if (state_.load(std::memory_order_relaxed) == State::kCollecting) verdict = measure(call);
-  if (watched && verdict != Verdict::kMeasured) launch_since_ns_.store(0, std::memory_order_release);
+  if (state_.load(std::memory_order_relaxed) == State::collecting) verdict = measure(call);
+  if (watched && verdict != Verdict::measured) launch_since_ns_.store(0, std::memory_order_release);
   return verdict;
 } catch (...) {
-  return Verdict::kNotAsked;
+  return Verdict::not_asked;
 }
 
 bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus* status) noexcept {
@@ -289,14 +289,14 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   const std::uint32_t id = config_id(step_);
   if (id == 0 || configs_[id - 1].metrics().empty()) {
     *why = "no metric of this configuration is available on " + chip_;
-    *status = spool::CounterStatus::kNotAvailable;
+    *status = spool::CounterStatus::not_available;
     return false;
   }
   const LaunchSequence* reference = steps_.reference();
   if (reference != nullptr) {
     *why = why_not_replayable(*reference);
     if (!why->empty()) {
-      *status = spool::CounterStatus::kNotAvailable;
+      *status = spool::CounterStatus::not_available;
       return false;
     }
   }
@@ -304,13 +304,13 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   if (api_.get_device_id(call.context, &device_id) != CUPTI_SUCCESS || device_id != device_id_) {
     *why = "the step launches on device " + std::to_string(device_id) +
            ", counters were prepared for device " + std::to_string(device_id_);
-    *status = spool::CounterStatus::kNotAvailable;
+    *status = spool::CounterStatus::not_available;
     return false;
   }
   if (step_.phase == Phase::cold && !eviction_.prepare(why)) {
-    message(Severity::warning, spool::Topic::kReplay,
+    message(Severity::warning, spool::Topic::replay,
             "step " + std::to_string(step_.index) + ", cold caches: " + *why);
-    *status = spool::CounterStatus::kNotAvailable;
+    *status = spool::CounterStatus::not_available;
     return false;
   }
   const bool graphs = counts_graphs(step_);
@@ -339,10 +339,10 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   const bool permission = is_permission(failure.result);
   *why = permission ? permission_remedy()
                     : std::string(failure.what) + " failed: " + api_.error_text(failure.result);
-  message(Severity::warning, permission ? spool::Topic::kCountersRefused : spool::Topic::kReplay,
+  message(Severity::warning, permission ? spool::Topic::counters_refused : spool::Topic::replay,
           permission ? *why : "step " + std::to_string(step_.index) + ": " + *why);
   if (permission) {
-    readiness_ = Readiness::kRuledOut;
+    readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = *why;
   }
   return false;
@@ -379,54 +379,54 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
 }
 
 Verdict Replay::measure(const LaunchCall& call) {
-  if (call.context != context_) return Verdict::kUnmeasured;  // the step's end says so
+  if (call.context != context_) return Verdict::unmeasured;  // the step's end says so
   CounterSession::Failure failure;
   const auto pause = [&](Verdict verdict) {
     if (session_.pause(&failure)) return verdict;
     fail_step(failure);
-    return Verdict::kNotAsked;
+    return Verdict::not_asked;
   };
   if (call.graph) {
     const std::uint32_t number = graph_launches_++;
     graph_correlation_ids_.push_back(0);
-    if (!session_.counts_graphs() || !settled(call.thread_id)) return pause(Verdict::kUnmeasured);
+    if (!session_.counts_graphs() || !settled(call.thread_id)) return pause(Verdict::unmeasured);
     if (!session_.run(&failure) || !session_.push_range(std::to_string(number).c_str(), &failure)) {
       fail_step(failure);
-      return Verdict::kNotAsked;
+      return Verdict::not_asked;
     }
     session_.count_launch();
     graph_correlation_ids_.back() = call.correlation_id;
-    return Verdict::kMeasured;
+    return Verdict::measured;
   }
   std::optional<Exclusions::Reason> excluded = exclusions_.added(call.kernel_id);
   if (!excluded && call.name != nullptr) excluded = exclusions_.by_name(call.name);
   if (!excluded && call.several_devices) excluded = Exclusions::Reason::cooperative;
   if (excluded) {
     exclusions_.used(call.kernel_id, *excluded);
-    return pause(Verdict::kExcluded);
+    return pause(Verdict::excluded);
   }
   // Between two ranges of graphs nothing is measured anyway.
-  if (session_.counts_graphs()) return Verdict::kUnmeasured;
-  if (!settled(call.thread_id)) return pause(Verdict::kUnmeasured);
+  if (session_.counts_graphs()) return Verdict::unmeasured;
+  if (!settled(call.thread_id)) return pause(Verdict::unmeasured);
   if (!session_.run(&failure)) {
     fail_step(failure);
-    return Verdict::kNotAsked;
+    return Verdict::not_asked;
   }
   if (step_.phase == Phase::cold && !eviction_.evict(call.stream)) {
     fail_step({"evicting the caches", CUPTI_ERROR_UNKNOWN});
-    return Verdict::kNotAsked;
+    return Verdict::not_asked;
   }
   session_.count_launch();
-  return Verdict::kMeasured;
+  return Verdict::measured;
 }
 
 void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
-  if (verdict == Verdict::kMeasured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
+  if (verdict == Verdict::measured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
     launch_since_ns_.store(0, std::memory_order_release);
-  if (verdict == Verdict::kUnmeasured || (verdict == Verdict::kMeasured && !call.graph)) return;
+  if (verdict == Verdict::unmeasured || (verdict == Verdict::measured && !call.graph)) return;
   std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::kCollecting || call.context != context_) return;
-  if (verdict == Verdict::kMeasured) {
+  if (state_.load(std::memory_order_relaxed) != State::collecting || call.context != context_) return;
+  if (verdict == Verdict::measured) {
     CounterSession::Failure failure;
     if (!session_.pop_range(&failure)) fail_step(failure);
     return;
@@ -452,28 +452,28 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
 // Something went wrong between two launches: the step is given up, the program goes on.
 void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
   const std::string why = std::string(failure.what) + " failed: " + api_.error_text(failure.result);
-  message(Severity::warning, spool::Topic::kReplay, "step " + std::to_string(step_.index) + ": " + why);
-  report(spool::CounterStatus::kFailed, why);
+  message(Severity::warning, spool::Topic::replay, "step " + std::to_string(step_.index) + ": " + why);
+  report(spool::CounterStatus::failed, why);
   close();
-  state_.store(State::kIdle, std::memory_order_release);
+  state_.store(State::idle, std::memory_order_release);
 }
 
 bool Replay::step_end(std::uint32_t thread_id) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   switch (state_.load(std::memory_order_relaxed)) {
-    case State::kIdle:
-    case State::kToFinish:
+    case State::idle:
+    case State::to_finish:
       return true;
-    case State::kArmed:
-      report(spool::CounterStatus::kFailed, "the step launched no kernel");
-      state_.store(State::kIdle, std::memory_order_release);
+    case State::armed:
+      report(spool::CounterStatus::failed, "the step launched no kernel");
+      state_.store(State::idle, std::memory_order_release);
       return true;
-    case State::kCollecting:
+    case State::collecting:
       break;
   }
   // CUPTI wants the context current, which it is on the thread that launched.
   if (thread_id != session_thread_) {
-    state_.store(State::kToFinish, std::memory_order_release);
+    state_.store(State::to_finish, std::memory_order_release);
     return false;
   }
   finish();
@@ -482,7 +482,7 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
 
 void Replay::finish_pending() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::kToFinish) return;
+  if (state_.load(std::memory_order_relaxed) != State::to_finish) return;
   finish();
   steps_.release();
 }
@@ -491,7 +491,7 @@ void Replay::finish() noexcept {
   const std::int64_t begin_ns = api_.now_ns();
   Job job;
   job.step = step_;
-  job.record.status = spool::CounterStatus::kOk;
+  job.record.status = spool::CounterStatus::ok;
   job.record.config_id = config_id(step_);
   job.record.step_index = step_.index;
   job.record.launches_expected = steps_.last().count();
@@ -499,22 +499,22 @@ void Replay::finish() noexcept {
   try {
     collect(&job);
   } catch (...) {
-    job.record.status = spool::CounterStatus::kFailed;
+    job.record.status = spool::CounterStatus::failed;
     job.reason = "out of memory while reading the counters";
   }
   job.graphs = session_.counts_graphs();
   const bool last = steps_.held();  // a recording window closes behind this step
-  if (!keep_ || last || job.record.status == spool::CounterStatus::kFailed) close();
+  if (!keep_ || last || job.record.status == spool::CounterStatus::failed) close();
   if (step_.next_phase != Phase::cold || last) eviction_.release();
   intervals_.close(api_.now_ns());
   job.record.finish_ns = api_.now_ns() - begin_ns;
-  state_.store(State::kIdle, std::memory_order_release);
+  state_.store(State::idle, std::memory_order_release);
   try {
     std::lock_guard<std::mutex> guard(jobs_mutex_);
     jobs_.push_back(std::move(job));
     jobs_open_.fetch_add(1, std::memory_order_release);
   } catch (...) {
-    report(spool::CounterStatus::kFailed, "out of memory while reading the counters");
+    report(spool::CounterStatus::failed, "out of memory while reading the counters");
   }
 }
 
@@ -526,16 +526,16 @@ void Replay::collect(Job* job) {
   };
   CounterSession::Failure failure;
   if (!session_.end(&failure))
-    return fail(spool::CounterStatus::kFailed,
+    return fail(spool::CounterStatus::failed,
                 std::string(failure.what) + " failed: " + api_.error_text(failure.result));
   const LaunchSequence& launches = steps_.last();
   if (std::string why = why_not_replayable(launches); !why.empty())
-    return fail(spool::CounterStatus::kNotAvailable, why);
+    return fail(spool::CounterStatus::not_available, why);
   if (session_.dropped() > 0)
-    return fail(spool::CounterStatus::kFailed, std::to_string(session_.dropped()) + " ranges were dropped");
+    return fail(spool::CounterStatus::failed, std::to_string(session_.dropped()) + " ranges were dropped");
   if (const LaunchSequence* reference = steps_.reference(); reference != nullptr)
     if (std::string why = difference(launches, *reference); !why.empty())
-      return fail(spool::CounterStatus::kMismatch, why);
+      return fail(spool::CounterStatus::mismatch, why);
   job->launches.reserve(launches.count());
   for (std::uint32_t i = 0; i < launches.count(); ++i) job->launches.push_back(launches[i]);
   job->graph_correlation_ids = graph_correlation_ids_;
@@ -545,10 +545,10 @@ void Replay::collect(Job* job) {
 
 void Replay::close_session() noexcept {
   if (const CUptiResult r = session_.disable(); r != CUPTI_SUCCESS)
-    message(Severity::warning, spool::Topic::kReplay, "disabling counters failed: " + api_.error_text(r));
+    message(Severity::warning, spool::Topic::replay, "disabling counters failed: " + api_.error_text(r));
   if (untraced_.exchange(false))
     if (const CUptiResult r = api_.activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); r != CUPTI_SUCCESS)
-      message(Severity::error, spool::Topic::kTimelineRefused,
+      message(Severity::error, spool::Topic::timeline_refused,
               "kernels are no longer traced after counting instructions: " + api_.error_text(r));
 }
 
@@ -575,19 +575,19 @@ void Replay::context_destroyed(CUcontext context) noexcept {
   events_.clear();
   events_pending_ = 0;
   close();
-  if (state != State::kCollecting && state != State::kToFinish) return;
-  report(spool::CounterStatus::kFailed, "the program destroyed its context inside the step");
-  state_.store(State::kIdle, std::memory_order_release);
-  if (state == State::kToFinish) steps_.release();
+  if (state != State::collecting && state != State::to_finish) return;
+  report(spool::CounterStatus::failed, "the program destroyed its context inside the step");
+  state_.store(State::idle, std::memory_order_release);
+  if (state == State::to_finish) steps_.release();
 }
 
 void Replay::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
-  if (state == State::kIdle) return;
-  report(spool::CounterStatus::kFailed, "the program ended inside this step");
-  state_.store(State::kIdle, std::memory_order_release);
+  if (state == State::idle) return;
+  report(spool::CounterStatus::failed, "the program ended inside this step");
+  state_.store(State::idle, std::memory_order_release);
 }
 
 std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept try {
@@ -601,7 +601,7 @@ std::string Replay::overdue(std::int64_t now_ns, std::int64_t limit_ns) noexcept
     exclusions_.used(id, Exclusions::Reason::time_out);
   spool::CounterStepRecord record{};
   record.step_index = launch_step_.load(std::memory_order_relaxed);
-  record.status = spool::CounterStatus::kFailed;
+  record.status = spool::CounterStatus::failed;
   record.reason = writer_.intern_reserved("a kernel did not end when run alone");
   writer_.put_reserved(record);
   return "step " + std::to_string(record.step_index) + " hangs: " + kernel +

@@ -61,7 +61,7 @@ struct LaunchCall {
 };
 
 /// What became of a launch in a replay step.
-enum class Verdict : std::uint8_t { kNotAsked, kMeasured, kUnmeasured, kExcluded };
+enum class Verdict : std::uint8_t { not_asked, measured, unmeasured, excluded };
 
 class Replay {
  public:
@@ -88,7 +88,7 @@ class Replay {
   /// `keep`: the next step is measured too; the session stays enabled, in case it serves that one.
   void arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept;
   /// True if launch_enter() has something to do. One relaxed load.
-  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::kIdle; }
+  bool wants_launch() const noexcept { return state_.load(std::memory_order_relaxed) != State::idle; }
   Verdict launch_enter(const LaunchCall& call) noexcept;
   /// After every launch_enter() whose verdict is not kNotAsked.
   void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
@@ -115,12 +115,12 @@ class Replay {
   /// Counters are being collected: do not flush activity records meanwhile.
   bool collecting() const noexcept {
     const State s = state_.load(std::memory_order_relaxed);
-    return s == State::kCollecting || s == State::kToFinish;
+    return s == State::collecting || s == State::to_finish;
   }
 
  private:
-  enum class State { kIdle, kArmed, kCollecting, kToFinish };
-  enum class Readiness { kPending, kReady, kRuledOut };
+  enum class State { idle, armed, collecting, to_finish };
+  enum class Readiness { pending, ready, ruled_out };
   struct Job {
     StepTracker::Step step{};
     spool::CounterStepRecord record{};
@@ -165,7 +165,7 @@ class Replay {
 
   std::mutex mutex_;  // serialises everything below; never held while a launch of the program runs
   std::condition_variable ready_;
-  Readiness readiness_ = Readiness::kPending;
+  Readiness readiness_ = Readiness::pending;
   std::string ruled_out_reason_;
   std::string chip_;
   std::uint32_t device_id_ = 0;
@@ -177,7 +177,7 @@ class Replay {
   std::vector<std::uint32_t> metric_ids_;       // flattened, in the order of configs_
   std::vector<std::size_t> first_metric_;       // of a configuration in metric_ids_
 
-  std::atomic<State> state_{State::kIdle};
+  std::atomic<State> state_{State::idle};
   std::atomic<bool> untraced_{false};
   StepTracker::Step step_{};
   bool keep_ = false;

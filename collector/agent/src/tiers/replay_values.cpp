@@ -18,9 +18,9 @@ void Replay::evaluate() noexcept {
       jobs_.pop_front();
     }
     try {
-      if (job.record.status == spool::CounterStatus::kOk) write_values(job);
+      if (job.record.status == spool::CounterStatus::ok) write_values(job);
     } catch (...) {
-      job.record.status = spool::CounterStatus::kFailed;
+      job.record.status = spool::CounterStatus::failed;
       job.reason = "out of memory while evaluating the counters";
     }
     for (auto& segment : job.segments) session_.give_back(std::move(segment.image));
@@ -32,7 +32,7 @@ void Replay::evaluate() noexcept {
 
 void Replay::write_values(Job& job) {
   const auto fail = [&](const std::string& why) {
-    job.record.status = spool::CounterStatus::kMismatch;
+    job.record.status = spool::CounterStatus::mismatch;
     job.reason = why;
   };
   // First the counts, so that a step is written as a whole or not at all.
@@ -43,7 +43,7 @@ void Replay::write_values(Job& job) {
     info.pCounterDataImage = segment.image.data();
     info.counterDataImageSize = segment.image.size();
     if (const CUptiResult r = api_.range_get_counter_data_info(&info); r != CUPTI_SUCCESS) {
-      job.record.status = spool::CounterStatus::kFailed;
+      job.record.status = spool::CounterStatus::failed;
       job.reason = "reading counters failed: " + api_.error_text(r);
       return;
     }

@@ -113,7 +113,7 @@ void Sampling::rule_out(spool::Topic topic, const std::string& reason) noexcept 
   message(Severity::warning, topic, reason);
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    readiness_ = Readiness::kRuledOut;
+    readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = reason;
   }
   changed_.notify_all();
@@ -121,7 +121,7 @@ void Sampling::rule_out(spool::Topic topic, const std::string& reason) noexcept 
 
 void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcept {
   if (!api_.has_pm_sampling)
-    return rule_out(spool::Topic::kSamplingRefused,
+    return rule_out(spool::Topic::sampling_refused,
                     "no in-situ samples: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later");
   CUpti_PmSampling_GetCounterAvailability_Params p = {
       CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
@@ -133,10 +133,10 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
     p.pCounterAvailabilityImage = availability.data();
     result = api_.pm_get_counter_availability(&p);
   }
-  if (is_permission(result)) return rule_out(spool::Topic::kSamplingRefused, permission_remedy());
+  if (is_permission(result)) return rule_out(spool::Topic::sampling_refused, permission_remedy());
   if (result != CUPTI_SUCCESS)
     return rule_out(
-        spool::Topic::kSamplingRefused,
+        spool::Topic::sampling_refused,
         "no in-situ samples: CUPTI cannot tell which counters can be sampled: " + api_.error_text(result) +
             "; the device does not support it, or another profiler holds its counters (DCGM: dcgmi "
             "profile --pause)");
@@ -150,9 +150,9 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
                                             CUPTI_PROFILER_TYPE_PM_SAMPLING, &gate_);
   if (gate_.closed()) return;
   for (const std::string& left : resolved.left_out)
-    message(Severity::warning, spool::Topic::kMetricUnavailable, "samples without " + left);
+    message(Severity::warning, spool::Topic::metric_unavailable, "samples without " + left);
   if (resolved.config.metrics().empty())
-    return rule_out(spool::Topic::kSamplingRefused,
+    return rule_out(spool::Topic::sampling_refused,
                     "no in-situ samples: no metric can be sampled on chip " + chip_);
   std::vector<std::uint32_t> ids;
   for (const CounterConfig::Metric& m : resolved.config.metrics()) {
@@ -176,7 +176,7 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
     helpers_ = std::move(helpers);
     config_ = std::move(resolved.config);
     metric_ids_ = std::move(ids);
-    readiness_ = Readiness::kReady;
+    readiness_ = Readiness::ready;
   }
   changed_.notify_all();
 }
@@ -198,9 +198,9 @@ bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
     phase_first_ = step.phase_first;
     phase_given_up_ = true;
     const bool ready = changed_.wait_for(lock, kReadyTimeout,
-                                         [&] { return readiness_ != Readiness::kPending || gate_.closed(); });
+                                         [&] { return readiness_ != Readiness::pending || gate_.closed(); });
     if (gate_.closed()) return false;
-    if (ready && readiness_ == Readiness::kReady && !open()) {
+    if (ready && readiness_ == Readiness::ready && !open()) {
       phase_given_up_ = !configure(phase_first_, step.phase_steps, step_ns);
     } else {
       window_ = {};
@@ -217,33 +217,33 @@ bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
   if (phase_given_up_) return false;
   const std::uint32_t at = step.index - phase_first_;
   if (at < plan_.settle_steps || at >= plan_.settle_steps + plan_.sampled_steps) return false;
-  if (state_.load(std::memory_order_relaxed) == State::kConfigured && !start(last_correlation_id)) {
+  if (state_.load(std::memory_order_relaxed) == State::configured && !start(last_correlation_id)) {
     phase_given_up_ = true;
     return false;
   }
-  return state_.load(std::memory_order_relaxed) == State::kSampling;
+  return state_.load(std::memory_order_relaxed) == State::sampling;
 }
 
 void Sampling::step_end(const StepTracker::Step& step, std::uint32_t last_correlation_id) noexcept {
-  if (state_.load(std::memory_order_acquire) != State::kSampling) return;
+  if (state_.load(std::memory_order_acquire) != State::sampling) return;
   std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) != State::kSampling) return;
+  if (state_.load(std::memory_order_relaxed) != State::sampling) return;
   last_correlation_id_ = last_correlation_id;
   window_.last_step = step.index;
   ++steps_ended_;
   if (steps_ended_ < plan_.sampled_steps) return;
   drain_deadline_ns_ = full_ns_;
-  state_.store(State::kDraining, std::memory_order_release);
+  state_.store(State::draining, std::memory_order_release);
 }
 
 void Sampling::fail(const char* what, CUptiResult result) noexcept {
   window_.status = WindowStatus::failed;
   reason_ =
       is_permission(result) ? permission_remedy() : std::string(what) + " failed: " + api_.error_text(result);
-  message(Severity::warning, is_permission(result) ? spool::Topic::kSamplingRefused : spool::Topic::kSampling,
+  message(Severity::warning, is_permission(result) ? spool::Topic::sampling_refused : spool::Topic::sampling,
           is_permission(result) ? reason_ : "no in-situ samples: " + reason_);
   if (is_permission(result)) {
-    readiness_ = Readiness::kRuledOut;
+    readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = reason_;
   }
   close();
@@ -266,7 +266,7 @@ bool Sampling::configure(std::uint32_t phase_first, std::uint32_t phase_steps,
   write_window();  // stands if the process is killed
   window_.status = WindowStatus::ok;
   reason_.clear();
-  state_.store(State::kConfigured, std::memory_order_release);
+  state_.store(State::configured, std::memory_order_release);
 
   CUpti_PmSampling_Enable_Params enable = {CUpti_PmSampling_Enable_Params_STRUCT_SIZE};
   enable.deviceIndex = device_id_;
@@ -320,7 +320,7 @@ bool Sampling::start(std::uint32_t last_correlation_id) noexcept {
   window_.start_ns = api_.now_ns();
   full_ns_ = window_.start_ns + capacity_ns;
   if (const CUptiResult r = api_.pm_start(&p); r != CUPTI_SUCCESS) return fail("starting sampling", r), false;
-  state_.store(State::kSampling, std::memory_order_release);
+  state_.store(State::sampling, std::memory_order_release);
   return true;
 }
 
@@ -332,13 +332,13 @@ void Sampling::tick(std::int64_t now_ns) noexcept {
 
 void Sampling::read_on(std::int64_t now_ns) noexcept {
   const State state = state_.load(std::memory_order_relaxed);
-  if (state == State::kSampling) {
+  if (state == State::sampling) {
     if (!cut_short_.empty())
       finish(cut_short_);
     else if (now_ns >= full_ns_)
       finish("the hardware buffer of " + std::to_string(plan_.buffer_bytes >> 20) +
              " MiB was nearly full; sample fewer steps or at a longer interval");
-  } else if (state == State::kDraining) {
+  } else if (state == State::draining) {
     if (device_passed(last_correlation_id_))
       finish({});
     else if (now_ns >= drain_deadline_ns_)
@@ -357,7 +357,7 @@ void Sampling::finish(const std::string& early) noexcept {
     window_.status = WindowStatus::overflow;
     reason_ = early;
     message(
-        Severity::warning, spool::Topic::kSampling,
+        Severity::warning, spool::Topic::sampling,
         "in-situ samples end in step " + std::to_string(window_.first_step + steps_ended_) + ": " + early);
   }
   bool read = false;
@@ -479,11 +479,11 @@ bool Sampling::read_samples() {
                   : std::string("the device sampled faster than it was asked to, ")) +
         std::to_string(window_.samples) +
         " samples could be read; sample fewer steps or at a longer interval";
-    message(Severity::warning, spool::Topic::kSampling, "in-situ samples end early: " + reason_);
+    message(Severity::warning, spool::Topic::sampling, "in-situ samples end early: " + reason_);
   } else if (window_.samples == 0) {
     window_.status = WindowStatus::failed;
     reason_ = "CUPTI gave no samples";
-    message(Severity::warning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
+    message(Severity::warning, spool::Topic::sampling, "no in-situ samples: " + reason_);
   }
   return true;
 }
@@ -493,12 +493,12 @@ void Sampling::close() noexcept {
     CUpti_PmSampling_Disable_Params p = {CUpti_PmSampling_Disable_Params_STRUCT_SIZE};
     p.pPmSamplingObject = session_;
     if (const CUptiResult r = api_.pm_disable(&p); r != CUPTI_SUCCESS)
-      message(Severity::warning, spool::Topic::kSampling, "disabling sampling failed: " + api_.error_text(r));
+      message(Severity::warning, spool::Topic::sampling, "disabling sampling failed: " + api_.error_text(r));
     session_ = nullptr;
   }
   write_window();
   image_.reset();
-  state_.store(State::kIdle, std::memory_order_release);
+  state_.store(State::idle, std::memory_order_release);
   changed_.notify_all();
 }
 
@@ -514,12 +514,12 @@ bool Sampling::close_now() noexcept {
     {
       std::lock_guard<std::mutex> guard(mutex_);
       switch (state_.load(std::memory_order_relaxed)) {
-        case State::kConfigured:
+        case State::configured:
           window_.status = WindowStatus::failed;
           reason_ = "the phase ended before its first measured step";
           close();
           break;
-        case State::kSampling:
+        case State::sampling:
           finish("the phase ended before its last step");
           break;
         default:
@@ -535,12 +535,12 @@ void Sampling::cut_short(const char* why) noexcept {
   if (!open()) return;
   std::lock_guard<std::mutex> guard(mutex_);
   const State state = state_.load(std::memory_order_relaxed);
-  if (state == State::kConfigured) {
+  if (state == State::configured) {
     window_.status = WindowStatus::failed;
     reason_ = std::string(why) + " before the first measured step";
     phase_given_up_ = true;
     close();
-  } else if (state == State::kSampling) {
+  } else if (state == State::sampling) {
     cut_short_ = why;
   }
 }
@@ -554,9 +554,9 @@ void Sampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
     lock.try_lock();
   }
   const State state = state_.load(std::memory_order_relaxed);
-  if (state == State::kIdle) return;
+  if (state == State::idle) return;
   const std::int64_t now = api_.now_ns();
-  if (state == State::kConfigured) {
+  if (state == State::configured) {
     window_.status = WindowStatus::failed;
     reason_ = "the program ended before the first measured step";
     close();
@@ -572,17 +572,17 @@ void Sampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
   window_.status = WindowStatus::failed;
   reason_ = std::string(kEndedEarly) + ": reading " + std::to_string(samples) +
             " of them would have kept it waiting; let it run on for some seconds after them";
-  message(Severity::warning, spool::Topic::kSampling, "no in-situ samples: " + reason_);
+  message(Severity::warning, spool::Topic::sampling, "no in-situ samples: " + reason_);
   close();
 }
 
 void Sampling::abandon() noexcept {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) == State::kIdle) return;
+  if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) == State::idle) return;
   window_.status = WindowStatus::failed;
   reason_ = kEndedEarly;
   write_window();
-  state_.store(State::kIdle, std::memory_order_release);
+  state_.store(State::idle, std::memory_order_release);
 }
 
 }  // namespace ridgeline::agent

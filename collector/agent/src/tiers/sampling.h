@@ -78,10 +78,10 @@ class Sampling {
   void tick(std::int64_t now_ns) noexcept;
   bool busy() const noexcept {
     const State s = state_.load(std::memory_order_acquire);
-    return s == State::kSampling || s == State::kDraining;
+    return s == State::sampling || s == State::draining;
   }
   /// A session is open on the device.
-  bool open() const noexcept { return state_.load(std::memory_order_acquire) != State::kIdle; }
+  bool open() const noexcept { return state_.load(std::memory_order_acquire) != State::idle; }
   /// Ends a session that is open, doing what tick() does until it is closed. False if it is still open after
   /// a minute.
   bool close_now() noexcept;
@@ -101,8 +101,8 @@ class Sampling {
   };
 
  private:
-  enum class State { kIdle, kConfigured, kSampling, kDraining };
-  enum class Readiness { kPending, kReady, kRuledOut };
+  enum class State { idle, configured, sampling, draining };
+  enum class Readiness { pending, ready, ruled_out };
 
   bool configure(std::uint32_t phase_first, std::uint32_t phase_steps, std::int64_t step_ns) noexcept;
   bool device_passed(std::uint32_t correlation_id) const noexcept;
@@ -126,7 +126,7 @@ class Sampling {
 
   std::mutex mutex_;  // serialises everything below
   std::condition_variable changed_;
-  Readiness readiness_ = Readiness::kPending;
+  Readiness readiness_ = Readiness::pending;
   std::string ruled_out_reason_;
   std::string chip_;
   std::uint32_t device_id_ = 0;
@@ -135,7 +135,7 @@ class Sampling {
   std::vector<CounterConfig> helpers_;  // the same, for the threads that help to evaluate
   std::vector<std::uint32_t> metric_ids_;
 
-  std::atomic<State> state_{State::kIdle};
+  std::atomic<State> state_{State::idle};
   std::uint32_t next_window_id_ = 1;
   std::uint32_t phase_first_ = 0;  // step index
   bool phase_given_up_ = false;    // the phase that began at phase_first_ will not be measured

@@ -383,7 +383,7 @@ void backward_planned(float* dwte, float* dwpe, const T* dout, const std::int32_
   const int vectors = channels / kVector;
   const std::int64_t n = std::int64_t{batch} * seq;
   const auto position_blocks = static_cast<unsigned>(ceil_div(std::int64_t{seq} * vectors, kBlock));
-  if (mode == EncoderBackward::kAtomic) {
+  if (mode == EncoderBackward::atomic) {
     position_gradient_kernel<T, kVector, true>
         <<<position_blocks, kBlock, 0, stream>>>(dwte, dwpe, dout, tokens, batch, seq, vectors);
     RIDGELINE_CUDA_CHECK_LAUNCH();
@@ -427,7 +427,7 @@ void launch_encoder_forward(T* out, const std::int32_t* tokens, const T* wte, co
 }
 
 std::int64_t encoder_backward_scratch_bytes(int batch, int seq, int channels, EncoderBackward mode) {
-  if (mode == EncoderBackward::kAtomic) return 0;
+  if (mode == EncoderBackward::atomic) return 0;
   return carve_scratch(nullptr, std::int64_t{batch} * seq, channels).bytes;
 }
 

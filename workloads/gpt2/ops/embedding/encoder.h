@@ -50,8 +50,8 @@ void launch_encoder_forward(T* out, const std::int32_t* tokens, const T* wte, co
                             KernelWidth width = KernelWidth::packed);
 
 enum class EncoderBackward {
-  kAtomic,         // one kernel; FP32 atomics into dwte, so that sums over equal tokens vary in the last bits
-  kDeterministic,  // sorts the positions by token on the device first; bit-identical from run to run
+  atomic,         // one kernel; FP32 atomics into dwte, so that sums over equal tokens vary in the last bits
+  deterministic,  // sorts the positions by token on the device first; bit-identical from run to run
 };
 
 /// Device bytes that launch_encoder_backward needs for its scratch (16-byte aligned, contents irrelevant).

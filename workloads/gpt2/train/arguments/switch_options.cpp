@@ -109,9 +109,9 @@ void SwitchOptions::settle() {
     }
   }
   // What was given stays, and is refused below if it cannot go with the rest.
-  if (s.precision != Precision::kBf16 && s.attention == AttentionKind::cudnn && !given("--attention"))
+  if (s.precision != Precision::bf16 && s.attention == AttentionKind::cudnn && !given("--attention"))
     s.attention = AttentionKind::own;
-  if (has_own_product(s.gelu) && s.precision != Precision::kBf16) {
+  if (has_own_product(s.gelu) && s.precision != Precision::bf16) {
     if (given("--gelu"))
       throw InputError(fmt::format(
           "--gelu {} computes in bf16: use --gelu fused with --precision fp32 or tf32", name_of(s.gelu)));

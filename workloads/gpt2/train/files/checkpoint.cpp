@@ -230,13 +230,13 @@ void write_checkpoint(const std::string& directory, int keep, const CheckpointHe
 
   StateHeader s{.header = header,
                 .position_bytes = static_cast<std::int64_t>(data_position.size()),
-                .moment_bytes = state.state_bytes(StatePart::kMoment1),
-                .narrow_bytes = state.state_bytes(StatePart::kNarrow)};
+                .moment_bytes = state.state_bytes(StatePart::moment1),
+                .narrow_bytes = state.state_bytes(StatePart::narrow)};
   {
     DurableFile model(kWhat, model_path(partial.string()));
     const ModelFileHeader words = model_file_header(header.run.config, ModelFileType::fp32);
     model.write(words.data(), kModelFileHeaderBytes);
-    s.model_hash = write_part(model, state, StatePart::kMaster, 0);
+    s.model_hash = write_part(model, state, StatePart::master, 0);
     model.close();
   }
   {
@@ -247,7 +247,7 @@ void write_checkpoint(const std::string& directory, int keep, const CheckpointHe
     position.resize(static_cast<std::size_t>(padded(s.position_bytes)));
     file.write(position.data(), static_cast<std::int64_t>(position.size()));
     s.body_hash = hash_bytes(position.data(), position.size());
-    for (const StatePart part : {StatePart::kMoment1, StatePart::kMoment2, StatePart::kNarrow}) {
+    for (const StatePart part : {StatePart::moment1, StatePart::moment2, StatePart::narrow}) {
       s.body_hash = write_part(file, state, part, s.body_hash);
     }
     const Words words = to_words(s);
@@ -377,8 +377,8 @@ std::vector<std::byte> load_checkpoint(const std::string& checkpoint, TrainingSt
     return InputError(
         fmt::format("{} {}: its contents are damaged: resume from an earlier checkpoint", kWhat, file));
   };
-  if (state.state_bytes(StatePart::kMoment1) != s.moment_bytes ||
-      state.state_bytes(StatePart::kNarrow) != s.narrow_bytes) {
+  if (state.state_bytes(StatePart::moment1) != s.moment_bytes ||
+      state.state_bytes(StatePart::narrow) != s.narrow_bytes) {
     throw std::invalid_argument("load_checkpoint: the state has other sizes");
   }
   std::vector<std::byte> position(static_cast<std::size_t>(padded(s.position_bytes)));
@@ -386,13 +386,13 @@ std::vector<std::byte> load_checkpoint(const std::string& checkpoint, TrainingSt
     throw damaged(path);
   }
   std::uint64_t hash = hash_bytes(position.data(), position.size());
-  for (const StatePart part : {StatePart::kMoment1, StatePart::kMoment2, StatePart::kNarrow}) {
+  for (const StatePart part : {StatePart::moment1, StatePart::moment2, StatePart::narrow}) {
     hash = read_part(in, path, state, part, hash);
   }
   if (hash != s.body_hash) throw damaged(path);
   std::ifstream model = open_file(model_path(checkpoint));
   model.ignore(kModelFileHeaderBytes);
-  if (read_part(model, model_path(checkpoint), state, StatePart::kMaster, 0) != s.model_hash) {
+  if (read_part(model, model_path(checkpoint), state, StatePart::master, 0) != s.model_hash) {
     throw damaged(model_path(checkpoint));
   }
   position.resize(static_cast<std::size_t>(s.position_bytes));

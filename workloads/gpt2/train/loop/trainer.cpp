@@ -173,9 +173,9 @@ Prepared prepare(const Options& given) {
   if (o.sample_every > 0 || o.steps == 0) p.sampler.emplace(o, p.config);
   const Switches& s = o.switches;
   p.header.run = {.config = p.config,
-                  .precision = s.precision == Precision::kBf16   ? 0
-                               : s.precision == Precision::kTf32 ? 1
-                                                                 : 2,
+                  .precision = s.precision == Precision::bf16   ? 0
+                               : s.precision == Precision::tf32 ? 1
+                                                                : 2,
                   .batch = o.batch,
                   .sequence = o.sequence,
                   .grad_accum = o.grad_accum,

@@ -9,11 +9,11 @@ namespace {
 double flop_per_clock_per_sm(int major, int minor, Precision precision) {
   const int cc = 10 * major + minor;
   switch (precision) {
-    case Precision::kBf16:
+    case Precision::bf16:
       return cc == 80 ? 2048 : cc == 90 ? 4096 : cc == 100 ? 8192 : 0;
-    case Precision::kTf32:
+    case Precision::tf32:
       return cc == 80 ? 1024 : cc == 90 ? 2048 : cc == 100 ? 4096 : 0;
-    case Precision::kFp32:
+    case Precision::fp32:
       return cc == 80 ? 128 : cc == 90 || cc == 100 ? 256 : 0;
   }
   return 0;
@@ -22,11 +22,11 @@ double flop_per_clock_per_sm(int major, int minor, Precision precision) {
 // H100 and H200 SXM: 132 SMs, specified at 1.83 GHz although they may boost to 1.98 GHz.
 double sxm_hopper_spec(Precision precision) {
   switch (precision) {
-    case Precision::kBf16:
+    case Precision::bf16:
       return 989.4e12;
-    case Precision::kTf32:
+    case Precision::tf32:
       return 494.7e12;
-    case Precision::kFp32:
+    case Precision::fp32:
       return 66.9e12;
   }
   return 0;

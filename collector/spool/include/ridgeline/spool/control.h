@@ -11,7 +11,7 @@ inline constexpr char kControlFileName[] = "control";
 inline constexpr std::uint32_t kControlMagic = 0x4c525443;  // "CTRL"
 inline constexpr std::uint32_t kControlBytes = 4096;
 
-enum class WindowCommand : std::uint32_t { kNone = 0, kOpen = 1, kClose = 2 };
+enum class WindowCommand : std::uint32_t { none = 0, open = 1, close = 2 };
 
 struct Control {
   std::uint32_t magic;

@@ -60,43 +60,43 @@ struct ChunkHeader {
 static_assert(sizeof(ChunkHeader) == 8);
 
 enum class RecordType : std::uint16_t {
-  kNone = 0,
-  kString = 1,
-  kProcess = 2,
-  kVersion = 3,
-  kDevice = 4,
-  kContext = 5,
-  kThread = 6,
-  kClockPair = 7,
-  kKernelFunction = 8,
-  kKernel = 9,
-  kLaunch = 10,
-  kMemcpy = 11,
-  kMemset = 12,
-  kNvtxPath = 13,
-  kNvtxRange = 14,
-  kNvtxPayload = 15,
-  kStepBegin = 16,
-  kStepEnd = 17,
-  kMetric = 18,
-  kCounterConfig = 19,
-  kCounterConfigMetric = 20,
-  kCounterValue = 21,
-  kCounterStep = 22,
-  kClockSample = 23,
-  kOverhead = 24,
-  kCompleteness = 25,
-  kMessage = 26,
-  kEnd = 27,
-  kPmWindow = 28,
-  kPmMetric = 29,
-  kPmSample = 30,
-  kGraphCounterValue = 32,
-  kReplayExclusion = 33,
-  kRecordingWindow = 36,
-  kStallSample = 39,
-  kSourceLine = 40,
-  kStallWindow = 41,
+  none = 0,
+  string = 1,
+  process = 2,
+  version = 3,
+  device = 4,
+  context = 5,
+  thread = 6,
+  clock_pair = 7,
+  kernel_function = 8,
+  kernel = 9,
+  launch = 10,
+  memcpy = 11,
+  memset = 12,
+  nvtx_path = 13,
+  nvtx_range = 14,
+  nvtx_payload = 15,
+  step_begin = 16,
+  step_end = 17,
+  metric = 18,
+  counter_config = 19,
+  counter_config_metric = 20,
+  counter_value = 21,
+  counter_step = 22,
+  clock_sample = 23,
+  overhead = 24,
+  completeness = 25,
+  message = 26,
+  end = 27,
+  pm_window = 28,
+  pm_metric = 29,
+  pm_sample = 30,
+  graph_counter_value = 32,
+  replay_exclusion = 33,
+  recording_window = 36,
+  stall_sample = 39,
+  source_line = 40,
+  stall_window = 41,
 };
 
 struct RecordHeader {
@@ -135,11 +135,11 @@ struct ProcessRecord {
 static_assert(sizeof(ProcessRecord) == 56);
 
 enum class Component : std::uint32_t {
-  kAgent = 1,
-  kCupti = 2,         // number: cuptiGetVersion (130001 = 13.0.1); text: path of the library
-  kCudaDriver = 3,    // number: cuDriverGetVersion (13000 = 13.0)
-  kKernelDriver = 4,  // text: "580.159.03", from NVML
-  kCudaRuntime = 5,   // number: cudaRuntimeGetVersion of the program's runtime if it is a shared library
+  agent = 1,
+  cupti = 2,          // number: cuptiGetVersion (130001 = 13.0.1); text: path of the library
+  cuda_driver = 3,    // number: cuDriverGetVersion (13000 = 13.0)
+  kernel_driver = 4,  // text: "580.159.03", from NVML
+  cuda_runtime = 5,   // number: cudaRuntimeGetVersion of the program's runtime if it is a shared library
 };
 struct VersionRecord {
   RecordHeader header;
@@ -259,27 +259,27 @@ struct LaunchRecord {
 static_assert(sizeof(LaunchRecord) == 64);
 
 enum class MemoryKind : std::uint8_t {
-  kUnknown = 0,
-  kPageable = 1,
-  kPinned = 2,
-  kDevice = 3,
-  kArray = 4,
-  kManaged = 5,
-  kDeviceStatic = 6,
-  kManagedStatic = 7
+  unknown = 0,
+  pageable = 1,
+  pinned = 2,
+  device = 3,
+  array = 4,
+  managed = 5,
+  device_static = 6,
+  managed_static = 7
 };  // CUpti_ActivityMemoryKind
 enum class MemcpyKind : std::uint8_t {
-  kUnknown = 0,
-  kHostToDevice = 1,
-  kDeviceToHost = 2,
-  kHostToArray = 3,
-  kArrayToHost = 4,
-  kArrayToArray = 5,
-  kArrayToDevice = 6,
-  kDeviceToArray = 7,
-  kDeviceToDevice = 8,
-  kHostToHost = 9,
-  kPeerToPeer = 10
+  unknown = 0,
+  host_to_device = 1,
+  device_to_host = 2,
+  host_to_array = 3,
+  array_to_host = 4,
+  array_to_array = 5,
+  array_to_device = 6,
+  device_to_array = 7,
+  device_to_device = 8,
+  host_to_host = 9,
+  peer_to_peer = 10
 };  // CUpti_ActivityMemcpyKind
 
 struct MemcpyRecord {
@@ -330,17 +330,17 @@ struct NvtxPathRecord {
 };
 static_assert(sizeof(NvtxPathRecord) == 24);
 
-enum class NvtxKind : std::uint8_t { kPushPop = 1, kStartEnd = 2, kMark = 3 };
-/// Type of `payload`, as NVTX numbers them (nvtxPayloadType_t); kBinary: see NvtxPayloadRecord.
+enum class NvtxKind : std::uint8_t { push_pop = 1, start_end = 2, mark = 3 };
+/// Type of `payload`, as NVTX numbers them (nvtxPayloadType_t); binary: see NvtxPayloadRecord.
 enum class NvtxPayloadType : std::uint8_t {
-  kNone = 0,
-  kUint64 = 1,
-  kInt64 = 2,
-  kDouble = 3,
-  kUint32 = 4,
-  kInt32 = 5,
-  kFloat = 6,
-  kBinary = 255
+  none = 0,
+  uint64 = 1,
+  int64 = 2,
+  float64 = 3,
+  uint32 = 4,
+  int32 = 5,
+  float32 = 6,
+  binary = 255
 };
 
 inline constexpr std::uint16_t kRangeUnclosed = 1;  // still open when recording ended; end_ns is that moment
@@ -441,10 +441,10 @@ struct CounterValueRecord {
 static_assert(sizeof(CounterValueRecord) == 48);
 
 enum class CounterStatus : std::uint32_t {
-  kOk = 1,
-  kMismatch = 2,      // launches differ from the timeline steps; the step's values were discarded
-  kFailed = 3,        // CUPTI refused or lost ranges; no values
-  kNotAvailable = 4,  // the step contains what this tier cannot measure (graph launches, several contexts)
+  ok = 1,
+  mismatch = 2,       // launches differ from the timeline steps; the step's values were discarded
+  failed = 3,         // CUPTI refused or lost ranges; no values
+  not_available = 4,  // the step contains what this tier cannot measure (graph launches, several contexts)
 };
 struct CounterStepRecord {
   RecordHeader header;
@@ -523,7 +523,7 @@ struct ReplayExclusionRecord {
 };
 static_assert(sizeof(ReplayExclusionRecord) == 16);
 
-enum class WindowEdge : std::uint32_t { kOpen = 1, kClose = 2 };
+enum class WindowEdge : std::uint32_t { open = 1, close = 2 };
 /// The timeline begins or ends here: kernels outside a window are not recorded and not counted.
 struct RecordingWindowRecord {
   RecordHeader header;
@@ -621,27 +621,27 @@ struct CompletenessRecord {
 static_assert(sizeof(CompletenessRecord) == 160);
 
 enum class Topic : std::uint32_t {
-  kGeneral = 0,
-  kCuptiMissing = 1,       // library not found or too old: nothing recorded
-  kSubscriberTaken = 2,    // another tool holds CUPTI: nothing recorded
-  kTimelineRefused = 3,    // an activity kind could not be enabled: T0 partial or absent
-  kCountersRefused = 4,    // no permission for counters: T2 absent
-  kMetricUnavailable = 5,  // a metric left out on this chip
-  kReplay = 6,             // a replay step that failed
-  kNvtxMissing = 7,        // no NVTX callbacks: no steps, no ranges
-  kClocksMissing = 8,      // NVML absent: no clock samples
-  kForked = 9,             // a forked child used CUDA: that child is not recorded
-  kConfiguration = 10,     // a RIDGELINE_ variable could not be understood
-  kSampling = 11,          // T1: what became of in-situ sampling
-  kSamplingRefused = 12,   // no permission for sampling, or the device does not have it: T1 absent
-  kReplayExclusion = 14,   // kernels left out of replay steps
-  kReplayTimeOut = 15,     // a kernel did not end when run alone
-  kSteps = 17,             // how steps were found without NVTX
-  kWindow = 18,            // recording windows
-  kStalls = 19,            // T3: PC sampling
-  kFlops = 20,             // T3: SASS counts
-  kSpoolFull = 21,         // records found no room in the spool
-  kNvtxPaths = 22,         // more nestings of ranges than are told apart
+  general = 0,
+  cupti_missing = 1,       // library not found or too old: nothing recorded
+  subscriber_taken = 2,    // another tool holds CUPTI: nothing recorded
+  timeline_refused = 3,    // an activity kind could not be enabled: T0 partial or absent
+  counters_refused = 4,    // no permission for counters: T2 absent
+  metric_unavailable = 5,  // a metric left out on this chip
+  replay = 6,              // a replay step that failed
+  nvtx_missing = 7,        // no NVTX callbacks: no steps, no ranges
+  clocks_missing = 8,      // NVML absent: no clock samples
+  forked = 9,              // a forked child used CUDA: that child is not recorded
+  configuration = 10,      // a RIDGELINE_ variable could not be understood
+  sampling = 11,           // T1: what became of in-situ sampling
+  sampling_refused = 12,   // no permission for sampling, or the device does not have it: T1 absent
+  replay_exclusion = 14,   // kernels left out of replay steps
+  replay_time_out = 15,    // a kernel did not end when run alone
+  steps = 17,              // how steps were found without NVTX
+  window = 18,             // recording windows
+  stalls = 19,             // T3: PC sampling
+  flops = 20,              // T3: SASS counts
+  spool_full = 21,         // records found no room in the spool
+  nvtx_paths = 22,         // more nestings of ranges than are told apart
 };
 struct MessageRecord {
   RecordHeader header;
@@ -653,7 +653,7 @@ struct MessageRecord {
 };
 static_assert(sizeof(MessageRecord) == 32);
 
-enum class EndReason : std::uint32_t { kExit = 1, kContextDestroyed = 2 };
+enum class EndReason : std::uint32_t { exit = 1, context_destroyed = 2 };
 /// The agent saw the process end in order and flushed everything. Absent after SIGKILL, _exit or a crash.
 struct EndRecord {
   RecordHeader header;
@@ -663,80 +663,80 @@ struct EndRecord {
 };
 static_assert(sizeof(EndRecord) == 24);
 
-/// Record type of each struct: `kTypeOf<KernelRecord> == RecordType::kKernel`.
+/// Record type of each struct: `kTypeOf<KernelRecord> == RecordType::kernel`.
 template <typename T>
-inline constexpr RecordType kTypeOf = RecordType::kNone;
+inline constexpr RecordType kTypeOf = RecordType::none;
 template <>
-inline constexpr RecordType kTypeOf<StringRecord> = RecordType::kString;
+inline constexpr RecordType kTypeOf<StringRecord> = RecordType::string;
 template <>
-inline constexpr RecordType kTypeOf<ProcessRecord> = RecordType::kProcess;
+inline constexpr RecordType kTypeOf<ProcessRecord> = RecordType::process;
 template <>
-inline constexpr RecordType kTypeOf<VersionRecord> = RecordType::kVersion;
+inline constexpr RecordType kTypeOf<VersionRecord> = RecordType::version;
 template <>
-inline constexpr RecordType kTypeOf<DeviceRecord> = RecordType::kDevice;
+inline constexpr RecordType kTypeOf<DeviceRecord> = RecordType::device;
 template <>
-inline constexpr RecordType kTypeOf<ContextRecord> = RecordType::kContext;
+inline constexpr RecordType kTypeOf<ContextRecord> = RecordType::context;
 template <>
-inline constexpr RecordType kTypeOf<ThreadRecord> = RecordType::kThread;
+inline constexpr RecordType kTypeOf<ThreadRecord> = RecordType::thread;
 template <>
-inline constexpr RecordType kTypeOf<ClockPairRecord> = RecordType::kClockPair;
+inline constexpr RecordType kTypeOf<ClockPairRecord> = RecordType::clock_pair;
 template <>
-inline constexpr RecordType kTypeOf<KernelFunctionRecord> = RecordType::kKernelFunction;
+inline constexpr RecordType kTypeOf<KernelFunctionRecord> = RecordType::kernel_function;
 template <>
-inline constexpr RecordType kTypeOf<KernelRecord> = RecordType::kKernel;
+inline constexpr RecordType kTypeOf<KernelRecord> = RecordType::kernel;
 template <>
-inline constexpr RecordType kTypeOf<LaunchRecord> = RecordType::kLaunch;
+inline constexpr RecordType kTypeOf<LaunchRecord> = RecordType::launch;
 template <>
-inline constexpr RecordType kTypeOf<MemcpyRecord> = RecordType::kMemcpy;
+inline constexpr RecordType kTypeOf<MemcpyRecord> = RecordType::memcpy;
 template <>
-inline constexpr RecordType kTypeOf<MemsetRecord> = RecordType::kMemset;
+inline constexpr RecordType kTypeOf<MemsetRecord> = RecordType::memset;
 template <>
-inline constexpr RecordType kTypeOf<NvtxPathRecord> = RecordType::kNvtxPath;
+inline constexpr RecordType kTypeOf<NvtxPathRecord> = RecordType::nvtx_path;
 template <>
-inline constexpr RecordType kTypeOf<NvtxRangeRecord> = RecordType::kNvtxRange;
+inline constexpr RecordType kTypeOf<NvtxRangeRecord> = RecordType::nvtx_range;
 template <>
-inline constexpr RecordType kTypeOf<NvtxPayloadRecord> = RecordType::kNvtxPayload;
+inline constexpr RecordType kTypeOf<NvtxPayloadRecord> = RecordType::nvtx_payload;
 template <>
-inline constexpr RecordType kTypeOf<StepBeginRecord> = RecordType::kStepBegin;
+inline constexpr RecordType kTypeOf<StepBeginRecord> = RecordType::step_begin;
 template <>
-inline constexpr RecordType kTypeOf<StepEndRecord> = RecordType::kStepEnd;
+inline constexpr RecordType kTypeOf<StepEndRecord> = RecordType::step_end;
 template <>
-inline constexpr RecordType kTypeOf<MetricRecord> = RecordType::kMetric;
+inline constexpr RecordType kTypeOf<MetricRecord> = RecordType::metric;
 template <>
-inline constexpr RecordType kTypeOf<CounterConfigRecord> = RecordType::kCounterConfig;
+inline constexpr RecordType kTypeOf<CounterConfigRecord> = RecordType::counter_config;
 template <>
-inline constexpr RecordType kTypeOf<CounterConfigMetricRecord> = RecordType::kCounterConfigMetric;
+inline constexpr RecordType kTypeOf<CounterConfigMetricRecord> = RecordType::counter_config_metric;
 template <>
-inline constexpr RecordType kTypeOf<CounterValueRecord> = RecordType::kCounterValue;
+inline constexpr RecordType kTypeOf<CounterValueRecord> = RecordType::counter_value;
 template <>
-inline constexpr RecordType kTypeOf<CounterStepRecord> = RecordType::kCounterStep;
+inline constexpr RecordType kTypeOf<CounterStepRecord> = RecordType::counter_step;
 template <>
-inline constexpr RecordType kTypeOf<ClockSampleRecord> = RecordType::kClockSample;
+inline constexpr RecordType kTypeOf<ClockSampleRecord> = RecordType::clock_sample;
 template <>
-inline constexpr RecordType kTypeOf<OverheadRecord> = RecordType::kOverhead;
+inline constexpr RecordType kTypeOf<OverheadRecord> = RecordType::overhead;
 template <>
-inline constexpr RecordType kTypeOf<CompletenessRecord> = RecordType::kCompleteness;
+inline constexpr RecordType kTypeOf<CompletenessRecord> = RecordType::completeness;
 template <>
-inline constexpr RecordType kTypeOf<MessageRecord> = RecordType::kMessage;
+inline constexpr RecordType kTypeOf<MessageRecord> = RecordType::message;
 template <>
-inline constexpr RecordType kTypeOf<EndRecord> = RecordType::kEnd;
+inline constexpr RecordType kTypeOf<EndRecord> = RecordType::end;
 template <>
-inline constexpr RecordType kTypeOf<PmWindowRecord> = RecordType::kPmWindow;
+inline constexpr RecordType kTypeOf<PmWindowRecord> = RecordType::pm_window;
 template <>
-inline constexpr RecordType kTypeOf<PmMetricRecord> = RecordType::kPmMetric;
+inline constexpr RecordType kTypeOf<PmMetricRecord> = RecordType::pm_metric;
 template <>
-inline constexpr RecordType kTypeOf<PmSampleRecord> = RecordType::kPmSample;
+inline constexpr RecordType kTypeOf<PmSampleRecord> = RecordType::pm_sample;
 template <>
-inline constexpr RecordType kTypeOf<GraphCounterValueRecord> = RecordType::kGraphCounterValue;
+inline constexpr RecordType kTypeOf<GraphCounterValueRecord> = RecordType::graph_counter_value;
 template <>
-inline constexpr RecordType kTypeOf<ReplayExclusionRecord> = RecordType::kReplayExclusion;
+inline constexpr RecordType kTypeOf<ReplayExclusionRecord> = RecordType::replay_exclusion;
 template <>
-inline constexpr RecordType kTypeOf<RecordingWindowRecord> = RecordType::kRecordingWindow;
+inline constexpr RecordType kTypeOf<RecordingWindowRecord> = RecordType::recording_window;
 template <>
-inline constexpr RecordType kTypeOf<StallSampleRecord> = RecordType::kStallSample;
+inline constexpr RecordType kTypeOf<StallSampleRecord> = RecordType::stall_sample;
 template <>
-inline constexpr RecordType kTypeOf<SourceLineRecord> = RecordType::kSourceLine;
+inline constexpr RecordType kTypeOf<SourceLineRecord> = RecordType::source_line;
 template <>
-inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::kStallWindow;
+inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::stall_window;
 
 }  // namespace ridgeline::spool

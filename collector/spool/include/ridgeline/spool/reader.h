@@ -37,7 +37,7 @@ class RecordView {
   std::uint64_t offset() const { return offset_; }  // in the file
   template <typename T>
   const T* as() const {
-    static_assert(kTypeOf<T> != RecordType::kNone, "not a spool record");
+    static_assert(kTypeOf<T> != RecordType::none, "not a spool record");
     return type() == kTypeOf<T> && header().size_bytes >= sizeof(T) ? reinterpret_cast<const T*>(bytes_)
                                                                     : nullptr;
   }

@@ -45,7 +45,7 @@ class Writer {
   /// Stores a record; fills type and size of its header and keeps its flags. False if it was lost.
   template <typename T>
   bool put(T record) noexcept {
-    static_assert(kTypeOf<T> != RecordType::kNone && sizeof(T) % 8 == 0);
+    static_assert(kTypeOf<T> != RecordType::none && sizeof(T) % 8 == 0);
     record.header.type = kTypeOf<T>;
     record.header.size_bytes = sizeof(T);
     return append(&record, sizeof(T), nullptr, 0);
