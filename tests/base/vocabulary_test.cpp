@@ -12,9 +12,9 @@ namespace {
 template <typename E>
 class Words : public ::testing::Test {};
 
-using Enumerations =
-    ::testing::Types<Tier, Phase, StepStatus, StepSource, PeakSource, Severity, TierOutcome, WindowStatus,
-                     WindowCause, ExclusionReason, CopyKind, LimiterKind, LaunchStatus, MissingReason>;
+using Enumerations = ::testing::Types<Tier, Phase, StepStatus, StepSource, PeakSource, Severity, TierOutcome,
+                                      WindowStatus, WindowCause, ExclusionReason, CopyKind,
+                                      SynchronisationCall, LimiterKind, LaunchStatus, MissingReason>;
 TYPED_TEST_SUITE(Words, Enumerations);
 
 TYPED_TEST(Words, EachValueHasItsOwnWordAndTheWordLeadsBack) {
@@ -45,8 +45,10 @@ TEST(Vocabulary, NumbersInSpoolsAreNeverChanged) {
   EXPECT_EQ(static_cast<int>(WindowStatus::failed), 3);
   EXPECT_EQ(static_cast<int>(WindowCause::exit), 5);
   EXPECT_EQ(static_cast<int>(ExclusionReason::cooperative), 5);
+  EXPECT_EQ(static_cast<int>(SynchronisationCall::device), 1);
+  EXPECT_EQ(static_cast<int>(SynchronisationCall::free_host), 10);
   static_assert(sizeof(Phase) == 4 && sizeof(Severity) == 4 && sizeof(WindowStatus) == 4 &&
-                sizeof(WindowCause) == 4 && sizeof(ExclusionReason) == 4);
+                sizeof(WindowCause) == 4 && sizeof(ExclusionReason) == 4 && sizeof(SynchronisationCall) == 4);
 }
 
 TEST(Vocabulary, WordsAreThoseOfCaptures) {

@@ -25,6 +25,7 @@ struct FakeCupti {
   CUptiResult availability_result = CUPTI_SUCCESS;
   CUptiResult start_result = CUPTI_SUCCESS;
   std::map<std::string, int> unknown_metrics;  // by name
+  std::set<CUpti_CallbackId> refused_calls;    // callbacks of the driver that cannot be enabled
   int max_metrics_per_pass = 100;
   std::size_t dropped = 0;  // handed out once
   std::size_t ranges_dropped = 0;
@@ -67,7 +68,8 @@ struct FakeCupti {
   std::size_t pm_buffer_bytes = 0, pm_max_samples = 0, pm_decoded = 0;
   int disables = 0;  // of activity kinds
   bool launch_callbacks = false;
-  struct Segment {  // what a counter data image of this fake holds
+  std::set<CUpti_CallbackId> enabled_calls;  // of the driver
+  struct Segment {                           // what a counter data image of this fake holds
     std::uint64_t ranges, first, numbers[8];
     std::uint64_t graphs;
     std::uint64_t pass;
@@ -126,8 +128,11 @@ struct FakeCupti {
     };
     a.unsubscribe = [](CUpti_SubscriberHandle) { return CUPTI_SUCCESS; };
     a.enable_callback = [](std::uint32_t on, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
-                           CUpti_CallbackId) {
-      if (domain == CUPTI_CB_DOMAIN_DRIVER_API) current()->launch_callbacks = on != 0;
+                           CUpti_CallbackId id) {
+      if (domain != CUPTI_CB_DOMAIN_DRIVER_API) return CUPTI_SUCCESS;
+      if (current()->refused_calls.contains(id)) return CUPTI_ERROR_INVALID_PARAMETER;
+      current()->launch_callbacks = on != 0;
+      on != 0 ? (void)current()->enabled_calls.insert(id) : (void)current()->enabled_calls.erase(id);
       return CUPTI_SUCCESS;
     };
     a.enable_domain = [](std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain) {
@@ -600,6 +605,22 @@ class FakeProgram {
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     return correlation;
   }
+  /// A call of the driver that takes that long, as the program times it; `meanwhile` happens inside it.
+  std::uint32_t call(CUpti_CallbackId id, std::int64_t duration_ns,
+                     const std::function<void()>& meanwhile = {}) {
+    const std::uint32_t correlation = ++correlation_;
+    CUpti_CallbackData data{};
+    data.context = context_;
+    data.contextUid = 1;
+    data.correlationId = correlation;
+    data.callbackSite = CUPTI_API_ENTER;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    if (meanwhile) meanwhile();
+    cupti_.clock_ns += duration_ns;
+    data.callbackSite = CUPTI_API_EXIT;
+    cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    return correlation;
+  }
   /// Hands kernel records to the agent as CUPTI would; false if it got no buffer.
   bool deliver(const std::vector<CUpti_ActivityKernel10>& records) {
     std::uint8_t* buffer = nullptr;
@@ -631,6 +652,9 @@ class FakeProgram {
   struct Contents {
     std::vector<spool::KernelRecord> kernels;
     std::vector<spool::LaunchRecord> launches;
+    std::vector<spool::SynchronisationRecord> waits;
+    std::vector<spool::ThreadRecord> threads;
+    std::vector<spool::RecordingWindowRecord> windows;
     std::vector<spool::StepBeginRecord> begins;
     std::vector<spool::StepEndRecord> ends;
     std::vector<spool::CounterValueRecord> values;
@@ -677,6 +701,9 @@ class FakeProgram {
       };
       take(c.kernels);
       take(c.launches);
+      take(c.waits);
+      take(c.threads);
+      take(c.windows);
       take(c.begins);
       take(c.ends);
       take(c.values);

@@ -55,11 +55,15 @@ std::int64_t process_start_ns() {
 
 }  // namespace
 
+std::string executable_path() {
+  return link_target("/proc/self/exe");
+}
+
 ProcessInfo describe_process() {
   ProcessInfo info;
   info.arguments = read_file("/proc/self/cmdline", 24 * 1024);
   while (!info.arguments.empty() && info.arguments.back() == 0) info.arguments.pop_back();
-  info.executable = link_target("/proc/self/exe");
+  info.executable = executable_path();
   info.working_directory = link_target("/proc/self/cwd");
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0) info.host_name = host;

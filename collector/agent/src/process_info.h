@@ -17,5 +17,7 @@ struct ProcessInfo {
 };
 
 ProcessInfo describe_process();
+/// Of the program; empty if the system does not say.
+std::string executable_path();
 
 }  // namespace ridgeline::agent

@@ -37,6 +37,12 @@ struct ThreadState {
   std::uint32_t launch_kernel_id = 0;  // 0 outside steps
   std::uint8_t launch_verdict = 0;     // Verdict
 
+  /// The wait between its enter and exit callbacks; no entry time: none was noted.
+  std::int64_t wait_enter_ns = 0;
+  std::uint32_t wait_correlation_id = 0;
+  std::uint32_t wait_step_index = 0;
+  bool name_noted = false;
+
   std::uint32_t depth = 0;
   std::uint32_t overflow_depth = 0;  // ranges beyond kMaxNvtxDepth: counted, not recorded
   NvtxFrame frames[kMaxNvtxDepth];

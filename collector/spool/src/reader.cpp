@@ -91,6 +91,8 @@ std::uint32_t least_size(RecordType type) {
       return sizeof(SourceLineRecord);
     case RecordType::stall_window:
       return sizeof(StallWindowRecord);
+    case RecordType::synchronisation:
+      return sizeof(SynchronisationRecord);
     case RecordType::none:
       break;
   }

@@ -91,6 +91,20 @@ enum class CopyKind : std::uint8_t {
   host_to_host,
 };
 
+/// A call on which a thread of the host may wait for the device. In spools.
+enum class SynchronisationCall : std::uint32_t {
+  device = 1,  ///< for everything of a context
+  stream = 2,  ///< for a stream
+  event = 3,   ///< for an event
+  copy = 4,    ///< synchronous copy, of unified addresses or of two or three dimensions
+  copy_to_device = 5,
+  copy_to_host = 6,
+  async_copy_to_device = 7,  ///< waits where the host's memory is pageable
+  async_copy_to_host = 8,    ///< the same
+  free_device = 9,
+  free_host = 10,
+};
+
 /// Which roof a kernel is nearest to.
 enum class LimiterKind : std::uint8_t { none, dram, compute };
 
@@ -208,6 +222,24 @@ struct Vocabulary<CopyKind> {
       {CopyKind::unknown, "unknown"},     {CopyKind::host_to_device, "HtoD"},
       {CopyKind::device_to_host, "DtoH"}, {CopyKind::device_to_device, "DtoD"},
       {CopyKind::peer_to_peer, "PtoP"},   {CopyKind::host_to_host, "HtoH"},
+  };
+};
+
+/// The names by which programs call them: those of the runtime, which the driver's calls stand behind.
+template <>
+struct Vocabulary<SynchronisationCall> {
+  static constexpr std::string_view kName = "synchronising call";
+  static constexpr Word<SynchronisationCall> kWords[] = {
+      {SynchronisationCall::device, "cudaDeviceSynchronize"},
+      {SynchronisationCall::stream, "cudaStreamSynchronize"},
+      {SynchronisationCall::event, "cudaEventSynchronize"},
+      {SynchronisationCall::copy, "cudaMemcpy"},
+      {SynchronisationCall::copy_to_device, "cudaMemcpy HtoD"},
+      {SynchronisationCall::copy_to_host, "cudaMemcpy DtoH"},
+      {SynchronisationCall::async_copy_to_device, "cudaMemcpyAsync HtoD"},
+      {SynchronisationCall::async_copy_to_host, "cudaMemcpyAsync DtoH"},
+      {SynchronisationCall::free_device, "cudaFree"},
+      {SynchronisationCall::free_host, "cudaFreeHost"},
   };
 };
 

@@ -30,6 +30,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
   if (data.callbackSite == CUPTI_API_ENTER) {
     thread->launch_noted = recording_.load(std::memory_order_acquire);
     if (!thread->launch_noted) return;
+    parts_.thread_names.note(*thread);
     if (period_.watches()) note_for_period(*thread, id, data);
     thread->launch_kernel_id = 0;
     thread->launch_verdict = 0;

@@ -15,6 +15,8 @@
 #include "cupti/timeline.h"
 #include "messages.h"
 #include "nvtx/nvtx_tracker.h"
+#include "process_info.h"
+#include "session/thread_names.h"
 #include "settings.h"
 #include "steps/step_tracker.h"
 #include "tiers/concurrency.h"
@@ -35,6 +37,7 @@ struct Parts {
         kernels(its_writer),
         exclusions(its_writer, its_settings.replay_exclude),
         nvtx(its_writer, totals),
+        thread_names(its_writer, executable_path()),
         steps(its_writer, its_settings.schedule, its_settings.step_range) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -61,6 +64,7 @@ struct Parts {
   CallGate gate;
   ConcurrencyWatch concurrency;
   NvtxTracker nvtx;
+  ThreadNames thread_names;
   StepTracker steps;
 
   /// From start_cupti() on; the tiers only where the schedule asks for them.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "cupti/wait_calls.h"
 #include "process_info.h"
 
 namespace ridgeline::agent {
@@ -60,12 +61,17 @@ void Session::without_cupti(const std::string& reason) noexcept {
 void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) noexcept {
   if (parts_.closed.load(std::memory_order_relaxed) || data == nullptr) return;
   try {
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
-      launches_.on_launch(id, *static_cast<const CUpti_CallbackData*>(data));
-    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+      const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+      if (const auto wait = wait_call(id))
+        waits_.on_wait(*wait, call);
+      else
+        launches_.on_launch(id, call);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
-    else if (domain == CUPTI_CB_DOMAIN_STATE)
+    } else if (domain == CUPTI_CB_DOMAIN_STATE) {
       on_state(*static_cast<const CUpti_StateData*>(data));
+    }
   } catch (...) {
     parts_.totals.add(&Count::callback_errors);
   }

@@ -4,8 +4,9 @@
 // 1. create(): spool, process record. Called by the first NVTX call or by cuInit, whichever comes first.
 // 2. start_cupti(): inside cuInit, before any context exists. Subscribes, enables the timeline. Whatever is refused is
 //    written as a message, and the program runs on as if the agent were not there.
-// 3. Callbacks, on the program's threads: launches, contexts, NVTX. They take no lock for long, make no CUDA call and
-//    throw nothing. A replay step's session is opened and closed here, at the borders of the step.
+// 3. Callbacks, on the program's threads: launches, waits, contexts, NVTX. They take no lock for long, make
+//    no CUDA call and throw nothing. A replay step's session is opened and closed here, at the borders of the
+//    step.
 // 4. The agent's own threads: flushes, clock samples, descriptions, set-up of counters, samples, totals.
 // 5. at_exit(), from an exit handler that runs before those of the libraries the agent works with
 //    (exit_order.h): what was collected is read, whoever is inside CUPTI for the agent comes out
@@ -28,6 +29,7 @@
 #include "session/parts.h"
 #include "session/period_steps.h"
 #include "session/step_conductor.h"
+#include "session/wait_recorder.h"
 #include "session/window_control.h"
 
 namespace ridgeline::agent {
@@ -107,7 +109,8 @@ class Session {
   StepConductor conductor_{parts_, [this] { wake_.notify_all(); }};
   PeriodSteps period_{parts_, conductor_};
   LaunchRecorder launches_{parts_, period_};
-  WindowControl window_{parts_, period_, launches_};
+  WaitRecorder waits_{parts_};
+  WindowControl window_{parts_, period_, launches_, waits_};
   Devices devices_{parts_};
 
   DriverApi (*load_driver_)() noexcept = load_driver;

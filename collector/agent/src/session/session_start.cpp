@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cupti/launch_params.h"
+#include "cupti/wait_calls.h"
 #include "ridgeline/spool/environment.h"
 #include "session/session.h"
 #include "tiers/metric_sets.h"
@@ -86,23 +87,32 @@ void Session::make_tiers() {
 }
 
 void Session::enable_callbacks() noexcept {
-  std::string refused;
-  auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  std::string refused, waits_refused;
+  const auto enable = [&](CUpti_CallbackDomain domain, CUpti_CallbackId id, std::string& to) {
     const CUptiResult result = parts_.api->enable_callback(1, subscriber_, domain, id);
-    if (result != CUPTI_SUCCESS && refused.empty())
-      refused = "callback " + std::to_string(domain) + "/" + std::to_string(id) + ": " +
-                parts_.api->error_text(result);
+    if (result != CUPTI_SUCCESS && to.empty())
+      to = "callback " + std::to_string(domain) + "/" + std::to_string(id) + ": " +
+           parts_.api->error_text(result);
+    return result == CUPTI_SUCCESS;
   };
-  for (const CUpti_CallbackId id : launch_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id);
+  for (const CUpti_CallbackId id : launch_callbacks()) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, refused);
+  bool waits = false;
+  for (const CUpti_CallbackId id : wait_callbacks())
+    waits |= enable(CUPTI_CB_DOMAIN_DRIVER_API, id, waits_refused);
+  waits_.available(waits);
   for (const CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
         CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
         CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED})
-    enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id));
+    enable(CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id), refused);
   parts_.api->enable_domain(1, subscriber_, CUPTI_CB_DOMAIN_STATE);
   if (!refused.empty())
     parts_.message(Severity::warning, spool::Topic::timeline_refused,
                    "launches may be missed: CUPTI refuses " + refused);
+  // An older CUPTI does not know the latest of them, and no program that runs with it calls those.
+  if (!waits)
+    parts_.message(Severity::warning, spool::Topic::timeline_refused,
+                   "what the host waits for is not recorded: CUPTI refuses " + waits_refused);
 }
 
 bool Session::start_cupti(const CuptiApi& api, const std::string& library_path) noexcept {

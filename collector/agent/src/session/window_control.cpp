@@ -1,6 +1,7 @@
 #include "session/window_control.h"
 
 #include "cupti/launch_params.h"
+#include "cupti/wait_calls.h"
 
 namespace ridgeline::agent {
 namespace {
@@ -31,10 +32,11 @@ const char* text_of(WindowCause cause) {
 
 }  // namespace
 
-WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches)
+WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits)
     : parts_(parts),
       period_(period),
       launches_(launches),
+      waits_(waits),
       plan_({parts.settings.wait, static_cast<std::int64_t>(parts.settings.after_ms) * kMillisecond,
              static_cast<std::int64_t>(parts.settings.duration_ms) * kMillisecond},
             map_control(parts.settings.spool_directory)) {
@@ -47,6 +49,8 @@ void WindowControl::write(spool::WindowEdge edge, WindowCause cause, std::int64_
   record.time_ns = now;
   record.edge = edge;
   record.cause = cause;
+  if (edge == spool::WindowEdge::open && waits_.available())
+    record.header.flags = spool::kWindowHasSynchronisation;
   parts_.writer.put_reserved(record);
 }
 
@@ -55,7 +59,7 @@ void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
   if (plan_.opens_at_start()) {
     opened_ns_ = parts_.now_ns();
     state_.store(State::open, std::memory_order_release);
-    launches_.record(true);
+    record_calls(true);
     write(spool::WindowEdge::open, WindowCause::start, opened_ns_);
     plan_.count_opened();
     return;
@@ -63,15 +67,21 @@ void WindowControl::start(CUpti_SubscriberHandle subscriber) noexcept {
   parts_.timeline->set_window(INT64_MAX, INT64_MAX);
 }
 
-void WindowControl::enable_launch_callbacks(bool on) noexcept {
-  for (const CUpti_CallbackId id : launch_callbacks())
-    parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+void WindowControl::enable_call_callbacks(bool on) noexcept {
+  for (const auto& callbacks : {launch_callbacks(), wait_callbacks()})
+    for (const CUpti_CallbackId id : callbacks)
+      parts_.api->enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+
+void WindowControl::record_calls(bool on) noexcept {
+  launches_.record(on);
+  waits_.record(on);
 }
 
 void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   if (!collecting_) {
     parts_.timeline->switch_on();
-    enable_launch_callbacks(true);
+    enable_call_callbacks(true);
     collecting_ = true;
   }
   opened_ns_ = now;
@@ -81,7 +91,7 @@ void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   parts_.steps.hold(false);
   parts_.nvtx.mute(false);
   write(spool::WindowEdge::open, cause, now);
-  launches_.record(true);
+  record_calls(true);
   state_.store(State::open, std::memory_order_release);
   plan_.count_opened();
 }
@@ -104,7 +114,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
       }
       const std::int64_t context_ns = plan_.first_context_ns();
       if (!is_open && collecting_ && context_ns != 0 && now - context_ns >= kSettleNs) {
-        enable_launch_callbacks(false);
+        enable_call_callbacks(false);
         parts_.timeline->flush();
         parts_.timeline->switch_off();
         collecting_ = false;
@@ -114,7 +124,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
     case State::last_step: {
       const bool measuring = parts_.replay && (parts_.replay->collecting() || parts_.replay->wants_launch());
       if (measuring || (parts_.steps.active() != spool::kNoStep && now < deadline_ns_)) return;
-      launches_.record(false);
+      record_calls(false);
       parts_.timeline->set_window(opened_ns_, now);
       closed_ns_ = now;
       deadline_ns_ = now + kDrainPatienceNs;
@@ -147,7 +157,7 @@ void WindowControl::tend(std::int64_t now) noexcept {
 }
 
 void WindowControl::close(WindowCause cause) noexcept {
-  enable_launch_callbacks(false);
+  enable_call_callbacks(false);
   parts_.timeline->switch_off();
   collecting_ = false;
   parts_.nvtx.mute(true);

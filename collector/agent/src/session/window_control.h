@@ -1,8 +1,9 @@
 // Recording windows: when the plan of steps/window.h opens or closes one, everything that collects is
 // switched on or off.
 //
-// Outside a window CUPTI's launch callbacks and activity kinds are switched off, so that the program runs as
-// if it were alone; they have been on once before, at the start, because the first time costs seconds.
+// Outside a window CUPTI's callbacks for launches and waits and its activity kinds are switched off, so that
+// the program runs as if it were alone; they have been on once before, at the start, because the first time
+// costs seconds.
 //
 // A window closes in three turns of the agent's thread: 1. no new step begins, the open one runs to its end;
 // 2. launches are no longer noted, and what was launched runs to its end on the device; 3. all is switched
@@ -15,13 +16,14 @@
 #include "session/launch_recorder.h"
 #include "session/parts.h"
 #include "session/period_steps.h"
+#include "session/wait_recorder.h"
 #include "steps/window.h"
 
 namespace ridgeline::agent {
 
 class WindowControl {
  public:
-  WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches);
+  WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& launches, WaitRecorder& waits);
 
   /// In start_cupti(), before the timeline is enabled.
   void start(CUpti_SubscriberHandle subscriber) noexcept;
@@ -39,11 +41,13 @@ class WindowControl {
   void open(WindowCause cause, std::int64_t now) noexcept;
   void close(WindowCause cause) noexcept;
   void write(spool::WindowEdge edge, WindowCause cause, std::int64_t now) noexcept;
-  void enable_launch_callbacks(bool on) noexcept;
+  void enable_call_callbacks(bool on) noexcept;
+  void record_calls(bool on) noexcept;
 
   Parts& parts_;
   PeriodSteps& period_;
   LaunchRecorder& launches_;
+  WaitRecorder& waits_;
   WindowPlan plan_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic<State> state_{State::dormant};

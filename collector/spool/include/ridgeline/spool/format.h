@@ -97,6 +97,7 @@ enum class RecordType : std::uint16_t {
   stall_sample = 39,
   source_line = 40,
   stall_window = 41,
+  synchronisation = 42,
 };
 
 struct RecordHeader {
@@ -179,8 +180,11 @@ struct ContextRecord {
 };
 static_assert(sizeof(ContextRecord) == 24);
 
+/// The operating system's name of a thread, not one that the program gave it through NVTX, which has precedence.
+inline constexpr std::uint16_t kSystemThreadName = 1;
+
 struct ThreadRecord {
-  RecordHeader header;
+  RecordHeader header;      // flags: kSystemThreadName
   std::uint32_t thread_id;  // gettid()
   StringId name;
 };
@@ -257,6 +261,22 @@ struct LaunchRecord {
   std::uint32_t reserved;
 };
 static_assert(sizeof(LaunchRecord) == 64);
+
+/// A call on which a thread waited for the device, or might have (T0). Shorter ones than kShortestWaitNs have
+/// no record: they waited for nothing.
+struct SynchronisationRecord {
+  RecordHeader header;
+  std::uint32_t thread_id;
+  std::uint32_t correlation_id;
+  std::int64_t enter_ns;
+  std::int64_t exit_ns;
+  SynchronisationCall call;
+  std::uint32_t context_id;
+  std::uint32_t step_index;  // step it began in, or kNoStep
+  std::uint32_t reserved;
+};
+static_assert(sizeof(SynchronisationRecord) == 48);
+inline constexpr std::int64_t kShortestWaitNs = 2000;
 
 enum class MemoryKind : std::uint8_t {
   unknown = 0,
@@ -524,9 +544,11 @@ struct ReplayExclusionRecord {
 static_assert(sizeof(ReplayExclusionRecord) == 16);
 
 enum class WindowEdge : std::uint32_t { open = 1, close = 2 };
+/// Of an opening edge: calls that wait for the device are recorded in the window.
+inline constexpr std::uint16_t kWindowHasSynchronisation = 1;
 /// The timeline begins or ends here: kernels outside a window are not recorded and not counted.
 struct RecordingWindowRecord {
-  RecordHeader header;
+  RecordHeader header;  // flags: kWindowHasSynchronisation
   std::int64_t time_ns;
   WindowEdge edge;
   WindowCause cause;
@@ -738,5 +760,7 @@ template <>
 inline constexpr RecordType kTypeOf<SourceLineRecord> = RecordType::source_line;
 template <>
 inline constexpr RecordType kTypeOf<StallWindowRecord> = RecordType::stall_window;
+template <>
+inline constexpr RecordType kTypeOf<SynchronisationRecord> = RecordType::synchronisation;
 
 }  // namespace ridgeline::spool
