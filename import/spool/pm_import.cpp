@@ -59,7 +59,7 @@ bool PmImport::in_window(std::uint32_t device_id, std::int64_t start_ns, std::in
   return false;
 }
 
-void PmImport::add_kernel(const spool::KernelRecord& kernel, const ScannedStep* step,
+void PmImport::add_kernel(const spool::KernelRecord& kernel, store::Id kernel_id, const ScannedStep* step,
                           std::optional<std::int64_t> ordinal, store::Id launch_id) {
   if (!is_usable(kernel.start_ns, kernel.end_ns)) return;
   const bool sampled = step != nullptr && step->phase == Phase::sample && !step->unmeasured;
@@ -74,11 +74,10 @@ void PmImport::add_kernel(const spool::KernelRecord& kernel, const ScannedStep* 
           .launch_id = sampled ? launch_id : 0,
           .kernel = true};
   ran.family =
-      families_.try_emplace({0, kernel.kernel_id, grid}, static_cast<std::uint32_t>(families_.size()))
-          .first->second;
+      families_.try_emplace({0, kernel_id, grid}, static_cast<std::uint32_t>(families_.size())).first->second;
   if (step != nullptr && ordinal) {
     const auto [found, fresh] =
-        positions_.try_emplace({kernel.device_id, *ordinal, kernel.kernel_id, grid}, next_position_);
+        positions_.try_emplace({kernel.device_id, *ordinal, kernel_id, grid}, next_position_);
     if (fresh) ++next_position_;
     ran.position = found->second;
   } else {

@@ -48,8 +48,8 @@ class PmImport {
 
   PmImport(const spool::Reader& reader, const ScannedSpool& spool);
 
-  /// `step` may be null; `ordinal` is that of the capture.
-  void add_kernel(const spool::KernelRecord& kernel, const ScannedStep* step,
+  /// `step` may be null; `ordinal` and the ids are those of the capture.
+  void add_kernel(const spool::KernelRecord& kernel, store::Id kernel_id, const ScannedStep* step,
                   std::optional<std::int64_t> ordinal, store::Id launch_id);
   /// A copy or set; `kind` tells apart what is not alike.
   void add_copy(std::uint32_t device_id, std::int64_t start_ns, std::int64_t end_ns, std::uint32_t kind,
@@ -95,8 +95,8 @@ class PmImport {
   const ScannedSpool& spool_;
   std::vector<Ran> ran_;
   /// Numbers of positions and families, from what makes them the same.
-  std::map<std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint64_t>, std::uint32_t> positions_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> families_;
+  std::map<std::tuple<std::uint32_t, std::int64_t, store::Id, std::uint64_t>, std::uint32_t> positions_;
+  std::map<std::tuple<std::uint32_t, store::Id, std::uint64_t>, std::uint32_t> families_;
   std::uint32_t next_position_ = 0;
   Covered covered_;
 };

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <unordered_map>
 
 #include "ridgeline/base/text.h"
@@ -302,18 +303,37 @@ class Rows {
     return found->second;
   }
 
-  store::Id kernel_id(std::uint32_t id) {
-    const auto [found, fresh] = kernel_ids_.try_emplace(id, 0);
-    if (!fresh) return found->second;
+  // Kernels of a spool are names; one with several codes is several kernels of the capture.
+  store::Id kernel_id(std::uint32_t id, std::uint64_t code) {
+    auto& known = kernel_ids_[id];
+    for (const auto& [its_code, its_id] : known) {
+      if (its_code == code) return its_id;
+    }
     const auto function = spool_.kernels.find(id);
     std::string name = fmt::format("unknown kernel {}", id);
+    if (function != spool_.kernels.end()) name = clean_text(reader_.string_or(function->second.name, name));
     std::optional<std::string> code_hash;
-    if (function != spool_.kernels.end()) {
-      name = clean_text(reader_.string_or(function->second.name, name));
-      if (function->second.code_hash != 0) code_hash = fmt::format("{:016x}", function->second.code_hash);
-    }
-    found->second = writer_.kernel_id(name, code_hash);
-    return found->second;
+    if (code != 0) code_hash = fmt::format("{:016x}", code);
+    return known.emplace_back(code, writer_.kernel_id(name, code_hash)).second;
+  }
+  store::Id kernel_id(const KernelRecord& kernel, const LaunchRecord* call, bool node) {
+    const std::uint64_t code = node ? spool_.code_hash_of_node(kernel.kernel_id)
+                                    : spool_.code_hash(kernel.kernel_id, call != nullptr ? call->code : 0);
+    return kernel_id(kernel.kernel_id, code);
+  }
+  // All that ran; the newest code if none did.
+  std::vector<store::Id> kernels_of(std::uint32_t id) {
+    if (!kernel_ids_.contains(id)) kernel_id(id, spool_.code_hash(id, 0));
+    std::vector<store::Id> all;
+    for (const auto& [code, kernel] : kernel_ids_[id]) all.push_back(kernel);
+    return all;
+  }
+  // That the samples of the phase `stalls` are of; none where two codes of it ran in those steps.
+  std::optional<store::Id> sampled_kernel(std::uint32_t id) {
+    const auto several = stalled_.find(id);
+    if (several == stalled_.end()) return kernels_of(id).back();
+    if (several->second.size() == 1) return *several->second.begin();
+    return std::nullopt;
   }
 
   void write_launch(const KernelRecord& kernel, const LaunchRecord* call) {
@@ -328,7 +348,7 @@ class Rows {
       row.graph_id = kernel.graph_id;
       row.graph_node_id = static_cast<std::int64_t>(kernel.graph_node_id);
     }
-    row.kernel_id = kernel_id(kernel.kernel_id);
+    row.kernel_id = kernel_id(kernel, call, node);
     const bool timed = has_time(kernel.start_ns, kernel.end_ns);
     row.start_ns = timed ? kernel.start_ns : 0;
     row.end_ns = timed ? kernel.end_ns : 0;
@@ -358,7 +378,9 @@ class Rows {
       }
     }
     const store::Id id = writer_.add(row);
-    samples_.add_kernel(kernel, step, row.ordinal_in_step, id);
+    samples_.add_kernel(kernel, row.kernel_id, step, row.ordinal_in_step, id);
+    if (step != nullptr && step->phase == Phase::stalls && spool_.codes.contains(kernel.kernel_id))
+      stalled_[kernel.kernel_id].insert(row.kernel_id);
     ++summary_.launches;
     row_written();
     if (step != nullptr && !node) {
@@ -507,10 +529,12 @@ class Rows {
         return;
       }
       if (const auto* exclusion = view.as<ReplayExclusionRecord>()) {
-        writer_.add(store::ReplayExclusion{
-            .process_id = process_id_,
-            .kernel_id = kernel_id(exclusion->kernel_id),
-            .reason = is_known(exclusion->reason) ? exclusion->reason : ExclusionReason::unknown});
+        for (const store::Id kernel : kernels_of(exclusion->kernel_id)) {
+          writer_.add(store::ReplayExclusion{
+              .process_id = process_id_,
+              .kernel_id = kernel,
+              .reason = is_known(exclusion->reason) ? exclusion->reason : ExclusionReason::unknown});
+        }
         return;
       }
       const auto* value = view.as<CounterValueRecord>();
@@ -566,7 +590,7 @@ class Rows {
                  {.writer = writer_,
                   .process_id = process_id_,
                   .device_id = [this](std::uint32_t ordinal) { return device_id(ordinal); },
-                  .kernel_id = [this](std::uint32_t id) { return kernel_id(id); },
+                  .kernel_id = [this](std::uint32_t id) { return sampled_kernel(id); },
                   .warn = [this](std::string text) { say(Severity::warning, std::move(text)); }},
                  {});
   }
@@ -652,7 +676,9 @@ class Rows {
   TierOutcomes outcomes_;
   std::unordered_map<std::uint32_t, store::Id> device_ids_;
   std::unordered_map<std::uint32_t, store::Id> config_ids_;
-  std::unordered_map<std::uint32_t, store::Id> kernel_ids_;
+  std::unordered_map<std::uint32_t, std::vector<std::pair<std::uint64_t, store::Id>>> kernel_ids_;  // by code
+  std::unordered_map<std::uint32_t, std::set<store::Id>>
+      stalled_;  // ran while stalls were sampled; of several codes
   std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t, NodeKeyHash> repeated_nodes_;
 };
 

@@ -35,6 +35,7 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   std::map<std::uint32_t, CounterStepRecord> counter_steps;
   std::vector<RecordingWindowRecord> edges;
   std::map<std::uint32_t, std::vector<std::uint32_t>> graph_calls;  // correlation ids by step
+  std::size_t captured = 0;
   visit_records(reader, progress, [&](const RecordView& view) {
     if (const auto* process = view.as<ProcessRecord>()) {
       spool.process = *process;
@@ -47,6 +48,11 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       const StringId name = function->name != 0 ? function->name : known.name;
       if (known.kernel_id == 0 || function->header.flags > known.header.flags) known = *function;
       known.name = name;
+      if (function->code_hash != 0) {
+        auto& codes = spool.codes[function->kernel_id];
+        if (std::find(codes.begin(), codes.end(), function->code_hash) == codes.end())
+          codes.push_back(function->code_hash);
+      }
     } else if (const auto* path = view.as<NvtxPathRecord>()) {
       spool.paths[path->path_id] = *path;
     } else if (const auto* range = view.as<NvtxRangeRecord>()) {
@@ -106,8 +112,11 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
       if (call->step_index != kNoStep && (call->header.flags & kMask) == kLaunchIsGraph) {
         graph_calls[call->step_index].push_back(call->correlation_id);
       }
+      if ((call->header.flags & kLaunchCaptured) != 0 && call->code != 0)
+        spool.captured[call->code] = ++captured;
     }
   });
+  std::erase_if(spool.codes, [](const auto& kernel) { return kernel.second.size() < 2; });
   for (auto& [index, correlation_ids] : graph_calls) {
     const auto step = spool.steps.find(index);
     if (step == spool.steps.end()) continue;
@@ -291,6 +300,32 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
       }
     }
   });
+}
+
+std::uint64_t ScannedSpool::code_hash(std::uint32_t kernel_id, std::uint32_t code) const {
+  if (code != 0) {
+    if (const auto several = codes.find(kernel_id); several != codes.end()) {
+      for (const std::uint64_t hash : several->second) {
+        if (static_cast<std::uint32_t>(hash) == code) return hash;
+      }
+    }
+  }
+  const auto kernel = kernels.find(kernel_id);
+  return kernel == kernels.end() ? 0 : kernel->second.code_hash;
+}
+
+std::uint64_t ScannedSpool::code_hash_of_node(std::uint32_t kernel_id) const {
+  std::size_t last = 0;
+  std::uint32_t code = 0;
+  if (const auto several = codes.find(kernel_id); several != codes.end()) {
+    for (const std::uint64_t hash : several->second) {
+      const auto at = captured.find(static_cast<std::uint32_t>(hash));
+      if (at == captured.end() || at->second <= last) continue;
+      last = at->second;
+      code = at->first;
+    }
+  }
+  return code_hash(kernel_id, code);
 }
 
 const MessageText* ScannedSpool::message_about(Topic topic) const {

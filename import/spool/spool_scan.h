@@ -100,8 +100,16 @@ struct ClockPoint {
 struct ScannedSpool {
   std::optional<spool::ProcessRecord> process;
   std::vector<spool::VersionRecord> versions;
-  std::map<std::uint32_t, spool::DeviceRecord> devices;  // by CUDA ordinal
-  std::unordered_map<std::uint32_t, spool::KernelFunctionRecord> kernels;
+  std::map<std::uint32_t, spool::DeviceRecord> devices;                    // by CUDA ordinal
+  std::unordered_map<std::uint32_t, spool::KernelFunctionRecord> kernels;  // with the newest code
+  /// All code hashes of the kernels that have more than one.
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> codes;
+  std::unordered_map<std::uint32_t, std::size_t>
+      captured;  // LaunchRecord::code of captured launches: the last's place
+  /// Whole code hash of a launch of that kernel, from LaunchRecord::code; 0: not known.
+  [[nodiscard]] std::uint64_t code_hash(std::uint32_t kernel_id, std::uint32_t code) const;
+  /// The same of a node of a graph, whose launch names no kernel: the code that was captured last.
+  [[nodiscard]] std::uint64_t code_hash_of_node(std::uint32_t kernel_id) const;
   std::unordered_map<std::uint32_t, spool::NvtxPathRecord> paths;
   std::unordered_map<std::uint32_t, spool::MetricRecord> metrics;
   std::map<std::uint32_t, spool::CounterConfigRecord> configs;

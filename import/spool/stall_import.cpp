@@ -44,7 +44,7 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
       target.warn(fmt::format("stall reasons: {} samples were dropped by the hardware, {} were received",
                               window.dropped_samples, window.samples));
   }
-  std::uint64_t nameless = 0;
+  std::uint64_t nameless = 0, ambiguous = 0;
   for (const auto& [key, count] : samples) {
     const auto& [kernel, offset, reason] = key;
     const auto name = reader.string(reason);
@@ -52,7 +52,12 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
       nameless += count;
       continue;
     }
-    target.writer.add(store::StallSample{.kernel_id = target.kernel_id(kernel),
+    const auto id = target.kernel_id(kernel);
+    if (!id) {
+      ambiguous += count;
+      continue;
+    }
+    target.writer.add(store::StallSample{.kernel_id = *id,
                                          .pc_offset = offset,
                                          .stall_reason = one_line(*name),
                                          .samples = static_cast<std::int64_t>(count)});
@@ -60,10 +65,16 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
   if (nameless > 0)
     target.warn(
         fmt::format("stall reasons: {} samples name no kernel or reason and were left out", nameless));
+  if (ambiguous > 0)
+    target.warn(
+        fmt::format("stall reasons: {} samples are of kernels that ran in two machine codes of one name, "
+                    "and were left out",
+                    ambiguous));
   for (const auto& [key, line] : lines) {
-    if (key.first == 0) continue;
+    const auto id = key.first != 0 ? target.kernel_id(key.first) : std::nullopt;
+    if (!id) continue;
     store::SourceLine row;
-    row.kernel_id = target.kernel_id(key.first);
+    row.kernel_id = *id;
     row.pc_offset = key.second;
     if (const auto file = reader.string(line.file)) row.file_id = target.writer.string_id(one_line(*file));
     if (line.line > 0) row.line = line.line;

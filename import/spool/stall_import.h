@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "ridgeline/spool/reader.h"
@@ -16,7 +17,8 @@ struct StallTarget {
   store::CaptureWriter& writer;
   store::Id process_id = 0;
   std::function<store::Id(std::uint32_t)> device_id;  // of a CUDA ordinal
-  std::function<store::Id(std::uint32_t)> kernel_id;  // of the spool's id
+  std::function<std::optional<store::Id>(std::uint32_t)>
+      kernel_id;  // of the spool's id; none: not to be told
   std::function<void(std::string)> warn;
 };
 

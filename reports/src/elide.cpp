@@ -97,15 +97,34 @@ bool is_identifier(char c) {
 
 constexpr int kLeastName = 8;
 
-// " [132,1,1]" behind a name that is ranked with its grid; empty if there is none.
-std::string_view grid_suffix(std::string_view name) {
+// Length of a " [132,1,1]" at the end.
+std::size_t grid_length(std::string_view name) {
   const std::size_t open = name.rfind(" [");
-  if (open == std::string_view::npos || open == 0 || name.back() != ']') return {};
+  if (open == std::string_view::npos || open == 0 || name.back() != ']') return 0;
   const std::string_view inside = name.substr(open + 2, name.size() - open - 3);
   const bool grid = !inside.empty() && std::all_of(inside.begin(), inside.end(), [](char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == ',';
   });
-  return grid ? name.substr(open) : std::string_view();
+  return grid ? name.size() - open : 0;
+}
+
+// Length of a " #1a2b3c4d" at the end.
+std::size_t code_length(std::string_view name) {
+  const std::size_t open = name.rfind(" #");
+  if (open == std::string_view::npos || open == 0) return 0;
+  const std::string_view code = name.substr(open + 2);
+  const bool hash = code == "?" || (code.size() == 8 && std::all_of(code.begin(), code.end(), [](char c) {
+                                      return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+                                    }));
+  return hash ? name.size() - open : 0;
+}
+
+// " #1a2b3c4d [132,1,1]" behind a name that is ranked with the start of its code hash and its grid, or with one of
+// them; empty if there is none.
+std::string_view ranked_suffix(std::string_view name) {
+  const std::size_t grid = grid_length(name);
+  const std::size_t code = code_length(name.substr(0, name.size() - grid));
+  return name.substr(name.size() - grid - code);
 }
 
 // Template arguments without what only says where a type is declared, or of which type a value is:
@@ -226,8 +245,8 @@ std::string elide_middle(std::string_view text, int columns) {
 }
 
 std::string kernel_display_name(std::string_view name) {
-  if (const std::string_view grid = grid_suffix(name); !grid.empty())
-    return kernel_display_name(name.substr(0, name.size() - grid.size())) + std::string(grid);
+  if (const std::string_view suffix = ranked_suffix(name); !suffix.empty())
+    return kernel_display_name(name.substr(0, name.size() - suffix.size())) + std::string(suffix);
   // Qualifiers and a clone suffix behind the parameter list: "f(int) const", "f(int) [clone .1]".
   std::string_view text = name;
   if (const auto clone = text.find(" [clone "); clone != std::string_view::npos) text = text.substr(0, clone);
@@ -258,11 +277,11 @@ std::string kernel_display_name(std::string_view name) {
 }
 
 std::string elide_kernel_name(std::string_view demangled_name, int columns) {
-  if (const std::string_view grid = grid_suffix(demangled_name);
-      !grid.empty() && columns - display_width(grid) >= kLeastName) {
-    return elide_kernel_name(demangled_name.substr(0, demangled_name.size() - grid.size()),
-                             columns - display_width(grid)) +
-           std::string(grid);
+  if (const std::string_view suffix = ranked_suffix(demangled_name);
+      !suffix.empty() && columns - display_width(suffix) >= kLeastName) {
+    return elide_kernel_name(demangled_name.substr(0, demangled_name.size() - suffix.size()),
+                             columns - display_width(suffix)) +
+           std::string(suffix);
   }
   const std::string full = kernel_display_name(demangled_name);
   if (display_width(full) <= columns) return full;
@@ -349,18 +368,18 @@ std::vector<std::string> elide_paths(const std::vector<std::string>& paths, int 
 }
 
 std::vector<std::string> elide_kernel_names(const std::vector<std::string>& demangled_names, int columns) {
-  // Grids stay whole: what is shortened is the names before them.
+  // Code and grid stay whole: what is shortened is the names before them.
   std::vector<std::string> names;
-  std::vector<std::string_view> grids;
-  int grid_columns = 0;
+  std::vector<std::string_view> suffixes;
+  int suffix_columns = 0;
   for (const std::string& name : demangled_names) {
-    grids.push_back(grid_suffix(name));
-    names.push_back(name.substr(0, name.size() - grids.back().size()));
-    grid_columns = std::max(grid_columns, display_width(grids.back()));
+    suffixes.push_back(ranked_suffix(name));
+    names.push_back(name.substr(0, name.size() - suffixes.back().size()));
+    suffix_columns = std::max(suffix_columns, display_width(suffixes.back()));
   }
-  if (grid_columns > 0 && columns - grid_columns >= kLeastName) {
-    std::vector<std::string> shown = elide_kernel_names(names, columns - grid_columns);
-    for (std::size_t i = 0; i < shown.size(); ++i) shown[i] += grids[i];
+  if (suffix_columns > 0 && columns - suffix_columns >= kLeastName) {
+    std::vector<std::string> shown = elide_kernel_names(names, columns - suffix_columns);
+    for (std::size_t i = 0; i < shown.size(); ++i) shown[i] += suffixes[i];
     return shown;
   }
   std::vector<std::string> full;

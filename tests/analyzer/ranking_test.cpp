@@ -195,6 +195,34 @@ TEST(Ranking, EveryKeyGroupsAsItSays) {
   EXPECT_EQ(parse_rank_key("colour").failure().kind, ErrorKind::usage);
 }
 
+TEST(Ranking, CodesOfOneNameAreRowsOfTheirOwn) {
+  FabricatedModel f = build({{"same", 1'000'000, 1'100'000, 0.90, 0.10},
+                             {"same, recompiled", 1'100'000, 1'300'000, 0.14, 0.05},
+                             {"same, from a graph", 1'300'000, 1'310'000, 0.14, 0.05},
+                             {"other", 1'400'000, 1'500'000, 0.14, 0.05}});
+  const auto named = [&](const std::string& name) -> store::Kernel& {
+    return f.model.kernels.at(f.kernel(name));
+  };
+  store::Kernel& first = named("same");
+  store::Kernel& second = named("same, recompiled");
+  store::Kernel& third = named("same, from a graph");
+  named("other").code_hash = "00112233445566ff";
+  first.code_hash = "abcdef0123456789";
+  second.code_hash = "abcdef9923456789";
+  second.demangled_name = third.demangled_name = "same";
+  const auto keys = [&](RankKey key) {
+    std::vector<std::string> all;
+    for (const RankRow& row : rank(f.model, {.key = key}).ranking.rows) all.push_back(row.key);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  EXPECT_EQ(keys(RankKey::kernel),
+            (std::vector<std::string>{"other", "same #?", "same #abcdef01", "same #abcdef99"}));
+  EXPECT_EQ(keys(RankKey::kernel_and_grid)[2], "same #abcdef01 [1,1,1]");
+  EXPECT_EQ(row(rank(f.model).ranking, "same #abcdef99").time_ns, 200'000);
+  EXPECT_EQ(row(rank(f.model).ranking, "same #abcdef99").kernel, "same");
+}
+
 TEST(Ranking, ReplayDisagreementIsOfTheWholeRow) {
   FabricatedModel f = build({{"k", 1'000'000, 1'100'000, 0.5, 0.1}});
   f.counters({{kDuration, 100e3}});

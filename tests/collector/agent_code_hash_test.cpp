@@ -152,27 +152,40 @@ TEST(CodeHash, KeepsManyFunctions) {
       functions.emplace_back(std::string("k") + std::to_string(m) + "_" + std::to_string(i),
                              std::to_string(m * 1000 + i));
     const std::string file = cubin(functions);
-    hashes.take_module(file.data(), file.size(), [](auto, auto) { FAIL(); });
+    hashes.take_module(1, file.data(), file.size(), [](auto, auto) { FAIL(); });
   }
   EXPECT_EQ(hashes.size(), 8000u);
   EXPECT_EQ(hashes.bind("k7_33", 1), hash_bytes("7033", 4));
   EXPECT_EQ(hashes.bind("k40_0", 2), 0u) << "not loaded yet";
   const std::string late = cubin({{"k40_0", "code"}});
   std::uint32_t told = 0;
-  hashes.take_module(late.data(), late.size(), [&](std::uint32_t id, std::uint64_t code) {
+  hashes.take_module(2, late.data(), late.size(), [&](std::uint32_t id, std::uint64_t code) {
     told = id;
     EXPECT_EQ(code, hash_bytes("code", 4));
   });
   EXPECT_EQ(told, 2u) << "its launch loaded the module";
 }
 
-void load_module(FakeCupti& cupti, const std::string& file) {
+void load_module(FakeCupti& cupti, const std::string& file, std::uint32_t id = 1) {
   CUpti_ModuleResourceData module{};
+  module.moduleId = id;
   module.pCubin = file.data();
   module.cubinSize = file.size();
   CUpti_ResourceData data{};
   data.resourceDescriptor = &module;
   cupti.callback(cupti.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+}
+
+void unload_module(FakeCupti& cupti, std::uint32_t id) {
+  CUpti_ModuleResourceData module{};
+  module.moduleId = id;
+  CUpti_ResourceData data{};
+  data.resourceDescriptor = &module;
+  cupti.callback(cupti.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, &data);
+}
+
+std::uint32_t half_hash(const std::string& code) {
+  return static_cast<std::uint32_t>(hash_bytes(code.data(), code.size()));
 }
 
 std::vector<spool::KernelFunctionRecord> functions_in(FakeProgram& program) {
@@ -210,6 +223,45 @@ TEST(CodeHash, ReachesTheKernelsOfTheSpool) {
   EXPECT_EQ(found[2].name, 0u);
   EXPECT_GT(found[2].header.flags, found[0].header.flags);
   EXPECT_EQ(found[3].code_hash, hash_bytes("new code of b", 13));
+}
+
+TEST(CodeHash, ALaunchSaysWhichCodeItRan) {
+  FakeCupti cupti;
+  FakeProgram program(cupti);
+  ASSERT_TRUE(program.start());
+  int functions[3];
+  const auto launch = [&](int* function, const char* name = "_Z1av") {
+    program.function = reinterpret_cast<CUfunction>(function);
+    program.launch(name);
+  };
+  load_module(cupti, cubin({{"_Z1av", "code one"}, {"_Z1bv", "code of b"}}), 1);
+  launch(&functions[0]);  // outside steps: its first code has its record all the same
+  load_module(cupti, cubin({{"_Z1av", "code two"}}), 2);
+  launch(&functions[1]);
+  launch(&functions[0]);
+  launch(&functions[2], "unknown");
+  launch(nullptr);
+  // A module goes, and the driver gives the handle to a function of the next one.
+  unload_module(cupti, 1);
+  load_module(cupti, cubin({{"_Z1av", "code three"}}), 3);
+  launch(&functions[0]);
+  launch(&functions[1]);
+  // Where modules are loaded lazily: by the launch itself.
+  program.while_running = [&] { load_module(cupti, cubin({{"unknown", "late"}}), 4); };
+  launch(&functions[2], "unknown");
+  program.while_running = nullptr;
+  program.launch("graph", 1, CUDA_SUCCESS, false, true);
+
+  std::vector<std::uint32_t> codes;
+  for (const spool::LaunchRecord& record : program.contents().launches) codes.push_back(record.code);
+  const std::uint32_t one = half_hash("code one"), two = half_hash("code two"),
+                      three = half_hash("code three");
+  EXPECT_EQ(codes, (std::vector<std::uint32_t>{one, two, one, 0, two, three, two, half_hash("late"), 0}));
+  std::vector<std::uint64_t> known;
+  for (const auto& f : functions_in(program))
+    if (f.kernel_id == 1) known.push_back(f.code_hash);
+  EXPECT_EQ(known, (std::vector<std::uint64_t>{hash_bytes("code one", 8), hash_bytes("code two", 8),
+                                               hash_bytes("code three", 10)}));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ Recording record(std::vector<std::string> arguments,
       if (auto* n = v.as<NvtxRangeRecord>()) r.ranges.push_back(*n);
       if (auto* d = v.as<DeviceRecord>()) r.devices.push_back(*d);
       if (auto* p = v.as<ClockPairRecord>()) r.clocks.push_back(*p);
-      if (auto* f = v.as<KernelFunctionRecord>())
+      if (auto* f = v.as<KernelFunctionRecord>(); f != nullptr && f->name != 0)
         r.kernel_names[f->kernel_id] = reader->string_or(f->name, "?");
       if (auto* m = v.as<MetricRecord>()) r.metric_names[m->metric_id] = reader->string_or(m->name, "?");
       if (auto* t = v.as<CompletenessRecord>()) r.totals = *t;

@@ -548,6 +548,8 @@ class FakeProgram {
 
   /// Called when a launch is in the driver.
   std::function<void()> while_running;
+  /// The driver's handle of the function that launch() launches.
+  CUfunction function = nullptr;
 
   bool start() { return session_->start_cupti(*api_, "/fake/libcupti.so.13"); }
   Session& session() { return *session_; }
@@ -577,6 +579,7 @@ class FakeProgram {
                        bool captured = false, bool graph = false) {
     const std::uint32_t correlation = ++correlation_;
     cuLaunchKernel_params params{};
+    params.f = function;
     params.gridDimX = grid;
     params.gridDimY = params.gridDimZ = 1;
     CUpti_CallbackData data{};

@@ -120,6 +120,16 @@ class FakeSpool {
     put(record);
   }
 
+  /// Another code of a kernel.
+  void newer_code(std::uint32_t kernel_id, std::uint64_t hash, std::uint16_t revision) {
+    spool::KernelFunctionRecord record{};
+    record.header.flags = revision;
+    record.kernel_id = kernel_id;
+    record.code_hash = hash;
+    put(record);
+  }
+  std::uint32_t code = 0;  ///< of the launches to come, see LaunchRecord
+
   std::int64_t now() const { return now_; }
   void advance(std::int64_t ns) { now_ += ns; }
   std::uint32_t next_correlation() const { return correlation_; }
@@ -181,6 +191,7 @@ class FakeSpool {
     record.exit_ns = kOrigin + now_ + 5;
     record.nvtx_path_id = step_ == spool::kNoStep ? 0 : 2;
     record.step_index = step_;
+    record.code = code;
     // As the agent does it: only launches of kernels have a position.
     record.step_ordinal = step_ == spool::kNoStep || flags != 0 ? spool::kNoStep : position_++;
     advance(10);

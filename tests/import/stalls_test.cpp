@@ -129,5 +129,42 @@ TEST_F(Importer, StallSamplesWithoutAKernelAreLeftOutAndCounted) {
   EXPECT_TRUE(warned("9 samples name no kernel"));
 }
 
+constexpr std::uint64_t kOtherCode = 0x1234;  // of kernel 1
+
+TEST_F(Importer, StallSamplesAreOfTheCodeThatRan) {
+  FakeSpool spool(directory_.path());
+  spool.newer_code(1, kOtherCode, 1);
+  spool.code = 0xabcdef;
+  stall_steps(spool);
+  sample(spool, 1, 0x10, kWait, 5);
+  window(spool, 5);
+  finish(spool);
+  EXPECT_EQ(scalar(import(),
+                   "SELECT code_hash || ' ' || samples FROM stall_sample JOIN kernel k ON k.id = kernel_id"),
+            "0000000000abcdef 5");
+}
+
+TEST_F(Importer, StallSamplesOfTwoCodesAreLeftOut) {
+  FakeSpool spool(directory_.path());
+  spool.newer_code(1, kOtherCode, 1);
+  spool.process(100, "stalls=2");
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    spool.begin_step(step, Phase::stalls);
+    spool.code = step == 0 ? 0xabcdef : static_cast<std::uint32_t>(kOtherCode);
+    for (int i = 0; i < 3; ++i) spool.launch();
+    spool.end_step();
+  }
+  sample(spool, 1, 0x10, kWait, 5);
+  sample(spool, 2, 0x10, kWait, 3);
+  line(spool, 1, 0x10, "/src/kernel.cu", 42);
+  window(spool, 8);
+  finish(spool);
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(samples) FROM stall_sample"), "3");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM source_line"), "0");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM message WHERE text LIKE '%5 samples%two machine codes%'"),
+            "1");
+}
+
 }  // namespace
 }  // namespace ridgeline::import::testing

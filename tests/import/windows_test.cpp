@@ -114,14 +114,8 @@ TEST_F(WindowImport, StepsByPeriodSaySoAndGiveWay) {
 TEST_F(WindowImport, TheNewestCodeOfAKernelCounts) {
   FakeSpool spool(directory_.path());
   // Chunks of several threads stand in no order: the newer record comes first here.
-  spool::KernelFunctionRecord newer{};
-  newer.header.flags = 2;
-  newer.kernel_id = 2;
-  newer.code_hash = 0x2222;
-  spool.put(newer);
-  newer.header.flags = 1;
-  newer.code_hash = 0x1111;
-  spool.put(newer);
+  spool.newer_code(2, 0x2222, 2);
+  spool.newer_code(2, 0x1111, 1);
   spool.whole_run();
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel1v'"),
@@ -129,6 +123,62 @@ TEST_F(WindowImport, TheNewestCodeOfAKernelCounts) {
   EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel2v'"),
             "0000000000002222");
   EXPECT_EQ(scalar(capture, "SELECT code_hash FROM kernel WHERE mangled_name = '_Z7kernel3v'"), "NULL");
+}
+
+constexpr std::uint64_t kOther = 0x7777'0000'1234;  // another code of kernel 1, whose first is 0xabcdef
+constexpr char kCodesOfKernel1[] =
+    "SELECT group_concat(text, ', ') FROM (SELECT k.code_hash || ' ' || count(l.launch_id) AS text FROM "
+    "kernel k "
+    "LEFT JOIN v_launch l ON l.kernel_id = k.id WHERE k.mangled_name = '_Z7kernel1v' GROUP BY k.id "
+    "ORDER BY k.code_hash)";
+
+// A step of six launches: two of each kernel. The last three say that they ran the other code.
+void step_of_two_codes(FakeSpool& spool, std::uint32_t index, Phase phase) {
+  spool.begin_step(index, phase);
+  for (int i = 0; i < 6; ++i) {
+    spool.code = i < 3 ? 0xabcdef : static_cast<std::uint32_t>(kOther);
+    spool.launch();
+  }
+  spool.code = 0;
+  spool.end_step();
+}
+
+TEST_F(WindowImport, TwoCodesOfOneNameAreTwoKernels) {
+  FakeSpool spool(directory_.path());
+  spool.newer_code(1, kOther, 1);
+  for (std::uint32_t i = 0; i < 3; ++i) step_of_two_codes(spool, i, i == 0 ? Phase::warmup : Phase::timeline);
+  spool.launch();  // does not say: the newest
+  spool.put(spool::ReplayExclusionRecord{.header = {}, .kernel_id = 1, .reason = ExclusionReason::user});
+  spool.completeness();
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, kCodesOfKernel1), "0000000000abcdef 3, 0000777700001234 4");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM kernel"), "4") << "the codes of the others are not theirs";
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM v_rank WHERE kernel = 'kernel1()'"), "2");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM replay_exclusion"), "2");
+}
+
+TEST_F(WindowImport, GraphNodesRanTheCodeThatWasCapturedLast) {
+  FakeSpool spool(directory_.path());
+  spool.newer_code(1, kOther, 1);
+  spool.newer_code(1, 0x9999, 2);
+  spool.begin_step(0, Phase::timeline);
+  spool.code = 0xabcdef;
+  spool.put(spool.call(spool::kLaunchCaptured));
+  spool.code = static_cast<std::uint32_t>(kOther);
+  spool.put(spool.call(spool::kLaunchCaptured));
+  spool.code = 0;
+  const spool::LaunchRecord graph = spool.call(spool::kLaunchIsGraph);
+  spool.put(graph);
+  spool::KernelRecord node = spool.kernel_of(graph);
+  node.header.flags = spool::kGraphNode;
+  node.graph_id = 1;
+  node.graph_node_id = 7;
+  spool.put(node);
+  spool.end_step();
+  spool.completeness();
+  spool.end();
+  EXPECT_EQ(scalar(import(), kCodesOfKernel1), "0000777700001234 1");
 }
 
 }  // namespace

@@ -161,6 +161,19 @@ TEST(ElideKernelNames, DifferentNamesStayDifferent) {
   EXPECT_EQ(twice[0], twice[1]);
 }
 
+TEST(ElideKernelName, CodeAndGridStay) {
+  EXPECT_EQ(kernel_display_name("void f<int>(int*) #1a2b3c4d [2,66,1]"), "f<int> #1a2b3c4d [2,66,1]");
+  EXPECT_EQ(kernel_display_name("void f<int>(int*) #?"), "f<int> #?");
+  EXPECT_EQ(elide_kernel_name("a_kernel_with_a_long_name(int) #1a2b3c4d", 22), "a_kernel…ame #1a2b3c4d");
+  const auto shown = elide_kernel_names(
+      {"a_kernel_with_a_long_name(int) #1a2b3c4d [1,1,1]", "a_kernel_with_a_long_name(int) #1a2b3c4d [2,1,1]",
+       "a_kernel_with_a_long_name(int) #ffffffff"},
+      30);
+  EXPECT_TRUE(shown[0].ends_with(" #1a2b3c4d [1,1,1]")) << shown[0];
+  EXPECT_TRUE(shown[1].ends_with(" #1a2b3c4d [2,1,1]")) << shown[1];
+  EXPECT_TRUE(shown[2].ends_with(" #ffffffff")) << shown[2];
+}
+
 TEST(Elide, CutsByColumnsNotBytes) {
   EXPECT_EQ(elide_end("größer", 6), "größer");
   EXPECT_EQ(elide_end("größer", 4), "grö…");

@@ -21,10 +21,32 @@ std::string grid_text(const store::Dim3& grid) {
   return "[" + std::to_string(grid.x) + "," + std::to_string(grid.y) + "," + std::to_string(grid.z) + "]";
 }
 
-std::string key_of(const Model& model, const LaunchUtilisation& item, RankKey key) {
+// What tells kernels of one name apart, by kernel; empty for all others.
+using Codes = std::map<store::Id, std::string>;
+
+Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisation) {
+  constexpr std::size_t kDigits = 8;
+  std::set<store::Id> ids;
+  for (const LaunchUtilisation& item : utilisation.launches)
+    ids.insert(model.launches[item.launch].kernel_id);
+  std::map<std::string_view, std::vector<const store::Kernel*>> by_name;
+  for (const store::Id id : ids) {
+    if (const store::Kernel* kernel = model.kernel(id)) by_name[kernel->demangled_name].push_back(kernel);
+  }
+  Codes codes;
+  for (const auto& [name, kernels] : by_name) {
+    if (kernels.size() < 2) continue;
+    for (const store::Kernel* kernel : kernels)
+      codes[kernel->id] = kernel->code_hash ? kernel->code_hash->substr(0, kDigits) : "?";
+  }
+  return codes;
+}
+
+std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisation& item, RankKey key) {
   const store::Launch& launch = model.launches[item.launch];
   const store::Kernel* kernel = model.kernel(launch.kernel_id);
-  const std::string name(model.kernel_name(launch));
+  std::string name(model.kernel_name(launch));
+  if (const auto code = codes.find(launch.kernel_id); code != codes.end()) name += " #" + code->second;
   switch (key) {
     case RankKey::kernel:
       return name;
@@ -345,18 +367,19 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
   Ranking ranking;
   ranking.options = options;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
+  const Codes codes = codes_to_tell_apart(model, utilisation);
   std::map<std::string, std::vector<std::size_t>> groups;
   std::map<std::tuple<store::Id, store::Id, store::Dim3>, std::vector<std::size_t>*> known;
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
     const LaunchUtilisation& item = utilisation.launches[i];
     if (options.key == RankKey::launch) {
-      groups[key_of(model, item, options.key)].push_back(i);
+      groups[key_of(model, codes, item, options.key)].push_back(i);
       continue;
     }
     // Launches of one kernel, path and grid have one key, whichever it is: the text is made once.
     const store::Launch& launch = model.launches[item.launch];
     auto& group = known[{launch.kernel_id, launch.nvtx_path_id.value_or(0), launch.grid}];
-    if (group == nullptr) group = &groups[key_of(model, item, options.key)];
+    if (group == nullptr) group = &groups[key_of(model, codes, item, options.key)];
     group->push_back(i);
   }
   for (auto& [key, launches] : groups) {

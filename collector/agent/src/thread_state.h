@@ -53,6 +53,12 @@ struct ThreadState {
     std::uint32_t kernel_id = 0;
   };
   CachedKernel kernels[kKernelCacheSize];
+  struct CachedCode {
+    const void* function = nullptr;
+    std::uint32_t module_generation = 0;
+    std::uint32_t code = 0;  // LaunchRecord::code
+  };
+  CachedCode codes[kKernelCacheSize];
 
   std::atomic<bool> taken{false};
   ThreadState* next = nullptr;

@@ -100,7 +100,8 @@ int dump(const char* path, const Options& options) {
   std::uint64_t source_lines = 0, graph_values = 0;
   reader->for_each([&](const RecordView& r) {
     ++by_type[static_cast<int>(r.type())];
-    if (auto* f = r.as<KernelFunctionRecord>()) kernel_name[f->kernel_id] = f->name;
+    if (auto* f = r.as<KernelFunctionRecord>(); f != nullptr && f->name != 0)
+      kernel_name[f->kernel_id] = f->name;
     if (auto* m = r.as<MetricRecord>()) metric_name[m->metric_id] = m->name;
     if (auto* l = r.as<LaunchRecord>()) launches[l->correlation_id] = *l;
     if (auto* p = r.as<NvtxPathRecord>()) paths[p->path_id] = *p;

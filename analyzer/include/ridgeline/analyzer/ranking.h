@@ -15,7 +15,7 @@
 namespace ridgeline::analyzer {
 
 enum class RankKey {
-  kernel,           // demangled name
+  kernel,  // demangled name; behind it the start of the code hash where kernels of a step share a name
   kernel_and_grid,  // demangled name and grid
   family,           // normalised name
   kernel_class,     // gemm, attention, …
@@ -34,8 +34,8 @@ struct RankOptions {
 };
 
 struct RankRow {
-  std::string key;              // what RankOptions::key groups by, for people
-  std::string kernel;           // demangled name; of the longest launch if the row mixes kernels
+  std::string key;     // what RankOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
+  std::string kernel;  // demangled name; of the longest launch if the row mixes kernels
   std::string normalised_name;  // likewise
   std::string kernel_class;     // likewise
   std::int64_t calls = 0;

@@ -125,6 +125,15 @@ bool CubinReader::next(CodeSection* section) noexcept {
   return false;
 }
 
+namespace {
+
+// Odd: 0 stands for a free entry.
+std::uint64_t hash_of_name(std::string_view name) noexcept {
+  return hash_bytes(name.data(), name.size()) | 1;
+}
+
+}  // namespace
+
 CodeHashes::Entry* CodeHashes::find(std::uint64_t name_hash) noexcept {
   const std::size_t mask = entries_.size() - 1;
   std::size_t at = name_hash & mask;
@@ -140,7 +149,7 @@ void CodeHashes::grow() {
 }
 
 CodeHashes::Entry* CodeHashes::entry(std::string_view name) {
-  const std::uint64_t name_hash = hash_bytes(name.data(), name.size()) | 1;
+  const std::uint64_t name_hash = hash_of_name(name);
   if (2 * (count_ + 1) > entries_.size()) {
     if (count_ >= kMaxFunctions) return nullptr;
     grow();
@@ -153,13 +162,37 @@ CodeHashes::Entry* CodeHashes::entry(std::string_view name) {
   return e;
 }
 
-std::uint32_t CodeHashes::set(std::string_view name, std::uint64_t code) {
+std::uint32_t CodeHashes::set(std::string_view name, std::uint64_t code, std::uint32_t module_id) {
   if (code == 0) code = 1;  // 0 is "not taken"
   std::lock_guard<std::mutex> guard(mutex_);
   Entry* e = entry(name);
-  if (e == nullptr || e->code == code) return 0;
+  if (e == nullptr) return 0;
+  e->module_id = module_id;
+  if (e->code == code) return 0;
   e->code = code;
   return e->kernel_id;
+}
+
+void CodeHashes::forget_module(std::uint32_t module_id) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(functions_, [&](const auto& each) { return each.second.module_id == module_id; });
+}
+
+std::uint64_t CodeHashes::code_of(const void* function, std::string_view name) noexcept {
+  const std::uint64_t name_hash = hash_of_name(name);
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (const auto known = functions_.find(function);
+      known != functions_.end() && known->second.name == name_hash)
+    return known->second.code;
+  if (entries_.empty()) return 0;
+  const Entry& newest = *find(name_hash);
+  if (function == nullptr || newest.code == 0) return newest.code;
+  try {
+    if (functions_.size() < kMaxFunctions)
+      functions_[function] = {.name = name_hash, .code = newest.code, .module_id = newest.module_id};
+  } catch (...) {  // no memory: asked for again at the next launch
+  }
+  return newest.code;
 }
 
 std::uint64_t CodeHashes::bind(std::string_view name, std::uint32_t kernel_id) noexcept {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace ridgeline::agent {
@@ -56,18 +57,24 @@ class CodeHashes {
   static constexpr std::size_t kMaxFunctions = 1u << 20;
 
   /// Takes the functions of a module. `changed(kernel_id, code_hash)` is called for each that was bound to an
-  /// id under another hash: of several modules with a kernel of one name the last loaded counts.
+  /// id under another hash: of several modules with a kernel of one name the last loaded is the newest.
   template <typename Changed>
-  void take_module(const void* cubin, std::size_t size, Changed&& changed) {
+  void take_module(std::uint32_t module_id, const void* cubin, std::size_t size, Changed&& changed) {
     CubinReader reader(cubin, size);
     CodeSection section;
     while (reader.next(&section)) {
       const std::uint64_t code = hash_bytes(section.bytes, section.size);
-      const std::uint32_t kernel_id = set(section.name, code);
+      const std::uint32_t kernel_id = set(section.name, code, module_id);
       if (kernel_id != 0) changed(kernel_id, code);
     }
   }
-  /// Hash of a kernel's code, 0 if its module was not seen yet: where modules are loaded lazily that happens
+  /// The module's functions are gone; the driver may give their handles to others.
+  void forget_module(std::uint32_t module_id) noexcept;
+  /// Hash of the code of a function of the driver's, by its handle: what was the newest code of that name when
+  /// it was asked for first. CUPTI says of no handle which module it is from, but a function is launched when its
+  /// module has been loaded and mostly before the next one. A null handle: the newest code. 0: not known.
+  std::uint64_t code_of(const void* function, std::string_view name) noexcept;
+  /// Hash of a kernel's newest code, 0 if its module was not seen yet: where modules are loaded lazily that happens
   /// inside the kernel's first launch. The kernel has this id from now on.
   std::uint64_t bind(std::string_view name, std::uint32_t kernel_id) noexcept;
 
@@ -78,9 +85,15 @@ class CodeHashes {
     std::uint64_t name = 0;  // hash of the name; 0: free
     std::uint64_t code = 0;
     std::uint32_t kernel_id = 0;
+    std::uint32_t module_id = 0;  // that the code is from
+  };
+  struct Function {
+    std::uint64_t name = 0;  // its hash, as in Entry
+    std::uint64_t code = 0;
+    std::uint32_t module_id = 0;
   };
   /// Id that the name is bound to if its hash has changed, else 0.
-  std::uint32_t set(std::string_view name, std::uint64_t code);
+  std::uint32_t set(std::string_view name, std::uint64_t code, std::uint32_t module_id);
   Entry* entry(std::string_view name);            // made if need be; null: too many
   Entry* find(std::uint64_t name_hash) noexcept;  // its entry or the free one it would take
   void grow();
@@ -88,6 +101,7 @@ class CodeHashes {
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // open addressing, a power of two, at most half full
   std::size_t count_ = 0;
+  std::unordered_map<const void*, Function> functions_;  // by handle
 };
 
 }  // namespace ridgeline::agent

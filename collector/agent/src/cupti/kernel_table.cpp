@@ -26,9 +26,15 @@ std::uint32_t KernelTable::id_of(std::string_view name) noexcept {
   return fresh;
 }
 
-void KernelTable::module_loaded(const void* cubin, std::size_t size_bytes) noexcept {
+std::uint32_t KernelTable::code_of(const void* function, std::string_view name) noexcept {
+  // A name that has no id yet gets it and its code's record before a newer code can take its place.
+  if (id_of(name) == 0) return 0;
+  return static_cast<std::uint32_t>(code_.code_of(function, name));
+}
+
+void KernelTable::module_loaded(std::uint32_t module_id, const void* cubin, std::size_t size_bytes) noexcept {
   try {
-    code_.take_module(cubin, size_bytes, [&](std::uint32_t kernel_id, std::uint64_t code_hash) {
+    code_.take_module(module_id, cubin, size_bytes, [&](std::uint32_t kernel_id, std::uint64_t code_hash) {
       spool::KernelFunctionRecord record{};
       // Records of several threads do not stand in order of time in the file.
       record.header.flags = static_cast<std::uint16_t>(revision_.fetch_add(1, std::memory_order_relaxed) + 1);

@@ -22,9 +22,15 @@ class KernelTable {
   /// table.
   std::uint32_t id_of(std::string_view name) noexcept;
 
+  /// What LaunchRecord::code says of a launch of the driver's function (see CodeHashes::code_of), once its module
+  /// is loaded: at the call's end. The code has its record then.
+  std::uint32_t code_of(const void* function, std::string_view name) noexcept;
+
   /// A module's machine code, valid during the call: kernels get its hash. Never throws; without memory they
   /// have none.
-  void module_loaded(const void* cubin, std::size_t size_bytes) noexcept;
+  void module_loaded(std::uint32_t module_id, const void* cubin, std::size_t size_bytes) noexcept;
+  /// Its functions are gone.
+  void module_unloaded(std::uint32_t module_id) noexcept { code_.forget_module(module_id); }
 
  private:
   spool::Writer& writer_;

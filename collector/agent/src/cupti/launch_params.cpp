@@ -24,6 +24,29 @@ std::span<const CUpti_CallbackId> launch_callbacks() noexcept {
   return kLaunchCallbacks;
 }
 
+const void* function_of(CUpti_CallbackId id, const void* params) noexcept {
+  if (params == nullptr) return nullptr;
+  switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunch:
+      return static_cast<const cuLaunch_params*>(params)->f;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid:
+      return static_cast<const cuLaunchGrid_params*>(params)->f;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync:
+      return static_cast<const cuLaunchGridAsync_params*>(params)->f;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
+      return static_cast<const cuLaunchKernel_params*>(params)->f;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
+      return static_cast<const cuLaunchKernelEx_params*>(params)->f;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
+      return static_cast<const cuLaunchCooperativeKernel_params*>(params)->f;
+    default:
+      return nullptr;
+  }
+}
+
 CUstream stream_of(CUpti_CallbackId id, const void* params) {
   CUstream stream = nullptr;
   bool per_thread = false;

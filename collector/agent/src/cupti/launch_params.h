@@ -18,6 +18,9 @@ inline bool is_graph_launch(CUpti_CallbackId id) {
 /// The stream of a launch, the default streams by their special handles.
 CUstream stream_of(CUpti_CallbackId id, const void* params);
 
+/// The driver's handle of the function that is launched; null for calls that launch none or several.
+const void* function_of(CUpti_CallbackId id, const void* params) noexcept;
+
 /// Leaves the entry's grid as it is for calls that do not carry one.
 inline void grid_of(CUpti_CallbackId id, const void* params, SequenceEntry* entry) {
   if (params == nullptr) return;

@@ -66,6 +66,21 @@ void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexc
   thread.launch_kernel_id = cached.kernel_id;
 }
 
+std::uint32_t LaunchRecorder::code_of(ThreadState& thread, CUpti_CallbackId id,
+                                      const CUpti_CallbackData& data) const noexcept {
+  if (data.symbolName == nullptr) return 0;
+  const void* function = function_of(id, data.functionParams);
+  if (function == nullptr) return parts_.kernels.code_of(nullptr, data.symbolName);
+  const std::uint32_t modules = parts_.module_generation.load(std::memory_order_acquire);
+  auto& cached = thread.codes[(reinterpret_cast<std::uintptr_t>(function) >> 4) % kKernelCacheSize];
+  if (cached.function != function || cached.module_generation != modules) {
+    cached.code = parts_.kernels.code_of(function, data.symbolName);
+    cached.module_generation = modules;
+    cached.function = function;
+  }
+  return cached.code;
+}
+
 LaunchCall LaunchRecorder::call_of(const ThreadState& thread, CUpti_CallbackId id,
                                    const CUpti_CallbackData& data) const noexcept {
   LaunchCall call;
@@ -101,6 +116,7 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
   const bool failed = data.functionReturnValue != nullptr &&
                       *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
   const bool captured = thread.graph_node_created && !graph;
+  if (!failed && !graph) record.code = code_of(thread, id, data);
   if (!failed && !captured && parts_.first_context.load(std::memory_order_relaxed) == nullptr)
     parts_.first_context.store(data.context, std::memory_order_release);
   if (verdict == Verdict::excluded || verdict == Verdict::unmeasured)

@@ -21,6 +21,8 @@ class LaunchRecorder {
  private:
   void note_for_period(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
+  std::uint32_t code_of(ThreadState& thread, CUpti_CallbackId id,
+                        const CUpti_CallbackData& data) const noexcept;
   LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
                      const CUpti_CallbackData& data) const noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;

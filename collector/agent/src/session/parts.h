@@ -77,7 +77,7 @@ struct Parts {
 
   std::atomic<bool> closed{false};                    // nothing is recorded any more
   std::atomic<std::uint32_t> last_correlation_id{0};  // of the launches noted
-  std::atomic<std::uint32_t> module_generation{1};    // a kernel's name may be reused by the next module
+  std::atomic<std::uint32_t> module_generation{1};    // of what threads remember of kernels
   std::atomic<CUcontext> first_context{nullptr};      // that launched a kernel, and is there
   std::timed_mutex context_mutex;                     // held while the agent's thread uses it
 };

@@ -94,12 +94,16 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
       return;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {
-        parts_.kernels.module_loaded(module->pCubin, module->cubinSize);
+        parts_.kernels.module_loaded(module->moduleId, module->pCubin, module->cubinSize);
         if (parts_.stalls) parts_.stalls->module_loaded(module->pCubin, module->cubinSize);
+        // Kernels whose code was not known may be in it.
+        parts_.module_generation.fetch_add(1, std::memory_order_acq_rel);
       }
       return;
     case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
-      // A name's address may be reused by the next module.
+      if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor))
+        parts_.kernels.module_unloaded(module->moduleId);
+      // A name's address and a function's handle may be reused by the next module.
       parts_.module_generation.fetch_add(1, std::memory_order_acq_rel);
       return;
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED: {

@@ -200,7 +200,8 @@ struct ClockPairRecord {
 static_assert(sizeof(ClockPairRecord) == 32);
 
 /// Written at a kernel's first sight. When another module with a kernel of that name is loaded later, another
-/// record follows, without name, `flags` counting them over the file: the highest holds.
+/// record follows, without name, `flags` counting them over the file: the highest is the newest. Which of its
+/// codes a launch ran says LaunchRecord::code; the newest where it does not.
 struct KernelFunctionRecord {
   RecordHeader header;
   std::uint32_t kernel_id;  // per file, from 1
@@ -258,7 +259,7 @@ struct LaunchRecord {
   std::uint32_t callback_id;    // CUPTI driver callback id
   std::uint64_t nvtx_range_id;  // innermost open range, 0: none
   std::uint32_t context_id;
-  std::uint32_t reserved;
+  std::uint32_t code;  // lower half of the kernel's code_hash; 0: not known, or no launch of a kernel
 };
 static_assert(sizeof(LaunchRecord) == 64);
 
