@@ -235,17 +235,22 @@ std::string tiers_line(const analyzer::Quality& quality) {
   const analyzer::TierReach* t2 = reach(Tier::t2);
   text += fmt::format(", and by counters of replayed steps (T2) for {}.",
                       percent_text(t2 == nullptr ? 0.0 : t2->dram_coverage));
-  if (quality.comparisons.empty()) return text;
-  const analyzer::TierComparison& worst = quality.comparisons.front();
-  const auto flagged = std::count_if(quality.comparisons.begin(), quality.comparisons.end(),
-                                     [](const analyzer::TierComparison& c) { return c.flagged; });
-  return text + fmt::format(" On {} of {} or more they are at most {} points apart ({}), {} by more than {}.",
-                            counted(static_cast<std::int64_t>(quality.comparisons.size()), "kernel"),
-                            time_text(static_cast<double>(quality.comparison_floor_ns)),
-                            fixed(std::fabs(worst.difference.value) * 100.0, 1),
-                            elide_kernel_name(terminal_safe(worst.kernel), 40),
-                            flagged == 0 ? "none" : integer(flagged),
-                            fixed(quality.comparison_limit * 100.0, 0));
+  const auto compared = [&](const std::vector<analyzer::TierComparison>& rows, std::string_view what) {
+    if (rows.empty()) return;
+    const analyzer::TierComparison& worst = rows.front();
+    const auto flagged =
+        std::count_if(rows.begin(), rows.end(), [](const analyzer::TierComparison& c) { return c.flagged; });
+    text += fmt::format(
+        " On {} of {} or more the two differ by at most {} points of {} ({}), by more than {} on {}.",
+        counted(static_cast<std::int64_t>(rows.size()), "kernel"),
+        time_text(static_cast<double>(quality.comparison_floor_ns)),
+        fixed(std::fabs(worst.difference.value) * 100.0, 1), what,
+        elide_kernel_name(terminal_safe(worst.kernel), 40), fixed(quality.comparison_limit * 100.0, 0),
+        flagged == 0 ? "none" : integer(flagged));
+  };
+  compared(quality.comparisons, "DRAM");
+  compared(quality.tensor_comparisons, "the tensor pipe");
+  return text;
 }
 
 std::string work_line(const analyzer::Analysis& analysis) {

@@ -159,14 +159,17 @@ std::string recording_text(const Finding& f) {
 
 std::string agreement_text(const Finding& f) {
   const bool one = f.count == 1;
-  if (f.code == FindingCode::t1_disagreement) {
+  if (f.code != FindingCode::t2_disagreement) {
+    const bool tensor = f.code == FindingCode::t1_tensor_disagreement;
     const double difference = f.value("difference_ratio");
     return fmt::format(
-        "{}{}: DRAM utilisation {} by in-situ samples (T1) against {} by counters (T2), {}{} points over {} "
+        "{}{}: {} utilisation {} by in-situ samples (T1) against {} by counters (T2), {}{} points over {} "
         "of {}",
         one ? "" : fmt::format("T1 and T2 disagree on {}, most on ", counted(f.count, "kernel")),
-        kernel_of(f), with_error(f.find("dram_t1_ratio")), with_error(f.find("dram_t2_ratio")),
-        difference > 0 ? "+" : "−", fixed(std::fabs(difference) * 100, 1),
+        kernel_of(f), tensor ? "tensor-pipe" : "DRAM",
+        with_error(f.find(tensor ? "tensor_t1_ratio" : "dram_t1_ratio")),
+        with_error(f.find(tensor ? "tensor_t2_ratio" : "dram_t2_ratio")), difference > 0 ? "+" : "−",
+        fixed(std::fabs(difference) * 100, 1),
         counted(static_cast<std::int64_t>(f.value("launches")), "launch", "launches"),
         time_text(f.value("mean_ns")));
   }
@@ -262,6 +265,7 @@ std::string words_of(const Finding& f) {
       return percent_text(f.value("concurrent_ratio")) +
              " of the kernel time ran beside other kernels: its T1 values are of all that ran then";
     case FindingCode::t1_disagreement:
+    case FindingCode::t1_tensor_disagreement:
     case FindingCode::t2_disagreement:
       return agreement_text(f);
     case FindingCode::t2_coverage:

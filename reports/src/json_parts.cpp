@@ -240,17 +240,20 @@ Json quality_json(const analyzer::Quality& q) {
                      {"concurrent_ratio", r.concurrent_share},
                      {"launches", r.launches}});
   }
-  Json comparisons = Json::array();
-  for (const analyzer::TierComparison& c : q.comparisons) {
-    comparisons.push_back({{"kernel", valid_utf8(c.kernel)},
-                           {"calls", c.calls},
-                           {"mean_ns", c.mean_ns},
-                           {"t1", measured(c.t1)},
-                           {"t2", measured(c.t2)},
-                           {"difference_ratio", c.difference.value},
-                           {"difference_error_ratio", optional_json(c.difference.error)},
-                           {"flagged", c.flagged}});
-  }
+  const auto comparisons = [&](const std::vector<analyzer::TierComparison>& rows) {
+    Json out = Json::array();
+    for (const analyzer::TierComparison& c : rows) {
+      out.push_back({{"kernel", valid_utf8(c.kernel)},
+                     {"calls", c.calls},
+                     {"mean_ns", c.mean_ns},
+                     {"t1", measured(c.t1)},
+                     {"t2", measured(c.t2)},
+                     {"difference_ratio", c.difference.value},
+                     {"difference_error_ratio", optional_json(c.difference.error)},
+                     {"flagged", c.flagged}});
+    }
+    return out;
+  };
   return {{"complete", q.complete},
           {"completeness_known", q.completeness_known},
           {"launches_seen", q.launches_seen},
@@ -268,7 +271,8 @@ Json quality_json(const analyzer::Quality& q) {
           {"reach", std::move(reach)},
           {"comparison_limit_ratio", q.comparison_limit},
           {"comparison_floor_ns", q.comparison_floor_ns},
-          {"comparisons", std::move(comparisons)},
+          {"comparisons", comparisons(q.comparisons)},
+          {"tensor_comparisons", comparisons(q.tensor_comparisons)},
           {"clocks", std::move(clocks)},
           {"findings", findings_json(notices(q, Severity::info))}};
 }

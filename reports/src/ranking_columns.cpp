@@ -365,6 +365,27 @@ void add_tiers(Columns& columns) {
                             .unit = "T2 %",
                             .help = "utilisation of the busiest pipe by counters alone (T2)"}),
                      [](const RankLine& l) { return value_of(l.row->compute_t2); }});
+  columns.push_back({extra({.key = "tensor_t1_utilisation_ratio",
+                            .header = "tensor",
+                            .unit = "T1 %",
+                            .help = "utilisation of the tensor pipe by samples alone (T1)"}),
+                     [](const RankLine& l) { return value_of(l.row->tensor_t1); }});
+  columns.push_back({extra({.key = "tensor_t1_error_ratio",
+                            .header = "± tensor",
+                            .unit = "T1 %",
+                            .help = "standard error of tensor_t1_utilisation_ratio"}),
+                     [](const RankLine& l) { return error_of(l.row->tensor_t1); }});
+  columns.push_back({extra({.key = "tensor_t2_utilisation_ratio",
+                            .header = "tensor",
+                            .unit = "T2 %",
+                            .help = "utilisation of the tensor pipe by counters alone (T2)"}),
+                     [](const RankLine& l) { return value_of(l.row->tensor_t2); }});
+  columns.push_back({extra({.key = "tensor_difference_ratio",
+                            .header = "tensor",
+                            .unit = "T1−T2",
+                            .help = "tensor pipe by samples − by counters, in points, over the launches that "
+                                    "have both"}),
+                     [](const RankLine& l) { return value_of(l.row->tensor_difference); }});
   columns.push_back({extra({.key = "t1_time_ns",
                             .header = "by T1",
                             .unit = "ms",
@@ -412,6 +433,21 @@ void add_caches(Columns& columns) {
               .help = "achieved occupancy: resident warps ÷ the most, while an SM was active (T2)",
               .title = "achieved occupancy"}),
        [](const RankLine& l) { return value_of(l.row->occupancy); }});
+  columns.push_back(
+      {extra(
+           {.key = "issue_utilisation_ratio",
+            .header = "issue",
+            .unit = "%",
+            .help = "issue slots in which an instruction was issued, of those of the cycles that passed (T2)",
+            .title = "issue slots used"}),
+       [](const RankLine& l) { return value_of(l.row->issue); }});
+  columns.push_back(
+      {extra({.key = "sm_active_ratio",
+              .header = "SM act.",
+              .unit = "%",
+              .help = "cycles in which an SM had a warp, of those that passed; mean over the SMs",
+              .title = "SMs active"}),
+       [](const RankLine& l) { return value_of(l.row->sm_active); }});
 }
 
 void add_cold(Columns& columns) {
@@ -475,10 +511,13 @@ const std::vector<ColumnGroup>& ranking_groups() {
       {"tiers",
        {"key", "calls", "time_ns", "dram_t1_utilisation_ratio", "dram_t1_error_ratio",
         "dram_t2_utilisation_ratio", "dram_t2_error_ratio", "dram_difference_ratio",
-        "compute_t1_utilisation_ratio", "compute_t2_utilisation_ratio", "tier"}},
+        "tensor_t1_utilisation_ratio", "tensor_t2_utilisation_ratio", "tensor_difference_ratio", "tier"}},
       {"caches",
        {"key", "calls", "time_ns", "dram_utilisation_ratio", "l2_utilisation_ratio", "l2_bytes",
         "l2_hit_ratio", "l1_bytes", "l1_hit_ratio", "occupancy_ratio"}},
+      {"sms",
+       {"key", "calls", "time_ns", "compute_utilisation_ratio", "issue_utilisation_ratio", "sm_active_ratio",
+        "occupancy_ratio"}},
       {"cold",
        {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",
         "cold_in_situ_dram_bytes", "cold_dram_bytes", "cold_dram_bytes_ratio"}},

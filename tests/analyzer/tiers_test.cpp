@@ -248,10 +248,28 @@ TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
   f.model.clock_samples.push_back({1, 1'000'000, 1'200'000'000, {}, {}, {}, {}});  // a poorer source
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
   EXPECT_DOUBLE_EQ(*k.values->timeline_clock_hz, 1.5e9);
-  EXPECT_NEAR(*k.values->in_situ_cycles, 180e3, 1e-6);
+  EXPECT_NEAR(k.values->in_situ_cycles->value, 180e3, 1e-6);
   EXPECT_NEAR(k.values->compute_utilisation->value, 0.6, 1e-12);
   f.model.devices[0].max_sm_clock_hz = 1'300'000'000;  // 1.5 GHz cannot be: the sample is of something else
   EXPECT_FALSE(utilisation(f.model).launches[0].values->in_situ_cycles.has_value());
+}
+
+// The sampled tensor pipe at 60 % ± 1 and the counted one at 66 % ± 0: 5 points are explained by neither.
+TEST(Tiers, WhatErrorsDoNotExplainOfTheTensorPipesDifferenceIsAnError) {
+  for (const auto& [sampled, error] : {std::pair(60.0, 0.05), {66.5, 0.0}}) {
+    FabricatedModel f = one_launch();
+    f.step(Phase::sample);
+    f.launch("k", 2'000'000, 2'100'000);
+    f.samples({{kRead, {20e6, 1e5}}, {kWritten, {20e6, 1e5}}, {kSampledTensor, {sampled, 1}}}, 18);
+    for (int i = 0; i < 2; ++i) replay(f, 40e6, 66);
+    const LaunchUtilisation k = utilisation(f.done()).launches[0];
+    EXPECT_NEAR(k.values->t2.tensor_utilisation->value, 0.66, 1e-12);
+    EXPECT_NEAR(k.values->t1.tensor_utilisation->value, sampled / 100, 1e-12);
+    EXPECT_NEAR(*k.values->compute_utilisation->error, error, 1e-12);
+    const RankRow row = ranking(f.model).rows.at(0);
+    EXPECT_NEAR(row.tensor_difference->value, sampled / 100 - 0.66, 1e-12);
+    EXPECT_NEAR(row.tensor_t1->value, sampled / 100, 1e-12);
+  }
 }
 
 TEST(Tiers, ValuesOfSeveralKernelsAtOnceAreMarkedAndComparedWithNothing) {
@@ -317,6 +335,21 @@ TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
     EXPECT_EQ(finding->find("dram_t2_ratio")->tier, Tier::t2);
     EXPECT_NEAR(*finding->find("dram_t1_ratio")->error, 0.005, 1e-9);
     EXPECT_EQ(finding->find("dram_t1_ratio")->tier, Tier::t1);
+  }
+}
+
+TEST(Comparison, TheTensorPipeIsComparedLikeDram) {
+  for (const auto& [tensor, flagged] : {std::pair(62.0, false), {56.5, true}}) {
+    FabricatedModel f = one_launch();
+    sample(f, 100'000, 40e6, 0.5e6, tensor);
+    replay(f, 40e6, 60);
+    const Quality q = quality(f.done());
+    ASSERT_EQ(q.tensor_comparisons.size(), 1U);
+    EXPECT_NEAR(q.tensor_comparisons[0].difference.value, tensor / 100 - 0.60, 1e-9);
+    EXPECT_EQ(find(q, "t1.disagreement"), nullptr);
+    const Finding* finding = find(q, "t1.tensor_disagreement");
+    ASSERT_EQ(finding != nullptr, flagged);
+    if (flagged) EXPECT_NEAR(finding->value("tensor_t1_ratio"), 0.565, 1e-9);
   }
 }
 

@@ -18,6 +18,8 @@ using testing::kRead;
 using testing::kTensor;
 using testing::kWritten;
 
+constexpr const char* kSmActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
+
 UtilisationAnalysis run(const Model& model, const UtilisationOptions& options = {}) {
   return analyze_utilisation(model, analyze_steps(model).value(), options);
 }
@@ -261,6 +263,80 @@ TEST(Utilisation, NoReplayClockIsAboveTheDevices) {
   f.model.devices[0].max_sm_clock_hz = 2'000'000'000;
   f.model.clock_samples.push_back({1, 1'000'000, 2'000'000'000, {}, {}, {}, {}});
   EXPECT_NEAR(run(f.done()).launches[0].values->compute_utilisation->value, 0.45, 1e-12);
+}
+
+constexpr const char* kSmCycles = "sm__cycles_elapsed.avg";
+constexpr const char* kBf16PeakRate =
+    "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained_elapsed.per_second";
+
+// 50 % of one step's 200,000 SM cycles are 100,000, whatever the other step's 220,000; over 250,000 in situ.
+TEST(Utilisation, APercentageIsOfTheCyclesOfItsOwnStep) {
+  FabricatedModel f = one_launch({{kRead, 1e6},
+                                  {kWritten, 0},
+                                  {kTensor, 50},
+                                  {kDuration, 100e3},
+                                  {kGpcCycles, 204e3},
+                                  {kSmCycles, 200e3}});
+  f.step(Phase::replay);
+  f.launch("k", 10'000'000, 10'110'000);
+  f.counters({{kRead, 1e6}, {kWritten, 0}, {kDuration, 110e3}, {kGpcCycles, 224e3}, {kSmCycles, 220e3}});
+  f.model.clock_samples.push_back({1, 1'000'000, 2'500'000'000, {}, {}, {}, {}});
+  const LaunchUtilisation k = run(f.done()).launches[0];
+  EXPECT_NEAR(k.values->compute_utilisation->value, 100.0 / 250.0, 1e-12);
+  EXPECT_EQ(k.values->compute_utilisation->sample_count, 1);
+  // Counted once, but the launch's cycles were counted twice: their spread is known, 14,142 of 210,000.
+  ASSERT_TRUE(k.values->compute_utilisation->error.has_value());
+  EXPECT_NEAR(*k.values->compute_utilisation->error, 0.4 * 14'142.1356 / 210e3, 1e-5);
+  EXPECT_NEAR(*k.values->replay_clock_hz, 2e9, 1);
+}
+
+// The slowest cluster's cycles are more than the average SM's, which percentages are of. What the step with the
+// pipe does not count itself, another step's ratio of the two gives.
+TEST(Utilisation, GpcCyclesAreTurnedIntoSmCycles) {
+  struct Case {
+    const char* name;
+    std::map<std::string, double> other;
+    double sm_cycles;  // of the step with the pipe: 204,000 GPC cycles × the ratio
+  };
+  const Case cases[] = {
+      {"nothing", {}, 204e3},
+      {"elapsed", {{kSmCycles, 190e3}}, 204e3 * 0.95},
+      {"active", {{"sm__cycles_active.avg", 171e3}, {kSmActive, 90}}, 204e3 * 0.95},
+      {"peak rate", {{kBf16PeakRate, 132 * 8192 * 1.96e9}}, 204e3 * 0.98},
+      {"no power of two", {{kBf16PeakRate, 132 * 6000 * 1.96e9}}, 204e3},
+  };
+  for (const Case& c : cases) {
+    FabricatedModel f =
+        one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 50}, {kDuration, 100e3}, {kGpcCycles, 204e3}});
+    f.model.devices[0].sm_count = 132;
+    f.step(Phase::replay);
+    f.launch("k", 10'000'000, 10'100'000);
+    f.counters({{kRead, 1e6}, {kWritten, 0}, {kDuration, 100e3}, {kGpcCycles, 200e3}});
+    f.counters(c.other);
+    f.model.clock_samples.push_back({1, 1'000'000, 2'500'000'000, {}, {}, {}, {}});
+    const LaunchUtilisation k = run(f.done()).launches[0];
+    EXPECT_NEAR(k.values->compute_utilisation->value, 0.5 * c.sm_cycles / 250e3, 1e-9) << c.name;
+  }
+}
+
+// 30 % of 180,000 active cycles are 54,000 slots a scheduler; 270,000 cycles passed in the timeline.
+TEST(Utilisation, IssueSlotsAreOfTheCyclesThatPassed) {
+  FabricatedModel f = one_launch({{kRead, 1e6},
+                                  {kWritten, 0},
+                                  {kTensor, 10},
+                                  {kDuration, 100e3},
+                                  {kGpcCycles, 202e3},
+                                  {kSmCycles, 200e3},
+                                  {"sm__cycles_active.avg", 180e3},
+                                  {"smsp__issue_active.avg.pct_of_peak_sustained_active", 30}});
+  f.model.clock_samples.push_back({1, 1'000'000, 2'700'000'000, {}, {}, {}, {}});
+  const LaunchUtilisation k = run(f.done()).launches[0];
+  EXPECT_NEAR(k.values->issue_ratio->value, 54.0 / 270.0, 1e-12);
+  EXPECT_NEAR(k.values->sm_active_ratio->value, 0.9, 1e-12);
+  EXPECT_NEAR(*k.values->roofs.of(Roof::issue), 0.2, 1e-6);
+  EXPECT_NEAR(*k.values->roofs.of(Roof::tensor), 20.0 / 270.0, 1e-6);
+  EXPECT_FALSE(k.values->roofs.of(Roof::xu).has_value());
+  EXPECT_EQ(k.values->compute_pipe, "tensor");  // issue slots are no pipe
 }
 
 // The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can

@@ -305,7 +305,10 @@ TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
   EXPECT_NE(text.find("adamw_kernel"), std::string::npos);
   text = in_one_line(ranking_document(capture.model, capture.analysis, verbose(as(Format::text))).text());
   EXPECT_NE(text.find("by samples of running steps (T1) for "), std::string::npos) << text;
-  EXPECT_NE(text.find("1 by more than 3."), std::string::npos) << text;
+  EXPECT_NE(text.find("points of DRAM (…::adamw_kernel<__nv_bfloat16, float>), by more than 3 on 1."),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("points of the tensor pipe ("), std::string::npos) << text;
   const TemporaryCapture without;
   const std::string old = ranking_document(without.model, without.analysis, as(Format::text, 100)).text();
   EXPECT_EQ(old.find("T1"), std::string::npos) << old;
@@ -339,6 +342,7 @@ TEST(Documents, RankJsonHasTheTiers) {
   const json& q = document["quality"];
   EXPECT_EQ(q["reach"].size(), 3u);
   EXPECT_EQ(q["comparison_limit_ratio"], 0.03);
+  EXPECT_GT(q["tensor_comparisons"].size(), 0U);
   EXPECT_EQ(std::count_if(q["comparisons"].begin(), q["comparisons"].end(),
                           [](const json& c) { return c["flagged"] == true; }),
             1);

@@ -6,10 +6,12 @@
 
 namespace ridgeline::analyzer {
 
-// Two instruments on one quantity: what one says of a kernel, the other must say too.
-void compare_tiers(const QualityInput& input, Quality& quality) {
-  quality.comparison_limit = input.options.tier_difference_ratio;
-  quality.comparison_floor_ns = input.options.tier_difference_floor_ns;
+namespace {
+
+using Quantity = std::optional<Measured> TierUtilisation::*;
+
+// What the tiers say of one quantity of each kernel, largest difference first.
+std::vector<TierComparison> compare(const QualityInput& input, Quantity quantity) {
   struct Sum {
     std::int64_t calls = 0;
     double time_ns = 0;
@@ -20,8 +22,8 @@ void compare_tiers(const QualityInput& input, Quality& quality) {
   };
   std::map<store::Id, Sum> kernels;
   for (const LaunchUtilisation& launch : input.utilisation.launches) {
-    const auto& t1 = launch.values->t1.dram_utilisation;
-    const auto& t2 = launch.values->t2.dram_utilisation;
+    const auto& t1 = launch.values->t1.*quantity;
+    const auto& t2 = launch.values->t2.*quantity;
     if (!t1 || !t2 || launch.values->t1.concurrent || launch.duration_ns <= 0) continue;
     Sum& sum = kernels[launch.kernel_id];
     const auto t = static_cast<double>(launch.duration_ns);
@@ -36,6 +38,7 @@ void compare_tiers(const QualityInput& input, Quality& quality) {
     sum.t1_samples += t1->sample_count;
     sum.t2_samples += t2->sample_count;
   }
+  std::vector<TierComparison> rows;
   for (const auto& [id, sum] : kernels) {
     TierComparison row;
     row.calls = sum.calls;
@@ -52,26 +55,43 @@ void compare_tiers(const QualityInput& input, Quality& quality) {
     row.t2 = measured(sum.t2, sum.t2_variance, sum.t2_error, sum.t2_samples, Tier::t2);
     row.difference = tier_difference(row.t1, row.t2);
     row.flagged = std::fabs(row.difference.value) > input.options.tier_difference_ratio;
-    quality.comparisons.push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
-  std::stable_sort(quality.comparisons.begin(), quality.comparisons.end(),
-                   [](const TierComparison& a, const TierComparison& b) {
-                     return std::fabs(a.difference.value) > std::fabs(b.difference.value);
-                   });
-  for (const TierComparison& row : quality.comparisons) {
+  std::stable_sort(rows.begin(), rows.end(), [](const TierComparison& a, const TierComparison& b) {
+    return std::fabs(a.difference.value) > std::fabs(b.difference.value);
+  });
+  return rows;
+}
+
+void report(const std::vector<TierComparison>& rows, FindingCode code, std::string_view t1_name,
+            std::string_view t2_name, const QualityInput& input, Quality& quality) {
+  for (const TierComparison& row : rows) {
     if (!row.flagged) continue;
-    Finding finding{.severity = Severity::warning, .code = FindingCode::t1_disagreement};
+    Finding finding{.severity = Severity::warning, .code = code};
     finding.subject.name = row.kernel;
     finding.magnitude_ns = std::fabs(row.difference.value) * row.mean_ns * static_cast<double>(row.calls);
     if (input.step_ns() > 0)
       finding.step_share = *finding.magnitude_ns / static_cast<double>(input.step_ns());
-    finding.evidence = {{"dram_t1_ratio", row.t1.value, Tier::t1, row.t1.error},
-                        {"dram_t2_ratio", row.t2.value, Tier::t2, row.t2.error},
+    finding.evidence = {{t1_name, row.t1.value, Tier::t1, row.t1.error},
+                        {t2_name, row.t2.value, Tier::t2, row.t2.error},
                         {"difference_ratio", row.difference.value, {}, row.difference.error},
                         {"launches", static_cast<double>(row.calls), {}, {}},
                         {"mean_ns", row.mean_ns, Tier::t0, {}}};
     quality.findings.push_back(std::move(finding));
   }
+}
+
+}  // namespace
+
+// Two instruments on one quantity: what one says of a kernel, the other must say too.
+void compare_tiers(const QualityInput& input, Quality& quality) {
+  quality.comparison_limit = input.options.tier_difference_ratio;
+  quality.comparison_floor_ns = input.options.tier_difference_floor_ns;
+  quality.comparisons = compare(input, &TierUtilisation::dram_utilisation);
+  quality.tensor_comparisons = compare(input, &TierUtilisation::tensor_utilisation);
+  report(quality.comparisons, FindingCode::t1_disagreement, "dram_t1_ratio", "dram_t2_ratio", input, quality);
+  report(quality.tensor_comparisons, FindingCode::t1_tensor_disagreement, "tensor_t1_ratio",
+         "tensor_t2_ratio", input, quality);
 }
 
 // A kernel that is bound by memory takes the same time at any SM clock, one that computes the same cycles:

@@ -167,6 +167,10 @@ class TierSums {
     weigh(l2_hits_, item.values->l2_hit_ratio);
     weigh(l1_hits_, item.values->l1_hit_ratio);
     weigh(occupancy_, item.values->occupancy_ratio);
+    weigh(issue_, item.values->issue_ratio);
+    weigh(sm_active_, item.values->sm_active_ratio);
+    weigh(tensor_t1_, item.values->t1.tensor_utilisation);
+    weigh(tensor_t2_, item.values->t2.tensor_utilisation);
     if (item.values->t1.dram_utilisation) row.t1_time_ns += item.duration_ns;
     if (item.values->t1.dram_utilisation && item.values->t1.concurrent)
       row.t1_concurrent_time_ns += item.duration_ns;
@@ -174,6 +178,10 @@ class TierSums {
     if (item.values->t1.dram_utilisation && item.values->t2.dram_utilisation && !item.values->t1.concurrent)
       difference_.add(tier_difference(*item.values->t1.dram_utilisation, *item.values->t2.dram_utilisation),
                       time);
+    if (item.values->t1.tensor_utilisation && item.values->t2.tensor_utilisation &&
+        !item.values->t1.concurrent)
+      tensor_difference_.add(
+          tier_difference(*item.values->t1.tensor_utilisation, *item.values->t2.tensor_utilisation), time);
     add_up(row.l2_bytes, item.values->l2_bytes);
     add_up(row.l1_bytes, item.values->l1_bytes);
     if (!item.values->cold.dram_utilisation || !item.values->cold.duration) return;
@@ -194,12 +202,18 @@ class TierSums {
     row.l2_hit_ratio = l2_hits_.result();
     row.l1_hit_ratio = l1_hits_.result();
     row.occupancy = occupancy_.result();
+    row.issue = issue_.result();
+    row.sm_active = sm_active_.result();
+    row.tensor_t1 = tensor_t1_.result();
+    row.tensor_t2 = tensor_t2_.result();
+    row.tensor_difference = tensor_difference_.result();
     row.cold_dram = cold_.result();
   }
 
  private:
   WeightedMean dram_t1_, dram_t2_, compute_t1_, compute_t2_, difference_;
-  WeightedMean l2_, l2_hits_, l1_hits_, occupancy_, cold_;
+  WeightedMean tensor_t1_, tensor_t2_, tensor_difference_;
+  WeightedMean l2_, l2_hits_, l1_hits_, occupancy_, issue_, sm_active_, cold_;
 };
 
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,

@@ -3,33 +3,59 @@
 
 namespace ridgeline::analyzer {
 
+std::string_view to_string(Roof roof) {
+  switch (roof) {
+    case Roof::dram:
+      return "DRAM";
+    case Roof::l2:
+      return "L2";
+    case Roof::issue:
+      return "issue";
+    case Roof::tensor:
+      return "tensor";
+    case Roof::fma:
+      return "fma";
+    case Roof::fp16:
+      return "fp16";
+    case Roof::fp64:
+      return "fp64";
+    case Roof::alu:
+      return "alu";
+    case Roof::xu:
+      return "xu";
+  }
+  return "?";
+}
+
 const std::vector<PipeMetric>& known_pipe_metrics() {
   // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50
   // %.
   static const std::vector<PipeMetric> kPipes = {
-      {"tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"tensor", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"tensor", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"},
-      {"fma", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"fma", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"},
-      {"fp16", "sm__pipe_fp16_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"fp16", "sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_elapsed"},
-      {"fp64", "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed"},
-      {"alu", "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed"},
-      {"alu", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed"},
-      {"xu", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::tensor, "tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::tensor, "tensor", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::tensor, "tensor", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fma, "fma", "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fma, "fma", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fp16, "fp16", "sm__pipe_fp16_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fp16, "fp16", "sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fp64, "fp64", "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fp64, "fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::alu, "alu", "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::alu, "alu", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::xu, "xu", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"},
   };
   return kPipes;
 }
 
 const std::vector<PipeMetric>& known_sampled_pipe_metrics() {
   static const std::vector<PipeMetric> kPipes = {
-      {"tensor", "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
-      {"tensor",
+      {Roof::tensor, "tensor", "sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::tensor, "tensor",
        "TPC.TriageCompute.sm__pipe_tensor_op_hmma_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
-      {"fma", "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed"},
-      {"fp64", "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fma, "fma",
+       "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.avg.pct_of_peak_sustained_elapsed"},
+      {Roof::fp64, "fp64",
+       "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"},
   };
   return kPipes;
 }

@@ -32,22 +32,37 @@ constexpr OperationMetric kOperationMetrics[] = {
 
 }  // namespace
 
-ReplayValues::ReplayValues(const TierRows& rows) : mismatched(rows.mismatched), mismatch(rows.mismatch) {
-  for (const TierRow& row : rows.rows) add(row);
+ReplayValues::ReplayValues(const TierRows& rows, const store::Device* device)
+    : mismatched(rows.mismatched), mismatch(rows.mismatch) {
+  std::vector<StepCycles> steps;
+  for (const TierRow& row : rows.rows) steps.push_back(cycles_of(row, device));
+  normalisation = normalisation_of(steps);
+  for (std::size_t i = 0; i < steps.size(); ++i) add(rows.rows[i], steps[i]);
   replayed = !rows.rows.empty();
 }
 
-void ReplayValues::add(const TierRow& row) {
+void ReplayValues::add(const TierRow& row, const StepCycles& step) {
   for (const auto& [name, value] : row.values) values[name].push_back(value.value);
   if (const auto bytes = row.dram_bytes()) dram_bytes.push_back(*bytes);
-  using namespace metric_name;
   const auto duration = row.duration_ns();
   if (!duration) return;
   duration_ns.push_back(*duration);
-  for (const PipeMetric& pipe : known_pipe_metrics()) {
-    if (const auto value = row.value(pipe.metric)) pipe_ns[pipe.metric].push_back(*value / 100.0 * *duration);
+  std::optional<double> elapsed = step.sm;
+  if (!elapsed && step.gpc) elapsed = *step.gpc * normalisation.ratio;
+  if (elapsed) {
+    cycles.push_back(*elapsed);
+    clock_hz.push_back(*elapsed / *duration * 1e9);
   }
-  if (const auto cycles = row.value(kCycles)) clock_hz.push_back(*cycles / *duration * 1e9);
+  for (const PipeMetric& pipe : known_pipe_metrics()) {
+    const auto value = row.value(pipe.metric);
+    if (!value) continue;
+    pipe_ns[pipe.metric].push_back(*value / 100.0 * *duration);
+    if (elapsed) pipe_cycles[pipe.metric].push_back(*value / 100.0 * *elapsed);
+  }
+  const auto active = row.value("sm__cycles_active.avg");
+  if (active && elapsed) sm_active.push_back(*active / *elapsed);
+  if (const auto issued = row.value(kIssueSlots); issued && active)
+    pipe_cycles[kIssueSlots].push_back(*issued / 100.0 * *active);
 }
 
 std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric) {

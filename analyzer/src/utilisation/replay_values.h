@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sm_cycles.h"
 #include "tier_values.h"
 
 namespace ridgeline::analyzer {
@@ -14,19 +15,28 @@ struct ReplayValues {
   ValuesByMetric values;
   /// Pipe metrics × that step's duration: ns of the pipe at its full rate.
   ValuesByMetric pipe_ns;
+  /// Pipe metrics × the SM cycles of that step: cycles of the pipe at its full rate. kIssueSlots too.
+  ValuesByMetric pipe_cycles;
+  std::vector<double> cycles;     ///< SM cycles, of each step that counts them
+  std::vector<double> sm_active;  ///< share of these with a warp resident, of each step that counts both
+  Normalisation normalisation;
   std::vector<double> dram_bytes;
   std::vector<double> duration_ns;
-  std::vector<double> clock_hz;
+  std::vector<double> clock_hz;  ///< of the SMs
   int mismatched = 0;
   std::string mismatch;  // the first
 
   bool replayed = false;
 
-  explicit ReplayValues(const TierRows& rows);
+  /// `device` may be null.
+  ReplayValues(const TierRows& rows, const store::Device* device);
 
  private:
-  void add(const TierRow& row);
+  void add(const TierRow& row, const StepCycles& cycles);
 };
+
+/// Issued instructions in slots, under the name of the counter that is of active cycles.
+inline constexpr std::string_view kIssueSlots = "smsp__issue_active.avg.pct_of_peak_sustained_active";
 
 [[nodiscard]] std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric);
 

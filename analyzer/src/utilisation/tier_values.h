@@ -21,6 +21,7 @@ inline constexpr std::string_view kDramWrite = "dram__bytes_write.sum";
 inline constexpr std::string_view kDramBoth = "dram__bytes.sum";
 inline constexpr std::string_view kCycles = "gpc__cycles_elapsed.max";
 inline constexpr std::string_view kClockSampled = "gpc__cycles_elapsed.avg.per_second";
+inline constexpr std::string_view kSmActive = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 inline constexpr std::string_view kL2Bytes = "lts__t_bytes.sum";
 inline constexpr std::string_view kL2Hits = "lts__t_sectors_lookup_hit.sum";
 inline constexpr std::string_view kL2Misses = "lts__t_sectors_lookup_miss.sum";

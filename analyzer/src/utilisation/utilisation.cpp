@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "findings/merge.h"
+#include "pipe_utilisation.h"
 #include "replay_values.h"
 #include "statistics.h"
 #include "tier_values.h"
@@ -223,39 +224,12 @@ class Analyzer {
     }
   }
 
-  // Pipe-active cycles do not depend on when they are counted: those of the replay step, over the cycles that
-  // passed in the timeline, are the in-situ utilisation. The two run at different clocks when power is the
-  // limit.
-  void fill_compute_by_pipes(const store::Launch& launch, const ReplayValues& values, Draft& out) {
-    double clock_ratio = 1.0;
-    out.timeline_clock_hz = out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
-    if (out.timeline_clock_hz && out.replay_clock_hz) {
-      // The cycle counter of a very short launch includes the time around it; no clock is above the device's.
-      double replay_hz = *out.replay_clock_hz;
-      if (const store::Device* device = model_.device(launch.device_id);
-          device != nullptr && device->max_sm_clock_hz)
-        replay_hz = std::min(replay_hz, static_cast<double>(*device->max_sm_clock_hz));
-      // The cycles of the sampled steps hold whether the clock or the memory sets the pace; a clock alone
-      // only if the sampled steps took the timeline's time.
-      clock_ratio = out.in_situ_cycles && out.duration_ns > 0
-                        ? replay_hz * static_cast<double>(out.duration_ns) * 1e-9 / *out.in_situ_cycles
-                        : replay_hz / *out.timeline_clock_hz;
-    }
-    std::set<std::string_view> done;
-    for (const PipeMetric& pipe : known_pipe_metrics()) {
-      const auto found = values.pipe_ns.find(pipe.metric);
-      if (found == values.pipe_ns.end() || !done.insert(pipe.pipe).second) continue;
-      pipes_.insert(std::string(pipe.pipe));
-      if (out.duration_ns <= 0) continue;
-      const Measured ratio =
-          ratio_of(*measured_mean(found->second, Tier::t2), static_cast<double>(out.duration_ns),
-                   out.duration_deviation_ns, 1.0 / clock_ratio);
-      if (!out.t2.compute_utilisation || ratio.value > out.t2.compute_utilisation->value) {
-        out.t2.compute_utilisation = ratio;
-        out.t2.compute_pipe = pipe.pipe;
-      }
-    }
-    if (done.empty())
+  void fill_compute_by_pipes(const ReplayValues& values, Draft& out) {
+    const InSitu in_situ{.duration_ns = static_cast<double>(out.duration_ns),
+                         .duration_deviation_ns = out.duration_deviation_ns,
+                         .sampled_cycles = out.in_situ_cycles,
+                         .clock_hz = out.timeline_clock_hz};
+    if (!fill_pipes(values, in_situ, out, pipes_))
       set_missing(out.t2, MissingReason::metric_missing, "replayed, but without a counter of a compute pipe");
   }
 
@@ -286,6 +260,7 @@ class Analyzer {
     if (out.duration_ns > 0) {
       out.t2.compute_utilisation = total;
       out.t2.compute_pipe = "tensor";
+      out.t2.pipes.set(Roof::tensor, total.value);
     }
   }
 
@@ -300,7 +275,7 @@ class Analyzer {
   // Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes.
   void fill_sampled(const store::Launch& launch, const TierRows& rows, TierUtilisation& out) {
     std::vector<double> durations, clocks;
-    std::vector<Estimate> dram, l2, hits;
+    std::vector<Estimate> dram, l2, hits, cycles, active;
     std::map<std::string_view, std::vector<Estimate>> pipes;
     double own = 0;
     const auto rate = [&own](const MetricValue& value, double over) {
@@ -328,8 +303,12 @@ class Analyzer {
         dram.push_back(both);
       }
       if (const MetricValue* bytes = row.find(kL2Bytes)) l2.push_back(rate(*bytes, own));
-      if (const auto clock = row.value(kClockSampled); clock && plausible_clock(launch, *clock))
-        clocks.push_back(*clock);
+      if (const MetricValue* clock = row.find(kClockSampled);
+          clock != nullptr && plausible_clock(launch, clock->value)) {
+        clocks.push_back(clock->value);
+        cycles.push_back(rate(*clock, 1e9 / own));
+      }
+      if (const MetricValue* ratio = row.find(kSmActive)) active.push_back(rate(*ratio, 100.0));
       if (const MetricValue* ratio = row.find(kL2HitRateSampled)) hits.push_back(rate(*ratio, 100.0));
       for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
         if (const MetricValue* value = row.find(pipe.metric))
@@ -342,6 +321,8 @@ class Analyzer {
     }
     out.duration = measured_mean(durations, Tier::t1);
     if (!clocks.empty()) out.clock_hz = mean(clocks);
+    out.cycles = mean_of_estimates(cycles, Tier::t1);
+    out.sm_active_ratio = mean_of_estimates(active, Tier::t1);
     const auto scaled = [](std::optional<Measured> value, double by) {
       if (!value) return value;
       value->value *= by;
@@ -371,6 +352,8 @@ class Analyzer {
       const auto found = pipes.find(pipe.metric);
       if (found == pipes.end() || !done.insert(pipe.pipe).second) continue;
       const auto ratio = mean_of_estimates(found->second, Tier::t1);
+      if (pipe.roof == Roof::tensor) out.tensor_utilisation = ratio;
+      out.pipes.set(pipe.roof, ratio->value);
       if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
         out.compute_utilisation = ratio;
         out.compute_pipe = pipe.pipe;
@@ -442,7 +425,12 @@ class Analyzer {
     out.l2_utilisation = first(out.t2.l2_utilisation, out.t1.l2_utilisation);
     out.l2_hit_ratio = first(out.t2.l2_hit_ratio, out.t1.l2_hit_ratio);
     out.compute_utilisation = first(out.t2.compute_utilisation, out.t1.compute_utilisation);
-    out.compute_pipe = out.t2.compute_utilisation ? out.t2.compute_pipe : out.t1.compute_pipe;
+    const TierUtilisation& pipes = out.t2.compute_utilisation ? out.t2 : out.t1;
+    out.compute_pipe = pipes.compute_pipe;
+    out.sm_active_ratio = first(out.t2.sm_active_ratio, out.t1.sm_active_ratio);
+    out.roofs = pipes.pipes;
+    if (out.dram_utilisation) out.roofs.set(Roof::dram, out.dram_utilisation->value);
+    if (out.l2_utilisation) out.roofs.set(Roof::l2, out.l2_utilisation->value);
     if (out.missing != MissingReason::none || (out.dram_utilisation && out.compute_utilisation)) return;
     out.missing = out.t2.missing;
     out.reason = out.t2.reason;
@@ -515,9 +503,10 @@ class Analyzer {
     } else {
       fill_sampled(launch, sampled, out.t1);
     }
-    if (out.t1.clock_hz && !out.t1.concurrent)
-      out.in_situ_cycles = *out.t1.clock_hz * out.t1.duration->value * 1e-9;
-    const ReplayValues values(replayed);
+    if (!out.t1.concurrent) out.in_situ_cycles = out.t1.cycles;
+    if (!nothing)
+      out.timeline_clock_hz = out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
+    const ReplayValues values(replayed, model_.device(launch.device_id));
     if (!values.replayed) {
       explain_no_values(launch, values, out.t2);
     } else {
@@ -528,7 +517,7 @@ class Analyzer {
       fill_dram(launch, values, out);
       fill_caches(launch, values, out);
       if (options_.peaks.compute == PeakSource::clock || options_.peaks.compute == PeakSource::counter) {
-        fill_compute_by_pipes(launch, values, out);
+        fill_compute_by_pipes(values, out);
       } else {
         fill_compute_by_operations(launch, values, out);
       }

@@ -40,6 +40,7 @@ enum class FindingCode : std::uint8_t {
   tier_failed,
   t1_concurrent,
   t1_disagreement,
+  t1_tensor_disagreement,
   t2_coverage,
   t2_disagreement,
   missing,  ///< code_word() appends the reason
@@ -96,6 +97,7 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::tier_failed, "tier.failed"},
       {Code::t1_concurrent, "t1.concurrent"},
       {Code::t1_disagreement, "t1.disagreement"},
+      {Code::t1_tensor_disagreement, "t1.tensor_disagreement"},
       {Code::t2_coverage, "t2.coverage"},
       {Code::t2_disagreement, "t2.disagreement"},
       {Code::missing, "missing"},

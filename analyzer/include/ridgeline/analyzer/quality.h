@@ -14,7 +14,7 @@ namespace ridgeline::analyzer {
 struct QualityOptions {
   double disagreement_ratio = 0.10;               // replay against timeline duration, of a kernel …
   std::int64_t disagreement_floor_ns = 20000;     // … whose launches last at least this on average
-  double tier_difference_ratio = 0.03;            // T1 against T2 DRAM utilisation, likewise of a kernel …
+  double tier_difference_ratio = 0.03;            // T1 against T2 utilisation, likewise of a kernel …
   std::int64_t tier_difference_floor_ns = 20000;  // … whose launches last at least this on average
   double coverage_warning = 0.90;      // kernel time with both utilisations below this is a warning
   double clock_spread_warning = 0.05;  // (max − min) ÷ median SM clock in the timeline steps
@@ -57,7 +57,7 @@ struct TierReach {
   double concurrent_share = 0;  // T1: share of kernel time whose values are of several kernels at once
 };
 
-/// The two tiers' DRAM utilisation of one kernel, over the launches that have both and ran alone.
+/// The two tiers' DRAM or tensor-pipe utilisation of one kernel, over the launches that have both and ran alone.
 struct TierComparison {
   std::string kernel;
   std::int64_t calls = 0;
@@ -83,9 +83,11 @@ struct Quality {
   std::int64_t mismatched_steps = 0;
   std::vector<Disagreement> disagreements;  // flagged ones
   std::vector<TierReach> reach;             // of the tiers that were recorded
-  std::vector<TierComparison> comparisons;  // of kernels at or above the floor, largest difference first
-  double comparison_limit = 0;              // QualityOptions::tier_difference_ratio
-  std::int64_t comparison_floor_ns = 0;     // QualityOptions::tier_difference_floor_ns
+  std::vector<TierComparison>
+      comparisons;  // DRAM, of kernels at or above the floor, largest difference first
+  std::vector<TierComparison> tensor_comparisons;  // the tensor pipe, likewise
+  double comparison_limit = 0;                     // QualityOptions::tier_difference_ratio
+  std::int64_t comparison_floor_ns = 0;            // QualityOptions::tier_difference_floor_ns
   std::vector<ClockSummary> clocks;
   /// Everything above that a reader must know, with what steps and utilisation found; errors first.
   Findings findings;

@@ -47,10 +47,14 @@ struct RankRow {
   std::optional<Measured> dram_t1, dram_t2;
   std::optional<Measured> compute_t1, compute_t2;
   std::optional<Measured> dram_difference;  // T1 − T2, over the launches that have both
-  std::optional<Measured> l2;               // L2 utilisation
+  std::optional<Measured> tensor_t1, tensor_t2;
+  std::optional<Measured> tensor_difference;  // likewise
+  std::optional<Measured> l2;                 // L2 utilisation
   std::optional<Measured> l2_hit_ratio;
   std::optional<Measured> l1_hit_ratio;
   std::optional<Measured> occupancy;
+  std::optional<Measured> issue;               // issue slots used of those of the cycles that passed
+  std::optional<Measured> sm_active;           // cycles in which an SM had a warp
   std::optional<Measured> cold_dram;           // with cold caches (T3), over the time it took then
   std::optional<double> cold_time_ns;          // of the launches measured cold
   std::optional<double> cold_in_situ_time_ns;  // T0 of the same launches

@@ -5,6 +5,7 @@
 // as the check, and in its place where T2 has no value. Formulas: docs/metrics.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,6 +33,26 @@ struct Measured {
 /// T1 − T2 with both errors; unknown if one is. It rests on both tiers.
 [[nodiscard]] Measured tier_difference(const Measured& t1, const Measured& t2);
 
+/// What a launch may run up against.
+enum class Roof : std::uint8_t { dram, l2, issue, tensor, fma, fp16, fp64, alu, xu };
+inline constexpr std::size_t kRoofCount = 9;
+[[nodiscard]] std::string_view to_string(Roof roof);  // "DRAM", "L2", "issue", "tensor", "fma", …
+
+/// How near a launch is to each roof, 0..1; a roof that was not measured has none. DRAM and pipes are the roofs
+/// that targets are about; L2 and issue slots (instructions issued of those that could have been) stand beside.
+class RoofRatios {
+ public:
+  void set(Roof roof, double ratio) { ratios_[static_cast<std::size_t>(roof)] = static_cast<float>(ratio); }
+  [[nodiscard]] std::optional<double> of(Roof roof) const {
+    const float ratio = ratios_[static_cast<std::size_t>(roof)];
+    return ratio < 0 ? std::nullopt : std::optional<double>(ratio);
+  }
+
+ private:
+  /// A step may have millions of launches.
+  std::array<float, kRoofCount> ratios_{-1, -1, -1, -1, -1, -1, -1, -1, -1};
+};
+
 /// What one tier says about one launch, with nothing taken from another tier but the duration under T2.
 struct TierUtilisation {
   std::optional<Measured> duration;             // ns, of the same launch in that tier's own steps
@@ -39,10 +60,14 @@ struct TierUtilisation {
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
+  std::optional<Measured> tensor_utilisation;   // of the tensor pipe, busiest or not
+  RoofRatios pipes;                             // of every pipe; T2: issue slots too
   std::optional<Measured> l2_bytes;
-  std::optional<Measured> l2_utilisation;  // of the L2 cache's peak as counted in replay
-  std::optional<Measured> l2_hit_ratio;    // sectors found in L2 ÷ sectors asked for
-  std::optional<double> clock_hz;          // T1: mean GPC clock during the launch
+  std::optional<Measured> l2_utilisation;   // of the L2 cache's peak as counted in replay
+  std::optional<Measured> l2_hit_ratio;     // sectors found in L2 ÷ sectors asked for
+  std::optional<double> clock_hz;           // T1: mean GPC clock during the launch
+  std::optional<Measured> cycles;           // T1: clock × duration, step by step
+  std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
   bool concurrent = false;  // T1: other kernels ran beside it in every sampled step; the values are of all
   MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
   std::string reason;
@@ -63,11 +88,13 @@ struct LaunchValues {
   std::optional<Measured> tensor_ops;  // operations of the tensor pipe, all data types
   std::string tensor_quantity;  // the peak of the type that most of them are of: "bf16_flops_per_s"; "" none
   std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
-  std::optional<double> replay_clock_hz;    // gpc cycles ÷ replay duration
+  std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
   std::optional<double> timeline_clock_hz;  // T1's of the launch, else the median of the sampled SM clock
   /// T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
   /// known.
-  std::optional<double> in_situ_cycles;
+  std::optional<Measured> in_situ_cycles;
+  RoofRatios
+      roofs;  // all that are known: pipes and issue slots of the tier whose compute utilisation is shown
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
   std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
@@ -77,6 +104,8 @@ struct LaunchValues {
   std::optional<Measured> l1_bytes;         // T2
   std::optional<Measured> l1_hit_ratio;     // T2
   std::optional<Measured> occupancy_ratio;  // T2: warps resident of the most, while an SM was active
+  std::optional<Measured> issue_ratio;      // T2: instructions issued of the slots of the cycles that passed
+  std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
 };
 
 /// A step may have millions of launches: what each has of its own is here, the rest in `values`.
@@ -108,6 +137,7 @@ struct UtilisationOptions {
 };
 
 struct PipeMetric {
+  Roof roof;
   std::string_view pipe;    // tensor, fma, fp16, fp64, alu, xu
   std::string_view metric;  // verbatim, per cent of peak over elapsed cycles
 };
