@@ -354,17 +354,11 @@ TEST(AgentOnGpu, FollowsLaunchesOfOtherThreads) {
   for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok);
 }
 
-TEST(AgentOnGpu, DiscardsStepsThatDiffer) {
+TEST(AgentOnGpu, KeepsWhatIsCountedInStepsThatDiffer) {
   const Recording r = record({"20", "--changing"});
   ASSERT_EQ(r.status, 0);
-  int mismatches = 0;
-  for (const auto& s : r.counter_steps) mismatches += s.status == CounterStatus::mismatch;
-  EXPECT_GT(mismatches, 0);
-  for (const auto& v : r.values)
-    for (const auto& s : r.counter_steps)
-      if (s.step_index == v.step_index) {
-        EXPECT_EQ(s.status, CounterStatus::ok);
-      }
+  for (const auto& s : r.counter_steps) EXPECT_EQ(s.status, CounterStatus::ok);
+  EXPECT_FALSE(r.values.empty());
 }
 
 TEST(AgentOnGpu, LosesNothingOnOrderlyEnds) {

@@ -9,35 +9,6 @@
 namespace ridgeline::agent {
 namespace {
 
-LaunchSequence& fill(LaunchSequence& s, std::initializer_list<std::uint32_t> kernels) {
-  for (const std::uint32_t k : kernels) s.append({k, 1, 1, 1}, 1);
-  return s;
-}
-
-TEST(Sequence, EqualStepsDoNotDiffer) {
-  LaunchSequence a, b;
-  EXPECT_EQ(difference(fill(a, {1, 2, 3}), fill(b, {1, 2, 3})), "");
-  EXPECT_EQ(why_not_replayable(a), "");
-}
-
-TEST(Sequence, NamesTheFirstDifference) {
-  LaunchSequence a, b;
-  EXPECT_NE(difference(fill(a, {1, 9, 3}), fill(b, {1, 2, 4})).find("launch 1"), std::string::npos);
-}
-
-TEST(Sequence, SeesAnotherGrid) {
-  LaunchSequence a, b;
-  a.append({1, 4, 1, 1}, 1);
-  b.append({1, 5, 1, 1}, 1);
-  EXPECT_NE(difference(a, b).find("4x1x1"), std::string::npos);
-}
-
-TEST(Sequence, SeesALaunchTooManyOrTooFew) {
-  LaunchSequence a, b;
-  EXPECT_NE(difference(fill(a, {1, 2}), fill(b, {1, 2, 3})).find("2 launches"), std::string::npos);
-  EXPECT_NE(difference(b, a).find("3 launches"), std::string::npos);
-}
-
 TEST(Sequence, RefusesMoreThanItHolds) {
   LaunchSequence a;
   for (std::uint32_t i = 0; i < LaunchSequence::kCapacity; ++i) a.append({1, 1, 1, 1}, 1);

@@ -226,6 +226,42 @@ TEST(Window, WaitsForRecordsOfWhatWasLaunched) {
   EXPECT_EQ(program.contents().kernels.size(), 1u);
 }
 
+// A peer is in the recording, launches as many collectives, and is not ready: steps go by as warm-up until it is.
+TEST(Window, TheScheduleBeginsWithThatOfThePeers) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_WAIT", "1"}, {"RIDGELINE_SCHEDULE", "timeline=2,replay=2"}}, true);
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Recorded run{cupti, program};
+  spool::Control* control = program.control();
+  ASSERT_NE(control, nullptr);
+  spool::Peer& peer = control->peers[0];
+  peer.pid = static_cast<std::uint32_t>(getppid());
+  peer.collectives = 1000;
+  run.pass(1);
+  control->command = static_cast<std::uint32_t>(spool::WindowCommand::open);
+  ++control->sequence;
+  const auto step = [&] {
+    program.push("step");
+    program.launch("_Z23ncclDevKernel_AllReducePv", 1);
+    program.pop();
+    run.pass(0.01);
+  };
+  run.pass(1);
+  for (int i = 0; i < 4; ++i) step();
+  EXPECT_EQ(control->agreed_start, 0u);
+  peer.ready = 1;
+  for (int i = 0; i < 4; ++i) step();
+  EXPECT_NE(control->agreed_start, 0u);
+  const auto contents = program.contents();
+  ASSERT_EQ(contents.begins.size(), 8u);
+  std::vector<Phase> phases;
+  for (const auto& begin : contents.begins) phases.push_back(begin.phase);
+  // The first step launches the first collective: until then it knows of no peer.
+  EXPECT_EQ(phases, (std::vector<Phase>{Phase::timeline, Phase::warmup, Phase::warmup, Phase::warmup, Phase::warmup,
+                                        Phase::timeline, Phase::timeline, Phase::replay}));
+}
+
 TEST(Window, OpensAndClosesAgain) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_WAIT", "1"}}, true);

@@ -34,7 +34,8 @@ struct ThreadState {
   std::int64_t launch_enter_ns = 0;
   bool launch_noted = false;  // its entry fell into a recording window
   bool graph_node_created = false;
-  std::uint32_t launch_kernel_id = 0;  // 0 outside steps
+  std::uint32_t launch_kernel_id = 0;  // 0: a graph
+  bool launch_collective = false;
   std::uint8_t launch_verdict = 0;     // Verdict
 
   /// The wait between its enter and exit callbacks; no entry time: none was noted.
@@ -51,6 +52,7 @@ struct ThreadState {
     const char* name = nullptr;
     std::uint32_t module_generation = 0;
     std::uint32_t kernel_id = 0;
+    bool collective = false;
   };
   CachedKernel kernels[kKernelCacheSize];
   struct CachedCode {

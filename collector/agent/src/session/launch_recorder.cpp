@@ -34,9 +34,10 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     if (period_.watches()) note_for_period(*thread, id, data);
     thread->launch_kernel_id = 0;
     thread->launch_verdict = 0;
-    // In a step the kernel's name is looked up, for the step's sequence and to tell CUPTI's helpers apart.
-    if (parts_.steps.active() != spool::kNoStep && !is_graph_launch(id))
-      look_up_kernel(*thread, data.symbolName);
+    thread->launch_collective = false;
+    // For the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
+    if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
+    if (thread->launch_collective) parts_.agreement.count_collective();
     if (parts_.replay && parts_.replay->wants_launch())
       if (const AgentCall call{parts_.gate, *thread})
         thread->launch_verdict =
@@ -59,11 +60,14 @@ void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexc
   auto& cached = thread.kernels[(reinterpret_cast<std::uintptr_t>(name) >> 4) % kKernelCacheSize];
   if (cached.name != name || cached.module_generation != modules) {
     cached.kernel_id = parts_.kernels.id_of(name);
-    if (const auto reason = parts_.exclusions.by_name(name)) parts_.exclusions.add(cached.kernel_id, *reason);
+    const auto reason = parts_.exclusions.by_name(name);
+    if (reason) parts_.exclusions.add(cached.kernel_id, *reason);
+    cached.collective = reason == ExclusionReason::name;
     cached.module_generation = modules;
     cached.name = name;
   }
   thread.launch_kernel_id = cached.kernel_id;
+  thread.launch_collective = cached.collective;
 }
 
 std::uint32_t LaunchRecorder::code_of(ThreadState& thread, CUpti_CallbackId id,

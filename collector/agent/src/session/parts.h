@@ -18,7 +18,9 @@
 #include "process_info.h"
 #include "session/thread_names.h"
 #include "settings.h"
+#include "steps/agreement.h"
 #include "steps/step_tracker.h"
+#include "steps/window.h"
 #include "tiers/concurrency.h"
 #include "tiers/exclusions.h"
 #include "tiers/pc_sampling.h"
@@ -38,7 +40,9 @@ struct Parts {
         exclusions(its_writer, its_settings.replay_exclude),
         nvtx(its_writer, totals),
         thread_names(its_writer, executable_path()),
-        steps(its_writer, its_settings.schedule, its_settings.step_range) {}
+        steps(its_writer, its_settings.schedule, its_settings.step_range),
+        control(map_control(its_settings.spool_directory)),
+        agreement(control, !its_settings.wait && its_settings.after_ms == 0) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
@@ -66,6 +70,8 @@ struct Parts {
   NvtxTracker nvtx;
   ThreadNames thread_names;
   StepTracker steps;
+  spool::Control* const control;  // null: there is none
+  Agreement agreement;
 
   /// From start_cupti() on; the tiers only where the schedule asks for them.
   const CuptiApi* api = nullptr;

@@ -87,6 +87,7 @@ void PeriodSteps::steps_are_marked(ThreadState& thread) noexcept {
   if (watches_.exchange(false) && period_.active()) {
     end_step(thread);
     if (parts_.steps.steps_begun() > 0) parts_.steps.restart_schedule(spool::kStepSupersedes);
+    parts_.agreement.ask();
   }
   border_lock_.clear(std::memory_order_release);
 }
@@ -113,6 +114,7 @@ void PeriodSteps::look_for_period(std::int64_t now_ns) noexcept {
       parts_.steps.restart_schedule(spool::kStepSupersedes);
     found_ = candidate_;
     describe_border_.store(true);
+    parts_.agreement.ask();
     period_.activate();
   }
   news_ = false;

@@ -77,6 +77,7 @@ void Session::stop_calls() noexcept {
 
 void Session::at_exit(spool::EndReason reason) noexcept {
   if (parts_.closed.exchange(true)) return;
+  parts_.agreement.leave();
   read_what_is_left();
   stop_calls();
   if (ThreadState* thread = this_thread(parts_.generation)) thread->inside = true;

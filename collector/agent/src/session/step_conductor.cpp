@@ -21,7 +21,11 @@ std::uint16_t StepConductor::prepare_sampling(const StepTracker::Step& step) noe
 // The step's configuration, 0: none.
 std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                             bool by_period) noexcept {
-  if (!Replay::measures(step.phase) || !parts_.replay) return 0;
+  if (!parts_.replay) return 0;
+  if (!Replay::measures(step.phase)) {
+    parts_.replay->close_kept();
+    return 0;
+  }
   const std::uint32_t config_id = parts_.replay->config_id(step);
   if (!concurrency_looked_at_) look_for_waiting_kernels(!by_period);
   const bool alike = (step.phase == Phase::flops) == (step.next_phase == Phase::flops);
@@ -29,12 +33,30 @@ std::uint32_t StepConductor::prepare_replay(const StepTracker::Step& step, const
   return config_id;
 }
 
+// False if the step comes before the schedule, whose begin the processes that this one waits for agree on.
+bool StepConductor::may_begin_schedule() noexcept {
+  if (agreeing_.test_and_set(std::memory_order_acquire)) return true;
+  const Agreement::Turn turn = parts_.agreement.step_begins(parts_.now_ns());
+  agreeing_.clear(std::memory_order_release);
+  if (turn == Agreement::Turn::begin && parts_.agreement.taking_part() > 1) {
+    // What was measured before, at other steps than the peers measured, gives way.
+    if (parts_.sampling) parts_.sampling->cut_short("the schedule began anew");
+    parts_.steps.restart_schedule(parts_.steps.steps_begun() > 0 ? spool::kStepSupersedes : 0);
+    parts_.message(Severity::info, spool::Topic::steps,
+                   "the schedule begins with the same step in all " +
+                       std::to_string(parts_.agreement.taking_part()) + " processes that launch collectives");
+  }
+  return turn != Agreement::Turn::wait;
+}
+
 bool StepConductor::begin(ThreadState& thread, std::uint16_t flags, std::uint32_t* step_index) noexcept {
   const AgentCall call{parts_.gate, thread};
   if (!call) return false;
   if (parts_.replay) parts_.replay->finish_pending();
   StepTracker::Step step{};
-  if (!parts_.steps.begin(&step)) return false;
+  bool before_schedule = false;
+  if (!parts_.steps.open() && !parts_.steps.held()) before_schedule = !may_begin_schedule();
+  if (!parts_.steps.begin(&step, before_schedule)) return false;
   flags |= prepare_sampling(step);
   const std::int64_t now = parts_.now_ns();  // after what had to be finished and set up
   *step_index = step.index;

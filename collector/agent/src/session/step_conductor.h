@@ -1,6 +1,7 @@
 // What the begin and the end of a step set going: sampling, counting, stalls, each in its phases.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -20,6 +21,7 @@ class StepConductor {
   void end(ThreadState& thread, std::int64_t now_ns) noexcept;
 
  private:
+  bool may_begin_schedule() noexcept;
   std::uint16_t prepare_sampling(const StepTracker::Step& step) noexcept;
   std::uint32_t prepare_replay(const StepTracker::Step& step, const ThreadState& thread,
                                bool by_period) noexcept;
@@ -29,6 +31,7 @@ class StepConductor {
   Parts& parts_;
   const std::function<void()> wake_threads_;
   bool concurrency_looked_at_ = false;
+  std::atomic_flag agreeing_ = ATOMIC_FLAG_INIT;
   /// Begin of the latest steps, by index; written at a step's begin only, one step at a time.
   static constexpr std::uint32_t kStepHistory = 16;
   std::int64_t step_begin_ns_[kStepHistory] = {};

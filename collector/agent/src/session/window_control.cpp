@@ -39,7 +39,7 @@ WindowControl::WindowControl(Parts& parts, PeriodSteps& period, LaunchRecorder& 
       waits_(waits),
       plan_({parts.settings.wait, static_cast<std::int64_t>(parts.settings.after_ms) * kMillisecond,
              static_cast<std::int64_t>(parts.settings.duration_ms) * kMillisecond},
-            map_control(parts.settings.spool_directory)) {
+            parts.control) {
   parts_.nvtx.mute(!plan_.opens_at_start());
   parts_.steps.hold(!plan_.opens_at_start());
 }
@@ -88,6 +88,7 @@ void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   parts_.timeline->set_window(now, INT64_MAX);
   period_.restart();
   parts_.steps.restart_schedule(0);
+  parts_.agreement.ask();
   parts_.steps.hold(false);
   parts_.nvtx.mute(false);
   write(spool::WindowEdge::open, cause, now);

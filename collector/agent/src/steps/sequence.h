@@ -63,7 +63,4 @@ class LaunchSequence {
 /// Why a step with these launches cannot be measured; empty if it can.
 std::string why_not_replayable(const LaunchSequence& step);
 
-/// How `step` differs from `reference`; empty if it does not.
-std::string difference(const LaunchSequence& step, const LaunchSequence& reference);
-
 }  // namespace ridgeline::agent

@@ -1,5 +1,6 @@
 #include "steps/step_tracker.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ridgeline::agent {
@@ -14,7 +15,7 @@ bool StepTracker::matches(std::string_view name) const noexcept {
   return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
 }
 
-bool StepTracker::begin(Step* step) noexcept {
+bool StepTracker::begin(Step* step, bool before_schedule) noexcept {
   if (held_.load(std::memory_order_acquire)) return false;
   bool closed = false;
   if (!open_.compare_exchange_strong(closed, true, std::memory_order_acquire)) return false;
@@ -33,6 +34,10 @@ bool StepTracker::begin(Step* step) noexcept {
            schedule_.steps_left_in_phase(at),
            index - at + static_cast<std::uint32_t>(phase_first),
            phase_steps};
+  if (before_schedule) {
+    step_.phase = step_.next_phase = Phase::warmup;
+    restart_schedule(0);
+  }
   current().clear();
   *step = step_;
   active_.store(index, std::memory_order_release);
@@ -68,6 +73,7 @@ StepTracker::Step StepTracker::end(std::int64_t now_ns) noexcept {
 }
 
 void StepTracker::keep_as_reference() noexcept {
+  most_launches_ = std::max(most_launches_, last().count());
   reference_ = current_.exchange(reference_, std::memory_order_acq_rel);
   has_reference_ = true;
 }

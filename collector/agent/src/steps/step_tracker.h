@@ -34,8 +34,9 @@ class StepTracker {
   /// True if a range of this name makes a step (environment.h, kStepRange).
   bool matches(std::string_view name) const noexcept;
 
-  /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
-  bool begin(Step* step) noexcept;
+  /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs. `before_schedule`: a
+  /// step of warm-up, whatever the schedule says, which begins anew after it.
+  bool begin(Step* step, bool before_schedule = false) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
                    std::uint16_t flags = 0) noexcept;
   /// Closes the open step and hands it over; its launches are then `last()`.
@@ -50,6 +51,8 @@ class StepTracker {
   /// No step begins while this is so.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_release); }
 
+  /// A step is open, or what has ended is not dealt with yet.
+  bool open() const noexcept { return open_.load(std::memory_order_acquire); }
   bool held() const noexcept { return held_.load(std::memory_order_acquire); }
   /// Drops the open step, if any: it never ends.
   void abandon() noexcept {
@@ -62,6 +65,8 @@ class StepTracker {
   const LaunchSequence& last() const noexcept { return *current_.load(std::memory_order_acquire); }
   /// Launches of the latest step without replay; null before there is one.
   const LaunchSequence* reference() const noexcept { return has_reference_ ? reference_ : nullptr; }
+  /// Most launches of a step without replay, of all so far: steps may differ in length.
+  std::uint32_t most_launches() const noexcept { return most_launches_; }
   std::uint32_t steps_begun() const noexcept { return next_index_.load(std::memory_order_relaxed); }
 
  private:
@@ -79,6 +84,7 @@ class StepTracker {
   std::atomic<LaunchSequence*> current_{&sequences_[0]};
   LaunchSequence* reference_ = &sequences_[1];
   bool has_reference_ = false;
+  std::uint32_t most_launches_ = 0;
 };
 
 }  // namespace ridgeline::agent

@@ -74,7 +74,7 @@ bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
   const LaunchSequence* reference = steps_.reference();
   if (step.phase != Phase::replay || replay_sets_ < 2 || reference == nullptr ||
       reference->graph_launches() > 0 || reference->count() == 0 ||
-      reference->count() > CounterSession::kMostRangesRotating)
+      steps_.most_launches() > CounterSession::kMostRangesRotating)
     return false;
   for (std::uint32_t i = 0; i < reference->count(); ++i)
     if (exclusions_.added((*reference)[i].kernel_id)) return false;
@@ -214,6 +214,9 @@ void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool ke
   open_ns_ = 0;
   graph_launches_ = 0;
   graph_correlation_ids_.clear();
+  in_doubt_.clear();
+  under_way_.clear();
+  measured_ = 0;
   // What this thread keeps in events_ is not asked for again: a new step starts with a clean slate only as
   // far as the kernels are over, which the first launch finds out.
   patience_spent_ = false;
@@ -323,7 +326,7 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   bool opened = session_.enabled();
   if (!opened) {
     std::uint32_t expected = 0;
-    if (reference != nullptr) expected = graphs ? reference->graph_launches() : reference->count();
+    if (reference != nullptr) expected = graphs ? reference->graph_launches() : steps_.most_launches();
     if (configs_[id - 1].instrumented()) stop_tracing();
     // A rotation begins with its first set; broken, it begins anew when that comes round.
     if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
@@ -417,14 +420,30 @@ Verdict Replay::measure(const LaunchCall& call) {
     return Verdict::not_asked;
   }
   session_.count_launch();
+  note_under_way(call.thread_id);
   return Verdict::measured;
+}
+
+// CUPTI numbers its ranges in the order in which the driver takes the launches, which of launches on several
+// threads at once is not known: what is measured of those belongs to one of them, and nobody can say to which.
+void Replay::note_under_way(std::uint32_t thread_id) {
+  const std::uint32_t number = measured_++;
+  if (!under_way_.empty()) {
+    for (const UnderWay& other : under_way_) in_doubt_.insert(other.number);
+    in_doubt_.insert(number);
+  }
+  under_way_.push_back({thread_id, number});
 }
 
 void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
   if (verdict == Verdict::measured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
     launch_since_ns_.store(0, std::memory_order_release);
-  if (verdict == Verdict::unmeasured || (verdict == Verdict::measured && !call.graph)) return;
+  if (verdict == Verdict::unmeasured) return;
   std::lock_guard<std::mutex> guard(mutex_);
+  if (verdict == Verdict::measured && !call.graph) {
+    std::erase_if(under_way_, [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
+    return;
+  }
   if (state_.load(std::memory_order_relaxed) != State::collecting || call.context != context_) return;
   if (verdict == Verdict::measured) {
     CounterSession::Failure failure;
@@ -487,6 +506,11 @@ void Replay::finish_pending() noexcept {
   steps_.release();
 }
 
+void Replay::close_kept() noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) == State::idle && session_.enabled()) close();
+}
+
 void Replay::finish() noexcept {
   const std::int64_t begin_ns = api_.now_ns();
   Job job;
@@ -533,14 +557,11 @@ void Replay::collect(Job* job) {
     return fail(spool::CounterStatus::not_available, why);
   if (session_.dropped() > 0)
     return fail(spool::CounterStatus::failed, std::to_string(session_.dropped()) + " ranges were dropped");
-  if (const LaunchSequence* reference = steps_.reference(); reference != nullptr)
-    if (std::string why = difference(launches, *reference); !why.empty())
-      return fail(spool::CounterStatus::mismatch, why);
   job->launches.reserve(launches.count());
   for (std::uint32_t i = 0; i < launches.count(); ++i) job->launches.push_back(launches[i]);
   job->graph_correlation_ids = graph_correlation_ids_;
+  job->in_doubt = std::exchange(in_doubt_, {});
   job->segments = session_.take_segments();
-  if (steps_.reference() == nullptr) job->reason = "no timeline step came before, the launches are unchecked";
 }
 
 void Replay::close_session() noexcept {

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,9 @@ class Replay {
   Verdict launch_enter(const LaunchCall& call) noexcept;
   /// After every launch_enter() whose verdict is not kNotAsked.
   void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
+  /// A step that is not measured begins: a session that was kept for it, since another schedule was in force, is
+  /// closed.
+  void close_kept() noexcept;
   /// True if the step is dealt with; false if the next launch has to finish it, and last() must stay as it
   /// is.
   bool step_end(std::uint32_t thread_id) noexcept;
@@ -128,6 +132,7 @@ class Replay {
     std::vector<CounterSession::Segment> segments;
     std::vector<SequenceEntry> launches;
     std::vector<std::uint32_t> graph_correlation_ids;  // of measured graph launches, by position in the step
+    std::set<std::uint32_t> in_doubt;  // numbers among the measured launches
     bool graphs = false;
     std::uint32_t unevaluated = 0;
   };
@@ -137,6 +142,7 @@ class Replay {
   bool may_rotate(const StepTracker::Step& step) const noexcept;
   bool counts_graphs(const StepTracker::Step& step) const noexcept;
   Verdict measure(const LaunchCall& call);
+  void note_under_way(std::uint32_t thread_id);
   bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
   void finish() noexcept;
@@ -147,7 +153,9 @@ class Replay {
   void report(spool::CounterStatus status, const std::string& reason) noexcept;
   void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
   void write_values(Job& job);
-  bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch);
+  /// `next_launch` among the step's launches, `measured` among those with a range: moved on past the segment.
+  bool write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch,
+                     std::uint32_t* measured);
   bool write_graphs(Job& job, const CounterSession::Segment& segment);
   /// Numbers in the names of a segment's ranges, by range; false if CUPTI names one otherwise.
   bool range_numbers(const CounterSession::Segment& segment, std::size_t ranges,
@@ -188,7 +196,13 @@ class Replay {
   std::int64_t open_ns_ = 0;                          // host time of opening, this step
   std::uint32_t graph_launches_ = 0;                  // seen in this step
   std::vector<std::uint32_t> graph_correlation_ids_;  // 0: not measured
-  std::vector<CUevent> events_;                       // of context_
+  struct UnderWay {
+    std::uint32_t thread_id, number;
+  };
+  std::vector<UnderWay> under_way_;   // measured launches that have not come back
+  std::set<std::uint32_t> in_doubt_;  // numbers of those that ran beside another thread's
+  std::uint32_t measured_ = 0;        // kernels, this step
+  std::vector<CUevent> events_;       // of context_
   std::size_t events_pending_ = 0;                    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;                  // all of them are collectives
   bool patience_spent_ = false;

@@ -60,12 +60,15 @@ void Replay::write_values(Job& job) {
   if (!job.graphs && kernels != measured)
     return fail(std::to_string(kernels) + " measured ranges for " + std::to_string(measured) + " launches");
 
-  std::uint32_t next_launch = 0;
+  std::uint32_t next_launch = 0, measured_so_far = 0;
   for (const CounterSession::Segment& segment : job.segments)
-    if (!(job.graphs ? write_graphs(job, segment) : write_kernels(job, segment, &next_launch)))
+    if (!(job.graphs ? write_graphs(job, segment) : write_kernels(job, segment, &next_launch, &measured_so_far)))
       return fail("CUPTI names a range that has no launch");
   if (job.reason.empty() && job.unevaluated > 0)
     job.reason = std::to_string(job.unevaluated) + " launches could not be evaluated";
+  if (job.reason.empty() && !job.in_doubt.empty())
+    job.reason = std::to_string(job.in_doubt.size()) +
+                 " launches ran beside a launch of another thread, and their counters cannot be told apart";
 }
 
 bool Replay::range_numbers(const CounterSession::Segment& segment, std::size_t ranges,
@@ -88,7 +91,8 @@ bool Replay::range_numbers(const CounterSession::Segment& segment, std::size_t r
   return true;
 }
 
-bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch) {
+bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std::uint32_t* next_launch,
+                           std::uint32_t* measured) {
   const CounterConfig& config = configs_[job.record.config_id - 1];
   const std::size_t metrics = config.metrics().size();
   std::vector<std::uint32_t> numbers;
@@ -103,8 +107,11 @@ bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std
     if (number - first >= ordinals.size() || taken[number - first]) return false;
     taken[number - first] = true;
   }
+  const std::uint32_t measured_before = *measured;
+  *measured += segment.measured;
   std::vector<double> values(metrics);
   for (std::size_t range = 0; range < numbers.size(); ++range) {
+    if (job.in_doubt.contains(measured_before + numbers[range] - first)) continue;
     const std::uint32_t ordinal = ordinals[numbers[range] - first];
     if (!config.evaluate(segment.image, range, values.data())) {
       std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());

@@ -1,5 +1,6 @@
-// control.h: the file in the spool directory by which the launcher opens and closes recording windows of
-// processes that run, and learns what they did. Both map it; every field is one aligned 32-bit word.
+// control.h: the file in the spool directory that the launcher and all recorded processes map. By it the
+// launcher opens and closes recording windows of processes that run, and learns what they did; and processes
+// that wait for each other in collectives agree on when their schedules begin. Every field is one aligned word.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,15 @@ inline constexpr std::uint32_t kControlBytes = 4096;
 
 enum class WindowCommand : std::uint32_t { none = 0, open = 1, close = 2 };
 
+/// One recorded process that launches collectives. A place is free while its pid is 0.
+struct Peer {
+  std::atomic<std::uint32_t> pid;
+  std::atomic<std::uint32_t> collectives;           // launched so far; wraps around
+  std::atomic<std::uint32_t> collectives_per_step;  // in its latest step
+  std::atomic<std::uint32_t> ready;                 // 1: its schedule is to begin, and waits for the others'
+};
+inline constexpr std::uint32_t kMostPeers = 128;
+
 struct Control {
   std::uint32_t magic;
   std::uint32_t reserved;
@@ -24,7 +34,12 @@ struct Control {
   std::atomic<std::uint32_t> windows_closed;  // while the process went on
   std::atomic<std::uint32_t> windows_ended;   // with the process
   std::uint32_t reserved_too;
+  /// What the processes agreed on last: bit 63, each begins its schedule with its next step; below it, how many times
+  /// they agreed (0: never); lower half, the number of collectives with which each begins (without bit 63).
+  std::atomic<std::uint64_t> agreed_start;
+  Peer peers[kMostPeers];
 };
-static_assert(sizeof(Control) == 32 && std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(sizeof(Control) <= kControlBytes && std::atomic<std::uint32_t>::is_always_lock_free &&
+              std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace ridgeline::spool

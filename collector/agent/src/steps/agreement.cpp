@@ -1,0 +1,137 @@
+#include "steps/agreement.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace ridgeline::agent {
+namespace {
+
+// Ahead of the process that is furthest: the numbers in the control file are a step old at most, and the proposal has
+// to reach everybody in time.
+constexpr std::uint32_t kStepsAhead = 3;
+// Processes in step with each other are closer than this; else their numbers are not of the same collectives.
+constexpr std::uint32_t kMostStepsApart = 8;
+constexpr int kStepsAlone = 2;
+constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 63;
+
+bool lives(std::uint32_t pid) noexcept {
+  return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+}
+
+// The numbers wrap around.
+bool reached(std::uint32_t count, std::uint32_t goal) noexcept {
+  return static_cast<std::int32_t>(count - goal) >= 0;
+}
+
+}  // namespace
+
+spool::Peer* Agreement::join() noexcept {
+  if (control_ == nullptr || joining_.exchange(true)) return nullptr;
+  const auto own = static_cast<std::uint32_t>(getpid());
+  for (spool::Peer& peer : control_->peers) {
+    std::uint32_t holder = peer.pid.load(std::memory_order_acquire);
+    if (holder != 0 && lives(holder)) continue;
+    if (!peer.pid.compare_exchange_strong(holder, own)) continue;
+    peer.ready.store(0, std::memory_order_relaxed);
+    peer.collectives_per_step.store(0, std::memory_order_relaxed);
+    followed_ = static_cast<std::uint32_t>(
+        (control_->agreed_start.load(std::memory_order_acquire) & ~kAtOnce) >> 32);
+    place_.store(&peer, std::memory_order_release);
+    return &peer;
+  }
+  return nullptr;  // more processes than places: this one goes by itself
+}
+
+void Agreement::count_collective() noexcept {
+  const std::uint32_t count = collectives_.fetch_add(1, std::memory_order_relaxed) + 1;
+  spool::Peer* place = place_.load(std::memory_order_acquire);
+  if (place == nullptr) place = join();
+  if (place != nullptr) place->collectives.store(count, std::memory_order_release);
+}
+
+bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
+  const std::uint32_t own = collectives_.load(std::memory_order_relaxed);
+  std::int32_t ahead = 0, behind = 0;  // of this process, at most
+  std::uint32_t least = UINT32_MAX, most = 0;  // collectives a step
+  std::uint32_t peers = 0;
+  bool all_ready = true;
+  for (const spool::Peer& peer : control_->peers) {
+    const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
+    if (pid == 0 || !lives(pid)) continue;
+    ++peers;
+    const auto beyond = static_cast<std::int32_t>(peer.collectives.load(std::memory_order_acquire) - own);
+    ahead = std::max(ahead, beyond);
+    behind = std::max(behind, -beyond);
+    const std::uint32_t per_step = peer.collectives_per_step.load(std::memory_order_relaxed);
+    least = std::min(least, per_step);
+    most = std::max(most, per_step);
+    all_ready = all_ready && peer.ready.load(std::memory_order_acquire) != 0;
+  }
+  if (peers < 2) return false;
+  if (!all_ready && now_ns - asked_since_ns_ < kPatienceNs) return true;
+  const std::uint64_t times = ((agreed & ~kAtOnce) >> 32) + 1;
+  const bool alike = counts_all_ && least == most && most > 0 &&
+                     static_cast<std::uint64_t>(ahead) + static_cast<std::uint64_t>(behind) <=
+                         std::uint64_t{kMostStepsApart} * most;
+  const std::uint64_t next =
+      times << 32 | (alike ? own + static_cast<std::uint32_t>(ahead) + kStepsAhead * most : 0);
+  control_->agreed_start.compare_exchange_strong(agreed, alike ? next : next | kAtOnce,
+                                                 std::memory_order_acq_rel);
+  return true;
+}
+
+Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
+  // A window may open before the first collective that is seen: what began without peers asks again.
+  if (young_steps_ > 0 && place_.load(std::memory_order_acquire) != nullptr) {
+    young_steps_ = 0;
+    ask();
+  }
+  const bool asked = asked_.load(std::memory_order_acquire);
+  const auto begin = [&](std::uint32_t peers) {
+    asked_.store(false, std::memory_order_release);
+    asked_since_ns_ = 0;
+    taking_part_ = peers;
+    return Turn::begin;
+  };
+  spool::Peer* place = place_.load(std::memory_order_acquire);
+  if (place == nullptr) {
+    if (!asked) {
+      if (young_steps_ > 0) --young_steps_;
+      return Turn::as_scheduled;
+    }
+    young_steps_ = kStepsAlone;
+    return begin(0);
+  }
+  const std::uint32_t count = collectives_.load(std::memory_order_relaxed);
+  place->collectives_per_step.store(count - at_last_step_, std::memory_order_relaxed);
+  at_last_step_ = count;
+  const std::uint64_t agreed = control_->agreed_start.load(std::memory_order_acquire);
+  const auto times = static_cast<std::uint32_t>((agreed & ~kAtOnce) >> 32);
+  if (times != followed_) {
+    if ((agreed & kAtOnce) == 0 && !reached(count, static_cast<std::uint32_t>(agreed)))
+      return asked ? Turn::wait : Turn::as_scheduled;
+    followed_ = times;
+    place->ready.store(0, std::memory_order_release);
+    std::uint32_t peers = 0;
+    for (const spool::Peer& peer : control_->peers) {
+      const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
+      peers += pid != 0 && lives(pid) ? 1 : 0;
+    }
+    return begin(peers);
+  }
+  if (!asked) return Turn::as_scheduled;
+  if (asked_since_ns_ == 0) asked_since_ns_ = now_ns;
+  place->ready.store(1, std::memory_order_release);
+  if (propose(agreed, now_ns)) return Turn::wait;
+  place->ready.store(0, std::memory_order_release);
+  return begin(0);
+}
+
+void Agreement::leave() noexcept {
+  if (spool::Peer* place = place_.exchange(nullptr)) place->pid.store(0, std::memory_order_release);
+}
+
+}  // namespace ridgeline::agent
