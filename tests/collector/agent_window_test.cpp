@@ -258,8 +258,8 @@ TEST(Window, TheScheduleBeginsWithThatOfThePeers) {
   std::vector<Phase> phases;
   for (const auto& begin : contents.begins) phases.push_back(begin.phase);
   // The first step launches the first collective: until then it knows of no peer.
-  EXPECT_EQ(phases, (std::vector<Phase>{Phase::timeline, Phase::warmup, Phase::warmup, Phase::warmup, Phase::warmup,
-                                        Phase::timeline, Phase::timeline, Phase::replay}));
+  EXPECT_EQ(phases, (std::vector<Phase>{Phase::timeline, Phase::warmup, Phase::warmup, Phase::warmup,
+                                        Phase::warmup, Phase::timeline, Phase::timeline, Phase::replay}));
 }
 
 TEST(Window, OpensAndClosesAgain) {

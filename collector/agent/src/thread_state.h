@@ -36,7 +36,7 @@ struct ThreadState {
   bool graph_node_created = false;
   std::uint32_t launch_kernel_id = 0;  // 0: a graph
   bool launch_collective = false;
-  std::uint8_t launch_verdict = 0;     // Verdict
+  std::uint8_t launch_verdict = 0;  // Verdict
 
   /// The wait between its enter and exit callbacks; no entry time: none was noted.
   std::int64_t wait_enter_ns = 0;

@@ -37,8 +37,8 @@ spool::Peer* Agreement::join() noexcept {
     if (!peer.pid.compare_exchange_strong(holder, own)) continue;
     peer.ready.store(0, std::memory_order_relaxed);
     peer.collectives_per_step.store(0, std::memory_order_relaxed);
-    followed_ = static_cast<std::uint32_t>(
-        (control_->agreed_start.load(std::memory_order_acquire) & ~kAtOnce) >> 32);
+    followed_ =
+        static_cast<std::uint32_t>((control_->agreed_start.load(std::memory_order_acquire) & ~kAtOnce) >> 32);
     place_.store(&peer, std::memory_order_release);
     return &peer;
   }
@@ -54,7 +54,7 @@ void Agreement::count_collective() noexcept {
 
 bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
   const std::uint32_t own = collectives_.load(std::memory_order_relaxed);
-  std::int32_t ahead = 0, behind = 0;  // of this process, at most
+  std::int32_t ahead = 0, behind = 0;          // of this process, at most
   std::uint32_t least = UINT32_MAX, most = 0;  // collectives a step
   std::uint32_t peers = 0;
   bool all_ready = true;

@@ -132,7 +132,7 @@ class Replay {
     std::vector<CounterSession::Segment> segments;
     std::vector<SequenceEntry> launches;
     std::vector<std::uint32_t> graph_correlation_ids;  // of measured graph launches, by position in the step
-    std::set<std::uint32_t> in_doubt;  // numbers among the measured launches
+    std::set<std::uint32_t> in_doubt;                  // numbers among the measured launches
     bool graphs = false;
     std::uint32_t unevaluated = 0;
   };
@@ -203,8 +203,8 @@ class Replay {
   std::set<std::uint32_t> in_doubt_;  // numbers of those that ran beside another thread's
   std::uint32_t measured_ = 0;        // kernels, this step
   std::vector<CUevent> events_;       // of context_
-  std::size_t events_pending_ = 0;                    // the first so many: excluded kernels under way
-  bool collectives_pending_ = false;                  // all of them are collectives
+  std::size_t events_pending_ = 0;    // the first so many: excluded kernels under way
+  bool collectives_pending_ = false;  // all of them are collectives
   bool patience_spent_ = false;
   std::int64_t waited_for_peers_ns_ = 0;  // in this recording, in vain or not
 

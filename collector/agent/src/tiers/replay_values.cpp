@@ -62,7 +62,8 @@ void Replay::write_values(Job& job) {
 
   std::uint32_t next_launch = 0, measured_so_far = 0;
   for (const CounterSession::Segment& segment : job.segments)
-    if (!(job.graphs ? write_graphs(job, segment) : write_kernels(job, segment, &next_launch, &measured_so_far)))
+    if (!(job.graphs ? write_graphs(job, segment)
+                     : write_kernels(job, segment, &next_launch, &measured_so_far)))
       return fail("CUPTI names a range that has no launch");
   if (job.reason.empty() && job.unevaluated > 0)
     job.reason = std::to_string(job.unevaluated) + " launches could not be evaluated";
