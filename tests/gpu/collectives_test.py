@@ -185,8 +185,8 @@ class Hangs(unittest.TestCase):
         printed, said = io.StringIO(), io.StringIO()
         with (contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended,
               mock.patch.object(collectives, "gpus", lambda: [FIRST])):
-            programs.main(["--ridgeline", self.record, "--trainer", self.trainer, "--python-program", "-", "--out", self.folder.name,
-                           "--limit", "3", "trainer-graph"])
+            programs.main(["--ridgeline", self.record, "--trainer", self.trainer, "--exiter", "-", "--python-program", "-", "--out", self.folder.name,
+                           "--limit", "3", "--no-overhead", "trainer-graph"])
         self.assertEqual(ended.exception.code, 1)
         self.assertIn("row trainer-graph: begins at 0 s, 3 s at most", said.getvalue())
         self.assertRegex(printed.getvalue(), "trainer-graph +FAIL +exit 124: ended by the check after 3 s; last line: step 7 of 60")
