@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ridgeline/base/text.h"
 #include "spool/range_import.h"
@@ -251,8 +252,11 @@ class Rows {
     for (ScannedSpool::Window& window : spool_.windows) {
       const bool known = window.cause == WindowCause::delay || window.cause == WindowCause::signal;
       const WindowCause cause = known ? window.cause : WindowCause::start;
-      writer_.add(store::RecordingWindow{
-          .process_id = process_id_, .start_ns = window.open_ns, .end_ns = window.close_ns, .cause = cause});
+      writer_.add(store::RecordingWindow{.process_id = process_id_,
+                                         .start_ns = window.open_ns,
+                                         .end_ns = window.close_ns,
+                                         .cause = cause,
+                                         .synchronisation = window.synchronisation});
       if (!spool_.steps.empty() || !window.gpu_start_ns) continue;
       store::Step row;
       row.process_id = process_id_;
@@ -457,9 +461,9 @@ class Rows {
       } else if (const auto* overhead = view.as<OverheadRecord>()) {
         write_overhead(*overhead);
       } else if (const auto* thread = view.as<ThreadRecord>()) {
-        writer_.add(store::Thread{.process_id = process_id_,
-                                  .thread_id = thread->thread_id,
-                                  .name = one_line(reader_.string_or(thread->name, "(name lost)"))});
+        write_thread(*thread);
+      } else if (const auto* wait = view.as<SynchronisationRecord>()) {
+        write_wait(*wait);
       } else if (const auto* pair = view.as<ClockPairRecord>()) {
         writer_.add(store::ClockPair{.process_id = process_id_,
                                      .time_ns = pair->cupti_ns,
@@ -468,6 +472,34 @@ class Rows {
       }
     });
     join.finish(emit);
+  }
+
+  // What the program calls its thread stands, whatever the system calls it.
+  void write_thread(const ThreadRecord& thread) {
+    if ((thread.header.flags & kSystemThreadName) == 0)
+      named_threads_.insert(thread.thread_id);
+    else if (named_threads_.contains(thread.thread_id))
+      return;
+    writer_.add(store::Thread{.process_id = process_id_,
+                              .thread_id = thread.thread_id,
+                              .name = one_line(reader_.string_or(thread.name, "(name lost)"))});
+  }
+
+  void write_wait(const SynchronisationRecord& wait) {
+    if (!is_known(wait.call) || !has_time(wait.enter_ns, wait.exit_ns))
+      return;  // of another version, or damaged
+    store::Synchronisation row;
+    row.process_id = process_id_;
+    row.thread_id = wait.thread_id;
+    row.start_ns = wait.enter_ns;
+    row.duration_ns = wait.exit_ns - wait.enter_ns;
+    row.call = wait.call;
+    row.correlation_id = wait.correlation_id;
+    row.step_id = window_step(wait.enter_ns);
+    if (const auto step = spool_.steps.find(wait.step_index); step != spool_.steps.end())
+      row.step_id = step->second.id;
+    writer_.add(row);
+    row_written();
   }
 
   void write_clock(const ClockSampleRecord& clock) {
@@ -679,6 +711,7 @@ class Rows {
   std::unordered_map<std::uint32_t, std::vector<std::pair<std::uint64_t, store::Id>>> kernel_ids_;  // by code
   std::unordered_map<std::uint32_t, std::set<store::Id>>
       stalled_;  // ran while stalls were sampled; of several codes
+  std::unordered_set<std::uint32_t> named_threads_;  // by the program
   std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t, NodeKeyHash> repeated_nodes_;
 };
 

@@ -155,7 +155,9 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   for (const RecordingWindowRecord& edge : edges) {
     if (edge.edge == WindowEdge::open) {
-      spool.windows.push_back({.open_ns = edge.time_ns, .cause = edge.cause});
+      spool.windows.push_back({.open_ns = edge.time_ns,
+                               .cause = edge.cause,
+                               .synchronisation = (edge.header.flags & kWindowHasSynchronisation) != 0});
     } else if (!spool.windows.empty() && !spool.windows.back().close_ns) {
       spool.windows.back().close_ns = edge.time_ns;
     }

@@ -124,6 +124,7 @@ struct ScannedSpool {
     WindowCause cause{};                                   // of the opening
     std::optional<std::int64_t> gpu_start_ns, gpu_end_ns;  // of kernels launched in it; only without steps
     store::Id step_id = 0;                                 // of the step that stands for it, once written
+    bool synchronisation = false;                          // calls that wait are recorded
   };
   std::vector<Window> windows;  // in order of time; none in spools of older agents
   /// The window that a launch at this time belongs to.

@@ -224,6 +224,11 @@ void CaptureWriter::add(const LaunchMetric& row) {
 void CaptureWriter::add(const Thread& row) {
   state_->insert("INSERT OR REPLACE INTO thread VALUES (?,?,?)", row.process_id, row.thread_id, row.name);
 }
+void CaptureWriter::add(const Synchronisation& row) {
+  state_->insert("INSERT OR IGNORE INTO synchronisation VALUES (?,?,?,?,?,?,?)", row.process_id,
+                 row.thread_id, row.start_ns, row.duration_ns, string_id(to_string(row.call)),
+                 row.correlation_id, row.step_id);
+}
 Id CaptureWriter::add(const ProfilerOverhead& row) {
   return state_->insert(
       "INSERT INTO profiler_overhead(process_id, kind, thread_id, start_ns, end_ns) VALUES (?,?,?,?,?)",
@@ -277,8 +282,9 @@ void CaptureWriter::add(const GraphMetric& row) {
                  row.metric_id, row.tier, row.value);
 }
 Id CaptureWriter::add(const RecordingWindow& row) {
-  return state_->insert("INSERT INTO recording_window(process_id, start_ns, end_ns, cause) VALUES (?,?,?,?)",
-                        row.process_id, row.start_ns, row.end_ns, row.cause);
+  return state_->insert(
+      "INSERT INTO recording_window(process_id, start_ns, end_ns, cause, synchronisation) VALUES (?,?,?,?,?)",
+      row.process_id, row.start_ns, row.end_ns, row.cause, row.synchronisation);
 }
 Id CaptureWriter::add(const StallWindow& row) {
   return state_->insert(

@@ -6,13 +6,14 @@
 #include "convert_v3.h"
 #include "schema_tables.h"
 #include "schema_tables_v3.h"
+#include "schema_tables_v4.h"
 #include "schema_views.h"
 
 namespace ridgeline::store {
 
 namespace {
 constexpr std::array kMigrations = {Migration{1, kTablesV1}, Migration{2, kTablesV2},
-                                    Migration{3, kTablesV3, convert_to_v3}};
+                                    Migration{3, kTablesV3, convert_to_v3}, Migration{4, kTablesV4}};
 }
 
 std::span<const Migration> migrations() {

@@ -99,6 +99,15 @@ SELECT s.device_id,
 FROM pm_sample s
 JOIN metric n ON n.id = s.metric_id;
 
+CREATE VIEW v_synchronisation AS   -- one row a call on which a thread waited for the device
+SELECT w.process_id, s.step_index, w.thread_id,
+       t.name AS thread,           -- NULL: it has none of its own
+       c.value AS call, w.start_ns, w.start_ns + w.duration_ns AS end_ns, w.duration_ns
+FROM synchronisation w
+JOIN string c ON c.id = w.call_id
+LEFT JOIN thread t ON t.process_id = w.process_id AND t.thread_id = w.thread_id
+LEFT JOIN step s ON s.id = w.step_id;
+
 CREATE VIEW v_stall AS             -- one row a stall reason of an instruction, over all sampled steps
 SELECT s.kernel_id, k.demangled_name AS kernel,
        s.pc_offset,                -- bytes from the function's start
@@ -146,8 +155,8 @@ SELECT m.range_id, w.name, w.bytes, w.flops
 FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 
-inline constexpr const char* kViewNames[] = {"v_stall",         "v_pm_sample", "v_rank", "v_kernel_step",
-                                             "v_launch_metric", "v_launch",    "v_step", "launch",
-                                             "nvtx_range",      "annotation"};
+inline constexpr const char* kViewNames[] = {
+    "v_synchronisation", "v_stall", "v_pm_sample", "v_rank",     "v_kernel_step", "v_launch_metric",
+    "v_launch",          "v_step",  "launch",      "nvtx_range", "annotation"};
 
 }  // namespace ridgeline::store

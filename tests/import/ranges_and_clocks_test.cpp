@@ -111,6 +111,62 @@ TEST_F(RangesAndClocks, ThreadNamesOverheadAndClockPairsAreStored) {
       "1000 1001 3");
 }
 
+TEST_F(RangesAndClocks, TheProgramsNameOfAThreadStandsWhicheverCameFirst) {
+  FakeSpool spool(directory_.path());
+  const auto name = [&](std::uint32_t thread_id, const char* text, std::uint16_t flags) {
+    spool::ThreadRecord thread{};
+    thread.header.flags = flags;
+    thread.thread_id = thread_id;
+    thread.name = spool.text(text);
+    spool.put(thread);
+  };
+  name(1, "python3", spool::kSystemThreadName);
+  name(1, "trainer", 0);
+  name(2, "loader", 0);
+  name(2, "python3", spool::kSystemThreadName);
+  name(3, "main", spool::kSystemThreadName);
+  const auto capture = finish(spool);
+  EXPECT_EQ(scalar(capture, "SELECT group_concat(thread_id || ' ' || name, ', ') FROM thread"),
+            "1 trainer, 2 loader, 3 main");
+}
+
+TEST_F(RangesAndClocks, WaitsOfTheHostBelongToTheStepTheyBeganIn) {
+  FakeSpool spool(directory_.path());
+  spool::RecordingWindowRecord window{};
+  window.header.flags = spool::kWindowHasSynchronisation;
+  window.time_ns = FakeSpool::kOrigin;
+  window.edge = spool::WindowEdge::open;
+  window.cause = WindowCause::start;
+  spool.put(window);
+  spool.begin_step(0, Phase::timeline);
+  spool.launch();
+  const auto wait = [&](std::uint32_t thread_id, SynchronisationCall call, std::uint32_t step,
+                        std::int64_t enter, std::int64_t exit) {
+    spool::SynchronisationRecord record{};
+    record.thread_id = thread_id;
+    record.correlation_id = 55;
+    record.enter_ns = enter;
+    record.exit_ns = exit;
+    record.call = call;
+    record.step_index = step;
+    spool.put(record);
+  };
+  wait(9, SynchronisationCall::stream, 0, 1000, 5100);
+  wait(9, SynchronisationCall::event, spool::kNoStep, 6000, 9000);
+  wait(9, static_cast<SynchronisationCall>(200), 0, 10'000, 11'000);  // of a newer agent
+  wait(9, SynchronisationCall::event, 0, 12'000, 11'000);             // damaged
+  wait(9, SynchronisationCall::event, 0, 0, 11'000);
+  spool.end_step();
+  const auto capture = finish(spool);
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(coalesce(step_index, '-') || ' ' || thread_id || ' ' || call || ' ' ||"
+             " start_ns || ' ' || duration_ns, ', ') FROM v_synchronisation"),
+      "0 9 cudaStreamSynchronize 1000 4100, - 9 cudaEventSynchronize 6000 3000");
+  EXPECT_EQ(scalar(capture, "SELECT correlation_id FROM synchronisation LIMIT 1"), "55");
+  EXPECT_EQ(scalar(capture, "SELECT synchronisation FROM recording_window"), "1");
+}
+
 TEST_F(RangesAndClocks, LostNamesAndRangesThatCouldNotBeFollowedAreSaid) {
   FakeSpool spool(directory_.path());
   spool::CompletenessRecord totals{};

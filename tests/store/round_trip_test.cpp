@@ -586,7 +586,7 @@ TEST_F(RoundTrip, WindowsOfSampling) {
   stalls.status = WindowStatus::failed;
   stalls.reason = "no permission";
   writer_->add(stalls);
-  writer_->add(RecordingWindow{0, other_process_, 141, 142, WindowCause::signal});
+  writer_->add(RecordingWindow{0, other_process_, 141, 142, WindowCause::signal, true});
   writer_->add(RecordingWindow{0, process_, 143, std::nullopt, WindowCause::start});
   const Capture capture = finished();
   {
@@ -626,6 +626,8 @@ TEST_F(RoundTrip, WindowsOfSampling) {
   EXPECT_FALSE(windows[0].end_ns.has_value());
   EXPECT_EQ(windows[1].start_ns, 141);
   EXPECT_EQ(windows[1].end_ns, 142);
+  EXPECT_FALSE(windows[0].synchronisation);
+  EXPECT_TRUE(windows[1].synchronisation);
 }
 
 TEST_F(RoundTrip, Samples) {

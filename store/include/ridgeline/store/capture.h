@@ -54,6 +54,10 @@ class Capture {
   [[nodiscard]] std::vector<TierCoverage> tier_coverage() const;
   [[nodiscard]] std::vector<ReplayExclusion> replay_exclusions() const;
   [[nodiscard]] std::vector<GraphMetric> graph_metrics() const;
+  [[nodiscard]] std::vector<Thread> threads() const;  // by process, thread
+  /// Of one process, those that overlap the time; by thread, start.
+  [[nodiscard]] std::vector<Synchronisation> synchronisations(Id process_id, std::int64_t begin_ns,
+                                                              std::int64_t end_ns) const;
   [[nodiscard]] std::vector<RecordingWindow> recording_windows() const;  // by process, start_ns
   [[nodiscard]] std::vector<StallWindow> stall_windows() const;
   [[nodiscard]] std::vector<StallSample> stall_samples() const;  // by kernel, offset

@@ -53,8 +53,9 @@ class CaptureWriter {
   Id add(const Launch&);
   Id add(const Memcpy&);
   Id add(const Memset&);
-  void add(const LaunchMetric&);  // the same (launch, metric, tier) again replaces
-  void add(const Thread&);        // replaces
+  void add(const LaunchMetric&);     // the same (launch, metric, tier) again replaces
+  void add(const Thread&);           // replaces
+  void add(const Synchronisation&);  // the same (process, thread, start) again is ignored
   Id add(const ProfilerOverhead&);
   void add(const ClockPair&);  // the same instant again is ignored
   void add(const Completeness&);

@@ -204,6 +204,18 @@ struct Thread {
   std::string name;
 };
 
+/// A call on which a thread waited for the device, or might have.
+struct Synchronisation {
+  Id process_id = 0;
+  std::int64_t thread_id = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  SynchronisationCall call = SynchronisationCall::device;
+  std::int64_t correlation_id = 0;
+  std::optional<Id> step_id;
+  [[nodiscard]] std::int64_t end_ns() const { return start_ns + duration_ns; }
+};
+
 /// Time that the profiler says it cost.
 struct ProfilerOverhead {
   Id process_id = 0;
@@ -312,6 +324,7 @@ struct RecordingWindow {
   std::int64_t start_ns = 0;
   std::optional<std::int64_t> end_ns;
   WindowCause cause = WindowCause::start;
+  bool synchronisation = false;  // what the host waited for is recorded in it
 };
 
 struct StallWindow {
