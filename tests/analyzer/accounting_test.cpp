@@ -21,6 +21,15 @@ void host(store::Launch& launch, std::int64_t start_ns, std::int64_t end_ns) {
   launch.host_end_ns = end_ns;
 }
 
+void record_waits(FabricatedModel& f) {
+  f.model.recording_windows.push_back({.process_id = 1, .start_ns = 1, .synchronisation = true});
+}
+
+void wait(FabricatedModel& f, std::int64_t thread_id, std::int64_t start_ns, std::int64_t end_ns,
+          SynchronisationCall call = SynchronisationCall::stream, std::int64_t correlation_id = 0) {
+  f.model.synchronisations.push_back({1, thread_id, start_ns, end_ns - start_ns, call, correlation_id, {}});
+}
+
 TEST(Accounting, OverlappingStreamsCountOnceInTheUnion) {
   FabricatedModel f;
   f.step(Phase::timeline);
@@ -76,6 +85,140 @@ TEST(Accounting, GapsAreNamedByWhatTheHostWasDoing) {
   EXPECT_EQ(f.model.kernel_name(f.model.launches[*a.gaps[0].after]), "called late");
   EXPECT_EQ(f.model.kernel_name(f.model.launches[*a.gaps[0].before]), "a");
   EXPECT_FALSE(a.gaps[5].after.has_value());
+}
+
+// A step of one kernel, [1000, 2000), and the first kernel of the next at 6000, whose call is made at 5900 by thread 7.
+FabricatedModel step_with_a_gap() {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  host(f.launch("a", 1000, 2000), 900, 910);
+  f.step(Phase::timeline);
+  store::Launch& next = f.launch("a", 6000, 7000);
+  host(next, 5900, 5910);
+  next.thread_id = 7;
+  return f;
+}
+
+Accounting account_first(FabricatedModel& f, const AccountingOptions& options = {}) {
+  f.done();
+  return account_step(f.model, analyze_steps(f.model, {.step_index = 0}).value(), options);
+}
+
+TEST(Accounting, TheGapAtTheStepsEndIsWhatTheNextStepsFirstLaunchWaitedFor) {
+  for (const StepSource source : {StepSource::nvtx, StepSource::period}) {
+    FabricatedModel f = step_with_a_gap();
+    for (ModelStep& step : f.model.steps) step.step.source = source;
+    const Accounting a = account_first(f);
+    EXPECT_EQ(a.step_ns, 5000);
+    EXPECT_EQ(a.gap_host_bound_ns, 4000) << "a program that sleeps keeps the device waiting";
+    EXPECT_EQ(a.gap_tail_ns, 0);
+    ASSERT_EQ(a.gaps.size(), 1U);
+    EXPECT_EQ(a.gaps[0].kind, GapKind::host_bound);
+    EXPECT_EQ(a.gaps[0].thread_id, 7);
+    ASSERT_TRUE(a.gaps[0].after.has_value());
+    EXPECT_EQ(f.model.launches[*a.gaps[0].after].start_ns, 6000);
+    EXPECT_FALSE(a.gap_synchronisation_ns.has_value()) << "waits were not recorded";
+  }
+}
+
+TEST(Accounting, AtTheStepsEndALaunchThatWasQueuedOrUnderWayIsSeenToo) {
+  FabricatedModel f = step_with_a_gap();
+  host(f.model.launches[1], 1500, 1600);
+  EXPECT_EQ(account_first(f, {.launch_latency_ns = 3999, .bounds = {}}).gap_queued_ns, 4000);
+  f = step_with_a_gap();
+  host(f.model.launches[1], 1500, 2100);
+  EXPECT_EQ(account_first(f).gap_launch_bound_ns, 4000);
+  f = step_with_a_gap();
+  f.model.launches[1].host_start_ns.reset();
+  EXPECT_EQ(account_first(f).gap_tail_ns, 4000) << "nothing is known of its call";
+}
+
+TEST(Accounting, AGapIsTheCallInWhichTheLaunchingThreadWaited) {
+  FabricatedModel f = step_with_a_gap();
+  record_waits(f);
+  wait(f, 7, 950, 5000);                                      // 3000 of the gap, most of the call before it
+  wait(f, 7, 5100, 5300, SynchronisationCall::event);         // 200
+  wait(f, 7, 5850, 5950, SynchronisationCall::copy_to_host);  // 50 of it before the launch's call
+  wait(f, 8, 2000, 5900, SynchronisationCall::device);        // of a thread that launches nothing
+  wait(f, 7, 100, 200, SynchronisationCall::device);          // long ago
+  const Accounting a = account_first(f);
+  EXPECT_EQ(a.gap_synchronisation_ns, 3000 + 200 + 50);
+  EXPECT_EQ(a.gap_host_bound_ns, 4000 - 3250);
+  EXPECT_EQ(a.gap_total_ns, 4000);
+  EXPECT_EQ(a.remainder_ns, 0);
+  ASSERT_EQ(a.gaps.size(), 1U);
+  const Gap& gap = a.gaps[0];
+  EXPECT_EQ(to_string(gap.kind), "synchronisation");
+  EXPECT_EQ(gap.synchronisation_ns, 3250);
+  ASSERT_TRUE(gap.wait.has_value());
+  EXPECT_EQ(gap.wait->call, SynchronisationCall::stream);
+  EXPECT_EQ(gap.wait->length_ns, 4050);
+  EXPECT_EQ(longest_gap(a), &gap);
+}
+
+TEST(Accounting, AShortWaitBeforeALongPauseIsTheHostsGap) {
+  FabricatedModel f = step_with_a_gap();
+  record_waits(f);
+  wait(f, 7, 950, 3999);
+  Accounting a = account_first(f);
+  EXPECT_EQ(a.gap_synchronisation_ns, 1999);
+  EXPECT_EQ(a.gap_host_bound_ns, 2001);
+  EXPECT_EQ(a.gaps.at(0).kind, GapKind::host_bound) << "less than half of it";
+  EXPECT_EQ(a.gaps.at(0).wait->length_ns, 3049);
+  f = step_with_a_gap();
+  record_waits(f);
+  wait(f, 7, 950, 4000);
+  EXPECT_EQ(account_first(f).gaps.at(0).kind, GapKind::synchronisation) << "half of it";
+}
+
+TEST(Accounting, WaitsOfATimeInWhichTheyWereNotRecordedAreNotKnown) {
+  FabricatedModel f = step_with_a_gap();
+  record_waits(f);
+  f.model.recording_windows[0].end_ns = 1000;  // where the step begins
+  EXPECT_FALSE(account_first(f).gap_synchronisation_ns.has_value());
+  f.model.recording_windows[0].end_ns = 1001;
+  EXPECT_EQ(account_first(f).gap_synchronisation_ns, 0);
+  f.model.recording_windows[0].process_id = 2;
+  EXPECT_FALSE(account_first(f).gap_synchronisation_ns.has_value());
+  f.model.recording_windows[0] = {
+      .process_id = 1, .start_ns = 6000, .synchronisation = true};  // where it ends
+  EXPECT_FALSE(account_first(f).gap_synchronisation_ns.has_value());
+}
+
+TEST(Accounting, AGapBeforeACopyIsExplainedByTheCopysCall) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  f.launch("a", 10'000, 20'000);
+  f.copy(50'000, 51'000, 1).correlation_id = 77;
+  f.step(Phase::timeline);
+  f.launch("a", 51'000, 60'000);
+  EXPECT_EQ(account_first(f).gap_unknown_ns, 30'000);
+  record_waits(f);
+  wait(f, 7, 45'000, 52'000, SynchronisationCall::copy_to_device, 77);
+  wait(f, 7, 15'000, 21'000, SynchronisationCall::event);
+  const Accounting a = account_first(f);
+  EXPECT_EQ(a.gap_unknown_ns, 0);
+  EXPECT_EQ(a.gap_host_bound_ns, 29'000);
+  EXPECT_EQ(a.gap_synchronisation_ns, 1000) << "the copy's own call is not what it waited for";
+  EXPECT_EQ(a.gaps.at(0).thread_id, 7);
+}
+
+TEST(Accounting, WaitsOfSeveralStepsAddUp) {
+  Accounting sum, known, unknown;
+  known.gap_synchronisation_ns = 5;
+  add_to(sum, unknown);
+  EXPECT_FALSE(sum.gap_synchronisation_ns.has_value());
+  add_to(sum, known);
+  add_to(sum, unknown);
+  add_to(sum, known);
+  EXPECT_EQ(sum.gap_synchronisation_ns, 10);
+}
+
+TEST(Accounting, TheLongestGapIsTheFirstOfThoseThatAreEquallyLong) {
+  Accounting a;
+  EXPECT_EQ(longest_gap(a), nullptr);
+  a.gaps = {{.start_ns = 0, .end_ns = 5}, {.start_ns = 10, .end_ns = 17}, {.start_ns = 20, .end_ns = 27}};
+  EXPECT_EQ(longest_gap(a), &a.gaps[1]);
 }
 
 TEST(Accounting, CommunicationIsHiddenUnderOtherKernels) {
@@ -181,12 +324,18 @@ TEST(Accounting, RandomTimelinesAddUp) {
           default: {
             store::Launch& launch = f.launch("k", start, end);
             if (below(4) != 0) host(launch, start - below(300), start - below(50));
+            if (below(3) != 0) launch.thread_id = below(3);
             launch.stream_id = below(3);
           }
         }
       }
       f.launch("last", at + 390, at + 400 + below(200));
       at += 500;
+    }
+    if (round % 2 == 0) record_waits(f);
+    for (std::int64_t thread = 1; thread < 3; ++thread) {
+      for (std::int64_t start = 1000 + below(100); start < at; start += 100 + below(100))
+        wait(f, thread, start, start + below(100));
     }
     f.done();
     for (std::int64_t step = 0; step < 4; ++step) {
@@ -195,7 +344,9 @@ TEST(Accounting, RandomTimelinesAddUp) {
       EXPECT_EQ(a.remainder_ns, 0);
       EXPECT_EQ(a.step_ns, a.kernel_busy_ns + a.copy_exposed_ns + a.memset_exposed_ns + a.gap_total_ns);
       EXPECT_EQ(a.gap_total_ns, a.gap_launch_bound_ns + a.gap_host_bound_ns + a.gap_queued_ns +
-                                    a.gap_unknown_ns + a.gap_tail_ns);
+                                    a.gap_unknown_ns + a.gap_tail_ns + a.gap_synchronisation_ns.value_or(0));
+      EXPECT_EQ(a.gap_synchronisation_ns.has_value(), round % 2 == 0);
+      EXPECT_GE(a.gap_host_bound_ns, 0);
       EXPECT_GE(a.kernel_overlap_ns, 0);
       EXPECT_LE(a.communication_exposed_ns + a.communication_hidden_ns, a.communication_sum_ns);
       for (const Gap& gap : a.gaps) {

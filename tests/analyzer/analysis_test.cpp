@@ -106,7 +106,7 @@ TEST(Analysis, FromFileToVerdict) {
   const Analysis& a = result.value();
   EXPECT_EQ(a.accounting.step_ns, 1'000'000);
   EXPECT_EQ(a.accounting.kernel_busy_ns, 800'000);
-  EXPECT_EQ(a.accounting.gap_tail_ns, 200'000);
+  EXPECT_EQ(a.accounting.gap_host_bound_ns, 200'000) << "the next step is launched when the GPU is idle";
   EXPECT_EQ(a.accounting.remainder_ns, 0);
   ASSERT_EQ(a.ranking.rows.size(), 2U);
   EXPECT_EQ(a.ranking.rows[0].kernel_class, "normalisation");

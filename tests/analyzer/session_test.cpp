@@ -62,6 +62,10 @@ TEST_F(SessionTest, SaysWhatTheWholeModelSays) {
   EXPECT_EQ(accounting->kernel_busy_ns, all.accounting.kernel_busy_ns);
   EXPECT_EQ(accounting->copy_hidden_ns, all.accounting.copy_hidden_ns);
   EXPECT_EQ(accounting->gaps.size(), all.accounting.gaps.size());
+  EXPECT_EQ(accounting->gap_host_bound_ns, all.accounting.gap_host_bound_ns);
+  EXPECT_EQ(accounting->gap_launch_bound_ns, all.accounting.gap_launch_bound_ns);
+  EXPECT_EQ(accounting->gap_queued_ns, all.accounting.gap_queued_ns);
+  EXPECT_EQ(accounting->gap_tail_ns, all.accounting.gap_tail_ns) << "the next step's first launch is read";
   const auto steps = session.steps().value();
   ASSERT_EQ(steps->steps.size(), all.steps.steps.size());
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
@@ -69,6 +73,37 @@ TEST_F(SessionTest, SaysWhatTheWholeModelSays) {
     EXPECT_EQ(steps->steps[i].kernel_time_ns, all.steps.steps[i].kernel_time_ns) << i;
     EXPECT_EQ(steps->steps[i].majority_sequence, all.steps.steps[i].majority_sequence) << i;
   }
+}
+
+TEST_F(SessionTest, TheHostsWaitsAreThoseOfTheWholeModel) {
+  make(small());
+  {
+    store::Database database(path_, store::OpenMode::read_write);
+    database.execute(
+        "INSERT OR IGNORE INTO string(value) VALUES ('cudaEventSynchronize');"
+        "INSERT INTO recording_window(process_id, start_ns, cause, synchronisation)"
+        " SELECT id, 0, 'start', 1 FROM process;"
+        // Before each call, from well before the last kernel's end.
+        "INSERT OR IGNORE INTO synchronisation SELECT process_id, thread_id, host_start_ns - 1500, 1400,"
+        " (SELECT id FROM string WHERE value = 'cudaEventSynchronize'), 0, step_id FROM launch"
+        " WHERE host_start_ns IS NOT NULL AND thread_id IS NOT NULL");
+  }
+  const Model model = whole();
+  EXPECT_GT(model.synchronisations.size(), 1000U);
+  const Analysis all = analyze(model).value();
+  ASSERT_TRUE(all.accounting.gap_synchronisation_ns.has_value());
+  Session session = open();
+  for (const Scope& scope :
+       {Scope{}, Scope{.steps = StepSelection::one(3)}, Scope{.steps = StepSelection::one(4)}}) {
+    const auto accounting = session.accounting(scope).value();
+    ASSERT_TRUE(accounting->gap_synchronisation_ns.has_value());
+  }
+  const auto accounting = session.accounting().value();
+  EXPECT_EQ(accounting->gap_synchronisation_ns, all.accounting.gap_synchronisation_ns);
+  EXPECT_EQ(accounting->gap_host_bound_ns, all.accounting.gap_host_bound_ns);
+  ASSERT_EQ(accounting->gaps.size(), all.accounting.gaps.size());
+  for (std::size_t i = 0; i < accounting->gaps.size(); ++i)
+    EXPECT_EQ(accounting->gaps[i].synchronisation_ns, all.accounting.gaps[i].synchronisation_ns) << i;
 }
 
 TEST_F(SessionTest, ReadsTheStepsItNeedsOnce) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
+#include "accounting/host_calls.h"
 #include "intervals.h"
 
 namespace ridgeline::analyzer {
@@ -25,16 +27,46 @@ struct Work {
   std::vector<Interval> kernels, communication, computation, copies, memsets, foreign;
   std::unordered_map<std::int64_t, LaunchIndex> launch_starting_at;
   std::unordered_map<std::int64_t, LaunchIndex> launch_ending_at;
+  std::unordered_map<std::int64_t, std::size_t> copy_starting_at;
 };
 
-GapKind classify(const Model& model, const std::optional<LaunchIndex>& after, std::int64_t gap_start_ns,
-                 std::int64_t gap_ns, const AccountingOptions& options) {
-  if (!after) return GapKind::unknown;
-  const store::Launch& next = model.launches[*after];
-  if (!next.host_start_ns) return GapKind::unknown;
-  if (*next.host_start_ns > gap_start_ns) return GapKind::host_bound;
-  if (next.host_end_ns && *next.host_end_ns > gap_start_ns) return GapKind::launch_bound;
+// The launch that starts at this moment, on the device if there is one: the next step's first.
+std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, store::Id device_id,
+                                     std::int64_t time_ns) {
+  std::optional<LaunchIndex> found;
+  auto launch = std::lower_bound(
+      model.launches.begin(), model.launches.end(), std::tie(process_id, time_ns),
+      [](const store::Launch& row, const auto& key) { return std::tie(row.process_id, row.start_ns) < key; });
+  for (; launch != model.launches.end() && launch->process_id == process_id && launch->start_ns == time_ns;
+       ++launch) {
+    const auto index = static_cast<LaunchIndex>(launch - model.launches.begin());
+    if (launch->device_id == device_id) return index;
+    if (!found) found = index;
+  }
+  return found;
+}
+
+GapKind classify(const std::optional<HostCall>& next, std::int64_t gap_start_ns, std::int64_t gap_ns,
+                 const AccountingOptions& options) {
+  if (!next) return GapKind::unknown;
+  if (next->start_ns > gap_start_ns) return GapKind::host_bound;
+  if (next->end_ns && *next->end_ns > gap_start_ns) return GapKind::launch_bound;
   return gap_ns <= options.launch_latency_ns ? GapKind::launch_bound : GapKind::queued;
+}
+
+// The call that ended a gap, and what its thread did before it.
+void explain(const std::optional<HostCall>& next, const HostCalls& host, const AccountingOptions& options,
+             Gap& gap) {
+  const std::int64_t length_ns = gap.end_ns - gap.start_ns;
+  gap.kind = classify(next, gap.start_ns, length_ns, options);
+  if (!next) return;
+  gap.thread_id = next->thread_id;
+  if (gap.kind != GapKind::host_bound || !next->thread_id || !host.waits_recorded()) return;
+  const HostCalls::Waited waited =
+      host.waited(*next->thread_id, {gap.start_ns, std::min(next->start_ns, gap.end_ns)});
+  gap.synchronisation_ns = waited.total_ns;
+  gap.wait = waited.longest;
+  if (waited.total_ns >= length_ns - waited.total_ns) gap.kind = GapKind::synchronisation;
 }
 
 void add_gap(const Gap& gap, Accounting& accounting) {
@@ -44,7 +76,9 @@ void add_gap(const Gap& gap, Accounting& accounting) {
       accounting.gap_launch_bound_ns += length;
       break;
     case GapKind::host_bound:
-      accounting.gap_host_bound_ns += length;
+    case GapKind::synchronisation:
+      accounting.gap_host_bound_ns += length - gap.synchronisation_ns;
+      if (accounting.gap_synchronisation_ns) *accounting.gap_synchronisation_ns += gap.synchronisation_ns;
       break;
     case GapKind::queued:
       accounting.gap_queued_ns += length;
@@ -74,6 +108,8 @@ std::string_view to_string(GapKind kind) {
       return "launch_bound";
     case GapKind::host_bound:
       return "host_bound";
+    case GapKind::synchronisation:
+      return "synchronisation";
     case GapKind::queued:
       return "queued";
     case GapKind::unknown:
@@ -141,6 +177,7 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
     const Interval part = clip(copy);
     note(copy, part, own_copies[i]);
     work.copies.push_back(part);
+    work.copy_starting_at.emplace(part.start_ns, i);
     accounting.copy_sum_ns += part.end_ns - part.start_ns;
     accounting.copy_bytes += copy.bytes;
   }
@@ -170,6 +207,8 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   accounting.communication_hidden_ns = total_ns(communication) - accounting.communication_exposed_ns;
   accounting.foreign_busy_ns = total_ns(make_union(work.foreign));
 
+  const HostCalls host(model, accounting.process_id, window);
+  if (host.waits_recorded()) accounting.gap_synchronisation_ns = 0;
   for (const Interval& idle : subtract({window}, busy)) {
     Gap gap{.start_ns = idle.start_ns, .end_ns = idle.end_ns};
     if (const auto found = work.launch_ending_at.find(idle.start_ns); found != work.launch_ending_at.end()) {
@@ -179,9 +218,18 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
         found != work.launch_starting_at.end()) {
       gap.after = found->second;
     }
-    gap.kind = idle.end_ns == window.end_ns
-                   ? GapKind::tail
-                   : classify(model, gap.after, idle.start_ns, idle.end_ns - idle.start_ns, options);
+    // What ended the gap at the step's end is the next step's.
+    const bool at_end = idle.end_ns == window.end_ns;
+    if (at_end) gap.after = launch_at(model, accounting.process_id, accounting.device_id, window.end_ns);
+    std::optional<HostCall> next;
+    if (gap.after) {
+      next = HostCalls::of_launch(model.launches[*gap.after]);
+    } else if (const auto copy = work.copy_starting_at.find(idle.end_ns);
+               copy != work.copy_starting_at.end()) {
+      next = host.of_copy(model.memcpys[copy->second]);
+    }
+    explain(next, host, options, gap);
+    if (at_end && gap.kind == GapKind::unknown) gap.kind = GapKind::tail;
     add_gap(gap, accounting);
   }
   accounting.remainder_ns = accounting.step_ns - accounting.kernel_busy_ns - accounting.copy_exposed_ns -
@@ -189,7 +237,16 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   return accounting;
 }
 
+const Gap* longest_gap(const Accounting& accounting) {
+  const auto longest = std::max_element(
+      accounting.gaps.begin(), accounting.gaps.end(),
+      [](const Gap& a, const Gap& b) { return a.end_ns - a.start_ns < b.end_ns - b.start_ns; });
+  return longest == accounting.gaps.end() ? nullptr : &*longest;
+}
+
 void add_to(Accounting& sum, const Accounting& other) {
+  if (other.gap_synchronisation_ns)
+    sum.gap_synchronisation_ns = sum.gap_synchronisation_ns.value_or(0) + *other.gap_synchronisation_ns;
   for (std::int64_t Accounting::*part : {&Accounting::step_ns,
                                          &Accounting::kernel_sum_ns,
                                          &Accounting::kernel_busy_ns,

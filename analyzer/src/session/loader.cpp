@@ -106,6 +106,14 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
   for (const Selection::Part& part : chosen.parts) {
     const TimeWindow window{part.step.window_start_ns, part.step.window_end_ns};
     if (window.end_ns <= window.start_ns) continue;
+    // What the step's end waited for is the next step's first launch.
+    ++counts_.queries;
+    require_whole(activity_.for_each_launch(
+        {process_id, {}, store::TimeSpan{window.end_ns, window.end_ns + 1}},
+        [&](const store::Launch& launch) {
+          if (launch.start_ns == window.end_ns) add(launch);
+        },
+        ask.stop));
     store::ActivityFilter filter{process_id, {}, store::TimeSpan{window.start_ns, window.end_ns}};
     if (!outside_steps) {
       filter.step_ids.emplace();
@@ -119,6 +127,13 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
     ++counts_.queries;
     require_whole(activity_.for_each_launch(filter, add, ask.stop));
   }
+}
+
+void Loader::add_waits(store::Id process_id, const RepresentativeStep& step, Model& model) {
+  ++counts_.queries;
+  for (const store::Synchronisation& wait :
+       capture_.synchronisations(process_id, step.window_start_ns, step.window_end_ns))
+    model.synchronisations.push_back(wait);
 }
 
 void Loader::add_copies(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
@@ -227,6 +242,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
   if (representative.whole_recording) {
     add_launches({process_id, {}, {}}, ask, model);
     add_copies({process_id, {}, {}}, ask, model);
+    add_waits(process_id, representative, model);
   } else {
     std::vector<store::Id> steps;
     if (!by_window) {
@@ -246,6 +262,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
       time.start_ns = std::min(time.start_ns, part.step.window_start_ns);
       time.end_ns = std::max(time.end_ns, part.step.window_end_ns);
     }
+    for (const Selection::Part& part : chosen.parts) add_waits(process_id, part.step, model);
     // Copies for a step may run before it.
     add_copies({process_id, {}, store::TimeSpan{time.start_ns, time.end_ns}}, ask, model);
     if (by_window) {

@@ -51,6 +51,11 @@ Model load_model(const store::Capture& capture, ModelPart part) {
     model.graph_metrics = capture.graph_metrics();
     model.stall_samples = capture.stall_samples();
     model.source_lines = capture.source_lines();
+    for (const store::Process& process : model.processes) {
+      constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
+      for (const store::Synchronisation& wait : capture.synchronisations(process.id, 0, kEver))
+        model.synchronisations.push_back(wait);
+    }
   }
   for (auto& step : capture.steps()) {
     ModelStep item;
@@ -65,6 +70,7 @@ Model load_model(const store::Capture& capture, ModelPart part) {
   model.tier_coverage = capture.tier_coverage();
   model.replay_exclusions = capture.replay_exclusions();
   model.recording_windows = capture.recording_windows();
+  model.threads = capture.threads();
   model.stall_windows = capture.stall_windows();
   model.strings = capture.strings();
   require_sums_fit(model);
@@ -98,6 +104,16 @@ void Model::index() {
     std::sort(launches.begin(), launches.end(), by_time);
   std::sort(memcpys.begin(), memcpys.end(), by_time);
   std::sort(memsets.begin(), memsets.end(), by_time);
+  const auto of_thread = [](const store::Synchronisation& wait) {
+    return std::tuple(wait.process_id, wait.thread_id, wait.start_ns);
+  };
+  std::sort(synchronisations.begin(), synchronisations.end(),
+            [&](const auto& a, const auto& b) { return of_thread(a) < of_thread(b); });
+  // Parts of a selection that touch have those that reach from one into the other in common.
+  synchronisations.erase(
+      std::unique(synchronisations.begin(), synchronisations.end(),
+                  [&](const auto& a, const auto& b) { return of_thread(a) == of_thread(b); }),
+      synchronisations.end());
   std::sort(steps.begin(), steps.end(), [](const ModelStep& a, const ModelStep& b) {
     return std::tie(a.step.process_id, a.step.step_index) < std::tie(b.step.process_id, b.step.step_index);
   });
@@ -169,6 +185,16 @@ std::string_view Model::kernel_name(const store::Launch& launch) const {
 std::string_view Model::kernel_class(const store::Launch& launch) const {
   const store::Kernel* found = kernel(launch.kernel_id);
   return found == nullptr ? std::string_view("other") : std::string_view(found->kernel_class);
+}
+
+std::string_view Model::thread_name(store::Id process_id, std::int64_t thread_id) const {
+  const auto found = std::lower_bound(threads.begin(), threads.end(), std::tie(process_id, thread_id),
+                                      [](const store::Thread& row, const auto& key) {
+                                        return std::tie(row.process_id, row.thread_id) < key;
+                                      });
+  const bool known =
+      found != threads.end() && found->process_id == process_id && found->thread_id == thread_id;
+  return known ? std::string_view(found->name) : std::string_view();
 }
 
 std::vector<MetricValue> Model::metrics_of(store::Id launch_id) const {

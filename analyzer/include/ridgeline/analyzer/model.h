@@ -87,7 +87,10 @@ struct Model {
   std::vector<store::ReplayExclusion> replay_exclusions;
   std::vector<store::GraphMetric> graph_metrics;          // counters of whole graph launches
   std::vector<store::RecordingWindow> recording_windows;  // by process, start_ns
-  std::vector<store::ProcessTotal> process_totals;        // empty: `launches` are all there are
+  std::vector<store::Thread> threads;                     // by process, thread_id
+  /// What the host waited for, in the time that `launches` are of; by process, thread_id, start_ns.
+  std::vector<store::Synchronisation> synchronisations;
+  std::vector<store::ProcessTotal> process_totals;  // empty: `launches` are all there are
   /// Durations over the peers of the representative step, by ordinal, where these are not loaded themselves.
   std::vector<store::OrdinalSum> peer_sums;
   std::uint64_t peer_sequence = 0;  // the sequence that peer_sums are of
@@ -105,6 +108,8 @@ struct Model {
   [[nodiscard]] std::string_view string(std::optional<store::Id> id) const;  // "" if absent
   [[nodiscard]] std::string_view kernel_name(const store::Launch&) const;    // demangled; "?" if unknown
   [[nodiscard]] std::string_view kernel_class(const store::Launch&) const;   // "other" if unknown
+  /// "" if the thread has no name of its own.
+  [[nodiscard]] std::string_view thread_name(store::Id process_id, std::int64_t thread_id) const;
   /// The values stored for one launch.
   [[nodiscard]] std::vector<MetricValue> metrics_of(store::Id launch_id) const;
   /// The value of one metric of one launch at a tier; empty if it was not collected.
