@@ -710,7 +710,7 @@ class Rows {
   std::unordered_map<std::uint32_t, store::Id> config_ids_;
   std::unordered_map<std::uint32_t, std::vector<std::pair<std::uint64_t, store::Id>>> kernel_ids_;  // by code
   std::unordered_map<std::uint32_t, std::set<store::Id>>
-      stalled_;  // ran while stalls were sampled; of several codes
+      stalled_;                                      // ran while stalls were sampled; of several codes
   std::unordered_set<std::uint32_t> named_threads_;  // by the program
   std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t, NodeKeyHash> repeated_nodes_;
 };

@@ -71,6 +71,7 @@ std::vector<Share> accounting_shares(const analyzer::Accounting& a) {
           {"memsets", "p-memsets", ns(a.memset_exposed_ns)},
           {"gaps: launch-bound", "p-gap-launch", ns(a.gap_launch_bound_ns)},
           {"gaps: CPU-bound", "p-gap-host", ns(a.gap_host_bound_ns)},
+          {"gaps: synchronisation", "p-gap-wait", ns(a.gap_synchronisation_ns.value_or(0))},
           {"gaps: queued", "p-gap-queued", ns(a.gap_queued_ns)},
           {"gaps: unknown", "p-gap-unknown", ns(a.gap_unknown_ns)},
           {"gaps: tail", "p-gap-tail", ns(a.gap_tail_ns)},

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "document_parts.h"
+#include "gap_text.h"
 #include "json_parts.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -85,6 +86,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
     case Format::markdown:
       return Document(markdown_headline(model, analysis) + render_markdown(table) + "\n" +
                       markdown_paragraph(cut) + markdown_paragraph(ranking_sums(analysis.ranking)) +
+                      markdown_paragraph(longest_gap_line(model, analysis.accounting)) +
                       markdown_paragraph(work) +
                       (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
                       markdown_footing(model, analysis, options));
@@ -98,6 +100,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
         out.rows("rows", table);
         out.value("totals", ranking_totals_json(analysis.ranking));
         out.value("declared", declared_json(analysis.ranking.totals.work));
+        out.value("longest_gap", longest_gap_json(model, analysis.accounting));
         if (stalls) out.value("stalls", stalls_json(analysis.stalls));
         out.value("quality", quality_json(analysis.quality));
         out.finish();
@@ -107,11 +110,11 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   }
   TextStyle wide = options.text;  // whoever asks for every column gets them
   if (asks_for(options, "all")) wide.columns = std::max(wide.columns, full_width(table));
-  return Document(headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
-                  paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) +
-                  paragraph(work, options.text) +
-                  (options.stalls ? stalls_text(analysis.stalls, options.text) : "") +
-                  footing(model, analysis, options));
+  return Document(
+      headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
+      paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) +
+      paragraph(longest_gap_line(model, analysis.accounting), options.text) + paragraph(work, options.text) +
+      (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));
 }
 
 Document check_document(const analyzer::Model& model, const analyzer::Analysis& analysis,

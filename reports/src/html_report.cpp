@@ -8,6 +8,7 @@
 #include <set>
 
 #include "charts.h"
+#include "gap_text.h"
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/analyzer/phases.h"
@@ -261,13 +262,15 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
   return out + "</section>\n";
 }
 
-std::string chart_sections(const analyzer::Analysis& analysis) {
+std::string chart_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   const std::string target = target_text(analysis.ranking.options.target);
   const std::string stretch = target_text(analysis.ranking.options.stretch);
   std::string out = "<section>\n<h2>Where the step's time went</h2>\n";
   const double step_ns = static_cast<double>(analysis.accounting.step_ns);
   out += figure(stacked_bar(accounting_shares(analysis.accounting), step_ns, "Accounting of the step"), "");
   out += html_table(accounting_table(analysis.accounting), {});
+  const std::string longest = longest_gap_line(model, analysis.accounting);
+  if (!longest.empty()) out += paragraph(longest);
   out += "</section>\n" + bounds_section(analysis.accounting);
 
   out += "<section>\n<h2>Kernel time by class</h2>\n";
@@ -412,7 +415,7 @@ std::string html_report(const analyzer::Model& model, const analyzer::Analysis& 
   out += sample_section(analysis);
   out += tier_sections(analysis);
   out += stalls_section(analysis.stalls);
-  out += chart_sections(analysis);
+  out += chart_sections(model, analysis);
   out += step_sections(model, analysis);
   out += detail_sections(model, analysis);
   out += about_section(model, analysis);

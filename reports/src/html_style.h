@@ -71,7 +71,7 @@ svg .m-dram{fill:var(--elementwise)}svg .m-tensor{fill:var(--gemm)}
 .k-embedding{fill:var(--embedding);background:var(--embedding)}.k-classifier{fill:var(--classifier);background:var(--classifier)}
 .k-other{fill:var(--other);background:var(--other)}
 .p-kernels{fill:var(--gemm)}.p-copies{fill:var(--copy)}.p-memsets{fill:var(--normalisation)}.p-gap-launch{fill:var(--gap-launch)}
-.p-gap-host{fill:var(--gap-host)}.p-gap-queued{fill:var(--gap-queued)}.p-gap-unknown{fill:var(--gap-unknown)}.p-gap-tail{fill:var(--gap-tail)}.p-remainder{fill:var(--bad)}
+.p-gap-host{fill:var(--gap-host)}.p-gap-wait{fill:var(--reduction)}.p-gap-queued{fill:var(--gap-queued)}.p-gap-unknown{fill:var(--gap-unknown)}.p-gap-tail{fill:var(--gap-tail)}.p-remainder{fill:var(--bad)}
 .s-timeline{fill:var(--gemm)}.s-replay{fill:var(--attention)}.s-rest{fill:var(--gap-unknown)}.s-bad{fill:var(--bad)}
 svg .chosen{stroke:var(--text);stroke-width:2}
 @media screen and (max-width:900px){main{padding:16px 12px 40px}.opt{display:none}td,th{padding:3px 5px}

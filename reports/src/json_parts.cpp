@@ -1,5 +1,6 @@
 #include "json_parts.h"
 
+#include "gap_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
@@ -134,7 +135,7 @@ Json check_json(const analyzer::TargetCheck& check) {
           {"unmatched_budgets", std::move(unmatched)}};
 }
 
-Json accounting_json(const analyzer::Accounting& a) {
+Json accounting_json(const analyzer::Model& model, const analyzer::Accounting& a) {
   return {{"device_id", a.device_id},
           {"step_ns", a.step_ns},
           {"kernel_busy_ns", a.kernel_busy_ns},
@@ -162,7 +163,8 @@ Json accounting_json(const analyzer::Accounting& a) {
           {"launches_without_time", a.launches_without_time},
           {"foreign_busy_ns", a.foreign_busy_ns},
           {"stream_count", a.stream_count},
-          {"gap_count", a.gaps.size()}};
+          {"gap_count", a.gaps.size()},
+          {"longest_gap", longest_gap_json(model, a)}};
 }
 
 Json findings_json(const analyzer::Findings& findings) {

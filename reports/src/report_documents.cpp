@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "document_parts.h"
+#include "gap_text.h"
 #include "json_parts.h"
 #include "ridgeline/analyzer/phases.h"
 #include "ridgeline/reports/context.h"
@@ -50,7 +51,8 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");
   out += "## Target check\n\n" +
          cut_markdown(check_table(analysis.check, analysis.check_ranking, false), "kernel");
-  out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n";
+  out += "## Where the step's time went\n\n" + render_markdown(accounting_table(analysis.accounting)) + "\n" +
+         markdown_paragraph(longest_gap_line(model, analysis.accounting));
   out += "## What bounds the kernels\n\n" +
          cut_markdown(bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase), "part");
   Table gaps = gaps_table(model, analysis.accounting);
@@ -89,7 +91,7 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     out.value("totals", ranking_totals_json(analysis.ranking));
     out.end_object();
     out.rows("check", check_table(analysis.check, analysis.check_ranking, true));
-    out.value("accounting", accounting_json(analysis.accounting));
+    out.value("accounting", accounting_json(model, analysis.accounting));
     write_kernel_time(out, analysis.accounting);
     out.rows("gaps", gaps_table(model, analysis.accounting));
     out.value("stalls", stalls_json(analysis.stalls));

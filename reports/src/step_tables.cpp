@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "gap_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/format.h"
@@ -297,6 +298,7 @@ std::vector<Column<BoundLine>> bound_columns() {
 
 struct GapLine {
   const analyzer::Model* model;
+  store::Id process_id;
   const analyzer::Gap* gap;
 };
 
@@ -311,12 +313,19 @@ std::vector<Column<GapLine>> gap_columns() {
        [](const GapLine& l) { return Cell::number(l.gap->end_ns - l.gap->start_ns, Form::microseconds); }},
       {{.key = "kind",
         .header = "kind",
-        .help = "`launch_bound`, `host_bound`, `queued`, `unknown`, `tail`: as in `accounting`",
+        .help = "`launch_bound`, `host_bound`, `synchronisation`, `queued`, `unknown`, `tail`: as in "
+                "`accounting`",
         .align = Align::left},
        [](const GapLine& l) {
          const std::string_view kind = to_string(l.gap->kind);
          return Cell::worded(gap_words(l.gap->kind), std::string(kind));
        }},
+      {{.key = "cause",
+        .header = "what the CPU did",
+        .help =
+            "the call that waited, its thread and how long it took in all; or that the thread ran other code",
+        .align = Align::left},
+       [](const GapLine& l) { return Cell::text(gap_cause(*l.model, l.process_id, *l.gap)); }},
       {{.key = "after_kernel",
         .header = "after",
         .help = "the kernel before the gap",
@@ -338,21 +347,43 @@ std::vector<Column<GapLine>> gap_columns() {
         .drop_order = 9,
         .shown = false},
        [](const GapLine& l) { return Cell::number(l.gap->start_ns, Form::plain); }},
+      {{.key = "synchronisation_ns",
+        .header = "in waits",
+        .unit = "µs",
+        .help = "part of the gap that the thread which ended it spent inside calls that wait for the device",
+        .drop_order = 9,
+        .shown = false},
+       [](const GapLine& l) { return Cell::number(l.gap->synchronisation_ns, Form::microseconds); }},
+      {{.key = "call",
+        .header = "call",
+        .help = "the one of these calls that took most of it, by the runtime's name",
+        .align = Align::left,
+        .drop_order = 9,
+        .shown = false},
+       [](const GapLine& l) {
+         return l.gap->wait ? Cell::text(std::string(to_string(l.gap->wait->call))) : Cell::missing();
+       }},
+      {{.key = "call_ns",
+        .header = "call",
+        .unit = "µs",
+        .help = "how long that call took in all, most of which may lie before the gap",
+        .drop_order = 9,
+        .shown = false},
+       [](const GapLine& l) {
+         return l.gap->wait ? Cell::number(l.gap->wait->length_ns, Form::microseconds) : Cell::missing();
+       }},
+      {{.key = "thread_id",
+        .header = "thread",
+        .help = "that made the call which ended the gap",
+        .drop_order = 9,
+        .shown = false},
+       [](const GapLine& l) {
+         return l.gap->thread_id ? Cell::number(*l.gap->thread_id, Form::plain) : Cell::missing();
+       }},
   };
 }
 
 }  // namespace
-
-std::string gap_words(analyzer::GapKind kind) {
-  switch (kind) {
-    case analyzer::GapKind::launch_bound:
-      return "launch-bound";
-    case analyzer::GapKind::host_bound:
-      return "CPU-bound";
-    default:
-      return in_words(to_string(kind));
-  }
-}
 
 Table steps_table(const analyzer::StepAnalysis& steps) {
   Table table(step_columns(), steps.steps.size(), [&steps](std::size_t i) {
@@ -397,9 +428,13 @@ Table accounting_table(const analyzer::Accounting& a) {
        "the GPU waited for a launch that was being issued");
   part("gap_host_bound", "gaps: CPU-bound", a.gap_host_bound_ns,
        "the GPU waited, the CPU had not begun the next launch");
+  if (a.gap_synchronisation_ns)
+    part("gap_synchronisation", "gaps: synchronisation", *a.gap_synchronisation_ns,
+         "the GPU waited, the launching thread was inside a call that waits");
   part("gap_queued", "gaps: queued", a.gap_queued_ns, "the next launch waited for an event or a stream");
-  part("gap_unknown", "gaps: unknown", a.gap_unknown_ns, "the host time of what follows is not known");
-  part("gap_tail", "gaps: tail", a.gap_tail_ns, "the GPU was idle after the step's last work");
+  part("gap_unknown", "gaps: unknown", a.gap_unknown_ns, "the call behind what follows is not known");
+  part("gap_tail", "gaps: tail", a.gap_tail_ns,
+       "the GPU was idle after the step's last work");
   part("remainder", "remainder", a.remainder_ns, "the parts above do not explain it");
   const std::vector<Column<Part>> columns = part_columns();
   Table table(columns, parts->size(), [parts](std::size_t i) -> const Part& { return (*parts)[i]; });
@@ -429,7 +464,7 @@ Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accou
     return x.end_ns - x.start_ns > y.end_ns - y.start_ns;
   });
   return {gap_columns(), order->size(), [order, &model, &accounting](std::size_t i) {
-            return GapLine{&model, &accounting.gaps[(*order)[i]]};
+            return GapLine{&model, accounting.process_id, &accounting.gaps[(*order)[i]]};
           }};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "document_parts.h"
+#include "gap_text.h"
 #include "json_parts.h"
 #include "ridgeline/analyzer/phases.h"
 #include "ridgeline/reports/context.h"
@@ -55,7 +56,8 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     case Format::markdown: {
       std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
                         render_markdown(table) + "\n" + markdown_paragraph(left_out);
-      out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n";
+      out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n" +
+             markdown_paragraph(longest_gap_line(model, analysis.accounting));
       out += "### What bounds the kernels\n\n" + render_markdown(bounds) + "\n";
       if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
       return Document(out + markdown_footing(model, analysis, options));
@@ -67,7 +69,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         out.value("step", step_json(analysis.steps));
         out.rows("phases", phases_table(phases));
         out.rows("rows", table);
-        out.value("accounting", accounting_json(analysis.accounting));
+        out.value("accounting", accounting_json(model, analysis.accounting));
         write_kernel_time(out, analysis.accounting);
         out.rows("gaps", gaps);
         out.value("quality", quality_json(analysis.quality));
@@ -92,7 +94,8 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
         style);
     out += "\n";
   }
-  out += heading("Where the step's time went", style) + render_text(accounting, style);
+  out += heading("Where the step's time went", style) + render_text(accounting, style) +
+         paragraph(longest_gap_line(model, analysis.accounting), style);
   out += "\n" + heading("What bounds the kernels", style) + render_text(bounds, style);
   if (gaps.size() > 0) out += "\n" + heading("Longest gaps", style) + render_text(gaps, style);
   return Document(out + "\n" + footing(model, analysis, options));

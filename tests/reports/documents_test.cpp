@@ -215,12 +215,14 @@ TEST(Documents, StepsAddUp) {
   EXPECT_EQ(document["format"], "ridgeline.steps");
   EXPECT_EQ(document["rows"].size(), 14u);
   const json& a = document["accounting"];
-  EXPECT_EQ(a["kernel_busy_ns"].get<std::int64_t>() + a["copy_exposed_ns"].get<std::int64_t>() +
-                a["memset_exposed_ns"].get<std::int64_t>() + a["gap_launch_bound_ns"].get<std::int64_t>() +
-                a["gap_host_bound_ns"].get<std::int64_t>() + a["gap_queued_ns"].get<std::int64_t>() +
-                a["gap_unknown_ns"].get<std::int64_t>() + a["gap_tail_ns"].get<std::int64_t>() +
-                a["remainder_ns"].get<std::int64_t>(),
-            a["step_ns"].get<std::int64_t>());
+  EXPECT_EQ(
+      a["kernel_busy_ns"].get<std::int64_t>() + a["copy_exposed_ns"].get<std::int64_t>() +
+          a["memset_exposed_ns"].get<std::int64_t>() + a["gap_launch_bound_ns"].get<std::int64_t>() +
+          a["gap_host_bound_ns"].get<std::int64_t>() + a["gap_queued_ns"].get<std::int64_t>() +
+          a["gap_unknown_ns"].get<std::int64_t>() + a["gap_tail_ns"].get<std::int64_t>() +
+          (a["gap_synchronisation_ns"].is_null() ? 0 : a["gap_synchronisation_ns"].get<std::int64_t>()) +
+          a["remainder_ns"].get<std::int64_t>(),
+      a["step_ns"].get<std::int64_t>());
   int marked = 0;
   for (const json& row : document["rows"]) marked += row["representative"] == true ? 1 : 0;
   EXPECT_EQ(marked, 1);

@@ -39,7 +39,7 @@ namespace ridgeline::reports {
 
 /// The gaps of the step, longest first, with the kernels round them.
 [[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting);
-/// "launch-bound", "CPU-bound", "queued", "unknown", "tail".
+/// "launch-bound", "CPU-bound", "synchronisation", "queued", "unknown", "tail".
 [[nodiscard]] std::string gap_words(analyzer::GapKind kind);
 
 /// One row a launch of the representative step, in order of launch.
