@@ -433,8 +433,7 @@ Table accounting_table(const analyzer::Accounting& a) {
          "the GPU waited, the launching thread was inside a call that waits");
   part("gap_queued", "gaps: queued", a.gap_queued_ns, "the next launch waited for an event or a stream");
   part("gap_unknown", "gaps: unknown", a.gap_unknown_ns, "the call behind what follows is not known");
-  part("gap_tail", "gaps: tail", a.gap_tail_ns,
-       "the GPU was idle after the step's last work");
+  part("gap_tail", "gaps: tail", a.gap_tail_ns, "the GPU was idle after the step's last work");
   part("remainder", "remainder", a.remainder_ns, "the parts above do not explain it");
   const std::vector<Column<Part>> columns = part_columns();
   Table table(columns, parts->size(), [parts](std::size_t i) -> const Part& { return (*parts)[i]; });

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Records programs that mark no steps, run on, and come as several processes; windows by time and by signal.
+"""Records programs that mark no steps, run on, pause, and come as several processes; windows by time and by signal.
 
 usage: windows.py --ridgeline RIDGELINE --looper AGENT_LOOPER [--out DIR] [--json FILE] [CHECK...]
 
 `--list` names the checks. The looper's step is 46 launches: one embed, 12 layers of 3, 9 updates.
 """
 import argparse
+import json
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ import time
 from common import Checks, Facts, Started, open_capture, run
 
 STEP = 46
+PAUSE_NS = 4_000_000  # of the looper with --sleep or --callback
 SCHEDULE = "warmup=3,timeline=10,replay=2"
 
 
@@ -103,6 +105,45 @@ def children(case):
     return wrong, f"ranks {ranks}; {facts.counts()}; T2 {', '.join(tiers)}"
 
 
+def longest_gap(case, looper):
+    """What `steps` says of a step of the program: (what is wrong, its accounting)."""
+    wrong, done = [], case.record(["3", looper], "--tiers", "T0")
+    expect(wrong, done.status == 0, f"exit {done.status}: {done.tail()}")
+    facts = Facts(case.capture)
+    expect(wrong, facts.complete(), f"records are missing: {facts.completeness}")
+    expect(wrong, facts.sources == {"period"}, f"steps by {facts.sources}")
+    steps = run([case.options.ridgeline, "steps", "--format", "json", case.capture], timeout=60)
+    accounting = json.loads(steps.out)["accounting"]
+    gap = accounting["longest_gap"] or {}
+    expect(wrong, PAUSE_NS <= gap.get("duration_ns", 0) < 1.3 * PAUSE_NS, f"the longest gap takes {gap.get('duration_ns')} ns")
+    expect(wrong, gap.get("call") == "cudaStreamSynchronize", f"the call is {gap.get('call')}")
+    expect(wrong, " in thread main, " in gap.get("cause", ""), f"the cause is '{gap.get('cause')}'")
+    return wrong, accounting
+
+
+def sleeping(case):
+    wrong, accounting = longest_gap(case, "--sleep")
+    host, gap = accounting["gap_host_bound_ns"], accounting["longest_gap"] or {}
+    expect(wrong, gap.get("kind") == "host_bound", f"the longest gap is {gap.get('kind')}")
+    expect(wrong, host >= PAUSE_NS, f"CPU-bound gaps take {host} ns")
+    expect(wrong, accounting["gap_tail_ns"] == 0, f"{accounting['gap_tail_ns']} ns of gaps are a tail")
+    expect(wrong, accounting["gap_synchronisation_ns"] < PAUSE_NS / 10,
+           f"synchronisation takes {accounting['gap_synchronisation_ns']} ns")
+    return wrong, f"step {accounting['step_ns'] / 1e6:.2f} ms, CPU-bound {host / 1e6:.2f} ms: {gap.get('cause')}"
+
+
+def waiting(case):
+    wrong, accounting = longest_gap(case, "--callback")
+    waits, gap = accounting["gap_synchronisation_ns"] or 0, accounting["longest_gap"] or {}
+    expect(wrong, gap.get("kind") == "synchronisation", f"the longest gap is {gap.get('kind')}")
+    expect(wrong, waits >= PAUSE_NS, f"synchronisation takes {waits} ns")
+    expect(wrong, gap.get("call_ns") and gap["call_ns"] >= PAUSE_NS, f"the call takes {gap.get('call_ns')} ns")
+    expect(wrong, accounting["gap_host_bound_ns"] < PAUSE_NS / 10, f"CPU-bound gaps take {accounting['gap_host_bound_ns']} ns")
+    named = case.rows("SELECT DISTINCT name FROM thread t JOIN synchronisation w USING (process_id, thread_id)")
+    expect(wrong, [row["name"] for row in named] == ["main"], f"threads that wait: {named}")
+    return wrong, f"step {accounting['step_ns'] / 1e6:.2f} ms, synchronisation {waits / 1e6:.2f} ms: {gap.get('cause')}"
+
+
 def medians(out):
     """(seconds since the program's start, median microseconds of a step) four times a second."""
     return [(float(m[1]), float(m[2])) for m in re.finditer(r"at ([\d.]+) median_us ([\d.]+)", out)]
@@ -158,7 +199,7 @@ def stop(case):
 
 
 CHECKS = {"period": period, "graph": graph, "contexts": contexts, "irregular": irregular, "children": children,
-          "duration": duration, "signal": by_signal, "stop": stop}
+          "sleep": sleeping, "wait": waiting, "duration": duration, "signal": by_signal, "stop": stop}
 
 
 def main():

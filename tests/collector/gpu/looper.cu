@@ -5,6 +5,8 @@
 //   --children N N processes of this program (fork, exec; RANK and LOCAL_RANK set)
 //   --irregular  no two steps alike                        --report     "at S.SS median_us X" four times a second
 //   --tiny       a step is 200 empty kernels: what a launch costs the host
+//   --sleep      the thread sleeps 4 ms after each step      --callback   a function on the stream does, and the
+//                                                                         thread waits for the stream
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <sys/wait.h>
@@ -66,6 +68,11 @@ void launch_step(float* x, cudaStream_t stream) {
   CHECK(cudaGetLastError());
 }
 
+constexpr useconds_t kPauseUs = 4000;
+void pause_on_stream(void*) {
+  usleep(kPauseUs);
+}
+
 // The same program again, as a launcher of ranks starts it.
 int run_children(int count, char** argv) {
   std::vector<pid_t> children;
@@ -96,6 +103,7 @@ int main(int argc, char** argv) {
   for (int i = 2; i + 1 < argc; ++i)
     if (std::strcmp(argv[i], "--children") == 0) return run_children(std::atoi(argv[i + 1]), argv);
   const bool irregular = has(argc, argv, "--irregular"), report = has(argc, argv, "--report");
+  const bool sleeps = has(argc, argv, "--sleep"), callback = has(argc, argv, "--callback");
   const bool tiny = has(argc, argv, "--tiny"), two = has(argc, argv, "--contexts");
 
   CHECK(cudaSetDevice(0));
@@ -155,7 +163,9 @@ int main(int argc, char** argv) {
         cuCtxSetCurrent(first);
       }
     }
+    if (callback) CHECK(cudaLaunchHostFunc(stream, pause_on_stream, nullptr));
     CHECK(cudaStreamSynchronize(stream));
+    if (sleeps) usleep(kPauseUs);
     us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
     all.push_back(us.back());
     ++steps;
