@@ -48,14 +48,16 @@ std::string thread_words(const analyzer::Model& model, store::Id process_id,
   return name.empty() ? fmt::format("thread {}", *thread_id) : fmt::format("thread {}", name);
 }
 
-std::string gap_cause(const analyzer::Model& model, store::Id process_id, const analyzer::Gap& gap) {
-  const std::string thread = thread_words(model, process_id, gap.thread_id);
+std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& accounting,
+                      const analyzer::Gap& gap) {
+  const std::string thread = thread_words(model, accounting.process_id, gap.thread_id);
   switch (gap.kind) {
     case analyzer::GapKind::synchronisation:
       if (!gap.wait) break;
       return fmt::format("{} in {}, {}", to_string(gap.wait->call), thread, length_text(gap.wait->length_ns));
     case analyzer::GapKind::host_bound:
-      return fmt::format("CPU code in {}, {}{}", thread,
+      return fmt::format("{} in {}, {}{}",
+                         accounting.gap_synchronisation_ns ? "CPU code" : "CPU code or a wait", thread,
                          length_text(gap.end_ns - gap.start_ns - gap.synchronisation_ns),
                          gap.wait ? fmt::format(", behind {}", to_string(gap.wait->call)) : std::string());
     case analyzer::GapKind::launch_bound:
@@ -74,7 +76,7 @@ std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accou
   if (gap == nullptr) return "";
   const double share = share_of_step(accounting, *gap);
   if (share < kGapThatMatters) return "";
-  const std::string cause = gap_cause(model, accounting.process_id, *gap);
+  const std::string cause = gap_cause(model, accounting, *gap);
   return fmt::format("Longest gap: {}, {} of the step: {}.", length_text(gap->end_ns - gap->start_ns),
                      percent_text(share), cause.empty() ? "what the CPU did is not known" : cause);
 }
@@ -85,7 +87,7 @@ Json longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& 
   Json out = {{"duration_ns", gap->end_ns - gap->start_ns},
               {"step_share_ratio", share_of_step(accounting, *gap)},
               {"kind", to_string(gap->kind)},
-              {"cause", valid_utf8(gap_cause(model, accounting.process_id, *gap))},
+              {"cause", valid_utf8(gap_cause(model, accounting, *gap))},
               {"thread_id", optional_json(gap->thread_id)},
               {"synchronisation_ns", gap->synchronisation_ns},
               {"call", gap->wait ? Json(to_string(gap->wait->call)) : Json(nullptr)},

@@ -12,7 +12,7 @@ namespace ridgeline::reports {
                                        const std::optional<std::int64_t>& thread_id);
 
 /// "cudaStreamSynchronize in thread main, 4.100 ms"; "" where nothing is known of the host.
-[[nodiscard]] std::string gap_cause(const analyzer::Model& model, store::Id process_id,
+[[nodiscard]] std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& accounting,
                                     const analyzer::Gap& gap);
 
 /// "Longest gap: 4.020 ms, 33.7 % of the step: CPU code in thread main, 4.010 ms, behind cudaStreamSynchronize."; ""

@@ -298,7 +298,7 @@ std::vector<Column<BoundLine>> bound_columns() {
 
 struct GapLine {
   const analyzer::Model* model;
-  store::Id process_id;
+  const analyzer::Accounting* accounting;
   const analyzer::Gap* gap;
 };
 
@@ -325,7 +325,7 @@ std::vector<Column<GapLine>> gap_columns() {
         .help =
             "the call that waited, its thread and how long it took in all; or that the thread ran other code",
         .align = Align::left},
-       [](const GapLine& l) { return Cell::text(gap_cause(*l.model, l.process_id, *l.gap)); }},
+       [](const GapLine& l) { return Cell::text(gap_cause(*l.model, *l.accounting, *l.gap)); }},
       {{.key = "after_kernel",
         .header = "after",
         .help = "the kernel before the gap",
@@ -463,7 +463,7 @@ Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accou
     return x.end_ns - x.start_ns > y.end_ns - y.start_ns;
   });
   return {gap_columns(), order->size(), [order, &model, &accounting](std::size_t i) {
-            return GapLine{&model, accounting.process_id, &accounting.gaps[(*order)[i]]};
+            return GapLine{&model, &accounting, &accounting.gaps[(*order)[i]]};
           }};
 }
 

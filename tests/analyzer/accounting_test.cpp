@@ -203,6 +203,37 @@ TEST(Accounting, AGapBeforeACopyIsExplainedByTheCopysCall) {
   EXPECT_EQ(a.gaps.at(0).thread_id, 7);
 }
 
+TEST(Accounting, AGapBeforeAFillIsTheHostsIfTheLaunchBehindItWasCalledAfterTheDeviceFellIdle) {
+  const auto made = [](std::int64_t fill, std::int64_t call, std::int64_t gap_ns = 30'000) {
+    FabricatedModel f;
+    f.step(Phase::timeline);
+    f.launch("a", 10'000, 20'000).correlation_id = 5;
+    f.set(20'000 + gap_ns, 21'000 + gap_ns, 1).correlation_id = fill;
+    store::Launch& earlier = f.launch("on another stream", 21'500 + gap_ns, 22'000 + gap_ns);
+    earlier.correlation_id = 4;
+    host(earlier, 100, 200);
+    f.step(Phase::timeline);
+    store::Launch& behind = f.launch("a", 22'000 + gap_ns, 60'000);
+    behind.correlation_id = 7;
+    host(behind, call, call + 10);
+    behind.thread_id = 7;
+    return f;
+  };
+  FabricatedModel f = made(6, 49'000);
+  const Accounting a = account_first(f);
+  EXPECT_EQ(a.gap_host_bound_ns, 30'000);
+  EXPECT_EQ(a.gaps.at(0).thread_id, 7);
+  f = made(6, 20'000);
+  EXPECT_EQ(account_first(f).gap_unknown_ns, 30'000)
+      << "called before: the fill was, too, and waited for something";
+  f = made(8, 49'000);
+  EXPECT_EQ(account_first(f).gap_unknown_ns, 30'000) << "that launch was called before the fill";
+  f = made(6, 24'000, 5000);
+  EXPECT_EQ(account_first(f).gap_unknown_ns, 5000) << "short enough for work that was queued";
+  f = made(6, 24'000, 5001);
+  EXPECT_EQ(account_first(f).gap_host_bound_ns, 5001);
+}
+
 TEST(Accounting, WaitsOfSeveralStepsAddUp) {
   Accounting sum, known, unknown;
   known.gap_synchronisation_ns = 5;

@@ -32,15 +32,31 @@ Gap waited(GapKind kind, std::int64_t in_gap_ns) {
   return gap;
 }
 
+// Of process 1, with waits recorded.
+analyzer::Accounting recorded() {
+  analyzer::Accounting accounting;
+  accounting.process_id = 1;
+  accounting.gap_synchronisation_ns = 0;
+  return accounting;
+}
+
 TEST(GapText, ASynchronisationIsItsCallThreadAndLength) {
-  EXPECT_EQ(gap_cause(named_threads(), 1, waited(GapKind::synchronisation, 3'000'000)),
+  EXPECT_EQ(gap_cause(named_threads(), recorded(), waited(GapKind::synchronisation, 3'000'000)),
             "cudaStreamSynchronize in thread main, 4.100 ms");
 }
 
 TEST(GapText, TheCpusOwnCodeHasTheRestAndWhatItCameBehind) {
-  EXPECT_EQ(gap_cause(named_threads(), 1, gap_of(GapKind::host_bound)), "CPU code in thread main, 4.020 ms");
-  EXPECT_EQ(gap_cause(named_threads(), 1, waited(GapKind::host_bound, 20'000)),
+  EXPECT_EQ(gap_cause(named_threads(), recorded(), gap_of(GapKind::host_bound)),
+            "CPU code in thread main, 4.020 ms");
+  EXPECT_EQ(gap_cause(named_threads(), recorded(), waited(GapKind::host_bound, 20'000)),
             "CPU code in thread main, 4.000 ms, behind cudaStreamSynchronize");
+}
+
+TEST(GapText, WithoutRecordedWaitsTheCpuMayHaveWaited) {
+  analyzer::Accounting accounting = recorded();
+  accounting.gap_synchronisation_ns.reset();
+  EXPECT_EQ(gap_cause(named_threads(), accounting, gap_of(GapKind::host_bound)),
+            "CPU code or a wait in thread main, 4.020 ms");
 }
 
 TEST(GapText, AThreadWithoutANameGoesByItsNumber) {
@@ -54,10 +70,10 @@ TEST(GapText, AThreadWithoutANameGoesByItsNumber) {
 
 TEST(GapText, OtherKindsSayWhatIsKnown) {
   const analyzer::Model model = named_threads();
-  EXPECT_EQ(gap_cause(model, 1, gap_of(GapKind::launch_bound)), "launch call in thread main");
-  EXPECT_NE(gap_cause(model, 1, gap_of(GapKind::queued)), "");
-  EXPECT_EQ(gap_cause(model, 1, gap_of(GapKind::unknown)), "");
-  EXPECT_EQ(gap_cause(model, 1, gap_of(GapKind::tail)), "");
+  EXPECT_EQ(gap_cause(model, recorded(), gap_of(GapKind::launch_bound)), "launch call in thread main");
+  EXPECT_NE(gap_cause(model, recorded(), gap_of(GapKind::queued)), "");
+  EXPECT_EQ(gap_cause(model, recorded(), gap_of(GapKind::unknown)), "");
+  EXPECT_EQ(gap_cause(model, recorded(), gap_of(GapKind::tail)), "");
 }
 
 analyzer::Accounting with_gap(const Gap& gap, std::int64_t step_ns) {

@@ -27,7 +27,7 @@ struct Work {
   std::vector<Interval> kernels, communication, computation, copies, memsets, foreign;
   std::unordered_map<std::int64_t, LaunchIndex> launch_starting_at;
   std::unordered_map<std::int64_t, LaunchIndex> launch_ending_at;
-  std::unordered_map<std::int64_t, std::size_t> copy_starting_at;
+  std::unordered_map<std::int64_t, std::size_t> copy_starting_at, set_starting_at;
 };
 
 // The launch that starts at this moment, on the device if there is one: the next step's first.
@@ -44,6 +44,24 @@ std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, s
     if (!found) found = index;
   }
   return found;
+}
+
+// The call of the launch that follows other work, whose own call is not known. That work was called before it: if this
+// launch was called after the device fell idle, so was the work, or it would have begun at once.
+std::optional<HostCall> call_behind(const Model& model, store::Id process_id, std::int64_t correlation_id,
+                                    const Gap& gap, const AccountingOptions& options) {
+  if (gap.end_ns - gap.start_ns <= options.launch_latency_ns) return std::nullopt;
+  constexpr int kMostLooked = 16;  // in order of time, which with several streams is not that of the calls
+  auto launch = std::lower_bound(
+      model.launches.begin(), model.launches.end(), std::tie(process_id, gap.end_ns),
+      [](const store::Launch& row, const auto& key) { return std::tie(row.process_id, row.start_ns) < key; });
+  for (int i = 0; i < kMostLooked && launch != model.launches.end() && launch->process_id == process_id;
+       ++i, ++launch) {
+    if (launch->correlation_id <= correlation_id) continue;
+    const std::optional<HostCall> call = HostCalls::of_launch(*launch);
+    return call && call->start_ns > gap.start_ns ? call : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 GapKind classify(const std::optional<HostCall>& next, std::int64_t gap_start_ns, std::int64_t gap_ns,
@@ -187,6 +205,7 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
     const Interval part = clip(set);
     note(set, part, own_sets[i]);
     work.memsets.push_back(part);
+    work.set_starting_at.emplace(part.start_ns, i);
     accounting.memset_sum_ns += part.end_ns - part.start_ns;
     accounting.memset_bytes += set.bytes;
   }
@@ -227,6 +246,12 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
     } else if (const auto copy = work.copy_starting_at.find(idle.end_ns);
                copy != work.copy_starting_at.end()) {
       next = host.of_copy(model.memcpys[copy->second]);
+      if (!next)
+        next = call_behind(model, accounting.process_id, model.memcpys[copy->second].correlation_id, gap,
+                           options);
+    } else if (const auto set = work.set_starting_at.find(idle.end_ns); set != work.set_starting_at.end()) {
+      next =
+          call_behind(model, accounting.process_id, model.memsets[set->second].correlation_id, gap, options);
     }
     explain(next, host, options, gap);
     if (at_end && gap.kind == GapKind::unknown) gap.kind = GapKind::tail;
