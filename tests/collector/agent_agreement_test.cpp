@@ -1,8 +1,11 @@
 // Processes that agree on where their schedules begin: here several objects on one control block.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "steps/agreement.h"
@@ -141,6 +144,30 @@ TEST(Agreement, RanksOfUnlikeNumbersBeginWithTheirNextSteps) {
   windows.rounds(3);
   EXPECT_EQ(windows.begun[0].size(), 1u);
   EXPECT_EQ(windows.begun[1].size(), 1u);
+}
+
+TEST(Agreement, PeersMeetBeforeTheySample) {
+  Ranks r({3, 3});
+  r.rounds(2);
+  r.ranks[0]->ask();
+  r.ranks[1]->ask();
+  r.rounds(8);
+  std::atomic<bool> there{false}, over{false};
+  std::thread early([&] {
+    r.ranks[0]->meet([&] { return over.load(); });
+    EXPECT_TRUE(there) << "it went on before the other came";
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  there = true;
+  r.ranks[1]->meet([] { return false; });
+  early.join();
+  over = true;
+  r.ranks[0]->meet([&] { return over.load(); });  // the other never comes: the end of the program does
+  r.ranks[1]->leave();
+  r.ranks[0]->meet([] { return false; });
+  Ranks strangers({3, 3});  // nothing was agreed on: nobody waits
+  strangers.rounds(2);
+  strangers.ranks[0]->meet([] { return false; });
 }
 
 TEST(Agreement, OneThatLeftIsNotWaitedFor) {

@@ -8,7 +8,7 @@ cupy.random.seed(1)
 a = cupy.random.rand(n, n, dtype=cupy.float32)
 a = a + a.T + n * cupy.eye(n, dtype=cupy.float32)
 b = cupy.random.rand(n, dtype=cupy.float32)
-for step in steps(count(300), cupy.cuda.Device().synchronize):
+for step in steps(count(1500), cupy.cuda.Device().synchronize):
     x = cupy.zeros_like(b)
     r = b - a @ x
     p, rr = r, r @ r

@@ -18,7 +18,7 @@ def scatter_rows(rows, index, out, width: tl.constexpr):
 model = Model(layers=6).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 rows, table = torch.randn(8192, 1024, device="cuda"), torch.zeros(4096, 1024, device="cuda")
-for step in steps(count(200), torch.cuda.synchronize):
+for step in steps(count(300), torch.cuda.synchronize):
     tokens = batch(8, 512)
     loss_of(model, tokens).backward()
     chosen = torch.nonzero(tokens.flatten() % 7 < 3).flatten()

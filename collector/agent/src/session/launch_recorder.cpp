@@ -38,6 +38,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     // For the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
     if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
     if (thread->launch_collective) parts_.agreement.count_collective();
+    if (parts_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
     if (parts_.replay && parts_.replay->wants_launch())
       if (const AgentCall call{parts_.gate, *thread})
         thread->launch_verdict =

@@ -71,6 +71,7 @@ void Session::make_tiers() {
     parts_.sampling = std::make_unique<Sampling>(
         *parts_.api, parts_.writer, *parts_.timeline, parts_.gate,
         SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
+    parts_.sampling->meet_by([this] { parts_.agreement.meet([this] { return parts_.gate.closed(); }); });
     if (!parts_.settings.sampling_allowed) {
       sampling_prepared_ = true;
       parts_.sampling->rule_out(

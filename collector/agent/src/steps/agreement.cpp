@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace ridgeline::agent {
 namespace {
@@ -37,6 +39,7 @@ spool::Peer* Agreement::join() noexcept {
     if (!peer.pid.compare_exchange_strong(holder, own)) continue;
     peer.ready.store(0, std::memory_order_relaxed);
     peer.collectives_per_step.store(0, std::memory_order_relaxed);
+    peer.meetings.store(0, std::memory_order_relaxed);
     followed_ =
         static_cast<std::uint32_t>((control_->agreed_start.load(std::memory_order_acquire) & ~kAtOnce) >> 32);
     place_.store(&peer, std::memory_order_release);
@@ -115,6 +118,7 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
       return asked ? Turn::wait : Turn::as_scheduled;
     followed_ = times;
     place->ready.store(0, std::memory_order_release);
+    place->meetings.store(times << 16, std::memory_order_release);  // whoever missed some is level again
     std::uint32_t peers = 0;
     for (const spool::Peer& peer : control_->peers) {
       const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
@@ -128,6 +132,23 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
   if (propose(agreed, now_ns)) return Turn::wait;
   place->ready.store(0, std::memory_order_release);
   return begin(0);
+}
+
+void Agreement::meet(const std::function<bool()>& over) noexcept {
+  spool::Peer* place = place_.load(std::memory_order_acquire);
+  if (place == nullptr || taking_part_ < 2) return;
+  const std::uint32_t meeting = place->meetings.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const auto all_here = [&] {
+    for (const spool::Peer& peer : control_->peers) {
+      const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
+      if (pid != 0 && !reached(peer.meetings.load(std::memory_order_acquire), meeting) && lives(pid))
+        return false;
+    }
+    return true;
+  };
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kMeetingPatienceNs);
+  while (!all_here() && !over() && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
 void Agreement::leave() noexcept {

@@ -14,8 +14,9 @@ constexpr double kSameCoverage = 0.005;
 constexpr double kClearlyBetter = 0.03;
 constexpr std::int64_t kAnalysisPauseNs = 100'000'000;
 // Grids that change from step to step (sequence lengths) hide the period; without them kernels alone decide,
-// but not at once.
+// but not at once: after a time, or when they have repeated often.
 constexpr std::int64_t kGridsMatterNs = 3'000'000'000;
+constexpr std::uint32_t kRepeatsWithoutGrids = 16;
 constexpr std::int64_t kSettledNs = 60'000'000'000;
 
 std::uint64_t scramble(std::uint64_t x) noexcept {
@@ -208,10 +209,11 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
   std::vector<Candidate> all = candidates(seen, true);
   Candidate best;
   bool any = choose(all, &best);
-  if (!any && now_ns - first_launch_ns_ >= kGridsMatterNs) {
+  if (!any && (long_enough || now_ns - first_launch_ns_ >= kGridsMatterNs)) {
     seen = view(count - half, count, false);
     all = candidates(seen, false);
-    any = choose(all, &best);
+    any = choose(all, &best) &&
+          (best.repeats >= kRepeatsWithoutGrids || now_ns - first_launch_ns_ >= kGridsMatterNs);
   }
   for (const std::uint64_t part : {8, 32, 128}) {
     if (any || was_active) break;

@@ -313,6 +313,7 @@ bool Sampling::start(std::uint32_t last_correlation_id) noexcept {
     plan_.sampled_steps = static_cast<std::uint32_t>(std::clamp<std::int64_t>(fit, 1, plan_.sampled_steps));
     window_.last_step = window_.first_step + plan_.sampled_steps - 1;
   }
+  if (meet_) meet_();
   CUpti_PmSampling_Start_Params p = {CUpti_PmSampling_Start_Params_STRUCT_SIZE};
   p.pPmSamplingObject = session_;
   steps_ended_ = 0;

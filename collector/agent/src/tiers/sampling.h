@@ -25,6 +25,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -85,6 +86,9 @@ class Sampling {
   /// Ends a session that is open, doing what tick() does until it is closed. False if it is still open after
   /// a minute.
   bool close_now() noexcept;
+  /// Called just before samples are taken: waits for processes that this one waits for in collectives, so that
+  /// none of them is still setting up.
+  void meet_by(std::function<void()> meet) { meet_ = std::move(meet); }
   /// The gate was closed: whoever waits in here goes on.
   void wake() noexcept { changed_.notify_all(); }
   /// No measured step will come any more: has tick() end the window. Does not wait.
@@ -123,6 +127,7 @@ class Sampling {
   Timeline& timeline_;
   const CallGate& gate_;
   const SamplingLimits limits_;
+  std::function<void()> meet_;
 
   std::mutex mutex_;  // serialises everything below
   std::condition_variable changed_;

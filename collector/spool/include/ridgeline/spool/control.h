@@ -20,8 +20,9 @@ struct Peer {
   std::atomic<std::uint32_t> collectives;           // launched so far; wraps around
   std::atomic<std::uint32_t> collectives_per_step;  // in its latest step
   std::atomic<std::uint32_t> ready;                 // 1: its schedule is to begin, and waits for the others'
+  std::atomic<std::uint32_t> meetings;              // how often it has waited for the others at one place
 };
-inline constexpr std::uint32_t kMostPeers = 128;
+inline constexpr std::uint32_t kMostPeers = 192;
 
 struct Control {
   std::uint32_t magic;
