@@ -128,12 +128,39 @@ TEST(Agreement, ALateOneTakesTheOthersAlong) {
   EXPECT_EQ(r.begun[0], r.begun[1]);
 }
 
+// One takes the initialisation for its steps, and begins before there is a collective; then it finds the real ones.
+TEST(Agreement, OneThatBeganAmissBeginsAgainWithTheOthers) {
+  Ranks r({0, 0});
+  r.ranks[1]->ask();
+  r.rounds(4);
+  EXPECT_EQ(r.begun[1].size(), 1u);
+  r.collectives = {6, 6};
+  for (int i = 0; i < 6; ++i) {  // no border of the second one's period comes any more
+    r.step(0);
+    for (int c = 0; c < 6; ++c) r.ranks[1]->count_collective();
+    ++r.round;
+    r.now_ns += kStepNs;
+  }
+  r.ranks[0]->ask();
+  for (int i = 0; i < 70; ++i) {
+    r.step(0);
+    for (int c = 0; c < 6; ++c) r.ranks[1]->count_collective();
+    ++r.round;
+    r.now_ns += kStepNs;
+  }
+  ASSERT_EQ(r.begun[0].size(), 1u) << "it does not wait for ever";
+  r.ranks[1]->ask();
+  r.rounds(20);
+  ASSERT_EQ(r.begun[0].size(), 2u);
+  EXPECT_EQ(r.begun[0].back(), r.begun[1].back());
+}
+
 TEST(Agreement, RanksOfUnlikeNumbersBeginWithTheirNextSteps) {
   Ranks r({10, 20});
   r.rounds(100);
   r.ranks[0]->ask();
   r.ranks[1]->ask();
-  r.rounds(5);
+  r.rounds(static_cast<int>(Agreement::kPatienceNs / kStepNs) + 5);
   ASSERT_EQ(r.begun[0].size(), 1u);
   ASSERT_EQ(r.begun[1].size(), 1u);
   EXPECT_LE(std::abs(r.begun[0][0] - r.begun[1][0]), 1);

@@ -250,7 +250,7 @@ TEST(Window, TheScheduleBeginsWithThatOfThePeers) {
   run.pass(1);
   for (int i = 0; i < 4; ++i) step();
   EXPECT_EQ(control->agreed_start, 0u);
-  peer.ready = 1;
+  peer.state = static_cast<std::uint32_t>(spool::PeerState::ready);
   for (int i = 0; i < 4; ++i) step();
   EXPECT_NE(control->agreed_start, 0u);
   const auto contents = program.contents();

@@ -23,6 +23,10 @@ bool lives(std::uint32_t pid) noexcept {
   return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
 }
 
+void put(spool::Peer& peer, spool::PeerState state) noexcept {
+  peer.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
+}
+
 // The numbers wrap around.
 bool reached(std::uint32_t count, std::uint32_t goal) noexcept {
   return static_cast<std::int32_t>(count - goal) >= 0;
@@ -37,7 +41,7 @@ spool::Peer* Agreement::join() noexcept {
     std::uint32_t holder = peer.pid.load(std::memory_order_acquire);
     if (holder != 0 && lives(holder)) continue;
     if (!peer.pid.compare_exchange_strong(holder, own)) continue;
-    peer.ready.store(0, std::memory_order_relaxed);
+    put(peer, begun_ ? spool::PeerState::begun : spool::PeerState::none);
     peer.collectives_per_step.store(0, std::memory_order_relaxed);
     peer.meetings.store(0, std::memory_order_relaxed);
     followed_ =
@@ -60,7 +64,7 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
   std::int32_t ahead = 0, behind = 0;          // of this process, at most
   std::uint32_t least = UINT32_MAX, most = 0;  // collectives a step
   std::uint32_t peers = 0;
-  bool all_ready = true;
+  bool all_have_steps = true;
   for (const spool::Peer& peer : control_->peers) {
     const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
     if (pid == 0 || !lives(pid)) continue;
@@ -71,14 +75,16 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
     const std::uint32_t per_step = peer.collectives_per_step.load(std::memory_order_relaxed);
     least = std::min(least, per_step);
     most = std::max(most, per_step);
-    all_ready = all_ready && peer.ready.load(std::memory_order_acquire) != 0;
+    all_have_steps = all_have_steps && peer.state.load(std::memory_order_acquire) !=
+                                           static_cast<std::uint32_t>(spool::PeerState::none);
   }
   if (peers < 2) return false;
-  if (!all_ready && now_ns - asked_since_ns_ < kPatienceNs) return true;
-  const std::uint64_t times = ((agreed & ~kAtOnce) >> 32) + 1;
   const bool alike = counts_all_ && least == most && most > 0 &&
                      static_cast<std::uint64_t>(ahead) + static_cast<std::uint64_t>(behind) <=
                          std::uint64_t{kMostStepsApart} * most;
+  // What a peer takes for its step at first may be none of the program's, and have no collective in it.
+  if (!(all_have_steps && (alike || !counts_all_)) && now_ns - asked_since_ns_ < kPatienceNs) return true;
+  const std::uint64_t times = ((agreed & ~kAtOnce) >> 32) + 1;
   const std::uint64_t next =
       times << 32 | (alike ? own + static_cast<std::uint32_t>(ahead) + kStepsAhead * most : 0);
   control_->agreed_start.compare_exchange_strong(agreed, alike ? next : next | kAtOnce,
@@ -97,6 +103,7 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
     asked_.store(false, std::memory_order_release);
     asked_since_ns_ = 0;
     taking_part_ = peers;
+    begun_ = true;
     return Turn::begin;
   };
   spool::Peer* place = place_.load(std::memory_order_acquire);
@@ -113,11 +120,17 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
   at_last_step_ = count;
   const std::uint64_t agreed = control_->agreed_start.load(std::memory_order_acquire);
   const auto times = static_cast<std::uint32_t>((agreed & ~kAtOnce) >> 32);
+  // What was agreed on before this process had steps was not for it.
+  if (asked && asked_since_ns_ == 0) {
+    asked_since_ns_ = now_ns;
+    followed_ = times;
+    put(*place, spool::PeerState::ready);
+  }
   if (times != followed_) {
     if ((agreed & kAtOnce) == 0 && !reached(count, static_cast<std::uint32_t>(agreed)))
       return asked ? Turn::wait : Turn::as_scheduled;
     followed_ = times;
-    place->ready.store(0, std::memory_order_release);
+    put(*place, spool::PeerState::begun);
     place->meetings.store(times << 16, std::memory_order_release);  // whoever missed some is level again
     std::uint32_t peers = 0;
     for (const spool::Peer& peer : control_->peers) {
@@ -127,10 +140,8 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
     return begin(peers);
   }
   if (!asked) return Turn::as_scheduled;
-  if (asked_since_ns_ == 0) asked_since_ns_ = now_ns;
-  place->ready.store(1, std::memory_order_release);
   if (propose(agreed, now_ns)) return Turn::wait;
-  place->ready.store(0, std::memory_order_release);
+  put(*place, spool::PeerState::begun);
   return begin(0);
 }
 

@@ -61,6 +61,7 @@ class Agreement {
   std::uint32_t at_last_step_ = 0;
   std::int64_t asked_since_ns_ = 0;
   std::uint32_t taking_part_ = 0;
+  std::atomic<bool> begun_{false};
   int young_steps_ = 0;  // left in which a schedule that began without peers is given up for one with them
 };
 

@@ -14,12 +14,15 @@ inline constexpr std::uint32_t kControlBytes = 4096;
 
 enum class WindowCommand : std::uint32_t { none = 0, open = 1, close = 2 };
 
+/// Of a process's schedule: no steps yet; it is to begin, and waits for the others'; it has begun.
+enum class PeerState : std::uint32_t { none = 0, ready = 1, begun = 2 };
+
 /// One recorded process that launches collectives. A place is free while its pid is 0.
 struct Peer {
   std::atomic<std::uint32_t> pid;
   std::atomic<std::uint32_t> collectives;           // launched so far; wraps around
   std::atomic<std::uint32_t> collectives_per_step;  // in its latest step
-  std::atomic<std::uint32_t> ready;                 // 1: its schedule is to begin, and waits for the others'
+  std::atomic<std::uint32_t> state;                 // PeerState
   std::atomic<std::uint32_t> meetings;              // how often it has waited for the others at one place
 };
 inline constexpr std::uint32_t kMostPeers = 192;
