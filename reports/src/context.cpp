@@ -280,6 +280,30 @@ std::string work_line(const analyzer::Analysis& analysis) {
   return text + excess;
 }
 
+std::string throughput_line(const analyzer::Throughput& t) {
+  const auto tera = [](double value, int decimals) { return fixed(value * 1e-12, decimals) + " TFLOP"; };
+  std::string peak;
+  if (t.peak) {
+    peak = t.device_count > 1 ? fmt::format("{} × ", t.device_count) : "";
+    peak += t.peak->text;
+  }
+  const std::string step = "the step's " + time_text(static_cast<double>(t.step_ns));
+  std::string text;
+  if (t.mfu) {
+    text = fmt::format("MFU {}: {} that the program declares ÷ {} ÷ {}.", percent_text(*t.mfu),
+                       tera(*t.declared_flops, 2), step, peak);
+  } else if (t.declared_flops_per_s) {
+    text = fmt::format("The program declares {} for the step: {}/s over {}.", tera(*t.declared_flops, 2),
+                       tera(*t.declared_flops_per_s, 1), step);
+  }
+  if (!t.tensor_ops_per_s) return text;
+  if (!text.empty()) text += " ";
+  text += fmt::format("The tensor pipe did {}: {}/s", tera(*t.tensor_ops, 2), tera(*t.tensor_ops_per_s, 1));
+  if (t.mfu && t.hardware) return text + ", " + percent_text(*t.hardware) + " of that peak.";
+  text += " over " + step;
+  return text + (t.hardware ? fmt::format(", {} of {}.", percent_text(*t.hardware), peak) : ".");
+}
+
 analyzer::Findings notices(const analyzer::Quality& quality, Severity least) {
   analyzer::Findings out;
   for (const analyzer::Finding& finding : quality.findings) {

@@ -87,7 +87,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
       return Document(markdown_headline(model, analysis) + render_markdown(table) + "\n" +
                       markdown_paragraph(cut) + markdown_paragraph(ranking_sums(analysis.ranking)) +
                       markdown_paragraph(longest_gap_line(model, analysis.accounting)) +
-                      markdown_paragraph(work) +
+                      markdown_paragraph(throughput_line(analysis.throughput)) + markdown_paragraph(work) +
                       (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
                       markdown_footing(model, analysis, options));
     case Format::json:
@@ -99,6 +99,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
         out.value("peaks", peaks_json(analysis.utilisation));
         out.rows("rows", table);
         out.value("totals", ranking_totals_json(analysis.ranking));
+        out.value("throughput", throughput_json(analysis.throughput));
         out.value("declared", declared_json(analysis.ranking.totals.work));
         out.value("longest_gap", longest_gap_json(model, analysis.accounting));
         if (stalls) out.value("stalls", stalls_json(analysis.stalls));
@@ -113,7 +114,8 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   return Document(
       headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
       paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) +
-      paragraph(longest_gap_line(model, analysis.accounting), options.text) + paragraph(work, options.text) +
+      paragraph(longest_gap_line(model, analysis.accounting), options.text) +
+      paragraph(throughput_line(analysis.throughput), options.text) + paragraph(work, options.text) +
       (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));
 }
 

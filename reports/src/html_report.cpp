@@ -100,6 +100,13 @@ std::string tiles(const analyzer::Analysis& analysis) {
                 "potential saving at " + goal +
                     (measured ? fmt::format(", {} of the step", percent_text(share)) : std::string()));
   };
+  const analyzer::Throughput& rate = analysis.throughput;
+  if (rate.mfu) {
+    out += tile(percent_text(*rate.mfu), "MFU by the declared work, of the data sheet's peak");
+  } else if (rate.tensor_ops_per_s) {
+    out += tile(fixed(*rate.tensor_ops_per_s * 1e-12, 0) + " TFLOP/s",
+                "by the tensor pipe, over the whole step");
+  }
   saving(t.saved_target_ns, t.saved_target_share, target);
   saving(t.saved_stretch_ns, t.saved_stretch_share, stretch);
   return out + "</div>\n";
@@ -181,6 +188,7 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   table.keep(kRows);
   out += html_table(table, how);
   out += paragraph("Potential saving: " + saving_text(analysis.ranking) + ".", "soft");
+  out += paragraph(throughput_line(analysis.throughput), "soft");
   out += "<p>Where the figures come from:</p>\n" + glossary();
   return out + "</section>\n";
 }

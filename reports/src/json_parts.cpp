@@ -55,16 +55,33 @@ Json step_json(const analyzer::StepAnalysis& steps) {
   return out;
 }
 
+namespace {
+
+Json peak_json(const analyzer::Peak& peak) {
+  return {{"quantity", valid_utf8(peak.quantity)},
+          {"value", peak.value},
+          {"source", to_string(peak.source)},
+          {"fallback", peak.fallback},
+          {"text", valid_utf8(peak.text)}};
+}
+
+}  // namespace
+
 Json peaks_json(const analyzer::UtilisationAnalysis& utilisation) {
   Json out = Json::array();
-  for (const analyzer::Peak& peak : utilisation.peaks) {
-    out.push_back({{"quantity", valid_utf8(peak.quantity)},
-                   {"value", peak.value},
-                   {"source", to_string(peak.source)},
-                   {"fallback", peak.fallback},
-                   {"text", valid_utf8(peak.text)}});
-  }
+  for (const analyzer::Peak& peak : utilisation.peaks) out.push_back(peak_json(peak));
   return out;
+}
+
+Json throughput_json(const analyzer::Throughput& t) {
+  return {{"declared_flops", optional_json(t.declared_flops)},
+          {"declared_flops_per_s", optional_json(t.declared_flops_per_s)},
+          {"mfu_ratio", optional_json(t.mfu)},
+          {"tensor_ops", optional_json(t.tensor_ops)},
+          {"tensor_ops_per_s", optional_json(t.tensor_ops_per_s)},
+          {"tensor_ratio", optional_json(t.hardware)},
+          {"devices", t.device_count},
+          {"peak", t.peak ? peak_json(*t.peak) : Json(nullptr)}};
 }
 
 Json ranking_options_json(const analyzer::RankOptions& options) {

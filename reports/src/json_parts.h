@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json peaks_json(const analyzer::UtilisationAnalysis& utilisation);
 [[nodiscard]] Json ranking_options_json(const analyzer::RankOptions& options);
 [[nodiscard]] Json ranking_totals_json(const analyzer::Ranking& ranking);
+[[nodiscard]] Json throughput_json(const analyzer::Throughput& throughput);
 /// null if nothing is declared.
 [[nodiscard]] Json declared_json(const std::optional<analyzer::WorkSum>& total);
 [[nodiscard]] Json check_json(const analyzer::TargetCheck& check);

@@ -450,6 +450,56 @@ void add_caches(Columns& columns) {
        [](const RankLine& l) { return value_of(l.row->sm_active); }});
 }
 
+// Pipe × clock = share of the data sheet's peak: what a busy pipe is worth at the clock it ran at.
+void add_rates(Columns& columns) {
+  columns.push_back(
+      {extra({.key = "sm_clock_hz",
+              .header = "SM",
+              .unit = "MHz",
+              .help = "SM clock while the launches ran, by samples (T1); without samples in replay (T2)",
+              .title = "SM clock"}),
+       [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
+  columns.push_back({data({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),
+                     [](const RankLine& l) {
+                       return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
+                     }});
+  columns.push_back(
+      {extra({.key = "replay_clock_hz",
+              .header = "replay",
+              .unit = "MHz",
+              .help = "SM clock in replay (T2)",
+              .title = "SM clock in replay"}),
+       [](const RankLine& l) { return Cell::number(l.row->replay_clock_hz, Form::megahertz); }});
+  columns.push_back(
+      {data({.key = "clock_limit",
+             .header = "held by",
+             .help = "what held the clock below the device's highest while the timeline was recorded"}),
+       [](const RankLine& l) {
+         return l.row->clock_limit.empty() ? Cell::missing() : Cell::text(l.row->clock_limit);
+       }});
+  columns.push_back(
+      {data({.key = "precision",
+             .header = "type",
+             .help = "type of most tensor operations: `bf16`, `fp16`, `tf32`, `fp8`, `int8`, `fp64_tensor`"}),
+       [](const RankLine& l) {
+         const std::string& quantity = l.row->tensor_quantity;
+         const std::size_t end = std::min(quantity.rfind("_flops_per_s"), quantity.rfind("_ops_per_s"));
+         return quantity.empty() ? Cell::missing() : Cell::text(quantity.substr(0, end));
+       }});
+  columns.push_back({extra({.key = "tensor_ops_per_s",
+                            .header = "TFLOP/s",
+                            .help = "operations of the tensor pipe ÷ time, over the launches with any"}),
+                     [](const RankLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
+  columns.push_back(
+      {extra({.key = "tensor_spec_ratio",
+              .header = "of spec",
+              .unit = "%",
+              .help = "that ÷ the data sheet's peak of the type (`--compute-peak measured`: the "
+                      "measured one)",
+              .title = "of the data sheet's peak"}),
+       [](const RankLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
+}
+
 void add_cold(Columns& columns) {
   columns.push_back(
       {extra({.key = "cold_time_ns",
@@ -501,6 +551,7 @@ std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
   add_parts(columns);
   add_tiers(columns);
   add_caches(columns);
+  add_rates(columns);
   add_cold(columns);
   add_work_columns(columns);
   return columns;
@@ -518,6 +569,9 @@ const std::vector<ColumnGroup>& ranking_groups() {
       {"sms",
        {"key", "calls", "time_ns", "compute_utilisation_ratio", "issue_utilisation_ratio", "sm_active_ratio",
         "occupancy_ratio"}},
+      {"clock",
+       {"key", "time_ns", "compute_utilisation_ratio", "limiter", "precision", "sm_clock_hz",
+        "tensor_ops_per_s", "tensor_spec_ratio", "clock_limit"}},
       {"cold",
        {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",
         "cold_in_situ_dram_bytes", "cold_dram_bytes", "cold_dram_bytes_ratio"}},

@@ -38,8 +38,10 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
   if (!told.empty()) out += notices_markdown(told) + "\n";
   out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
   out += cut_markdown(ranking_table(analysis.utilisation, analysis.ranking), "row");
-  out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n" +
-         markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
+  out += markdown_cell(ranking_sums(analysis.ranking)) + "\n\n";
+  if (const std::string rate = throughput_line(analysis.throughput); !rate.empty())
+    out += markdown_cell(rate) + "\n\n";
+  out += markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
   if (!analysis.quality.comparisons.empty()) {
     out += "### In-situ samples (T1) beside counters (T2)\n\n" +
            cut_markdown(comparison_table(analysis.quality), "kernel");
@@ -95,6 +97,7 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     write_kernel_time(out, analysis.accounting);
     out.rows("gaps", gaps_table(model, analysis.accounting));
     out.value("stalls", stalls_json(analysis.stalls));
+    out.value("throughput", throughput_json(analysis.throughput));
     out.value("declared", declared_json(analysis.ranking.totals.work));
     out.rows("declared_operations", declared_work_table(analysis.declared_operations));
     out.rows("declared_work", declared_work_table(analysis.declared_work));

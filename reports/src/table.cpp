@@ -32,6 +32,8 @@ std::string number_words(double value, Form form) {
       return fixed(value * 1e-9, 3);
     case Form::tera:
       return fixed(value * 1e-12, 3);
+    case Form::megahertz:
+      return fmt::format("{:.0f}", value * 1e-6);
     case Form::general:
       return fmt::format("{:.4g}", value);
   }
@@ -46,7 +48,7 @@ std::string_view trimmed(std::string_view text) {
 
 // "time_ns" without its unit: "time".
 std::string_view without_unit(std::string_view key) {
-  for (const std::string_view unit : {"_ns", "_ratio", "_bytes", "_ops", "_flops"}) {
+  for (const std::string_view unit : {"_ns", "_ratio", "_bytes", "_hz", "_ops", "_flops"}) {
     if (key.ends_with(unit)) return key.substr(0, key.size() - unit.size());
   }
   return key;

@@ -20,18 +20,97 @@ struct ArchitectureRow {
 // NVIDIA's architecture white papers, tensor throughput without sparsity: A100 312 TFLOP/s BF16 at 108 SMs
 // and 1.41 GHz is 2048 an SM and cycle; H100 989 at 132 and 1.83 is 4096; B200 2250 at 148 and 1.85 is 8192.
 constexpr ArchitectureRow kArchitectures[] = {
-    {"7.0", {.fp32 = 128, .fp16_tensor = 1024}},
-    {"7.5", {.fp32 = 128, .fp16_tensor = 1024}},
-    {"8.0", {.fp32 = 128, .tf32_tensor = 1024, .fp16_tensor = 2048, .bf16_tensor = 2048}},
-    {"8.6", {.fp32 = 256, .tf32_tensor = 512, .fp16_tensor = 1024, .bf16_tensor = 1024}},
-    {"8.9", {.fp32 = 256, .tf32_tensor = 512, .fp16_tensor = 1024, .bf16_tensor = 1024, .fp8_tensor = 2048}},
-    {"9.0", {.fp32 = 256, .tf32_tensor = 2048, .fp16_tensor = 4096, .bf16_tensor = 4096, .fp8_tensor = 8192}},
+    {"7.0", {.fp64 = 64, .fp32 = 128, .fp16_tensor = 1024}},
+    {"7.5", {.fp32 = 128, .fp16_tensor = 1024, .int8_tensor = 2048}},
+    {"8.0",
+     {.fp64 = 64,
+      .fp64_tensor = 128,
+      .fp32 = 128,
+      .tf32_tensor = 1024,
+      .fp16_tensor = 2048,
+      .bf16_tensor = 2048,
+      .int8_tensor = 4096}},
+    {"8.6",
+     {.fp64 = 4,
+      .fp32 = 256,
+      .tf32_tensor = 512,
+      .fp16_tensor = 1024,
+      .bf16_tensor = 1024,
+      .int8_tensor = 2048}},
+    {"8.9",
+     {.fp64 = 4,
+      .fp32 = 256,
+      .tf32_tensor = 512,
+      .fp16_tensor = 1024,
+      .bf16_tensor = 1024,
+      .fp8_tensor = 2048,
+      .int8_tensor = 2048}},
+    {"9.0",
+     {.fp64 = 128,
+      .fp64_tensor = 256,
+      .fp32 = 256,
+      .tf32_tensor = 2048,
+      .fp16_tensor = 4096,
+      .bf16_tensor = 4096,
+      .fp8_tensor = 8192,
+      .int8_tensor = 8192}},
     {"10.0",
      {.fp32 = 256, .tf32_tensor = 4096, .fp16_tensor = 8192, .bf16_tensor = 8192, .fp8_tensor = 16384}},
     {"10.3",
      {.fp32 = 256, .tf32_tensor = 4096, .fp16_tensor = 8192, .bf16_tensor = 8192, .fp8_tensor = 16384}},
     {"12.0", {.fp32 = 256, .tf32_tensor = 512, .fp16_tensor = 1024, .bf16_tensor = 1024, .fp8_tensor = 2048}},
 };
+
+struct QuantityRow {
+  std::string_view quantity;
+  int OperationsPerCycle::*per_cycle;
+};
+constexpr QuantityRow kQuantities[] = {
+    {"fp64_flops_per_s", &OperationsPerCycle::fp64},
+    {"fp64_tensor_flops_per_s", &OperationsPerCycle::fp64_tensor},
+    {"fp32_flops_per_s", &OperationsPerCycle::fp32},
+    {"tf32_flops_per_s", &OperationsPerCycle::tf32_tensor},
+    {"fp16_flops_per_s", &OperationsPerCycle::fp16_tensor},
+    {"bf16_flops_per_s", &OperationsPerCycle::bf16_tensor},
+    {"fp8_flops_per_s", &OperationsPerCycle::fp8_tensor},
+    {"int8_ops_per_s", &OperationsPerCycle::int8_tensor},
+};
+
+// Data sheets and white papers, 10¹² dense operations a second; 0: the unit is absent. First match wins. Tensor
+// figures are those that the sheets print with sparsity, halved. The sheets of the SXM boards of Hopper rest on two
+// clocks: 1830 MHz for the tensor pipe (132 SMs × 4096 × 1830 MHz = 989.4 in BF16), 1980 MHz for the others.
+struct DatasheetRow {
+  std::string_view name_part;
+  std::string_view also;  // a second part that must be there; "" if none
+  double fp64, fp64_tensor, fp32, tf32, fp16, bf16, fp8, int8;
+  std::string_view tensor_clock;  // what the tensor figures rest on; "" if the sheet does not say
+};
+constexpr DatasheetRow kDatasheets[] = {
+    {"H200", "NVL", 30, 60, 60, 417.5, 835.5, 835.5, 1670.5, 1670.5, ""},
+    {"H200", "", 33.5, 66.9, 66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9, "1830 MHz"},  // GH200 too
+    {"H100", "NVL", 30, 60, 60, 417.5, 835.5, 835.5, 1670.5, 1670.5, ""},
+    {"H100", "PCIe", 25.6, 51.2, 51.2, 378, 756, 756, 1513, 1513, ""},
+    {"H100", "80GB HBM3", 33.5, 66.9, 66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9, "1830 MHz"},
+    {"A100", "", 9.7, 19.5, 19.5, 156, 312, 312, 0, 624, "1410 MHz"},
+    {"NVIDIA A30", "", 5.2, 10.3, 10.3, 82, 165, 165, 0, 330, ""},
+    {"NVIDIA A40", "", 0, 0, 37.4, 74.8, 149.7, 149.7, 0, 299.3, ""},
+    {"L40S", "", 0, 0, 91.6, 183, 362.05, 362.05, 733, 733, ""},
+    {"L40", "", 0, 0, 90.5, 90.5, 181.05, 181.05, 362, 362, ""},
+    {"V100-SXM2", "", 7.8, 0, 15.7, 0, 125, 0, 0, 0, "1530 MHz"},
+    {"Tesla T4", "", 0, 0, 8.1, 0, 65, 0, 0, 130, ""},
+};
+
+double figure(const DatasheetRow& row, std::string_view quantity) {
+  const std::pair<std::string_view, double> figures[] = {
+      {"fp64_flops_per_s", row.fp64}, {"fp64_tensor_flops_per_s", row.fp64_tensor},
+      {"fp32_flops_per_s", row.fp32}, {"tf32_flops_per_s", row.tf32},
+      {"fp16_flops_per_s", row.fp16}, {"bf16_flops_per_s", row.bf16},
+      {"fp8_flops_per_s", row.fp8},   {"int8_ops_per_s", row.int8}};
+  for (const auto& [name, value] : figures) {
+    if (name == quantity) return value * 1e12;
+  }
+  return 0;
+}
 
 struct BandwidthRow {
   std::string_view name_part;
@@ -58,8 +137,8 @@ constexpr BandwidthRow kBandwidths[] = {
     {"A100-PCIE-40GB", "", 1.555e12},
     {"V100", "", 0.9e12},
     {"A10G", "", 0.6e12},
-    {"A30", "", 0.933e12},
-    {"A40", "", 0.696e12},
+    {"NVIDIA A30", "", 0.933e12},
+    {"NVIDIA A40", "", 0.696e12},
     {"L40S", "", 0.864e12},
     {"L40", "", 0.864e12},
     {"Tesla T4", "", 0.32e12},
@@ -91,6 +170,41 @@ std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name) {
   return std::nullopt;
 }
 
+std::optional<DevicePeak> datasheet_operations(const Device& device, std::string_view quantity) {
+  for (const DatasheetRow& row : kDatasheets) {
+    if (!contains(device.name, row.name_part) || !contains(device.name, row.also)) continue;
+    const double value = figure(row, quantity);
+    if (value <= 0) return std::nullopt;
+    std::string detail = "data sheet of " + device.name + ", dense";
+    const bool tensor = !quantity.starts_with("fp32") && quantity != "fp64_flops_per_s" &&
+                        quantity != "fp64_tensor_flops_per_s";
+    if (tensor && !row.tensor_clock.empty()) detail += " at " + std::string(row.tensor_clock);
+    return DevicePeak{.device_id = device.id,
+                      .quantity = std::string(quantity),
+                      .source = PeakSource::spec,
+                      .value = value,
+                      .detail = std::move(detail)};
+  }
+  return std::nullopt;
+}
+
+std::optional<DevicePeak> operations_at_clock(const Device& device, std::string_view quantity,
+                                              double sm_clock_hz, std::string_view clock_name) {
+  const auto operations = operations_per_cycle(device.compute_capability.value_or(""), device.name);
+  if (!operations || device.sm_count.value_or(0) <= 0 || !(sm_clock_hz > 0)) return std::nullopt;
+  for (const QuantityRow& row : kQuantities) {
+    const int per_cycle = (*operations).*row.per_cycle;
+    if (row.quantity != quantity || per_cycle == 0) continue;
+    return DevicePeak{.device_id = device.id,
+                      .quantity = std::string(quantity),
+                      .source = PeakSource::clock,
+                      .value = static_cast<double>(*device.sm_count) * per_cycle * sm_clock_hz,
+                      .detail = fmt::format("{} SMs x {} dense operations per SM and cycle x {:.0f} MHz {}",
+                                            *device.sm_count, per_cycle, sm_clock_hz / 1e6, clock_name)};
+  }
+  return std::nullopt;
+}
+
 std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::int64_t> measured_sm_clock_hz) {
   std::vector<DevicePeak> peaks;
   const auto add = [&](std::string quantity, PeakSource source, double value, std::string detail) {
@@ -116,26 +230,20 @@ std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::in
     add("dram_bytes_per_s", PeakSource::spec, *computed, formula);
   }
 
-  const auto operations = operations_per_cycle(device.compute_capability.value_or(""), device.name);
-  if (!operations || device.sm_count.value_or(0) <= 0) return peaks;
-  const auto add_compute = [&](PeakSource source, std::int64_t clock_hz, const char* clock_name) {
-    const auto one = [&](const char* quantity, int per_cycle) {
-      if (per_cycle == 0) return;
-      const double value = static_cast<double>(*device.sm_count) * per_cycle * static_cast<double>(clock_hz);
-      add(quantity, source, value,
-          fmt::format("{} SMs x {} dense FLOP per SM and cycle x {} MHz {}", *device.sm_count, per_cycle,
-                      clock_hz / 1'000'000, clock_name));
-    };
-    one("fp32_flops_per_s", operations->fp32);
-    one("tf32_flops_per_s", operations->tf32_tensor);
-    one("fp16_flops_per_s", operations->fp16_tensor);
-    one("bf16_flops_per_s", operations->bf16_tensor);
-    one("fp8_flops_per_s", operations->fp8_tensor);
-  };
-  if (device.max_sm_clock_hz.value_or(0) > 0)
-    add_compute(PeakSource::spec, *device.max_sm_clock_hz, "maximum SM clock");
-  if (measured_sm_clock_hz.value_or(0) > 0)
-    add_compute(PeakSource::clock, *measured_sm_clock_hz, "median SM clock measured");
+  for (const QuantityRow& row : kQuantities) {
+    if (auto sheet = datasheet_operations(device, row.quantity)) {
+      peaks.push_back(*std::move(sheet));
+    } else if (auto most = operations_at_clock(device, row.quantity,
+                                               static_cast<double>(device.max_sm_clock_hz.value_or(0)),
+                                               "maximum SM clock: no data sheet of the device is known")) {
+      most->source = PeakSource::spec;
+      peaks.push_back(*std::move(most));
+    }
+    if (auto ran =
+            operations_at_clock(device, row.quantity, static_cast<double>(measured_sm_clock_hz.value_or(0)),
+                                "median SM clock of the recording"))
+      peaks.push_back(*std::move(ran));
+  }
   return peaks;
 }
 

@@ -216,6 +216,54 @@ class TierSums {
   WeightedMean l2_, l2_hits_, l1_hits_, occupancy_, issue_, sm_active_, cold_;
 };
 
+// Operations a second and the clock they ran at.
+class RateSums {
+ public:
+  void add(const LaunchUtilisation& item, store::Id device_id) {
+    const auto time = static_cast<double>(item.duration_ns);
+    if (time <= 0) return;
+    const LaunchValues& values = *item.values;
+    const auto weigh = [time](std::pair<double, double>& sum, const std::optional<double>& value) {
+      if (!value) return;
+      sum.first += time * *value;
+      sum.second += time;
+    };
+    if (!values.t1.concurrent) weigh(in_situ_, values.t1.clock_hz);
+    weigh(replay_, values.replay_clock_hz);
+    if (!values.tensor_ops || values.tensor_ops->value <= 0) return;
+    operations_ += values.tensor_ops->value;
+    operations_ns_ += time;
+    types_[{device_id, values.tensor_quantity}] += values.tensor_ops->value;
+  }
+
+  void finish(const Model& model, const UtilisationAnalysis& utilisation, PeakSource source,
+              RankRow& row) const {
+    const auto mean = [](const std::pair<double, double>& sum) {
+      return sum.second > 0 ? std::optional(sum.first / sum.second) : std::nullopt;
+    };
+    row.replay_clock_hz = mean(replay_);
+    row.sm_clock_hz = in_situ_.second > 0 ? mean(in_situ_) : row.replay_clock_hz;
+    if (row.sm_clock_hz) row.clock_tier = in_situ_.second > 0 ? Tier::t1 : Tier::t2;
+    const auto most = std::max_element(types_.begin(), types_.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == types_.end()) return;
+    const auto& [device_id, quantity] = most->first;
+    row.tensor_quantity = quantity;
+    row.tensor_ops_per_s = operations_ / operations_ns_ * 1e9;
+    const auto clock = utilisation.sm_clock_hz.find(device_id);
+    const auto peak =
+        choose_peak(model, device_id, quantity, source,
+                    clock == utilisation.sm_clock_hz.end() ? std::nullopt : std::optional(clock->second));
+    if (peak && peak.value().value > 0) row.tensor_spec_ratio = *row.tensor_ops_per_s / peak.value().value;
+  }
+
+ private:
+  std::pair<double, double> in_situ_, replay_;  // Σ time × Hz, Σ time
+  double operations_ = 0;
+  double operations_ns_ = 0;
+  std::map<std::pair<store::Id, std::string>, double> types_;
+};
+
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
                  std::vector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns) {
   RankRow row;
@@ -223,6 +271,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   row.launches = std::move(launches);
   WeightedMean dram, compute;
   TierSums tier_sums;
+  RateSums rates;
   TierSet tiers;
   double limiter_sum = 0;
   double error_squares = 0;
@@ -251,6 +300,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     add_up(row.dram_bytes, item.values->dram_bytes);
     add_up(row.tensor_ops, item.values->tensor_ops);
     tier_sums.add(item, row);
+    rates.add(item, launch.device_id);
     for (const auto* shown : {&item.values->dram_utilisation, &item.values->compute_utilisation}) {
       if (*shown) tiers |= (*shown)->tier;
     }
@@ -285,6 +335,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     }
   }
   tier_sums.finish(row);
+  rates.finish(model, utilisation, options.rate, row);
   row.tier = tiers.empty() ? TierSet(Tier::t0) : tiers;
   row.dram = dram.result();
   row.compute = compute.result();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ridgeline/store/device_peaks.h"
 #include "statistics.h"
 #include "text.h"
 
@@ -31,8 +32,16 @@ Peak make_peak(std::string_view quantity, double value, PeakSource source, std::
   return peak;
 }
 
-std::optional<Peak> stored_peak(const Model& model, store::Id device_id, std::string_view quantity,
-                                PeakSource source) {
+std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string_view quantity,
+                            PeakSource source, std::optional<double> sm_clock_hz) {
+  if (const store::Device* device = model.device(device_id); device != nullptr) {
+    std::optional<store::DevicePeak> known;
+    if (source == PeakSource::spec) known = store::datasheet_operations(*device, quantity);
+    if (source == PeakSource::clock && sm_clock_hz)
+      known = store::operations_at_clock(*device, quantity, *sm_clock_hz,
+                                         "median SM clock of the analysed steps");
+    if (known) return make_peak(quantity, known->value, source, known->detail.value_or(""));
+  }
   for (const store::DevicePeak& row : model.device_peaks) {
     if (row.device_id == device_id && row.quantity == quantity && row.source == source && row.value > 0) {
       return make_peak(quantity, row.value, source, row.detail.value_or(""));
@@ -77,12 +86,16 @@ Result<PeakSource> parse_peak_source(std::string_view text) {
                                        "' is no source of a peak: use spec, clock, measured or counter"};
 }
 
+PeakSource rate_source(const PeakPolicy& policy) {
+  return policy.compute == PeakSource::measured ? PeakSource::measured : PeakSource::spec;
+}
+
 Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
-                         PeakSource source) {
-  if (auto peak = stored_peak(model, device_id, quantity, source)) return *peak;
+                         PeakSource source, std::optional<double> sm_clock_hz) {
+  if (auto peak = peak_of(model, device_id, quantity, source, sm_clock_hz)) return *peak;
   for (const PeakSource other : kSources) {
     if (other == source) continue;
-    if (auto peak = stored_peak(model, device_id, quantity, other)) {
+    if (auto peak = peak_of(model, device_id, quantity, other, sm_clock_hz)) {
       peak->fallback = true;
       return *peak;
     }

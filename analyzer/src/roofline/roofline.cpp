@@ -99,7 +99,10 @@ Roofline make_roofline(const Model& model, const UtilisationAnalysis& utilisatio
       used.push_back(point.quantity);
   }
   for (const std::string& quantity : used) {
-    const auto peak = choose_peak(model, device_id, quantity, compute);
+    const auto clock = utilisation.sm_clock_hz.find(device_id);
+    const auto peak =
+        choose_peak(model, device_id, quantity, compute,
+                    clock == utilisation.sm_clock_hz.end() ? std::nullopt : std::optional(clock->second));
     if (peak && peak.value().value > 0) roofline.compute.push_back(peak.value());
   }
   std::sort(roofline.compute.begin(), roofline.compute.end(),

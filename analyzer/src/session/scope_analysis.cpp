@@ -15,6 +15,27 @@ void tell(const Ask& ask, Stage stage, std::size_t total) {
   if (ask.progress) ask.progress({stage, 0, static_cast<std::int64_t>(total)});
 }
 
+namespace {
+
+// A clock this near to the highest is not held back.
+constexpr double kFullClock = 0.97;
+
+// A recording of one device: what held its clocks back held those of the kernels that ran below the highest one.
+void name_clock_limits(const Model& model, const Quality& quality, Ranking& ranking) {
+  if (quality.clocks.size() != 1) return;
+  const ClockSummary& clocks = quality.clocks.front();
+  const store::Device* device = model.device(clocks.device_id);
+  if (device == nullptr || !device->max_sm_clock_hz) return;
+  std::string reasons;
+  for (const std::string& reason : clocks.throttle_reasons) reasons += (reasons.empty() ? "" : ", ") + reason;
+  for (RankRow& row : ranking.rows) {
+    if (row.sm_clock_hz && *row.sm_clock_hz < kFullClock * static_cast<double>(*device->max_sm_clock_hz))
+      row.clock_limit = reasons;
+  }
+}
+
+}  // namespace
+
 ScopeAnalysis::ScopeAnalysis(std::shared_ptr<const Model> model, const AnalysisOptions& options, Scope scope,
                              const Ask& ask)
     : model_(std::move(model)), options_(options), scope_(std::move(scope)) {
@@ -49,6 +70,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
   tell(ask, Stage::ranking, measured->launches.size());
   RankOptions wanted = options_.rank;
   wanted.key = key;
+  wanted.rate = rate_source(options_.utilisation.peaks);
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, wanted);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
     for (RankRow& row : made.rows) row.work = declared.of(row.launches);
@@ -56,6 +78,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
     std::iota(all.begin(), all.end(), std::size_t{0});
     made.totals.work = declared.of(all);
   }
+  name_clock_limits(*model_, *quality(ask), made);
   return slot = share(std::move(made));
 }
 
@@ -82,7 +105,8 @@ std::shared_ptr<const Roofline> ScopeAnalysis::roofline(RankKey key, const Ask& 
   auto& slot = rooflines_[key];
   if (slot) return slot;
   const auto ranked = ranking(key, ask);
-  return slot = share(make_roofline(*model_, *utilisation_, *ranked, accounting(ask)->device_id));
+  return slot = share(make_roofline(*model_, *utilisation_, *ranked, accounting(ask)->device_id,
+                                    rate_source(options_.utilisation.peaks)));
 }
 
 std::shared_ptr<const std::vector<DeclaredWork>> ScopeAnalysis::declared_work(bool by_operation,
@@ -101,6 +125,14 @@ std::shared_ptr<const StallAnalysis> ScopeAnalysis::stalls(const Ask& ask) {
     stalls_ = share(analyze_stalls(*model_, *utilisation_, *ranked, options_.stalls));
   }
   return stalls_;
+}
+
+std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const Ask& ask) {
+  if (!throughput_) {
+    const auto ranked = ranking(RankKey::kernel, ask);
+    throughput_ = share(step_throughput(*model_, *utilisation(ask), *ranked, options_.utilisation.peaks));
+  }
+  return throughput_;
 }
 
 std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
@@ -126,6 +158,7 @@ Analysis ScopeAnalysis::together(unsigned parts, const Ask& ask) {
   all.steps = selection_->steps;
   all.utilisation = *utilisation(ask);
   all.ranking = *ranking(options_.rank.key, ask);
+  all.throughput = *throughput(ask);
   all.quality = *quality(ask);
   if ((parts & Session::kCheck) != 0) {
     all.check_ranking = *ranking(RankKey::kernel, ask);

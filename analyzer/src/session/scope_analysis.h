@@ -47,6 +47,7 @@ class ScopeAnalysis {
   std::shared_ptr<const Roofline> roofline(RankKey key, const Ask& ask);
   std::shared_ptr<const std::vector<DeclaredWork>> declared_work(bool by_operation, const Ask& ask);
   std::shared_ptr<const StallAnalysis> stalls(const Ask& ask);
+  std::shared_ptr<const Throughput> throughput(const Ask& ask);
   std::shared_ptr<const Quality> quality(const Ask& ask);
   /// Parts: Session::kCheck and its kind; without the samples, which a model does not hold.
   Analysis together(unsigned parts, const Ask& ask);
@@ -66,6 +67,7 @@ class ScopeAnalysis {
   std::map<RankKey, std::shared_ptr<const Roofline>> rooflines_;
   std::array<std::shared_ptr<const std::vector<DeclaredWork>>, 2> work_;  // by path, by operation
   std::shared_ptr<const StallAnalysis> stalls_;
+  std::shared_ptr<const Throughput> throughput_;
   std::shared_ptr<const Quality> quality_;
 };
 

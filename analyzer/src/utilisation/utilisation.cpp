@@ -60,6 +60,9 @@ class Analyzer {
     for (const LaunchIndex index : steps_.representative.launches)
       launches.push_back(analyze(index, static_cast<std::int64_t>(launches.size())));
     result_.launches = std::move(launches);
+    for (const store::Device& device : model_.devices) {
+      if (const auto clock_hz = timeline_clock(device.id)) result_.sm_clock_hz[device.id] = *clock_hz;
+    }
     result_.pipes.assign(pipes_.begin(), pipes_.end());
     result_.sample_steps.assign(sample_steps_.begin(), sample_steps_.end());
     result_.cold_steps.assign(cold_steps_.begin(), cold_steps_.end());
@@ -112,7 +115,7 @@ class Analyzer {
     const auto key = std::pair(device_id, std::string(quantity));
     const auto found = peaks_.find(key);
     if (found != peaks_.end()) return found->second;
-    auto chosen = choose_peak(model_, device_id, quantity, source);
+    auto chosen = choose_peak(model_, device_id, quantity, source, timeline_clock(device_id));
     if (chosen) {
       result_.peaks.push_back(chosen.value());
       if (chosen.value().fallback) {

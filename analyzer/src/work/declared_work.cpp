@@ -219,7 +219,7 @@ void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
                                                                    : item.values->tensor_quantity);
   }
   for (const auto& [device_id, quantity] : needed) {
-    const PeakSource source = quantity == kDramPeak ? policy.dram : policy.compute;
+    const PeakSource source = quantity == kDramPeak ? policy.dram : rate_source(policy);
     if (const auto peak = choose_peak(model_, device_id, quantity, source))
       peaks_[{device_id, quantity}] = peak.value().value;
   }

@@ -14,6 +14,7 @@
 #include "ridgeline/analyzer/stalls.h"
 #include "ridgeline/analyzer/steps.h"
 #include "ridgeline/analyzer/targets.h"
+#include "ridgeline/analyzer/throughput.h"
 #include "ridgeline/analyzer/utilisation.h"
 
 namespace ridgeline::analyzer {
@@ -37,6 +38,7 @@ struct Analysis {
   Accounting accounting;
   std::vector<DeclaredWork> declared_work;        // by NVTX path
   std::vector<DeclaredWork> declared_operations;  // by operation
+  Throughput throughput;
   Quality quality;
   StallAnalysis stalls;                // of the worst rows of check_ranking
   Roofline roofline;                   // of `ranking`

@@ -1,6 +1,7 @@
 // peaks.h: the roof a utilisation is measured against, always with its source.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,10 +29,16 @@ struct Peak {
   std::string text;       // for people: "4.80 TB/s, spec (NVIDIA H200 datasheet)"
 };
 
+/// Where the peaks of operations a second come from: of roofline time and efficiency, the roofline and MFU. The
+/// data sheet, unless measured ones are asked for: pipe cycles (`clock`) have no rate.
+[[nodiscard]] PeakSource rate_source(const PeakPolicy& policy);
+
+/// `spec` of operations is the data sheet's as this program knows it, whatever the program that recorded wrote down;
+/// `clock` of operations is at `sm_clock_hz`, that of the analysed steps, if it is given.
 /// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec,
 /// measured, clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2
 /// of the device.
 [[nodiscard]] Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
-                                       PeakSource source);
+                                       PeakSource source, std::optional<double> sm_clock_hz = {});
 
 }  // namespace ridgeline::analyzer

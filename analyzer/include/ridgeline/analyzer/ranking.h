@@ -31,6 +31,7 @@ struct RankOptions {
   RankKey key = RankKey::kernel;
   double target = 0.70;
   double stretch = 0.85;
+  PeakSource rate = PeakSource::spec;  // of the peaks that operations a second are held against
 };
 
 struct RankRow {
@@ -70,6 +71,13 @@ struct RankRow {
   std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
   std::optional<double> dram_bytes;             // of all calls with a value
   std::optional<double> tensor_ops;
+  std::string tensor_quantity;              // the peak of the type most of them are of; "" without any
+  std::optional<double> tensor_ops_per_s;   // over the launches that have a count
+  std::optional<double> tensor_spec_ratio;  // that ÷ the peak of its type (RankOptions::rate)
+  std::optional<double> sm_clock_hz;        // while they ran, by T1; without samples in replay, by T2
+  TierSet clock_tier;                       // which of the two
+  std::optional<double> replay_clock_hz;    // T2
+  std::string clock_limit;  // what held the clock below the device's highest; analyze() fills it in
   std::optional<double> l2_bytes;
   std::optional<double> l1_bytes;
   std::int64_t t1_time_ns = 0;             // T0 time of the launches with a DRAM utilisation by T1

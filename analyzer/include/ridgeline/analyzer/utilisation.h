@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -149,10 +150,12 @@ struct PipeMetric {
 struct UtilisationAnalysis {
   SharedVector<LaunchUtilisation> launches;  // one for each launch of the representative step, same order
   std::vector<Peak> peaks;                   // the roofs used, one for each device and quantity
-  std::vector<std::string> pipes;            // pipes measured anywhere in the replay steps
-  std::vector<StepIndex> replay_steps;       // T2: replay steps used
-  std::vector<StepIndex> sample_steps;       // T1: sample steps with values
-  std::vector<StepIndex> cold_steps;         // T3: cold steps with values
+  /// Median SM clock while the analysed process's timeline steps ran, by device; those that were sampled.
+  std::map<store::Id, double> sm_clock_hz;
+  std::vector<std::string> pipes;       // pipes measured anywhere in the replay steps
+  std::vector<StepIndex> replay_steps;  // T2: replay steps used
+  std::vector<StepIndex> sample_steps;  // T1: sample steps with values
+  std::vector<StepIndex> cold_steps;    // T3: cold steps with values
   Findings findings;
 };
 

@@ -48,6 +48,10 @@ struct Fact {
 /// nothing is declared.
 [[nodiscard]] std::string work_line(const analyzer::Analysis& analysis);
 
+/// What share of the device's peak the whole step used: MFU with its convention where work is declared, and the tensor
+/// pipe's operations where they are counted; "" without both.
+[[nodiscard]] std::string throughput_line(const analyzer::Throughput& throughput);
+
 /// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 

@@ -38,6 +38,7 @@ enum class Form {
   megabytes,     // of bytes, 2 decimals
   gigabytes,     // of bytes, 3 decimals
   tera,          // of a count, in 10^12, 3 decimals
+  megahertz,     // of hertz, whole
   general,       // 4 significant digits
 };
 

@@ -1,0 +1,121 @@
+#include "ridgeline/analyzer/throughput.h"
+
+#include <gtest/gtest.h>
+
+#include "fabricated_model.h"
+#include "ridgeline/analyzer/analysis.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+using testing::kDuration;
+using testing::kGpcCycles;
+using testing::kOperations;
+using testing::kRead;
+using testing::kTensor;
+using testing::kWritten;
+
+// One launch of 100 µs on an H200 with 40e9 BF16 operations: 400 TFLOP/s, over a step of 100 µs.
+FabricatedModel product() {
+  FabricatedModel f;
+  f.model.devices[0].name = "NVIDIA H200";
+  f.model.devices[0].sm_count = 132;
+  f.model.devices[0].compute_capability = "9.0";
+  f.model.devices[0].max_sm_clock_hz = 1'980'000'000;
+  f.step(Phase::timeline);
+  f.launch("k", 1'000'000, 1'100'000);
+  f.step(Phase::sample);
+  f.launch("k", 2'000'000, 2'100'000);
+  f.samples({{"gpc__cycles_elapsed.avg.per_second", {1.5e9, 1e6}}}, 18);
+  f.step(Phase::replay);
+  f.launch("k", 9'000'000, 9'100'000);
+  f.counters({{kRead, 1e6},
+              {kWritten, 0},
+              {kTensor, 50},
+              {kOperations, 40e9},
+              {kDuration, 100e3},
+              {kGpcCycles, 180e3}});
+  return f;
+}
+
+Analysis analyzed(const Model& model, const AnalysisOptions& options = {}) {
+  return analyze(model, options).value();
+}
+
+TEST(Throughput, CountedOperationsOverTheStepAgainstTheDataSheet) {
+  FabricatedModel f = product();
+  // What an older program wrote down at the highest clock does not count.
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1070.5e12, "highest clock"});
+  const Throughput t = analyzed(f.done()).throughput;
+  EXPECT_EQ(t.step_ns, 100'000);
+  EXPECT_NEAR(*t.tensor_ops_per_s, 400e12, 1);
+  ASSERT_TRUE(t.peak.has_value());
+  EXPECT_DOUBLE_EQ(t.peak->value, 989.4e12);
+  EXPECT_EQ(t.peak->text, "989.4 TFLOP/s, spec (data sheet of NVIDIA H200, dense at 1830 MHz)");
+  EXPECT_NEAR(*t.hardware, 400.0 / 989.4, 1e-9);
+  EXPECT_FALSE(t.mfu.has_value());
+  EXPECT_EQ(t.device_count, 1);
+}
+
+TEST(Throughput, DeclaredFlopsGiveMfu) {
+  FabricatedModel f = product();
+  f.model.launches[0].host_start_ns = 900'000;
+  f.model.launches[0].host_end_ns = 901'000;
+  store::NvtxRange range;
+  range.id = 1;
+  range.process_id = 1;
+  range.step_id = 1;
+  range.start_ns = 800'000;
+  range.end_ns = 950'000;
+  f.model.nvtx_ranges.push_back(range);
+  f.model.annotations.push_back({.nvtx_range_id = 1, .name = "op_cost", .bytes = 1e6, .flops = 30e9});
+  const Throughput t = analyzed(f.done()).throughput;
+  EXPECT_DOUBLE_EQ(*t.declared_flops, 30e9);
+  EXPECT_NEAR(*t.mfu, 300.0 / 989.4, 1e-9);
+  EXPECT_NEAR(*t.hardware, 400.0 / 989.4, 1e-9);
+}
+
+TEST(Throughput, UnknownWhereALaunchHasNoCount) {
+  FabricatedModel g;
+  g.step(Phase::timeline);
+  g.launch("k", 1'000'000, 1'100'000);
+  const Throughput t = analyzed(g.done()).throughput;
+  EXPECT_FALSE(t.tensor_ops.has_value());
+  EXPECT_FALSE(t.peak.has_value());
+}
+
+TEST(Throughput, PipeClockAndDataSheetStandInOneRow) {
+  FabricatedModel f = product();
+  f.model.clock_samples.push_back({1, 1'050'000, 1'500'000'000, {}, {}, {}, 0x4});
+  const RankRow row = analyzed(f.done()).ranking.rows.at(0);
+  EXPECT_DOUBLE_EQ(*row.sm_clock_hz, 1.5e9);
+  EXPECT_EQ(row.clock_tier, TierSet(Tier::t1));
+  EXPECT_DOUBLE_EQ(*row.replay_clock_hz, 1.8e9);
+  EXPECT_EQ(row.tensor_quantity, "bf16_flops_per_s");
+  EXPECT_NEAR(*row.tensor_ops_per_s, 400e12, 1);
+  EXPECT_NEAR(*row.tensor_spec_ratio, 400.0 / 989.4, 1e-9);
+  EXPECT_EQ(row.clock_limit, "power limit");
+  // At its highest clock nothing holds it back.
+  f.model.devices[0].max_sm_clock_hz = 1'520'000'000;
+  EXPECT_EQ(analyzed(f.model).ranking.rows.at(0).clock_limit, "");
+}
+
+TEST(Peaks, TheClockIsThatOfTheAnalysedSteps) {
+  FabricatedModel f = product();
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::clock, 1070.5e12, "whole recording"});
+  f.model.clock_samples.push_back({1, 1'050'000, 1'400'000'000, {}, {}, {}, {}});
+  f.model.clock_samples.push_back({1, 80'000'000, 1'980'000'000, {}, {}, {}, {}});
+  f.model.clock_samples.push_back({1, 90'000'000, 1'980'000'000, {}, {}, {}, {}});
+  const Model& m = f.done();
+  const UtilisationAnalysis u = analyze_utilisation(m, analyze_steps(m).value());
+  EXPECT_DOUBLE_EQ(u.sm_clock_hz.at(1), 1.4e9);
+  const Peak peak = choose_peak(m, 1, "bf16_flops_per_s", PeakSource::clock, u.sm_clock_hz.at(1)).value();
+  EXPECT_NEAR(peak.value, 132.0 * 4096 * 1.4e9, 1);
+  EXPECT_NE(peak.text.find("1400 MHz median SM clock of the analysed steps"), std::string::npos) << peak.text;
+  EXPECT_EQ(rate_source({}), PeakSource::spec);
+  EXPECT_EQ(rate_source({.compute = PeakSource::measured}), PeakSource::measured);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
