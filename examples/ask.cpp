@@ -14,7 +14,7 @@ int main(int argc, char** argv) try {
 
   // The kernels of the representative step, worst first.
   const auto ranking = session.ranking().value();
-  std::printf("%zu kernels, %.3f ms of potential saving\n", ranking->rows.size(),
+  std::printf("%zu kernels, %.3f ms of saving\n", ranking->rows.size(),
               ranking->totals.saved_target_ns / 1e6);
 
   // Each of them under its roofs. Nothing is read for this: the session remembers.

@@ -1,4 +1,4 @@
-// verb_rank.cpp: the kernels of a step by their potential saving.
+// verb_rank.cpp: the kernels of a step by their saving.
 #include <fmt/format.h>
 
 #include <memory>
@@ -15,7 +15,7 @@ Verb add_rank(CLI::App& program) {
     bool stalls = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("rank", "Rank the kernels of one step by their potential saving");
+  CLI::App* app = program.add_subcommand("rank", "Rank the kernels of one step by what they could save");
   add_analysis_options(*app, options->analysis);
   app->add_option("--by", options->by,
                   "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same) "

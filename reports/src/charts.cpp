@@ -118,11 +118,11 @@ std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
     const double time = static_cast<double>(row.time_ns);
     const std::string css = class_css(row.kernel_class);
     const std::string name = bounded(row.key, 400);
-    const std::string what = fmt::format(
-        "{}\n{} ms, nearest roof {}{}; potential saving {} ms at {}, {} ms at {}", name, milliseconds(time),
-        limiter_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
-        milliseconds(row.saved_target_ns), target_text(ranking.options.target),
-        milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
+    const std::string what =
+        fmt::format("{}\n{} ms, nearest roof {}{}; saving {} ms at {}, {} ms at {}", name, milliseconds(time),
+                    nearest_word(row), row.limiter ? " at " + percent_text(*row.limiter) : "",
+                    milliseconds(row.saved_target_ns), target_text(ranking.options.target),
+                    milliseconds(row.saved_stretch_ns), target_text(ranking.options.stretch));
     svg.text(kLabel - 10, y + 15, elide_kernel_name(terminal_safe(bounded(row.key)), kLabelColumns), "kernel",
              Svg::Anchor::end, name);
     svg.rect(kLabel, y + 4, at(time - row.saved_target_ns) - kLabel, kRow - 8, css, what, 2);

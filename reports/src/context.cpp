@@ -159,6 +159,27 @@ std::string saving_text(const analyzer::Ranking& ranking) {
                      time_text(t.saved_stretch_ns), target_text(ranking.options.stretch));
 }
 
+std::string saving_notes(const analyzer::Ranking& ranking) {
+  const analyzer::RankTotals& t = ranking.totals;
+  const std::string target = target_text(ranking.options.target),
+                    stretch = target_text(ranking.options.stretch);
+  std::string text;
+  if (t.saved_stretch_latency_ns > 0) {
+    text += fmt::format(
+        " Of that, {} at {} and {} at {} are potential: those kernels are latency-bound, no roof is at {} or "
+        "more, and "
+        "what holds them is to be found first.",
+        time_text(t.saved_target_latency_ns), target, time_text(t.saved_stretch_latency_ns), stretch,
+        target_text(ranking.options.bounds.least_ratio));
+  }
+  if (t.saved_target_ns - t.saved_target_exposed_ns >= 0.01 * t.saved_target_ns + 1.0) {
+    text += fmt::format(" Kernels overlap: {} at {} and {} at {} are not hidden behind other kernels.",
+                        time_text(t.saved_target_exposed_ns), target, time_text(t.saved_stretch_exposed_ns),
+                        stretch);
+  }
+  return text;
+}
+
 std::string verdict_sentence(const analyzer::Analysis& analysis) {
   const analyzer::TargetCheck& check = analysis.check;
   const analyzer::RankTotals& t = analysis.check_ranking.totals;

@@ -18,14 +18,6 @@
 namespace ridgeline::reports {
 namespace {
 
-std::string exposed_note(const analyzer::Ranking& ranking) {
-  const analyzer::RankTotals& t = ranking.totals;
-  if (t.saved_target_ns - t.saved_target_exposed_ns < 0.01 * t.saved_target_ns + 1.0) return "";
-  return fmt::format("Kernels overlap: of that, {} at {} and {} at {} are not hidden behind other kernels.",
-                     time_text(t.saved_target_exposed_ns), target_text(ranking.options.target),
-                     time_text(t.saved_stretch_exposed_ns), target_text(ranking.options.stretch));
-}
-
 // How much of the kernel time is where it should be; "" if nothing was measured.
 std::string time_shares(const analyzer::TargetCheck& check, const analyzer::Ranking& ranking) {
   if (!anything_measured(ranking)) return "";
@@ -38,13 +30,12 @@ std::string time_shares(const analyzer::TargetCheck& check, const analyzer::Rank
 
 std::string ranking_sums(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
-  std::string text = fmt::format("Potential saving: {}.", saving_text(ranking));
+  std::string text = fmt::format("Saving: {}.", saving_text(ranking)) + saving_notes(ranking);
   if (anything_measured(ranking)) {
     text += fmt::format(" {} of the kernel time is at {} or above, {} at {}.",
                         percent_text(t.time_share_at_target), target_text(ranking.options.target),
                         percent_text(t.time_share_at_stretch), target_text(ranking.options.stretch));
   }
-  if (const std::string note = exposed_note(ranking); !note.empty()) text += " " + note;
   const auto part = [&](std::int64_t calls, std::int64_t ns, const char* what) {
     if (calls > 0)
       text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"),
@@ -125,6 +116,8 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
   const Table table =
       chosen(check_table(analysis.check, analysis.check_ranking, options.all || for_programs), options);
   const std::string verdict = verdict_sentence(analysis);
+  std::string notes = saving_notes(analysis.check_ranking);
+  if (!notes.empty()) notes.erase(0, 1);
   const std::string shares = time_shares(analysis.check, analysis.check_ranking);
   std::string budgets;
   for (const std::size_t i : analysis.check.unmatched_budgets) {
@@ -146,7 +139,8 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
     case Format::markdown: {
       std::string out = "**" + markdown_cell(verdict) + "**\n\n" + markdown_headline(model, analysis) +
                         render_markdown(table) + "\n" + markdown_paragraph(cut);
-      out += markdown_paragraph(shares) + markdown_paragraph(left_out) + markdown_paragraph(budgets);
+      out += markdown_paragraph(notes) + markdown_paragraph(shares) + markdown_paragraph(left_out) +
+             markdown_paragraph(budgets);
       return Document(out + markdown_footing(model, analysis, options));
     }
     case Format::json:
@@ -177,9 +171,9 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
     from = end + 1;
   }
   return Document(headline(model, analysis, options.text) + "\n" + render_text(table, options.text) +
-                  paragraph(cut, options.text) + "\n" + coloured + paragraph(shares, options.text) +
-                  paragraph(left_out, options.text) + paragraph(budgets, options.text) +
-                  footing(model, analysis, options));
+                  paragraph(cut, options.text) + "\n" + coloured + paragraph(notes, options.text) +
+                  paragraph(shares, options.text) + paragraph(left_out, options.text) +
+                  paragraph(budgets, options.text) + footing(model, analysis, options));
 }
 
 }  // namespace ridgeline::reports

@@ -59,7 +59,7 @@ std::string program_name(const analyzer::Model& model) {
   return command.empty() ? "capture" : command;
 }
 
-// The kernels to begin with: most potential saving first, or the longest if nothing was measured.
+// The kernels to begin with: most saving first, or the longest if nothing was measured.
 std::string fix_first(const analyzer::Analysis& analysis) {
   const analyzer::Ranking& ranking = analysis.ranking;
   Table table = ranking_table(analysis.utilisation, ranking);
@@ -77,8 +77,8 @@ std::string fix_first(const analyzer::Analysis& analysis) {
                    ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,saved_target_ns,"
                      "saved_stretch_ns"
                    : "key,class,time_ns,step_share_ratio");
-  return std::string("<h2>") + (measured ? "Where the potential savings are" : "Longest kernels") +
-         "</h2>\n" + html_table(table, how);
+  return std::string("<h2>") + (measured ? "Where the savings are" : "Longest kernels") + "</h2>\n" +
+         html_table(table, how);
 }
 
 std::string tiles(const analyzer::Analysis& analysis) {
@@ -97,7 +97,7 @@ std::string tiles(const analyzer::Analysis& analysis) {
               "of kernel time at " + target + " of the nearest roof or above");
   const auto saving = [&](double ns, double share, const std::string& goal) {
     out += tile(measured ? milliseconds(ns) + " ms" : "unknown",
-                "potential saving at " + goal +
+                "saving at " + goal +
                     (measured ? fmt::format(", {} of the step", percent_text(share)) : std::string()));
   };
   const analyzer::Throughput& rate = analysis.throughput;
@@ -187,7 +187,7 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
   Table table = ranking_table(analysis.utilisation, analysis.ranking);
   table.keep(kRows);
   out += html_table(table, how);
-  out += paragraph("Potential saving: " + saving_text(analysis.ranking) + ".", "soft");
+  out += paragraph("Saving: " + saving_text(analysis.ranking) + "." + saving_notes(analysis.ranking), "soft");
   out += paragraph(throughput_line(analysis.throughput), "soft");
   out += "<p>Where the figures come from:</p>\n" + glossary();
   return out + "</section>\n";
@@ -256,9 +256,11 @@ std::string bounds_section(const analyzer::Accounting& accounting) {
   };
   std::string out = "<section class=\"long\">\n<h2>What bounds the kernels</h2>\n";
   out += paragraph(
-      "A launch is memory-bound or compute-bound if its nearest roof is at 60 % or more, latency-bound if it "
-      "was "
-      "measured and is below that, launch-bound if it is too short for any roof.",
+      "A launch is memory-bound if DRAM or L2 is the roof it is nearest to, at 60 % or more; compute-bound "
+      "if that is "
+      "a pipe or the issue slots; latency-bound if it was measured and no roof is at 60 %; launch-bound if "
+      "it is too "
+      "short for any roof.",
       "soft");
   out += table(kernels.by_phase);
   const auto folded = [&](const std::vector<analyzer::TimePart>& parts, const char* title) {
@@ -291,7 +293,7 @@ std::string chart_sections(const analyzer::Model& model, const analyzer::Analysi
   if (!bars.empty()) {
     out += "<section class=\"long\">\n<h2>Kernels by time, and their nearest roof</h2>\n";
     std::string caption = fmt::format(
-        "The pale end of a bar is the potential saving at {} of the nearest roof; the tick is where the bar "
+        "The pale end of a bar is the saving at {} of the nearest roof; the tick is where the bar "
         "would end at {}. ",
         target, stretch);
     if (analysis.ranking.rows.size() > kChartRows)
@@ -397,7 +399,7 @@ std::string footer() {
       "the one "
       "of the SM's pipes (tensor, FMA, ...) with the largest share of busy cycles. The larger of the two is "
       "the "
-      "kernel's nearest roof, its speed of light (SOL). The potential saving at X is time × (1 − SOL ÷ X), "
+      "kernel's nearest roof, its speed of light (SOL). The saving at X is time × (1 − SOL ÷ X), "
       "summed "
       "over the launches below X. A launch-bound kernel is too short for any roof.";
   std::string out = "<footer>\n";

@@ -100,6 +100,8 @@ Json ranking_totals_json(const analyzer::Ranking& ranking) {
           {"saved_target_ratio", t.saved_target_share},
           {"saved_stretch_ratio", t.saved_stretch_share},
           {"saved_target_exposed_ns", t.saved_target_exposed_ns},
+          {"saved_target_latency_ns", t.saved_target_latency_ns},
+          {"saved_stretch_latency_ns", t.saved_stretch_latency_ns},
           {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
           {"measured_time_ns", t.measured_time_ns},
           {"launch_bound_time_ns", t.launch_bound_time_ns},

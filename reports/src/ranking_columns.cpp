@@ -98,7 +98,7 @@ void add_names(Columns& columns, const RankView& view) {
                       .help = "what the row stands for: kernel, class, range, ...",
                       .align = Align::left,
                       .elide = group_elision(key),
-                      .least_width = 26,
+                      .least_width = 24,
                       .total = Total::parts},
                      [by_launch](const RankLine& l) {
                        if (l.number == 0) return Cell::text(l.row->key, Style::strong);
@@ -134,7 +134,7 @@ void add_main(Columns& columns, const RankView& view) {
   const bool sampled = view.sampled;
   const std::string target = target_text(view.options.target), stretch = target_text(view.options.stretch);
   const auto saved_help = [](const std::string& goal) {
-    return "potential saving: what the step would be shorter by if each launch below " + goal +
+    return "what the step would be shorter by if each launch below " + goal +
            " of its nearest roof reached it";
   };
   columns.push_back({{.key = "time_ns",
@@ -162,6 +162,7 @@ void add_main(Columns& columns, const RankView& view) {
                       .header = "DRAM",
                       .unit = "T1 %",
                       .help = "DRAM utilisation by samples alone (T1)",
+                      .drop_order = 4,
                       .shown = sampled},
                      [](const RankLine& l) { return value_of(l.row->dram_t1); }});
   columns.push_back({{.key = "compute_utilisation_ratio",
@@ -176,11 +177,24 @@ void add_main(Columns& columns, const RankView& view) {
       {{.key = "limiter",
         .header = "nearest",
         .unit = "roof",
-        .help = "nearest roof: `DRAM` or a pipe, whichever is used more; `launch`: launch-bound, "
+        .help = "nearest roof: `DRAM` or a pipe, whichever is used more (`≈`: another is as near, see "
+                "`near_roofs`); `launch`: launch-bound, "
                 "too short for any roof; `no roof`; `?`: not measured",
         .align = Align::left,
         .drop_order = 1},
-       [](const RankLine& l) { return Cell::text(limiter_word(*l.row)); }});
+       [](const RankLine& l) { return Cell::worded(nearest_word(*l.row), limiter_word(*l.row)); }});
+  columns.push_back(
+      {{.key = "bound",
+        .header = "bound",
+        .help =
+            "what bounds most of the time: `memory` (DRAM or L2 at 60 % or more and nearest), `compute` (a "
+            "pipe or "
+            "the issue slots likewise), `latency` (no roof at 60 %), `launch_bound`, `no_roof`, `unmeasured`",
+        .align = Align::left,
+        .drop_order = 1},
+       [](const RankLine& l) {
+         return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
+       }});
   columns.push_back({extra({.key = "limiter_utilisation_ratio",
                             .header = "SOL",
                             .unit = "%",
@@ -208,7 +222,7 @@ void add_main(Columns& columns, const RankView& view) {
         .header = "saving",
         .unit = "ms @" + compact(view.options.target),
         .help = saved_help(target),
-        .title = "potential saving",
+        .title = "saving",
         .total = Total::parts},
        [](const RankLine& l) { return saving(l, l.row->saved_target_ns, Form::milliseconds); }});
   columns.push_back(
@@ -216,7 +230,7 @@ void add_main(Columns& columns, const RankView& view) {
         .header = "saving",
         .unit = "ms @" + compact(view.options.stretch),
         .help = saved_help(stretch),
-        .title = "potential saving",
+        .title = "saving",
         .drop_order = sampled ? 5 : 0,
         .total = Total::parts},
        [](const RankLine& l) { return saving(l, l.row->saved_stretch_ns, Form::milliseconds); }});
@@ -234,18 +248,59 @@ void add_parts(Columns& columns) {
   columns.push_back({extra({.key = "saved_target_ratio",
                             .header = "saving",
                             .unit = "%",
-                            .help = "potential saving at the target ÷ the step's time"}),
+                            .help = "saving at the target ÷ the step's time"}),
                      [](const RankLine& l) { return saving(l, l.row->saved_target_share, Form::percent); }});
   columns.push_back({extra({.key = "saved_stretch_ratio",
                             .header = "stretch",
                             .unit = "%",
-                            .help = "potential saving at the stretch goal ÷ the step's time"}),
+                            .help = "saving at the stretch goal ÷ the step's time"}),
                      [](const RankLine& l) { return saving(l, l.row->saved_stretch_share, Form::percent); }});
+  columns.push_back(
+      {extra(
+           {.key = "saved_target_latency_ns",
+            .header = "potential",
+            .unit = "ms",
+            .help =
+                "of the saving at the target, that of latency-bound launches: no roof says what holds them"}),
+       [](const RankLine& l) { return saving(l, l.row->saved_target_latency_ns, Form::milliseconds); }});
+  columns.push_back(
+      {extra({.key = "saved_target_exposed_ns",
+              .header = "not hidden",
+              .unit = "ms",
+              .help =
+                  "of the saving at the target, what does not run beside other kernels: launches that run at "
+                  "once share their time"}),
+       [](const RankLine& l) { return saving(l, l.row->saved_target_exposed_ns, Form::milliseconds); }});
+  columns.push_back(
+      {extra({.key = "saved_stretch_exposed_ns",
+              .header = "not hidden",
+              .unit = "ms",
+              .help = "the same at the stretch goal"}),
+       [](const RankLine& l) { return saving(l, l.row->saved_stretch_exposed_ns, Form::milliseconds); }});
+  columns.push_back(
+      {data({.key = "bound_roof",
+             .header = "bound by",
+             .help = "the roof that bounds a memory-bound or compute-bound row: `DRAM`, `L2`, `issue` or "
+                     "a pipe"}),
+       [](const RankLine& l) {
+         return l.row->bound_roof ? Cell::text(std::string(to_string(*l.row->bound_roof))) : Cell::missing();
+       }});
+  columns.push_back(
+      {data({.key = "near_roofs",
+             .header = "as near",
+             .help = "roofs at most 3 points below the nearest, or above it (L2 and issue slots are no "
+                     "targets), nearest first"}),
+       [](const RankLine& l) {
+         std::string text;
+         for (const analyzer::Roof roof : l.row->near_roofs)
+           text += (text.empty() ? "" : ", ") + std::string(to_string(roof));
+         return text.empty() ? Cell::missing() : Cell::text(text);
+       }});
   columns.push_back(
       {extra({.key = "saved_target_error_ns",
               .header = "± saving",
               .unit = "ms",
-              .help = "standard error of the potential saving at the target"}),
+              .help = "standard error of the saving at the target"}),
        [](const RankLine& l) { return Cell::number(l.row->saved_target_error_ns, Form::milliseconds); }});
   columns.push_back({extra({.key = "dram_utilisation_error_ratio",
                             .header = "± DRAM",
@@ -569,6 +624,9 @@ const std::vector<ColumnGroup>& ranking_groups() {
       {"sms",
        {"key", "calls", "time_ns", "compute_utilisation_ratio", "issue_utilisation_ratio", "sm_active_ratio",
         "occupancy_ratio"}},
+      {"bound",
+       {"key", "time_ns", "limiter", "limiter_utilisation_ratio", "near_roofs", "bound", "bound_roof",
+        "saved_target_ns", "saved_target_latency_ns", "saved_target_exposed_ns"}},
       {"clock",
        {"key", "time_ns", "compute_utilisation_ratio", "limiter", "precision", "sm_clock_hz",
         "tensor_ops_per_s", "tensor_spec_ratio", "clock_limit"}},

@@ -24,6 +24,7 @@ RankRow rest_row(const analyzer::Ranking& ranking, std::span<const std::size_t> 
     rest.step_share += row.step_share;
     rest.saved_target_ns += row.saved_target_ns;
     rest.saved_stretch_ns += row.saved_stretch_ns;
+    rest.saved_target_latency_ns += row.saved_target_latency_ns;
     rest.unmeasured_calls += row.unmeasured_calls;
   }
   return rest;
@@ -113,16 +114,35 @@ std::vector<Column<CheckLine>> check_columns() {
         .help = "nearest roof, as in `rank`",
         .align = Align::left,
         .drop_order = 2},
-       [](const CheckLine& l) { return Cell::text(limiter_word(*l.row)); }},
+       [](const CheckLine& l) { return Cell::worded(nearest_word(*l.row), limiter_word(*l.row)); }},
+      {{.key = "bound",
+        .header = "bound",
+        .help = "what bounds it, as in `rank`",
+        .align = Align::left,
+        .drop_order = 1},
+       [](const CheckLine& l) {
+         return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
+       }},
       {{.key = "saved_target_ns",
         .header = "saving",
         .unit = "ms",
-        .help = "potential saving at the target, as in `rank`",
-        .title = "potential saving",
+        .help = "saving at the target, as in `rank`",
+        .title = "saving",
         .drop_order = 4},
        [](const CheckLine& l) {
          return l.row->unmeasured_calls < l.row->calls
                     ? Cell::number(l.row->saved_target_ns, Form::milliseconds)
+                    : Cell::missing();
+       }},
+      {{.key = "saved_target_exposed_ns",
+        .header = "not hidden",
+        .unit = "ms",
+        .help = "of the saving, what does not run beside other kernels, as in `rank`",
+        .drop_order = 9,
+        .shown = false},
+       [](const CheckLine& l) {
+         return l.row->unmeasured_calls < l.row->calls
+                    ? Cell::number(l.row->saved_target_exposed_ns, Form::milliseconds)
                     : Cell::missing();
        }},
       {{.key = "text",
@@ -190,6 +210,26 @@ std::string limiter_word(const RankRow& row) {
   if (row.launch_bound_time_ns == largest && largest > 0) return "launch";
   if (row.no_roof_time_ns == largest && largest > 0) return "no roof";
   return "?";
+}
+
+std::string nearest_word(const RankRow& row) {
+  std::string text = limiter_word(row);
+  if (row.bound == analyzer::KernelBound::launch_bound || row.limiter_kind == LimiterKind::none) return text;
+  if (!row.near_roofs.empty()) text += "≈";
+  return text;
+}
+
+std::string bound_word(const RankRow& row) {
+  switch (row.bound) {
+    case analyzer::KernelBound::launch_bound:
+      return "launch";
+    case analyzer::KernelBound::no_roof:
+      return "no roof";
+    case analyzer::KernelBound::unmeasured:
+      return "?";
+    default:
+      return std::string(to_string(row.bound));
+  }
 }
 
 Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking) {

@@ -66,7 +66,7 @@ FROM v_launch
 WHERE step_index IS NOT NULL
 GROUP BY process_id, step_index, kernel_id;
 
-CREATE VIEW v_rank AS              -- kernels over the timeline steps, most time a step first
+CREATE VIEW v_rank AS              -- kernels over the timeline steps, most time in the step that stands for all first
 WITH counted AS MATERIALIZED (     -- of the kernels' launches with counters
   SELECT t.kernel_id,
          avg(CASE n.name WHEN 'dram__bytes_read.sum' THEN m.value END) AS dram_read_bytes,
@@ -77,20 +77,71 @@ WITH counted AS MATERIALIZED (     -- of the kernels' launches with counters
   JOIN launch_site t ON t.id = r.site_id
   WHERE m.tier = 'T2' AND n.name IN ('dram__bytes_read.sum', 'dram__bytes_write.sum')
   GROUP BY t.kernel_id),
-ok AS MATERIALIZED (SELECT count(*) AS steps FROM step WHERE phase = 'timeline' AND status = 'ok')
+ok AS MATERIALIZED (SELECT count(*) AS steps FROM step WHERE phase = 'timeline' AND status = 'ok'),
+-- The step that `ridgeline rank` is about: of the busiest process, the lower median of those that launched what most
+-- did, closed by a next one if any is.
+usable AS MATERIALIZED (
+  SELECT s.id, s.step_index, s.sequence_hash, s.first_launch_id, s.last_launch_id,
+         coalesce(n.gpu_start_ns > s.gpu_start_ns, 0) AS closed,
+         coalesce(n.gpu_start_ns, s.gpu_end_ns) - s.gpu_start_ns AS duration_ns,
+         count(*) OVER (PARTITION BY s.sequence_hash) AS votes
+  FROM step s LEFT JOIN step n ON n.process_id = s.process_id AND n.step_index = s.step_index + 1 AND n.phase = s.phase
+  WHERE s.phase = 'timeline' AND s.status = 'ok' AND s.launches > 0 AND s.kernel_end_ns > 0
+    AND s.process_id = (SELECT t.process_id FROM site_total w JOIN launch_site t ON t.id = w.site_id
+                        GROUP BY t.process_id ORDER BY sum(w.kernel_time_ns) DESC, t.process_id LIMIT 1)),
+alike AS MATERIALIZED (
+  SELECT * FROM usable
+  WHERE sequence_hash = (SELECT sequence_hash FROM usable ORDER BY votes DESC, step_index LIMIT 1)),
+chosen AS MATERIALIZED (
+  SELECT id, first_launch_id, last_launch_id FROM alike
+  WHERE closed = (SELECT max(closed) FROM alike)
+  ORDER BY duration_ns, step_index LIMIT 1
+  OFFSET (SELECT (count(*) - 1) / 2 FROM alike WHERE closed = (SELECT max(closed) FROM alike))),
+ran AS MATERIALIZED (
+  SELECT t.kernel_id, t.device_id, c.base_ns + r.start_offset_ns AS start_ns,
+         c.base_ns + r.start_offset_ns + r.duration_ns AS end_ns
+  FROM chosen s
+  JOIN launch_row r ON r.id BETWEEN s.first_launch_id AND s.last_launch_id AND r.step_id = s.id
+  JOIN launch_chunk c ON c.id = r.id >> 10
+  JOIN launch_site t ON t.id = r.site_id
+  WHERE c.base_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0),
+-- Launches that run at once share the time: up to each moment, the time that one launch running all along would have.
+moment AS (
+  SELECT device_id, at_ns, sum(begun) AS begun FROM (
+    SELECT device_id, start_ns AS at_ns, 1 AS begun FROM ran UNION ALL SELECT device_id, end_ns, -1 FROM ran)
+  GROUP BY device_id, at_ns),
+running AS (
+  SELECT device_id, at_ns, sum(begun) OVER before AS launches, lead(at_ns) OVER before - at_ns AS length_ns
+  FROM moment WINDOW before AS (PARTITION BY device_id ORDER BY at_ns)),
+shared AS MATERIALIZED (
+  SELECT device_id, at_ns,
+         coalesce(sum(CASE WHEN launches > 0 THEN length_ns * 1.0 / launches ELSE 0 END) OVER (
+           PARTITION BY device_id ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS share_ns
+  FROM running),
+in_step AS MATERIALIZED (
+  SELECT r.kernel_id, count(*) AS launches, sum(r.end_ns - r.start_ns) AS time_ns,
+         sum(e.share_ns - b.share_ns) AS exposed_ns
+  FROM ran r
+  JOIN shared b ON b.device_id = r.device_id AND b.at_ns = r.start_ns
+  JOIN shared e ON e.device_id = r.device_id AND e.at_ns = r.end_ns
+  GROUP BY r.kernel_id)
 SELECT k.id AS kernel_id, k.demangled_name AS kernel, k.normalised_name, k.class,
        sum(w.launches) * 1.0 / ok.steps AS launches_per_step,
        sum(CASE WHEN w.timed_launches > 0 THEN w.kernel_time_ns END) * 1.0 / ok.steps AS mean_ns_per_step,
        counted.dram_read_bytes AS dram_read_bytes_per_launch,
-       counted.dram_written_bytes AS dram_written_bytes_per_launch
+       counted.dram_written_bytes AS dram_written_bytes_per_launch,
+       in_step.launches AS calls,         -- in the step that stands for all, as `ridgeline rank` has it
+       in_step.time_ns AS time_ns,        -- likewise; NULL: not launched in it
+       in_step.exposed_ns AS exposed_ns   -- of that, not hidden: launches that ran at once share their time
 FROM ok
 JOIN site_total w
 JOIN launch_site t ON t.id = w.site_id
 JOIN kernel k ON k.id = t.kernel_id
 LEFT JOIN counted ON counted.kernel_id = k.id
+LEFT JOIN in_step ON in_step.kernel_id = k.id
 WHERE w.phase = 'timeline'
 GROUP BY k.id
-ORDER BY mean_ns_per_step DESC;
+ORDER BY time_ns DESC NULLS LAST, mean_ns_per_step DESC;
 
 CREATE VIEW v_pm_sample AS         -- one row a metric of a periodic sample of a device
 SELECT s.device_id,

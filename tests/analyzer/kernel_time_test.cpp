@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "fabricated_model.h"
 #include "ridgeline/analyzer/analysis.h"
 
@@ -60,6 +63,51 @@ TEST(KernelTime, EachBoundHasItsTime) {
   EXPECT_EQ(t.no_roof_ns, 30'000);
   EXPECT_EQ(t.unmeasured_ns, 10'000);
   EXPECT_EQ(t.total_ns(), a.accounting.kernel_busy_ns);
+}
+
+// One launch of 100 µs with these utilisations: DRAM, L2, tensor pipe, issue slots.
+LaunchUtilisation near(double dram, double l2, double tensor, double issue) {
+  LaunchValues values;
+  values.dram_utilisation = Measured{.value = dram, .error = {}, .tier = Tier::t2};
+  values.compute_utilisation = Measured{.value = tensor, .error = {}, .tier = Tier::t2};
+  values.compute_pipe = "tensor";
+  values.roofs.set(Roof::dram, dram);
+  values.roofs.set(Roof::l2, l2);
+  values.roofs.set(Roof::tensor, tensor);
+  values.roofs.set(Roof::issue, issue);
+  LaunchUtilisation launch;
+  launch.duration_ns = 100'000;
+  launch.status = LaunchStatus::measured;
+  launch.limiter = tensor > dram ? LimiterKind::compute : LimiterKind::dram;
+  launch.limiter_utilisation = std::max(dram, tensor);
+  launch.values = std::make_shared<const LaunchValues>(std::move(values));
+  return launch;
+}
+
+TEST(Bound, TheNearestRoofBoundsOnlyAtSixtyPerCentAndL2AndIssueSlotsTakePart) {
+  struct Case {
+    LaunchUtilisation launch;
+    KernelBound bound;
+    std::optional<Roof> roof;
+  };
+  const Case cases[] = {
+      {near(0.60, 0.1, 0.2, 0.2), KernelBound::memory, Roof::dram},
+      {near(0.59, 0.1, 0.2, 0.2), KernelBound::latency, std::nullopt},
+      {near(0.30, 0.7, 0.2, 0.2), KernelBound::memory, Roof::l2},
+      {near(0.65, 0.7, 0.2, 0.2), KernelBound::memory, Roof::l2},
+      {near(0.10, 0.1, 0.37, 0.36), KernelBound::latency, std::nullopt},
+      {near(0.10, 0.1, 0.75, 0.7), KernelBound::compute, Roof::tensor},
+      {near(0.52, 0.3, 0.2, 0.69), KernelBound::compute, Roof::issue},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(to_string(bound_of(c.launch)), to_string(c.bound));
+    EXPECT_EQ(bounding_roof(c.launch), c.roof);
+  }
+  EXPECT_EQ(bound_of(near(0.55, 0.1, 0.2, 0.2), {.least_ratio = 0.5}), KernelBound::memory);
+  LaunchUtilisation brief = near(0.9, 0.1, 0.2, 0.2);
+  brief.status = LaunchStatus::launch_bound;
+  EXPECT_EQ(bound_of(brief), KernelBound::launch_bound);
+  EXPECT_FALSE(bounding_roof(brief).has_value());
 }
 
 TEST(KernelTime, OverlapIsSharedAndAddsUpToTheBusyTime) {

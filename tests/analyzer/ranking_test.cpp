@@ -278,5 +278,45 @@ TEST(Ranking, RandomStepsAddUpAndDoNotDependOnOrder) {
   }
 }
 
+// `low` is latency-bound at 35 % of the tensor pipe, `high` compute-bound at 63 %: what the first would save is
+// potential.
+TEST(Ranking, SavingsOfLatencyBoundLaunchesAreKeptApart) {
+  const FabricatedModel f =
+      build({{"low", 1'000'000, 1'100'000, 0.1, 0.35}, {"high", 1'100'000, 1'200'000, 0.1, 0.63}});
+  const Ranking r = rank(f.model).ranking;
+  const RankRow& low = row(r, "low");
+  const RankRow& high = row(r, "high");
+  EXPECT_EQ(low.bound, KernelBound::latency);
+  EXPECT_FALSE(low.bound_roof.has_value());
+  EXPECT_NEAR(low.saved_target_latency_ns, 50'000, 1e-6);
+  EXPECT_EQ(high.bound, KernelBound::compute);
+  EXPECT_EQ(high.bound_roof, Roof::tensor);
+  EXPECT_DOUBLE_EQ(high.saved_target_latency_ns, 0);
+  EXPECT_NEAR(high.saved_target_ns, 10'000, 1e-6);
+  EXPECT_NEAR(r.totals.saved_target_latency_ns, 50'000, 1e-6);
+  EXPECT_NEAR(r.totals.saved_target_ns, 60'000, 1e-6);
+}
+
+TEST(Ranking, RoofsThatAreAsNearAreNamed) {
+  const FabricatedModel f = build({{"tie", 1'000'000, 1'100'000, 0.50, 0.48},
+                                   {"clear", 1'100'000, 1'200'000, 0.50, 0.46},
+                                   {"tensor", 1'200'000, 1'300'000, 0.475, 0.50}});
+  const Ranking r = rank(f.model).ranking;
+  EXPECT_EQ(row(r, "tie").near_roofs, (std::vector<Roof>{Roof::tensor}));
+  EXPECT_TRUE(row(r, "clear").near_roofs.empty());
+  EXPECT_EQ(row(r, "tensor").near_roofs, (std::vector<Roof>{Roof::dram}));
+}
+
+// Two launches at once share the time, each row its part.
+TEST(Ranking, WhatIsNotHiddenIsKnownOfEachRow) {
+  const FabricatedModel f =
+      build({{"a", 1'000'000, 1'100'000, 0.35, 0}, {"b", 1'050'000, 1'150'000, 0.35, 0}});
+  const Ranking r = rank(f.model).ranking;
+  EXPECT_NEAR(row(r, "a").saved_target_ns, 50'000, 1e-6);
+  EXPECT_NEAR(row(r, "a").saved_target_exposed_ns, 37'500, 1e-6);
+  EXPECT_NEAR(row(r, "b").saved_target_exposed_ns, 37'500, 1e-6);
+  EXPECT_NEAR(r.totals.saved_target_exposed_ns, 75'000, 1e-6);
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

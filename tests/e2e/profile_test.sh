@@ -8,7 +8,7 @@ cd "$directory"
 "$root/scripts/profile" --bundled --no-build --no-install --build-dir "$1" >out 2>&1 || { cat out; exit 1; }
 expect() { grep -qE "$1" "$2" || { echo "FAILED: $2 lacks '$1'"; tail -n 40 out; exit 1; }; }
 expect 'Analysing the bundled capture' out
-expect 'Potential saving: up to [0-9.]+ % of the step' out
+expect 'Saving: up to [0-9.]+ % of the step' out
 expect 'The step (misses|meets) its target' out
 expect '<svg' report.html
 expect 'NVIDIA H200' report.html

@@ -301,7 +301,7 @@ TEST(Documents, RankShowsTierAndErrorInEightyColumns) {
   std::string units;
   std::getline(lines, units);
   header += units;
-  for (const char* word : {"DRAM", "T1", "±", "tier"})
+  for (const char* word : {"DRAM", "bound", "±", "tier"})
     EXPECT_NE(header.find(word), std::string::npos) << word;
   EXPECT_NE(text.find("\nT1 sampled   counters read every 5.0 µs"), std::string::npos) << text;
   EXPECT_NE(text.find("adamw_kernel"), std::string::npos);

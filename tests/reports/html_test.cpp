@@ -162,7 +162,7 @@ TEST(HtmlReport, NamesTheVerdictAndTheKernelsBeforeTheProvenance) {
   const TemporaryCapture capture(options);
   const std::string text = checked(html_report(capture.model, capture.analysis)).text;
   const std::size_t verdict = text.find("The step misses its target");
-  const std::size_t first = text.find("Where the potential savings are");
+  const std::size_t first = text.find("Where the savings are");
   const std::size_t ranking = text.find("Ranking: what to optimise next");
   const std::size_t about = text.find("About this recording");
   ASSERT_NE(about, std::string::npos);

@@ -155,6 +155,54 @@ TEST_F(Views, TheRankIsTheMeanOfTheSoundTimelineSteps) {
   EXPECT_EQ(rows("SELECT kernel, launches_per_step, mean_ns_per_step, dram_read_bytes_per_launch, "
                  "dram_written_bytes_per_launch FROM v_rank"),
             (Rows{"b 1.0 1000.0 1000.0 2000.0", "a 2.0 400.0 200.0 400.0"}));
+  EXPECT_EQ(rows("SELECT kernel, calls, time_ns, exposed_ns FROM v_rank"),
+            (Rows{"b 1 1000 1000.0", "a 2 400 400.0"}));
+}
+
+// Of three closed steps of 10,000, 30,000 and 20,000 ns the last is the lower median; a fourth launched something else
+// and a fifth is open. In the chosen one `a` runs for 1000 ns, `b` beside its second half and 500 ns longer.
+TEST(ViewOfTheRank, IsAboutTheStepOfLowerMedianAndSharesOverlap) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("a.ridge");
+  {
+    Result<CaptureWriter> made = CaptureWriter::create(path);
+    ASSERT_TRUE(made.ok());
+    CaptureWriter& writer = made.value();
+    writer.set_run({.command_line = "train", .ridgeline_version = "0.1.0", .clock = "cupti"});
+    const Id process = writer.add(Process{.pid = 42});
+    Device device;
+    device.name = "gpu";
+    const Id gpu = writer.add(device);
+    const Id a = writer.kernel_id("a"), b = writer.kernel_id("b");
+    const std::int64_t begins_ns[] = {100'000, 110'000, 140'000, 160'000, 170'000};
+    for (std::int64_t i = 0; i < 5; ++i) {
+      Step step;
+      step.process_id = process;
+      step.step_index = i;
+      step.phase = Phase::timeline;
+      step.status = StepStatus::ok;
+      step.gpu_start_ns = begins_ns[i];
+      step.gpu_end_ns = begins_ns[i] + 2'000;
+      const Id id = writer.add(step);
+      for (std::int64_t ordinal = 0; ordinal < 2; ++ordinal) {
+        Launch launch;
+        launch.process_id = process;
+        launch.device_id = gpu;
+        launch.kernel_id = ordinal == 0 || i == 3 ? a : b;
+        launch.stream_id = 7 + ordinal;
+        launch.start_ns = begins_ns[i] + ordinal * 500;
+        launch.end_ns = launch.start_ns + (i == 2 ? 1000 : 1500 + i);
+        launch.step_id = id;
+        launch.ordinal_in_step = ordinal;
+        writer.add(launch);
+      }
+    }
+    writer.finish();
+  }
+  const auto capture = Capture::open(path);
+  ASSERT_TRUE(capture.ok());
+  EXPECT_EQ(rows_of(capture.value(), "SELECT kernel, calls, time_ns, exposed_ns FROM v_rank ORDER BY kernel"),
+            (Rows{"a 1 1000 750.0", "b 1 1000 750.0"}));
 }
 
 TEST_F(Views, AMeasuredValueKnowsItsLaunchTierAndError) {

@@ -132,6 +132,24 @@ std::string_view to_string(KernelBound bound) {
   return "unmeasured";
 }
 
+std::optional<Roof> bounding_roof(const LaunchUtilisation& launch, const BoundOptions& options) {
+  if (launch.status != LaunchStatus::measured) return std::nullopt;
+  std::optional<Roof> nearest;
+  double most = options.least_ratio;
+  for (std::size_t i = 0; i < kRoofCount; ++i) {
+    const auto roof = static_cast<Roof>(i);
+    // As doubles: exactly at the threshold is near enough.
+    std::optional<double> ratio = launch.values->roofs.of(roof);
+    if (roof == Roof::dram && launch.values->dram_utilisation) ratio = launch.values->dram_utilisation->value;
+    if (to_string(roof) == launch.values->compute_pipe && launch.values->compute_utilisation)
+      ratio = launch.values->compute_utilisation->value;
+    if (!ratio || *ratio < most || (nearest && *ratio == most)) continue;
+    nearest = roof;
+    most = *ratio;
+  }
+  return nearest;
+}
+
 KernelBound bound_of(const LaunchUtilisation& launch, const BoundOptions& options) {
   switch (launch.status) {
     case LaunchStatus::launch_bound:
@@ -143,8 +161,9 @@ KernelBound bound_of(const LaunchUtilisation& launch, const BoundOptions& option
     case LaunchStatus::measured:
       break;
   }
-  if (*launch.limiter_utilisation < options.least_ratio) return KernelBound::latency;
-  return launch.limiter == LimiterKind::compute ? KernelBound::compute : KernelBound::memory;
+  const std::optional<Roof> roof = bounding_roof(launch, options);
+  if (!roof) return KernelBound::latency;
+  return *roof == Roof::dram || *roof == Roof::l2 ? KernelBound::memory : KernelBound::compute;
 }
 
 std::int64_t BoundSplit::total_ns() const {

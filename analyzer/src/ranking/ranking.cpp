@@ -126,6 +126,61 @@ std::vector<double> exposed_times(const Model& model, const SharedVector<LaunchU
   return exposed;
 }
 
+// The roof that the target is about.
+std::optional<Roof> target_roof(const RankRow& row) {
+  if (row.limiter_kind == LimiterKind::dram) return Roof::dram;
+  if (row.limiter_kind != LimiterKind::compute) return std::nullopt;
+  for (std::size_t i = 0; i < kRoofCount; ++i) {
+    if (to_string(static_cast<Roof>(i)) == row.compute_pipe) return static_cast<Roof>(i);
+  }
+  return std::nullopt;
+}
+
+// What bounds the launches of a row, and which roofs it is near to.
+class BoundSums {
+ public:
+  void add(const LaunchUtilisation& item, const BoundOptions& options) {
+    const KernelBound bound = bound_of(item, options);
+    bounds_[bound] += item.duration_ns;
+    if (const auto roof = bounding_roof(item, options)) roofs_[{bound, *roof}] += item.duration_ns;
+    const auto time = static_cast<double>(item.duration_ns);
+    for (std::size_t i = 0; i < kRoofCount; ++i) {
+      const auto ratio = item.values->roofs.of(static_cast<Roof>(i));
+      if (!ratio || item.status != LaunchStatus::measured) continue;
+      sums_[i].first += time * *ratio;
+      sums_[i].second += time;
+    }
+  }
+
+  void finish(const BoundOptions& options, RankRow& row) const {
+    row.bound = key_of_most_time(bounds_, KernelBound::unmeasured);
+    std::int64_t most = 0;
+    for (const auto& [key, time] : roofs_) {
+      if (key.first != row.bound || time <= most) continue;
+      most = time;
+      row.bound_roof = key.second;
+    }
+    for (std::size_t i = 0; i < kRoofCount; ++i) {
+      if (sums_[i].second > 0) row.roofs.set(static_cast<Roof>(i), sums_[i].first / sums_[i].second);
+    }
+    const std::optional<Roof> nearest = target_roof(row);
+    if (!nearest || !row.limiter) return;
+    for (std::size_t i = 0; i < kRoofCount; ++i) {
+      const auto roof = static_cast<Roof>(i);
+      const auto ratio = row.roofs.of(roof);
+      if (roof != *nearest && ratio && *ratio >= *row.limiter - options.tie_ratio)
+        row.near_roofs.push_back(roof);
+    }
+    std::stable_sort(row.near_roofs.begin(), row.near_roofs.end(),
+                     [&](Roof a, Roof b) { return *row.roofs.of(a) > *row.roofs.of(b); });
+  }
+
+ private:
+  std::map<KernelBound, std::int64_t> bounds_;
+  std::map<std::pair<KernelBound, Roof>, std::int64_t> roofs_;
+  std::array<std::pair<double, double>, kRoofCount> sums_{};  // Σ time × ratio, Σ time
+};
+
 void count_status(const LaunchUtilisation& item, RankRow& row) {
   switch (item.status) {
     case LaunchStatus::measured:
@@ -265,13 +320,15 @@ class RateSums {
 };
 
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
-                 std::vector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns) {
+                 std::vector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns,
+                 const std::vector<double>& exposed) {
   RankRow row;
   row.key = key;
   row.launches = std::move(launches);
   WeightedMean dram, compute;
   TierSums tier_sums;
   RateSums rates;
+  BoundSums bounds;
   TierSet tiers;
   double limiter_sum = 0;
   double error_squares = 0;
@@ -301,6 +358,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     add_up(row.tensor_ops, item.values->tensor_ops);
     tier_sums.add(item, row);
     rates.add(item, launch.device_id);
+    bounds.add(item, options.bounds);
     for (const auto* shown : {&item.values->dram_utilisation, &item.values->compute_utilisation}) {
       if (*shown) tiers |= (*shown)->tier;
     }
@@ -319,6 +377,12 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
       limiters[item.limiter] += item.duration_ns;
       row.saved_target_ns += saving(time, ratio, options.target);
       row.saved_stretch_ns += saving(time, ratio, options.stretch);
+      row.saved_target_exposed_ns += saving(exposed[index], ratio, options.target);
+      row.saved_stretch_exposed_ns += saving(exposed[index], ratio, options.stretch);
+      if (bound_of(item, options.bounds) == KernelBound::latency) {
+        row.saved_target_latency_ns += saving(time, ratio, options.target);
+        row.saved_stretch_latency_ns += saving(time, ratio, options.stretch);
+      }
       if (ratio < options.target) {
         const auto& error = item.limiter == LimiterKind::compute ? item.values->compute_utilisation->error
                                                                  : item.values->dram_utilisation->error;
@@ -342,6 +406,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   if (row.measured_time_ns > 0) row.limiter = limiter_sum / static_cast<double>(row.measured_time_ns);
   row.limiter_kind = key_of_most_time(limiters, LimiterKind::none);
   row.compute_pipe = key_of_most_time(pipes, std::string());
+  bounds.finish(options.bounds, row);
   row.missing = key_of_most_time(missing, MissingReason::none);
   std::map<std::string, std::int64_t> reasons;
   for (const auto& [shared, time] : values) reasons[shared->reason] += time;
@@ -357,8 +422,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   return row;
 }
 
-RankTotals add_up(const Model& model, const UtilisationAnalysis& utilisation, const Ranking& ranking,
-                  std::int64_t step_ns) {
+RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking, std::int64_t step_ns) {
   RankTotals totals;
   totals.step_ns = step_ns;
   for (const RankRow& row : ranking.rows) {
@@ -366,6 +430,10 @@ RankTotals add_up(const Model& model, const UtilisationAnalysis& utilisation, co
     totals.time_ns += row.time_ns;
     totals.saved_target_ns += row.saved_target_ns;
     totals.saved_stretch_ns += row.saved_stretch_ns;
+    totals.saved_target_latency_ns += row.saved_target_latency_ns;
+    totals.saved_stretch_latency_ns += row.saved_stretch_latency_ns;
+    totals.saved_target_exposed_ns += row.saved_target_exposed_ns;
+    totals.saved_stretch_exposed_ns += row.saved_stretch_exposed_ns;
     totals.measured_time_ns += row.measured_time_ns;
     totals.launch_bound_time_ns += row.launch_bound_time_ns;
     totals.no_roof_time_ns += row.no_roof_time_ns;
@@ -375,15 +443,12 @@ RankTotals add_up(const Model& model, const UtilisationAnalysis& utilisation, co
     totals.no_roof_calls += row.no_roof_calls;
     totals.unmeasured_calls += row.unmeasured_calls;
   }
-  const std::vector<double> exposed = exposed_times(model, utilisation.launches);
   double at_target = 0;
   double at_stretch = 0;
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
     const LaunchUtilisation& item = utilisation.launches[i];
     if (item.status != LaunchStatus::measured) continue;
     const double ratio = *item.limiter_utilisation;
-    totals.saved_target_exposed_ns += saving(exposed[i], ratio, ranking.options.target);
-    totals.saved_stretch_exposed_ns += saving(exposed[i], ratio, ranking.options.stretch);
     if (ratio >= ranking.options.target) at_target += static_cast<double>(item.duration_ns);
     if (ratio >= ranking.options.stretch) at_stretch += static_cast<double>(item.duration_ns);
   }
@@ -447,15 +512,16 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
     if (group == nullptr) group = &groups[key_of(model, codes, item, options.key)];
     group->push_back(i);
   }
+  const std::vector<double> exposed = exposed_times(model, utilisation.launches);
   for (auto& [key, launches] : groups) {
-    ranking.rows.push_back(make_row(model, utilisation, key, std::move(launches), options, step_ns));
+    ranking.rows.push_back(make_row(model, utilisation, key, std::move(launches), options, step_ns, exposed));
   }
   std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankRow& a, const RankRow& b) {
     if (a.saved_target_ns != b.saved_target_ns) return a.saved_target_ns > b.saved_target_ns;
     if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
     return a.key < b.key;
   });
-  ranking.totals = add_up(model, utilisation, ranking, step_ns);
+  ranking.totals = add_up(utilisation, ranking, step_ns);
   return ranking;
 }
 

@@ -70,6 +70,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
   tell(ask, Stage::ranking, measured->launches.size());
   RankOptions wanted = options_.rank;
   wanted.key = key;
+  wanted.bounds = options_.accounting.bounds;
   wanted.rate = rate_source(options_.utilisation.peaks);
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, wanted);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {

@@ -14,11 +14,12 @@
 
 namespace ridgeline::analyzer {
 
-/// What a launch is bound by.
+/// What a launch is bound by. Not the same as its nearest roof: a kernel at 37 % of every roof has a nearest
+/// one, and is bound by none.
 enum class KernelBound {
-  memory,        ///< DRAM is its nearest roof, at BoundOptions::least_ratio or more
-  compute,       ///< likewise a compute pipe
-  latency,       ///< measured, and neither roof is near
+  memory,        ///< DRAM or L2 is the roof it is nearest to, at BoundOptions::least_ratio or more
+  compute,       ///< likewise a pipe or the issue slots
+  latency,       ///< measured, and no roof is near
   launch_bound,  ///< shorter than the launch floor
   no_roof,       ///< neither roof applies: communication, or no work to speak of
   unmeasured,
@@ -27,9 +28,13 @@ enum class KernelBound {
 
 struct BoundOptions {
   double least_ratio = 0.60;  ///< of a roof: below, the roof does not bound the kernel
+  double tie_ratio = 0.03;    ///< roofs no farther apart than this are equally near
 };
 
 [[nodiscard]] KernelBound bound_of(const LaunchUtilisation& launch, const BoundOptions& options = {});
+/// The roof that bounds a memory-bound or compute-bound launch; empty for others.
+[[nodiscard]] std::optional<Roof> bounding_roof(const LaunchUtilisation& launch,
+                                                const BoundOptions& options = {});
 
 /// Time by bound, ns.
 struct BoundSplit {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/declared_work.h"
+#include "ridgeline/analyzer/kernel_time.h"
 #include "ridgeline/analyzer/utilisation.h"
 
 namespace ridgeline::analyzer {
@@ -31,6 +32,7 @@ struct RankOptions {
   RankKey key = RankKey::kernel;
   double target = 0.70;
   double stretch = 0.85;
+  BoundOptions bounds;
   PeakSource rate = PeakSource::spec;  // of the peaks that operations a second are held against
 };
 
@@ -64,8 +66,19 @@ struct RankRow {
   std::optional<double> limiter;  // time-weighted mean of limiter_utilisation over measured launches
   LimiterKind limiter_kind = LimiterKind::none;  // of the larger share of that time
   std::string compute_pipe;                      // of the larger share of the time
-  double saved_target_ns = 0;                    // impact at RankOptions::target
+  KernelBound bound = KernelBound::unmeasured;   // of the largest share of the time
+  std::optional<Roof> bound_roof;  // that bounds most of that time; empty unless memory or compute
+  RoofRatios roofs;                // time-weighted means over the launches that have one
+  std::vector<Roof>
+      near_roofs;  // beside the nearest: within BoundOptions::tie_ratio of it or above, nearest first
+  double saved_target_ns = 0;  // impact at RankOptions::target
   double saved_stretch_ns = 0;
+  /// Of these, savings of latency-bound launches: potential ones, for no roof says what holds them.
+  double saved_target_latency_ns = 0;
+  double saved_stretch_latency_ns = 0;
+  /// The savings with each launch counted by its share of the time it ran in: what is not hidden behind others.
+  double saved_target_exposed_ns = 0;
+  double saved_stretch_exposed_ns = 0;
   double saved_target_share = 0;  // ÷ step time
   double saved_stretch_share = 0;
   std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
@@ -106,6 +119,8 @@ struct RankTotals {
   std::int64_t time_ns = 0;  // Σ rows; with overlapping streams above the busy time
   double saved_target_ns = 0;
   double saved_stretch_ns = 0;
+  double saved_target_latency_ns = 0;  // of latency-bound launches: potential
+  double saved_stretch_latency_ns = 0;
   double saved_target_share = 0;  // "up to N % of the step"; at most 1
   double saved_stretch_share = 0;
   /// The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what

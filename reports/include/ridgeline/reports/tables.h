@@ -64,6 +64,10 @@ namespace ridgeline::reports {
 
 /// "DRAM", the busiest pipe, "launch", "no roof" or "?": what holds a row of the ranking back.
 [[nodiscard]] std::string limiter_word(const analyzer::RankRow& row);
+/// The same, marked if another roof is as near: "xu≈".
+[[nodiscard]] std::string nearest_word(const analyzer::RankRow& row);
+/// "memory", "latency", …; "launch", "no roof", "?" as limiter_word() has it.
+[[nodiscard]] std::string bound_word(const analyzer::RankRow& row);
 
 /// "DRAM" or "FLOP": which roof the declared work's least time is at; missing without one.
 [[nodiscard]] Cell minimum_limiter_cell(const analyzer::WorkSum& work);
