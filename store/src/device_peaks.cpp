@@ -241,7 +241,7 @@ std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::in
     }
     if (auto ran =
             operations_at_clock(device, row.quantity, static_cast<double>(measured_sm_clock_hz.value_or(0)),
-                                "median SM clock of the recording"))
+                                "median SM clock of the recorded steps"))
       peaks.push_back(*std::move(ran));
   }
   return peaks;

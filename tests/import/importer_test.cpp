@@ -80,8 +80,8 @@ TEST_F(Importer, PeaksSayTheirSource) {
   };
   EXPECT_EQ(peak("dram_bytes_per_s", "spec"), "4800000000000");
   EXPECT_EQ(peak("dram_bytes_per_s", "counter"), "4810000000000");
-  EXPECT_EQ(peak("bf16_flops_per_s", "spec"), std::to_string(132ll * 4096 * 1'980'000'000));
-  EXPECT_EQ(peak("fp32_flops_per_s", "spec"), std::to_string(132ll * 256 * 1'980'000'000));
+  EXPECT_EQ(peak("bf16_flops_per_s", "spec"), "989400000000000");
+  EXPECT_EQ(peak("fp32_flops_per_s", "spec"), "66900000000000");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM device_peak WHERE detail IS NULL OR detail = ''"), "0");
 }
 
