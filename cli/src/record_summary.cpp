@@ -73,7 +73,7 @@ std::string tiers_text(const analyzer::Model& model) {
 std::string capture_summary(const std::string& capture_path, const reports::TextStyle& style) {
   try {
     const store::Capture capture = open_capture(capture_path);
-    const analyzer::Model model = analyzer::load_model(capture, analyzer::ModelPart::recording);
+    const analyzer::Model model = analyzer::load_recording(capture);
     std::string out;
     const auto line = [&](const char* label, const std::string& text) {
       std::string value;

@@ -18,7 +18,7 @@ Verb add_info(CLI::App& program) {
   add_print_options(*app, options->print, false);
   return {app, [options] {
             const store::Capture capture = open_capture(options->capture);
-            const analyzer::Model model = analyzer::load_model(capture, analyzer::ModelPart::recording);
+            const analyzer::Model model = analyzer::load_recording(capture);
             print(options->print,
                   reports::info_document(model, capture.row_counts(), document_options(options->print)));
             return 0;

@@ -322,7 +322,7 @@ std::string step_sections(const analyzer::Model& model, const analyzer::Analysis
                      counted(static_cast<std::int64_t>(steps.size()), "step"));
   steps.keep(kStepRows);
   out += html_table(steps, how) + "</details>\n";
-  Table gaps = gaps_table(model, analysis.accounting);
+  Table gaps = gaps_table(model, analysis.accounting, kGapRows);
   gaps.keep(kGapRows);
   if (gaps.size() > 0) {
     out += fmt::format("<details><summary>The {} longest of {}</summary>\n", gaps.size(),

@@ -31,7 +31,7 @@ std::string dimensions(const store::Dim3& d) {
 struct LaunchLine {
   const analyzer::Model* model;
   const LaunchUtilisation* u;
-  const store::Launch* launch;
+  store::Launch launch;
   std::int64_t origin_ns;
 };
 
@@ -54,7 +54,7 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .align = Align::left,
         .elide = Elide::kernel_name,
         .least_width = 26},
-       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_name(*l.launch))); }},
+       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_name(l.launch))); }},
       {{.key = "class",
         .header = "class",
         .help = "gemm, attention, ...",
@@ -62,7 +62,7 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::end,
         .least_width = 8,
         .drop_order = 3},
-       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_class(*l.launch))); }},
+       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_class(l.launch))); }},
       {{.key = "nvtx_path",
         .header = "NVTX range",
         .help = "ranges that were open at the launch",
@@ -70,31 +70,31 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::middle,
         .least_width = 16,
         .drop_order = 4},
-       [](const LaunchLine& l) { return Cell::text(std::string(l.model->string(l.launch->nvtx_path_id))); }},
+       [](const LaunchLine& l) { return Cell::text(std::string(l.model->string(l.launch.nvtx_path_id))); }},
       {{.key = "start_offset_ns",
         .header = "start",
         .unit = "µs",
         .help = "begin, from the begin of the step"},
        [](const LaunchLine& l) {
-         return analyzer::has_time(*l.launch)
-                    ? Cell::number(l.launch->start_ns - l.origin_ns, Form::microseconds)
+         return analyzer::has_time(l.launch)
+                    ? Cell::number(l.launch.start_ns - l.origin_ns, Form::microseconds)
                     : Cell::missing();
        }},
       {{.key = "duration_ns", .header = "time", .unit = "µs", .help = "duration (T0)"},
        [](const LaunchLine& l) {
-         return analyzer::has_time(*l.launch) ? Cell::number(l.u->duration_ns, Form::microseconds)
-                                              : Cell::missing();
+         return analyzer::has_time(l.launch) ? Cell::number(l.u->duration_ns, Form::microseconds)
+                                             : Cell::missing();
        }},
       {{.key = "grid", .header = "grid", .help = "blocks", .align = Align::left, .drop_order = 2},
-       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch->grid)); }},
+       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch.grid)); }},
       {{.key = "block",
         .header = "block",
         .help = "threads of a block",
         .align = Align::left,
         .drop_order = 2},
-       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch->block)); }},
+       [](const LaunchLine& l) { return Cell::text(dimensions(l.launch.block)); }},
       {{.key = "stream_id", .header = "stream", .help = "CUPTI's id of the stream", .drop_order = 5},
-       [](const LaunchLine& l) { return Cell::number(l.launch->stream_id); }},
+       [](const LaunchLine& l) { return Cell::number(l.launch.stream_id); }},
       {{.key = "dram_utilisation_ratio",
         .header = "DRAM",
         .unit = "%",
@@ -134,21 +134,21 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .help = "registers of a thread",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return Cell::number(l.launch->registers_per_thread); }},
+       [](const LaunchLine& l) { return Cell::number(l.launch.registers_per_thread); }},
       {{.key = "static_smem_bytes",
         .header = "static smem",
         .unit = "bytes",
         .help = "static shared memory of a block",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return Cell::number(l.launch->static_smem_bytes); }},
+       [](const LaunchLine& l) { return Cell::number(l.launch.static_smem_bytes); }},
       {{.key = "dynamic_smem_bytes",
         .header = "dynamic smem",
         .unit = "bytes",
         .help = "dynamic shared memory of a block",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return Cell::number(l.launch->dynamic_smem_bytes); }},
+       [](const LaunchLine& l) { return Cell::number(l.launch.dynamic_smem_bytes); }},
       {{.key = "tier",
         .header = "tier",
         .help = "of the utilisations; `T2/T1`: DRAM by one, compute by the other",
@@ -404,7 +404,7 @@ Table launches_table(const analyzer::Model& model, const analyzer::Analysis& ana
       launch_columns(!analysis.utilisation.sample_steps.empty(), !analysis.utilisation.cold_steps.empty()),
       launches.size(), [&model, &launches, origin_ns](std::size_t i) {
         const LaunchUtilisation& u = launches[i];
-        return LaunchLine{&model, &u, &model.launches[u.launch], origin_ns};
+        return LaunchLine{&model, &u, model.launches[u.launch], origin_ns};
       }};
 }
 

@@ -57,7 +57,7 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
          markdown_paragraph(longest_gap_line(model, analysis.accounting));
   out += "## What bounds the kernels\n\n" +
          cut_markdown(bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase), "part");
-  Table gaps = gaps_table(model, analysis.accounting);
+  Table gaps = gaps_table(model, analysis.accounting, kGapsShown);
   gaps.keep(kGapsShown);
   if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
   if (!analysis.declared_operations.empty()) {

@@ -455,14 +455,17 @@ Table bounds_table(const analyzer::Accounting& accounting, const std::vector<ana
   return table;
 }
 
-Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting) {
+Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting, std::size_t sorted) {
   auto order = std::make_shared<std::vector<std::size_t>>(accounting.gaps.size());
   std::iota(order->begin(), order->end(), std::size_t{0});
-  std::stable_sort(order->begin(), order->end(), [&](std::size_t a, std::size_t b) {
+  sorted = std::min(sorted, order->size());
+  const auto longer = [&](std::size_t a, std::size_t b) {
     const analyzer::Gap& x = accounting.gaps[a];
     const analyzer::Gap& y = accounting.gaps[b];
-    return x.end_ns - x.start_ns > y.end_ns - y.start_ns;
-  });
+    return std::tuple(y.end_ns - y.start_ns, a) < std::tuple(x.end_ns - x.start_ns, b);
+  };
+  std::partial_sort(order->begin(), order->begin() + static_cast<std::ptrdiff_t>(sorted), order->end(),
+                    longer);
   return {gap_columns(), order->size(), [order, &model, &accounting](std::size_t i) {
             return GapLine{&model, &accounting, &accounting.gaps[(*order)[i]]};
           }};

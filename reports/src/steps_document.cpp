@@ -48,7 +48,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
   const Table accounting = accounting_table(analysis.accounting);
   Table bounds = bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase);
   if (for_people && !options.all) bounds.keep(kRowsShown);
-  Table gaps = gaps_table(model, analysis.accounting);
+  Table gaps = gaps_table(model, analysis.accounting, for_people ? kGapsShown : SIZE_MAX);
   if (for_people) gaps.keep(kGapsShown);
   switch (options.format) {
     case Format::csv:

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "chunk.h"
 #include "ridgeline/store/database.h"
+#include "row_scan.h"
 #include "sequence_hash.h"
 
 namespace ridgeline::store {
@@ -57,6 +59,19 @@ bool visit_rows(Statement& statement, const Interruptible& guard, const Visit& v
   return true;
 }
 
+// Likewise with the rows of a statement of row_scan_sql().
+template <typename Visit>
+bool scan_rows(Statement& statement, const Interruptible& guard, const Visit& visit) {
+  try {
+    scan(statement, [&](const RowValues& row) {
+      if (!guard.stopped()) visit(row);
+    });
+  } catch (const Error&) {
+    if (!guard.stopped()) throw;
+  }
+  return !guard.stopped();
+}
+
 // Rows with ids from first to last, of one step or of any.
 struct IdRange {
   Id first = kFirst;
@@ -99,17 +114,17 @@ bool overlaps(const Chunk& chunk, const TimeSpan& time) {
 bool overlaps(std::int64_t start_ns, std::int64_t end_ns, const TimeSpan& time) {
   return end_ns >= start_ns && end_ns > time.begin_ns && start_ns < time.end_ns;
 }
-bool overlaps(const Launch& launch, const TimeSpan& time) {
+bool overlaps(const LaunchRow& launch, const TimeSpan& time) {
   return has_usable_time(launch) && overlaps(launch.start_ns, launch.end_ns, time);
 }
 bool overlaps(const NvtxRange& range, const TimeSpan& time) {
   return overlaps(range.start_ns, range.end_ns.value_or(kLast), time);
 }
 
-// Whether a row that lies in the wanted ids is wanted.
+// Whether a row of that process that lies in the wanted ids is wanted.
 template <typename Row>
-bool wanted(const Row& row, const ActivityFilter& filter) {
-  if (filter.process_id && row.process_id != *filter.process_id) return false;
+bool wanted(const Row& row, Id process_id, const ActivityFilter& filter) {
+  if (filter.process_id && process_id != *filter.process_id) return false;
   return !filter.time || overlaps(row, *filter.time);
 }
 
@@ -174,25 +189,32 @@ bool select_copies(const Database& database, std::string_view columns, const Act
 template <typename Row>
 class Sites {
  public:
+  // Valid until the next call.
   template <typename Read>
   const Row& at(Id id, Statement& statement, Read read) {
-    if (last_ != nullptr && last_id_ == id) return *last_;
+    const auto place = static_cast<std::size_t>(id);
+    if (place < by_id_.size() && by_id_[place] != nullptr) return *by_id_[place];
     auto found = rows_.find(id);
     if (found == rows_.end()) {
-      if (rows_.size() >= kMostSitesHeld) rows_.clear();
+      if (rows_.size() >= kMostSitesHeld) {
+        by_id_.clear();
+        rows_.clear();
+      }
       statement.bind_all(id);
       if (!statement.step()) throw Error(ErrorKind::corrupt, "a row names a site that is not there");
       found = rows_.emplace(id, read(statement)).first;
       statement.reset();
     }
-    last_id_ = id;
-    return *(last_ = &found->second);
+    if (place < kMostSitesHeld) {
+      if (place >= by_id_.size()) by_id_.resize(std::max(place + 1, 2 * by_id_.size()), nullptr);
+      by_id_[place] = &found->second;
+    }
+    return found->second;
   }
 
  private:
   std::unordered_map<Id, Row> rows_;
-  const Row* last_ = nullptr;
-  Id last_id_ = 0;
+  std::vector<const Row*> by_id_;  // of the small ids, which is nearly all of them; null: not known
 };
 
 Launch launch_site_of(const Statement& row) {
@@ -233,10 +255,66 @@ NvtxRange range_site_of(const Statement& row) {
 constexpr std::string_view kRangeSite =
     "SELECT process_id, thread_id, depth, name_id, path_id, domain_id FROM range_site WHERE id = ?";
 
-constexpr std::string_view kLaunchColumns =
-    "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns, r.host_lead_ns,"
-    " r.host_duration_ns, r.correlation_offset";
+constexpr std::string_view kLaunchTimes =
+    "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns";
 constexpr int kLaunchColumnCount = 9;
+std::string launch_columns(LaunchColumns columns = LaunchColumns::all) {
+  std::string text(kLaunchTimes);
+  if (columns == LaunchColumns::all) text += ", r.host_lead_ns, r.host_duration_ns, r.correlation_offset";
+  return text;
+}
+
+// Reads rows of launch_columns().
+class LaunchDecoder {
+ public:
+  LaunchDecoder(const Chunks& chunks, LaunchColumns columns)
+      : chunks_(chunks), columns_(columns), last_(chunks.end()) {}
+
+  template <typename Values>  // Statement or RowValues
+  [[nodiscard]] LaunchRow read(const Values& row) {
+    LaunchRow launch;
+    launch.id = row.int64(0);
+    launch.site_id = row.int64(1);
+    const Chunk& chunk = chunk_at(chunks_, launch.id, last_);
+    launch.step_id = row.optional_int64(2);
+    launch.ordinal_in_step = row.optional_int64(3);
+    const std::optional<std::int64_t> offset_ns = row.optional_int64(4);
+    if (offset_ns) launch.start_ns = wrapping_add(chunk.base_ns, *offset_ns);
+    launch.end_ns = wrapping_add(launch.start_ns, row.int64(5));
+    if (columns_ == LaunchColumns::times) return launch;
+    const std::int64_t from_ns = offset_ns ? launch.start_ns : chunk.base_ns;
+    if (const auto lead_ns = row.optional_int64(6))
+      launch.host_start_ns = wrapping_subtract(from_ns, *lead_ns);
+    if (const auto duration_ns = row.optional_int64(7))
+      launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), *duration_ns);
+    launch.correlation_id = wrapping_add(chunk.base_correlation_id, row.int64(8));
+    return launch;
+  }
+
+  static const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
+    if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
+    if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
+    return last->second;
+  }
+
+ private:
+  const Chunks& chunks_;
+  LaunchColumns columns_;
+  Chunks::const_iterator last_;
+};
+
+Launch joined(const LaunchRow& row, const Launch& site) {
+  Launch launch = site;
+  launch.id = row.id;
+  launch.step_id = row.step_id;
+  launch.ordinal_in_step = row.ordinal_in_step;
+  launch.start_ns = row.start_ns;
+  launch.end_ns = row.end_ns;
+  launch.host_start_ns = row.host_start_ns;
+  launch.host_end_ns = row.host_end_ns;
+  launch.correlation_id = row.correlation_id;
+  return launch;
+}
 
 }  // namespace
 
@@ -299,29 +377,7 @@ struct Activity::State {
     return ranges_of(filter, "first_launch_id, last_launch_id", &State::launch_chunks);
   }
 
-  static const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
-    if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
-    if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
-    return last->second;
-  }
-
-  // Of a row of kLaunchColumns.
-  Launch launch_of(const Statement& row, Chunks::const_iterator& last) {
-    Launch launch = launch_sites.at(row.int64(1), launch_site, launch_site_of);
-    launch.id = row.int64(0);
-    const Chunk& chunk = chunk_at(launch_chunks(), launch.id, last);
-    launch.step_id = row.optional_int64(2);
-    launch.ordinal_in_step = row.optional_int64(3);
-    const bool started = !row.is_null(4);
-    if (started) launch.start_ns = wrapping_add(chunk.base_ns, row.int64(4));
-    launch.end_ns = wrapping_add(launch.start_ns, row.int64(5));
-    const std::int64_t from_ns = started ? launch.start_ns : chunk.base_ns;
-    if (!row.is_null(6)) launch.host_start_ns = wrapping_subtract(from_ns, row.int64(6));
-    if (!row.is_null(7))
-      launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), row.int64(7));
-    launch.correlation_id = wrapping_add(chunk.base_correlation_id, row.int64(8));
-    return launch;
-  }
+  const Launch& launch_site_at(Id id) { return launch_sites.at(id, launch_site, launch_site_of); }
 
   // visit(range, id of its declared work or empty)
   template <typename Visit>
@@ -342,9 +398,9 @@ struct Activity::State {
         range.id = row.int64(0);
         range.step_id = row.optional_int64(2);
         if (!row.is_null(3)) range.parent_id = wrapping_subtract(range.id, row.int64(3));
-        range.start_ns = wrapping_add(chunk_at(chunks, range.id, last).base_ns, row.int64(4));
+        range.start_ns = wrapping_add(LaunchDecoder::chunk_at(chunks, range.id, last).base_ns, row.int64(4));
         if (!row.is_null(5)) range.end_ns = wrapping_add(range.start_ns, row.int64(5));
-        if (wanted(range, filter)) visit(range, row.optional_int64(6));
+        if (wanted(range, range.process_id, filter)) visit(range, row.optional_int64(6));
       });
       if (!whole) return false;
     }
@@ -357,23 +413,35 @@ Activity::~Activity() = default;
 
 bool Activity::for_each_launch(const ActivityFilter& filter, const Visit<Launch>& visit,
                                std::stop_token stop) const {
+  return for_each_launch_row(
+      filter, LaunchColumns::all,
+      [&](const LaunchRow& row) { visit(joined(row, state_->launch_site_at(row.site_id))); },
+      std::move(stop));
+}
+
+bool Activity::for_each_launch_row(const ActivityFilter& filter, LaunchColumns columns,
+                                   const Visit<LaunchRow>& visit, std::stop_token stop) const {
   const Interruptible guard(state_->database.handle(), stop);
-  auto last = state_->launch_chunks().end();
-  const std::string select = "SELECT " + std::string(kLaunchColumns) +
-                             " FROM launch_row r WHERE r.id BETWEEN ?1 AND ?2 " +
-                             (filter.step_ids ? "AND r.step_id = ?3 " : "") + "ORDER BY r.id";
-  Statement statement = state_->database.prepare(select);
+  LaunchDecoder decoder(state_->launch_chunks(), columns);
+  Statement statement = state_->database.prepare(
+      row_scan_sql(launch_columns(columns), std::string("launch_row r WHERE r.id BETWEEN ?2 AND ?3") +
+                                                (filter.step_ids ? " AND r.step_id = ?4" : "")));
   for (const IdRange& ids : state_->launch_ranges(filter)) {
-    statement.bind(1, ids.first);
-    statement.bind(2, ids.last);
-    if (ids.step_id) statement.bind(3, *ids.step_id);
-    const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
-      const Launch launch = state_->launch_of(row, last);
-      if (wanted(launch, filter)) visit(launch);
+    statement.bind(2, ids.first);
+    statement.bind(3, ids.last);
+    if (ids.step_id) statement.bind(4, *ids.step_id);
+    const bool whole = scan_rows(statement, guard, [&](const RowValues& values) {
+      const LaunchRow row = decoder.read(values);
+      const Id process_id = filter.process_id ? state_->launch_site_at(row.site_id).process_id : 0;
+      if (wanted(row, process_id, filter)) visit(row);
     });
     if (!whole) return false;
   }
   return true;
+}
+
+Launch Activity::launch_site(Id site_id) const {
+  return state_->launch_site_at(site_id);
 }
 
 bool Activity::for_each_memcpy(const ActivityFilter& filter, const Visit<Memcpy>& visit,
@@ -423,8 +491,8 @@ bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Ann
 bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<LaunchMetric>& visit,
                                       std::stop_token stop) const {
   const Interruptible guard(state_->database.handle(), stop);
-  auto last = state_->launch_chunks().end();
-  const std::string select = "SELECT " + std::string(kLaunchColumns) +
+  LaunchDecoder decoder(state_->launch_chunks(), LaunchColumns::all);
+  const std::string select = "SELECT " + launch_columns() +
                              ", m.metric_id, m.tier, m.value, m.error, m.sample_count, m.concurrent"
                              " FROM launch_metric m CROSS JOIN launch_row r ON r.id = m.launch_id"
                              " WHERE m.launch_id BETWEEN ?1 AND ?2 " +
@@ -437,7 +505,10 @@ bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<
     statement.bind(2, ids.last);
     if (ids.step_id) statement.bind(3, *ids.step_id);
     const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
-      if (look && !wanted(state_->launch_of(row, last), filter)) return;
+      if (look) {
+        const LaunchRow launch = decoder.read(row);
+        if (!wanted(launch, state_->launch_site_at(launch.site_id).process_id, filter)) return;
+      }
       LaunchMetric metric;
       metric.launch_id = row.int64(0);
       metric.metric_id = row.int64(kLaunchColumnCount);
@@ -455,12 +526,15 @@ bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<
 
 std::vector<Launch> Activity::launches_by_id(const std::vector<Id>& ids) const {
   std::vector<Launch> launches;
-  auto last = state_->launch_chunks().end();
-  Statement statement = state_->database.prepare("SELECT " + std::string(kLaunchColumns) +
-                                                 " FROM launch_row r WHERE r.id = ?1");
+  LaunchDecoder decoder(state_->launch_chunks(), LaunchColumns::all);
+  Statement statement =
+      state_->database.prepare("SELECT " + launch_columns() + " FROM launch_row r WHERE r.id = ?1");
   for (const Id id : ids) {
     statement.bind(1, id);
-    if (statement.step()) launches.push_back(state_->launch_of(statement, last));
+    if (statement.step()) {
+      const LaunchRow row = decoder.read(statement);
+      launches.push_back(joined(row, state_->launch_site_at(row.site_id)));
+    }
     statement.reset();
   }
   return launches;

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <tuple>
-#include <unordered_set>
 
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/schema.h"
@@ -285,38 +284,29 @@ std::vector<Step> Capture::steps() const {
       });
 }
 template <typename Row>
-std::vector<Row> Capture::activity(StepRange range, RowVisitor<Row> for_each) const {
-  std::unordered_set<Id> behind;
-  if (range == StepRange::schedule) {
-    Statement step = database_.prepare("SELECT id FROM step WHERE phase = 'after'");
-    while (step.step()) behind.insert(step.int64(0));
-  }
+std::vector<Row> Capture::activity(RowVisitor<Row> for_each) const {
   std::vector<Row> rows;
-  (Activity(*this).*for_each)({},
-                              [&](const Row& row) {
-                                if (!row.step_id || !behind.contains(*row.step_id)) rows.push_back(row);
-                              },
-                              {});
+  (Activity(*this).*for_each)({}, [&](const Row& row) { rows.push_back(row); }, {});
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return std::tie(a.process_id, a.start_ns) < std::tie(b.process_id, b.start_ns);
   });
   return rows;
 }
-std::vector<NvtxRange> Capture::nvtx_ranges(StepRange range) const {
-  auto rows = activity<NvtxRange>(range, &Activity::for_each_range);
+std::vector<NvtxRange> Capture::nvtx_ranges() const {
+  auto rows = activity<NvtxRange>(&Activity::for_each_range);
   std::stable_sort(rows.begin(), rows.end(), [](const NvtxRange& a, const NvtxRange& b) {
     return std::tie(a.process_id, a.start_ns, a.depth) < std::tie(b.process_id, b.start_ns, b.depth);
   });
   return rows;
 }
-std::vector<Launch> Capture::launches(StepRange range) const {
-  return activity<Launch>(range, &Activity::for_each_launch);
+std::vector<Launch> Capture::launches() const {
+  return activity<Launch>(&Activity::for_each_launch);
 }
-std::vector<Memcpy> Capture::memcpys(StepRange range) const {
-  return activity<Memcpy>(range, &Activity::for_each_memcpy);
+std::vector<Memcpy> Capture::memcpys() const {
+  return activity<Memcpy>(&Activity::for_each_memcpy);
 }
-std::vector<Memset> Capture::memsets(StepRange range) const {
-  return activity<Memset>(range, &Activity::for_each_memset);
+std::vector<Memset> Capture::memsets() const {
+  return activity<Memset>(&Activity::for_each_memset);
 }
 std::vector<Metric> Capture::metrics() const {
   return load(database_, "SELECT id, name, label, unit, meaning FROM metric ORDER BY id",
@@ -359,15 +349,9 @@ std::vector<Message> Capture::messages() const {
                                row.word<Severity>(3, "message.severity"), row.text(4)};
               });
 }
-std::vector<Annotation> Capture::annotations(StepRange range) const {
-  std::unordered_set<Id> wanted;
-  if (range == StepRange::schedule) {
-    for (const NvtxRange& row : nvtx_ranges(range)) wanted.insert(row.id);
-  }
+std::vector<Annotation> Capture::annotations() const {
   std::vector<Annotation> rows;
-  Activity(*this).for_each_annotation({}, [&](const Annotation& row) {
-    if (range == StepRange::all || wanted.contains(row.nvtx_range_id)) rows.push_back(row);
-  });
+  Activity(*this).for_each_annotation({}, [&](const Annotation& row) { rows.push_back(row); });
   return rows;
 }
 std::vector<PmWindow> Capture::pm_windows() const {

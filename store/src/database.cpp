@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "ridgeline/base/text.h"
+#include "row_scan.h"
 
 namespace ridgeline::store {
 
@@ -93,6 +94,11 @@ void Statement::bind(int index, std::string_view value) {
 void Statement::bind(int index, std::nullopt_t) {
   if (int code = sqlite3_bind_null(statement_, index); code != SQLITE_OK)
     fail(database_, code, "cannot bind NULL");
+}
+
+void Statement::bind_pointer(int index, void* pointer, const char* type) {
+  if (int code = sqlite3_bind_pointer(statement_, index, pointer, type, nullptr); code != SQLITE_OK)
+    fail(database_, code, "cannot bind a pointer");
 }
 
 bool Statement::step() {
@@ -189,6 +195,7 @@ Database::Database(const std::string& path, OpenMode mode) : path_(path) {
     throw Error(ErrorKind::io, "cannot open " + path + ": " + text);
   }
   sqlite3_extended_result_codes(handle_, 1);
+  register_row_scan(handle_);
   sqlite3_busy_timeout(handle_, 5000);
 }
 Database::~Database() {

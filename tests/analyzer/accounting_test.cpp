@@ -123,13 +123,13 @@ TEST(Accounting, TheGapAtTheStepsEndIsWhatTheNextStepsFirstLaunchWaitedFor) {
 
 TEST(Accounting, AtTheStepsEndALaunchThatWasQueuedOrUnderWayIsSeenToo) {
   FabricatedModel f = step_with_a_gap();
-  host(f.model.launches[1], 1500, 1600);
+  host(f.launches[1], 1500, 1600);
   EXPECT_EQ(account_first(f, {.launch_latency_ns = 3999, .bounds = {}}).gap_queued_ns, 4000);
   f = step_with_a_gap();
-  host(f.model.launches[1], 1500, 2100);
+  host(f.launches[1], 1500, 2100);
   EXPECT_EQ(account_first(f).gap_launch_bound_ns, 4000);
   f = step_with_a_gap();
-  f.model.launches[1].host_start_ns.reset();
+  f.launches[1].host_start_ns.reset();
   EXPECT_EQ(account_first(f).gap_tail_ns, 4000) << "nothing is known of its call";
 }
 

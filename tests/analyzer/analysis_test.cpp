@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "fabricated_model.h"
+#include "ridgeline/analyzer/session.h"
 #include "ridgeline/store/capture_writer.h"
 #include "support/temporary_directory.h"
+#include "support/whole_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
 using ridgeline::testing::TemporaryDirectory;
+using ridgeline::testing::whole_model;
 using store::CaptureWriter;
 using store::Id;
 
@@ -100,7 +103,7 @@ TEST(Analysis, FromFileToVerdict) {
   TemporaryDirectory directory;
   const std::string path = directory.file("a.ridge");
   write_capture(path);
-  const Model model = load_model(store::Capture::open(path).value());
+  const Model model = whole_model(store::Capture::open(path).value());
   const auto result = analyze(model);
   ASSERT_TRUE(result.ok());
   const Analysis& a = result.value();
@@ -134,7 +137,7 @@ TEST(Analysis, EmptyCaptureIsNoData) {
     CaptureWriter writer = std::move(CaptureWriter::create(path)).value();
     writer.finish();
   }
-  const Model model = load_model(store::Capture::open(path).value());
+  const Model model = whole_model(store::Capture::open(path).value());
   EXPECT_FALSE(model.run.has_value());
   const auto result = analyze(model);
   ASSERT_FALSE(result.ok());
@@ -161,9 +164,9 @@ TEST(Analysis, TimesBeyondAnyRangeAreCorrupt) {
     writer.add(launch);
     writer.finish();
   }
-  const store::Capture capture = std::move(store::Capture::open(path)).value();
+  Session session = Session::open(path).value();
   try {
-    (void)load_model(capture);
+    (void)session.ranking();
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::corrupt);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "ridgeline/analyzer/model.h"
 
@@ -56,7 +57,7 @@ class FabricatedModel {
   /// In the last step, if any.
   store::Launch& launch(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) {
     store::Launch row;
-    row.id = static_cast<store::Id>(model.launches.size() + 1);
+    row.id = static_cast<store::Id>(launches.size() + 1);
     row.process_id = 1;
     row.device_id = 1;
     row.stream_id = 7;
@@ -68,8 +69,8 @@ class FabricatedModel {
       row.step_id = model.steps.back().step.id;
       row.ordinal_in_step = ordinal_++;
     }
-    model.launches.push_back(row);
-    return model.launches.back();
+    launches.push_back(row);
+    return launches.back();
   }
 
   store::Memcpy& copy(std::int64_t start_ns, std::int64_t end_ns, std::int64_t bytes) {
@@ -109,23 +110,26 @@ class FabricatedModel {
   /// Of the last launch.
   void counters(const std::map<std::string, double>& values, Tier tier = Tier::t2) {
     for (const auto& [name, value] : values)
-      model.launch_metrics.push_back({model.launches.back().id, metric(name), tier, value, {}, {}});
+      model.launch_metrics.push_back({launches.back().id, metric(name), tier, value, {}, {}});
   }
 
   /// In-situ samples of the last launch: name → (value, standard error).
   void samples(const std::map<std::string, std::pair<double, double>>& values, std::int64_t count) {
     for (const auto& [name, value] : values) {
       model.launch_metrics.push_back(
-          {model.launches.back().id, metric(name), Tier::t1, value.first, value.second, count});
+          {launches.back().id, metric(name), Tier::t1, value.first, value.second, count});
     }
   }
 
   const Model& done() {
+    model.launches.clear();
+    for (const store::Launch& launch : launches) model.launches.push_back(launch);
     model.index();
     return model;
   }
 
   Model model;
+  std::vector<store::Launch> launches;  // of the model once it is done
 
  private:
   std::int64_t ordinal_ = 0;

@@ -173,9 +173,10 @@ TEST(Ranking, EveryKeyGroupsAsItSays) {
     kernel.kernel_class = "gemm";
   }
   f.model.strings[1] = "step / forward";
-  f.model.launches[0].nvtx_path_id = 1;
-  f.model.launches[1].grid.x = 2;
-  f.model.launches[3].grid.x = 2;
+  f.launches[0].nvtx_path_id = 1;
+  f.launches[1].grid.x = 2;
+  f.launches[3].grid.x = 2;
+  f.done();
   const std::pair<RankKey, std::vector<std::string>> expected[] = {
       {RankKey::kernel, {"a<1>", "a<2>"}},
       {RankKey::kernel_and_grid, {"a<1> [1,1,1]", "a<2> [2,1,1]"}},
@@ -266,7 +267,7 @@ TEST(Ranking, RandomStepsAddUpAndDoNotDependOnOrder) {
 
     // The same launches written into the capture in another order (ordinals and times stay theirs).
     FabricatedModel shuffled = build(specs);
-    std::shuffle(shuffled.model.launches.begin(), shuffled.model.launches.end(), random);
+    std::shuffle(shuffled.launches.begin(), shuffled.launches.end(), random);
     std::shuffle(shuffled.model.launch_metrics.begin(), shuffled.model.launch_metrics.end(), random);
     const Ranked s = rank(shuffled.done());
     ASSERT_EQ(s.utilisation.launches.size(), r.utilisation.launches.size());

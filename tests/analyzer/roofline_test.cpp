@@ -19,7 +19,7 @@ using testing::kWritten;
 // one that was not replayed.
 const FabricatedModel& measured() {
   static FabricatedModel f;
-  if (!f.model.launches.empty()) return f;
+  if (!f.launches.empty()) return f;
   f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, "test"});
   f.model.device_peaks.push_back({1, "fp8_flops_per_s", PeakSource::spec, 2e15, "test"});
   f.model.device_peaks.push_back({1, "fp32_flops_per_s", PeakSource::spec, 6e13, "test"});

@@ -5,11 +5,13 @@
 
 #include "generate/generate.h"
 #include "support/temporary_directory.h"
+#include "support/whole_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
 using ridgeline::testing::TemporaryDirectory;
+using ridgeline::testing::whole_model;
 
 class SessionTest : public ::testing::Test {
  protected:
@@ -22,7 +24,7 @@ class SessionTest : public ::testing::Test {
   Session open(AnalysisOptions options = {}) const {
     return Session::open(path_, std::move(options)).value();
   }
-  Model whole() const { return load_model(store::Capture::open(path_).value()); }
+  Model whole() const { return whole_model(store::Capture::open(path_).value()); }
 
   TemporaryDirectory directory_;
   std::string path_;
@@ -304,6 +306,30 @@ TEST_F(SessionTest, ManyPeersAreKnownByTheirSums) {
 
 TEST(Session, SaysWhyAFileCannotBeOpened) {
   EXPECT_FALSE(Session::open("/nonexistent/no.ridge").ok());
+}
+
+// The bundled capture is of schema 2: it is migrated in memory and answers as what is read of it as a whole.
+TEST(SessionOfAnOlderCapture, AnswersAsTheWholeModelDoes) {
+  const std::string path = std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge";
+  Session session = Session::open(path).value();
+  const auto answered = session.analysis().value();
+  const Model model = whole_model(store::Capture::open(path).value());
+  const Analysis expected = analyze(model).value();
+  ASSERT_FALSE(expected.ranking.rows.empty());
+  EXPECT_EQ(answered->steps.representative.summary.step_index,
+            expected.steps.representative.summary.step_index);
+  ASSERT_EQ(answered->ranking.rows.size(), expected.ranking.rows.size());
+  for (std::size_t i = 0; i < expected.ranking.rows.size(); ++i) {
+    const RankRow& a = answered->ranking.rows[i];
+    const RankRow& b = expected.ranking.rows[i];
+    EXPECT_EQ(a.key, b.key);
+    EXPECT_EQ(a.time_ns, b.time_ns);
+    EXPECT_DOUBLE_EQ(a.saved_target_ns, b.saved_target_ns);
+  }
+  EXPECT_EQ(answered->accounting.kernel_busy_ns, expected.accounting.kernel_busy_ns);
+  EXPECT_EQ(answered->accounting.gap_total_ns, expected.accounting.gap_total_ns);
+  EXPECT_EQ(answered->accounting.remainder_ns, 0);
+  EXPECT_EQ(answered->declared_work.size(), expected.declared_work.size());
 }
 
 }  // namespace

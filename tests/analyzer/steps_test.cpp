@@ -122,7 +122,7 @@ TEST(Steps, ChangedSequenceAndFailedStepsAreLeftOutAndNamed) {
 
 TEST(Steps, AnotherGridIsAnotherSequence) {
   FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}});
-  f.model.launches[1].grid.x = 2;
+  f.launches[1].grid.x = 2;
   const auto steps = summarise_steps(f.done());
   EXPECT_NE(steps[0].sequence_hash, steps[1].sequence_hash);
 }

@@ -146,21 +146,21 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
        {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}},
        MissingReason::zero_timestamp,
        [](FabricatedModel& f) {
-         f.model.launches[0].start_ns = f.model.launches[0].end_ns = 0;
+         f.launches[0].start_ns = f.launches[0].end_ns = 0;
          f.model.memsets.push_back(
              {.id = 1, .process_id = 1, .device_id = 1, .start_ns = 1, .end_ns = 5, .step_id = 1});
        }},
       {"graph node",
        {},
        MissingReason::graph_node,
-       [](FabricatedModel& f) { f.model.launches[0].graph_node_id = 3; }},
+       [](FabricatedModel& f) { f.launches[0].graph_node_id = 3; }},
       {"not replayed", {}, MissingReason::not_replayed, [](FabricatedModel&) {}},
       {"no replay",
        {},
        MissingReason::no_replay,
        [](FabricatedModel& f) {
          f.model.steps.pop_back();
-         f.model.launches.pop_back();
+         f.launches.pop_back();
        }},
       {"failed replay",
        {{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}},
@@ -168,7 +168,7 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
        [](FabricatedModel& f) { f.model.steps[1].step.status = StepStatus::failed; }},
       {"refused", {}, MissingReason::tier_refused, [](FabricatedModel& f) {
          f.model.steps.pop_back();
-         f.model.launches.pop_back();
+         f.launches.pop_back();
          f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission: run as root"});
        }}};
   for (const Case& c : cases) {

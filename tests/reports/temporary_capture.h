@@ -6,6 +6,7 @@
 #include "fabricated_capture.h"
 #include "ridgeline/analyzer/analysis.h"
 #include "support/temporary_directory.h"
+#include "support/whole_model.h"
 
 namespace ridgeline::testing {
 
@@ -14,7 +15,7 @@ struct TemporaryCapture {
                             const analyzer::AnalysisOptions& how = {}) {
     path = directory.file("capture.ridge");
     write_fabricated_capture(path, options);
-    model = analyzer::load_model(store::Capture::open(path).value());
+    model = whole_model(store::Capture::open(path).value());
     analysis = analyzer::analyze(model, how).value();
   }
 

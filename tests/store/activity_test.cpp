@@ -288,5 +288,52 @@ TEST_F(ActivityTest, ARunIsKnownToExist) {
   EXPECT_TRUE(Activity(opened.value()).process_totals().empty());
 }
 
+TEST_F(ActivityTest, RowsAndSitesTogetherAreTheLaunches) {
+  const Activity activity(*capture_);
+  ActivityFilter filter;
+  filter.process_id = first_;
+  const std::vector<Launch> expected = launches(filter);
+  std::vector<LaunchRow> rows;
+  EXPECT_TRUE(activity.for_each_launch_row(filter, LaunchColumns::all,
+                                           [&](const LaunchRow& row) { rows.push_back(row); }));
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Launch site = activity.launch_site(rows[i].site_id);
+    EXPECT_EQ(rows[i].id, expected[i].id);
+    EXPECT_EQ(rows[i].start_ns, expected[i].start_ns);
+    EXPECT_EQ(rows[i].end_ns, expected[i].end_ns);
+    EXPECT_EQ(rows[i].step_id, expected[i].step_id);
+    EXPECT_EQ(rows[i].ordinal_in_step, expected[i].ordinal_in_step);
+    EXPECT_EQ(rows[i].correlation_id, expected[i].correlation_id);
+    EXPECT_EQ(site.process_id, first_);
+    EXPECT_EQ(site.kernel_id, expected[i].kernel_id);
+    EXPECT_EQ(site.grid, expected[i].grid);
+    EXPECT_EQ(site.start_ns, 0);
+  }
+  EXPECT_THROW((void)activity.launch_site(12345), Error);
+}
+
+TEST_F(ActivityTest, WhatAVisitorThrowsPassesThroughAndTheNextQuestionIsAnswered) {
+  const Activity activity(*capture_);
+  int seen = 0;
+  const auto visit = [&](const LaunchRow&) {
+    if (++seen == 2) throw std::runtime_error("enough");
+  };
+  try {
+    (void)activity.for_each_launch_row({}, LaunchColumns::times, visit);
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "enough");
+  }
+  EXPECT_EQ(seen, 2) << "no row is visited after it";
+  EXPECT_EQ(launches({}).size(), 12u);
+}
+
+TEST_F(ActivityTest, AQueryCannotReachTheReaderOfRows) {
+  const auto answer = capture_->query("SELECT ridgeline_take_row(1, id) FROM launch_row");
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.failure().kind, ErrorKind::usage);
+}
+
 }  // namespace
 }  // namespace ridgeline::store

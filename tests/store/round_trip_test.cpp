@@ -685,50 +685,5 @@ TEST_F(RoundTrip, WhatWentWrong) {
   EXPECT_EQ(excluded.kernel_id, other_kernel_);
 }
 
-// What belongs to no step is read with the schedule's steps; what belongs to a step behind it is not.
-TEST_F(RoundTrip, OnlyTheScheduleLeavesOutTheStepsBehindIt) {
-  store::Step behind;
-  behind.process_id = process_;
-  behind.step_index = 9;
-  behind.phase = Phase::after;
-  const std::vector<std::optional<Id>> steps = {std::nullopt, add_step(1), writer_->add(behind)};
-  for (const auto& step : steps) {
-    Launch launch = some_launch();
-    launch.step_id = step;
-    writer_->add(launch);
-    Memcpy copy;
-    copy.process_id = process_;
-    copy.device_id = device_;
-    copy.kind = CopyKind::device_to_device;
-    copy.step_id = step;
-    writer_->add(copy);
-    Memset fill;
-    fill.process_id = process_;
-    fill.device_id = device_;
-    fill.step_id = step;
-    writer_->add(fill);
-    NvtxRange range;
-    range.process_id = process_;
-    range.name_id = range.path_id = writer_->string_id("range");
-    range.step_id = step;
-    writer_->add(Annotation{0, writer_->add(range), "work", 1.0, 1.0});
-  }
-  const Capture capture = finished();
-  const auto steps_of = [](const auto& rows) {
-    std::vector<std::optional<Id>> found;
-    for (const auto& row : rows) found.push_back(row.step_id);
-    std::sort(found.begin(), found.end());
-    return found;
-  };
-  const std::vector<std::optional<Id>> scheduled = {steps[0], steps[1]};
-  EXPECT_EQ(steps_of(capture.launches()), steps);
-  EXPECT_EQ(steps_of(capture.launches(StepRange::schedule)), scheduled);
-  EXPECT_EQ(steps_of(capture.memcpys(StepRange::schedule)), scheduled);
-  EXPECT_EQ(steps_of(capture.memsets(StepRange::schedule)), scheduled);
-  EXPECT_EQ(steps_of(capture.nvtx_ranges(StepRange::schedule)), scheduled);
-  EXPECT_EQ(capture.annotations().size(), 3u);
-  EXPECT_EQ(capture.annotations(StepRange::schedule).size(), 2u);
-}
-
 }  // namespace
 }  // namespace ridgeline::store

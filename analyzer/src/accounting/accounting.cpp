@@ -3,45 +3,41 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
-#include <unordered_map>
 
+#include "accounting/device_sweep.h"
 #include "accounting/host_calls.h"
-#include "intervals.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
 store::Id busiest_device(const Model& model, const RepresentativeStep& step) {
-  std::map<store::Id, std::int64_t> time;
+  std::vector<std::int64_t> site_ns(model.launches.sites().size(), 0);
+  std::vector<bool> launched(site_ns.size(), false);
   for (const LaunchIndex index : step.launches) {
-    time[model.launches[index].device_id] += duration_ns(model.launches[index]);
+    const Launches::Row& launch = model.launches.row(index);
+    site_ns[launch.site] += duration_ns(launch);
+    launched[launch.site] = true;
+  }
+  std::map<store::Id, std::int64_t> time;
+  for (std::size_t site = 0; site < site_ns.size(); ++site) {
+    if (launched[site]) time[model.launches.sites()[site].device_id] += site_ns[site];
   }
   const auto most = std::max_element(time.begin(), time.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == time.end() ? 0 : most->first;
 }
 
-struct Work {
-  std::vector<Interval> kernels, communication, computation, copies, memsets, foreign;
-  std::unordered_map<std::int64_t, LaunchIndex> launch_starting_at;
-  std::unordered_map<std::int64_t, LaunchIndex> launch_ending_at;
-  std::unordered_map<std::int64_t, std::size_t> copy_starting_at, set_starting_at;
-};
-
 // The launch that starts at this moment, on the device if there is one: the next step's first.
 std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, store::Id device_id,
                                      std::int64_t time_ns) {
   std::optional<LaunchIndex> found;
-  auto launch = std::lower_bound(
-      model.launches.begin(), model.launches.end(), std::tie(process_id, time_ns),
-      [](const store::Launch& row, const auto& key) { return std::tie(row.process_id, row.start_ns) < key; });
-  for (; launch != model.launches.end() && launch->process_id == process_id && launch->start_ns == time_ns;
-       ++launch) {
-    const auto index = static_cast<LaunchIndex>(launch - model.launches.begin());
-    if (launch->device_id == device_id) return index;
-    if (!found) found = index;
+  for (LaunchIndex i = model.launches.first_from(process_id, time_ns);
+       i < model.launches.size() && model.launches.site(i).process_id == process_id &&
+       model.launches.row(i).start_ns == time_ns;
+       ++i) {
+    if (model.launches.site(i).device_id == device_id) return i;
+    if (!found) found = i;
   }
   return found;
 }
@@ -51,14 +47,14 @@ std::optional<LaunchIndex> launch_at(const Model& model, store::Id process_id, s
 std::optional<HostCall> call_behind(const Model& model, store::Id process_id, std::int64_t correlation_id,
                                     const Gap& gap, const AccountingOptions& options) {
   if (gap.end_ns - gap.start_ns <= options.launch_latency_ns) return std::nullopt;
-  constexpr int kMostLooked = 16;  // in order of time, which with several streams is not that of the calls
-  auto launch = std::lower_bound(
-      model.launches.begin(), model.launches.end(), std::tie(process_id, gap.end_ns),
-      [](const store::Launch& row, const auto& key) { return std::tie(row.process_id, row.start_ns) < key; });
-  for (int i = 0; i < kMostLooked && launch != model.launches.end() && launch->process_id == process_id;
-       ++i, ++launch) {
-    if (launch->correlation_id <= correlation_id) continue;
-    const std::optional<HostCall> call = HostCalls::of_launch(*launch);
+  constexpr LaunchIndex kMostLooked =
+      16;  // in order of time, which with several streams is not that of the calls
+  const LaunchIndex first = model.launches.first_from(process_id, gap.end_ns);
+  for (LaunchIndex i = first; i < std::min(first + kMostLooked, model.launches.size()) &&
+                              model.launches.site(i).process_id == process_id;
+       ++i) {
+    if (model.launches.row(i).correlation_id <= correlation_id) continue;
+    const std::optional<HostCall> call = HostCalls::of_launch(model.launches, i);
     return call && call->start_ns > gap.start_ns ? call : std::nullopt;
   }
   return std::nullopt;
@@ -112,11 +108,192 @@ void add_gap(const Gap& gap, Accounting& accounting) {
   accounting.gaps.push_back(gap);
 }
 
-std::vector<bool> marked(const std::vector<std::size_t>& indices, std::size_t size) {
+template <typename Indices>
+std::vector<bool> marked(const Indices& indices, std::size_t size) {
   std::vector<bool> marks(size, false);
   for (const std::size_t index : indices) marks[index] = true;
   return marks;
 }
+
+// Goes through what the device did in the step's time, whichever step launched it (the end of the step before may
+// reach in): launches, copies and memsets together in order of their begins, so that nothing is collected.
+class StepSweep {
+ public:
+  StepSweep(const Model& model, const RepresentativeStep& step, const Interval& window,
+            const AccountingOptions& options, Accounting& accounting)
+      : model_(model),
+        window_(window),
+        options_(options),
+        accounting_(accounting),
+        host_(model, accounting.process_id, window),
+        range_(model.launches.near(accounting.process_id, window.start_ns, window.end_ns)),
+        own_launches_(marked(step.launches, model.launches.size())),
+        own_copies_(marked(step.memcpys, model.memcpys.size())),
+        own_sets_(marked(step.memsets, model.memsets.size())),
+        sweep_(window, [this](const Interval& idle) { add_idle(idle); }) {
+    for (const store::Launch& site : model.launches.sites()) {
+      sites_.push_back({site.process_id == accounting.process_id && site.device_id == accounting.device_id,
+                        model.kernel_class(site) == "communication", false});
+    }
+  }
+
+  void run() {
+    if (host_.waits_recorded()) accounting_.gap_synchronisation_ns = 0;
+    launch_ = next_launch(range_.first);
+    copy_ = next(model_.memcpys, 0);
+    set_ = next(model_.memsets, 0);
+    for (;;) {
+      const std::int64_t launch_ns =
+          launch_ < range_.last ? model_.launches.row(launch_).start_ns : INT64_MAX;
+      const std::int64_t copy_ns = start_of(model_.memcpys, copy_);
+      const std::int64_t set_ns = start_of(model_.memsets, set_);
+      if (launch_ < range_.last && launch_ns <= copy_ns && launch_ns <= set_ns) {
+        add_launch();
+        launch_ = next_launch(launch_ + 1);
+      } else if (copy_ < model_.memcpys.size() && copy_ns <= set_ns) {
+        add_copy(model_.memcpys[copy_], own_copies_[copy_]);
+        copy_ = next(model_.memcpys, copy_ + 1);
+      } else if (set_ < model_.memsets.size()) {
+        add_set(model_.memsets[set_], own_sets_[set_]);
+        set_ = next(model_.memsets, set_ + 1);
+      } else {
+        break;
+      }
+    }
+    sweep_.finish();
+    accounting_.stream_count = static_cast<std::int64_t>(streams_.size());
+    sum_up();
+  }
+
+ private:
+  struct Site {
+    bool here = false;  // of the process and the device
+    bool communicates = false;
+    bool stream_known = false;
+  };
+
+  template <typename Row>
+  Interval clip(const Row& row) const {
+    return {std::max(row.start_ns, window_.start_ns), std::min(row.end_ns, window_.end_ns)};
+  }
+  template <typename Row>
+  bool in_window(const Row& row) const {
+    return row.start_ns > 0 && row.end_ns > window_.start_ns && row.start_ns < window_.end_ns &&
+           row.end_ns > row.start_ns;
+  }
+  LaunchIndex next_launch(LaunchIndex i) const {
+    while (i < range_.last &&
+           (!sites_[model_.launches.row(i).site].here || !in_window(model_.launches.row(i))))
+      ++i;
+    return i;
+  }
+  template <typename Row>
+  std::size_t next(const std::vector<Row>& rows, std::size_t i) const {
+    while (i < rows.size() && (rows[i].process_id != accounting_.process_id ||
+                               rows[i].device_id != accounting_.device_id || !in_window(rows[i])))
+      ++i;
+    return i;
+  }
+  template <typename Row>
+  static std::int64_t start_of(const std::vector<Row>& rows, std::size_t i) {
+    return i < rows.size() ? rows[i].start_ns : INT64_MAX;
+  }
+
+  void add_launch() {
+    const Launches::Row& launch = model_.launches.row(launch_);
+    Site& site = sites_[launch.site];
+    const Interval part = clip(launch);
+    const std::int64_t length_ns = part.end_ns - part.start_ns;
+    if (!site.stream_known) streams_.insert(model_.launches.sites()[launch.site].stream_id);
+    site.stream_known = true;
+    sweep_.add(part, (site.communicates ? DeviceSweep::kCommunication : DeviceSweep::kComputation) |
+                         (own_launches_[launch_] ? 0U : DeviceSweep::kForeign));
+    accounting_.kernel_sum_ns += length_ns;
+    if (site.communicates) accounting_.communication_sum_ns += length_ns;
+    if (part.end_ns >= last_end_ns_) {
+      last_end_ns_ = part.end_ns;
+      last_to_end_ = launch_;
+    }
+  }
+  void add_copy(const store::Memcpy& copy, bool own) {
+    const Interval part = clip(copy);
+    streams_.insert(copy.stream_id);
+    sweep_.add(part, DeviceSweep::kCopy | (own ? 0U : DeviceSweep::kForeign));
+    accounting_.copy_sum_ns += part.end_ns - part.start_ns;
+    accounting_.copy_bytes += copy.bytes;
+  }
+  void add_set(const store::Memset& set, bool own) {
+    const Interval part = clip(set);
+    streams_.insert(set.stream_id);
+    sweep_.add(part, DeviceSweep::kMemset | (own ? 0U : DeviceSweep::kForeign));
+    accounting_.memset_sum_ns += part.end_ns - part.start_ns;
+    accounting_.memset_bytes += set.bytes;
+  }
+
+  // The launch that begins then. Of launches that begin together, the first whose call is known explains a gap best.
+  std::optional<LaunchIndex> next_launch_at(std::int64_t start_ns) const {
+    std::optional<LaunchIndex> found;
+    for (LaunchIndex i = launch_; i < range_.last && model_.launches.row(i).start_ns == start_ns;
+         i = next_launch(i + 1)) {
+      found = i;
+      if (model_.launches.row(i).host_start_ns != Launches::Row::kAbsent) break;
+    }
+    return found;
+  }
+  std::optional<HostCall> call_that_ended(const Gap& gap) const {
+    if (gap.after) return HostCalls::of_launch(model_.launches, *gap.after);
+    if (start_of(model_.memcpys, copy_) == gap.end_ns) {
+      const store::Memcpy& copy = model_.memcpys[copy_];
+      const std::optional<HostCall> own = host_.of_copy(copy);
+      return own ? own : call_behind(model_, accounting_.process_id, copy.correlation_id, gap, options_);
+    }
+    if (start_of(model_.memsets, set_) == gap.end_ns)
+      return call_behind(model_, accounting_.process_id, model_.memsets[set_].correlation_id, gap, options_);
+    return std::nullopt;
+  }
+  void add_idle(const Interval& idle) {
+    Gap gap{.start_ns = idle.start_ns, .end_ns = idle.end_ns};
+    if (last_end_ns_ == idle.start_ns) gap.before = last_to_end_;
+    // What ended the gap at the step's end is the next step's.
+    const bool at_end = idle.end_ns == window_.end_ns;
+    gap.after = at_end ? launch_at(model_, accounting_.process_id, accounting_.device_id, window_.end_ns)
+                       : next_launch_at(idle.end_ns);
+    explain(call_that_ended(gap), host_, options_, gap);
+    if (at_end && gap.kind == GapKind::unknown) gap.kind = GapKind::tail;
+    add_gap(gap, accounting_);
+  }
+
+  void sum_up() {
+    using S = DeviceSweep;
+    accounting_.kernel_busy_ns = sweep_.time_ns([](unsigned kinds) { return (kinds & S::kKernel) != 0; });
+    accounting_.kernel_overlap_ns = accounting_.kernel_sum_ns - accounting_.kernel_busy_ns;
+    const auto split = [&](unsigned kind, unsigned before, std::int64_t& exposed_ns) {
+      exposed_ns =
+          sweep_.time_ns([&](unsigned kinds) { return (kinds & kind) != 0 && (kinds & before) == 0; });
+      return sweep_.time_ns([&](unsigned kinds) { return (kinds & kind) != 0; }) - exposed_ns;
+    };
+    accounting_.copy_hidden_ns = split(S::kCopy, S::kKernel, accounting_.copy_exposed_ns);
+    split(S::kMemset, S::kKernel | S::kCopy, accounting_.memset_exposed_ns);
+    accounting_.communication_hidden_ns =
+        split(S::kCommunication, S::kComputation, accounting_.communication_exposed_ns);
+    accounting_.foreign_busy_ns = sweep_.time_ns([](unsigned kinds) { return (kinds & S::kForeign) != 0; });
+  }
+
+  const Model& model_;
+  const Interval window_;
+  const AccountingOptions& options_;
+  Accounting& accounting_;
+  const HostCalls host_;
+  const Launches::Range range_;
+  const std::vector<bool> own_launches_, own_copies_, own_sets_;
+  std::vector<Site> sites_;
+  DeviceSweep sweep_;
+  std::set<std::int64_t> streams_;
+  LaunchIndex launch_ = 0;  // what comes next
+  std::size_t copy_ = 0, set_ = 0;
+  std::int64_t last_end_ns_ = 0;
+  std::optional<LaunchIndex> last_to_end_;
+};
 
 }  // namespace
 
@@ -149,114 +326,11 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   accounting.step_ns = window.end_ns - window.start_ns;
 
   for (const LaunchIndex index : step.launches) {
-    const store::Launch& launch = model.launches[index];
-    if (launch.device_id != accounting.device_id) continue;
+    if (model.launches.site(index).device_id != accounting.device_id) continue;
     ++accounting.launches;
-    if (!has_time(launch)) ++accounting.launches_without_time;
+    if (!has_time(model.launches.row(index))) ++accounting.launches_without_time;
   }
-
-  // What the device did in the step's time, whichever step launched it: the end of the step before may reach
-  // in.
-  Work work;
-  std::set<std::int64_t> streams;
-  const auto clip = [&](const auto& row) -> Interval {
-    return {std::max(row.start_ns, window.start_ns), std::min(row.end_ns, window.end_ns)};
-  };
-  const auto here = [&](const auto& row) {
-    return row.process_id == accounting.process_id && row.device_id == accounting.device_id &&
-           row.start_ns > 0 && row.end_ns > window.start_ns && row.start_ns < window.end_ns &&
-           row.end_ns > row.start_ns;
-  };
-  const auto note = [&](const auto& row, const Interval& part, bool own) {
-    streams.insert(row.stream_id);
-    if (!own) work.foreign.push_back(part);
-  };
-  const std::vector<bool> own_launches = marked(step.launches, model.launches.size());
-  const std::vector<bool> own_copies = marked(step.memcpys, model.memcpys.size());
-  const std::vector<bool> own_sets = marked(step.memsets, model.memsets.size());
-  for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
-    const store::Launch& launch = model.launches[i];
-    if (!here(launch)) continue;
-    const Interval part = clip(launch);
-    const bool communicates = model.kernel_class(launch) == "communication";
-    note(launch, part, own_launches[i]);
-    work.kernels.push_back(part);
-    (communicates ? work.communication : work.computation).push_back(part);
-    accounting.kernel_sum_ns += part.end_ns - part.start_ns;
-    if (communicates) accounting.communication_sum_ns += part.end_ns - part.start_ns;
-    // Of launches that begin together, one whose call is known explains the gap best.
-    const auto [place, fresh] = work.launch_starting_at.emplace(part.start_ns, i);
-    if (!fresh && !model.launches[place->second].host_start_ns) place->second = i;
-    work.launch_ending_at[part.end_ns] = i;
-  }
-  for (std::size_t i = 0; i < model.memcpys.size(); ++i) {
-    const store::Memcpy& copy = model.memcpys[i];
-    if (!here(copy)) continue;
-    const Interval part = clip(copy);
-    note(copy, part, own_copies[i]);
-    work.copies.push_back(part);
-    work.copy_starting_at.emplace(part.start_ns, i);
-    accounting.copy_sum_ns += part.end_ns - part.start_ns;
-    accounting.copy_bytes += copy.bytes;
-  }
-  for (std::size_t i = 0; i < model.memsets.size(); ++i) {
-    const store::Memset& set = model.memsets[i];
-    if (!here(set)) continue;
-    const Interval part = clip(set);
-    note(set, part, own_sets[i]);
-    work.memsets.push_back(part);
-    work.set_starting_at.emplace(part.start_ns, i);
-    accounting.memset_sum_ns += part.end_ns - part.start_ns;
-    accounting.memset_bytes += set.bytes;
-  }
-  accounting.stream_count = static_cast<std::int64_t>(streams.size());
-
-  const IntervalSet kernels = make_union(work.kernels);
-  const IntervalSet copies = make_union(work.copies);
-  const IntervalSet kernels_copies = unite(kernels, copies);
-  const IntervalSet memsets = make_union(work.memsets);
-  const IntervalSet busy = unite(kernels_copies, memsets);
-  accounting.kernel_busy_ns = total_ns(kernels);
-  accounting.kernel_overlap_ns = accounting.kernel_sum_ns - accounting.kernel_busy_ns;
-  accounting.copy_exposed_ns = total_ns(subtract(copies, kernels));
-  accounting.copy_hidden_ns = total_ns(copies) - accounting.copy_exposed_ns;
-  accounting.memset_exposed_ns = total_ns(subtract(memsets, kernels_copies));
-  const IntervalSet communication = make_union(work.communication);
-  accounting.communication_exposed_ns = total_ns(subtract(communication, make_union(work.computation)));
-  accounting.communication_hidden_ns = total_ns(communication) - accounting.communication_exposed_ns;
-  accounting.foreign_busy_ns = total_ns(make_union(work.foreign));
-
-  const HostCalls host(model, accounting.process_id, window);
-  if (host.waits_recorded()) accounting.gap_synchronisation_ns = 0;
-  for (const Interval& idle : subtract({window}, busy)) {
-    Gap gap{.start_ns = idle.start_ns, .end_ns = idle.end_ns};
-    if (const auto found = work.launch_ending_at.find(idle.start_ns); found != work.launch_ending_at.end()) {
-      gap.before = found->second;
-    }
-    if (const auto found = work.launch_starting_at.find(idle.end_ns);
-        found != work.launch_starting_at.end()) {
-      gap.after = found->second;
-    }
-    // What ended the gap at the step's end is the next step's.
-    const bool at_end = idle.end_ns == window.end_ns;
-    if (at_end) gap.after = launch_at(model, accounting.process_id, accounting.device_id, window.end_ns);
-    std::optional<HostCall> next;
-    if (gap.after) {
-      next = HostCalls::of_launch(model.launches[*gap.after]);
-    } else if (const auto copy = work.copy_starting_at.find(idle.end_ns);
-               copy != work.copy_starting_at.end()) {
-      next = host.of_copy(model.memcpys[copy->second]);
-      if (!next)
-        next = call_behind(model, accounting.process_id, model.memcpys[copy->second].correlation_id, gap,
-                           options);
-    } else if (const auto set = work.set_starting_at.find(idle.end_ns); set != work.set_starting_at.end()) {
-      next =
-          call_behind(model, accounting.process_id, model.memsets[set->second].correlation_id, gap, options);
-    }
-    explain(next, host, options, gap);
-    if (at_end && gap.kind == GapKind::unknown) gap.kind = GapKind::tail;
-    add_gap(gap, accounting);
-  }
+  StepSweep(model, step, window, options, accounting).run();
   accounting.remainder_ns = accounting.step_ns - accounting.kernel_busy_ns - accounting.copy_exposed_ns -
                             accounting.memset_exposed_ns - accounting.gap_total_ns;
   return accounting;
@@ -299,7 +373,7 @@ void add_to(Accounting& sum, const Accounting& other) {
     sum.*part += other.*part;
   }
   sum.stream_count = std::max(sum.stream_count, other.stream_count);
-  sum.gaps.insert(sum.gaps.end(), other.gaps.begin(), other.gaps.end());
+  sum.gaps.append(other.gaps);
 }
 
 }  // namespace ridgeline::analyzer

@@ -20,9 +20,12 @@ HostCalls::HostCalls(const Model& model, store::Id process_id, const Interval& w
   }
 }
 
-std::optional<HostCall> HostCalls::of_launch(const store::Launch& launch) {
-  if (!launch.host_start_ns) return std::nullopt;
-  return HostCall{*launch.host_start_ns, launch.host_end_ns, launch.thread_id};
+std::optional<HostCall> HostCalls::of_launch(const Launches& launches, LaunchIndex index) {
+  const Launches::Row& row = launches.row(index);
+  if (row.host_start_ns == Launches::Row::kAbsent) return std::nullopt;
+  HostCall call{row.host_start_ns, {}, launches.site(index).thread_id};
+  if (row.host_end_ns != Launches::Row::kAbsent) call.end_ns = row.host_end_ns;
+  return call;
 }
 
 std::optional<HostCall> HostCalls::of_copy(const store::Memcpy& copy) const {

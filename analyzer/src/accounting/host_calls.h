@@ -4,8 +4,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "intervals.h"
+#include "accounting/device_sweep.h"
 #include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/launches.h"
 
 namespace ridgeline::analyzer {
 
@@ -23,7 +24,7 @@ class HostCalls {
 
   /// The recording has what the host waited for in this time.
   [[nodiscard]] bool waits_recorded() const { return waits_recorded_; }
-  [[nodiscard]] static std::optional<HostCall> of_launch(const store::Launch& launch);
+  [[nodiscard]] static std::optional<HostCall> of_launch(const Launches& launches, LaunchIndex index);
   /// Of a copy, if its call is among those that may wait and took long enough to be recorded.
   [[nodiscard]] std::optional<HostCall> of_copy(const store::Memcpy& copy) const;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <utility>
 
 #include "accounting/overlap.h"
 
@@ -31,25 +31,25 @@ bool ends_in_number(std::string_view name) {
 // Exposed time of each launch of the model inside the selection's parts, on one device; 0 for others.
 std::vector<std::int64_t> exposed_times(const Model& model, const Selection& selection, store::Id device_id) {
   std::vector<std::int64_t> exposed(model.launches.size(), 0);
-  std::vector<Span> spans;
-  for (std::size_t part = 0; part < selection.parts.size(); ++part) {
-    const RepresentativeStep& step = selection.parts[part].step;
-    for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
-      const store::Launch& launch = model.launches[i];
-      if (launch.process_id != selection.steps.process_id || launch.device_id != device_id ||
-          launch.start_ns <= 0)
-        continue;
-      const std::int64_t start_ns = std::max(launch.start_ns, step.window_start_ns);
-      const std::int64_t end_ns = std::min(launch.end_ns, step.window_end_ns);
-      if (end_ns > start_ns) spans.push_back({static_cast<std::int64_t>(part), start_ns, end_ns, i});
-    }
-  }
-  for_each_overlap(std::move(spans), [&](std::int64_t length_ns, const std::vector<std::size_t>& running) {
+  OverlapSweep sweep([&](std::int64_t length_ns, std::span<const std::size_t> running) {
     const auto count = static_cast<std::int64_t>(running.size());
     for (const std::size_t i : running) exposed[i] += length_ns / count;
     // What does not divide evenly: to the first, so that the sum is exact.
     exposed[running.front()] += length_ns % count;
   });
+  for (std::size_t part = 0; part < selection.parts.size(); ++part) {
+    const RepresentativeStep& step = selection.parts[part].step;
+    const Launches::Range range =
+        model.launches.near(selection.steps.process_id, step.window_start_ns, step.window_end_ns);
+    for (LaunchIndex i = range.first; i < range.last; ++i) {
+      const Launches::Row& launch = model.launches.row(i);
+      if (model.launches.site(i).device_id != device_id || launch.start_ns <= 0) continue;
+      const std::int64_t start_ns = std::max(launch.start_ns, step.window_start_ns);
+      const std::int64_t end_ns = std::min(launch.end_ns, step.window_end_ns);
+      if (end_ns > start_ns) sweep.add({static_cast<std::int64_t>(part), start_ns, end_ns, i});
+    }
+  }
+  sweep.finish();
   return exposed;
 }
 
@@ -61,10 +61,7 @@ class Cut {
     if (fresh) parts_.push_back({.name = place->first, .path = {}, .parent = {}, .time = {}});
     return place->second;
   }
-  void add(std::size_t part, KernelBound bound, std::int64_t ns) {
-    ++parts_[part].launches;
-    parts_[part].time.add(bound, ns);
-  }
+  TimePart& at(std::size_t part) { return parts_[part]; }
   std::vector<TimePart> sorted() && {
     std::stable_sort(parts_.begin(), parts_.end(), [](const TimePart& a, const TimePart& b) {
       return a.time.total_ns() > b.time.total_ns();
@@ -106,10 +103,10 @@ class Tree {
   std::vector<TimePart> parts_;
 };
 
-// Where the launches of one path are added.
-struct Places {
-  std::vector<std::size_t> chain;
-  std::size_t phase = 0, layer = 0, operation = 0;
+// Time of the launches of one site.
+struct SiteTime {
+  std::int64_t launches = 0;
+  BoundSplit time;
 };
 
 }  // namespace
@@ -170,6 +167,15 @@ std::int64_t BoundSplit::total_ns() const {
   return memory_ns + compute_ns + latency_ns + launch_bound_ns + no_roof_ns + unmeasured_ns;
 }
 
+void BoundSplit::add(const BoundSplit& other) {
+  memory_ns += other.memory_ns;
+  compute_ns += other.compute_ns;
+  latency_ns += other.latency_ns;
+  launch_bound_ns += other.launch_bound_ns;
+  no_roof_ns += other.no_roof_ns;
+  unmeasured_ns += other.unmeasured_ns;
+}
+
 void BoundSplit::add(KernelBound bound, std::int64_t ns) {
   switch (bound) {
     case KernelBound::memory:
@@ -197,33 +203,31 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
                        store::Id device_id, const BoundOptions& options) {
   KernelTime out;
   std::vector<std::int64_t> exposed = exposed_times(model, selection, device_id);
+  // Launches of a site have one path: each is added to its site, and then the sites to the parts of the program.
+  std::vector<SiteTime> by_site(model.launches.sites().size());
+  std::vector<Launches::SiteIndex> sites;  // in order of first launch
+  for (const LaunchUtilisation& item : utilisation.launches) {
+    const Launches::SiteIndex site = model.launches.row(item.launch).site;
+    if (model.launches.sites()[site].device_id != device_id) continue;
+    if (by_site[site].launches++ == 0) sites.push_back(site);
+    by_site[site].time.add(bound_of(item, options), std::exchange(exposed[item.launch], 0));
+  }
   Tree tree;
   Cut phases, layers, operations;
-  std::unordered_map<store::Id, Places> places;  // by path
-  for (const LaunchUtilisation& item : utilisation.launches) {
-    const store::Launch& launch = model.launches[item.launch];
-    if (launch.device_id != device_id) continue;
-    const std::int64_t ns = std::exchange(exposed[item.launch], 0);
-    const KernelBound bound = bound_of(item, options);
-    out.total.add(bound, ns);
-    const auto [found, fresh] = places.try_emplace(launch.nvtx_path_id.value_or(0));
-    Places& place = found->second;
-    if (fresh) {
-      const std::string_view path = model.string(launch.nvtx_path_id);
-      const std::vector<std::string_view> parts = parts_of(path);
-      const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
-      place.chain = tree.chain(path.empty() ? kNoRange : path);
-      place.phase = phases.part(parts.size() > 1 ? parts[1] : kNoRange);
-      place.layer = layers.part(layer == parts.end() ? kNoRange : *layer);
-      place.operation = operations.part(parts.empty() ? kNoRange : parts.back());
-    }
-    for (const std::size_t part : place.chain) {
-      ++tree.parts()[part].launches;
-      tree.parts()[part].time.add(bound, ns);
-    }
-    phases.add(place.phase, bound, ns);
-    layers.add(place.layer, bound, ns);
-    operations.add(place.operation, bound, ns);
+  for (const Launches::SiteIndex site : sites) {
+    const SiteTime& sum = by_site[site];
+    const std::string_view path = model.string(model.launches.sites()[site].nvtx_path_id);
+    const std::vector<std::string_view> parts = parts_of(path);
+    const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
+    const auto add_to = [&](TimePart& part) {
+      part.launches += sum.launches;
+      part.time.add(sum.time);
+    };
+    for (const std::size_t part : tree.chain(path.empty() ? kNoRange : path)) add_to(tree.parts()[part]);
+    add_to(phases.at(phases.part(parts.size() > 1 ? parts[1] : kNoRange)));
+    add_to(layers.at(layers.part(layer == parts.end() ? kNoRange : *layer)));
+    add_to(operations.at(operations.part(parts.empty() ? kNoRange : parts.back())));
+    out.total.add(sum.time);
   }
   for (const std::int64_t ns : exposed) out.foreign_ns += ns;
   out.tree = std::move(tree.parts());

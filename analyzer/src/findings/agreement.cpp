@@ -22,6 +22,7 @@ std::vector<TierComparison> compare(const QualityInput& input, Quantity quantity
   };
   std::map<store::Id, Sum> kernels;
   for (const LaunchUtilisation& launch : input.utilisation.launches) {
+    if (launch.values->blank) continue;
     const auto& t1 = launch.values->t1.*quantity;
     const auto& t2 = launch.values->t2.*quantity;
     if (!t1 || !t2 || launch.values->t1.concurrent || launch.duration_ns <= 0) continue;
@@ -105,7 +106,7 @@ void assess_disagreements(const QualityInput& input, Quality& quality) {
   };
   std::map<store::Id, Sum> kernels;
   for (const LaunchUtilisation& launch : input.utilisation.launches) {
-    if (!launch.values->replay_duration || launch.duration_ns <= 0) continue;
+    if (launch.values->blank || !launch.values->replay_duration || launch.duration_ns <= 0) continue;
     Sum& sum = kernels[launch.kernel_id];
     ++sum.calls;
     sum.timeline_ns += static_cast<double>(launch.duration_ns);

@@ -99,7 +99,7 @@ void compare_replay_clock(const QualityInput& input, Quality& quality) {
     if (!launch.values->replay_clock_hz || launch.duration_ns < input.options.disagreement_floor_ns) continue;
     weight += static_cast<double>(launch.duration_ns);
     sum += static_cast<double>(launch.duration_ns) * *launch.values->replay_clock_hz;
-    device_id = input.model.launches[launch.launch].device_id;
+    device_id = input.model.launches.site(launch.launch).device_id;
   }
   if (weight <= 0) return;
   for (const ClockSummary& summary : quality.clocks) {

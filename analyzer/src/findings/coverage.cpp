@@ -45,7 +45,7 @@ void assess_coverage(const QualityInput& input, Quality& quality) {
     Finding finding{.severity = Severity::info, .code = FindingCode::missing, .count = entry.first};
     finding.missing = reason;
     finding.detail = entry.second->values->reason;
-    finding.subject.launch_id = entry.second->launch_id;
+    finding.subject.launch_id = input.model.launches.row(entry.second->launch).id;
     finding.subject.kernel_id = entry.second->kernel_id;
     finding.magnitude_ns = static_cast<double>(entry.second->duration_ns);
     if (input.step_ns() > 0)

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
+#include <span>
 
 #include "accounting/overlap.h"
 #include "text.h"
@@ -26,9 +26,13 @@ using Codes = std::map<store::Id, std::string>;
 
 Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisation) {
   constexpr std::size_t kDigits = 8;
-  std::set<store::Id> ids;
+  std::vector<bool> launched(model.launches.sites().size(), false);
   for (const LaunchUtilisation& item : utilisation.launches)
-    ids.insert(model.launches[item.launch].kernel_id);
+    launched[model.launches.row(item.launch).site] = true;
+  std::set<store::Id> ids;
+  for (std::size_t site = 0; site < launched.size(); ++site) {
+    if (launched[site]) ids.insert(model.launches.sites()[site].kernel_id);
+  }
   std::map<std::string_view, std::vector<const store::Kernel*>> by_name;
   for (const store::Id id : ids) {
     if (const store::Kernel* kernel = model.kernel(id)) by_name[kernel->demangled_name].push_back(kernel);
@@ -43,7 +47,7 @@ Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisa
 }
 
 std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisation& item, RankKey key) {
-  const store::Launch& launch = model.launches[item.launch];
+  const store::Launch& launch = model.launches.site(item.launch);
   const store::Kernel* kernel = model.kernel(launch.kernel_id);
   std::string name(model.kernel_name(launch));
   if (const auto code = codes.find(launch.kernel_id); code != codes.end()) name += " #" + code->second;
@@ -116,10 +120,11 @@ std::vector<double> exposed_times(const Model& model, const SharedVector<LaunchU
   std::vector<double> exposed(launches.size(), 0.0);
   std::vector<Span> spans;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const store::Launch& launch = model.launches[launches[i].launch];
-    if (duration_ns(launch) > 0) spans.push_back({launch.device_id, launch.start_ns, launch.end_ns, i});
+    const Launches::Row& launch = model.launches.row(launches[i].launch);
+    if (duration_ns(launch) > 0)
+      spans.push_back({model.launches.site(launches[i].launch).device_id, launch.start_ns, launch.end_ns, i});
   }
-  for_each_overlap(std::move(spans), [&](std::int64_t length_ns, const std::vector<std::size_t>& running) {
+  for_each_overlap(std::move(spans), [&](std::int64_t length_ns, std::span<const std::size_t> running) {
     const double share = static_cast<double>(length_ns) / static_cast<double>(running.size());
     for (const std::size_t i : running) exposed[i] += share;
   });
@@ -142,6 +147,7 @@ class BoundSums {
   void add(const LaunchUtilisation& item, const BoundOptions& options) {
     const KernelBound bound = bound_of(item, options);
     bounds_[bound] += item.duration_ns;
+    if (item.values->blank) return;
     if (const auto roof = bounding_roof(item, options)) roofs_[{bound, *roof}] += item.duration_ns;
     const auto time = static_cast<double>(item.duration_ns);
     for (std::size_t i = 0; i < kRoofCount; ++i) {
@@ -320,7 +326,7 @@ class RateSums {
 };
 
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
-                 std::vector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns,
+                 LargeVector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns,
                  const std::vector<double>& exposed) {
   RankRow row;
   row.key = key;
@@ -342,23 +348,28 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   std::int64_t longest = -1;
   for (const std::size_t index : row.launches) {
     const LaunchUtilisation& item = utilisation.launches[index];
-    const store::Launch& launch = model.launches[item.launch];
     const auto time = static_cast<double>(item.duration_ns);
     ++row.calls;
     row.time_ns += item.duration_ns;
     count_status(item, row);
     if (item.duration_ns > longest) {
       longest = item.duration_ns;
+      const store::Launch& launch = model.launches.site(item.launch);
       row.kernel = model.kernel_name(launch);
       row.kernel_class = model.kernel_class(launch);
       const store::Kernel* kernel = model.kernel(launch.kernel_id);
       row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
     }
+    if (item.status == LaunchStatus::unmeasured) {
+      missing[item.missing] += item.duration_ns;
+      values[item.values.get()] += item.duration_ns;
+    }
+    bounds.add(item, options.bounds);
+    if (item.values->blank) continue;
     add_up(row.dram_bytes, item.values->dram_bytes);
     add_up(row.tensor_ops, item.values->tensor_ops);
     tier_sums.add(item, row);
-    rates.add(item, launch.device_id);
-    bounds.add(item, options.bounds);
+    rates.add(item, model.launches.site(item.launch).device_id);
     for (const auto* shown : {&item.values->dram_utilisation, &item.values->compute_utilisation}) {
       if (*shown) tiers |= (*shown)->tier;
     }
@@ -392,10 +403,6 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
           error_known = false;
         }
       }
-    }
-    if (item.status == LaunchStatus::unmeasured) {
-      missing[item.missing] += item.duration_ns;
-      values[item.values.get()] += item.duration_ns;
     }
   }
   tier_sums.finish(row);
@@ -498,21 +505,24 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
   ranking.options = options;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
   const Codes codes = codes_to_tell_apart(model, utilisation);
-  std::map<std::string, std::vector<std::size_t>> groups;
-  std::map<std::tuple<store::Id, store::Id, store::Dim3>, std::vector<std::size_t>*> known;
+  std::map<std::string, LargeVector<std::size_t>> groups;
+  // Launches of one site have one key, whichever it is: the text is made once.
+  std::vector<LargeVector<std::size_t>*> known(model.launches.sites().size(), nullptr);
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
     const LaunchUtilisation& item = utilisation.launches[i];
     if (options.key == RankKey::launch) {
       groups[key_of(model, codes, item, options.key)].push_back(i);
       continue;
     }
-    // Launches of one kernel, path and grid have one key, whichever it is: the text is made once.
-    const store::Launch& launch = model.launches[item.launch];
-    auto& group = known[{launch.kernel_id, launch.nvtx_path_id.value_or(0), launch.grid}];
+    auto& group = known[model.launches.row(item.launch).site];
     if (group == nullptr) group = &groups[key_of(model, codes, item, options.key)];
     group->push_back(i);
   }
-  const std::vector<double> exposed = exposed_times(model, utilisation.launches);
+  // Only measured launches have something to save.
+  const bool any = std::any_of(utilisation.launches.begin(), utilisation.launches.end(),
+                               [](const LaunchUtilisation& u) { return u.status == LaunchStatus::measured; });
+  const std::vector<double> exposed =
+      any ? exposed_times(model, utilisation.launches) : std::vector<double>();
   for (auto& [key, launches] : groups) {
     ranking.rows.push_back(make_row(model, utilisation, key, std::move(launches), options, step_ns, exposed));
   }

@@ -41,7 +41,7 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   double operations = 0;
   bool complete = !utilisation.launches.empty();
   for (const LaunchUtilisation& item : utilisation.launches) {
-    devices.insert(model.launches[item.launch].device_id);
+    devices.insert(model.launches.site(item.launch).device_id);
     if (!item.values->tensor_ops) {
       // A launch that is too short to be counted does nothing to speak of.
       complete = complete && item.status == LaunchStatus::launch_bound;

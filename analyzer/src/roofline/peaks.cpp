@@ -52,9 +52,10 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string
                                                                   : std::string_view();
   if (source == PeakSource::counter && !peak_metric.empty()) {
     std::vector<double> values;
-    for (const store::Launch& launch : model.launches) {
-      if (launch.device_id != device_id) continue;
-      if (const auto value = model.metric(launch.id, peak_metric, Tier::t2); value && *value > 0) {
+    for (LaunchIndex i = 0; i < model.launches.size() && !model.launch_metrics.empty(); ++i) {
+      if (model.launches.site(i).device_id != device_id) continue;
+      if (const auto value = model.metric(model.launches.row(i).id, peak_metric, Tier::t2);
+          value && *value > 0) {
         values.push_back(*value);
       }
     }

@@ -13,6 +13,7 @@ namespace {
 // Peers with more launches than this in all are known by their stored sums, not launch by launch.
 constexpr std::int64_t kMostPeerLaunches = 100'000;
 constexpr std::int64_t kRowsBetweenReports = 65'536;
+constexpr std::int64_t kMostReserved = 16'000'000;
 
 // Counts rows, and tells how far it has come.
 class Counter {
@@ -50,13 +51,27 @@ bool overlaps(const store::StepTotal& total, const TimeWindow& window) {
 
 }  // namespace
 
+Launches::SiteIndex Loader::Sites::of(store::Id id, const store::Activity& activity, Launches& launches) {
+  constexpr Launches::SiteIndex kUnknown = UINT32_MAX;
+  constexpr store::Id kMostSmall = 1'000'000;
+  if (id >= 0 && id < kMostSmall) {
+    const auto place = static_cast<std::size_t>(id);
+    if (place >= small_.size()) small_.resize(std::max(place + 1, 2 * small_.size()), kUnknown);
+    if (small_[place] == kUnknown) small_[place] = launches.add_site(activity.launch_site(id));
+    return small_[place];
+  }
+  const auto [place, fresh] = others_.try_emplace(id);
+  if (fresh) place->second = launches.add_site(activity.launch_site(id));
+  return place->second;
+}
+
 Loader::Loader(const store::Capture& capture, ReadCounts& counts)
     : capture_(capture), activity_(capture), counts_(counts) {}
 
 Model Loader::overview(const Ask& ask) {
   tell(ask, Stage::facts);
   ++counts_.queries;
-  Model model = load_model(capture_, ModelPart::recording);
+  Model model = load_recording(capture_);
   tell(ask, Stage::steps, model.steps.size());
   ++counts_.queries;
   const std::vector<store::StepTotal> totals = activity_.step_totals();
@@ -73,11 +88,11 @@ Model Loader::overview(const Ask& ask) {
 void Loader::add_launches(const store::ActivityFilter& filter, const Ask& ask, Model& model) {
   ++counts_.queries;
   Counter counter(ask, Stage::launches, counts_.launches);
-  require_whole(activity_.for_each_launch(
-      filter,
-      [&](const store::Launch& launch) {
+  require_whole(activity_.for_each_launch_row(
+      filter, store::LaunchColumns::all,
+      [&](const store::LaunchRow& launch) {
         counter.row();
-        model.launches.push_back(launch);
+        model.launches.add(launch, sites_.of(launch.site_id, activity_, model.launches));
       },
       ask.stop));
 }
@@ -97,20 +112,20 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
   const bool outside_steps = in_process > in_steps;
   Counter counter(ask, Stage::launches, counts_.launches);
   std::unordered_set<store::Id> added;  // parts may overlap
-  const auto add = [&](const store::Launch& launch) {
+  const auto add = [&](const store::LaunchRow& launch) {
     counter.row();
     if (launch.step_id && known.contains(*launch.step_id)) return;
     if (chosen.parts.size() > 1 && !added.insert(launch.id).second) return;
-    model.launches.push_back(launch);
+    model.launches.add(launch, sites_.of(launch.site_id, activity_, model.launches));
   };
   for (const Selection::Part& part : chosen.parts) {
     const TimeWindow window{part.step.window_start_ns, part.step.window_end_ns};
     if (window.end_ns <= window.start_ns) continue;
     // What the step's end waited for is the next step's first launch.
     ++counts_.queries;
-    require_whole(activity_.for_each_launch(
-        {process_id, {}, store::TimeSpan{window.end_ns, window.end_ns + 1}},
-        [&](const store::Launch& launch) {
+    require_whole(activity_.for_each_launch_row(
+        {process_id, {}, store::TimeSpan{window.end_ns, window.end_ns + 1}}, store::LaunchColumns::all,
+        [&](const store::LaunchRow& launch) {
           if (launch.start_ns == window.end_ns) add(launch);
         },
         ask.stop));
@@ -125,7 +140,7 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
       if (filter.step_ids->empty()) continue;
     }
     ++counts_.queries;
-    require_whole(activity_.for_each_launch(filter, add, ask.stop));
+    require_whole(activity_.for_each_launch_row(filter, store::LaunchColumns::all, add, ask.stop));
   }
 }
 
@@ -211,16 +226,16 @@ void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, c
     ++counts_.queries;
     Counter counter(ask, Stage::launches, counts_.launches);
     const store::ActivityFilter filter{{}, others, {}};
-    require_whole(activity_.for_each_launch(
-        filter,
-        [&](const store::Launch& launch) {
+    require_whole(activity_.for_each_launch_row(
+        filter, store::LaunchColumns::times,
+        [&](const store::LaunchRow& launch) {
           counter.row();
-          if (!launch.ordinal_in_step || !has_time(launch)) return;
+          if (!launch.ordinal_in_step || launch.start_ns <= 0 || launch.end_ns < launch.start_ns) return;
           const auto sum = std::lower_bound(
               sums.begin(), sums.end(), *launch.ordinal_in_step,
               [](const store::OrdinalSum& s, std::int64_t ordinal) { return s.ordinal_in_step < ordinal; });
           if (sum == sums.end() || sum->ordinal_in_step != *launch.ordinal_in_step) return;
-          const std::int64_t ns = duration_ns(launch);
+          const std::int64_t ns = launch.end_ns - launch.start_ns;
           --sum->count;
           sum->sum_ns -= ns;
           sum->sum_of_squares_ns2 -= static_cast<double>(ns) * static_cast<double>(ns);
@@ -233,6 +248,7 @@ void Loader::add_peers(const Selection& chosen, std::vector<store::Id>& steps, c
 
 Model Loader::slice(const Model& overview, const Selection& chosen, const Scope& scope, const Ask& ask) {
   Model model = overview;
+  sites_ = {};
   const store::Id process_id = chosen.steps.process_id;
   const RepresentativeStep& representative = chosen.steps.representative;
   const bool by_window = scope.window && scope.steps.kind == StepSelection::Kind::representative &&
@@ -255,6 +271,12 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
         steps.push_back(step.step.id);
     }
     add_peers(chosen, steps, ask, model);
+    std::int64_t expected = 0;
+    for (const ModelStep& step : model.steps) {
+      if (std::find(steps.begin(), steps.end(), step.step.id) != steps.end()) expected += launches_of(step);
+    }
+    // A damaged capture may claim any number.
+    model.launches.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(expected, 0, kMostReserved)));
     add_launches({process_id, steps, {}}, ask, model);
     add_overlapping(chosen, steps, process_id, ask, model);
     TimeWindow time{std::numeric_limits<std::int64_t>::max(), 0};
@@ -267,9 +289,9 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     add_copies({process_id, {}, store::TimeSpan{time.start_ns, time.end_ns}}, ask, model);
     if (by_window) {
       std::unordered_set<store::Id> touched;
-      for (const store::Launch& launch : model.launches) {
-        if (launch.step_id && launch.start_ns >= time.start_ns && launch.start_ns < time.end_ns)
-          touched.insert(*launch.step_id);
+      for (const Launches::Row& launch : model.launches.rows()) {
+        if (launch.step != 0 && launch.start_ns >= time.start_ns && launch.start_ns < time.end_ns)
+          touched.insert(model.launches.step_ids()[launch.step]);
       }
       ranges.step_ids = std::vector<store::Id>(touched.begin(), touched.end());
     }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/store/activity.h"
@@ -34,6 +36,17 @@ class Loader {
   void add_ranges(const store::ActivityFilter& filter, const Ask& ask, Model& model);
   void add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model);
 
+  // Where the sites of the capture are in the model that is being filled.
+  class Sites {
+   public:
+    Launches::SiteIndex of(store::Id id, const store::Activity& activity, Launches& launches);
+
+   private:
+    std::vector<Launches::SiteIndex> small_;  // by id, which counts from 1
+    std::unordered_map<store::Id, Launches::SiteIndex> others_;
+  };
+
+  Sites sites_;
   const store::Capture& capture_;
   store::Activity activity_;
   ReadCounts& counts_;

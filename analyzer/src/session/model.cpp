@@ -15,7 +15,7 @@ void require_sums_fit(const Model& model) {
   const auto add = [&](const auto& row) {
     if (row.start_ns > 0 && row.end_ns > row.start_ns) time += static_cast<double>(row.end_ns - row.start_ns);
   };
-  for (const auto& row : model.launches) add(row);
+  for (const Launches::Row& row : model.launches.rows()) add(row);
   for (const auto& row : model.memcpys) add(row);
   for (const auto& row : model.memsets) add(row);
   for (const auto& row : model.memcpys) bytes += std::fabs(static_cast<double>(row.bytes));
@@ -25,7 +25,7 @@ void require_sums_fit(const Model& model) {
   }
 }
 
-Model load_model(const store::Capture& capture, ModelPart part) {
+Model load_recording(const store::Capture& capture) {
   Model model;
   model.path = capture.path();
   try {
@@ -41,22 +41,6 @@ Model load_model(const store::Capture& capture, ModelPart part) {
   model.clock_samples = capture.clock_samples();
   for (auto& kernel : capture.kernels()) model.kernels.emplace(kernel.id, std::move(kernel));
   for (auto& set : capture.counter_configurations()) model.configurations.emplace(set.id, std::move(set));
-  if (part != ModelPart::recording) {
-    model.launches = capture.launches();
-    model.memcpys = capture.memcpys();
-    model.memsets = capture.memsets();
-    model.launch_metrics = capture.launch_metrics();
-    model.nvtx_ranges = capture.nvtx_ranges();
-    model.annotations = capture.annotations();
-    model.graph_metrics = capture.graph_metrics();
-    model.stall_samples = capture.stall_samples();
-    model.source_lines = capture.source_lines();
-    for (const store::Process& process : model.processes) {
-      constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
-      for (const store::Synchronisation& wait : capture.synchronisations(process.id, 0, kEver))
-        model.synchronisations.push_back(wait);
-    }
-  }
   for (auto& step : capture.steps()) {
     ModelStep item;
     item.step = std::move(step);
@@ -73,7 +57,6 @@ Model load_model(const store::Capture& capture, ModelPart part) {
   model.threads = capture.threads();
   model.stall_windows = capture.stall_windows();
   model.strings = capture.strings();
-  require_sums_fit(model);
   model.index();
   return model;
 }
@@ -100,8 +83,7 @@ void Model::index() {
   const auto by_time = [](const auto& a, const auto& b) {
     return std::tie(a.process_id, a.start_ns, a.id) < std::tie(b.process_id, b.start_ns, b.id);
   };
-  if (!std::is_sorted(launches.begin(), launches.end(), by_time))
-    std::sort(launches.begin(), launches.end(), by_time);
+  launches.sort();
   std::sort(memcpys.begin(), memcpys.end(), by_time);
   std::sort(memsets.begin(), memsets.end(), by_time);
   const auto of_thread = [](const store::Synchronisation& wait) {
@@ -119,7 +101,6 @@ void Model::index() {
   });
   std::unordered_map<store::Id, StepIndex> step_of;
   for (StepIndex i = 0; i < steps.size(); ++i) {
-    steps[i].launches.clear();
     steps[i].memcpys.clear();
     steps[i].memsets.clear();
     step_of[steps[i].step.id] = i;
@@ -129,8 +110,15 @@ void Model::index() {
     const auto found = step_of.find(*row.step_id);
     return found == step_of.end() ? nullptr : &steps[found->second];
   };
+  std::vector<ModelStep*> step_at;  // by Launches::Row::step
+  for (const store::Id id : launches.step_ids()) {
+    const auto found = step_of.find(id);
+    step_at.push_back(step_at.empty() || found == step_of.end() ? nullptr : &steps[found->second]);
+  }
+  std::vector<LargeVector<LaunchIndex>> launches_of(steps.size());
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    if (ModelStep* step = step_for(launches[i])) step->launches.push_back(i);
+    if (const ModelStep* step = step_at[launches.row(i).step])
+      launches_of[static_cast<std::size_t>(step - steps.data())].push_back(i);
   }
   for (std::size_t i = 0; i < memcpys.size(); ++i) {
     if (ModelStep* step = step_for(memcpys[i])) step->memcpys.push_back(i);
@@ -138,11 +126,16 @@ void Model::index() {
   for (std::size_t i = 0; i < memsets.size(); ++i) {
     if (ModelStep* step = step_for(memsets[i])) step->memsets.push_back(i);
   }
-  for (ModelStep& step : steps) {
-    std::stable_sort(step.launches.begin(), step.launches.end(), [&](LaunchIndex a, LaunchIndex b) {
-      constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
-      return launches[a].ordinal_in_step.value_or(kLast) < launches[b].ordinal_in_step.value_or(kLast);
-    });
+  const auto ordinal = [&](LaunchIndex i) {
+    const std::int64_t known = launches.row(i).ordinal_in_step;
+    return known == Launches::Row::kAbsent ? std::numeric_limits<std::int64_t>::max() : known;
+  };
+  const auto by_ordinal = [&](LaunchIndex a, LaunchIndex b) { return ordinal(a) < ordinal(b); };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    LargeVector<LaunchIndex>& own = launches_of[i];
+    if (!std::is_sorted(own.begin(), own.end(), by_ordinal))
+      std::stable_sort(own.begin(), own.end(), by_ordinal);
+    steps[i].launches = std::move(own);
   }
 
   metric_ids_.clear();

@@ -19,7 +19,7 @@ void filter(const Model& model, const Scope& scope, RepresentativeStep& step) {
               (row.start_ns < scope.window->start_ns || row.start_ns >= scope.window->end_ns)) ||
              (!scope.nvtx_path.empty() && !in_subtree(model.string(row.nvtx_path_id), scope.nvtx_path));
     };
-    std::erase_if(step.launches, [&](LaunchIndex i) { return outside(model.launches[i]); });
+    step.launches.erase_if([&](LaunchIndex i) { return outside(model.launches[i]); });
     std::erase_if(step.memcpys, [&](std::size_t i) { return outside(model.memcpys[i]); });
     std::erase_if(step.memsets, [&](std::size_t i) { return outside(model.memsets[i]); });
   }
@@ -50,14 +50,16 @@ RepresentativeStep whole_window(const Model& model, store::Id process_id, const 
   all.summary.status = StepStatus::ok;
   all.window_start_ns = window.start_ns;
   all.window_end_ns = window.end_ns;
-  const auto take = [&](const auto& rows, std::vector<std::size_t>& into) {
+  const auto take = [&](const auto& rows, auto& into) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].process_id == process_id && rows[i].start_ns >= window.start_ns &&
           rows[i].start_ns < window.end_ns)
         into.push_back(i);
     }
   };
-  take(model.launches, all.launches);
+  LargeVector<LaunchIndex> launches;
+  take(model.launches, launches);
+  all.launches = std::move(launches);
   take(model.memcpys, all.memcpys);
   take(model.memsets, all.memsets);
   all.summary.launches = static_cast<std::int64_t>(all.launches.size());
@@ -119,7 +121,7 @@ Result<Selection> select(const Model& model, const StepOptions& options, const S
     filter(model, scope, part);
     if (selection.parts.empty()) all.window_start_ns = part.window_start_ns;
     length_ns += part.window_end_ns - part.window_start_ns;
-    all.launches.insert(all.launches.end(), part.launches.begin(), part.launches.end());
+    all.launches.append(part.launches);
     all.memcpys.insert(all.memcpys.end(), part.memcpys.begin(), part.memcpys.end());
     all.memsets.insert(all.memsets.end(), part.memsets.begin(), part.memsets.end());
     selection.parts.push_back({std::move(part)});

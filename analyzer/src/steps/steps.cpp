@@ -35,10 +35,10 @@ void mix(std::uint64_t& hash, std::int64_t value) {
   }
 }
 
-std::uint64_t sequence_hash(const Model& model, const std::vector<LaunchIndex>& launches) {
+std::uint64_t sequence_hash(const Model& model, const SharedVector<LaunchIndex>& launches) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const LaunchIndex index : launches) {
-    const store::Launch& launch = model.launches[index];
+    const store::Launch& launch = model.launches.site(index);
     for (const std::int64_t value : {launch.kernel_id, launch.grid.x, launch.grid.y, launch.grid.z,
                                      launch.block.x, launch.block.y, launch.block.z}) {
       mix(hash, value);
@@ -88,7 +88,7 @@ StepSummary summarise(const Model& model, StepIndex index) {
     return summary;
   }
   for (const LaunchIndex i : item.launches) {
-    const store::Launch& launch = model.launches[i];
+    const Launches::Row& launch = model.launches.row(i);
     kernels.include(launch.start_ns, launch.end_ns);
     summary.kernel_time_ns += duration_ns(launch);
     if (!has_time(launch)) ++summary.launches_without_time;
@@ -136,8 +136,9 @@ std::map<store::Id, std::int64_t> kernel_times(const Model& model) {
     if (total.launches > total.launches_without_time) time[total.process_id] = total.kernel_time_ns;
   }
   if (!model.process_totals.empty()) return time;
-  for (const store::Launch& launch : model.launches) {
-    if (has_time(launch)) time[launch.process_id] += duration_ns(launch);
+  for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
+    const Launches::Row& launch = model.launches.row(i);
+    if (has_time(launch)) time[model.launches.site(i).process_id] += duration_ns(launch);
   }
   return time;
 }
@@ -156,8 +157,8 @@ RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
   Extent extent;
   StepSummary& summary = all.summary;
   for (LaunchIndex i = 0; i < model.launches.size(); ++i) {
-    const store::Launch& launch = model.launches[i];
-    if (launch.process_id != process_id) continue;
+    const Launches::Row& launch = model.launches.row(i);
+    if (model.launches.site(i).process_id != process_id) continue;
     all.launches.push_back(i);
     extent.include(launch.start_ns, launch.end_ns);
     summary.kernel_time_ns += duration_ns(launch);

@@ -15,7 +15,7 @@ constexpr std::int64_t kLeastSamples = 10;
 TimeWindow kernels_window(const Model& model, const ModelStep& step) {
   TimeWindow window;
   for (const LaunchIndex index : step.launches) {
-    const store::Launch& launch = model.launches[index];
+    const Launches::Row& launch = model.launches.row(index);
     if (!has_time(launch)) continue;
     if (window.start_ns == 0 || launch.start_ns < window.start_ns) window.start_ns = launch.start_ns;
     window.end_ns = std::max(window.end_ns, launch.end_ns);
@@ -82,18 +82,20 @@ const SampleTrace* trace_of(const std::vector<SampleTrace>& traces, store::Id de
 }
 
 std::vector<ClassRun> class_runs(const Model& model, const ModelStep& step) {
-  std::vector<const store::Launch*> launches;
+  std::vector<LaunchIndex> launches;
   for (const LaunchIndex index : step.launches) {
-    if (has_time(model.launches[index])) launches.push_back(&model.launches[index]);
+    if (has_time(model.launches.row(index))) launches.push_back(index);
   }
-  std::sort(launches.begin(), launches.end(),
-            [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  std::sort(launches.begin(), launches.end(), [&](LaunchIndex a, LaunchIndex b) {
+    return model.launches.row(a).start_ns < model.launches.row(b).start_ns;
+  });
   std::vector<ClassRun> runs;
-  for (const store::Launch* launch : launches) {
-    const std::string_view kernel_class = model.kernel_class(*launch);
+  for (const LaunchIndex index : launches) {
+    const Launches::Row& launch = model.launches.row(index);
+    const std::string_view kernel_class = model.kernel_class(model.launches.site(index));
     if (runs.empty() || runs.back().kernel_class != kernel_class)
-      runs.push_back({std::string(kernel_class), launch->start_ns, launch->end_ns});
-    runs.back().end_ns = std::max(runs.back().end_ns, launch->end_ns);
+      runs.push_back({std::string(kernel_class), launch.start_ns, launch.end_ns});
+    runs.back().end_ns = std::max(runs.back().end_ns, launch.end_ns);
   }
   return runs;
 }

@@ -24,7 +24,7 @@ bool TierRow::concurrent() const {
 
 std::optional<double> TierRow::duration_ns() const {
   std::optional<double> duration = value(metric_name::kDuration);
-  if (!duration && has_time(*launch)) duration = static_cast<double>(analyzer::duration_ns(*launch));
+  if (!duration && has_time(launch)) duration = static_cast<double>(analyzer::duration_ns(launch));
   return duration && *duration > 0 ? duration : std::nullopt;
 }
 
@@ -64,10 +64,12 @@ std::optional<Measured> hit_ratio_of(const ValuesByMetric& values, std::string_v
 }
 
 std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(const Model& model,
-                                                         const std::vector<LaunchIndex>& launches) {
+                                                         const SharedVector<LaunchIndex>& launches) {
   std::unordered_map<std::int64_t, LaunchIndex> map;
   for (const LaunchIndex index : launches) {
-    if (const auto ordinal = model.launches[index].ordinal_in_step) map.emplace(*ordinal, index);
+    if (const std::int64_t ordinal = model.launches.row(index).ordinal_in_step;
+        ordinal != Launches::Row::kAbsent)
+      map.emplace(ordinal, index);
   }
   return map;
 }
@@ -106,7 +108,7 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
       continue;
     }
     TierRow row;
-    row.launch = &other;
+    row.launch = other;
     for (const MetricValue& value : model_.metrics_of(other.id)) {
       if (value.tier == tier_ && std::isfinite(value.value)) row.values.emplace(value.name, value);
     }

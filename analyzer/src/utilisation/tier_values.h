@@ -37,7 +37,7 @@ inline constexpr std::string_view kOccupancy = "sm__warps_active.avg.pct_of_peak
 
 /// The launch of one step that stands at the same place, and its finite values at the tier.
 struct TierRow {
-  const store::Launch* launch = nullptr;
+  store::Launch launch;
   std::map<std::string_view, MetricValue> values;
 
   [[nodiscard]] std::optional<double> value(std::string_view name) const;
@@ -87,7 +87,7 @@ class TierSteps {
 };
 
 [[nodiscard]] std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(
-    const Model& model, const std::vector<LaunchIndex>& launches);
+    const Model& model, const SharedVector<LaunchIndex>& launches);
 [[nodiscard]] inline bool same_launch(const store::Launch& a, const store::Launch& b) {
   return a.kernel_id == b.kernel_id && a.grid == b.grid;
 }

@@ -55,7 +55,10 @@ class Analyzer {
     for (const store::ReplayExclusion& row : model_.replay_exclusions) {
       if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = to_string(row.reason);
     }
-    std::vector<LaunchUtilisation> launches;
+    for (const store::Launch& site : model_.launches.sites())
+      communicates_.push_back(model_.kernel_class(site) == "communication");
+    any_measured_ = joins() && !(replay_.steps().empty() && sample_.steps().empty() && cold_.steps().empty());
+    LargeVector<LaunchUtilisation> launches;
     launches.reserve(steps_.representative.launches.size());
     for (const LaunchIndex index : steps_.representative.launches)
       launches.push_back(analyze(index, static_cast<std::int64_t>(launches.size())));
@@ -78,7 +81,7 @@ class Analyzer {
     TierRows found = joins() ? tier.rows(launch) : TierRows{};
     if (used != nullptr) {
       for (const TierRow& row : found.rows) {
-        if (const auto step = step_of_.find(row.launch->step_id.value_or(0)); step != step_of_.end())
+        if (const auto step = step_of_.find(row.launch.step_id.value_or(0)); step != step_of_.end())
           used->insert(step->second);
       }
     }
@@ -97,15 +100,17 @@ class Analyzer {
     return std::sqrt(std::max(0.0, (sum->sum_of_squares_ns2 - total * total / n) / (n - 1.0)));
   }
 
-  std::optional<double> deviation(const store::Launch& launch) const {
-    if (!launch.ordinal_in_step) return std::nullopt;
-    if (!model_.peer_sums.empty()) return deviation_from_sums(*launch.ordinal_in_step);
+  std::optional<double> deviation(LaunchIndex index) const {
+    const std::int64_t ordinal = model_.launches.row(index).ordinal_in_step;
+    if (ordinal == Launches::Row::kAbsent) return std::nullopt;
+    if (!model_.peer_sums.empty()) return deviation_from_sums(ordinal);
+    if (peers_.empty()) return std::nullopt;
     std::vector<double> durations;
     for (const auto& peer : peers_) {
-      const auto found = peer.find(*launch.ordinal_in_step);
+      const auto found = peer.find(ordinal);
       if (found == peer.end()) continue;
-      const store::Launch& other = model_.launches[found->second];
-      if (same_launch(launch, other) && has_time(other))
+      const Launches::Row& other = model_.launches.row(found->second);
+      if (same_launch(model_.launches.site(index), model_.launches.site(found->second)) && has_time(other))
         durations.push_back(static_cast<double>(duration_ns(other)));
     }
     return standard_deviation(durations);
@@ -290,9 +295,9 @@ class Analyzer {
     out.concurrent =
         std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
     for (const TierRow& row : rows.rows) {
-      if (!has_time(*row.launch) || duration_ns(*row.launch) <= 0) continue;
+      if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
       if (row.concurrent() && !out.concurrent) continue;
-      own = static_cast<double>(duration_ns(*row.launch));
+      own = static_cast<double>(duration_ns(row.launch));
       durations.push_back(own);
       using namespace metric_name;
       const MetricValue* read = row.find(kDramRead);
@@ -467,39 +472,68 @@ class Analyzer {
 
   static bool is_nothing(const TierRows& rows) { return rows.rows.empty() && rows.mismatched == 0; }
 
-  LaunchStatus status_without_values(const store::Launch& launch, std::int64_t duration_ns) const {
+  LaunchStatus status_without_values(const Launches::Row& launch) const {
     if (!has_time(launch)) return LaunchStatus::unmeasured;
-    if (duration_ns < options_.launch_floor_ns) return LaunchStatus::launch_bound;
-    return model_.kernel_class(launch) == "communication" ? LaunchStatus::no_roof : LaunchStatus::unmeasured;
+    if (duration_ns(launch) < options_.launch_floor_ns) return LaunchStatus::launch_bound;
+    return communicates_[launch.site] ? LaunchStatus::no_roof : LaunchStatus::unmeasured;
+  }
+
+  // What is known of a launch without any counter.
+  LaunchUtilisation outline(LaunchIndex index, std::int64_t position) const {
+    const Launches::Row& row = model_.launches.row(index);
+    LaunchUtilisation out;
+    out.launch = index;
+    out.kernel_id = model_.launches.site(index).kernel_id;
+    const bool placed =
+        !steps_.representative.whole_recording && row.ordinal_in_step != Launches::Row::kAbsent;
+    out.ordinal = placed ? row.ordinal_in_step : position;
+    out.duration_ns = duration_ns(row);
+    out.duration_deviation_ns = deviation(index);
+    return out;
   }
 
   LaunchUtilisation analyze(LaunchIndex index, std::int64_t position) {
-    const store::Launch& launch = model_.launches[index];
+    const LaunchUtilisation known = outline(index, position);
+    if (any_measured_) {
+      const store::Launch launch = model_.launches[index];
+      const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
+      const TierRows replayed = rows_of(replay_, launch);
+      const TierRows cold = rows_of(cold_, launch, &cold_steps_);
+      if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold))
+        return measure(known, launch, sampled, replayed, cold);
+    }
+    return explain(known);
+  }
+
+  // Launches of which nothing was measured for the same reason share their values.
+  LaunchUtilisation explain(LaunchUtilisation out) {
+    const Launches::Row& row = model_.launches.row(out.launch);
+    const store::Launch& site = model_.launches.site(out.launch);
+    const std::tuple same(has_time(row), excluded_.contains(site.kernel_id) ? site.kernel_id : 0,
+                          site.graph_node_id || site.graph_id);
+    auto known = unmeasured_.find(same);
+    if (known == unmeasured_.end()) {
+      const LaunchUtilisation first = measure(out, model_.launches[out.launch], {}, {}, {});
+      LaunchValues values = *first.values;
+      values.blank = true;
+      known = unmeasured_
+                  .emplace(same,
+                           std::pair(std::make_shared<const LaunchValues>(std::move(values)), first.missing))
+                  .first;
+    }
+    out.values = known->second.first;
+    out.missing = known->second.second;
+    out.status = status_without_values(row);
+    return out;
+  }
+
+  LaunchUtilisation measure(const LaunchUtilisation& known, const store::Launch& launch,
+                            const TierRows& sampled, const TierRows& replayed, const TierRows& cold) {
     Draft out;
-    out.launch = index;
-    out.launch_id = launch.id;
-    out.kernel_id = launch.kernel_id;
-    out.ordinal =
-        steps_.representative.whole_recording ? position : launch.ordinal_in_step.value_or(position);
-    out.duration_ns = duration_ns(launch);
-    out.duration_deviation_ns = deviation(launch);
+    static_cast<LaunchUtilisation&>(out) = known;
     if (!has_time(launch)) {
       out.missing = MissingReason::zero_timestamp;
       out.reason = "the driver gave no timestamps for it";
-    }
-    const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
-    const TierRows replayed = rows_of(replay_, launch);
-    const TierRows cold = rows_of(cold_, launch, &cold_steps_);
-    const bool nothing = is_nothing(sampled) && is_nothing(replayed) && is_nothing(cold);
-    const std::tuple same(has_time(launch), excluded_.contains(launch.kernel_id) ? launch.kernel_id : 0,
-                          launch.graph_node_id || launch.graph_id);
-    if (nothing) {
-      if (const auto known = unmeasured_.find(same); known != unmeasured_.end()) {
-        out.values = known->second.first;
-        out.missing = known->second.second;
-        out.status = status_without_values(launch, out.duration_ns);
-        return out;
-      }
     }
     if (sampled.rows.empty()) {
       explain_no_samples(sampled, out.t1);
@@ -507,7 +541,7 @@ class Analyzer {
       fill_sampled(launch, sampled, out.t1);
     }
     if (!out.t1.concurrent) out.in_situ_cycles = out.t1.cycles;
-    if (!nothing)
+    if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold))
       out.timeline_clock_hz = out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
     const ReplayValues values(replayed, model_.device(launch.device_id));
     if (!values.replayed) {
@@ -536,7 +570,6 @@ class Analyzer {
     clamp(out.compute_utilisation, out);
     judge(launch, out);
     out.values = std::make_shared<const LaunchValues>(std::move(static_cast<LaunchValues&>(out)));
-    if (nothing) unmeasured_.emplace(same, std::pair(out.values, out.missing));
     return out;
   }
 
@@ -574,6 +607,8 @@ class Analyzer {
   const TierSteps replay_;
   const TierSteps sample_;
   const TierSteps cold_;
+  bool any_measured_ = false;       // a step that counters or samples were taken in can be joined
+  std::vector<bool> communicates_;  // by site of the model's launches
   std::map<store::Id, StepIndex> step_of_;
   std::set<StepIndex> sample_steps_, cold_steps_;
   std::map<store::Id, std::string> excluded_;  // kernel → why replay leaves it out

@@ -128,15 +128,15 @@ class DeclaredRanges::Sum {
 
 DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
                                const UtilisationAnalysis& utilisation, const PeakPolicy& peaks, bool partial)
-    : model_(model),
-      utilisation_(utilisation),
-      owner_(utilisation.launches.size()),
-      fp_ops_(utilisation.launches.size()) {
+    : model_(model), utilisation_(utilisation) {
   if (model.annotations.empty()) return;
+  owner_.resize(utilisation.launches.size());
+  fp_ops_.resize(utilisation.launches.size());
   const RepresentativeStep& step = steps.representative;
   std::unordered_set<store::Id> chosen = {step.summary.step_id};
   for (const LaunchIndex index : step.launches) {
-    if (const auto& id = model.launches[index].step_id) chosen.insert(*id);
+    if (const std::uint32_t at = model.launches.row(index).step; at != 0)
+      chosen.insert(model.launches.step_ids()[at]);
   }
   std::unordered_map<store::Id, std::vector<const store::Annotation*>> annotations;
   for (const store::Annotation& annotation : model.annotations)
@@ -154,8 +154,8 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
   });
   std::vector<std::pair<std::int64_t, std::size_t>> called;  // time of the call, launch
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
-    const auto& host_start_ns = model.launches[utilisation.launches[i].launch].host_start_ns;
-    if (host_start_ns) called.emplace_back(*host_start_ns, i);
+    const std::int64_t host_start_ns = model.launches.row(utilisation.launches[i].launch).host_start_ns;
+    if (host_start_ns != Launches::Row::kAbsent) called.emplace_back(host_start_ns, i);
   }
   std::sort(called.begin(), called.end());
   for (std::size_t r = 0; r < ranges_.size(); ++r) {
@@ -163,7 +163,7 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
     auto next =
         std::lower_bound(called.begin(), called.end(), std::pair(item.range->start_ns, std::size_t{0}));
     for (; next != called.end() && next->first <= *item.range->end_ns; ++next) {
-      const store::Launch& launch = model.launches[utilisation.launches[next->second].launch];
+      const store::Launch& launch = model.launches.site(utilisation.launches[next->second].launch);
       if (launch.thread_id && *launch.thread_id != item.range->thread_id) continue;
       item.launches.push_back(next->second);
       owner_[next->second] = r;
@@ -180,9 +180,10 @@ void DeclaredRanges::drop_incomplete(const StepAnalysis& steps) {
   std::vector<std::pair<std::int64_t, LaunchIndex>>
       others;  // time of the call, launch that is not of the scope
   for (LaunchIndex i = 0; i < model_.launches.size(); ++i) {
-    const store::Launch& launch = model_.launches[i];
-    if (!selected[i] && launch.process_id == steps.process_id && launch.host_start_ns)
-      others.emplace_back(*launch.host_start_ns, i);
+    const std::int64_t host_start_ns = model_.launches.row(i).host_start_ns;
+    if (!selected[i] && model_.launches.site(i).process_id == steps.process_id &&
+        host_start_ns != Launches::Row::kAbsent)
+      others.emplace_back(host_start_ns, i);
   }
   std::sort(others.begin(), others.end());
   const auto incomplete = [&](const Range& item) {
@@ -190,7 +191,7 @@ void DeclaredRanges::drop_incomplete(const StepAnalysis& steps) {
     auto next =
         std::lower_bound(others.begin(), others.end(), std::pair(item.range->start_ns, LaunchIndex{0}));
     for (; next != others.end() && next->first <= *item.range->end_ns; ++next) {
-      const auto& thread = model_.launches[next->second].thread_id;
+      const auto& thread = model_.launches.site(next->second).thread_id;
       if (!thread || *thread == item.range->thread_id) return true;
     }
     return false;
@@ -213,7 +214,7 @@ void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
   for (std::size_t i = 0; i < owner_.size(); ++i) {
     if (!owner_[i]) continue;
     const LaunchUtilisation& item = utilisation_.launches[i];
-    const store::Id device_id = model_.launches[item.launch].device_id;
+    const store::Id device_id = model_.launches.site(item.launch).device_id;
     needed.emplace(device_id, kDramPeak);
     needed.emplace(device_id, item.values->tensor_quantity.empty() ? std::string(kFp32Peak)
                                                                    : item.values->tensor_quantity);
@@ -244,7 +245,7 @@ DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::o
                                                 const std::optional<double>& flops) const {
   if (range.launches.empty() || (!bytes && !flops)) return {};
   const LaunchUtilisation& first = utilisation_.launches[range.launches.front()];
-  const store::Id device_id = model_.launches[first.launch].device_id;
+  const store::Id device_id = model_.launches.site(first.launch).device_id;
   const auto time_at = [&](double amount, std::string_view quantity) -> std::optional<double> {
     if (amount <= 0) return 0.0;
     const auto peak = peaks_.find(std::pair(device_id, std::string(quantity)));

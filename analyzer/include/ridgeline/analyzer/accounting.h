@@ -79,7 +79,7 @@ struct Accounting {
   std::int64_t launches_without_time = 0;  // not in any figure above
   std::int64_t foreign_busy_ns = 0;        // of the busy time, work launched outside this step
   std::int64_t stream_count = 0;
-  std::vector<Gap> gaps;  // in order of time
+  SharedVector<Gap> gaps;  // in order of time
   /// kernel_busy_ns by what bounds the kernels and by part of the program; empty from account_step().
   KernelTime kernels;
 };

@@ -46,6 +46,7 @@ struct BoundSplit {
   std::int64_t unmeasured_ns = 0;
   [[nodiscard]] std::int64_t total_ns() const;
   void add(KernelBound bound, std::int64_t ns);
+  void add(const BoundSplit& other);
 };
 
 /// A part of the program: a range of the NVTX tree with all it holds, or ranges that are alike.

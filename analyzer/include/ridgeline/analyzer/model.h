@@ -1,6 +1,6 @@
 // model.h: a capture in memory, joined once, for everything the analyzer computes.
 //
-// The model owns plain values and is immutable after load_model(): any number of threads may read it.
+// The model owns plain values and is immutable once it is indexed: any number of threads may read it.
 // Indices (LaunchIndex, StepIndex …) are positions in the model's vectors; ids are the capture's.
 #pragma once
 
@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ridgeline/analyzer/launches.h"
+#include "ridgeline/analyzer/shared_vector.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/records.h"
@@ -29,9 +31,9 @@ struct ModelStep {
   /// All of its launches and copies added up, where the capture was asked for that; the vectors below then hold
   /// what of them is loaded.
   std::optional<store::StepTotal> total;
-  std::vector<LaunchIndex> launches;  // by ordinal_in_step
-  std::vector<std::size_t> memcpys;   // into Model::memcpys, by start_ns
-  std::vector<std::size_t> memsets;   // into Model::memsets, by start_ns
+  SharedVector<LaunchIndex> launches;  // by ordinal_in_step
+  std::vector<std::size_t> memcpys;    // into Model::memcpys, by start_ns
+  std::vector<std::size_t> memsets;    // into Model::memsets, by start_ns
 };
 
 /// One stored value of a launch, with its metric's name resolved.
@@ -52,14 +54,6 @@ struct SampleTrace {
   std::vector<store::PmSample> samples;
 };
 
-/// What load_model() reads.
-enum class ModelPart {
-  all,
-  /// Only what tells how the recording went (run, devices, steps, tiers, windows, completeness, messages),
-  /// whose size does not grow with the launches.
-  recording,
-};
-
 struct Model {
   std::string path;
   std::optional<store::Run> run;  // empty: the recording never began
@@ -71,10 +65,10 @@ struct Model {
   std::vector<store::ClockSample> clock_samples;  // by device, time
   std::map<store::Id, store::Kernel> kernels;
   std::map<store::Id, store::CounterConfiguration> configurations;
-  std::vector<store::Launch> launches;  // by process, start_ns
-  std::vector<store::Memcpy> memcpys;   // by process, start_ns
-  std::vector<store::Memset> memsets;   // by process, start_ns
-  std::vector<ModelStep> steps;         // by process, step_index
+  Launches launches;                   // by process, start_ns
+  std::vector<store::Memcpy> memcpys;  // by process, start_ns
+  std::vector<store::Memset> memsets;  // by process, start_ns
+  std::vector<ModelStep> steps;        // by process, step_index
   std::map<store::Id, store::Metric> metrics;
   std::vector<store::LaunchMetric> launch_metrics;  // by launch, metric
   std::vector<store::Completeness> completeness;
@@ -99,8 +93,7 @@ struct Model {
   std::vector<store::SourceLine> source_lines;    // by kernel, offset
   std::map<store::Id, std::string> strings;
 
-  /// Makes the joins below from the tables above; load_model() and tests that fill tables by hand call it
-  /// once.
+  /// Makes the joins below from the tables above; who fills the tables calls it once.
   void index();
 
   [[nodiscard]] const store::Kernel* kernel(store::Id id) const;  // nullptr: no such kernel
@@ -121,9 +114,9 @@ struct Model {
   std::map<std::string, store::Id, std::less<>> metric_ids_;
 };
 
-/// Reads the whole capture. Missing parts (no steps, no counters, no peaks, no run) leave their vectors empty.
-/// Throws Error(corrupt) if the tables contradict each other beyond use.
-[[nodiscard]] Model load_model(const store::Capture& capture, ModelPart part = ModelPart::all);
+/// Reads what tells how the recording went (run, devices, steps, tiers, windows, completeness, messages), whose size
+/// does not grow with the launches. Missing parts (no steps, no peaks, no run) leave their vectors empty.
+[[nodiscard]] Model load_recording(const store::Capture& capture);
 
 /// Throws Error(corrupt) if sums of the model's times or sizes could leave int64: such a capture is damaged or made up.
 void require_sums_fit(const Model& model);

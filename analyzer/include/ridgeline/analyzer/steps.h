@@ -54,7 +54,7 @@ struct RepresentativeStep {
   /// meaningless and `launches` holds every launch of the process.
   bool whole_recording = false;
   StepSummary summary;
-  std::vector<LaunchIndex> launches;  // in order of launch
+  SharedVector<LaunchIndex> launches;  // in order of launch
   std::vector<std::size_t> memcpys;
   std::vector<std::size_t> memsets;
   std::int64_t window_start_ns = 0;  // the step's time: [window_start_ns, window_end_ns)

@@ -77,6 +77,7 @@ struct TierUtilisation {
 /// What was measured of a launch. Launches of which nothing was measured, for the same reason, share one.
 struct LaunchValues {
   std::string reason;  // why a value is missing, in words; "" if nothing is missing
+  bool blank = false;  ///< no tier measured it: no value below is there
 
   /// What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
   /// over its own in the cold steps, as Nsight Compute would.
@@ -112,7 +113,6 @@ struct LaunchValues {
 /// A step may have millions of launches: what each has of its own is here, the rest in `values`.
 struct LaunchUtilisation {
   LaunchIndex launch = 0;  // into Model::launches
-  store::Id launch_id = 0;
   store::Id kernel_id = 0;
   std::int64_t ordinal = 0;
   std::int64_t duration_ns = 0;                 // T0; 0 without timestamps

@@ -37,8 +37,10 @@ namespace ridgeline::reports {
 [[nodiscard]] Table bounds_table(const analyzer::Accounting& accounting,
                                  const std::vector<analyzer::TimePart>& parts);
 
-/// The gaps of the step, longest first, with the kernels round them.
-[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting);
+/// The gaps of the step, longest first, with the kernels round them. Only the first `sorted` are in order, for who
+/// keeps no more: there may be millions.
+[[nodiscard]] Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting,
+                               std::size_t sorted = SIZE_MAX);
 /// "launch-bound", "CPU-bound", "synchronisation", "queued", "unknown", "tail".
 [[nodiscard]] std::string gap_words(analyzer::GapKind kind);
 

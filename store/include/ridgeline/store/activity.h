@@ -31,6 +31,25 @@ struct ActivityFilter {
   std::optional<TimeSpan> time;             ///< rows that overlap it; those without usable times never do
 };
 
+/// What a launch has of its own; the rest is shared by the launches of its site. A step may have millions.
+struct LaunchRow {
+  Id id = 0;
+  Id site_id = 0;
+  std::optional<Id> step_id;
+  std::optional<std::int64_t> ordinal_in_step;
+  std::int64_t start_ns = 0;  ///< 0: the driver gave no timestamp
+  std::int64_t end_ns = 0;
+  std::optional<std::int64_t> host_start_ns;  ///< this and what follows: LaunchColumns::all
+  std::optional<std::int64_t> host_end_ns;
+  std::int64_t correlation_id = 0;
+};
+
+/// How much of a LaunchRow is read.
+enum class LaunchColumns {
+  times,  ///< without what tells of the launching call
+  all,
+};
+
 /// What one step ran, taken together. A launch has a usable time if start_ns > 0 and end_ns >= start_ns.
 struct StepTotal {
   Id step_id = 0;
@@ -84,6 +103,11 @@ class Activity {
   /// id, which is the order of arrival and nearly that of time. Returns false if it was stopped before the
   /// last row. Throws Error if the capture is damaged; what `visit` throws passes through.
   bool for_each_launch(const ActivityFilter&, const Visit<Launch>& visit, std::stop_token stop = {}) const;
+  /// Likewise without what the site says: for many launches.
+  bool for_each_launch_row(const ActivityFilter&, LaunchColumns columns, const Visit<LaunchRow>& visit,
+                           std::stop_token stop = {}) const;
+  /// A launch with what those of the site have in common; the fields of LaunchRow are as in an empty one.
+  [[nodiscard]] Launch launch_site(Id site_id) const;
   bool for_each_memcpy(const ActivityFilter&, const Visit<Memcpy>& visit, std::stop_token stop = {}) const;
   bool for_each_memset(const ActivityFilter&, const Visit<Memset>& visit, std::stop_token stop = {}) const;
   /// A range belongs to the step in which it began; one that never ended overlaps everything after its start.

@@ -14,9 +14,6 @@
 
 namespace ridgeline::store {
 
-/// Which rows of the tables that belong to steps. schedule: without the steps behind it (phase `after`).
-enum class StepRange { all, schedule };
-
 class Activity;
 struct ActivityFilter;
 
@@ -37,18 +34,17 @@ class Capture {
   [[nodiscard]] std::vector<ClockSample> clock_samples() const;  // by device, time
   [[nodiscard]] std::vector<Kernel> kernels() const;
   [[nodiscard]] std::vector<CounterConfiguration> counter_configurations() const;
-  [[nodiscard]] std::vector<Step> steps() const;  // by process, step_index
-  [[nodiscard]] std::vector<NvtxRange> nvtx_ranges(
-      StepRange range = StepRange::all) const;                                         // by process, start_ns
-  [[nodiscard]] std::vector<Launch> launches(StepRange range = StepRange::all) const;  // by process, start_ns
-  [[nodiscard]] std::vector<Memcpy> memcpys(StepRange range = StepRange::all) const;   // by process, start_ns
-  [[nodiscard]] std::vector<Memset> memsets(StepRange range = StepRange::all) const;   // by process, start_ns
+  [[nodiscard]] std::vector<Step> steps() const;             // by process, step_index
+  [[nodiscard]] std::vector<NvtxRange> nvtx_ranges() const;  // by process, start_ns
+  [[nodiscard]] std::vector<Launch> launches() const;        // by process, start_ns
+  [[nodiscard]] std::vector<Memcpy> memcpys() const;         // by process, start_ns
+  [[nodiscard]] std::vector<Memset> memsets() const;         // by process, start_ns
   [[nodiscard]] std::vector<Metric> metrics() const;
   [[nodiscard]] std::vector<LaunchMetric> launch_metrics() const;  // by launch, metric
   [[nodiscard]] std::vector<Completeness> completeness() const;
   [[nodiscard]] std::vector<TierStatus> tier_statuses() const;
   [[nodiscard]] std::vector<Message> messages() const;
-  [[nodiscard]] std::vector<Annotation> annotations(StepRange range = StepRange::all) const;  // by range
+  [[nodiscard]] std::vector<Annotation> annotations() const;  // by range
   [[nodiscard]] std::vector<PmWindow> pm_windows() const;
   [[nodiscard]] std::vector<PmSample> pm_samples(Id device_id, Id metric_id) const;  // by time
   [[nodiscard]] std::vector<TierCoverage> tier_coverage() const;
@@ -80,7 +76,7 @@ class Capture {
   using RowVisitor = bool (Activity::*)(const ActivityFilter&, const std::function<void(const Row&)>&,
                                         std::stop_token) const;
   template <typename Row>
-  [[nodiscard]] std::vector<Row> activity(StepRange range, RowVisitor<Row> for_each) const;
+  [[nodiscard]] std::vector<Row> activity(RowVisitor<Row> for_each) const;
   Capture(std::string path, Database database) : path_(std::move(path)), database_(std::move(database)) {}
   std::string path_;
   Database database_;

@@ -50,6 +50,8 @@ class Statement {
   void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
   void bind(int index, const char* value) { bind(index, std::string_view(value)); }
   void bind(int index, std::nullopt_t);
+  /// Of an object that only a function of ours of the same `type` can see.
+  void bind_pointer(int index, void* pointer, const char* type);
   template <Worded E>
   void bind(int index, E value) {
     bind(index, to_string(value));
