@@ -54,8 +54,11 @@ TEST(Alignment, OfRepeatedLayersTheRightOneIsMissing) {
   }
   const Alignment found = align(a, b);
   // The launches that two layers have in common may be either's.
-  for (std::uint32_t i = 0; i < a.size(); ++i)
-    if (a[i].kernel == 3) EXPECT_EQ(found.same[i], i < 20 ? i : i < 24 ? kNone : i - 4) << i;
+  for (std::uint32_t i = 0; i < a.size(); ++i) {
+    if (a[i].kernel == 3) {
+      EXPECT_EQ(found.same[i], i < 20 ? i : i < 24 ? kNone : i - 4) << i;
+    }
+  }
   EXPECT_EQ(std::count(found.same.begin(), found.same.end(), kNone), 4);
 }
 
