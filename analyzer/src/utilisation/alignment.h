@@ -1,5 +1,5 @@
-// alignment.h: which launch of one step is which of another, where steps differ: an evaluation more, a grid that depends
-// on the data, a layer that is skipped.
+// alignment.h: which launch of one step is which of another, where steps differ: an evaluation more, a grid that
+// depends on the data, a layer that is skipped.
 #pragma once
 
 #include <cstdint>

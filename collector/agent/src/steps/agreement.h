@@ -22,8 +22,8 @@ class Agreement {
  public:
   static constexpr std::int64_t kPatienceNs = 3'000'000'000;
 
-  /// `control` may be null: everybody is alone then. Must outlive the process. `counts_all`: collectives are counted from
-  /// the beginning of the program, and not from when a window opens, which is another moment in each process.
+  /// `control` may be null: everybody is alone then. Must outlive the process. `counts_all`: collectives are counted
+  /// from the beginning of the program, and not from when a window opens, which is another moment in each process.
   Agreement(spool::Control* control, bool counts_all) noexcept : control_(control), counts_all_(counts_all) {}
   Agreement(const Agreement&) = delete;
   Agreement& operator=(const Agreement&) = delete;

@@ -34,8 +34,8 @@ class StepTracker {
   /// True if a range of this name makes a step (environment.h, kStepRange).
   bool matches(std::string_view name) const noexcept;
 
-  /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs. `before_schedule`: a
-  /// step of warm-up, whatever the schedule says, which begins anew after it.
+  /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
+  /// `before_schedule`: a step of warm-up, whatever the schedule says, which begins anew after it.
   bool begin(Step* step, bool before_schedule = false) noexcept;
   void write_begin(const Step& step, std::uint32_t config_id, std::int64_t now_ns, std::uint32_t thread_id,
                    std::uint16_t flags = 0) noexcept;
