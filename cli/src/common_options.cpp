@@ -67,6 +67,11 @@ void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("--step", arguments.step, "Analyse this step; default: the median timeline step")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("INDEX");
+  app.add_option(
+         "--step-kind", arguments.step_kind,
+         "Of steps that launch different kernels, analyse this kind (1, the default, takes the most time)")
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->type_name("N");
   app.add_option("--process", arguments.process,
                  "Analyse this process (id from `info`); default: the busiest")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
@@ -109,6 +114,7 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   options.rank.target = options.targets.target = target;
   options.rank.stretch = options.targets.stretch = stretch;
   if (arguments.step >= 0) options.steps.step_index = arguments.step;
+  options.steps.kind = static_cast<std::size_t>(arguments.step_kind - 1);
   if (arguments.process >= 0) options.steps.process_id = arguments.process;
   options.utilisation.peaks.dram = analyzer::parse_peak_source(arguments.dram_peak).value();
   options.utilisation.peaks.compute = analyzer::parse_peak_source(arguments.compute_peak).value();

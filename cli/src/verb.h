@@ -55,6 +55,7 @@ struct AnalysisArguments {
   std::string target = "0.70";
   std::string stretch = "0.85";
   std::int64_t step = -1;     // -1: the analyzer chooses
+  std::int64_t step_kind = 1;
   std::int64_t process = -1;  // likewise
   std::string dram_peak = "spec";
   std::string compute_peak = "clock";

@@ -86,6 +86,18 @@ std::string no_timeline_text(const Finding& f) {
                      disturbed ? ", whose gaps are the profiler's, not the program's" : "");
 }
 
+std::string kinds_text(const Finding& f) {
+  const auto count = [&](const char* name) { return integer(static_cast<std::int64_t>(f.value(name))); };
+  return fmt::format(
+      "the steps are of {} kinds: {} of {} {}, {} launches in {}, are analysed; {} of the time is in others, "
+      "first of "
+      "all {} of {} launches in {} (--step-kind {})",
+      count("kinds"), count("ranked_steps"), count("steps"),
+      f.subject.phase ? to_string(*f.subject.phase) : "", count("ranked_launches"),
+      time_text(f.value("ranked_median_ns")), percent_text(f.step_share.value_or(0)), count("other_steps"),
+      count("other_launches"), time_text(f.value("other_median_ns")), count("other_kind"));
+}
+
 std::string step_text(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
@@ -112,12 +124,8 @@ std::string step_text(const Finding& f) {
       return outlier_text(f);
     case FindingCode::steps_not_ok:
       return not_ok_text(f);
-    default:  // steps_sequence_changed
-      return fmt::format(
-          "{} of {} timeline steps launched another sequence of kernels than the rest ({}): they do "
-          "not count towards the median",
-          integer(f.count), integer(static_cast<std::int64_t>(f.value("timeline_steps"))),
-          runs_text(f.subject.steps));
+    default:
+      return kinds_text(f);
   }
 }
 
@@ -238,7 +246,7 @@ std::string words_of(const Finding& f) {
     case FindingCode::steps_open:
     case FindingCode::steps_outlier:
     case FindingCode::steps_not_ok:
-    case FindingCode::steps_sequence_changed:
+    case FindingCode::steps_kinds:
       return step_text(f);
     case FindingCode::peak_fallback:
       return fmt::format("no {} peak of {}: measured against {}", f.also.empty() ? "" : f.also.front(),

@@ -100,16 +100,12 @@ std::vector<Column<StepLine>> step_columns() {
         .drop_order = 9,
         .shown = false},
        [](const StepLine& l) { return Cell::number(l.step->launches_without_time); }},
-      {{.key = "sequence",
-        .header = "sequence",
-        .help = "`majority`: the same launches as in most steps; `other`",
-        .align = Align::left,
-        .elide = Elide::end,
-        .least_width = 8,
+      {{.key = "kind",
+        .header = "kind",
+        .help = "steps that launch about the same are of one kind; 1 takes the most time, empty: of none",
         .drop_order = 4},
        [](const StepLine& l) {
-         const bool same = l.step->majority_sequence;
-         return Cell::worded(same ? "same" : "other", std::string(same ? "majority" : "other"));
+         return l.step->kind < 0 ? Cell::missing() : Cell::number(std::int64_t{l.step->kind} + 1);
        }},
       {{.key = "reason",
         .header = "reason",

@@ -73,7 +73,7 @@ TEST_F(SessionTest, SaysWhatTheWholeModelSays) {
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
     EXPECT_EQ(steps->steps[i].gpu_duration_ns, all.steps.steps[i].gpu_duration_ns) << i;
     EXPECT_EQ(steps->steps[i].kernel_time_ns, all.steps.steps[i].kernel_time_ns) << i;
-    EXPECT_EQ(steps->steps[i].majority_sequence, all.steps.steps[i].majority_sequence) << i;
+    EXPECT_EQ(steps->steps[i].kind, all.steps.steps[i].kind) << i;
   }
 }
 

@@ -105,19 +105,60 @@ TEST(Steps, RepresentativeIsTheLowerMedianOfClosedTimelineSteps) {
   EXPECT_FALSE(a.representative.whole_recording);
 }
 
-TEST(Steps, ChangedSequenceAndFailedStepsAreLeftOutAndNamed) {
+TEST(Steps, OtherKindsAndFailedStepsAreLeftOutAndNamed) {
   FabricatedModel f;
   for (int i = 0; i < 6; ++i) {
     f.step(Phase::timeline, i == 4 ? StepStatus::interrupted : StepStatus::ok);
-    f.launch(i == 2 ? "other" : "k", 1000 + 100 * i, 1050 + 100 * i);
+    for (int k = 0; k < (i == 2 ? 5 : 1); ++k)
+      f.launch("k", 1000 + 100 * i + 10 * k, 1008 + 100 * i + 10 * k);
   }
   const auto analysis = analyze_steps(f.done());
   ASSERT_TRUE(analysis.ok());
   EXPECT_EQ(analysis.value().spread.count, 3);  // 0, 1, 3; 5 is open
-  EXPECT_TRUE(has(analysis.value().findings, "steps.sequence_changed"));
+  EXPECT_TRUE(has(analysis.value().findings, "steps.kinds"));
   EXPECT_TRUE(has(analysis.value().findings, "steps.not_ok"));
-  EXPECT_FALSE(analysis.value().steps[2].majority_sequence);
-  EXPECT_TRUE(analysis.value().steps[3].majority_sequence);
+  EXPECT_EQ(analysis.value().steps[2].kind, 1);
+  EXPECT_EQ(analysis.value().steps[3].kind, 0);
+}
+
+// Ten training steps of 100 launches whose grids differ from step to step, every fifth with an evaluation behind it.
+FabricatedModel training_with_evaluation() {
+  FabricatedModel f;
+  std::int64_t at = 1000;
+  for (int i = 0; i < 10; ++i) {
+    f.step(Phase::timeline);
+    for (int k = 0; k < (i % 5 == 4 ? 160 : 100); ++k, at += 10) f.launch("k", at, at + 8).grid.x = i;
+  }
+  return f;
+}
+
+TEST(Steps, KindsAreRankedByTheTimeTheyTake) {
+  const auto analysis = analyze_steps(training_with_evaluation().done());
+  ASSERT_TRUE(analysis.ok());
+  const StepAnalysis& a = analysis.value();
+  ASSERT_EQ(a.kinds.size(), 2u);
+  EXPECT_EQ(a.kinds[0].steps, 8);
+  EXPECT_EQ(a.kinds[0].launches, 100);
+  EXPECT_EQ(a.kinds[1].steps, 2);
+  EXPECT_EQ(a.kinds[1].launches, 160);
+  EXPECT_NEAR(a.kinds[0].time_share + a.kinds[1].time_share, 1, 1e-12);
+  EXPECT_NEAR(a.kinds[1].time_share, 320.0 / 1120, 0.01);
+  EXPECT_EQ(a.spread.count, 8) << "grids that differ make no kind";
+  EXPECT_EQ(a.representative.summary.launches, 100);
+  EXPECT_EQ(a.representative.peers.size(), 1u) << "none launched the very same";
+}
+
+TEST(Steps, AnotherKindCanBeAskedFor) {
+  FabricatedModel f = training_with_evaluation();
+  const Model& model = f.done();
+  StepOptions options;
+  options.kind = 1;
+  const auto analysis = analyze_steps(model, options);
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_EQ(analysis.value().kind, 1u);
+  EXPECT_EQ(analysis.value().representative.summary.launches, 160);
+  options.kind = 7;  // there are two: the last
+  EXPECT_EQ(analyze_steps(model, options).value().kind, 1u);
 }
 
 TEST(Steps, AnotherGridIsAnotherSequence) {

@@ -104,6 +104,33 @@ TEST(Utilisation, TimelineSpreadEntersTheError) {
   EXPECT_NEAR(*k.values->dram_utilisation->error, ratio * 10'000 / static_cast<double>(k.duration_ns), 1e-12);
 }
 
+// One launch more in the replay step, and one with another grid: each loses only itself.
+TEST(Utilisation, LaunchesOfStepsThatDifferAreAligned) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  std::int64_t at = 1'000'000;
+  for (const char* name : {"a", "b", "c", "b", "d"}) {
+    f.launch(name, at, at + 90'000);
+    at += 100'000;
+  }
+  f.step(Phase::replay);
+  at = 9'000'000;
+  double bytes = 1e6;
+  for (const char* name : {"a", "more", "b", "c", "b", "d"}) {
+    f.launch(name, at, at + 90'000).grid.x = name[0] == 'c' ? 7 : 1;
+    at += 100'000;
+    f.counters({{kRead, bytes}, {kWritten, 0}, {kTensor, 1}});
+    bytes += 1e6;
+  }
+  const auto u = run(f.done());
+  const auto read = [&](std::size_t i) { return u.launches[i].values->dram_bytes.value().value; };
+  EXPECT_DOUBLE_EQ(read(0), 1e6);
+  EXPECT_DOUBLE_EQ(read(1), 3e6);
+  EXPECT_EQ(u.launches[2].missing, MissingReason::mismatch);
+  EXPECT_DOUBLE_EQ(read(3), 5e6);
+  EXPECT_DOUBLE_EQ(read(4), 6e6);
+}
+
 TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
   FabricatedModel f;
   f.step(Phase::timeline);
@@ -116,10 +143,10 @@ TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
   f.launch("b", 9'100'000, 9'200'000).grid.x = 5;
   f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 1}});
   const auto u = run(f.done());
-  EXPECT_EQ(u.launches[0].missing, MissingReason::mismatch);
-  EXPECT_NE(u.launches[0].values->reason.find("launched x"), std::string::npos)
-      << u.launches[0].values->reason;
+  EXPECT_EQ(u.launches[0].missing, MissingReason::not_replayed);
   EXPECT_EQ(u.launches[1].missing, MissingReason::mismatch);
+  EXPECT_NE(u.launches[1].values->reason.find("with another grid"), std::string::npos)
+      << u.launches[1].values->reason;
   EXPECT_EQ(u.launches[2].missing, MissingReason::not_replayed);
   for (const auto& launch : u.launches) {
     EXPECT_EQ(launch.status, LaunchStatus::unmeasured);

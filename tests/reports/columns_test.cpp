@@ -198,7 +198,7 @@ TEST_F(Columns, OfStepsShowTheirFields) {
   step.kernel_time_ns = 303;
   step.launches = 304;
   step.launches_without_time = 305;
-  step.majority_sequence = false;
+  step.kind = 2;
   step.closed = false;
   DocumentOptions options;
   options.format = Format::json;
@@ -208,7 +208,7 @@ TEST_F(Columns, OfStepsShowTheirFields) {
   const std::map<std::string, json> expected = {
       {"configuration", "R9"},        {"reason", "because"},   {"gpu_duration_ns", 301},
       {"host_duration_ns", 302},      {"kernel_time_ns", 303}, {"launches", 304},
-      {"launches_without_time", 305}, {"sequence", "other"},   {"closed", false},
+      {"launches_without_time", 305}, {"kind", 3},   {"closed", false},
   };
   for (const auto& [key, value] : expected) {
     ASSERT_TRUE(row->contains(key)) << key;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -103,19 +105,51 @@ StepSummary summarise(const Model& model, StepIndex index) {
 
 using Pool = std::vector<const StepSummary*>;
 
-// The sequence most steps of the pool share; the earliest of equals.
-std::uint64_t majority(const Pool& pool) {
-  std::map<std::uint64_t, int> votes;
-  for (const StepSummary* step : pool) ++votes[step->sequence_hash];
-  std::uint64_t best = 0;
-  int most = 0;
-  for (const StepSummary* step : pool) {
-    if (votes[step->sequence_hash] > most) {
-      most = votes[step->sequence_hash];
-      best = step->sequence_hash;
+constexpr double kLaunchesApart = 0.05, kTimeApart = 0.3;
+constexpr std::int64_t kFewLaunchesApart = 2;
+
+bool same_kind(const StepSummary& a, const StepSummary& b) {
+  if (a.sequence_hash == b.sequence_hash) return true;
+  const std::int64_t apart = std::abs(a.launches - b.launches), most = std::max(a.launches, b.launches);
+  if (apart >
+      std::max(kFewLaunchesApart, static_cast<std::int64_t>(kLaunchesApart * static_cast<double>(most))))
+    return false;
+  const auto [less, more] = std::minmax(a.kernel_time_ns, b.kernel_time_ns);
+  return static_cast<double>(more - less) <= kTimeApart * static_cast<double>(more);
+}
+
+// By index into the pool; the kinds are those of the result, the most time first.
+std::vector<int> kinds_of(const Pool& pool, std::vector<StepKind>& kinds) {
+  std::vector<const StepSummary*> firsts;
+  std::vector<std::vector<double>> durations;
+  std::vector<std::size_t> found(pool.size());
+  double all = 0;
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    const auto first = std::find_if(firsts.begin(), firsts.end(),
+                                    [&](const StepSummary* other) { return same_kind(*other, *pool[i]); });
+    found[i] = static_cast<std::size_t>(first - firsts.begin());
+    if (first == firsts.end()) {
+      firsts.push_back(pool[i]);
+      durations.emplace_back();
     }
+    durations[found[i]].push_back(static_cast<double>(pool[i]->gpu_duration_ns));
+    all += durations[found[i]].back();
   }
-  return best;
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t k = 0; k < firsts.size(); ++k)
+    order.emplace_back(-std::accumulate(durations[k].begin(), durations[k].end(), 0.0), k);
+  std::sort(order.begin(), order.end());
+  std::vector<int> rank(firsts.size());
+  kinds.clear();
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    const std::size_t k = order[r].second;
+    rank[k] = static_cast<int>(r);
+    kinds.push_back({static_cast<std::int64_t>(durations[k].size()), all > 0 ? -order[r].first / all : 0,
+                     median(durations[k]), firsts[k]->launches});
+  }
+  std::vector<int> result;
+  for (const std::size_t k : found) result.push_back(rank[k]);
+  return result;
 }
 
 Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, std::optional<Phase> phase) {
@@ -181,7 +215,7 @@ RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
   summary.gpu_duration_ns = extent.end_ns - extent.start_ns;
   summary.launches = static_cast<std::int64_t>(all.launches.size());
   summary.sequence_hash = sequence_hash(model, all.launches);
-  summary.majority_sequence = true;
+  summary.kind = 0;
   all.window_start_ns = extent.start_ns;
   all.window_end_ns = extent.end_ns;
   return all;
@@ -239,10 +273,7 @@ void find_outliers(const Pool& pool, const StepSpread& spread, const StepOptions
   findings.push_back(std::move(finding));
 }
 
-void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, std::uint64_t sequence,
-                  Findings& findings) {
-  std::int64_t timeline = 0;
-  Finding changed{.severity = Severity::warning, .code = FindingCode::steps_sequence_changed, .count = 0};
+void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, Findings& findings) {
   std::map<std::tuple<Phase, StepStatus, std::string_view>, std::size_t> not_ok;  // into findings
   for (const StepSummary& step : steps) {
     if (step.process_id != process_id) continue;
@@ -258,18 +289,38 @@ void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, s
       }
       ++findings[place->second].count;
       findings[place->second].subject.steps.push_back(step.step_index);
-      continue;
     }
-    if (step.phase != Phase::timeline) continue;
-    ++timeline;
-    if (step.sequence_hash == sequence) continue;
-    ++changed.count;
-    changed.subject.steps.push_back(step.step_index);
   }
-  if (changed.count == 0) return;
-  changed.subject.process_id = process_id;
-  changed.evidence = {{"timeline_steps", static_cast<double>(timeline), {}, {}}};
-  findings.push_back(std::move(changed));
+}
+
+// The steps of other kinds than the ranked one, and what they take.
+void find_kinds(const StepAnalysis& analysis, Phase phase, Findings& findings) {
+  if (analysis.kinds.size() < 2) return;
+  Finding kinds{.severity = Severity::info, .code = FindingCode::steps_kinds, .count = 0};
+  std::int64_t all = 0;
+  for (const StepSummary& step : analysis.steps) {
+    if (step.process_id != analysis.process_id || step.phase != phase || step.kind < 0) continue;
+    ++all;
+    if (static_cast<std::size_t>(step.kind) == analysis.kind) continue;
+    ++kinds.count;
+    kinds.subject.steps.push_back(step.step_index);
+  }
+  const StepKind& ranked = analysis.kinds[analysis.kind];
+  const StepKind& other = analysis.kinds[analysis.kind == 0 ? 1 : 0];
+  kinds.subject.process_id = analysis.process_id;
+  kinds.subject.phase = phase;
+  kinds.step_share = 1 - ranked.time_share;
+  kinds.evidence = {{"steps", static_cast<double>(all), {}, {}},
+                    {"kinds", static_cast<double>(analysis.kinds.size()), {}, {}},
+                    {"ranked_kind", static_cast<double>(analysis.kind + 1), {}, {}},
+                    {"ranked_steps", static_cast<double>(ranked.steps), {}, {}},
+                    {"ranked_median_ns", ranked.median_ns, Tier::t0, {}},
+                    {"ranked_launches", static_cast<double>(ranked.launches), {}, {}},
+                    {"other_kind", static_cast<double>(analysis.kind == 0 ? 2 : 1), {}, {}},
+                    {"other_steps", static_cast<double>(other.steps), {}, {}},
+                    {"other_median_ns", other.median_ns, Tier::t0, {}},
+                    {"other_launches", static_cast<double>(other.launches), {}, {}}};
+  findings.push_back(std::move(kinds));
 }
 
 }  // namespace
@@ -307,9 +358,24 @@ std::vector<StepSummary> summarise_steps(const Model& model) {
     Pool pool = usable_steps(steps, process, Phase::timeline);
     if (pool.empty()) pool = usable_steps(steps, process, std::nullopt);
     if (pool.empty()) continue;
-    const std::uint64_t sequence = majority(pool);
+    std::vector<StepKind> kinds;
+    const std::vector<int> of = kinds_of(pool, kinds);
+    std::map<const StepSummary*, int> known;
+    std::vector<const StepSummary*> firsts(kinds.size(), nullptr);
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      known.emplace(pool[i], of[i]);
+      auto& first = firsts[static_cast<std::size_t>(of[i])];
+      if (first == nullptr) first = pool[i];
+    }
     for (StepSummary& step : steps) {
-      if (step.process_id == process) step.majority_sequence = step.sequence_hash == sequence;
+      if (step.process_id != process || step.launches == 0) continue;
+      if (const auto found = known.find(&step); found != known.end()) {
+        step.kind = found->second;
+        continue;
+      }
+      const auto like = std::find_if(firsts.begin(), firsts.end(),
+                                     [&](const StepSummary* first) { return same_kind(*first, step); });
+      if (like != firsts.end()) step.kind = static_cast<int>(like - firsts.begin());
     }
   }
   return steps;
@@ -343,10 +409,14 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
     phase = candidate;
     if (!pool.empty()) break;
   }
-  std::uint64_t sequence = 0;
   if (!pool.empty()) {
-    sequence = majority(pool);
-    std::erase_if(pool, [&](const StepSummary* step) { return step->sequence_hash != sequence; });
+    const std::vector<int> of = kinds_of(pool, analysis.kinds);
+    analysis.kind = std::min(options.kind, analysis.kinds.size() - 1);
+    Pool chosen;
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      if (static_cast<std::size_t>(of[i]) == analysis.kind) chosen.push_back(pool[i]);
+    }
+    pool = std::move(chosen);
     if (std::any_of(pool.begin(), pool.end(), [](const StepSummary* step) { return step->closed; })) {
       std::erase_if(pool, [](const StepSummary* step) { return !step->closed; });
     }
@@ -377,7 +447,11 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
     });
     analysis.representative = represent(model, *sorted[(sorted.size() - 1) / 2]);
   }
-  for (const StepSummary* step : pool) analysis.representative.peers.push_back(step->index);
+  // What varies between launches at one place is known from steps that launch the same.
+  for (const StepSummary* step : pool) {
+    if (step->sequence_hash == analysis.representative.summary.sequence_hash)
+      analysis.representative.peers.push_back(step->index);
+  }
 
   if (!pool.empty() && phase != Phase::timeline) {
     Finding stand_in{.severity = Severity::warning, .code = FindingCode::steps_no_timeline};
@@ -404,7 +478,10 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   if (!pool.empty() && !analysis.representative.whole_recording && !analysis.representative.summary.closed)
     find(Severity::info, FindingCode::steps_open, Remedy::record_more_steps);
   find_outliers(pool, analysis.spread, options, analysis.findings);
-  if (!pool.empty()) find_changes(analysis.steps, analysis.process_id, sequence, analysis.findings);
+  if (!pool.empty()) {
+    if (!options.step_index) find_kinds(analysis, phase, analysis.findings);
+    find_changes(analysis.steps, analysis.process_id, analysis.findings);
+  }
   return analysis;
 }
 

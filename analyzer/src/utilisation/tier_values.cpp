@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "alignment.h"
 #include "statistics.h"
 #include "text.h"
 
@@ -85,8 +86,49 @@ TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, Phase phase,
       continue;
     }
     steps_.push_back(step.index);
-    ordinals_.push_back(by_ordinal(model, model.steps[step.index].launches));
+    ordinals_.push_back(places_in(step, steps.representative));
   }
+}
+
+TierSteps::Places TierSteps::places_in(const StepSummary& step,
+                                       const RepresentativeStep& representative) const {
+  const auto& launches = model_.steps[step.index].launches;
+  const bool one_step = !representative.whole_recording && representative.summary.step_id != 0;
+  if (!one_step || step.sequence_hash == representative.summary.sequence_hash)
+    return by_ordinal(model_, launches);
+  const auto in_order = [&](const auto& all) {
+    std::vector<LaunchIndex> found;
+    for (const LaunchIndex i : all) {
+      if (model_.launches.row(i).ordinal_in_step != Launches::Row::kAbsent) found.push_back(i);
+    }
+    std::sort(found.begin(), found.end(), [&](LaunchIndex a, LaunchIndex b) {
+      return model_.launches.row(a).ordinal_in_step < model_.launches.row(b).ordinal_in_step;
+    });
+    return found;
+  };
+  const auto keys_of = [&](const std::vector<LaunchIndex>& all) {
+    std::vector<LaunchKey> keys;
+    keys.reserve(all.size());
+    for (const LaunchIndex i : all) {
+      const store::Launch& site = model_.launches.site(i);
+      std::uint64_t configuration = 0;
+      for (const std::int64_t n :
+           {site.grid.x, site.grid.y, site.grid.z, site.block.x, site.block.y, site.block.z})
+        configuration = configuration * 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(n);
+      keys.push_back({site.kernel_id, configuration});
+    }
+    return keys;
+  };
+  const std::vector<LaunchIndex> ours = in_order(representative.launches), theirs = in_order(launches);
+  const Alignment alignment = align(keys_of(ours), keys_of(theirs));
+  Places places;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const std::uint32_t place =
+        alignment.same[i] != Alignment::kNone ? alignment.same[i] : alignment.other_configuration[i];
+    if (place != Alignment::kNone)
+      places.emplace(model_.launches.row(ours[i]).ordinal_in_step, theirs[place]);
+  }
+  return places;
 }
 
 TierRows TierSteps::rows(const store::Launch& launch) const {

@@ -63,7 +63,8 @@ struct TierRows {
   std::string mismatch;       // the first of them, in words
 };
 
-/// The steps of one phase, ready to be joined on (ordinal, kernel, grid).
+/// The steps of one phase, joined launch by launch: at the same place where they launch what the representative does,
+/// else by alignment.h.
 class TierSteps {
  public:
   /// `phase` is that of the steps, `tier` that of the values. Steps not ok are left out and remembered.
@@ -77,11 +78,14 @@ class TierSteps {
   [[nodiscard]] TierRows rows(const store::Launch& launch) const;
 
  private:
+  using Places = std::unordered_map<std::int64_t, LaunchIndex>;  // by ordinal in the representative step
+  [[nodiscard]] Places places_in(const StepSummary& step, const RepresentativeStep& representative) const;
+
   const Model& model_;
   Phase phase_;
   Tier tier_;
   std::vector<StepIndex> steps_;
-  std::vector<std::unordered_map<std::int64_t, LaunchIndex>> ordinals_;
+  std::vector<Places> ordinals_;
   int seen_ = 0;
   std::string unusable_;
 };

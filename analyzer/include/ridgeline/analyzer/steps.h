@@ -35,7 +35,7 @@ struct StepSummary {
   std::int64_t launches = 0;
   std::int64_t launches_without_time = 0;
   std::uint64_t sequence_hash = 0;  // of (kernel, grid, block) in order of launch
-  bool majority_sequence = false;   // same sequence as most steps of the process
+  int kind = -1;                    // into StepAnalysis::kinds of its process; -1: of none
 };
 
 /// Over the steps that the representative was chosen from.
@@ -62,11 +62,21 @@ struct RepresentativeStep {
   std::vector<StepIndex> peers;  // steps it was chosen from, itself included
 };
 
+/// Steps that launch about as many kernels (within 5 %) in about the same kernel time (within 30 %): a training step
+/// whose grids depend on the data is one kind, with an evaluation behind it it is another.
+struct StepKind {
+  std::int64_t steps = 0;     // of those that the representative may be chosen from
+  double time_share = 0;      // of the GPU time of all of those
+  double median_ns = 0;       // GPU duration
+  std::int64_t launches = 0;  // of the first
+};
+
 struct StepOptions {
   std::optional<store::Id> process_id;     // empty: the process with the most kernel time
   std::optional<std::int64_t> step_index;  // empty: choose; else this very step stands for all
-  double outlier_mads = 5.0;               // a step farther from the median than this many (scaled) MADs …
-  double outlier_ratio = 0.05;             // … and than this share of the median is an outlier
+  std::size_t kind = 0;         // the representative is of this one, by time; the last if there are fewer
+  double outlier_mads = 5.0;    // a step farther from the median than this many (scaled) MADs …
+  double outlier_ratio = 0.05;  // … and than this share of the median is an outlier
 };
 
 struct StepAnalysis {
@@ -74,6 +84,8 @@ struct StepAnalysis {
   std::vector<StepSummary> steps;  // of every process, in the model's order
   RepresentativeStep representative;
   StepSpread spread;
+  std::vector<StepKind> kinds;  // of the process's steps of the representative's phase, the most time first
+  std::size_t kind = 0;         // that of the representative
   Findings findings;
 };
 
@@ -84,7 +96,7 @@ struct StepAnalysis {
 [[nodiscard]] RepresentativeStep represent(const Model& model, const StepSummary& summary);
 
 /// Chooses the representative step: the timeline step of (lower) median GPU duration among those with status
-/// ok and the launch sequence of the majority, closed ones before open ones. Without timeline steps it takes
+/// ok and of the kind that takes the most time, closed ones before open ones. Without timeline steps it takes
 /// sample, after, warm-up, stalls and at last replay, cold and flops steps, and says so.
 /// Failures: no_data (no launch with a timestamp), usage (no such process or step).
 [[nodiscard]] Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& options = {});
