@@ -6,9 +6,9 @@
 #include <map>
 
 #include "ridgeline/base/text.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -25,7 +25,7 @@ std::string steps_by_phase(const analyzer::Model& model) {
   for (const auto& [phase, word] : Vocabulary<Phase>::kWords) {  // in the order of a recording
     const auto found = phases.find(phase);
     if (found == phases.end()) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reports::integer(found->second.first), word);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", integer(found->second.first), word);
     if (found->second.second > 0) text += fmt::format(" ({} not ok)", found->second.second);
   }
   const std::string range = model.run && model.run->step_range ? *model.run->step_range : "step";
@@ -36,7 +36,7 @@ std::string steps_by_phase(const analyzer::Model& model) {
 
 std::string launches_text(const analyzer::Model& model, std::int64_t launches) {
   if (model.completeness.empty())
-    return reports::counted(launches, "record") + "; how many launches there were is not known";
+    return counted(launches, "record") + "; how many launches there were is not known";
   store::Completeness sum;
   for (const store::Completeness& c : model.completeness) {
     sum.launches_seen += c.launches_seen;
@@ -46,13 +46,12 @@ std::string launches_text(const analyzer::Model& model, std::int64_t launches) {
     sum.zero_timestamps += c.zero_timestamps;
   }
   std::string text =
-      fmt::format("{} seen {} {} recorded", reports::integer(sum.launches_seen),
-                  sum.launches_seen == sum.kernel_records ? "=" : "≠", reports::integer(sum.kernel_records));
+      fmt::format("{} seen {} {} recorded", integer(sum.launches_seen),
+                  sum.launches_seen == sum.kernel_records ? "=" : "≠", integer(sum.kernel_records));
   if (sum.graph_kernel_records > 0)
-    text += fmt::format(", and {} in CUDA graphs", reports::integer(sum.graph_kernel_records));
-  if (sum.dropped_records > 0) text += fmt::format(", {} dropped", reports::integer(sum.dropped_records));
-  if (sum.zero_timestamps > 0)
-    text += fmt::format(", {} without a timestamp", reports::integer(sum.zero_timestamps));
+    text += fmt::format(", and {} in CUDA graphs", integer(sum.graph_kernel_records));
+  if (sum.dropped_records > 0) text += fmt::format(", {} dropped", integer(sum.dropped_records));
+  if (sum.zero_timestamps > 0) text += fmt::format(", {} without a timestamp", integer(sum.zero_timestamps));
   return text;
 }
 
@@ -86,8 +85,7 @@ std::string capture_summary(const std::string& capture_path, const reports::Text
     };
     std::error_code error;
     const auto size = std::filesystem::file_size(capture_path, error);
-    line("capture",
-         capture_path + (error ? "" : " (" + reports::bytes_text(static_cast<double>(size)) + ")"));
+    line("capture", capture_path + (error ? "" : " (" + bytes_text(static_cast<double>(size)) + ")"));
     line("steps", steps_by_phase(model));
     line("launches", launches_text(model, capture.row_counts().at("launch")));
     line("tiers", tiers_text(model));

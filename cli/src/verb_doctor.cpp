@@ -74,7 +74,8 @@ std::string doctor_text(const launch::DoctorReport& report, const reports::TextS
   for (const launch::TierForecast& tier : report.tiers) {
     out += reports::styled(fmt::format("{:<5}", tier.available ? "yes" : "no"),
                            tier.available ? Style::good : Style::bad, style.colour) +
-           fmt::format(" {:<{}}  ", "tier " + tier.tier, width) + hanging(tier.reason);
+           fmt::format(" {:<{}}  ", "tier " + std::string(to_string(tier.tier)), width) +
+           hanging(tier.reason);
   }
   return out + "\n" + reports::wrapped(reports::terminal_safe(report.overall), style.columns) + "\n";
 }
@@ -87,7 +88,7 @@ reports::Document json_document(const launch::DoctorReport& report) {
     out.rows("checks", checks_table(report));
     nlohmann::ordered_json tiers = nlohmann::ordered_json::array();
     for (const launch::TierForecast& tier : report.tiers) {
-      tiers.push_back({{"tier", reports::valid_utf8(tier.tier)},
+      tiers.push_back({{"tier", to_string(tier.tier)},
                        {"available", tier.available},
                        {"reason", reports::valid_utf8(tier.reason)}});
     }

@@ -6,8 +6,8 @@
 #include "output.h"
 #include "progress.h"
 #include "record_summary.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/import/importer.h"
-#include "ridgeline/reports/format.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -45,7 +45,7 @@ Verb add_import(CLI::App& program) {
               how.progress = [&line](const import::ImportProgress& progress) {
                 const double total = static_cast<double>(progress.total_bytes);
                 const double share = total > 0 ? static_cast<double>(progress.done_bytes) / total : 0;
-                line.show(fmt::format("ridgeline: making the capture, {}", reports::percent_text(share, 0)));
+                line.show(fmt::format("ridgeline: making the capture, {}", percent_text(share, 0)));
               };
             }
             auto result = import::import_spools(options->spool, output, how);

@@ -9,11 +9,12 @@
 #include "progress.h"
 #include "record_summary.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/import/importer.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/recorder.h"
 #include "ridgeline/launch/schedule.h"
-#include "ridgeline/reports/format.h"
+#include "ridgeline/launch/tiers.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -25,15 +26,15 @@ std::string progress_text(const launch::RecordProgress& progress) {
     case launch::RecordStage::importing: {
       const double total = static_cast<double>(progress.capture.total_bytes);
       const double share = total > 0 ? static_cast<double>(progress.capture.done_bytes) / total : 0;
-      return fmt::format("ridgeline: making the capture, {}", reports::percent_text(share, 0));
+      return fmt::format("ridgeline: making the capture, {}", percent_text(share, 0));
     }
     case launch::RecordStage::starting:
     case launch::RecordStage::running:
     case launch::RecordStage::done:
       break;
   }
-  return fmt::format("ridgeline: recording, {}, {}", reports::time_text(elapsed_ns),
-                     reports::bytes_text(static_cast<double>(progress.spool_bytes)));
+  return fmt::format("ridgeline: recording, {}, {}", time_text(elapsed_ns),
+                     bytes_text(static_cast<double>(progress.spool_bytes)));
 }
 
 // The importer as the launcher asks for it.
@@ -71,7 +72,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
     std::string step_range = "step";
     std::string replay_exclude;
     bool cold = false;
-    std::string tiers = "T0,T1,T2,T3";
+    std::string tiers = to_string(kAllTiers);
     double sample_interval_us = 0;
     std::uint64_t sample_buffer_mib = 0;
     std::string directory;
@@ -177,7 +178,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             if (!options->cupti.empty()) how.cupti_library = options->cupti;
             how.sample_interval_ns = std::llround(options->sample_interval_us * 1000);
             how.sample_buffer_bytes = options->sample_buffer_mib << 20;
-            how.tiers = split(options->tiers, ',');
+            how.tiers = launch::read_tiers(options->tiers).value();
             ProgressLine line;
             if (!options->quiet) {
               // While the program runs the terminal is its own: only the import is drawn.
@@ -201,9 +202,8 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             }
             if (!options->quiet) {
               reports::TextStyle style = standard_output_style();
-              std::string text =
-                  fmt::format("\nRecorded {} of the program.\n",
-                              reports::time_text(static_cast<double>(summary.duration.count()) * 1e6));
+              std::string text = fmt::format("\nRecorded {} of the program.\n",
+                                             time_text(static_cast<double>(summary.duration.count()) * 1e6));
               text += capture_summary(summary.capture_path, style);
               if (summary.spool_directory) text += "  spool     " + *summary.spool_directory + "\n";
               write_standard_output(text);

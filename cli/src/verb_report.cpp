@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "output.h"
-#include "ridgeline/reports/format.h"
+#include "ridgeline/base/units.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -44,7 +44,7 @@ Verb add_report(CLI::App& program) {
             } else {
               const std::int64_t bytes = write_file(output, document);
               write_standard_output(
-                  fmt::format("Wrote {} ({}).\n", output, reports::bytes_text(static_cast<double>(bytes))));
+                  fmt::format("Wrote {} ({}).\n", output, bytes_text(static_cast<double>(bytes))));
             }
             return 0;
           }};

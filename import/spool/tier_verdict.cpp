@@ -45,14 +45,11 @@ RecordingPlan recording_plan(const spool::Reader& reader, const ScannedSpool& sp
         begins_with({Phase::cold, Phase::stalls, Phase::flops}, plan.first_third_tier_step);
     plan.stalls_requested = schedule.has(Phase::stalls);
   }
-  if (manifest && !manifest->tiers.empty()) {
-    const auto allowed = [&](const char* tier) {
-      return std::find(manifest->tiers.begin(), manifest->tiers.end(), tier) != manifest->tiers.end();
-    };
-    plan.sampling_requested = plan.sampling_requested && allowed("T1");
-    plan.replay_requested = plan.replay_requested && allowed("T2");
-    plan.third_tier_requested = plan.third_tier_requested && allowed("T3");
-    plan.stalls_requested = plan.stalls_requested && allowed("T3");
+  if (manifest && manifest->tiers) {
+    plan.sampling_requested = plan.sampling_requested && manifest->tiers->has(Tier::t1);
+    plan.replay_requested = plan.replay_requested && manifest->tiers->has(Tier::t2);
+    plan.third_tier_requested = plan.third_tier_requested && manifest->tiers->has(Tier::t3);
+    plan.stalls_requested = plan.stalls_requested && manifest->tiers->has(Tier::t3);
   }
   return plan;
 }

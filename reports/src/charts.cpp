@@ -7,21 +7,17 @@
 #include <cmath>
 
 #include "ridgeline/base/statistics.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/svg.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
 
-std::string class_css(const std::string& kernel_class) {
-  constexpr std::array<std::string_view, 10> kKnown = {
-      "gemm", "attention",     "normalisation", "elementwise", "reduction",
-      "copy", "communication", "optimiser",     "embedding",   "classifier"};
-  return std::find(kKnown.begin(), kKnown.end(), kernel_class) != kKnown.end() ? "k-" + kernel_class
-                                                                               : "k-other";
+std::string class_css(KernelClass kernel_class) {
+  return std::string("k-").append(to_string(kernel_class));
 }
 
 std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const std::string& label) {

@@ -11,7 +11,7 @@ namespace ridgeline::reports {
 inline constexpr double kChartWidth = 1040;
 
 /// CSS class of a kernel class: "k-gemm" ...; unknown ones are "k-other".
-[[nodiscard]] std::string class_css(const std::string& kernel_class);
+[[nodiscard]] std::string class_css(KernelClass kernel_class);
 
 /// A named share of a stacked bar.
 struct Share {

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <set>
 
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
-#include "ridgeline/reports/format.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -37,11 +38,6 @@ std::string date_text(const store::Run& run) {
 }
 
 }  // namespace
-
-std::string counted(std::int64_t count, std::string_view noun, std::string_view plural) {
-  const std::string many = plural.empty() ? std::string(noun) + "s" : std::string(plural);
-  return integer(count) + " " + (count == 1 ? std::string(noun) : many);
-}
 
 std::string in_words(std::string_view identifier) {
   std::string text(identifier);
@@ -138,12 +134,20 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
   return text + fmt::format(", {}.", counted(step.summary.launches, "launch", "launches"));
 }
 
+std::string peak_text(const analyzer::Peak& peak) {
+  std::string text = peak.quantity.ends_with("bytes_per_s")   ? bandwidth_text(peak.value)
+                     : peak.quantity.ends_with("flops_per_s") ? operations_text(peak.value)
+                                                              : fixed(peak.value, 0);
+  text.append(", ").append(to_string(peak.source));
+  return peak.detail.empty() ? text : text + " (" + peak.detail + ")";
+}
+
 std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
   std::set<std::string> seen;
   std::string text;
   for (const analyzer::Peak& peak : utilisation.peaks) {
     if (peak.quantity == "l2_bytes_per_s") continue;  // L2 is shown, but limits nobody here
-    std::string one = peak.quantity == "dram_bytes_per_s" ? "DRAM " + peak.text : peak.text;
+    std::string one = (peak.quantity == "dram_bytes_per_s" ? "DRAM " : "") + peak_text(peak);
     if (peak.fallback) one += " (fallback)";
     if (seen.insert(one).second) text += (text.empty() ? "" : "; ") + one;
   }
@@ -217,7 +221,8 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
     case analyzer::OverallVerdict::not_enough_data:
       break;
   }
-  return "No verdict against " + target + " and " + stretch + " of the nearest roof: " + check.text;
+  return "No verdict against " + target + " and " + stretch +
+         " of the nearest roof: " + check_text(analysis.check_ranking, check);
 }
 
 std::string completeness_line(const analyzer::Quality& quality) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {

@@ -8,10 +8,10 @@
 #include "document_parts.h"
 #include "gap_text.h"
 #include "json_parts.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/tables.h"
 
@@ -148,7 +148,7 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
         JsonWriter out(sink, "ridgeline.check");
         out.value("capture", capture_json(model));
         out.value("step", step_json(analysis.steps));
-        out.value("verdict", check_json(analysis.check));
+        out.value("verdict", check_json(analysis.check_ranking, analysis.check));
         out.value("sentence", valid_utf8(verdict));
         out.value("peaks", peaks_json(analysis.utilisation));
         out.rows("rows", table);

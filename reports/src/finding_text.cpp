@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
-#include "ridgeline/reports/format.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -41,10 +41,6 @@ std::string runs_text(const std::vector<std::int64_t>& steps) {
     i = last + 1;
   }
   return text;
-}
-
-std::string in_mhz(double hz) {
-  return fixed(hz / 1e6, 0);
 }
 
 // "40.0 % ± 0.1"
@@ -208,7 +204,7 @@ std::string clock_text_of(const Finding& f) {
   switch (f.code) {
     case FindingCode::clock_spread:
       return fmt::format("{}: the SM clock moved between {} and {} MHz during the timeline{}", f.subject.name,
-                         in_mhz(f.value("least_hz")), in_mhz(f.value("most_hz")), others);
+                         megahertz(f.value("least_hz")), megahertz(f.value("most_hz")), others);
     case FindingCode::clock_throttled:
       return fmt::format("{}: clocks were throttled in {} of the samples ({}){}", f.subject.name,
                          percent_text(f.value("samples_ratio"), 0), f.detail, others);
@@ -217,7 +213,7 @@ std::string clock_text_of(const Finding& f) {
           "replay ran at {} MHz, the timeline at {} MHz: compute utilisation counts the cycles of each at "
           "its own "
           "clock",
-          in_mhz(f.value("replay_hz")), in_mhz(f.value("timeline_hz")));
+          megahertz(f.value("replay_hz")), megahertz(f.value("timeline_hz")));
     default:  // clock_unknown
       return "clocks and power were not recorded: compute utilisation takes replay and timeline to have run "
              "at one "
@@ -249,8 +245,9 @@ std::string words_of(const Finding& f) {
     case FindingCode::steps_kinds:
       return step_text(f);
     case FindingCode::peak_fallback:
-      return fmt::format("no {} peak of {}: measured against {}", f.also.empty() ? "" : f.also.front(),
-                         f.subject.name, f.detail);
+      return fmt::format("no {} peak of {}: measured against {}",
+                         f.missing_source ? to_string(*f.missing_source) : "", f.subject.name,
+                         f.peak ? peak_text(*f.peak) : kMissing);
     case FindingCode::above_peak:
       return above_peak_text(f);
     case FindingCode::tensor_only:

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {

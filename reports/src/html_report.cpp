@@ -12,12 +12,12 @@
 #include "html_style.h"
 #include "html_table.h"
 #include "ridgeline/analyzer/phases.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 #include "ridgeline/reports/version.h"
 
@@ -157,11 +157,12 @@ std::string glossary() {
 }
 
 std::string class_legend(const analyzer::Ranking& ranking) {
-  std::set<std::string> classes;
-  for (const analyzer::RankRow& row : ranking.rows) classes.insert(row.kernel_class);
+  std::set<std::string_view> classes;  // by name
+  for (const analyzer::RankRow& row : ranking.rows) classes.insert(to_string(row.kernel_class));
   std::string out = "<div class=\"legend\">";
-  for (const std::string& name : classes) {
-    out += fmt::format("<span><span class=\"chip {}\"></span>{}</span>", class_css(name), html_escape(name));
+  for (const std::string_view name : classes) {
+    out += fmt::format("<span><span class=\"chip {}\"></span>{}</span>",
+                       class_css(*parse_word<KernelClass>(name)), name);
   }
   return out + "</div>\n";
 }

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "charts.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -109,7 +109,8 @@ std::string html_table(const Table& table, const HtmlTable& how) {
       std::string inner;
       if (!total && c.key == how.name_key && !how.class_key.empty()) {
         const std::string kernel_class = cell_of(table.column(how.class_key)).words();
-        inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>", class_css(kernel_class),
+        inner += fmt::format("<span class=\"chip {}\" title=\"{}\"></span>",
+                             class_css(parse_word<KernelClass>(kernel_class).value_or(KernelClass::other)),
                              html_escape(kernel_class));
       }
       if (!total && c.elide != Elide::never && c.elide != Elide::end) {

@@ -5,11 +5,11 @@
 
 #include "document_parts.h"
 #include "json_parts.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/tables.h"
 

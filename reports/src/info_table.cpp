@@ -7,9 +7,9 @@
 #include <set>
 #include <type_traits>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {

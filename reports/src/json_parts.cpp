@@ -1,6 +1,7 @@
 #include "json_parts.h"
 
 #include "gap_text.h"
+#include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/finding_text.h"
@@ -62,7 +63,7 @@ Json peak_json(const analyzer::Peak& peak) {
           {"value", peak.value},
           {"source", to_string(peak.source)},
           {"fallback", peak.fallback},
-          {"text", valid_utf8(peak.text)}};
+          {"text", valid_utf8(peak_text(peak))}};
 }
 
 }  // namespace
@@ -131,13 +132,13 @@ Json declared_json(const std::optional<analyzer::WorkSum>& total) {
           {"minimum_ratio", optional_json(total->minimum_ratio)}};
 }
 
-Json check_json(const analyzer::TargetCheck& check) {
+Json check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check) {
   Json unmatched = Json::array();
   for (const std::size_t i : check.unmatched_budgets)
     unmatched.push_back(valid_utf8(check.options.budgets[i].kernel));
   return {{"overall", to_string(check.overall)},
           {"exit_code", exit_code(check.overall)},
-          {"text", valid_utf8(check.text)},
+          {"text", valid_utf8(check_text(ranking, check))},
           {"target_ratio", check.options.target},
           {"stretch_ratio", check.options.stretch},
           {"min_share_ratio", check.options.min_share},
@@ -196,6 +197,8 @@ Json findings_json(const analyzer::Findings& findings) {
                           {"tier", e.tier ? Json(to_string(*e.tier)) : Json(nullptr)},
                           {"error", optional_json(e.error)}});
     }
+    Json also = Json::array();
+    for (const std::string& name : finding.also) also.push_back(valid_utf8(name));
     const analyzer::Subject& subject = finding.subject;
     out.push_back({{"severity", to_string(finding.severity)},
                    {"code", analyzer::code_word(finding)},
@@ -207,6 +210,7 @@ Json findings_json(const analyzer::Findings& findings) {
                    {"launch_id", optional_json(subject.launch_id)},
                    {"steps", subject.steps},
                    {"count", finding.count},
+                   {"also", std::move(also)},
                    {"magnitude_ns", optional_json(finding.magnitude_ns)},
                    {"step_share_ratio", optional_json(finding.step_share)},
                    {"evidence", std::move(evidence)},

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json throughput_json(const analyzer::Throughput& throughput);
 /// null if nothing is declared.
 [[nodiscard]] Json declared_json(const std::optional<analyzer::WorkSum>& total);
-[[nodiscard]] Json check_json(const analyzer::TargetCheck& check);
+[[nodiscard]] Json check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check);
 [[nodiscard]] Json accounting_json(const analyzer::Model& model, const analyzer::Accounting& accounting);
 [[nodiscard]] Json stalls_json(const analyzer::StallAnalysis& stalls);
 [[nodiscard]] Json quality_json(const analyzer::Quality& quality);

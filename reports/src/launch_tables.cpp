@@ -62,7 +62,9 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::end,
         .least_width = 8,
         .drop_order = 3},
-       [](const LaunchLine& l) { return Cell::text(std::string(l.model->kernel_class(l.launch))); }},
+       [](const LaunchLine& l) {
+         return Cell::text(std::string(to_string(l.model->kernel_class(l.launch))));
+       }},
       {{.key = "nvtx_path",
         .header = "NVTX range",
         .help = "ranges that were open at the launch",

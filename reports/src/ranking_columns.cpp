@@ -117,8 +117,9 @@ void add_names(Columns& columns, const RankView& view) {
                            .header = "family",
                            .help = "the name without template arguments, likewise"}),
                      [](const RankLine& l) { return Cell::text(l.row->normalised_name); }});
-  columns.push_back({data({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
-                     [](const RankLine& l) { return Cell::text(l.row->kernel_class); }});
+  columns.push_back(
+      {data({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
+       [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->kernel_class))); }});
   // With samples beside the counters 80 columns no longer hold everything: tier and error stay.
   columns.push_back({{.key = "calls",
                       .header = "calls",

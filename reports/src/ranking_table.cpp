@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ranking_columns.h"
+#include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/tables.h"
 
@@ -48,7 +49,7 @@ RankRow sum_row(const analyzer::RankTotals& t) {
 struct CheckLine {
   const analyzer::KernelCheck* check;
   const RankRow* row;
-  const analyzer::TargetOptions* options;
+  const analyzer::TargetCheck* all;
 };
 
 Style verdict_style(analyzer::KernelVerdict verdict) {
@@ -65,7 +66,7 @@ Style verdict_style(analyzer::KernelVerdict verdict) {
 }
 
 const analyzer::KernelBudget* budget_of(const CheckLine& line) {
-  return line.check->budget ? &line.options->budgets[*line.check->budget] : nullptr;
+  return line.check->budget ? &line.all->options.budgets[*line.check->budget] : nullptr;
 }
 
 std::vector<Column<CheckLine>> check_columns() {
@@ -153,7 +154,7 @@ std::vector<Column<CheckLine>> check_columns() {
         .least_width = 16,
         .drop_order = 9,
         .shown = false},
-       [](const CheckLine& l) { return Cell::text(l.check->text); }},
+       [](const CheckLine& l) { return Cell::text(kernel_check_text(*l.all, *l.row, *l.check)); }},
       {{.key = "budget",
         .header = "budget",
         .help = "pattern of the budget that matched, if any",
@@ -263,7 +264,7 @@ Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& r
   });
   return {check_columns(), order->size(), [order, &check, &ranking](std::size_t i) {
             const analyzer::KernelCheck& kernel = check.kernels[(*order)[i]];
-            return CheckLine{&kernel, &ranking.rows[kernel.row], &check.options};
+            return CheckLine{&kernel, &ranking.rows[kernel.row], &check};
           }};
 }
 

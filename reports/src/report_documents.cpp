@@ -7,11 +7,11 @@
 #include "gap_text.h"
 #include "json_parts.h"
 #include "ridgeline/analyzer/phases.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/tables.h"
 
@@ -84,7 +84,7 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     JsonWriter out(sink, "ridgeline.report");
     out.value("capture", capture_json(model));
     out.value("step", step_json(analysis.steps));
-    out.value("verdict", check_json(analysis.check));
+    out.value("verdict", check_json(analysis.check_ranking, analysis.check));
     out.value("sentence", valid_utf8(verdict_sentence(analysis)));
     out.value("peaks", peaks_json(analysis.utilisation));
     out.begin_object("ranking");

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "charts.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/svg.h"
 
 namespace ridgeline::reports {

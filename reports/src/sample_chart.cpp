@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "charts.h"
-#include "ridgeline/reports/format.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/svg.h"
 
 namespace ridgeline::reports {
@@ -72,10 +72,10 @@ SampleChart sample_chart(const analyzer::SampledStep& step) {
     return kLeft + plot * static_cast<double>(time_ns - step.window.start_ns) / length;
   };
   for (const analyzer::ClassRun& run : drawn_runs(step, length / plot)) {
-    svg.rect(
-        x(run.start_ns), strip_y, std::max(x(run.end_ns) - x(run.start_ns), 0.4), kStrip,
-        class_css(run.kernel_class),
-        fmt::format("{}, {}", run.kernel_class, time_text(static_cast<double>(run.end_ns - run.start_ns))));
+    svg.rect(x(run.start_ns), strip_y, std::max(x(run.end_ns) - x(run.start_ns), 0.4), kStrip,
+             class_css(run.kernel_class),
+             fmt::format("{}, {}", to_string(run.kernel_class),
+                         time_text(static_cast<double>(run.end_ns - run.start_ns))));
   }
   const double tick = nice_tick(length, 8);
   constexpr double kHalfLabel = 24;  // a label in the middle of its tick would leave the picture

@@ -7,11 +7,11 @@
 #include "gap_text.h"
 #include "json_parts.h"
 #include "ridgeline/analyzer/phases.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/tables.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/format.h"
 
 namespace ridgeline::reports {
 namespace {

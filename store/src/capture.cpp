@@ -260,7 +260,12 @@ std::vector<Kernel> Capture::kernels() const {
       database_,
       "SELECT id, mangled_name, demangled_name, normalised_name, class, code_hash FROM kernel ORDER BY id",
       [](const Statement& row) {
-        return Kernel{row.int64(0), row.text(1), row.text(2), row.text(3), row.text(4), row.optional_text(5)};
+        return Kernel{row.int64(0),
+                      row.text(1),
+                      row.text(2),
+                      row.text(3),
+                      row.word<KernelClass>(4, "kernel.class"),
+                      row.optional_text(5)};
       });
 }
 std::vector<CounterConfiguration> Capture::counter_configurations() const {

@@ -135,7 +135,7 @@ Id CaptureWriter::kernel_id(std::string_view mangled_name, std::optional<std::st
   if (auto found = state_->kernels.find(key); found != state_->kernels.end()) return found->second;
   const KernelIdentity identity = identify_kernel(mangled_name);
   state_->insert_kernel.bind_all(mangled_name, identity.demangled_name, identity.normalised_name,
-                                 identity.kernel_class, code_hash);
+                                 to_string(identity.kernel_class), code_hash);
   const Id id = state_->inserted(state_->insert_kernel);
   state_->kernels.emplace(std::move(key), id);
   return id;

@@ -290,144 +290,144 @@ std::vector<std::string> words_of(std::string_view text) {
 // A rule holds if its words follow one another in the name. First rule wins.
 struct ClassRule {
   std::string_view words;  // separated by one space
-  std::string_view kernel_class;
+  KernelClass kernel_class;
 };
 
 // Asked of the name first, then of name and template arguments (functors say what a generic kernel does).
 constexpr ClassRule kSpecificRules[] = {
-    {"nccl", "communication"},
-    {"nvshmem", "communication"},
-    {"allreduce", "communication"},
-    {"all reduce", "communication"},
-    {"all gather", "communication"},
-    {"reduce scatter", "communication"},
-    {"cross device reduce", "communication"},
+    {"nccl", KernelClass::communication},
+    {"nvshmem", KernelClass::communication},
+    {"allreduce", KernelClass::communication},
+    {"all reduce", KernelClass::communication},
+    {"all gather", KernelClass::communication},
+    {"reduce scatter", KernelClass::communication},
+    {"cross device reduce", KernelClass::communication},
 
-    {"nvjet", "gemm"},
-    {"splitk", "gemm"},
-    {"split kreduce", "gemm"},
+    {"nvjet", KernelClass::gemm},
+    {"splitk", KernelClass::gemm},
+    {"split kreduce", KernelClass::gemm},
 
-    {"sdpa", "attention"},
-    {"fmha", "attention"},
-    {"mha", "attention"},
-    {"attention", "attention"},
-    {"attn", "attention"},
-    {"flash", "attention"},
-    {"query gradient", "attention"},
-    {"key gradient", "attention"},
+    {"sdpa", KernelClass::attention},
+    {"fmha", KernelClass::attention},
+    {"mha", KernelClass::attention},
+    {"attention", KernelClass::attention},
+    {"attn", KernelClass::attention},
+    {"flash", KernelClass::attention},
+    {"query gradient", KernelClass::attention},
+    {"key gradient", KernelClass::attention},
 
-    {"adam", "optimiser"},
-    {"adamw", "optimiser"},
-    {"sgd", "optimiser"},
-    {"lamb", "optimiser"},
-    {"adagrad", "optimiser"},
-    {"muon", "optimiser"},
-    {"optimizer", "optimiser"},
-    {"optimiser", "optimiser"},
+    {"adam", KernelClass::optimiser},
+    {"adamw", KernelClass::optimiser},
+    {"sgd", KernelClass::optimiser},
+    {"lamb", KernelClass::optimiser},
+    {"adagrad", KernelClass::optimiser},
+    {"muon", KernelClass::optimiser},
+    {"optimizer", KernelClass::optimiser},
+    {"optimiser", KernelClass::optimiser},
 
-    {"classifier", "classifier"},
-    {"cross entropy", "classifier"},
-    {"crossentropy", "classifier"},
-    {"nll loss", "classifier"},
-    {"log softmax", "classifier"},
-    {"softmax", "classifier"},
-    {"soft max", "classifier"},
+    {"classifier", KernelClass::classifier},
+    {"cross entropy", KernelClass::classifier},
+    {"crossentropy", KernelClass::classifier},
+    {"nll loss", KernelClass::classifier},
+    {"log softmax", KernelClass::classifier},
+    {"softmax", KernelClass::classifier},
+    {"soft max", KernelClass::classifier},
 
     // Norms that are sums of squares, before the norms that normalise.
-    {"global norm", "reduction"},
-    {"squared sum", "reduction"},
-    {"norm from partials", "reduction"},
-    {"lp norm", "reduction"},
-    {"grad norm", "reduction"},
-    {"norm two ops", "reduction"},
-    {"backward bias", "reduction"},
-    {"bias gradient", "reduction"},
-    {"bias backward", "reduction"},
-    {"loss sum", "reduction"},
-    {"add partials", "reduction"},
+    {"global norm", KernelClass::reduction},
+    {"squared sum", KernelClass::reduction},
+    {"norm from partials", KernelClass::reduction},
+    {"lp norm", KernelClass::reduction},
+    {"grad norm", KernelClass::reduction},
+    {"norm two ops", KernelClass::reduction},
+    {"backward bias", KernelClass::reduction},
+    {"bias gradient", KernelClass::reduction},
+    {"bias backward", KernelClass::reduction},
+    {"loss sum", KernelClass::reduction},
+    {"add partials", KernelClass::reduction},
 
-    {"layernorm", "normalisation"},
-    {"layer norm", "normalisation"},
-    {"rmsnorm", "normalisation"},
-    {"rms norm", "normalisation"},
-    {"batchnorm", "normalisation"},
-    {"batch norm", "normalisation"},
-    {"groupnorm", "normalisation"},
-    {"group norm", "normalisation"},
-    {"gamma beta backward", "normalisation"},
-    {"fused residual forward", "normalisation"},  // llm.c: residual addition with layernorm
+    {"layernorm", KernelClass::normalisation},
+    {"layer norm", KernelClass::normalisation},
+    {"rmsnorm", KernelClass::normalisation},
+    {"rms norm", KernelClass::normalisation},
+    {"batchnorm", KernelClass::normalisation},
+    {"batch norm", KernelClass::normalisation},
+    {"groupnorm", KernelClass::normalisation},
+    {"group norm", KernelClass::normalisation},
+    {"gamma beta backward", KernelClass::normalisation},
+    {"fused residual forward", KernelClass::normalisation},  // llm.c: residual addition with layernorm
 
-    {"gemm", "gemm"},
-    {"sgemm", "gemm"},
-    {"dgemm", "gemm"},
-    {"hgemm", "gemm"},
-    {"igemm", "gemm"},
-    {"cgemm", "gemm"},
-    {"xmma", "gemm"},
-    {"gemv", "gemm"},
-    {"gemmk", "gemm"},
-    {"gemv t", "gemm"},
-    {"gemm sn", "gemm"},
-    {"matmul", "gemm"},
-    {"wgmma", "gemm"},
-    {"triton mm", "gemm"},
-    {"triton tem", "gemm"},
+    {"gemm", KernelClass::gemm},
+    {"sgemm", KernelClass::gemm},
+    {"dgemm", KernelClass::gemm},
+    {"hgemm", KernelClass::gemm},
+    {"igemm", KernelClass::gemm},
+    {"cgemm", KernelClass::gemm},
+    {"xmma", KernelClass::gemm},
+    {"gemv", KernelClass::gemm},
+    {"gemmk", KernelClass::gemm},
+    {"gemv t", KernelClass::gemm},
+    {"gemm sn", KernelClass::gemm},
+    {"matmul", KernelClass::gemm},
+    {"wgmma", KernelClass::gemm},
+    {"triton mm", KernelClass::gemm},
+    {"triton tem", KernelClass::gemm},
 
-    {"embedding", "embedding"},
-    {"encoder", "embedding"},
-    {"wte", "embedding"},
-    {"wpe", "embedding"},
-    {"position gradient", "embedding"},
+    {"embedding", KernelClass::embedding},
+    {"encoder", KernelClass::embedding},
+    {"wte", KernelClass::embedding},
+    {"wpe", KernelClass::embedding},
+    {"position gradient", KernelClass::embedding},
 
-    {"triton poi", "elementwise"},
-    {"triton red", "reduction"},
-    {"triton per", "reduction"},
+    {"triton poi", KernelClass::elementwise},
+    {"triton red", KernelClass::reduction},
+    {"triton per", KernelClass::reduction},
 
-    {"memcpy", "copy"},
-    {"memset", "copy"},
-    {"fill", "copy"},
-    {"direct copy", "copy"},
-    {"batched copy", "copy"},
-    {"transpose", "copy"},
+    {"memcpy", KernelClass::copy},
+    {"memset", KernelClass::copy},
+    {"fill", KernelClass::copy},
+    {"direct copy", KernelClass::copy},
+    {"batched copy", KernelClass::copy},
+    {"transpose", KernelClass::copy},
 };
 
 // Asked last, of the name alone and then with its template arguments.
 constexpr ClassRule kGenericRules[] = {
-    {"reduce", "reduction"},
-    {"reduction", "reduction"},
-    {"sum", "reduction"},
-    {"norm", "reduction"},
-    {"scan", "reduction"},
-    {"dot", "reduction"},
-    {"argmax", "reduction"},
-    {"topk", "reduction"},
-    {"histogram", "reduction"},
-    {"copy", "copy"},
-    {"cast", "copy"},
-    {"convert", "copy"},
-    {"permute", "copy"},
-    {"concat", "copy"},
-    {"cat", "copy"},
-    {"init from master", "copy"},
-    {"gelu", "elementwise"},
-    {"relu", "elementwise"},
-    {"silu", "elementwise"},
-    {"swiglu", "elementwise"},
-    {"dropout", "elementwise"},
-    {"residual", "elementwise"},
-    {"rope", "elementwise"},
-    {"rotary", "elementwise"},
-    {"elementwise", "elementwise"},
-    {"pointwise", "elementwise"},
-    {"activation", "elementwise"},
-    {"bias", "elementwise"},
-    {"add", "elementwise"},
-    {"mul", "elementwise"},
-    {"scale", "elementwise"},
-    {"axpy", "elementwise"},
-    {"triad", "elementwise"},
-    {"multi tensor apply", "elementwise"},
-    {"distribution", "elementwise"},
+    {"reduce", KernelClass::reduction},
+    {"reduction", KernelClass::reduction},
+    {"sum", KernelClass::reduction},
+    {"norm", KernelClass::reduction},
+    {"scan", KernelClass::reduction},
+    {"dot", KernelClass::reduction},
+    {"argmax", KernelClass::reduction},
+    {"topk", KernelClass::reduction},
+    {"histogram", KernelClass::reduction},
+    {"copy", KernelClass::copy},
+    {"cast", KernelClass::copy},
+    {"convert", KernelClass::copy},
+    {"permute", KernelClass::copy},
+    {"concat", KernelClass::copy},
+    {"cat", KernelClass::copy},
+    {"init from master", KernelClass::copy},
+    {"gelu", KernelClass::elementwise},
+    {"relu", KernelClass::elementwise},
+    {"silu", KernelClass::elementwise},
+    {"swiglu", KernelClass::elementwise},
+    {"dropout", KernelClass::elementwise},
+    {"residual", KernelClass::elementwise},
+    {"rope", KernelClass::elementwise},
+    {"rotary", KernelClass::elementwise},
+    {"elementwise", KernelClass::elementwise},
+    {"pointwise", KernelClass::elementwise},
+    {"activation", KernelClass::elementwise},
+    {"bias", KernelClass::elementwise},
+    {"add", KernelClass::elementwise},
+    {"mul", KernelClass::elementwise},
+    {"scale", KernelClass::elementwise},
+    {"axpy", KernelClass::elementwise},
+    {"triad", KernelClass::elementwise},
+    {"multi tensor apply", KernelClass::elementwise},
+    {"distribution", KernelClass::elementwise},
 };
 
 bool holds(const ClassRule& rule, const std::vector<std::string>& words) {
@@ -436,21 +436,21 @@ bool holds(const ClassRule& rule, const std::vector<std::string>& words) {
 }
 
 template <std::size_t N>
-std::string_view first_match(const ClassRule (&rules)[N], const std::vector<std::string>& words) {
+std::optional<KernelClass> first_match(const ClassRule (&rules)[N], const std::vector<std::string>& words) {
   for (const ClassRule& rule : rules) {
     if (holds(rule, words)) return rule.kernel_class;
   }
-  return {};
+  return std::nullopt;
 }
 
-std::string_view classify(const Signature& signature) {
+KernelClass classify(const Signature& signature) {
   const std::vector<std::string> name = words_of(signature.name);
   const std::vector<std::string> all = words_of(signature.name + " " + signature.arguments);
-  std::string_view found = first_match(kSpecificRules, name);
-  if (found.empty()) found = first_match(kSpecificRules, all);
-  if (found.empty()) found = first_match(kGenericRules, name);
-  if (found.empty()) found = first_match(kGenericRules, all);
-  return found.empty() ? "other" : found;
+  std::optional<KernelClass> found = first_match(kSpecificRules, name);
+  if (!found) found = first_match(kSpecificRules, all);
+  if (!found) found = first_match(kGenericRules, name);
+  if (!found) found = first_match(kGenericRules, all);
+  return found.value_or(KernelClass::other);
 }
 
 }  // namespace

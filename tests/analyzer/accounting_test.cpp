@@ -255,7 +255,7 @@ TEST(Accounting, TheLongestGapIsTheFirstOfThoseThatAreEquallyLong) {
 TEST(Accounting, CommunicationIsHiddenUnderOtherKernels) {
   FabricatedModel f;
   f.step(Phase::timeline);
-  f.kernel("ncclAllReduce", "communication");
+  f.kernel("ncclAllReduce", KernelClass::communication);
   f.launch("gemm", 1000, 1500);
   f.launch("ncclAllReduce", 1300, 1700).stream_id = 9;
   f.launch("ncclAllReduce", 1650, 1800).stream_id = 10;
@@ -335,7 +335,7 @@ TEST(Accounting, RandomTimelinesAddUp) {
   };
   for (int round = 0; round < 200; ++round) {
     FabricatedModel f;
-    f.kernel("nccl", "communication");
+    f.kernel("nccl", KernelClass::communication);
     std::int64_t at = 1000;
     for (int step = 0; step < 4; ++step) {
       f.step(Phase::timeline);

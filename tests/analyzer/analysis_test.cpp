@@ -112,7 +112,7 @@ TEST(Analysis, FromFileToVerdict) {
   EXPECT_EQ(a.accounting.gap_host_bound_ns, 200'000) << "the next step is launched when the GPU is idle";
   EXPECT_EQ(a.accounting.remainder_ns, 0);
   ASSERT_EQ(a.ranking.rows.size(), 2U);
-  EXPECT_EQ(a.ranking.rows[0].kernel_class, "normalisation");
+  EXPECT_EQ(a.ranking.rows[0].kernel_class, KernelClass::normalisation);
   EXPECT_NEAR(a.ranking.rows[0].dram->value, 0.35, 1e-9);
   EXPECT_NEAR(a.ranking.rows[0].saved_target_ns, 100'000, 1e-3);
   EXPECT_NEAR(*a.ranking.rows[0].saved_target_error_ns, 0, 1e-6);  // two equal replay steps, equal durations

@@ -33,7 +33,7 @@ class FabricatedModel {
     model.completeness.push_back({.process_id = 1});
   }
 
-  store::Id kernel(const std::string& name, const std::string& kernel_class = "other") {
+  store::Id kernel(const std::string& name, KernelClass kernel_class = KernelClass::other) {
     for (const auto& [id, kernel] : model.kernels) {
       if (kernel.demangled_name == name) return id;
     }

@@ -170,7 +170,7 @@ TEST(Ranking, EveryKeyGroupsAsItSays) {
       build({{"a<1>", 1'000'000, 1'100'000, 0.5, 0.1}, {"a<2>", 1'100'000, 1'200'000, 0.5, 0.1}});
   for (auto& [id, kernel] : f.model.kernels) {
     kernel.normalised_name = "a";
-    kernel.kernel_class = "gemm";
+    kernel.kernel_class = KernelClass::gemm;
   }
   f.model.strings[1] = "step / forward";
   f.launches[0].nvtx_path_id = 1;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "text.h"
 
 namespace ridgeline::analyzer {
 namespace {
@@ -19,15 +18,6 @@ TEST(Statistics, MeanCarriesItsStandardErrorFromTwoSamplesOn) {
   EXPECT_EQ(four->tier, Tier::t2);
 }
 
-TEST(ShortName, LeavesOutWhatTellsNothing) {
-  EXPECT_EQ(short_name("void a::(anonymous namespace)::f<int, g(h)>(float*, int)"),
-            "a::(anonymous namespace)::f<int, g(h)>");
-  EXPECT_EQ(short_name("plain_name"), "plain_name");
-  EXPECT_EQ(short_name("f(int)"), "f");
-  EXPECT_EQ(short_name("f::operator()(int)"), "f::operator()");
-  EXPECT_EQ(short_name("(anonymous namespace)::f(int)"), "(anonymous namespace)::f");
-  EXPECT_EQ(short_name(std::string(100, 'k')).size(), 60U);
-  EXPECT_EQ(short_name("(x"), "(x");
 }
 
 }  // namespace

@@ -77,7 +77,6 @@ TEST(Targets, VerdictOfEachKernel) {
   ASSERT_EQ(c.kernels.size(), std::size(expected));
   for (std::size_t i = 0; i < std::size(expected); ++i) {
     EXPECT_EQ(to_string(c.kernels[i].verdict), to_string(expected[i])) << i;
-    EXPECT_FALSE(c.kernels[i].text.empty());
   }
   EXPECT_EQ(c.overall, OverallVerdict::missed);
   EXPECT_EQ(exit_code(c.overall), 1);
@@ -94,32 +93,64 @@ TEST(Targets, OverallVerdicts) {
     std::vector<Row> rows;
     OverallVerdict expected;
     int exit;
+    CheckReason reason;
   };
   const Case cases[] = {
-      {"all met", {{"a", 100'000, 0.8}, {"b", 100'000, 0.9}}, OverallVerdict::met, 0},
-      {"one missed", {{"a", 100'000, 0.8}, {"b", 100'000, 0.5}}, OverallVerdict::missed, 1},
-      {"small ones do not matter", {{"a", 100'000, 0.8}, {"b", 1'000, 0.1}}, OverallVerdict::met, 0},
-      {"nothing ran", {}, OverallVerdict::not_enough_data, 3},
-      {"nothing measured", {{"a", 100'000, -1}}, OverallVerdict::not_enough_data, 3},
-      {"too little measured", {{"a", 80'000, 0.9}, {"b", 20'000, -1}}, OverallVerdict::not_enough_data, 3},
-      {"enough measured", {{"a", 95'000, 0.9}, {"b", 5'000, -1}}, OverallVerdict::met, 0},
-      {"a miss outweighs missing data", {{"a", 50'000, 0.1}, {"b", 50'000, -1}}, OverallVerdict::missed, 1},
+      {"all met",
+       {{"a", 100'000, 0.8}, {"b", 100'000, 0.9}},
+       OverallVerdict::met,
+       0,
+       CheckReason::kernels_met},
+      {"one missed",
+       {{"a", 100'000, 0.8}, {"b", 100'000, 0.5}},
+       OverallVerdict::missed,
+       1,
+       CheckReason::kernels_missed},
+      {"small ones do not matter",
+       {{"a", 100'000, 0.8}, {"b", 1'000, 0.1}},
+       OverallVerdict::met,
+       0,
+       CheckReason::kernels_met},
+      {"nothing ran", {}, OverallVerdict::not_enough_data, 3, CheckReason::nothing_judged},
+      {"nothing measured",
+       {{"a", 100'000, -1}},
+       OverallVerdict::not_enough_data,
+       3,
+       CheckReason::nothing_judged},
+      {"too little measured",
+       {{"a", 80'000, 0.9}, {"b", 20'000, -1}},
+       OverallVerdict::not_enough_data,
+       3,
+       CheckReason::too_little_measured},
+      {"enough measured",
+       {{"a", 95'000, 0.9}, {"b", 5'000, -1}},
+       OverallVerdict::met,
+       0,
+       CheckReason::kernels_met},
+      {"a miss outweighs missing data",
+       {{"a", 50'000, 0.1}, {"b", 50'000, -1}},
+       OverallVerdict::missed,
+       1,
+       CheckReason::kernels_missed},
       {"only launch-bound",
        {{"a", 50'000, 0.1, LaunchStatus::launch_bound}},
        OverallVerdict::not_enough_data,
-       3},
-      {"only small ones", {{"a", 1'000, 0.9}}, OverallVerdict::not_enough_data, 3},
+       3,
+       CheckReason::nothing_judged},
+      {"only small ones",
+       {{"a", 1'000, 0.9}},
+       OverallVerdict::not_enough_data,
+       3,
+       CheckReason::nothing_judged},
   };
   for (const Case& c : cases) {
     const TargetCheck result = check(c.rows);
-    EXPECT_EQ(to_string(result.overall), to_string(c.expected)) << c.name << ": " << result.text;
+    EXPECT_EQ(to_string(result.overall), to_string(c.expected)) << c.name;
     EXPECT_EQ(exit_code(result.overall), c.exit) << c.name;
-    EXPECT_FALSE(result.text.empty()) << c.name;
+    EXPECT_EQ(result.reason, c.reason) << c.name;
   }
-  EXPECT_EQ(check({{"a", 100'000, 0.1}, {"b", 100'000, 0.2}}).text,
-            "2 of 2 judged kernels miss their target");
-  EXPECT_EQ(check({{"a", 100'000, 0.1}}).text, "1 of 1 judged kernel misses its target");
-  EXPECT_EQ(check({{"a", 100'000, 0.9}}).text, "1 judged kernel meets its target");
+  EXPECT_NEAR(check({{"a", 80'000, 0.9}, {"b", 20'000, -1}}).unmeasured_share, 0.2, 1e-12);
+  EXPECT_EQ(check({}).unmeasured_share, 1);
 }
 
 TEST(Targets, BudgetReplacesTheGeneralTarget) {
@@ -131,7 +162,11 @@ TEST(Targets, BudgetReplacesTheGeneralTarget) {
             OverallVerdict::missed);  // whatever its share
   EXPECT_EQ(check({{"gather_rows", 1'000, -1}, {"a", 100'000, 0.9}}, options).overall,
             OverallVerdict::not_enough_data);
-  EXPECT_EQ(check({{"gather_rows", 100'000, 0.35}}, options).kernels[0].budget, 0U);
+  const TargetCheck met = check({{"gather_rows", 100'000, 0.35}}, options);
+  EXPECT_EQ(met.kernels[0].budget, 0U);
+  EXPECT_EQ(met.kernels[0].utilisation, KernelVerdict::met);
+  EXPECT_EQ(check({{"gather_rows", 1'000, -1}, {"a", 100'000, 0.9}}, options).reason,
+            CheckReason::budget_not_measured);
 }
 
 // A budget above the stretch goal is not met by reaching the stretch goal.
@@ -159,11 +194,24 @@ TEST(Targets, BudgetOfTimeAndBytes) {
   EXPECT_EQ(verdict({.max_time_ns = 10, .max_dram_bytes = 999}, {"k", 100'000, -1}), KernelVerdict::missed);
 }
 
+// What the utilisation alone says is kept where a budget of something else is missed, and absent where none was asked.
+TEST(Targets, TheVerdictOfTheUtilisationIsKept) {
+  const auto kernel = [](KernelBudget budget, Row row) {
+    budget.kernel = "k";
+    return check({row}, {.budgets = {budget}}).kernels[0];
+  };
+  const KernelCheck slow = kernel({.min_utilisation_ratio = 0.5, .max_time_ns = 10}, {"k", 100'000, 0.6});
+  EXPECT_EQ(slow.verdict, KernelVerdict::missed);
+  EXPECT_EQ(slow.utilisation, KernelVerdict::met);
+  EXPECT_FALSE(kernel({.max_time_ns = 10}, {"k", 100'000, 0.6}).utilisation.has_value());
+  EXPECT_FALSE(check({{"small", 1'000, 0.6}}).kernels[0].utilisation.has_value());
+}
+
 TEST(Targets, BudgetThatMatchesNothingDoesNotPass) {
   const TargetCheck c = check({{"a", 100'000, 0.9}}, {.budgets = {{.kernel = "gone", .max_time_ns = 5}}});
   EXPECT_EQ(c.overall, OverallVerdict::not_enough_data);
   EXPECT_EQ(c.unmatched_budgets, std::vector<std::size_t>{0});
-  EXPECT_NE(c.text.find("gone"), std::string::npos);
+  EXPECT_EQ(c.reason, CheckReason::budget_unmatched);
 }
 
 TEST(Targets, StarsMatchAnyText) {

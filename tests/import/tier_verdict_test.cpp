@@ -158,9 +158,9 @@ TEST(RecordingPlanTest, TiersOfTheManifestLimitTheSchedule) {
   const auto reader = spool::Reader::open(written.file(), &error);
   ASSERT_TRUE(reader.has_value()) << error;
   const ScannedSpool scanned = scan_definitions(*reader, {});
-  const auto plan_with = [&](std::vector<std::string> tiers) {
+  const auto plan_with = [&](TierSet tiers) {
     spool::LaunchManifest manifest;
-    manifest.tiers = std::move(tiers);
+    manifest.tiers = tiers;
     return recording_plan(*reader, scanned, manifest);
   };
   const RecordingPlan all = recording_plan(*reader, scanned, std::nullopt);
@@ -170,13 +170,13 @@ TEST(RecordingPlanTest, TiersOfTheManifestLimitTheSchedule) {
   EXPECT_EQ(all.first_third_tier_step, 10u);
   EXPECT_TRUE(all.sampling_requested && all.replay_requested && all.third_tier_requested &&
               all.stalls_requested);
-  const RecordingPlan second = plan_with({"T0", "T2"});
+  const RecordingPlan second = plan_with(TierSet(Tier::t0) | Tier::t2);
   EXPECT_TRUE(second.replay_requested);
   EXPECT_FALSE(second.sampling_requested || second.third_tier_requested || second.stalls_requested);
-  const RecordingPlan third = plan_with({"T0", "T3"});
+  const RecordingPlan third = plan_with(TierSet(Tier::t0) | Tier::t3);
   EXPECT_TRUE(third.third_tier_requested && third.stalls_requested);
   EXPECT_FALSE(third.sampling_requested || third.replay_requested);
-  const RecordingPlan first = plan_with({"T0", "T1"});
+  const RecordingPlan first = plan_with(TierSet(Tier::t0) | Tier::t1);
   EXPECT_TRUE(first.sampling_requested);
   EXPECT_FALSE(first.replay_requested || first.third_tier_requested || first.stalls_requested);
 }

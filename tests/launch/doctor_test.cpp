@@ -30,9 +30,9 @@ TEST(Doctor, AnswersEveryQuestionOnAnyMachine) {
   EXPECT_EQ(names, (std::set<std::string>{"agent", "counters", "cublas", "cudnn", "cupti", "driver", "gpu",
                                           "nvml", "other_tools", "spool"}));
   ASSERT_EQ(report.tiers.size(), 3u);
-  EXPECT_EQ(report.tiers[0].tier, "T0");
-  EXPECT_EQ(report.tiers[1].tier, "T1");
-  EXPECT_EQ(report.tiers[2].tier, "T2");
+  EXPECT_EQ(report.tiers[0].tier, Tier::t0);
+  EXPECT_EQ(report.tiers[1].tier, Tier::t1);
+  EXPECT_EQ(report.tiers[2].tier, Tier::t2);
   EXPECT_FALSE(report.overall.empty());
   EXPECT_TRUE(fs::is_empty(directory.path())) << "the doctor left something behind";
 }

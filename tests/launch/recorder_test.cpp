@@ -229,9 +229,9 @@ TEST_F(Recorder, ContradictingOptionsAreUsageErrors) {
     return recorded.ok() ? ErrorKind::internal : recorded.failure().kind;
   };
   EXPECT_EQ(kind([](RecordOptions& o) { o.program.clear(); }), ErrorKind::usage);
-  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T2"}; }), ErrorKind::usage);
-  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T1", "T2"}; }), ErrorKind::usage);
-  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {"T0", "T9"}; }), ErrorKind::usage);
+  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = Tier::t2; }), ErrorKind::usage);
+  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = TierSet(Tier::t1) | Tier::t2; }), ErrorKind::usage);
+  EXPECT_EQ(kind([](RecordOptions& o) { o.tiers = {}; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.step_range.clear(); }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.schedule.phase_count = 0; }), ErrorKind::usage);
   EXPECT_EQ(kind([](RecordOptions& o) { o.counter_configurations = {{}}; }), ErrorKind::usage);

@@ -165,7 +165,7 @@ TEST(SampleChart, ReadsBackAsWhatWasSampled) {
   step.interval_ns = 5000;
   step.dram_ratio = {0.1, 0.9, 0.4, 1.2};
   step.tensor_ratio = {0.5, 0.0, 0.25, 1.0};
-  step.classes = {{"gemm", 1'000'000, 6'000'000}, {"attention", 8'500'000, 11'000'000}};
+  step.classes = {{KernelClass::gemm, 1'000'000, 6'000'000}, {KernelClass::attention, 8'500'000, 11'000'000}};
   const SampleChart chart = sample_chart(step);
   expect_inside(chart.svg);
   const auto grid = all(chart.svg, "line", "grid");
@@ -224,7 +224,7 @@ class Roofed : public ::testing::Test {
     analyzer::RooflinePoint each;
     each.rank_row = roofline_.points.size();
     each.key = css;
-    each.kernel_class = css;
+    each.kernel_class = parse_word<KernelClass>(css).value();
     each.step_share = share;
     each.intensity_flop_per_byte = intensity;
     if (intensity) each.flops_per_s = flops;
@@ -313,7 +313,7 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
                                                   {"left out", 500'000, 0.0, 0.0}}) {
     analyzer::RankRow row;
     row.key = row.kernel = key;
-    row.kernel_class = key == std::string("large") ? "gemm" : "copy";
+    row.kernel_class = key == std::string("large") ? KernelClass::gemm : KernelClass::copy;
     row.time_ns = time;
     row.saved_target_ns = saved;
     row.saved_stretch_ns = stretch;

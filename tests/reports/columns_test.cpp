@@ -34,7 +34,7 @@ class Columns : public ::testing::Test {
 TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.kernel = "void k<1>()";
   row_.normalised_name = "family";
-  row_.kernel_class = "gemm";
+  row_.kernel_class = KernelClass::gemm;
   row_.calls = 1000;
   row_.time_ns = 102;
   row_.step_share = 0.103;

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "ridgeline/analyzer/session.h"
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/finding_text.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 #include "temporary_capture.h"
 

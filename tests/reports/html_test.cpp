@@ -239,7 +239,8 @@ TEST(SampleChart, RunsNarrowerThanAPointAreDrawnAsOne) {
   step.window = {0, 50'000'000};
   step.dram_ratio.assign(100, 0.5);
   for (std::int64_t i = 0; i < 100'000; ++i)
-    step.classes.push_back({i % 2 == 0 ? "gemm" : "copy", i * 500, i * 500 + (i % 2 == 0 ? 400 : 500)});
+    step.classes.push_back(
+        {i % 2 == 0 ? KernelClass::gemm : KernelClass::copy, i * 500, i * 500 + (i % 2 == 0 ? 400 : 500)});
   const std::string svg = sample_chart(step).svg;
   EXPECT_LT(svg.size(), 400'000u);
   EXPECT_EQ(svg.find("k-gemm"), std::string::npos) << "each point shows the class of its longest run";

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <utility>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/reports/elide.h"
-#include "ridgeline/reports/format.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -333,22 +333,6 @@ TEST(DeclaredTables, TheDocumentListsTheirColumns) {
               std::string::npos)
         << name << " is out of date: scripts/columns-doc > /tmp/json.md && mv /tmp/json.md docs/json.md";
   }
-}
-
-TEST(Format, RoundsAsPeopleExpect) {
-  EXPECT_EQ(integer(0), "0");
-  EXPECT_EQ(integer(-1234567), "-1,234,567");
-  EXPECT_EQ(integer(INT64_MIN), "-9,223,372,036,854,775,808");
-  EXPECT_EQ(integer(-100), "-100");
-  EXPECT_EQ(milliseconds(57'812'345), "57.812");
-  EXPECT_EQ(fixed(-0.0001, 2), "0.00");
-  EXPECT_EQ(fixed(std::nan(""), 2), kMissing);
-  EXPECT_EQ(percent(0.7), "70.0");
-  EXPECT_EQ(time_text(812), "812 ns");
-  EXPECT_EQ(time_text(12'300), "12.3 µs");
-  EXPECT_EQ(bandwidth_text(4.8e12), "4.80 TB/s");
-  EXPECT_EQ(bytes_text(12), "12 B");
-  EXPECT_EQ(utc_text(1'795'222'442'000'000'000), "2026-11-21 00:54:02 UTC");
 }
 
 TEST(Wrapped, BreaksAtWordsOnly) {

@@ -7,186 +7,193 @@
 
 namespace {
 
+using ridgeline::KernelClass;
 using ridgeline::store::identify_kernel;
 
 struct Expected {
   const char* mangled;
   const char* normalised;
-  const char* kernel_class;
+  KernelClass kernel_class;
 };
 
 constexpr Expected kNames[] = {
     // cuBLAS and cuBLASLt on Hopper
-    {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT", "nvjet_tst_TNT", "gemm"},
-    {"nvjet_tst_192x192_64x3_2x1_v_bz_coopB_NNT", "nvjet_tst_NNT", "gemm"},
-    {"nvjet_tst_128x256_64x4_2x1_v_bz_coopA_bias_TNT", "nvjet_tst_bias_TNT", "gemm"},
-    {"nvjet_hsh_128x64_64x9_1x2_h_bz_TNN", "nvjet_hsh_TNN", "gemm"},
-    {"nvjet_tss_256x128_64x4_1x2_h_bz_coopA_splitK_NTT", "nvjet_tss_NTT", "gemm"},
-    {"nvjet_qqtst_128x256_128x6_2x1_v_bz_coopA_TNT", "nvjet_qqtst_TNT", "gemm"},
+    {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT", "nvjet_tst_TNT", KernelClass::gemm},
+    {"nvjet_tst_192x192_64x3_2x1_v_bz_coopB_NNT", "nvjet_tst_NNT", KernelClass::gemm},
+    {"nvjet_tst_128x256_64x4_2x1_v_bz_coopA_bias_TNT", "nvjet_tst_bias_TNT", KernelClass::gemm},
+    {"nvjet_hsh_128x64_64x9_1x2_h_bz_TNN", "nvjet_hsh_TNN", KernelClass::gemm},
+    {"nvjet_tss_256x128_64x4_1x2_h_bz_coopA_splitK_NTT", "nvjet_tss_NTT", KernelClass::gemm},
+    {"nvjet_qqtst_128x256_128x6_2x1_v_bz_coopA_TNT", "nvjet_qqtst_TNT", KernelClass::gemm},
     {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_"
      "kernel__"
      "5x_cublas",
-     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", "gemm"},
+     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", KernelClass::gemm},
     {"sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_"
      "execute_kernel__"
      "51_cublas",
-     "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_warpsize1x2x1_ffma_aligna4_alignc4", "gemm"},
-    {"ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn", "ampere_bf16_s16816gemm_bf16_tn", "gemm"},
-    {"ampere_sgemm_128x64_nn", "ampere_sgemm_nn", "gemm"},
+     "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_warpsize1x2x1_ffma_aligna4_alignc4", KernelClass::gemm},
+    {"ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn", "ampere_bf16_s16816gemm_bf16_tn",
+     KernelClass::gemm},
+    {"ampere_sgemm_128x64_nn", "ampere_sgemm_nn", KernelClass::gemm},
     {"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_nn_align8>("
      "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_nn_align8::Params)",
-     "cutlass_tensorop_bf16_s16816gemm_relu_bf16_nn", "gemm"},
+     "cutlass_tensorop_bf16_s16816gemm_relu_bf16_nn", KernelClass::gemm},
     {"void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, "
      "cutlass::gemm::collective::CollectiveMma<>>>(cutlass::gemm::kernel::GemmUniversal<>::Params)",
-     "cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>", "gemm"},
+     "cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>", KernelClass::gemm},
     {"void cublasLt::splitKreduce_kernel<32, 16, int, float, __nv_bfloat16, float, __nv_bfloat16, true, "
      "false, "
      "false>(cublasLt::cublasSplitKParams<float>, float const*, __nv_bfloat16 const*)",
-     "cublasLt::splitKreduce_kernel", "gemm"},
-    {"_ZN8cublasLt19splitKreduce_kernelILi32ELi16EifLb1EEEvPKT2_", "cublasLt::splitKreduce_kernel", "gemm"},
+     "cublasLt::splitKreduce_kernel", KernelClass::gemm},
+    {"_ZN8cublasLt19splitKreduce_kernelILi32ELi16EifLb1EEEvPKT2_", "cublasLt::splitKreduce_kernel",
+     KernelClass::gemm},
     {"void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>(int)",
-     "gemv2T_kernel_val", "gemm"},
-    {"void gemmSN_TN_kernel<float, 128, 16, 2, 4, 2, 2, true>(float)", "gemmSN_TN_kernel", "gemm"},
+     "gemv2T_kernel_val", KernelClass::gemm},
+    {"void gemmSN_TN_kernel<float, 128, 16, 2, 4, 2, 2, true>(float)", "gemmSN_TN_kernel", KernelClass::gemm},
     {"void dot_kernel<float, 128, 0, cublasDotParams<float> >(cublasDotParams<float>)", "dot_kernel",
-     "reduction"},
+     KernelClass::reduction},
     // cuDNN and FlashAttention
     {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x64_4x1x1_cga1x1x1_kernel0_0",
-     "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16", "attention"},
+     "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16", KernelClass::attention},
     {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_bf16_knob_7_64x64x64_4x1x1_cga1x1x1_kernel0_0",
-     "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_bf16", "attention"},
+     "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_bf16", KernelClass::attention},
     {"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, false, "
      "false, "
      "cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)",
-     "pytorch_flash::flash_fwd_kernel", "attention"},
+     "pytorch_flash::flash_fwd_kernel", KernelClass::attention},
     {"void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<64> "
      ">(Flash_bwd_params)",
-     "pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel", "attention"},
+     "pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel", KernelClass::attention},
     {"fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::bfloat16_t>::"
      "Params)",
-     "fmha_cutlassF_bf16_aligned_sm80", "attention"},
+     "fmha_cutlassF_bf16_aligned_sm80", KernelClass::attention},
     {"void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2> > >(int)",
-     "cutlass::device_kernel<flash::FlashAttnFwdSm90>", "attention"},
+     "cutlass::device_kernel<flash::FlashAttnFwdSm90>", KernelClass::attention},
     // Begins as a library's does, but has a scope
     {"void ridgeline::gpt2::hopper::hopper_matmul_kernel<(ridgeline::gpt2::hopper::Product)1, 64>(int)",
-     "ridgeline::gpt2::hopper::hopper_matmul_kernel", "gemm"},
+     "ridgeline::gpt2::hopper::hopper_matmul_kernel", KernelClass::gemm},
     // PyTorch
     {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
      "std::array<char*, 3ul> "
      ">(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)",
-     "at::native::vectorized_elementwise_kernel<CUDAFunctor_add>", "elementwise"},
+     "at::native::vectorized_elementwise_kernel<CUDAFunctor_add>", KernelClass::elementwise},
     {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, "
      "1ul> >(int)",
-     "at::native::vectorized_elementwise_kernel<FillFunctor>", "copy"},
+     "at::native::vectorized_elementwise_kernel<FillFunctor>", KernelClass::copy},
     {"void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>, std::array<char*, "
      "3ul>, 4, "
      "TrivialOffsetCalculator<2, unsigned int>, at::native::memory::LoadWithCast<2>, "
      "at::native::memory::StoreWithCast<1> >(int)",
-     "at::native::unrolled_elementwise_kernel<CUDAFunctor_add>", "elementwise"},
+     "at::native::unrolled_elementwise_kernel<CUDAFunctor_add>", KernelClass::elementwise},
     {"void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::"
      "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() "
      "const::{lambda()#7}>(int)>(int)",
-     "at::native::elementwise_kernel<direct_copy_kernel_cuda>", "copy"},
+     "at::native::elementwise_kernel<direct_copy_kernel_cuda>", KernelClass::copy},
     {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, "
      "at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, "
      "float)#1}>, "
      "unsigned int, float, 4> >(int)",
-     "at::native::reduce_kernel<sum_functor>", "reduction"},
+     "at::native::reduce_kernel<sum_functor>", KernelClass::reduction},
     {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous "
      "namespace)::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous "
      "namespace)::FusedAdamMathFunctor<float, 4, (at::native::ADAM_MODE)1, false>, float const*>(int)",
-     "at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", "optimiser"},
+     "at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", KernelClass::optimiser},
     {"void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float)",
-     "at::native::vectorized_layer_norm_kernel", "normalisation"},
+     "at::native::vectorized_layer_norm_kernel", KernelClass::normalisation},
     {"void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float, float, float, "
      "at::native::(anonymous "
      "namespace)::LogSoftMaxForwardEpilogue>(float*)",
-     "at::native::cunn_SoftMaxForward", "classifier"},
+     "at::native::cunn_SoftMaxForward", KernelClass::classifier},
     {"void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, float, "
      "long>(float*)",
-     "at::native::nll_loss_forward_reduce_cuda_kernel_2d", "classifier"},
+     "at::native::nll_loss_forward_reduce_cuda_kernel_2d", KernelClass::classifier},
     {"void at::native::(anonymous namespace)::CatArrayBatchedCopy_aligned16_contig<int, unsigned int, 2, "
      "128, 1>(int*)",
-     "at::native::CatArrayBatchedCopy_aligned16_contig", "copy"},
+     "at::native::CatArrayBatchedCopy_aligned16_contig", KernelClass::copy},
     {"void at::native::(anonymous namespace)::embedding_backward_feature_kernel<float, float, long>(long "
      "const*)",
-     "at::native::embedding_backward_feature_kernel", "embedding"},
+     "at::native::embedding_backward_feature_kernel", KernelClass::embedding},
     // Apex: an acronym ends where the next word begins
     {"void multi_tensor_apply_kernel<TensorListMetadata<4>, SGDFunctor<4, float, float>, float, "
      "float>(int, int volatile*)",
-     "multi_tensor_apply_kernel", "optimiser"},
-    {"void fused::MHAForwardKernel<float>(float*)", "fused::MHAForwardKernel", "attention"},
+     "multi_tensor_apply_kernel", KernelClass::optimiser},
+    {"void fused::MHAForwardKernel<float>(float*)", "fused::MHAForwardKernel", KernelClass::attention},
     // Inductor
-    {"triton_poi_fused_add_gelu_3", "triton_poi_fused_add_gelu", "elementwise"},
-    {"triton_poi_fused__to_copy_0", "triton_poi_fused__to_copy", "elementwise"},
+    {"triton_poi_fused_add_gelu_3", "triton_poi_fused_add_gelu", KernelClass::elementwise},
+    {"triton_poi_fused__to_copy_0", "triton_poi_fused__to_copy", KernelClass::elementwise},
     {"triton_red_fused__to_copy_add_native_layer_norm_12", "triton_red_fused__to_copy_add_native_layer_norm",
-     "normalisation"},
-    {"triton_per_fused_sum_7", "triton_per_fused_sum", "reduction"},
+     KernelClass::normalisation},
+    {"triton_per_fused_sum_7", "triton_per_fused_sum", KernelClass::reduction},
     {"triton_red_fused__log_softmax_nll_loss_forward_5", "triton_red_fused__log_softmax_nll_loss_forward",
-     "classifier"},
-    {"triton_tem_fused_mm_4", "triton_tem_fused_mm", "gemm"},
+     KernelClass::classifier},
+    {"triton_tem_fused_mm_4", "triton_tem_fused_mm", KernelClass::gemm},
     // NCCL
     {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-     "ncclDevKernel_AllReduce_Sum_bf16", "communication"},
+     "ncclDevKernel_AllReduce_Sum_bf16", KernelClass::communication},
     {"ncclDevKernel_ReduceScatter_Sum_f32_NVLS_LL128(ncclDevKernelArgsStorage<4096ul>)",
-     "ncclDevKernel_ReduceScatter_Sum_f32", "communication"},
+     "ncclDevKernel_ReduceScatter_Sum_f32", KernelClass::communication},
     {"ncclDevKernel_AllGather_RING_SIMPLE(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllGather",
-     "communication"},
+     KernelClass::communication},
     // llm.c
-    {"_Z19adamw_kernel3_stuffPfi", "adamw_kernel3_stuff", "optimiser"},
-    {"void adamw_kernel3<float, __nv_bfloat16>(float*, float*, __nv_bfloat16*)", "adamw_kernel", "optimiser"},
+    {"_Z19adamw_kernel3_stuffPfi", "adamw_kernel3_stuff", KernelClass::optimiser},
+    {"void adamw_kernel3<float, __nv_bfloat16>(float*, float*, __nv_bfloat16*)", "adamw_kernel",
+     KernelClass::optimiser},
     {"encoder_forward_kernel3(__nv_bfloat16*, int const*, __nv_bfloat16 const*)", "encoder_forward_kernel",
-     "embedding"},
-    {"void wte_backward_kernel<256>(__nv_bfloat16*, int4 const*)", "wte_backward_kernel", "embedding"},
+     KernelClass::embedding},
+    {"void wte_backward_kernel<256>(__nv_bfloat16*, int4 const*)", "wte_backward_kernel",
+     KernelClass::embedding},
     {"layernorm_backward_kernel10(__nv_bfloat16*, __nv_bfloat16*)", "layernorm_backward_kernel",
-     "normalisation"},
+     KernelClass::normalisation},
     {"fused_residual_forward_kernel5(__nv_bfloat16*, __nv_bfloat16*)", "fused_residual_forward_kernel",
-     "normalisation"},
+     KernelClass::normalisation},
     {"void matmul_backward_bias_kernel9<__nv_bfloat16, false>(__nv_bfloat16*)", "matmul_backward_bias_kernel",
-     "reduction"},
-    {"reduce_add_sum_kernel(float*, float const*, unsigned long)", "reduce_add_sum_kernel", "reduction"},
-    {"gelu_forward_kernel2(__nv_bfloat16*, __nv_bfloat16 const*)", "gelu_forward_kernel", "elementwise"},
+     KernelClass::reduction},
+    {"reduce_add_sum_kernel(float*, float const*, unsigned long)", "reduce_add_sum_kernel",
+     KernelClass::reduction},
+    {"gelu_forward_kernel2(__nv_bfloat16*, __nv_bfloat16 const*)", "gelu_forward_kernel",
+     KernelClass::elementwise},
     {"void fused_classifier_kernel5<__nv_bfloat16, true>(__nv_bfloat16*)", "fused_classifier_kernel",
-     "classifier"},
+     KernelClass::classifier},
     {"void global_norm_squared_kernel<__nv_bfloat16>(float*, __nv_bfloat16 const*)",
-     "global_norm_squared_kernel", "reduction"},
+     "global_norm_squared_kernel", KernelClass::reduction},
     // This project's trainer: kernels in an anonymous namespace
     {"void ridgeline::gpt2::(anonymous namespace)::residual_layernorm_forward_kernel<__nv_bfloat16, "
      "3>(float*)",
-     "ridgeline::gpt2::residual_layernorm_forward_kernel", "normalisation"},
+     "ridgeline::gpt2::residual_layernorm_forward_kernel", KernelClass::normalisation},
     {"void ridgeline::gpt2::(anonymous namespace)::bias_gradient_kernel<__nv_bfloat16>(float*)",
-     "ridgeline::gpt2::bias_gradient_kernel", "reduction"},
+     "ridgeline::gpt2::bias_gradient_kernel", KernelClass::reduction},
     {"ridgeline::gpt2::(anonymous namespace)::squared_sum_kernel(double*, float const*, long, bool)",
-     "ridgeline::gpt2::squared_sum_kernel", "reduction"},
+     "ridgeline::gpt2::squared_sum_kernel", KernelClass::reduction},
     {"ridgeline::gpt2::(anonymous namespace)::norm_from_partials_kernel(ridgeline::gpt2::GradientNorm*)",
-     "ridgeline::gpt2::norm_from_partials_kernel", "reduction"},
+     "ridgeline::gpt2::norm_from_partials_kernel", KernelClass::reduction},
     {"ridgeline::gpt2::(anonymous namespace)::loss_sum_kernel(float*, float const*, long, float, bool)",
-     "ridgeline::gpt2::loss_sum_kernel", "reduction"},
+     "ridgeline::gpt2::loss_sum_kernel", KernelClass::reduction},
     {"void ridgeline::gpt2::(anonymous namespace)::residual_kernel<float>(float*, float const*, float "
      "const*, long)",
-     "ridgeline::gpt2::residual_kernel", "elementwise"},
+     "ridgeline::gpt2::residual_kernel", KernelClass::elementwise},
     {"void ridgeline::gpt2::(anonymous namespace)::convert_kernel<__nv_bfloat16>(__nv_bfloat16*, float "
      "const*, long)",
-     "ridgeline::gpt2::convert_kernel", "copy"},
+     "ridgeline::gpt2::convert_kernel", KernelClass::copy},
     {"void ridgeline::gpt2::(anonymous namespace)::fill_kernel<float>(float*, float, long)",
-     "ridgeline::gpt2::fill_kernel", "copy"},
+     "ridgeline::gpt2::fill_kernel", KernelClass::copy},
     {"void ridgeline::gpt2::(anonymous namespace)::attention_backward_kernel<__nv_bfloat16, "
      "64>(__nv_bfloat16*)",
-     "ridgeline::gpt2::attention_backward_kernel", "attention"},
+     "ridgeline::gpt2::attention_backward_kernel", KernelClass::attention},
     {"void ridgeline::gpt2::detail::(anonymous namespace)::query_gradient_kernel<64>(__nv_bfloat16*)",
-     "ridgeline::gpt2::detail::query_gradient_kernel", "attention"},
+     "ridgeline::gpt2::detail::query_gradient_kernel", KernelClass::attention},
     {"void ridgeline::gpt2::(anonymous namespace)::position_gradient_kernel<float>(float*)",
-     "ridgeline::gpt2::position_gradient_kernel", "embedding"},
+     "ridgeline::gpt2::position_gradient_kernel", KernelClass::embedding},
     {"ridgeline::gpt2::(anonymous namespace)::add_partials_kernel(float*, float*, float*)",
-     "ridgeline::gpt2::add_partials_kernel", "reduction"},
+     "ridgeline::gpt2::add_partials_kernel", KernelClass::reduction},
     // Odd ones
-    {"f", "f", "other"},
-    {"", "", "other"},
-    {"_Z", "_Z", "other"},
+    {"f", "f", KernelClass::other},
+    {"", "", KernelClass::other},
+    {"_Z", "_Z", KernelClass::other},
     {"my_kernel(int)::{lambda(float)#2}::operator()(float) const", "my_kernel::{lambda}::operator()",
-     "other"},
-    {"unsigned int _INTERNAL_1a2b_4_x_cu_77::walk<3>(int)", "walk", "other"},
-    {"k<<<", "k", "other"},
-    {"a(b(c", "a", "other"},
+     KernelClass::other},
+    {"unsigned int _INTERNAL_1a2b_4_x_cu_77::walk<3>(int)", "walk", KernelClass::other},
+    {"k<<<", "k", KernelClass::other},
+    {"a(b(c", "a", KernelClass::other},
 };
 
 TEST(KernelIdentity, EveryNameGetsItsFamilyAndClass) {
@@ -215,7 +222,7 @@ TEST(KernelIdentity, AnonymousNamespaceHashesDoNotMatter) {
             "void ridgeline::gpt2::(anonymous namespace)::layernorm_forward_kernel<float>(float*)");
   EXPECT_EQ(a.demangled_name, b.demangled_name);
   EXPECT_EQ(a.normalised_name, "ridgeline::gpt2::layernorm_forward_kernel");
-  EXPECT_EQ(a.kernel_class, "normalisation");
+  EXPECT_EQ(a.kernel_class, KernelClass::normalisation);
 }
 
 TEST(KernelIdentity, DemanglesOnlyMangledNames) {

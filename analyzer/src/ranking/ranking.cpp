@@ -8,7 +8,7 @@
 #include <span>
 
 #include "accounting/overlap.h"
-#include "text.h"
+#include "ridgeline/base/units.h"
 
 namespace ridgeline::analyzer {
 
@@ -59,7 +59,7 @@ std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisati
     case RankKey::family:
       return kernel == nullptr ? name : kernel->normalised_name;
     case RankKey::kernel_class:
-      return std::string(model.kernel_class(launch));
+      return std::string(to_string(model.kernel_class(launch)));
     case RankKey::nvtx_path: {
       const std::string_view path = model.string(launch.nvtx_path_id);
       return path.empty() ? "(no range)" : std::string(path);

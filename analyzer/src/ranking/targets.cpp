@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text.h"
+#include "ridgeline/base/units.h"
 
 namespace ridgeline::analyzer {
 
@@ -40,17 +40,17 @@ bool matches(const KernelBudget& budget, const RankRow& row) {
 std::optional<Failure> check_options(const TargetOptions& options) {
   const auto outside = [](double ratio) { return !(ratio >= 0.0 && ratio <= 1.0); };
   if (!(options.target > 0.0 && options.target <= 1.0)) {
-    return Failure{ErrorKind::usage, "target " + number(options.target, 3) + " is not above 0 and at most 1"};
+    return Failure{ErrorKind::usage, "target " + fixed(options.target, 3) + " is not above 0 and at most 1"};
   }
   if (outside(options.stretch) || options.stretch < options.target) {
-    return Failure{ErrorKind::usage, "stretch " + number(options.stretch, 3) + " is not between the target " +
-                                         number(options.target, 3) + " and 1"};
+    return Failure{ErrorKind::usage, "stretch " + fixed(options.stretch, 3) + " is not between the target " +
+                                         fixed(options.target, 3) + " and 1"};
   }
   if (outside(options.min_share)) {
-    return Failure{ErrorKind::usage, "min-share " + number(options.min_share, 4) + " is not between 0 and 1"};
+    return Failure{ErrorKind::usage, "min-share " + fixed(options.min_share, 4) + " is not between 0 and 1"};
   }
   if (outside(options.max_unmeasured_share)) {
-    return Failure{ErrorKind::usage, "max-unmeasured-share " + number(options.max_unmeasured_share, 3) +
+    return Failure{ErrorKind::usage, "max-unmeasured-share " + fixed(options.max_unmeasured_share, 3) +
                                          " is not between 0 and 1"};
   }
   for (const KernelBudget& budget : options.budgets) {
@@ -83,23 +83,18 @@ LaunchStatus main_status(const RankRow& row) {
 }
 
 // The verdict of the utilisation alone.
-KernelVerdict judge_utilisation(const RankRow& row, double required, double stretch, std::string& text) {
+KernelVerdict judge_utilisation(const RankRow& row, double required, double stretch) {
   switch (main_status(row)) {
     case LaunchStatus::launch_bound:
-      text = count(row.launch_bound_calls, "call", "calls") + " shorter than the launch floor";
       return KernelVerdict::launch_bound;
     case LaunchStatus::no_roof:
-      text = "no meaningful roof";
       return KernelVerdict::no_roof;
     case LaunchStatus::unmeasured:
-      text = row.reason.empty() ? "not measured" : row.reason;
       return KernelVerdict::not_measured;
     case LaunchStatus::measured:
       break;
   }
   const double limiter = row.limiter.value_or(0);
-  text = percent(limiter) + " of " + std::string(to_string(row.limiter_kind)) + " peak, " +
-         percent(required) + " asked";
   if (limiter >= std::max(stretch, required)) return KernelVerdict::stretch;
   return limiter >= required ? KernelVerdict::met : KernelVerdict::missed;
 }
@@ -107,33 +102,16 @@ KernelVerdict judge_utilisation(const RankRow& row, double required, double stre
 KernelVerdict judge_budget(const RankRow& row, const KernelBudget& budget, double stretch,
                            KernelCheck& check) {
   KernelVerdict verdict = KernelVerdict::met;
-  const auto append = [&](const std::string& part) { check.text += (check.text.empty() ? "" : "; ") + part; };
   if (budget.min_utilisation_ratio) {
     check.required = budget.min_utilisation_ratio;
-    std::string text;
-    verdict = judge_utilisation(row, *budget.min_utilisation_ratio, stretch, text);
-    append(text);
+    verdict = judge_utilisation(row, *budget.min_utilisation_ratio, stretch);
+    check.utilisation = verdict;
   }
-  bool unknown = false;
-  bool over = false;
-  if (budget.max_time_ns) {
-    over = over || static_cast<double>(row.time_ns) > *budget.max_time_ns;
-    append(time_text(static_cast<double>(row.time_ns)) + " of " + time_text(*budget.max_time_ns) +
-           " allowed");
-  }
-  if (budget.max_dram_bytes) {
-    if (row.dram_bytes && row.unmeasured_calls == 0) {
-      over = over || *row.dram_bytes > *budget.max_dram_bytes;
-      append(number(*row.dram_bytes / 1e6, 2) + " MB of " + number(*budget.max_dram_bytes / 1e6, 2) +
-             " MB allowed");
-    } else {
-      unknown = true;
-      append("DRAM bytes not measured");
-    }
-  }
-  if (!budget.reason.empty()) append(budget.reason);
+  const bool bytes_known = row.dram_bytes && row.unmeasured_calls == 0;
+  const bool over = (budget.max_time_ns && static_cast<double>(row.time_ns) > *budget.max_time_ns) ||
+                    (budget.max_dram_bytes && bytes_known && *row.dram_bytes > *budget.max_dram_bytes);
   if (over || verdict == KernelVerdict::missed) return KernelVerdict::missed;
-  return unknown ? KernelVerdict::not_measured : verdict;
+  return budget.max_dram_bytes && !bytes_known ? KernelVerdict::not_measured : verdict;
 }
 
 void tally(KernelVerdict verdict, TargetCheck& check) {
@@ -164,38 +142,27 @@ void tally(KernelVerdict verdict, TargetCheck& check) {
 
 void decide(const Ranking& ranking, bool budget_unmeasured, TargetCheck& check) {
   const std::int64_t judged = check.stretch_count + check.met_count + check.missed_count;
-  const double unmeasured = ranking.totals.time_ns == 0
-                                ? 1.0
-                                : static_cast<double>(ranking.totals.unmeasured_time_ns) /
-                                      static_cast<double>(ranking.totals.time_ns);
+  check.unmeasured_share = ranking.totals.time_ns == 0
+                               ? 1.0
+                               : static_cast<double>(ranking.totals.unmeasured_time_ns) /
+                                     static_cast<double>(ranking.totals.time_ns);
   if (check.missed_count > 0) {
     check.overall = OverallVerdict::missed;
-    check.text = std::to_string(check.missed_count) + " of " +
-                 count(judged, "judged kernel", "judged kernels") +
-                 (check.missed_count == 1 ? " misses" : " miss") + " its target";
-    if (check.missed_count != 1) check.text.replace(check.text.rfind("its"), 3, "their");
+    check.reason = CheckReason::kernels_missed;
     return;
   }
   check.overall = OverallVerdict::not_enough_data;
   if (judged == 0) {
-    check.text = "no kernel could be judged";
-    for (const RankRow& row : ranking.rows) {
-      if (row.reason.empty()) continue;
-      check.text += ": " + row.reason;
-      break;
-    }
-  } else if (unmeasured > check.options.max_unmeasured_share) {
-    check.text = percent(unmeasured) + " of the kernel time is not measured, at most " +
-                 percent(check.options.max_unmeasured_share) + " may be";
+    check.reason = CheckReason::nothing_judged;
+  } else if (check.unmeasured_share > check.options.max_unmeasured_share) {
+    check.reason = CheckReason::too_little_measured;
   } else if (budget_unmeasured) {
-    check.text = "a kernel with a budget is not measured";
+    check.reason = CheckReason::budget_not_measured;
   } else if (!check.unmatched_budgets.empty()) {
-    check.text = "no kernel matches the budget of '" +
-                 check.options.budgets[check.unmatched_budgets.front()].kernel +
-                 "': rename it or drop the budget";
+    check.reason = CheckReason::budget_unmatched;
   } else {
     check.overall = OverallVerdict::met;
-    check.text = count(judged, "judged kernel meets its target", "judged kernels meet their target");
+    check.reason = CheckReason::kernels_met;
   }
 }
 
@@ -266,10 +233,10 @@ Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const 
       budget_unmeasured = budget_unmeasured || kernel.verdict == KernelVerdict::not_measured;
     } else if (row.step_share < options.min_share) {
       kernel.verdict = KernelVerdict::below_min_share;
-      kernel.text = percent(row.step_share, 2) + " of the step, below " + percent(options.min_share, 2);
     } else {
       kernel.required = options.target;
-      kernel.verdict = judge_utilisation(row, options.target, options.stretch, kernel.text);
+      kernel.verdict = judge_utilisation(row, options.target, options.stretch);
+      kernel.utilisation = kernel.verdict;
     }
     tally(kernel.verdict, check);
     check.kernels.push_back(std::move(kernel));

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "ridgeline/base/units.h"
 #include "ridgeline/store/device_peaks.h"
 #include "statistics.h"
-#include "text.h"
 
 namespace ridgeline::analyzer {
 
@@ -16,19 +16,12 @@ constexpr std::string_view kL2BytesPerS = "l2_bytes_per_s";
 constexpr std::string_view kDramPeakMetric = "dram__bytes.sum.peak_sustained_elapsed.per_second";
 constexpr std::string_view kL2PeakMetric = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
 
-std::string value_text(std::string_view quantity, double value) {
-  if (quantity.ends_with("bytes_per_s")) return number(value / 1e12, 2) + " TB/s";
-  if (quantity.ends_with("flops_per_s")) return number(value / 1e12, 1) + " TFLOP/s";
-  return number(value, 0);
-}
-
 Peak make_peak(std::string_view quantity, double value, PeakSource source, std::string_view detail) {
   Peak peak;
   peak.quantity = quantity;
   peak.value = value;
   peak.source = source;
-  peak.text = value_text(quantity, value) + ", " + std::string(to_string(source));
-  if (!detail.empty()) peak.text += " (" + std::string(detail) + ")";
+  peak.detail = detail;
   return peak;
 }
 
@@ -70,7 +63,7 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string
           2.0 * static_cast<double>(*device->max_memory_clock_hz) * *device->memory_bus_bits / 8.0;
       return make_peak(quantity, value, source,
                        std::to_string(*device->memory_bus_bits) + " bit x 2 x " +
-                           number(static_cast<double>(*device->max_memory_clock_hz) / 1e6, 0) + " MHz / 8");
+                           clock_text(static_cast<double>(*device->max_memory_clock_hz)) + " / 8");
     }
   }
   return std::nullopt;

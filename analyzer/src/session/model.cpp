@@ -175,9 +175,14 @@ std::string_view Model::kernel_name(const store::Launch& launch) const {
   return found == nullptr ? std::string_view("?") : std::string_view(found->demangled_name);
 }
 
-std::string_view Model::kernel_class(const store::Launch& launch) const {
+std::string_view Model::kernel_family(const store::Launch& launch) const {
   const store::Kernel* found = kernel(launch.kernel_id);
-  return found == nullptr ? std::string_view("other") : std::string_view(found->kernel_class);
+  return found == nullptr ? std::string_view("?") : std::string_view(found->normalised_name);
+}
+
+KernelClass Model::kernel_class(const store::Launch& launch) const {
+  const store::Kernel* found = kernel(launch.kernel_id);
+  return found == nullptr ? KernelClass::other : found->kernel_class;
 }
 
 std::string_view Model::thread_name(store::Id process_id, std::int64_t thread_id) const {

@@ -92,9 +92,9 @@ std::vector<ClassRun> class_runs(const Model& model, const ModelStep& step) {
   std::vector<ClassRun> runs;
   for (const LaunchIndex index : launches) {
     const Launches::Row& launch = model.launches.row(index);
-    const std::string_view kernel_class = model.kernel_class(model.launches.site(index));
+    const KernelClass kernel_class = model.kernel_class(model.launches.site(index));
     if (runs.empty() || runs.back().kernel_class != kernel_class)
-      runs.push_back({std::string(kernel_class), launch.start_ns, launch.end_ns});
+      runs.push_back({kernel_class, launch.start_ns, launch.end_ns});
     runs.back().end_ns = std::max(runs.back().end_ns, launch.end_ns);
   }
   return runs;

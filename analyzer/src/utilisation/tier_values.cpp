@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "alignment.h"
+#include "ridgeline/base/units.h"
 #include "statistics.h"
-#include "text.h"
 
 namespace ridgeline::analyzer {
 
@@ -144,7 +144,7 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
         found.mismatch = std::string(to_string(phase_)) + " step " +
                          std::to_string(model_.steps[steps_[i]].step.step_index) + " launched " +
                          (launch.kernel_id == other.kernel_id ? std::string("it with another grid")
-                                                              : short_name(model_.kernel_name(other))) +
+                                                              : std::string(model_.kernel_family(other))) +
                          " at this place";
       }
       continue;

@@ -127,8 +127,8 @@ class Analyzer {
         Finding fallback{.severity = Severity::warning, .code = FindingCode::peak_fallback};
         fallback.subject.name = quantity;
         fallback.subject.device_id = device_id;
-        fallback.detail = chosen.value().text;
-        fallback.also = {std::string(to_string(source))};
+        fallback.peak = chosen.value();
+        fallback.missing_source = source;
         result_.findings.push_back(std::move(fallback));
       }
     }
@@ -457,7 +457,7 @@ class Analyzer {
       out.status = LaunchStatus::unmeasured;
     } else if (out.duration_ns < options_.launch_floor_ns) {
       out.status = LaunchStatus::launch_bound;
-    } else if (model_.kernel_class(launch) == "communication") {
+    } else if (model_.kernel_class(launch) == KernelClass::communication) {
       out.status = LaunchStatus::no_roof;
       if (out.reason.empty()) out.reason = "communication: the link bounds it, not DRAM or a pipe";
     } else if (!out.limiter_utilisation) {

@@ -214,7 +214,7 @@ CheckStatus DoctorReport::status() const {
 
 bool DoctorReport::can_record() const {
   return std::any_of(tiers.begin(), tiers.end(),
-                     [](const TierForecast& tier) { return tier.tier == "T0" && tier.available; });
+                     [](const TierForecast& tier) { return tier.tier == Tier::t0 && tier.available; });
 }
 
 DoctorReport run_doctor(const DoctorOptions& options) {
@@ -249,7 +249,7 @@ DoctorReport run_doctor(const DoctorOptions& options) {
     return *std::find_if(report.checks.begin(), report.checks.end(),
                          [&](const DoctorCheck& check) { return check.name == name; });
   };
-  TierForecast timeline{.tier = "T0", .available = true, .reason = "the timeline needs no permission"};
+  TierForecast timeline{.tier = Tier::t0, .available = true, .reason = "the timeline needs no permission"};
   for (const char* needed : {"gpu", "driver", "cupti", "other_tools", "spool", "agent"}) {
     if (find(needed).status != CheckStatus::fail) continue;
     timeline.available = false;
@@ -257,14 +257,14 @@ DoctorReport run_doctor(const DoctorOptions& options) {
     break;
   }
   // In-situ samples and counters need the same permission; whether the device samples shows when it is tried.
-  TierForecast counters{.tier = "T2", .available = timeline.available, .reason = timeline.reason};
+  TierForecast counters{.tier = Tier::t2, .available = timeline.available, .reason = timeline.reason};
   const DoctorCheck& permission = find("counters");
   if (timeline.available) {
     counters.available = permission.status != CheckStatus::fail;
     counters.reason = permission.detail;
   }
   TierForecast samples = counters;
-  samples.tier = "T1";
+  samples.tier = Tier::t1;
   report.tiers = {timeline, samples, counters};
   if (!timeline.available) {
     report.overall = "nothing can be recorded here: " + timeline.reason;

@@ -60,11 +60,7 @@ Result<void> check_options(const RecordOptions& options) {
   if (options.program.empty() || options.program.front().empty()) {
     return usage("no program to record: put it behind --, as in: ridgeline record -- ./train --steps 100");
   }
-  for (const std::string& tier : options.tiers) {
-    if (tier != "T0" && tier != "T1" && tier != "T2" && tier != "T3")
-      return usage(fmt::format("no such tier: {} (there are T0, T1, T2 and T3)", one_line(tier)));
-  }
-  if (std::find(options.tiers.begin(), options.tiers.end(), "T0") == options.tiers.end()) {
+  if (!options.tiers.has(Tier::t0)) {
     return usage("tier T0, the timeline, cannot be left out: samples and counters join it");
   }
   if (options.schedule.phase_count == 0) return usage("the schedule is empty");
@@ -160,7 +156,7 @@ std::vector<std::string> program_environment(const RecordOptions& options, const
   set(variables::kSpoolDirectory, spool);
   set(variables::kSchedule, to_string(options.schedule));
   set(variables::kStepRange, options.step_range);
-  set(variables::kTiers, joined(options.tiers));
+  set(variables::kTiers, to_string(options.tiers));
   if (options.after.count() > 0) set(variables::kAfterMs, std::to_string(options.after.count()));
   if (options.duration.count() > 0) set(variables::kDurationMs, std::to_string(options.duration.count()));
   if (options.wait) set(variables::kWaitForSignal, "1");

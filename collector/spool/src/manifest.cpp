@@ -32,6 +32,25 @@ void get(const Json& object, const char* key, std::optional<T>& value) {
   if (auto found = object.find(key); found != object.end()) value = found->get<T>();
 }
 
+Json words_of(TierSet tiers) {
+  Json words = Json::array();
+  for (const Word<Tier>& word : Vocabulary<Tier>::kWords) {
+    if (tiers.has(word.value)) words.push_back(word.text);
+  }
+  return words;
+}
+
+// What another version calls a tier is passed over.
+std::optional<TierSet> tiers_of(const Json& manifest) {
+  std::vector<std::string> words;
+  get(manifest, "tiers", words);
+  TierSet tiers;
+  for (const std::string& word : words) {
+    if (const auto tier = parse_word<Tier>(word)) tiers |= *tier;
+  }
+  return words.empty() ? std::nullopt : std::optional(tiers);
+}
+
 std::map<std::string, std::string> cleaned(const std::map<std::string, std::string>& values) {
   std::map<std::string, std::string> clean;
   for (const auto& [name, value] : values) clean[clean_text(name)] = clean_text(value);
@@ -50,7 +69,7 @@ Result<void> write_manifest(const std::string& directory, const LaunchManifest& 
       {"ridgeline_version", manifest.ridgeline_version},
       {"schedule", manifest.schedule},
       {"step_range", clean_text(manifest.step_range)},
-      {"tiers", manifest.tiers},
+      {"tiers", manifest.tiers ? words_of(*manifest.tiers) : Json::array()},
       {"window", manifest.window},
       {"environment", cleaned(manifest.environment)},
       {"launcher_pid", manifest.launcher_pid},
@@ -110,7 +129,7 @@ Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory
     get(json, "ridgeline_version", manifest.ridgeline_version);
     get(json, "schedule", manifest.schedule);
     get(json, "step_range", manifest.step_range);
-    get(json, "tiers", manifest.tiers);
+    manifest.tiers = tiers_of(json);
     get(json, "window", manifest.window);
     get(json, "environment", manifest.environment);
     get(json, "launcher_pid", manifest.launcher_pid);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ridgeline/analyzer/peaks.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/records.h"
 
@@ -163,7 +164,10 @@ struct Finding {
   Remedy remedy = Remedy::none;
   MissingReason missing = MissingReason::none;  ///< of FindingCode::missing
   std::string detail;                           ///< what the recording says, verbatim; "" if nothing
-  std::vector<std::string> also;                ///< names of the other cases, or what the code says of them
+  std::vector<std::string> also;                ///< names of the other cases
+  /// Of FindingCode::peak_fallback: the peak that was taken, and the source that had none.
+  std::optional<Peak> peak;
+  std::optional<PeakSource> missing_source;
 
   /// The figure of that name; 0 without it.
   [[nodiscard]] double value(std::string_view evidence_name) const;

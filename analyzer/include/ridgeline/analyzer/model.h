@@ -100,7 +100,9 @@ struct Model {
   [[nodiscard]] const store::Device* device(store::Id id) const;
   [[nodiscard]] std::string_view string(std::optional<store::Id> id) const;  // "" if absent
   [[nodiscard]] std::string_view kernel_name(const store::Launch&) const;    // demangled; "?" if unknown
-  [[nodiscard]] std::string_view kernel_class(const store::Launch&) const;   // "other" if unknown
+  [[nodiscard]] std::string_view kernel_family(
+      const store::Launch&) const;                                     // normalised name, "?" if unknown
+  [[nodiscard]] KernelClass kernel_class(const store::Launch&) const;  // other if unknown
   /// "" if the thread has no name of its own.
   [[nodiscard]] std::string_view thread_name(store::Id process_id, std::int64_t thread_id) const;
   /// The values stored for one launch.

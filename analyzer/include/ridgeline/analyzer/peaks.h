@@ -26,7 +26,7 @@ struct Peak {
   double value = 0;      // in the quantity's unit
   PeakSource source = PeakSource::spec;
   bool fallback = false;  // the policy's source was not there
-  std::string text;       // for people: "4.80 TB/s, spec (NVIDIA H200 datasheet)"
+  std::string detail;     // what the source is: "NVIDIA H200 datasheet"; "" if it says nothing
 };
 
 /// Where the peaks of operations a second come from: of roofline time and efficiency, the roofline and MFU. The

@@ -39,8 +39,8 @@ struct RankOptions {
 struct RankRow {
   std::string key;     // what RankOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
   std::string kernel;  // demangled name; of the longest launch if the row mixes kernels
-  std::string normalised_name;  // likewise
-  std::string kernel_class;     // likewise
+  std::string normalised_name;                    // likewise
+  KernelClass kernel_class = KernelClass::other;  // likewise
   std::int64_t calls = 0;
   std::int64_t time_ns = 0;         // plain sum of T0 durations
   double step_share = 0;            // time_ns ÷ step time

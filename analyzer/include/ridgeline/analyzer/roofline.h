@@ -24,7 +24,7 @@ enum class OperationSource {
 struct RooflinePoint {
   std::size_t rank_row = 0;  ///< into Ranking::rows
   std::string key;           ///< RankRow::key
-  std::string kernel_class;
+  KernelClass kernel_class = KernelClass::other;
   std::int64_t time_ns = 0;  ///< of all its launches
   double step_share = 0;     ///< time ÷ step
   OperationSource operations = OperationSource::none;

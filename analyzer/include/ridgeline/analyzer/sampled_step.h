@@ -14,7 +14,7 @@ namespace ridgeline::analyzer {
 
 /// Kernels of one class in a row.
 struct ClassRun {
-  std::string kernel_class;
+  KernelClass kernel_class = KernelClass::other;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
 };

@@ -49,16 +49,28 @@ struct KernelCheck {
   KernelVerdict verdict = KernelVerdict::not_measured;
   std::optional<double> required;     // the utilisation asked for
   std::optional<std::size_t> budget;  // into TargetOptions::budgets
-  std::string text;                   // one line: figures behind the verdict
+  /// What the utilisation alone says; none where it was not asked: too small a part, or a budget of something else.
+  std::optional<KernelVerdict> utilisation;
+};
+
+/// Why the overall verdict is what it is.
+enum class CheckReason {
+  kernels_met,          // all that were judged
+  kernels_missed,       // TargetCheck::missed_count of them
+  nothing_judged,       // no kernel was measured, or none counts
+  too_little_measured,  // TargetCheck::unmeasured_share
+  budget_not_measured,  // a kernel that has a budget
+  budget_unmatched,     // the first of TargetCheck::unmatched_budgets
 };
 
 struct TargetCheck {
   TargetOptions options;
   OverallVerdict overall = OverallVerdict::not_enough_data;
-  std::string text;                  // one line: why
+  CheckReason reason = CheckReason::nothing_judged;
   std::vector<KernelCheck> kernels;  // one for each row, same order
   std::int64_t stretch_count = 0, met_count = 0, missed_count = 0, below_min_share_count = 0;
   std::int64_t launch_bound_count = 0, no_roof_count = 0, not_measured_count = 0;
+  double unmeasured_share = 1;      // of the kernel time
   double time_share_at_target = 0;  // share of kernel time in launches with u ≥ target
   double time_share_at_stretch = 0;
   std::vector<std::size_t> unmatched_budgets;  // budgets that no row matches: a renamed kernel passes unseen

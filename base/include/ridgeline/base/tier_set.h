@@ -29,6 +29,8 @@ class TierSet {
   std::uint8_t bits_ = 0;
 };
 
+inline constexpr TierSet kAllTiers = TierSet(Tier::t0) | Tier::t1 | Tier::t2 | Tier::t3;
+
 /// "T2", "T1,T2"; "" for none.
 [[nodiscard]] inline std::string to_string(TierSet tiers) {
   std::string text;

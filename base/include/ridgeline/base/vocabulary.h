@@ -105,6 +105,21 @@ enum class SynchronisationCall : std::uint32_t {
   free_host = 10,
 };
 
+/// What a kernel does, as far as its name says.
+enum class KernelClass : std::uint8_t {
+  gemm,
+  attention,
+  normalisation,
+  elementwise,
+  reduction,
+  copy,
+  communication,
+  optimiser,
+  embedding,
+  classifier,
+  other,
+};
+
 /// Which roof a kernel is nearest to.
 enum class LimiterKind : std::uint8_t { none, dram, compute };
 
@@ -243,6 +258,21 @@ struct Vocabulary<SynchronisationCall> {
   };
 };
 
+template <>
+struct Vocabulary<KernelClass> {
+  static constexpr std::string_view kName = "kernel class";
+  static constexpr Word<KernelClass> kWords[] = {{KernelClass::gemm, "gemm"},
+                                                 {KernelClass::attention, "attention"},
+                                                 {KernelClass::normalisation, "normalisation"},
+                                                 {KernelClass::elementwise, "elementwise"},
+                                                 {KernelClass::reduction, "reduction"},
+                                                 {KernelClass::copy, "copy"},
+                                                 {KernelClass::communication, "communication"},
+                                                 {KernelClass::optimiser, "optimiser"},
+                                                 {KernelClass::embedding, "embedding"},
+                                                 {KernelClass::classifier, "classifier"},
+                                                 {KernelClass::other, "other"}};
+};
 template <>
 struct Vocabulary<LimiterKind> {
   static constexpr std::string_view kName = "roof";

@@ -25,6 +25,8 @@ struct Fact {
 [[nodiscard]] std::string command_line(const analyzer::Model& model);
 /// "Step 17, median of 20 timeline steps: 57.812 ms (p10 57.601, p90 58.120), 390 launches."
 [[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
+/// "4.80 TB/s, spec (NVIDIA H200 datasheet)".
+[[nodiscard]] std::string peak_text(const analyzer::Peak& peak);
 /// The roofs that the limiter was measured against, with their sources; one sentence, "" if none was needed.
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);
 
@@ -77,8 +79,5 @@ struct Term {
 
 /// An identifier as words: "launch_bound" -> "launch bound".
 [[nodiscard]] std::string in_words(std::string_view identifier);
-
-/// "1 kernel", "3 kernels"; the plural ends in s unless given.
-[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {});
 
 }  // namespace ridgeline::reports

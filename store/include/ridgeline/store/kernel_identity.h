@@ -4,13 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "ridgeline/base/vocabulary.h"
+
 namespace ridgeline::store {
 
 struct KernelIdentity {
   std::string demangled_name;   // the mangled one if it cannot be demangled
   std::string normalised_name;  // family: without template arguments, literals, hashes, tile and stage tokens
-  std::string kernel_class;  // gemm, attention, normalisation, elementwise, reduction, copy, communication,
-                             // optimiser, embedding, classifier, other
+  KernelClass kernel_class = KernelClass::other;
 };
 
 /// Pure; any text is accepted.

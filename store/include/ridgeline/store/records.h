@@ -80,7 +80,7 @@ struct Kernel {
   std::string mangled_name;
   std::string demangled_name;
   std::string normalised_name;
-  std::string kernel_class;
+  KernelClass kernel_class = KernelClass::other;
   std::optional<std::string> code_hash;
 };
 

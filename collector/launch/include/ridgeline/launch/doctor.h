@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ridgeline/base/vocabulary.h"
+
 namespace ridgeline::launch {
 
 enum class CheckStatus { ok, warn, fail };
@@ -20,7 +22,7 @@ struct DoctorCheck {
 };
 
 struct TierForecast {
-  std::string tier;  // T0, T2
+  Tier tier = Tier::t0;
   bool available = false;
   std::string reason;  // why not, or what it rests on
 };

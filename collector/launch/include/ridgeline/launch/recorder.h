@@ -18,6 +18,7 @@
 
 #include "ridgeline/base/error.h"
 #include "ridgeline/base/schedule.h"
+#include "ridgeline/base/tier_set.h"
 
 namespace ridgeline::launch {
 
@@ -67,7 +68,7 @@ struct RecordOptions {
   bool overwrite = false;             // replace an existing output
   Schedule schedule = default_schedule();
   std::string step_range = "step";                               // NVTX range that makes a step
-  std::vector<std::string> tiers = {"T0", "T1", "T2", "T3"};     // T0 must be among them
+  TierSet tiers = kAllTiers;                                     // T0 must be among them
   std::int64_t sample_interval_ns = 0;                           // T1; 0: chosen
   std::uint64_t sample_buffer_bytes = 0;                         // T1; 0: chosen
   std::vector<std::vector<std::string>> counter_configurations;  // metric names of R1, R2, …; empty: built in

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/tier_set.h"
 
 namespace ridgeline::spool {
 
@@ -27,7 +28,7 @@ struct LaunchManifest {
   std::string ridgeline_version;
   std::string schedule;
   std::string step_range;
-  std::vector<std::string> tiers;
+  std::optional<TierSet> tiers;  // that were asked for; none if the manifest does not say
   std::string window;  // options that delay recording, e.g. "--after 5m"; "": recorded from the start
   std::map<std::string, std::string> environment;  // what the program's behaviour may depend on; no secrets
   std::int64_t launcher_pid = 0;

@@ -1,0 +1,85 @@
+#include "ridgeline/reports/check_text.h"
+
+#include <fmt/format.h>
+
+#include "ridgeline/base/units.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::CheckReason;
+using analyzer::KernelVerdict;
+
+std::string nothing_judged_text(const analyzer::Ranking& ranking) {
+  std::string text = "no kernel could be judged";
+  for (const analyzer::RankRow& row : ranking.rows) {
+    if (!row.reason.empty()) return text + ": " + row.reason;
+  }
+  return text;
+}
+
+std::string utilisation_text(const analyzer::RankRow& row, KernelVerdict verdict, double required) {
+  switch (verdict) {
+    case KernelVerdict::launch_bound:
+      return counted(row.launch_bound_calls, "call") + " shorter than the launch floor";
+    case KernelVerdict::no_roof:
+      return "no meaningful roof";
+    case KernelVerdict::not_measured:
+      return row.reason.empty() ? "not measured" : row.reason;
+    default:
+      return fmt::format("{} of {} peak, {} asked", percent_text(row.limiter.value_or(0)),
+                         to_string(row.limiter_kind), percent_text(required));
+  }
+}
+
+}  // namespace
+
+std::string check_text(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check) {
+  const std::int64_t judged = check.stretch_count + check.met_count + check.missed_count;
+  switch (check.reason) {
+    case CheckReason::kernels_met:
+      return counted(judged, "judged kernel meets its target", "judged kernels meet their target");
+    case CheckReason::kernels_missed:
+      return fmt::format("{} of {} {} target", integer(check.missed_count), counted(judged, "judged kernel"),
+                         check.missed_count == 1 ? "misses its" : "miss their");
+    case CheckReason::nothing_judged:
+      return nothing_judged_text(ranking);
+    case CheckReason::too_little_measured:
+      return fmt::format("{} of the kernel time is not measured, at most {} may be",
+                         percent_text(check.unmeasured_share),
+                         percent_text(check.options.max_unmeasured_share));
+    case CheckReason::budget_not_measured:
+      return "a kernel with a budget is not measured";
+    case CheckReason::budget_unmatched:
+      return fmt::format("no kernel matches the budget of '{}': rename it or drop the budget",
+                         check.options.budgets[check.unmatched_budgets.front()].kernel);
+  }
+  return {};
+}
+
+std::string kernel_check_text(const analyzer::TargetCheck& check, const analyzer::RankRow& row,
+                              const analyzer::KernelCheck& kernel) {
+  std::string text;
+  const auto append = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (kernel.verdict == KernelVerdict::below_min_share) {
+    append(fmt::format("{} of the step, below {}", percent_text(row.step_share, 2),
+                       percent_text(check.options.min_share, 2)));
+  }
+  if (kernel.utilisation) append(utilisation_text(row, *kernel.utilisation, kernel.required.value_or(0)));
+  if (!kernel.budget) return text;
+  const analyzer::KernelBudget& budget = check.options.budgets[*kernel.budget];
+  if (budget.max_time_ns) {
+    append(fmt::format("{} of {} allowed", time_text(static_cast<double>(row.time_ns)),
+                       time_text(*budget.max_time_ns)));
+  }
+  if (budget.max_dram_bytes) {
+    append(
+        row.dram_bytes && row.unmeasured_calls == 0
+            ? fmt::format("{} of {} allowed", bytes_text(*row.dram_bytes), bytes_text(*budget.max_dram_bytes))
+            : "DRAM bytes not measured");
+  }
+  if (!budget.reason.empty()) append(budget.reason);
+  return text;
+}
+
+}  // namespace ridgeline::reports
