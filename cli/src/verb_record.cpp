@@ -63,122 +63,157 @@ void append_phase(Schedule& schedule, Phase phase, std::uint32_t steps) {
   throw Error(ErrorKind::usage, fmt::format("schedule: more than {} phases", kMaxSchedulePhases));
 }
 
-}  // namespace
+struct Options {
+  std::string output;
+  std::string schedule;
+  std::string step_range = "step";
+  std::string replay_exclude;
+  bool cold = false;
+  std::string tiers = to_string(kAllTiers);
+  double sample_interval_us = 0;
+  std::uint64_t sample_buffer_mib = 0;
+  std::string directory;
+  std::string spool_directory;
+  std::string agent;
+  std::string cupti;
+  bool force = false;
+  std::string after;
+  std::string duration;
+  bool wait = false;
+  bool stop_program = false;
+  bool stalls = false;
+  bool sass_flops = false;
+  bool keep_spool = false;
+  bool quiet = false;
+};
 
-Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
-  struct Options {
-    std::string output;
-    std::string schedule;
-    std::string step_range = "step";
-    std::string replay_exclude;
-    bool cold = false;
-    std::string tiers = to_string(kAllTiers);
-    double sample_interval_us = 0;
-    std::uint64_t sample_buffer_mib = 0;
-    std::string directory;
-    std::string spool_directory;
-    std::string agent;
-    std::string cupti;
-    bool force = false;
-    std::string after;
-    std::string duration;
-    bool wait = false;
-    bool stop_program = false;
-    bool stalls = false;
-    bool sass_flops = false;
-    bool keep_spool = false;
-    bool quiet = false;
-  };
-  auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
-      "record", "Run a program and record its kernels: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
-  app->add_option("-o,--output", options->output, "Capture to write (default PROGRAM-DATE-TIME.ridge)")
+void declare(CLI::App& app, Options& options) {
+  app.add_option("-o,--output", options.output, "Capture to write (default PROGRAM-DATE-TIME.ridge)")
       ->type_name("FILE");
-  app->add_flag("-f,--force", options->force, "Replace an existing capture");
-  app->add_option("--schedule", options->schedule,
-                  "Steps by phase (default " + std::string(kDefaultSchedule) +
-                      "); recording ends with it, the program goes on")
+  app.add_flag("-f,--force", options.force, "Replace an existing capture");
+  app.add_option("--schedule", options.schedule,
+                 "Steps by phase (default " + std::string(kDefaultSchedule) +
+                     "); recording ends with it, the program goes on")
       ->type_name("PHASES");
-  app->add_option("--step-range", options->step_range, "NVTX range that marks a step (default step)")
+  app.add_option("--step-range", options.step_range, "NVTX range that marks a step (default step)")
       ->type_name("NAME");
-  app->add_option("--tiers", options->tiers,
-                  "T0 timeline, T1 in-situ samples, T2 counters by step replay, T3 on request (default: all)")
+  app.add_option("--tiers", options.tiers,
+                 "T0 timeline, T1 in-situ samples, T2 counters by step replay, T3 on request (default: all)")
       ->type_name("LIST");
-  app->add_option("--after", options->after,
-                  "Start recording that long after the first CUDA context (30s, 5m, 1h30m)")
+  app.add_option("--after", options.after,
+                 "Start recording that long after the first CUDA context (30s, 5m, 1h30m)")
       ->type_name("TIME");
-  app->add_option("--duration", options->duration,
-                  "Stop recording after that long; the capture is written, the program goes on")
+  app.add_option("--duration", options.duration,
+                 "Stop recording after that long; the capture is written, the program goes on")
       ->type_name("TIME");
-  app->add_flag("--wait", options->wait,
-                "Record nothing until SIGUSR2 comes; it opens and closes recording windows");
-  app->add_flag("--stop-program", options->stop_program,
-                "End the program when its recording window has closed");
-  app->add_option(
-         "--replay-exclude", options->replay_exclude,
+  app.add_flag("--wait", options.wait,
+               "Record nothing until SIGUSR2 comes; it opens and closes recording windows");
+  app.add_flag("--stop-program", options.stop_program,
+               "End the program when its recording window has closed");
+  app.add_option(
+         "--replay-exclude", options.replay_exclude,
          "Kernels that replay steps do not measure, because they wait for others: parts of mangled names")
       ->type_name("NAMES");
-  app->add_flag(
-      "--cold", options->cold,
+  app.add_flag(
+      "--cold", options.cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
-  app->add_option("--sample-interval", options->sample_interval_us,
-                  "Microseconds between in-situ samples (default: as fine as the window allows)")
+  app.add_option("--sample-interval", options.sample_interval_us,
+                 "Microseconds between in-situ samples (default: as fine as the window allows)")
       ->type_name("US")
       ->check(CLI::Range(1.0, 1e6));
-  app->add_option("--sample-buffer", options->sample_buffer_mib,
-                  "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
-                  "window needs)")
+  app.add_option("--sample-buffer", options.sample_buffer_mib,
+                 "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
+                 "window needs)")
       ->type_name("MIB")
       ->check(CLI::Range(64, 1 << 20));
-  app->add_flag("--stalls", options->stalls,
-                "Sample program counters over four more steps: what warps wait for (adds stalls=4)");
-  app->add_flag("--sass-flops", options->sass_flops,
-                "Count floating-point instructions of each kernel in one more step (adds flops=1)");
-  app->add_option("--directory", options->directory, "Run the program in DIR")->type_name("DIR");
-  app->add_option("--spool-directory", options->spool_directory,
-                  "Where the spool goes while recording (default: beside the capture)")
+  app.add_flag("--stalls", options.stalls,
+               "Sample program counters over four more steps: what warps wait for (adds stalls=4)");
+  app.add_flag("--sass-flops", options.sass_flops,
+               "Count floating-point instructions of each kernel in one more step (adds flops=1)");
+  app.add_option("--directory", options.directory, "Run the program in DIR")->type_name("DIR");
+  app.add_option("--spool-directory", options.spool_directory,
+                 "Where the spool goes while recording (default: beside the capture)")
       ->type_name("DIR");
-  app->add_flag("--keep-spool", options->keep_spool, "Keep the spool after the capture is made");
-  app->add_option("--agent", options->agent, "The agent's library, if not beside this program")
+  app.add_flag("--keep-spool", options.keep_spool, "Keep the spool after the capture is made");
+  app.add_option("--agent", options.agent, "The agent's library, if not beside this program")
       ->type_name("FILE");
-  app->add_option("--cupti", options->cupti, "The CUPTI library to use")->type_name("FILE");
-  app->add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
-  app->footer(
+  app.add_option("--cupti", options.cupti, "The CUPTI library to use")->type_name("FILE");
+  app.add_flag("-q,--quiet", options.quiet, "Print nothing but errors and warnings");
+  app.footer(
       "The program's output and exit status stay its own; a program that fails leaves a capture of what it "
       "did until then.\n"
       "Exit status: the program's if it failed, else 0; ridgeline's own errors as in docs/cli.md.");
+}
+
+Schedule schedule_of(const Options& options) {
+  Schedule schedule = default_schedule();
+  if (!options.schedule.empty()) schedule = launch::read_schedule(options.schedule).value();
+  if (options.cold) append_phase(schedule, Phase::cold, 2);
+  if (options.stalls) append_phase(schedule, Phase::stalls, 4);
+  // Last: what instrumented code does to the program's times is nobody's measurement.
+  if (options.sass_flops) append_phase(schedule, Phase::flops, 1);
+  return schedule;
+}
+
+launch::RecordOptions record_options(const Options& options, const std::vector<std::string>& command) {
+  const auto unless_empty = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+  };
+  launch::RecordOptions how;
+  how.make_capture = import_capture;
+  how.program = command;
+  how.output = unless_empty(options.output);
+  how.overwrite = options.force;
+  how.schedule = schedule_of(options);
+  how.step_range = options.step_range;
+  how.tiers = launch::read_tiers(options.tiers).value();
+  how.sample_interval_ns = std::llround(options.sample_interval_us * 1000);
+  how.sample_buffer_bytes = options.sample_buffer_mib << 20;
+  how.replay_exclude = split(options.replay_exclude, ',');
+  how.working_directory = unless_empty(options.directory);
+  how.spool_parent = unless_empty(options.spool_directory);
+  how.keep_spool = options.keep_spool;
+  if (!options.after.empty()) how.after = launch::parse_duration(options.after).value();
+  if (!options.duration.empty()) how.duration = launch::parse_duration(options.duration).value();
+  how.wait = options.wait;
+  how.stop_program = options.stop_program;
+  how.agent_library = unless_empty(options.agent);
+  how.cupti_library = unless_empty(options.cupti);
+  if (!options.quiet) how.notice = [](const std::string& line) { write_message("record", line); };
+  return how;
+}
+
+void tell(const launch::RecordSummary& summary, bool quiet) {
+  for (const std::string& warning : summary.warnings) write_message("record", "warning: " + warning);
+  if (summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0) {
+    write_message("record",
+                  fmt::format("the program {} {}: the capture holds what it did until then{}",
+                              summary.exit_signal ? "was" : "ended with",
+                              describe_exit(summary.exit_status, summary.exit_signal),
+                              summary.missing.empty() ? "" : fmt::format(" ({})", summary.missing)));
+  }
+  if (quiet) return;
+  const reports::TextStyle style = standard_output_style();
+  std::string text = fmt::format("\nRecorded {} of the program.\n",
+                                 time_text(static_cast<double>(summary.duration.count()) * 1e6));
+  text += capture_summary(summary.capture_path, style);
+  if (summary.spool_directory) text += "  spool     " + *summary.spool_directory + "\n";
+  write_standard_output(text);
+}
+
+}  // namespace
+
+Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand(
+      "record", "Run a program and record its kernels: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
+  declare(*app, *options);
   return {app, [options, &command] {
             if (command.empty()) {
               throw Error(ErrorKind::usage,
                           "no program to record: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
             }
-            launch::RecordOptions how;
-            how.make_capture = import_capture;
-            how.program = command;
-            how.overwrite = options->force;
-            how.step_range = options->step_range;
-            how.keep_spool = options->keep_spool;
-            if (!options->after.empty()) how.after = launch::parse_duration(options->after).value();
-            if (!options->duration.empty()) how.duration = launch::parse_duration(options->duration).value();
-            how.wait = options->wait;
-            how.stop_program = options->stop_program;
-            if (!options->quiet) {
-              how.notice = [](const std::string& line) { write_message("record", line); };
-            }
-            if (!options->output.empty()) how.output = options->output;
-            if (!options->schedule.empty()) how.schedule = launch::read_schedule(options->schedule).value();
-            if (options->cold) append_phase(how.schedule, Phase::cold, 2);
-            how.replay_exclude = split(options->replay_exclude, ',');
-            if (options->stalls) append_phase(how.schedule, Phase::stalls, 4);
-            // Last: what instrumented code does to the program's times is nobody's measurement.
-            if (options->sass_flops) append_phase(how.schedule, Phase::flops, 1);
-            if (!options->directory.empty()) how.working_directory = options->directory;
-            if (!options->spool_directory.empty()) how.spool_parent = options->spool_directory;
-            if (!options->agent.empty()) how.agent_library = options->agent;
-            if (!options->cupti.empty()) how.cupti_library = options->cupti;
-            how.sample_interval_ns = std::llround(options->sample_interval_us * 1000);
-            how.sample_buffer_bytes = options->sample_buffer_mib << 20;
-            how.tiers = launch::read_tiers(options->tiers).value();
+            launch::RecordOptions how = record_options(*options, command);
             ProgressLine line;
             if (!options->quiet) {
               // While the program runs the terminal is its own: only the import is drawn.
@@ -189,25 +224,7 @@ Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
             auto result = launch::record(how);
             line.clear();
             const launch::RecordSummary summary = std::move(result).value();
-            for (const std::string& warning : summary.warnings)
-              write_message("record", "warning: " + warning);
-            const bool failed = summary.exit_signal.has_value() || summary.exit_status.value_or(0) != 0;
-            if (failed) {
-              write_message(
-                  "record",
-                  fmt::format("the program {} {}: the capture holds what it did until then{}",
-                              summary.exit_signal ? "was" : "ended with",
-                              describe_exit(summary.exit_status, summary.exit_signal),
-                              summary.missing.empty() ? "" : fmt::format(" ({})", summary.missing)));
-            }
-            if (!options->quiet) {
-              reports::TextStyle style = standard_output_style();
-              std::string text = fmt::format("\nRecorded {} of the program.\n",
-                                             time_text(static_cast<double>(summary.duration.count()) * 1e6));
-              text += capture_summary(summary.capture_path, style);
-              if (summary.spool_directory) text += "  spool     " + *summary.spool_directory + "\n";
-              write_standard_output(text);
-            }
+            tell(summary, options->quiet);
             if (summary.exit_signal) return 128 + *summary.exit_signal;
             return summary.exit_status.value_or(0);
           }};

@@ -160,153 +160,182 @@ void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const Sc
   }
 }
 
-std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
-                                             const store::Completeness& completeness,
-                                             const TierOutcomes& outcomes) {
-  const CounterOutcome& replay = outcomes.replay;
-  std::vector<store::TierStatus> verdicts;
-  const auto add = [&](Tier tier, TierOutcome status, std::string reason) {
-    verdicts.push_back(
-        {.process_id = 0,
-         .tier = tier,
-         .status = status,
-         .reason = reason.empty() ? std::nullopt : std::optional<std::string>(std::move(reason))});
-  };
+namespace {
 
+// CUPTI was not there or not free; null if it was.
+const MessageText* missing_cupti(const ScannedSpool& spool) {
   const MessageText* missing = spool.message_about(spool::Topic::cupti_missing);
-  if (missing == nullptr) missing = spool.message_about(spool::Topic::subscriber_taken);
+  return missing != nullptr ? missing : spool.message_about(spool::Topic::subscriber_taken);
+}
+
+store::TierStatus verdict(Tier tier, TierOutcome status, std::string reason) {
+  return {.process_id = 0,
+          .tier = tier,
+          .status = status,
+          .reason = reason.empty() ? std::nullopt : std::optional<std::string>(std::move(reason))};
+}
+
+store::TierStatus timeline_verdict(const ScannedSpool& spool, const store::Completeness& completeness) {
+  const MessageText* missing = missing_cupti(spool);
   const MessageText* refused = spool.message_about(spool::Topic::timeline_refused);
   const std::int64_t kernels = completeness.kernel_records + completeness.graph_kernel_records;
   if (kernels == 0 && missing != nullptr) {
-    add(Tier::t0, TierOutcome::failed, missing->text);
-  } else if (kernels == 0 && refused != nullptr) {
-    add(Tier::t0, TierOutcome::refused, refused->text);
-  } else {
-    std::string gaps;
-    const auto gap = [&](std::int64_t count, const char* what) {
-      if (count > 0) gaps += fmt::format("{}{} {}", gaps.empty() ? "" : "; ", count, what);
-    };
-    gap(completeness.launches_seen - completeness.kernel_records, "launches without a kernel record");
-    gap(completeness.dropped_records, "records dropped by the driver");
-    gap(completeness.lost_spool_records, "records that found no room in the spool");
-    if (const MessageText* full = spool.message_about(spool::Topic::spool_full);
-        full != nullptr && completeness.lost_spool_records > 0) {
-      gaps += "; " + full->text;
-    }
-    gap(completeness.zero_timestamps, "kernel records without a time");
-    gap(completeness.truncated_bytes, "bytes of the spool unreadable");
-    if (refused != nullptr) gaps += (gaps.empty() ? "" : "; ") + refused->text;
-    if (missing != nullptr) gaps += (gaps.empty() ? "" : "; ") + missing->text;
-    add(Tier::t0, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
+    return verdict(Tier::t0, TierOutcome::failed, missing->text);
   }
-
-  // Why a tier that needs steps got none; "" if steps of it were seen.
-  const auto no_steps = [&](const char* what, std::uint64_t first_step) -> std::string {
-    if (missing != nullptr) return missing->text;
-    if (spool.steps.empty()) {
-      const MessageText* nvtx = spool.message_about(spool::Topic::nvtx_missing);
-      return nvtx != nullptr ? nvtx->text
-                             : fmt::format(
-                                   "no NVTX range named \"{}\" was seen: name the program's step range with "
-                                   "--step-range",
-                                   plan.step_range);
-    }
-    return fmt::format(
-        "the program ended after {} steps and {} begins with step {}: run more steps or shorten the schedule",
-        spool.steps.rbegin()->first + 1, what, first_step);
+  if (kernels == 0 && refused != nullptr) {
+    return verdict(Tier::t0, TierOutcome::refused, refused->text);
+  }
+  std::string gaps;
+  const auto gap = [&](std::int64_t count, const char* what) {
+    if (count > 0) gaps += fmt::format("{}{} {}", gaps.empty() ? "" : "; ", count, what);
   };
+  gap(completeness.launches_seen - completeness.kernel_records, "launches without a kernel record");
+  gap(completeness.dropped_records, "records dropped by the driver");
+  gap(completeness.lost_spool_records, "records that found no room in the spool");
+  if (const MessageText* full = spool.message_about(spool::Topic::spool_full);
+      full != nullptr && completeness.lost_spool_records > 0) {
+    gaps += "; " + full->text;
+  }
+  gap(completeness.zero_timestamps, "kernel records without a time");
+  gap(completeness.truncated_bytes, "bytes of the spool unreadable");
+  if (refused != nullptr) gaps += (gaps.empty() ? "" : "; ") + refused->text;
+  if (missing != nullptr) gaps += (gaps.empty() ? "" : "; ") + missing->text;
+  return verdict(Tier::t0, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
+}
 
-  const SamplingOutcome& sampling = outcomes.sampling;
+// Why a tier that needs steps got none.
+std::string no_steps(const ScannedSpool& spool, const RecordingPlan& plan, const char* what,
+                     std::uint64_t first_step) {
+  if (const MessageText* missing = missing_cupti(spool)) return missing->text;
+  if (spool.steps.empty()) {
+    const MessageText* nvtx = spool.message_about(spool::Topic::nvtx_missing);
+    return nvtx != nullptr ? nvtx->text
+                           : fmt::format(
+                                 "no NVTX range named \"{}\" was seen: name the program's step range with "
+                                 "--step-range",
+                                 plan.step_range);
+  }
+  return fmt::format(
+      "the program ended after {} steps and {} begins with step {}: run more steps or shorten the schedule",
+      spool.steps.rbegin()->first + 1, what, first_step);
+}
+
+store::TierStatus sampling_verdict(const ScannedSpool& spool, const RecordingPlan& plan,
+                                   const SamplingOutcome& sampling) {
   if (!plan.sampling_requested && sampling.covered_ns == 0) {
-    add(Tier::t1, TierOutcome::not_requested, "the schedule or the tiers leave in-situ sampling out");
-  } else if (sampling.covered_ns == 0) {
+    return verdict(Tier::t1, TierOutcome::not_requested,
+                   "the schedule or the tiers leave in-situ sampling out");
+  }
+  if (sampling.covered_ns == 0) {
     const MessageText* no_permission = spool.message_about(spool::Topic::sampling_refused);
     if (no_permission != nullptr) {
-      add(Tier::t1, TierOutcome::refused, no_permission->text);
-    } else if (sampling.steps == 0) {
-      add(Tier::t1, TierOutcome::failed, no_steps("sampling", plan.first_sample_step));
-    } else {
-      add(Tier::t1, TierOutcome::failed,
-          fmt::format("none of {} sample steps gave values: {}", sampling.steps,
-                      sampling.first_reason.empty() ? "no kernel in them could be told from its neighbours"
-                                                    : sampling.first_reason));
+      return verdict(Tier::t1, TierOutcome::refused, no_permission->text);
     }
-  } else {
-    std::string gaps;
-    if (sampling.ok < sampling.steps) {
-      gaps = fmt::format("{} of {} sample steps are whole; the first that is not: {}", sampling.ok,
-                         sampling.steps, sampling.first_reason);
+    if (sampling.steps == 0) {
+      return verdict(Tier::t1, TierOutcome::failed,
+                     no_steps(spool, plan, "sampling", plan.first_sample_step));
     }
-    const double covered =
-        static_cast<double>(sampling.covered_ns) / static_cast<double>(sampling.kernel_time_ns);
-    if (covered < kGoodCoverage) {
-      gaps += fmt::format(
-          "{}values for {:.1f} % of the kernel time only: a finer interval or more sample steps "
-          "tell more kernels apart",
-          gaps.empty() ? "" : "; ", 100 * covered);
-    }
-    add(Tier::t1, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
+    return verdict(
+        Tier::t1, TierOutcome::failed,
+        fmt::format("none of {} sample steps gave values: {}", sampling.steps,
+                    sampling.first_reason.empty() ? "no kernel in them could be told from its neighbours"
+                                                  : sampling.first_reason));
   }
+  std::string gaps;
+  if (sampling.ok < sampling.steps) {
+    gaps = fmt::format("{} of {} sample steps are whole; the first that is not: {}", sampling.ok,
+                       sampling.steps, sampling.first_reason);
+  }
+  const double covered =
+      static_cast<double>(sampling.covered_ns) / static_cast<double>(sampling.kernel_time_ns);
+  if (covered < kGoodCoverage) {
+    gaps += fmt::format(
+        "{}values for {:.1f} % of the kernel time only: a finer interval or more sample steps "
+        "tell more kernels apart",
+        gaps.empty() ? "" : "; ", 100 * covered);
+  }
+  return verdict(Tier::t1, gaps.empty() ? TierOutcome::ok : TierOutcome::partial, gaps);
+}
 
+store::TierStatus replay_verdict(const ScannedSpool& spool, const RecordingPlan& plan,
+                                 const CounterOutcome& replay) {
   const MessageText* counters = spool.message_about(spool::Topic::counters_refused);
   if (!plan.replay_requested) {
-    add(Tier::t2, TierOutcome::not_requested, "the schedule or the tiers leave step replay out");
-  } else {
-    if (replay.steps > 0 && replay.ok == replay.steps && replay.unjoined_values == 0) {
-      add(Tier::t2, TierOutcome::ok, "");
-    } else if (replay.ok > 0 && replay.ok == replay.steps) {
-      add(Tier::t2, TierOutcome::partial,
-          fmt::format("{} counter values belong to launches without a kernel record and were left out",
-                      replay.unjoined_values));
-    } else if (replay.ok > 0) {
-      add(Tier::t2, TierOutcome::partial,
-          fmt::format("{} of {} replay steps gave counters; the first that did not: {}", replay.ok,
-                      replay.steps, replay.first_reason));
-    } else if (counters != nullptr) {
-      add(Tier::t2, TierOutcome::refused, counters->text);
-    } else if (missing != nullptr || replay.steps == 0) {
-      add(Tier::t2, TierOutcome::failed, no_steps("replay", plan.first_replay_step));
-    } else {
-      add(Tier::t2, TierOutcome::failed,
-          fmt::format("none of {} replay steps gave counters: {}", replay.steps, replay.first_reason));
-    }
+    return verdict(Tier::t2, TierOutcome::not_requested, "the schedule or the tiers leave step replay out");
   }
+  if (replay.steps > 0 && replay.ok == replay.steps && replay.unjoined_values == 0) {
+    return verdict(Tier::t2, TierOutcome::ok, "");
+  }
+  if (replay.ok > 0 && replay.ok == replay.steps) {
+    return verdict(
+        Tier::t2, TierOutcome::partial,
+        fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                    replay.unjoined_values));
+  }
+  if (replay.ok > 0) {
+    return verdict(Tier::t2, TierOutcome::partial,
+                   fmt::format("{} of {} replay steps gave counters; the first that did not: {}", replay.ok,
+                               replay.steps, replay.first_reason));
+  }
+  if (counters != nullptr) {
+    return verdict(Tier::t2, TierOutcome::refused, counters->text);
+  }
+  if (missing_cupti(spool) != nullptr || replay.steps == 0) {
+    return verdict(Tier::t2, TierOutcome::failed, no_steps(spool, plan, "replay", plan.first_replay_step));
+  }
+  return verdict(Tier::t2, TierOutcome::failed,
+                 fmt::format("none of {} replay steps gave counters: {}", replay.steps, replay.first_reason));
+}
 
-  const CounterOutcome& third = outcomes.third_tier;
+store::TierStatus third_tier_verdict(const ScannedSpool& spool, const RecordingPlan& plan,
+                                     const CounterOutcome& third) {
+  const MessageText* counters = spool.message_about(spool::Topic::counters_refused);
   const bool stalls_wanting = plan.stalls_requested && spool.stall_samples == 0;
   const MessageText* about_stalls = spool.message_about(spool::Topic::stalls);
   const std::string no_stalls = about_stalls != nullptr ? about_stalls->text : "no sample of stalls arrived";
   if (!plan.third_tier_requested && third.ok == 0 && spool.stall_samples == 0) {
-    add(Tier::t3, TierOutcome::not_requested, "ask for it with --cold, --stalls or --sass-flops");
-  } else if (third.ok == third.steps && third.ok + spool.stall_samples > 0 && !stalls_wanting &&
-             about_stalls == nullptr) {
+    return verdict(Tier::t3, TierOutcome::not_requested, "ask for it with --cold, --stalls or --sass-flops");
+  }
+  if (third.ok == third.steps && third.ok + spool.stall_samples > 0 && !stalls_wanting &&
+      about_stalls == nullptr) {
     if (third.unjoined_values == 0) {
-      add(Tier::t3, TierOutcome::ok, "");
-    } else {
-      add(Tier::t3, TierOutcome::partial,
-          fmt::format("{} counter values belong to launches without a kernel record and were left out",
-                      third.unjoined_values));
+      return verdict(Tier::t3, TierOutcome::ok, "");
     }
-  } else if (third.ok > 0 || spool.stall_samples > 0) {
+    return verdict(
+        Tier::t3, TierOutcome::partial,
+        fmt::format("{} counter values belong to launches without a kernel record and were left out",
+                    third.unjoined_values));
+  }
+  if (third.ok > 0 || spool.stall_samples > 0) {
     std::string gaps;
     if (third.ok < third.steps) {
       gaps = fmt::format("{} of {} cold and instrumented steps gave counters; the first that did not: {}",
                          third.ok, third.steps, third.first_reason);
     }
     if (stalls_wanting || about_stalls != nullptr) gaps += (gaps.empty() ? "" : "; ") + no_stalls;
-    add(Tier::t3, TierOutcome::partial, gaps);
-  } else if (counters != nullptr) {
-    add(Tier::t3, TierOutcome::refused, counters->text);
-  } else if (third.steps > 0) {
-    add(Tier::t3, TierOutcome::failed,
-        fmt::format("none of {} cold and instrumented steps gave counters: {}", third.steps,
-                    third.first_reason));
-  } else if (stalls_wanting && about_stalls != nullptr) {
-    add(Tier::t3, TierOutcome::failed, no_stalls);
-  } else {
-    add(Tier::t3, TierOutcome::failed, no_steps("tier T3", plan.first_third_tier_step));
+    return verdict(Tier::t3, TierOutcome::partial, gaps);
   }
-  return verdicts;
+  if (counters != nullptr) {
+    return verdict(Tier::t3, TierOutcome::refused, counters->text);
+  }
+  if (third.steps > 0) {
+    return verdict(Tier::t3, TierOutcome::failed,
+                   fmt::format("none of {} cold and instrumented steps gave counters: {}", third.steps,
+                               third.first_reason));
+  }
+  if (stalls_wanting && about_stalls != nullptr) {
+    return verdict(Tier::t3, TierOutcome::failed, no_stalls);
+  }
+  return verdict(Tier::t3, TierOutcome::failed, no_steps(spool, plan, "tier T3", plan.first_third_tier_step));
+}
+
+}  // namespace
+
+std::vector<store::TierStatus> tier_verdicts(const ScannedSpool& spool, const RecordingPlan& plan,
+                                             const store::Completeness& completeness,
+                                             const TierOutcomes& outcomes) {
+  return {timeline_verdict(spool, completeness), sampling_verdict(spool, plan, outcomes.sampling),
+          replay_verdict(spool, plan, outcomes.replay), third_tier_verdict(spool, plan, outcomes.third_tier)};
 }
 
 std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool, const RecordingPlan& plan) {
@@ -323,8 +352,8 @@ std::string no_steps_text(const spool::Reader& reader, const ScannedSpool& spool
   }
   return fmt::format(
       "no NVTX range named \"{}\" was seen{}, so there are no steps and no counters (tier T2){}: mark the "
-      "steps "
-      "of the program with such a range, or name its own with --step-range; {}",
+      "steps of the "
+      "program with such a range, or name its own with --step-range; {}",
       plan.step_range, spool.windows.empty() ? "" : " and no period of the launches was found",
       spool.windows.empty() ? "" : "; the recording counts as one step, on the timeline only",
       seen.empty() ? "the program opened no range at all" : "outermost ranges seen: " + seen);

@@ -2,6 +2,7 @@
 // bytes; and a chunk knows when its rows were, so that a window of time is found without an index.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 
@@ -35,6 +36,16 @@ class FieldHash {
 
  private:
   std::uint64_t hash_ = 0x51f15e5d1ce4e5b9ULL;
+};
+
+/// Of a key whose fields are all numbers.
+struct SiteHash {
+  template <std::size_t N>
+  std::size_t operator()(const std::array<std::int64_t, N>& key) const {
+    FieldHash hash;
+    for (const std::int64_t field : key) hash.add(field);
+    return hash.value();
+  }
 };
 
 /// How many things stored once are remembered; past that the memory is given up and what comes again is stored

@@ -35,13 +35,6 @@ class LaunchTable {
   static constexpr Id kNoChunk = INT64_MIN;
   static constexpr std::size_t kSiteFields = 21;
   using SiteKey = std::array<std::int64_t, kSiteFields>;
-  struct SiteHash {
-    std::size_t operator()(const SiteKey& key) const {
-      FieldHash hash;
-      for (const std::int64_t field : key) hash.add(field);
-      return hash.value();
-    }
-  };
   struct Total {
     std::int64_t launches = 0, timed_launches = 0, kernel_time_ns = 0;
   };

@@ -48,13 +48,6 @@ class RangeTable {
  private:
   static constexpr std::size_t kSiteFields = 6;
   using SiteKey = std::array<std::int64_t, kSiteFields>;
-  struct SiteHash {
-    std::size_t operator()(const SiteKey& key) const {
-      FieldHash hash;
-      for (const std::int64_t field : key) hash.add(field);
-      return hash.value();
-    }
-  };
   struct WorkKey {
     std::string name;
     std::optional<double> bytes, flops;

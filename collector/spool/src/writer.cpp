@@ -12,24 +12,12 @@
 #include <new>
 #include <utility>
 
+#include "ridgeline/base/spin_guard.h"
+
 namespace ridgeline::spool {
 namespace {
 
 constexpr std::uint64_t kSegmentBytes = std::uint64_t{Writer::kSegmentChunks} * kChunkBytes;
-
-class SpinGuard {
- public:
-  explicit SpinGuard(std::atomic_flag& flag) : flag_(flag) {
-    for (int spins = 0; flag_.test_and_set(std::memory_order_acquire); ++spins)
-      if (spins > 64) sched_yield();
-  }
-  ~SpinGuard() { flag_.clear(std::memory_order_release); }
-  SpinGuard(const SpinGuard&) = delete;
-  SpinGuard& operator=(const SpinGuard&) = delete;
-
- private:
-  std::atomic_flag& flag_;
-};
 
 struct Hash128 {
   std::uint64_t low, high;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "messages.h"
-#include "spin_guard.h"
+#include "ridgeline/base/spin_guard.h"
 #include "tiers/eviction.h"
 
 namespace ridgeline::agent {
@@ -271,16 +271,11 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     totals_.add(&Count::zero_timestamp_records);
     return spool::kZeroTimestamp;
   };
-  // What the records of copies within a device and between devices have in common.
-  const auto copy_of = [&](const auto& m) {
-    spool::MemcpyRecord r{};
+  // What the records of copies and fills have in common.
+  const auto fill_in = [&](const auto& m, auto& r) {
     r.header.flags =
         static_cast<std::uint16_t>(zero_flag(m.start, m.end) | (m.graphNodeId != 0 ? spool::kGraphNode : 0));
     r.correlation_id = m.correlationId;
-    r.kind = static_cast<spool::MemcpyKind>(m.copyKind);
-    r.source = static_cast<spool::MemoryKind>(m.srcKind);
-    r.destination = static_cast<spool::MemoryKind>(m.dstKind);
-    r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
     r.start_ns = static_cast<std::int64_t>(m.start);
     r.end_ns = static_cast<std::int64_t>(m.end);
     r.bytes = static_cast<std::int64_t>(m.bytes);
@@ -289,6 +284,15 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
     r.stream_id = m.streamId;
     r.graph_id = m.graphId;
     r.graph_node_id = m.graphNodeId;
+  };
+  // The same of copies within a device and between devices.
+  const auto copy_of = [&](const auto& m) {
+    spool::MemcpyRecord r{};
+    fill_in(m, r);
+    r.kind = static_cast<spool::MemcpyKind>(m.copyKind);
+    r.source = static_cast<spool::MemoryKind>(m.srcKind);
+    r.destination = static_cast<spool::MemoryKind>(m.dstKind);
+    r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
     return r;
   };
   switch (record->kind) {
@@ -326,18 +330,8 @@ void Timeline::take(const CUpti_Activity* record) noexcept {
       if (!in_window(m.start)) break;
       totals_.add(&Count::memset_records);
       spool::MemsetRecord r{};
-      r.header.flags = static_cast<std::uint16_t>(zero_flag(m.start, m.end) |
-                                                  (m.graphNodeId != 0 ? spool::kGraphNode : 0));
-      r.correlation_id = m.correlationId;
+      fill_in(m, r);
       r.value = m.value;
-      r.start_ns = static_cast<std::int64_t>(m.start);
-      r.end_ns = static_cast<std::int64_t>(m.end);
-      r.bytes = static_cast<std::int64_t>(m.bytes);
-      r.device_id = m.deviceId;
-      r.context_id = m.contextId;
-      r.stream_id = m.streamId;
-      r.graph_id = m.graphId;
-      r.graph_node_id = m.graphNodeId;
       r.memory = static_cast<spool::MemoryKind>(m.memoryKind);
       r.asynchronous = (m.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0;
       writer_.put(r);

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "injection.h"
-#include "spin_guard.h"
+#include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::agent {
 namespace {

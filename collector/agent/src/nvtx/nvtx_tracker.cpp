@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "spin_guard.h"
+#include "ridgeline/base/spin_guard.h"
 
 namespace ridgeline::agent {
 

@@ -1,11 +1,11 @@
-// A lock for sections of a few instructions, usable in callbacks.
+/// spin_guard.h: a lock for sections of a few instructions, usable in callbacks.
 #pragma once
 
 #include <sched.h>
 
 #include <atomic>
 
-namespace ridgeline::agent {
+namespace ridgeline {
 
 class SpinGuard {
  public:
@@ -21,4 +21,4 @@ class SpinGuard {
   std::atomic_flag& flag_;
 };
 
-}  // namespace ridgeline::agent
+}  // namespace ridgeline
