@@ -311,7 +311,7 @@ std::string throughput_line(const analyzer::Throughput& t) {
   std::string peak;
   if (t.peak) {
     peak = t.device_count > 1 ? fmt::format("{} × ", t.device_count) : "";
-    peak += t.peak->text;
+    peak += peak_text(*t.peak);
   }
   const std::string step = "the step's " + time_text(static_cast<double>(t.step_ns));
   std::string text;

@@ -112,7 +112,8 @@ TEST(Peaks, TheClockIsThatOfTheAnalysedSteps) {
   EXPECT_DOUBLE_EQ(u.sm_clock_hz.at(1), 1.4e9);
   const Peak peak = choose_peak(m, 1, "bf16_flops_per_s", PeakSource::clock, u.sm_clock_hz.at(1)).value();
   EXPECT_NEAR(peak.value, 132.0 * 4096 * 1.4e9, 1);
-  EXPECT_NE(peak.detail.find("1400 MHz median SM clock of the analysed steps"), std::string::npos) << peak.detail;
+  EXPECT_NE(peak.detail.find("1400 MHz median SM clock of the analysed steps"), std::string::npos)
+      << peak.detail;
   EXPECT_EQ(rate_source({}), PeakSource::spec);
   EXPECT_EQ(rate_source({.compute = PeakSource::measured}), PeakSource::measured);
 }
