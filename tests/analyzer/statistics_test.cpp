@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace ridgeline::analyzer {
 namespace {
 
@@ -16,8 +15,6 @@ TEST(Statistics, MeanCarriesItsStandardErrorFromTwoSamplesOn) {
   EXPECT_NEAR(*four->error, 0.57735, 1e-5);
   EXPECT_EQ(four->sample_count, 4);
   EXPECT_EQ(four->tier, Tier::t2);
-}
-
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ class StepSweep {
         sweep_(window, [this](const Interval& idle) { add_idle(idle); }) {
     for (const store::Launch& site : model.launches.sites()) {
       sites_.push_back({site.process_id == accounting.process_id && site.device_id == accounting.device_id,
-                        model.kernel_class(site) == "communication", false});
+                        model.kernel_class(site) == KernelClass::communication, false});
     }
   }
 

@@ -56,7 +56,7 @@ class Analyzer {
       if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = to_string(row.reason);
     }
     for (const store::Launch& site : model_.launches.sites())
-      communicates_.push_back(model_.kernel_class(site) == "communication");
+      communicates_.push_back(model_.kernel_class(site) == KernelClass::communication);
     any_measured_ = joins() && !(replay_.steps().empty() && sample_.steps().empty() && cold_.steps().empty());
     LargeVector<LaunchUtilisation> launches;
     launches.reserve(steps_.representative.launches.size());
