@@ -1,5 +1,6 @@
 #include "ridgeline/base/text.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ridgeline/base/utf8.h"
@@ -30,6 +31,14 @@ std::string one_line(std::string_view text) {
   }
   while (!line.empty() && line.back() == ' ') line.pop_back();
   return line;
+}
+
+std::string bounded_text(std::string_view text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return std::string(text);
+  constexpr std::string_view kEllipsis = "…";
+  std::size_t end = most_bytes - std::min(most_bytes, kEllipsis.size());
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80u) --end;
+  return std::string(text.substr(0, end)) + std::string(kEllipsis);
 }
 
 std::string shell_quoted(const std::vector<std::string>& words) {

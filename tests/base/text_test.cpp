@@ -39,5 +39,13 @@ TEST(Text, TheEndOfAProcessIsToldBySignalOrStatus) {
   EXPECT_EQ(describe_exit(std::nullopt, std::nullopt), "unknown end");
 }
 
+TEST(Text, IsBoundedBetweenCharacters) {
+  EXPECT_EQ(bounded_text("abc", 3), "abc");
+  EXPECT_EQ(bounded_text("abcdefg", 6), "abc…");
+  EXPECT_EQ(bounded_text("ab\u00e9\u00e9\u00e9\u00e9", 6), "ab…");
+  EXPECT_EQ(bounded_text("ab\u00e9\u00e9\u00e9\u00e9", 7), "ab\u00e9…");
+  EXPECT_EQ(bounded_text(std::string(100, 'x'), 10).size(), 10u);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -14,6 +14,9 @@ namespace ridgeline {
 /// clean_text() with line breaks and tabs made blanks: fit for a message of one line.
 [[nodiscard]] std::string one_line(std::string_view text);
 
+/// Text of at most that many bytes; a longer one is cut between two characters and ends in "…".
+[[nodiscard]] std::string bounded_text(std::string_view text, std::size_t most_bytes);
+
 /// Words as a POSIX shell would need them typed; words of plain characters stay bare.
 [[nodiscard]] std::string shell_quoted(const std::vector<std::string>& words);
 
