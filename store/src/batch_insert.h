@@ -23,6 +23,7 @@ class BatchInsert {
   }
 
   void add(const Row& row) {
+    ++rows_;
     held_.push_back(row);
     if (held_.size() < kRows) return;
     int parameter = 0;
@@ -41,6 +42,7 @@ class BatchInsert {
     }
     held_.clear();
   }
+  [[nodiscard]] std::int64_t rows() const noexcept { return rows_; }  // added so far
 
  private:
   static constexpr std::size_t kRows = 32;
@@ -57,6 +59,7 @@ class BatchInsert {
   Statement one_;
   Statement many_;
   std::vector<Row> held_;
+  std::int64_t rows_ = 0;
 };
 
 }  // namespace ridgeline::store

@@ -1,132 +1,17 @@
 #include "ridgeline/store/capture.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <tuple>
 
+#include "capture_file.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/schema.h"
 
 namespace ridgeline::store {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-// The fields of SQLite's 100-byte file header that tell whether this is a whole capture
-// (sqlite.org/fileformat2.html, section 1.3). All big-endian.
-struct FileHeader {
-  std::uint64_t page_bytes = 0;
-  std::uint64_t page_count = 0;  // 0: written by a library too old to say
-  std::int64_t user_version = 0;
-  std::int64_t application_id = 0;
-};
-
-std::uint32_t big_endian32(const unsigned char* bytes) {
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
-         bytes[3];
-}
-
-Failure not_a_capture(const std::string& path, const std::string& what) {
-  return {ErrorKind::not_a_capture, path + " is not a Ridgeline capture (" + what +
-                                        "): give a file that `ridgeline record` has written"};
-}
-
-Result<FileHeader> read_header(const std::string& path) {
-  std::error_code code;
-  const auto status = fs::status(path, code);
-  if (!fs::exists(status)) return Failure{ErrorKind::io, path + ": no such file"};
-  if (fs::is_directory(status)) return not_a_capture(path, "it is a directory");
-  const auto file_bytes = fs::file_size(path, code);
-  if (code) return Failure{ErrorKind::io, path + ": " + code.message()};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Failure{ErrorKind::io, path + " cannot be read: check its permissions"};
-  if (file_bytes == 0) return not_a_capture(path, "it is empty");
-  std::array<unsigned char, 100> bytes{};
-  file.read(reinterpret_cast<char*>(bytes.data()), bytes.size());
-  static constexpr char kMagic[] = "SQLite format 3";  // with its terminating zero: 16 bytes
-  const auto have = static_cast<std::size_t>(file.gcount());
-  if (have < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
-    return not_a_capture(path, "it is no SQLite file");
-  if (have < bytes.size())
-    return Failure{ErrorKind::corrupt, path + " is truncated: its header is incomplete"};
-
-  FileHeader header;
-  header.page_bytes = std::uint64_t{bytes[16]} << 8 | bytes[17];
-  if (header.page_bytes == 1) header.page_bytes = 65536;
-  // The count is valid only if the change counter (24) equals "version-valid-for" (92).
-  if (big_endian32(&bytes[24]) == big_endian32(&bytes[92])) header.page_count = big_endian32(&bytes[28]);
-  header.user_version = big_endian32(&bytes[60]);
-  header.application_id = big_endian32(&bytes[68]);
-  if (header.application_id != kApplicationId) return not_a_capture(path, "it is some other SQLite database");
-  if (header.user_version > schema_version()) {
-    return Failure{ErrorKind::newer_capture, path + " was written by a newer Ridgeline (schema " +
-                                                 std::to_string(header.user_version) +
-                                                 ", this program reads up to " +
-                                                 std::to_string(schema_version()) + "): upgrade Ridgeline"};
-  }
-  const std::uint64_t expected = header.page_bytes * header.page_count;
-  if (file_bytes < expected) {
-    return Failure{ErrorKind::corrupt, path + " is truncated: " + std::to_string(file_bytes) + " of " +
-                                           std::to_string(expected) + " bytes are there"};
-  }
-  return header;
-}
-
-// A private copy in memory, for what a reader may not do to the file itself.
-Database copy_to_memory(const Database& source) {
-  Database memory(":memory:", OpenMode::read_write);
-  memory.execute("PRAGMA journal_mode = OFF");  // what fails here is thrown away as a whole
-  sqlite3_backup* backup = sqlite3_backup_init(memory.handle(), "main", source.handle(), "main");
-  if (backup == nullptr)
-    throw Error(ErrorKind::internal,
-                std::string("cannot copy the capture: ") + sqlite3_errmsg(memory.handle()));
-  const int code = sqlite3_backup_step(backup, -1);
-  sqlite3_backup_finish(backup);
-  if (code != SQLITE_DONE) throw Error(ErrorKind::corrupt, source.path() + ": " + sqlite3_errstr(code));
-  return memory;
-}
-
-// An import that was killed leaves its rollback journal. Recovery writes to the file, so it is done on a
-// copy in a temporary directory.
-Database recover_copy(const std::string& path) {
-  std::string pattern = (fs::temp_directory_path() / "ridgeline-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr)
-    throw Error(ErrorKind::io, "cannot make a temporary directory to recover " + path + ": set TMPDIR");
-  const fs::path directory(pattern);
-  struct Cleanup {
-    fs::path directory;
-    ~Cleanup() {
-      std::error_code ignored;
-      fs::remove_all(directory, ignored);
-    }
-  } cleanup{directory};
-  fs::copy_file(path, directory / "capture");
-  fs::copy_file(path + "-journal", directory / "capture-journal");
-  const Database recovered((directory / "capture").string(), OpenMode::read_write);
-  return copy_to_memory(recovered);
-}
-
-Database open_current(const std::string& path, const FileHeader& header) {
-  std::error_code code;
-  const bool interrupted = fs::exists(path + "-journal", code) && fs::file_size(path + "-journal", code) > 0;
-  if (interrupted) {
-    Database database = recover_copy(path);
-    migrate(database, migrations(), views_sql());
-    return database;
-  }
-  Database file(path, OpenMode::read_only);
-  if (header.user_version == schema_version()) return file;
-  Database database = copy_to_memory(file);
-  migrate(database, migrations(), views_sql());
-  return database;
-}
 
 // Reads all rows of a SELECT into a vector through a function that builds one.
 template <typename Build>
@@ -135,6 +20,15 @@ auto load(const Database& database, std::string_view sql, Build build) {
   Statement statement = database.prepare(sql);
   while (statement.step()) rows.push_back(build(statement));
   return rows;
+}
+
+// Of a kernel's name: longer ones are a mistake or mischief, and every report would carry them.
+constexpr std::size_t kMostNameBytes = 64 * 1024;
+
+std::string name_of(const Statement& row, int column) {
+  std::string name = row.text(column);
+  if (name.size() > kMostNameBytes) name.resize(kMostNameBytes);
+  return name;
 }
 
 std::optional<int> optional_int(const Statement& row, int column) {
@@ -165,19 +59,9 @@ int authorise_select(void*, int action, const char*, const char*, const char*, c
 }  // namespace
 
 Result<Capture> Capture::open(const std::string& path) {
-  try {
-    auto header = read_header(path);
-    if (!header) return header.failure();
-    Capture capture(path, open_current(path, header.value()));
-    // A damaged schema page shows only when it is first read: show it here, with the file's name.
-    (void)capture.database_.scalar_int64("SELECT count(*) FROM run");
-    return capture;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::corrupt || error.kind() == ErrorKind::usage)
-      return Failure{ErrorKind::corrupt,
-                     path + " is damaged (" + error.message() + "): record again or use a backup"};
-    return Failure{error.kind(), error.message()};
-  }
+  Result<Database> opened = open_capture_file(path);
+  if (!opened.ok()) return opened.failure();
+  return Capture(path, std::move(opened).value());
 }
 
 bool Capture::has_run() const {
@@ -261,9 +145,9 @@ std::vector<Kernel> Capture::kernels() const {
       "SELECT id, mangled_name, demangled_name, normalised_name, class, code_hash FROM kernel ORDER BY id",
       [](const Statement& row) {
         return Kernel{row.int64(0),
-                      row.text(1),
-                      row.text(2),
-                      row.text(3),
+                      name_of(row, 1),
+                      name_of(row, 2),
+                      name_of(row, 3),
                       row.word<KernelClass>(4, "kernel.class"),
                       row.optional_text(5)};
       });
@@ -483,6 +367,25 @@ std::map<std::string, std::int64_t> Capture::row_counts() const {
 }
 
 Result<Capture::Table> Capture::query(std::string_view sql, std::size_t max_rows) const {
+  Table table;
+  const auto add = [&](std::vector<Value>&& row) {
+    table.rows.push_back(std::move(row));
+    return table.rows.size() < max_rows;
+  };
+  const Result<void> done = query(
+      sql,
+      [&](std::vector<std::string>&& columns) {
+        table.columns = std::move(columns);
+        return max_rows > 0;
+      },
+      add);
+  if (!done.ok()) return done.failure();
+  return table;
+}
+
+Result<void> Capture::query(std::string_view sql,
+                            const std::function<bool(std::vector<std::string>&&)>& columns,
+                            const std::function<bool(std::vector<Value>&&)>& row) const {
   sqlite3* handle = database_.handle();
   struct Authorised {
     sqlite3* handle;
@@ -506,21 +409,31 @@ Result<Capture::Table> Capture::query(std::string_view sql, std::size_t max_rows
   if (rest.find_first_not_of(" \t\r\n;") != std::string_view::npos)
     return Failure{ErrorKind::usage, "SQL: give one statement, not several"};
 
-  try {
-    Statement statement(handle, sql);
-    Table table;
-    for (int column = 0; column < statement.column_count(); ++column)
-      table.columns.push_back(statement.column_name(column));
-    while (table.rows.size() < max_rows && statement.step()) {
-      auto& row = table.rows.emplace_back();
+  struct Unlimited {
+    const Database& database;
+    explicit Unlimited(const Database& d) : database(d) { database.set_limited(false); }
+    ~Unlimited() { database.set_limited(true); }
+  } unlimited(database_);
+  Statement statement(handle, sql);
+  std::vector<std::string> names;
+  for (int column = 0; column < statement.column_count(); ++column)
+    names.push_back(statement.column_name(column));
+  if (!columns(std::move(names))) return {};
+  while (true) {
+    std::vector<Value> values;
+    try {
+      if (!statement.step()) return {};
       for (int column = 0; column < statement.column_count(); ++column)
-        row.push_back(statement.value(column));
+        values.push_back(statement.value(column));
+    } catch (const Error& error) {
+      // What fails only while it runs (an overflow, a LIKE pattern too long) is the query's fault, not ours.
+      const int failed = sqlite3_errcode(handle) & 0xff;
+      const bool file = failed == SQLITE_CORRUPT || failed == SQLITE_NOTADB || error.kind() == ErrorKind::io;
+      if (file) return Failure{error.kind(), path_ + ": " + sqlite3_errmsg(handle)};
+      return Failure{error.kind() == ErrorKind::environment ? error.kind() : ErrorKind::usage,
+                     std::string("SQL: ") + sqlite3_errmsg(handle)};
     }
-    return table;
-  } catch (const Error& error) {
-    // What fails only while it runs (an overflow, a LIKE pattern too long) is the query's fault, not ours.
-    const ErrorKind kind = error.kind() == ErrorKind::internal ? ErrorKind::usage : error.kind();
-    return Failure{kind, error.message()};
+    if (!row(std::move(values))) return {};
   }
 }
 

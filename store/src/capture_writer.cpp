@@ -11,6 +11,7 @@
 #include "ridgeline/store/schema.h"
 #include "schema_tables_v3.h"
 #include "step_sums.h"
+#include "table_rows.h"
 
 namespace ridgeline::store {
 
@@ -313,6 +314,8 @@ void CaptureWriter::finish() {
   state_->checkpoint();
   state_->sums.finish();
   state_->database.execute(kIndexesV3);
+  write_table_rows(state_->database,
+                   {{"launch_row", state_->launches.rows()}, {"range_row", state_->ranges.rows()}});
   state_->transaction->commit();
   state_->transaction.reset();
   // A sample of each index tells the planner enough, and takes no longer for more rows.

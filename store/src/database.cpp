@@ -12,11 +12,16 @@ namespace ridgeline::store {
 
 namespace {
 
-// SQLite's result code decides the kind: a damaged file is not our bug, and neither is a full disk.
-ErrorKind kind_of(int code) {
+// SQLite's result code decides the kind: a damaged file is not our bug, and neither is a full disk. What our own
+// statements fail on, a table or column that is not there or a sum beyond any number, no whole capture has.
+ErrorKind kind_of(int code, std::string_view text) {
   switch (code & 0xff) {
+    case SQLITE_ERROR:
+      return text.find("syntax error") != std::string_view::npos ? ErrorKind::usage : ErrorKind::corrupt;
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
+    case SQLITE_TOOBIG:
+    case SQLITE_INTERRUPT:
       return ErrorKind::corrupt;
     case SQLITE_NOTADB:
       return ErrorKind::not_a_capture;
@@ -28,17 +33,37 @@ ErrorKind kind_of(int code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return ErrorKind::io;
-    case SQLITE_ERROR:
-      return ErrorKind::usage;
+    case SQLITE_NOMEM:
+      return ErrorKind::environment;
     default:
       return ErrorKind::internal;
   }
 }
 
-[[noreturn]] void fail(sqlite3* database, int code, const std::string& doing,
-                       std::source_location where = std::source_location::current()) {
-  const char* text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  throw Error(kind_of(code), doing + ": " + (text != nullptr ? text : "unknown SQLite error"), where);
+// What happened to which file, and what to do about it.
+std::string described(int code, const std::string& text, const std::string* path) {
+  const std::string file = path != nullptr && !path->empty() ? *path : "the capture";
+  if ((code & 0xff) == SQLITE_INTERRUPT)
+    return file + " is damaged (a table of it has no end): record again or use a backup";
+  switch (kind_of(code, text)) {
+    case ErrorKind::corrupt:
+      return file + " is damaged (" + text + "): record again or use a backup";
+    case ErrorKind::not_a_capture:
+      return file + " is not a Ridgeline capture (" + text +
+             "): give a file that `ridgeline record` has written";
+    default:
+      break;
+  }
+  const int primary = code & 0xff;
+  if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
+    return file + " is being written by another program (" + text + "): try again when that has ended";
+  return file + ": " + text;
+}
+
+[[noreturn]] void fail_open(sqlite3* database, int code, const std::string& path) {
+  const std::string text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  sqlite3_close(database);
+  throw Error(ErrorKind::io, "cannot open " + path + ": " + text);
 }
 
 // A file name in a URI: everything that has a meaning there is escaped.
@@ -65,35 +90,43 @@ std::string uri_of(const std::string& path) {
 
 }  // namespace
 
-Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {
+Statement::Statement(sqlite3* database, std::string_view sql, std::shared_ptr<const std::string> origin)
+    : database_(database), origin_(std::move(origin)) {
   const int code =
       sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
-  if (code != SQLITE_OK) fail(database, code, "cannot prepare SQL");
+  if (code != SQLITE_OK) fail(code, "");
   if (statement_ == nullptr) throw Error(ErrorKind::usage, "the SQL text holds no statement");
 }
 Statement::~Statement() {
   sqlite3_finalize(statement_);
 }
 Statement::Statement(Statement&& other) noexcept
-    : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
+    : database_(other.database_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      origin_(std::move(other.origin_)) {}
+
+void Statement::fail(int code, std::string_view doing) const {
+  const std::string text = sqlite3_errmsg(database_);
+  throw Error(kind_of(code, text),
+              described(code, doing.empty() ? text : std::string(doing) + ": " + text, origin_.get()));
+}
 
 void Statement::bind(int index, std::int64_t value) {
   if (int code = sqlite3_bind_int64(statement_, index, value); code != SQLITE_OK)
-    fail(database_, code, "cannot bind an integer");
+    fail(code, "cannot bind an integer");
 }
 void Statement::bind(int index, double value) {
   const int code = std::isnan(value) ? sqlite3_bind_null(statement_, index)
                                      : sqlite3_bind_double(statement_, index, value);
-  if (code != SQLITE_OK) fail(database_, code, "cannot bind a number");
+  if (code != SQLITE_OK) fail(code, "cannot bind a number");
 }
 void Statement::bind(int index, std::string_view value) {
   const int code = sqlite3_bind_text64(statement_, index, value.data() != nullptr ? value.data() : "",
                                        value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  if (code != SQLITE_OK) fail(database_, code, "cannot bind a text");
+  if (code != SQLITE_OK) fail(code, "cannot bind a text");
 }
 void Statement::bind(int index, std::nullopt_t) {
-  if (int code = sqlite3_bind_null(statement_, index); code != SQLITE_OK)
-    fail(database_, code, "cannot bind NULL");
+  if (int code = sqlite3_bind_null(statement_, index); code != SQLITE_OK) fail(code, "cannot bind NULL");
 }
 
 void Statement::bind_pointer(int index, void* pointer, const char* type) {
@@ -107,7 +140,7 @@ bool Statement::step() {
   if (code == SQLITE_DONE) return false;
   const std::string text = sqlite3_errmsg(database_);
   sqlite3_reset(statement_);
-  throw Error(kind_of(code), "SQLite: " + text);
+  throw Error(kind_of(code, text), described(code, text, origin_.get()));
 }
 void Statement::run() {
   while (step()) {
@@ -144,8 +177,7 @@ std::string Statement::text(int column) const {
 }
 void Statement::throw_unknown_word(std::string_view text, std::string_view where,
                                    std::string_view vocabulary) const {
-  const char* file = sqlite3_db_filename(database_, "main");
-  std::string message = file != nullptr && *file != 0 ? std::string(file) + ": " : "";
+  std::string message = origin_ != nullptr && !origin_->empty() ? *origin_ + ": " : "";
   message += std::string(where) + " holds " + "'" + one_line(text.substr(0, 40)) + "'" + ", which is no " +
              std::string(vocabulary);
   throw Error(ErrorKind::corrupt,
@@ -173,12 +205,25 @@ std::optional<std::string> Statement::optional_text(int column) const {
   return is_null(column) ? std::nullopt : std::optional(text(column));
 }
 
-Database::Database(const std::string& path, OpenMode mode) : path_(path) {
+// Counts the steps of the statement that runs, in units of kStepsBetweenLooks.
+struct Database::Steps {
+  static constexpr int kStepsBetweenLooks = 10'000;
+  std::uint64_t taken = 0;
+  std::uint64_t most = 0;
+  bool limited = true;
+};
+
+Database::Database(const std::string& path, OpenMode mode)
+    : path_(std::make_shared<const std::string>(path)) {
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-  const std::string uri = uri_of(path);
+  std::string uri = uri_of(path);
   switch (mode) {
     case OpenMode::read_only:
       flags |= SQLITE_OPEN_READONLY;
+      break;
+    case OpenMode::immutable:
+      flags |= SQLITE_OPEN_READONLY;
+      uri += "?immutable=1";
       break;
     case OpenMode::read_write:
       flags |= SQLITE_OPEN_READWRITE;
@@ -189,11 +234,7 @@ Database::Database(const std::string& path, OpenMode mode) : path_(path) {
       break;
   }
   const int code = sqlite3_open_v2(uri.c_str(), &handle_, flags, nullptr);
-  if (code != SQLITE_OK) {
-    const std::string text = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
-    sqlite3_close(handle_);
-    throw Error(ErrorKind::io, "cannot open " + path + ": " + text);
-  }
+  if (code != SQLITE_OK) fail_open(handle_, code, path);
   sqlite3_extended_result_codes(handle_, 1);
   register_row_scan(handle_);
   sqlite3_busy_timeout(handle_, 5000);
@@ -202,7 +243,36 @@ Database::~Database() {
   sqlite3_close(handle_);
 }
 Database::Database(Database&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, nullptr)) {}
+    : path_(std::move(other.path_)),
+      handle_(std::exchange(other.handle_, nullptr)),
+      steps_(std::move(other.steps_)) {}
+
+void Database::limit_statements(std::uint64_t file_bytes) {
+  // A row takes some bytes of the file and some ten steps of the machine; the constant is a second's work.
+  constexpr std::uint64_t kFreeSteps = 50'000'000;
+  constexpr std::uint64_t kStepsAByte = 200;
+  steps_ = std::make_unique<Steps>();
+  steps_->most = (kFreeSteps + kStepsAByte * file_bytes) / Steps::kStepsBetweenLooks;
+  sqlite3_trace_v2(
+      handle_, SQLITE_TRACE_STMT,
+      [](unsigned, void* steps, void*, void*) {
+        static_cast<Steps*>(steps)->taken = 0;
+        return 0;
+      },
+      steps_.get());
+  sqlite3_progress_handler(
+      handle_, Steps::kStepsBetweenLooks,
+      [](void* context) {
+        auto* steps = static_cast<Steps*>(context);
+        return ++steps->taken > steps->most && steps->limited ? 1 : 0;
+      },
+      steps_.get());
+}
+void Database::set_limited(bool limited) const noexcept {
+  if (steps_ == nullptr) return;
+  steps_->limited = limited;
+  steps_->taken = 0;
+}
 
 void Database::execute(const std::string& sql) {
   char* message = nullptr;
@@ -210,10 +280,10 @@ void Database::execute(const std::string& sql) {
   if (code == SQLITE_OK) return;
   const std::string text = message != nullptr ? message : sqlite3_errstr(code);
   sqlite3_free(message);
-  throw Error(kind_of(code), path_ + ": " + text);
+  throw Error(kind_of(code, text), described(code, text, path_.get()));
 }
 Statement Database::prepare(std::string_view sql) const {
-  return Statement(handle_, sql);
+  return Statement(handle_, sql, path_);
 }
 std::int64_t Database::last_insert_id() const {
   return sqlite3_last_insert_rowid(handle_);

@@ -1,18 +1,16 @@
 #include "ridgeline/store/kernel_identity.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <vector>
+
+#include "demangle.h"
 
 namespace ridgeline::store {
 
 namespace {
 
-// Longer names are taken as they are: the demangler recurses, and a name of a hostile file is no reason to.
+// Of a name that is taken apart: what makes a family stands at its beginning.
 constexpr std::size_t kMaxNameBytes = 32 * 1024;
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
@@ -30,16 +28,6 @@ bool is_identifier(char c) {
 }
 char to_lower(char c) {
   return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string demangle(std::string_view mangled) {
-  std::string text(mangled);
-  // Without this test the demangler reads plain names as types: "f" is float to it.
-  if (!mangled.starts_with("_Z") || mangled.size() > kMaxNameBytes) return text;
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> plain(
-      abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && plain ? std::string(plain.get()) : text;
 }
 
 // A demangled name taken apart: return type and parameters gone.
@@ -457,7 +445,7 @@ KernelClass classify(const Signature& signature) {
 
 KernelIdentity identify_kernel(std::string_view mangled_name) {
   KernelIdentity identity;
-  identity.demangled_name = demangle(mangled_name);
+  identity.demangled_name = demangled(mangled_name);
   const std::string_view bounded = std::string_view(identity.demangled_name).substr(0, kMaxNameBytes);
   const Signature signature = take_apart(bounded);
   identity.normalised_name = family(signature, 0);

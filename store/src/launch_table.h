@@ -30,6 +30,7 @@ class LaunchTable {
 
   /// Writes what is held back, so that the tables agree.
   void checkpoint();
+  [[nodiscard]] std::int64_t rows() const noexcept { return rows_.rows(); }
 
  private:
   static constexpr Id kNoChunk = INT64_MIN;

@@ -44,6 +44,7 @@ class RangeTable {
 
   /// Writes what is held back, so that the tables agree.
   void checkpoint();
+  [[nodiscard]] std::int64_t rows() const noexcept { return rows_.rows(); }
 
  private:
   static constexpr std::size_t kSiteFields = 6;

@@ -7,6 +7,7 @@
 #include "schema_tables.h"
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
+#include "schema_tables_v6.h"
 #include "schema_views.h"
 
 namespace ridgeline::store {
@@ -17,7 +18,7 @@ constexpr const char kTablesV5[] = "";
 
 constexpr std::array kMigrations = {Migration{1, kTablesV1}, Migration{2, kTablesV2},
                                     Migration{3, kTablesV3, convert_to_v3}, Migration{4, kTablesV4},
-                                    Migration{5, kTablesV5}};
+                                    Migration{5, kTablesV5}, Migration{6, kTablesV6}};
 }  // namespace
 
 std::span<const Migration> migrations() {

@@ -224,6 +224,22 @@ TEST_F(ActivityTest, WhatTheVisitorThrowsPassesThrough) {
   EXPECT_EQ(launches({}).size(), 12u);
 }
 
+TEST_F(ActivityTest, StoppingInsideOneOfSeveralStepsStopsAll) {
+  std::stop_source source;
+  std::int64_t seen = 0;
+  const bool whole = Activity(*capture_).for_each_launch(
+      {{}, steps_, {}},
+      [&](const Launch&) {
+        ++seen;
+        source.request_stop();
+      },
+      source.get_token());
+  EXPECT_FALSE(whole);
+  EXPECT_LT(seen, 9);
+  EXPECT_FALSE(Activity(*capture_).for_each_memcpy(
+      {{}, steps_, {}}, [](const Memcpy&) {}, source.get_token()));
+}
+
 TEST_F(ActivityTest, TotalsOfStepsAreThoseOfTheirRows) {
   const auto totals = Activity(*capture_).step_totals();
   ASSERT_EQ(totals.size(), 3u);
@@ -263,6 +279,45 @@ TEST_F(ActivityTest, OrdinalSumsAreOverTheStepsOfOneSequence) {
       << "of one step only";
   EXPECT_TRUE(activity.ordinal_sums({second_, Phase::timeline, totals[0].sequence_hash}).empty());
   EXPECT_TRUE(activity.ordinal_sums({first_, Phase::replay, totals[0].sequence_hash}).empty());
+}
+
+// A step whose launches come in two parts far apart has been closed in between: what was summed up of it is only half.
+TEST(OrdinalSums, AreNotMadeOfStepsThatWereClosedTooEarly) {
+  const TemporaryDirectory directory;
+  constexpr int kSteps = 5000;  // more than are held open
+  {
+    auto writer = CaptureWriter::create(directory.file("a")).value();
+    writer.set_run({});
+    const Id process = writer.add(Process{.pid = 1});
+    const Id device = writer.add(Device{.name = "GPU"});
+    Launch launch;
+    launch.process_id = process;
+    launch.device_id = device;
+    launch.kernel_id = writer.kernel_id("k");
+    std::vector<Id> steps;
+    for (int i = 0; i < kSteps; ++i)
+      steps.push_back(writer.add(Step{.process_id = process, .step_index = i}));
+    for (const std::int64_t ordinal : {0, 1}) {
+      launch.ordinal_in_step = ordinal;
+      for (int i = 0; i < kSteps; ++i) {
+        launch.step_id = steps[static_cast<std::size_t>(i)];
+        launch.start_ns = 1000 * (i + 1) + ordinal * 10;
+        launch.end_ns = launch.start_ns + 5;
+        writer.add(launch);
+      }
+    }
+    writer.finish();
+  }
+  const auto capture = Capture::open(directory.file("a"));
+  ASSERT_TRUE(capture.ok()) << capture.failure().message;
+  const Activity activity(capture.value());
+  const auto totals = activity.step_totals();
+  ASSERT_EQ(totals.size(), std::size_t{kSteps});
+  EXPECT_EQ(totals.front().launches, 2);
+  EXPECT_EQ(totals.front().sequence_hash, totals.back().sequence_hash);
+  EXPECT_TRUE(
+      activity.ordinal_sums({capture.value().processes().at(0).id, Phase::timeline, totals[0].sequence_hash})
+          .empty());
 }
 
 TEST_F(ActivityTest, LaunchesAreFoundById) {

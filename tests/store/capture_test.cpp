@@ -320,6 +320,242 @@ TEST(Capture, AKilledImportIsReadFromACopy) {
   EXPECT_EQ(bytes_of(directory.file("killed.ridge")), before);
 }
 
+// At the end of a journal may stand the name of another file, which SQLite deletes when it recovers.
+TEST(Capture, AJournalThatNamesAnotherFileIsRefused) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  const std::string killed = directory.file("killed.ridge");
+  const std::string victim = directory.file("precious");
+  write_bytes(victim, "somebody's work");
+  {
+    Database writer(path, OpenMode::read_write);
+    writer.execute(
+        "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN; DELETE FROM launch_row;"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        "INSERT INTO string(value) SELECT 'filler ' || i FROM n");
+    std::filesystem::copy_file(path, killed);
+    const auto big_endian = [](std::size_t value) {
+      std::string bytes;
+      for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+      return bytes;
+    };
+    std::size_t sum = 0;
+    for (const char c : victim) sum += static_cast<unsigned char>(c);
+    write_bytes(killed + "-journal", bytes_of(path + "-journal") + big_endian(0x40000000 / 8192 + 1) +
+                                         victim + big_endian(victim.size()) + big_endian(sum) +
+                                         "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7");
+  }
+  const auto opened = Capture::open(killed);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.failure().kind, ErrorKind::corrupt);
+  EXPECT_NE(opened.failure().message.find("killed.ridge-journal names another file"), std::string::npos)
+      << opened.failure().message;
+  EXPECT_EQ(bytes_of(victim), "somebody's work");
+}
+
+TEST(Capture, AJournalThatIsNoFileIsNamed) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  for (const char* kind : {"directory", "pipe"}) {
+    const std::string journal = path + "-journal";
+    ASSERT_EQ(std::string(kind) == "pipe" ? mkfifo(journal.c_str(), 0600) : mkdir(journal.c_str(), 0700), 0);
+    const auto opened = Capture::open(path);
+    ASSERT_FALSE(opened.ok()) << kind;
+    EXPECT_EQ(opened.failure().kind, ErrorKind::io) << kind;
+    EXPECT_NE(opened.failure().message.find("a.ridge-journal is no file"), std::string::npos)
+        << opened.failure().message;
+    std::filesystem::remove(journal);
+  }
+}
+
+TEST(Capture, RecoveryWithoutATemporaryDirectoryNamesTheRemedy) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  write_bytes(path + "-journal", "something");
+  const char* before = getenv("TMPDIR");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("TMPDIR", directory.file("nowhere").c_str(), 1);
+  const auto opened = Capture::open(path);
+  before != nullptr ? setenv("TMPDIR", kept.c_str(), 1) : unsetenv("TMPDIR");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.failure().kind, ErrorKind::io);
+  EXPECT_NE(opened.failure().message.find("set TMPDIR"), std::string::npos) << opened.failure().message;
+}
+
+// Another program may have set it; SQLite's readers then make two files beside it, and leave them.
+TEST(Capture, AWriteAheadLogIsReadFromACopy) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  const std::string copied = directory.file("copied.ridge");
+  {
+    Database writer(path, OpenMode::read_write);
+    writer.execute("PRAGMA journal_mode = WAL; INSERT INTO string(value) VALUES ('in the log')");
+    std::filesystem::copy_file(path, copied);
+    std::filesystem::copy_file(path + "-wal", copied + "-wal");
+  }
+  const auto entries = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+      names.insert(entry.path().filename().string());
+    return names;
+  };
+  const auto before = entries();
+  {
+    const auto opened = Capture::open(path);  // its log was written back when the writer closed
+    ASSERT_TRUE(opened.ok()) << opened.failure().message;
+    EXPECT_EQ(opened.value().launches().size(), 1u);
+    const auto logged = Capture::open(copied);
+    ASSERT_TRUE(logged.ok()) << logged.failure().message;
+    bool seen = false;
+    for (const auto& [id, text] : logged.value().strings()) seen = seen || text == "in the log";
+    EXPECT_TRUE(seen);
+  }
+  EXPECT_EQ(entries(), before);
+}
+
+struct WrongSchema {
+  const char* name;
+  const char* change;
+  const char* said;
+};
+class WrongSchemas : public ::testing::TestWithParam<WrongSchema> {};
+
+// A view in the place of a table could go on for ever; every verb would.
+TEST_P(WrongSchemas, AreCorruptAndSayWhere) {
+  const TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  {
+    Database(path, OpenMode::read_write)
+        .execute(std::string("PRAGMA foreign_keys = OFF;") + GetParam().change);
+  }
+  std::string message;
+  ErrorKind kind = ErrorKind::internal;
+  try {
+    const auto opened = Capture::open(path);
+    if (opened.ok()) (void)opened.value().run();
+    if (!opened.ok()) {
+      message = opened.failure().message;
+      kind = opened.failure().kind;
+    }
+  } catch (const Error& error) {
+    message = error.message();
+    kind = error.kind();
+  }
+  EXPECT_EQ(kind, ErrorKind::corrupt) << message;
+  EXPECT_NE(message.find(path + " is damaged (" + GetParam().said), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, WrongSchemas,
+    ::testing::Values(
+        WrongSchema{
+            "EndlessView",
+            "DROP TABLE string; CREATE VIEW string AS WITH RECURSIVE n(id, value) AS (SELECT 1, 'x' UNION "
+            "ALL SELECT id + 1, 'x' FROM n) SELECT * FROM n",
+            "string is no table"},
+        WrongSchema{"ViewOfOneRow", "DROP TABLE run; CREATE VIEW run AS SELECT 1 AS id", "run is no table"},
+        WrongSchema{"NoTable", "DROP TABLE launch_metric", "launch_metric is missing"},
+        WrongSchema{"NoColumn", "ALTER TABLE run DROP COLUMN host_name", "no such column: host_name"}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST(Capture, RowsThatAreGoneAreNoticed) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  {
+    const auto whole = Capture::open(path);
+    ASSERT_TRUE(whole.ok());
+    EXPECT_TRUE(whole.value().lost_rows().empty());
+    const Verification verified = whole.value().verify();
+    EXPECT_TRUE(verified.noted);
+    EXPECT_EQ(verified.damage, std::vector<std::string>());
+  }
+  Database(path, OpenMode::read_write).execute("DELETE FROM launch_metric");
+  const auto opened = Capture::open(path);
+  ASSERT_TRUE(opened.ok());
+  const auto lost = opened.value().lost_rows();
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].table, "launch_metric");
+  EXPECT_EQ(lost[0].rows, 0);
+  EXPECT_EQ(lost[0].written, 1);
+}
+
+struct Change {
+  const char* name;
+  const char* sql;
+  const char* said;
+};
+class Changes : public ::testing::TestWithParam<Change> {};
+
+TEST_P(Changes, AreFoundByVerify) {
+  const TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  { Database(path, OpenMode::read_write).execute(GetParam().sql); }
+  const auto opened = Capture::open(path);
+  ASSERT_TRUE(opened.ok()) << opened.failure().message;
+  std::string lines;
+  for (const std::string& line : opened.value().verify().damage) lines += line + "\n";
+  EXPECT_NE(lines.find(GetParam().said), std::string::npos) << lines;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, Changes,
+    ::testing::Values(
+        Change{"LaunchGone", "DELETE FROM launch_row", "step id 1 holds 0 launches of 0 ns, 1 of 100 ns"},
+        Change{"LaunchLonger", "UPDATE launch_row SET duration_ns = duration_ns + 1",
+               "step id 1 holds 1 launches of 101 ns, 1 of 100 ns"},
+        Change{"OtherGrid", "UPDATE launch_site SET grid_x = 8", "step id 1 holds other kernels or grids"},
+        Change{"ValueChanged", "UPDATE launch_metric SET value = value + 1",
+               "table launch_metric holds other values"},
+        Change{"NameChanged", "UPDATE kernel SET demangled_name = 'other'",
+               "table kernel holds other values"},
+        Change{"FewerRecorded", "UPDATE completeness SET kernel_records = 2",
+               "process id 1 holds 1 launches, 2 were recorded"}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST(Capture, ACaptureOfTheVersionBeforeIsReadAsItIs) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  { Database(path, OpenMode::read_write).execute("DROP TABLE table_rows; PRAGMA user_version = 5"); }
+  const auto opened = Capture::open(path);
+  ASSERT_TRUE(opened.ok()) << opened.failure().message;
+  EXPECT_EQ(opened.value().launches().size(), 1u);
+  EXPECT_TRUE(opened.value().lost_rows().empty());
+  EXPECT_FALSE(opened.value().verify().noted);
+}
+
+TEST(Capture, KernelNamesAreBounded) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  {
+    Database(path, OpenMode::read_write)
+        .execute("UPDATE kernel SET demangled_name = printf('%.*c', 1000000, 'k')");
+  }
+  const auto opened = Capture::open(path);
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened.value().kernels().at(0).demangled_name, std::string(65536, 'k'));
+}
+
+TEST(Capture, RowsOfAQueryComeOneByOneUntilOneIsEnough) {
+  TemporaryDirectory directory;
+  const auto opened = Capture::open(write_file(directory));
+  ASSERT_TRUE(opened.ok());
+  std::vector<std::string> names;
+  std::int64_t rows = 0;
+  const auto done = opened.value().query(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+      [&](std::vector<std::string>&& columns) {
+        names = std::move(columns);
+        return true;
+      },
+      [&](std::vector<Value>&& row) {
+        rows = std::get<std::int64_t>(row.at(0));
+        return rows < 3;
+      });
+  ASSERT_TRUE(done.ok()) << done.failure().message;
+  EXPECT_EQ(names, std::vector<std::string>{"i"});
+  EXPECT_EQ(rows, 3);
+}
+
 TEST(Capture, ARunThatNeverBeganIsNoData) {
   TemporaryDirectory directory;
   {

@@ -1,6 +1,7 @@
 #include "ridgeline/store/database.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <cmath>
 #include <limits>
@@ -65,7 +66,7 @@ TEST(Database, MisuseThrowsTheRightKind) {
   Database database(directory.file("a"), OpenMode::create);
   EXPECT_EQ(kind_thrown([&] { (void)database.prepare("SELEKT 1"); }), ErrorKind::usage);
   EXPECT_EQ(kind_thrown([&] { (void)database.prepare("  -- nothing"); }), ErrorKind::usage);
-  EXPECT_EQ(kind_thrown([&] { database.execute("INSERT INTO absent VALUES (1)"); }), ErrorKind::usage);
+  EXPECT_EQ(kind_thrown([&] { database.execute("INSERT INTO absent VALUES (1)"); }), ErrorKind::corrupt);
   Statement one = database.prepare("SELECT ?");
   EXPECT_NE(kind_thrown([&] { one.bind_all(1, 2); }), ErrorKind::io);  // a second parameter does not exist
   EXPECT_EQ(kind_thrown([&] { Database again(directory.file("a"), OpenMode::create); }), ErrorKind::io);
@@ -119,6 +120,44 @@ TEST(Result, ValueOfAFailureThrowsItsKind) {
   EXPECT_EQ(exit_code(ErrorKind::corrupt), 3);
   EXPECT_EQ(exit_code(ErrorKind::io), 4);
   EXPECT_EQ(exit_code(ErrorKind::internal), 5);
+}
+
+TEST(Database, AStatementWithoutAnEndIsEnded) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  database.execute("CREATE TABLE t(i INTEGER); INSERT INTO t VALUES (1)");
+  database.limit_statements(8192);
+  const char* endless =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n";
+  for (int again = 0; again < 2; ++again) {
+    try {
+      (void)database.scalar_int64(endless);
+      FAIL() << "it came to an end";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::corrupt);
+      EXPECT_NE(error.message().find("a table of it has no end"), std::string::npos) << error.message();
+    }
+    // The limit is of one statement, not of all together.
+    EXPECT_EQ(database.scalar_int64("SELECT i FROM t"), 1);
+  }
+}
+
+TEST(Database, ALockedFileIsNamedWithTheRemedy) {
+  TemporaryDirectory directory;
+  Database writer(directory.file("a"), OpenMode::create);
+  writer.execute("CREATE TABLE t(i INTEGER)");
+  const Database reader(directory.file("a"), OpenMode::read_only);
+  sqlite3_busy_timeout(reader.handle(), 1);
+  writer.execute("BEGIN EXCLUSIVE");
+  try {
+    (void)reader.scalar_int64("SELECT count(*) FROM t");
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_NE(error.message().find(directory.file("a") + " is being written by another program"),
+              std::string::npos)
+        << error.message();
+  }
 }
 
 }  // namespace

@@ -73,6 +73,37 @@ TEST(DevicePeaks, TheDataSheetCountsNotTheHighestClock) {
   }
 }
 
+// What the data sheets say.
+TEST(DevicePeaks, TheMostFittingNameGivesTheMemory) {
+  const auto dram = [](const char* name) {
+    Device device = h100();
+    device.name = name;
+    return peak(device_peaks(device, std::nullopt), "dram_bytes_per_s", PeakSource::spec);
+  };
+  EXPECT_DOUBLE_EQ(dram("NVIDIA H800"), 3.35e12);
+  EXPECT_DOUBLE_EQ(dram("NVIDIA H800 PCIe"), 2.0e12);
+  EXPECT_DOUBLE_EQ(dram("NVIDIA H100 PCIe"), 2.0e12);
+  EXPECT_DOUBLE_EQ(dram("NVIDIA H100 NVL"), 3.9e12);
+  EXPECT_DOUBLE_EQ(dram("NVIDIA H200"), 4.8e12);
+  EXPECT_DOUBLE_EQ(dram("NVIDIA B200"), 8.0e12);
+}
+
+TEST(DevicePeaks, GeForceBoardsHaveHalfTheTensorRates) {
+  Device board = h100();
+  board.compute_capability = "8.9";
+  board.name = "NVIDIA RTX 6000 Ada Generation";
+  const auto professional = device_peaks(board, 2'000'000'000);
+  board.name = "NVIDIA GeForce RTX 4090";
+  const auto consumer = device_peaks(board, 2'000'000'000);
+  for (const char* quantity : {"tf32_flops_per_s", "bf16_flops_per_s", "fp8_flops_per_s"}) {
+    const double of_board = peak(professional, quantity, PeakSource::clock);
+    EXPECT_GT(of_board, 0) << quantity;
+    EXPECT_DOUBLE_EQ(peak(consumer, quantity, PeakSource::clock) * 2, of_board) << quantity;
+  }
+  EXPECT_DOUBLE_EQ(peak(consumer, "fp32_flops_per_s", PeakSource::clock),
+                   peak(professional, "fp32_flops_per_s", PeakSource::clock));
+}
+
 TEST(DevicePeaks, UnknownDevicesGetWhatTheirClocksSay) {
   Device device = h100();
   device.name = "NVIDIA Something New";

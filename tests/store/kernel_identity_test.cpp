@@ -249,4 +249,28 @@ TEST(KernelIdentity, HostileNamesComeBackWhole) {
   EXPECT_FALSE(identify_kernel(deep).demangled_name.empty());
 }
 
+// Each template argument names the one before twice: 30 of them would stand for some gigabytes.
+TEST(KernelIdentity, ANameThatWouldGrowWithoutBoundStaysAsItIs) {
+  const auto reference = [](int place) {
+    constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    std::string text;
+    for (; place > 0; place /= 36) text.insert(text.begin(), kDigits[place % 36]);
+    return "S" + text + "_";
+  };
+  std::string name = "_Z1fI1aIiE";
+  for (int i = 0; i < 30; ++i) name += "1bI" + reference(2 * i + 1) + reference(2 * i + 1) + "E";
+  name += "EvT_";
+  EXPECT_EQ(identify_kernel(name).demangled_name, name);
+}
+
+TEST(KernelIdentity, ManyReferencesAloneAreNoReasonToGiveUp) {
+  std::string name = "_Z1fI1aIiE";
+  std::string arguments;
+  for (int i = 0; i < 50; ++i) {
+    name += "S1_";
+    arguments += ", a<int>";
+  }
+  EXPECT_EQ(identify_kernel(name + "EvT_").demangled_name, "void f<a<int>" + arguments + " >(a<int>)");
+}
+
 }  // namespace

@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "capture_file.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
@@ -114,6 +115,20 @@ TEST(Schema, EveryViewCanBeSelectedFrom) {
   const std::regex create("CREATE VIEW (\\w+) AS +--");  // each view says what a row is
   EXPECT_EQ(count,
             std::distance(std::sregex_iterator(text.begin(), text.end(), create), std::sregex_iterator()));
+}
+
+// What opening a capture requires is what the migrations make.
+TEST(Schema, EveryTableIsRequiredOfACapture) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  migrate(database, migrations(), views_sql());
+  std::set<std::string> made;
+  Statement table = database.prepare(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> "
+      "'table_rows'");
+  while (table.step()) made.insert(table.text(0));
+  const auto required = table_names();
+  EXPECT_EQ(made, std::set<std::string>(required.begin(), required.end()));
 }
 
 }  // namespace

@@ -17,6 +17,22 @@ namespace ridgeline::store {
 class Activity;
 struct ActivityFilter;
 
+/// A table that holds another number of rows than when the capture was finished.
+struct LostRows {
+  std::string table;
+  std::int64_t rows = 0;
+  std::int64_t written = 0;
+};
+
+/// What Capture::verify() found.
+struct Verification {
+  bool noted = false;               ///< false: the capture does not say what its tables held
+  std::vector<std::string> damage;  ///< one line each; empty: nothing is wrong
+};
+
+/// Whether a file begins as captures do, whole or damaged, of this schema or another.
+[[nodiscard]] bool is_capture_file(const std::string& path);
+
 class Capture {
  public:
   /// Failures: io (missing, unreadable), not_a_capture, newer_capture, corrupt (also: truncated).
@@ -63,12 +79,23 @@ class Capture {
   /// Rows in each table, by table name; for `info`.
   [[nodiscard]] std::map<std::string, std::int64_t> row_counts() const;
 
+  /// Tables that lost or gained rows since the capture was finished: of those that are small. Empty if it does not say.
+  [[nodiscard]] std::vector<LostRows> lost_rows() const;
+  /// Reads everything and holds it against what was noted when the capture was finished and against the sums of steps
+  /// and processes: rows, values, SQLite's own structure.
+  [[nodiscard]] Verification verify() const;
+
   struct Table {
     std::vector<std::string> columns;
     std::vector<std::vector<Value>> rows;
   };
   /// Runs one SELECT of the user's. Failures: usage (bad SQL, or a statement that would write).
   [[nodiscard]] Result<Table> query(std::string_view sql, std::size_t max_rows = SIZE_MAX) const;
+  /// The same, row by row: `columns` is called once with their names, then `row` for each; either ends it by returning
+  /// false. What they throw passes through.
+  [[nodiscard]] Result<void> query(std::string_view sql,
+                                   const std::function<bool(std::vector<std::string>&&)>& columns,
+                                   const std::function<bool(std::vector<Value>&&)>& row) const;
 
  private:
   friend class Activity;

@@ -27,7 +27,8 @@ using Value = std::variant<std::monostate, std::int64_t, double, std::string>;
 /// One prepared statement. Parameters and columns count from 1 and 0, as in SQLite.
 class Statement {
  public:
-  Statement(sqlite3* database, std::string_view sql);
+  /// `origin`: the file's name for messages, if there is one to name.
+  Statement(sqlite3* database, std::string_view sql, std::shared_ptr<const std::string> origin = nullptr);
   ~Statement();
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&&) = delete;
@@ -93,12 +94,15 @@ class Statement {
   [[nodiscard]] std::string_view text_view(int column) const;  // until the next step; "" for NULL
   [[noreturn]] void throw_unknown_word(std::string_view text, std::string_view where,
                                        std::string_view vocabulary) const;
+  [[noreturn]] void fail(int code, std::string_view doing) const;
   sqlite3* database_;
   sqlite3_stmt* statement_ = nullptr;
+  std::shared_ptr<const std::string> origin_;
 };
 
 enum class OpenMode {
   read_only,   // the file is never modified, not even a journal beside it
+  immutable,   // likewise; what lies beside the file is not looked at, and nothing is made there
   read_write,  // must exist
   create,      // must not exist
 };
@@ -117,12 +121,22 @@ class Database {
   [[nodiscard]] Statement prepare(std::string_view sql) const;
   [[nodiscard]] std::int64_t last_insert_id() const;
   [[nodiscard]] std::int64_t scalar_int64(std::string_view sql) const;  // 0 if there is no row
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& path() const noexcept { return *path_; }
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
 
+  /// The name that messages give to it: that of the capture of which this is a private copy.
+  void set_path(std::string path) { path_ = std::make_shared<const std::string>(std::move(path)); }
+  /// Ends a statement that takes more steps of SQLite's machine than an honest file of that size can ask for, with
+  /// Error(corrupt): tables that contain themselves would be read for ever. nullopt: no limit.
+  void limit_statements(std::uint64_t file_bytes);
+  /// Lifts that limit, if there is one, and sets it again: somebody's own question may take as long as it takes.
+  void set_limited(bool limited) const noexcept;
+
  private:
-  std::string path_;
+  struct Steps;
+  std::shared_ptr<const std::string> path_;  // shared with statements, for their messages
   sqlite3* handle_ = nullptr;
+  std::unique_ptr<Steps> steps_;
 };
 
 /// Rolls back in its destructor unless committed.
