@@ -81,6 +81,62 @@ TEST(Quality, CompleteOnlyIfNothingIsMissing) {
   EXPECT_NE(find(assess(f), "completeness.unknown"), nullptr);
 }
 
+TEST(Quality, EachLossSaysHowMuch) {
+  FabricatedModel f = sample(100e3);
+  f.model.completeness = {{.process_id = 1,
+                           .launches_seen = 3,
+                           .kernel_records = 2,
+                           .dropped_records = 5,
+                           .zero_timestamps = 6,
+                           .truncated_bytes = 9}};
+  const Quality q = assess(f);
+  EXPECT_EQ(find(q, "completeness.launches")->value("launches_seen"), 3);
+  EXPECT_EQ(find(q, "completeness.dropped")->count, 5);
+  EXPECT_EQ(find(q, "completeness.zero_timestamps")->count, 6);
+  EXPECT_EQ(find(q, "completeness.truncated")->value("truncated_bytes"), 9);
+}
+
+TEST(Quality, ADisagreementIsOfOneLaunchOnAverage) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  f.launch("a", 1'000'000, 1'100'000);
+  f.launch("a", 1'100'000, 1'400'000);
+  f.step(Phase::replay);
+  for (const std::int64_t start : {9'000'000, 10'000'000}) {
+    f.launch("a", start, start + 600'000);
+    f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 5}, {kDuration, 600e3}, {kGpcCycles, 600e3 * 1.8}});
+  }
+  const Quality q = assess(f);
+  ASSERT_EQ(q.disagreements.size(), 1u);
+  EXPECT_EQ(q.disagreements[0].calls, 2);
+  EXPECT_DOUBLE_EQ(q.disagreements[0].timeline_ns, 200e3);
+  EXPECT_DOUBLE_EQ(q.disagreements[0].replay_ns, 600e3);
+}
+
+TEST(Quality, RowsThatAreGoneAreAnErrorWithTheWorstTable) {
+  FabricatedModel f = sample(100e3);
+  f.model.lost_rows = {{"kernel", 9, 10}, {"launch of step 3", 50, 100}, {"string", 1, 2}};
+  const Quality q = assess(f);
+  const Finding* lost = find(q, "completeness.rows_lost");
+  ASSERT_NE(lost, nullptr);
+  EXPECT_EQ(lost->severity, Severity::error);
+  EXPECT_EQ(lost->subject.name, "launch of step 3");
+  EXPECT_EQ(lost->count, 3);
+  EXPECT_EQ(lost->value("rows"), 50);
+  EXPECT_EQ(lost->value("rows_written"), 100);
+  EXPECT_FALSE(q.complete);
+}
+
+TEST(Quality, WhatRanAloneIsNotSaidToHaveRunBesideOthers) {
+  FabricatedModel f = sample(100e3);
+  f.step(Phase::sample);
+  f.launch("a", 20'000'000, 20'100'000);
+  f.samples({{kRead, {1e6, 1e4}}, {kWritten, {1e6, 1e4}}}, 10);
+  const Quality q = assess(f);
+  EXPECT_FALSE(q.reach.empty());
+  EXPECT_EQ(find(q, "t1.concurrent"), nullptr);
+}
+
 TEST(Quality, DisagreementOfReplayAndTimelineIsFlagged) {
   for (const auto& [replay_ns, flagged] :
        {std::pair(109e3, false), {111e3, true}, {89e3, true}, {91e3, false}}) {

@@ -165,6 +165,20 @@ TEST(Ranking, ConcurrentLaunchesShareTheTimeTheyCanSave) {
   EXPECT_NEAR(r.ranking.totals.saved_target_exposed_ns, 100'000, 1e-6);
 }
 
+TEST(Ranking, ThePipeOfARowIsTheOneThatItsTimeIsSpentOn) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  f.launch("k", 0 + 1, 300'001);
+  f.launch("k", 300'001, 400'001);
+  f.step(Phase::replay);
+  f.launch("k", 1'000'000, 1'300'000);
+  f.counters({{kTensor, 50}, {testing::kFma, 5}, {kRead, 1}, {kWritten, 0}, {kDuration, 300e3}});
+  f.launch("k", 1'300'000, 1'400'000);
+  f.counters({{kTensor, 5}, {testing::kFma, 50}, {kRead, 1}, {kWritten, 0}, {kDuration, 100e3}});
+  const Ranked r = rank(f.done());
+  EXPECT_EQ(row(r.ranking, "k").compute_pipe, "tensor") << "three quarters of the time";
+}
+
 TEST(Ranking, EveryKeyGroupsAsItSays) {
   FabricatedModel f =
       build({{"a<1>", 1'000'000, 1'100'000, 0.5, 0.1}, {"a<2>", 1'100'000, 1'200'000, 0.5, 0.1}});

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "generate/generate.h"
+#include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 #include "support/whole_model.h"
 
@@ -275,7 +279,10 @@ TEST_F(SessionTest, PaintsAWindow) {
   query.row = row_of(TraceRowKind::steps);
   query.most_events = 10;
   EXPECT_GE(session.trace(query).value()->count, 1);
+  EXPECT_EQ(query.row.id, 0);
+  EXPECT_EQ(query.row.depth, 0);
   query.row = row_of(TraceRowKind::nvtx);
+  EXPECT_EQ(query.row.depth, 0) << "the outermost comes first";
   EXPECT_GE(session.trace(query).value()->count, 1);
   query.bins = 0;
   EXPECT_EQ(session.trace(query).failure().kind, ErrorKind::usage);
@@ -330,6 +337,67 @@ TEST(SessionOfAnOlderCapture, AnswersAsTheWholeModelDoes) {
   EXPECT_EQ(answered->accounting.gap_total_ns, expected.accounting.gap_total_ns);
   EXPECT_EQ(answered->accounting.remainder_ns, 0);
   EXPECT_EQ(answered->declared_work.size(), expected.declared_work.size());
+}
+
+// Of a step that is loaded the launches are counted; of the others the sums tell.
+TEST_F(SessionTest, LaunchesThatAreGoneAreFoundAndNothingIsJudged) {
+  generate::Options options = small();
+  options.launches = 12'000;  // more than are counted whenever a capture is opened
+  make(options);
+  const std::string change = [&] {
+    Session session = open();
+    EXPECT_EQ(session.quality().value()->complete, true);
+    EXPECT_NE(session.check().value()->overall, OverallVerdict::not_enough_data);
+    const auto steps = session.steps().value();
+    return "DELETE FROM launch_row WHERE ordinal_in_step = 7 AND step_id = " +
+           std::to_string(steps->representative.summary.step_id);
+  }();
+  store::Database(path_, store::OpenMode::read_write).execute(change);
+  Session session = open();
+  const auto quality = session.quality().value();
+  const auto found = std::find_if(quality->findings.begin(), quality->findings.end(),
+                                  [](const Finding& f) { return f.code == FindingCode::rows_lost; });
+  ASSERT_NE(found, quality->findings.end());
+  EXPECT_EQ(found->severity, Severity::error);
+  EXPECT_EQ(found->subject.name.substr(0, 15), "launch of step ");
+  EXPECT_EQ(found->value("rows") + 1, found->value("rows_written"));
+  EXPECT_FALSE(quality->complete);
+  EXPECT_EQ(session.check().value()->overall, OverallVerdict::not_enough_data);
+}
+
+TEST_F(SessionTest, FewerLaunchesThanRecordedAreFound) {
+  make(small());
+  store::Database(path_, store::OpenMode::read_write)
+      .execute("UPDATE completeness SET kernel_records = kernel_records + 5");
+  Session session = open();
+  const auto model = session.recording().value();
+  ASSERT_EQ(model->lost_rows.size(), 1u);
+  EXPECT_EQ(model->lost_rows[0].table, "launch");
+  EXPECT_EQ(model->lost_rows[0].rows + 5, model->lost_rows[0].written);
+}
+
+TEST_F(SessionTest, TimesBeyondAnyClockAreDamage) {
+  make(small());
+  for (const char* change :
+       {"UPDATE step SET host_start_ns = -9223372036854775807 WHERE id = 1",
+        "UPDATE step SET kernel_end_ns = 9223372036854775807 WHERE id = 1",
+        "UPDATE step SET launches = 1 << 60 WHERE id = 1", "UPDATE run SET end_ns = 9223372036854775807",
+        "UPDATE completeness SET launches_seen = 1 << 62"}) {
+    const std::string kept = path_ + ".kept";
+    std::filesystem::copy_file(path_, kept, std::filesystem::copy_options::overwrite_existing);
+    store::Database(path_, store::OpenMode::read_write).execute(change);
+    Session session = open();
+    try {
+      const auto answer = session.ranking();
+      EXPECT_FALSE(answer) << change;
+      if (!answer) {
+        EXPECT_EQ(answer.failure().kind, ErrorKind::corrupt) << change;
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::corrupt) << change;
+    }
+    std::filesystem::rename(kept, path_);
+  }
 }
 
 }  // namespace

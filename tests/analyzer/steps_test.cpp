@@ -246,15 +246,27 @@ TEST(Steps, WithoutStepsTheRecordingIsOne) {
   FabricatedModel f;
   f.launch("a", 1000, 1100);
   f.launch("b", 1200, 1500);
+  f.launch("c", 0, 0);  // the driver gave no time
   f.copy(900, 950, 4);
   const auto analysis = analyze_steps(f.done());
   ASSERT_TRUE(analysis.ok());
+  EXPECT_EQ(analysis.value().representative.summary.launches_without_time, 1);
+  EXPECT_EQ(analysis.value().representative.summary.kernel_time_ns, 400);
+  EXPECT_FALSE(has(analysis.value().findings, "steps.open"));
   const RepresentativeStep& step = analysis.value().representative;
   EXPECT_TRUE(step.whole_recording);
-  EXPECT_EQ(step.launches.size(), 2U);
+  EXPECT_EQ(step.launches.size(), 3U);
   EXPECT_EQ(step.window_start_ns, 900);
   EXPECT_EQ(step.window_end_ns, 1500);
   EXPECT_TRUE(has(analysis.value().findings, "steps.none"));
+}
+
+TEST(Steps, AStepThatNoneFollowsIsOpen) {
+  FabricatedModel one = steps_at({{Phase::timeline, 1000}});
+  EXPECT_TRUE(has(analyze_steps(one.done()).value().findings, "steps.open"));
+  FabricatedModel several =
+      steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}});
+  EXPECT_FALSE(has(analyze_steps(several.done()).value().findings, "steps.open"));
 }
 
 TEST(Steps, TheBusiestProcessIsTaken) {

@@ -1,6 +1,7 @@
 #include "ridgeline/analyzer/quality.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "findings/assess.h"
 #include "findings/merge.h"
@@ -35,6 +36,25 @@ FindingCode code_of(TierOutcome outcome) {
 Severity severity_of(const store::TierStatus& row) {
   if (row.status == TierOutcome::partial) return Severity::info;
   return row.tier == Tier::t0 ? Severity::error : Severity::warning;
+}
+
+// The worst case is the table that misses the most.
+void assess_lost_rows(const Model& model, Quality& quality) {
+  const store::LostRows* worst = nullptr;
+  const auto missing = [](const store::LostRows& lost) {
+    return std::fabs(static_cast<double>(lost.written) - static_cast<double>(lost.rows));
+  };
+  for (const store::LostRows& lost : model.lost_rows) {
+    if (worst == nullptr || missing(lost) > missing(*worst)) worst = &lost;
+  }
+  if (worst == nullptr) return;
+  add(quality, Severity::error, FindingCode::rows_lost, static_cast<std::int64_t>(model.lost_rows.size()),
+      Remedy::record_again);
+  Finding& finding = quality.findings.back();
+  finding.subject.name = worst->table;
+  finding.evidence = {{"rows", static_cast<double>(worst->rows), {}, {}},
+                      {"rows_written", static_cast<double>(worst->written), {}, {}}};
+  quality.complete = false;
 }
 
 void add_messages(const Model& model, Quality& quality) {
@@ -82,6 +102,7 @@ void assess_completeness(const QualityInput& input, Quality& quality) {
     add(quality, Severity::warning, FindingCode::completeness_truncated);
     quality.findings.back().evidence = {{"truncated_bytes", static_cast<double>(truncated), {}, {}}};
   }
+  assess_lost_rows(input.model, quality);
   if (input.model.run) assess_run(*input.model.run, quality);
 }
 

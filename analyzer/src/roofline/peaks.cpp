@@ -36,7 +36,9 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string
     if (known) return make_peak(quantity, known->value, source, known->detail.value_or(""));
   }
   for (const store::DevicePeak& row : model.device_peaks) {
-    if (row.device_id == device_id && row.quantity == quantity && row.source == source && row.value > 0) {
+    // Beyond these no device is, and a logarithm or a product would not be a number.
+    const bool usable = row.value >= 1.0 && row.value <= 1e24;
+    if (row.device_id == device_id && row.quantity == quantity && row.source == source && usable) {
       return make_peak(quantity, row.value, source, row.detail.value_or(""));
     }
   }
@@ -48,7 +50,7 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string
     for (LaunchIndex i = 0; i < model.launches.size() && !model.launch_metrics.empty(); ++i) {
       if (model.launches.site(i).device_id != device_id) continue;
       if (const auto value = model.metric(model.launches.row(i).id, peak_metric, Tier::t2);
-          value && *value > 0) {
+          value && *value >= 1.0 && *value <= 1e24) {
         values.push_back(*value);
       }
     }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "session/scope_analysis.h"
@@ -49,6 +52,33 @@ bool overlaps(const store::StepTotal& total, const TimeWindow& window) {
          total.kernel_start_ns < window.end_ns;
 }
 
+// Fewer launches in the tables than the recording counted.
+void add_lost_launches(Model& model) {
+  std::map<store::Id, std::int64_t> stored;
+  for (const store::ProcessTotal& total : model.process_totals) stored[total.process_id] = total.launches;
+  for (const store::Completeness& row : model.completeness) {
+    const std::int64_t recorded = row.kernel_records + row.graph_kernel_records;
+    if (stored[row.process_id] < recorded)
+      model.lost_rows.push_back({"launch", stored[row.process_id], recorded});
+  }
+}
+
+// What was loaded of a step must be what its sums were made of.
+void require_launches(const std::vector<store::Id>& steps, Model& model) {
+  std::unordered_map<store::Id, std::int64_t> loaded;
+  for (const store::Id id : steps) loaded.emplace(id, 0);
+  for (const store::Launch& launch : model.launches) {
+    if (!launch.step_id) continue;
+    if (const auto step = loaded.find(*launch.step_id); step != loaded.end()) ++step->second;
+  }
+  for (const ModelStep& step : model.steps) {
+    const auto found = loaded.find(step.step.id);
+    if (found == loaded.end() || !step.total || step.total->launches == found->second) continue;
+    model.lost_rows.push_back(
+        {"launch of step " + std::to_string(step.step.step_index), found->second, step.total->launches});
+  }
+}
+
 }  // namespace
 
 Launches::SiteIndex Loader::Sites::of(store::Id id, const store::Activity& activity, Launches& launches) {
@@ -82,6 +112,8 @@ Model Loader::overview(const Ask& ask) {
     step.total = found != totals.end() && found->step_id == step.step.id ? *found : store::StepTotal{};
   }
   model.process_totals = activity_.process_totals();
+  add_lost_launches(model);
+  require_sums_fit(model);  // those of the steps too
   return model;
 }
 
@@ -278,6 +310,7 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     // A damaged capture may claim any number.
     model.launches.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(expected, 0, kMostReserved)));
     add_launches({process_id, steps, {}}, ask, model);
+    require_launches(steps, model);
     add_overlapping(chosen, steps, process_id, ask, model);
     TimeWindow time{std::numeric_limits<std::int64_t>::max(), 0};
     for (const Selection::Part& part : chosen.parts) {

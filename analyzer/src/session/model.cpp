@@ -7,8 +7,85 @@
 
 namespace ridgeline::analyzer {
 
+namespace {
+
+// Differences of times, and sums of a few of them, stay far inside int64.
+class Range {
+ public:
+  void time(std::int64_t ns) { fits_ = fits_ && ns < kMost && ns > -kMost; }
+  void time(const std::optional<std::int64_t>& ns) {
+    if (ns) time(*ns);
+  }
+  void count(std::int64_t n) { fits_ = fits_ && n < kMostCounted && n > -kMostCounted; }
+  template <typename Row>
+  void span(const Row& row) {
+    time(row.start_ns);
+    time(row.end_ns);
+  }
+  [[nodiscard]] bool fits() const { return fits_; }
+
+ private:
+  static constexpr std::int64_t kMost = std::int64_t{1} << 61;  // 73 years; clocks of today count from 1970
+  static constexpr std::int64_t kMostCounted = std::int64_t{1} << 50;  // of anything
+  bool fits_ = true;
+};
+
+}  // namespace
+
 // Sums of times and bytes are kept in int64; a capture in which they cannot be is damaged or made up.
 void require_sums_fit(const Model& model) {
+  Range range;
+  if (model.run) range.span(*model.run);
+  for (const auto& row : model.processes) range.span(row);
+  for (const auto& row : model.launches)
+    range.span(row), range.time(row.host_start_ns), range.time(row.host_end_ns);
+  for (const auto& row : model.memcpys) range.span(row);
+  for (const auto& row : model.memsets) range.span(row);
+  for (const auto& row : model.nvtx_ranges) range.span(row);
+  for (const auto& row : model.recording_windows) range.span(row);
+  for (const auto& row : model.synchronisations) range.time(row.start_ns), range.time(row.duration_ns);
+  for (const auto& row : model.clock_samples) range.time(row.time_ns);
+  for (const auto& row : model.messages) range.time(row.time_ns);
+  for (const auto& row : model.pm_windows) {
+    range.span(row);
+    range.time(row.clock_shift_ns);
+    range.time(row.interval_ns);
+    for (const auto& index : {row.first_step_index, row.last_step_index}) range.count(index.value_or(0));
+    range.count(row.sample_count);
+  }
+  for (const auto& row : model.tier_coverage) range.time(row.kernel_time_ns), range.time(row.covered_ns);
+  for (const auto& row : model.stall_windows) {
+    for (const std::int64_t n : {row.first_step_index, row.last_step_index, row.samples, row.dropped_samples,
+                                 row.foreign_samples, row.period_cycles})
+      range.count(n);
+  }
+  for (const auto& row : model.stall_samples) range.count(row.samples);
+  for (const auto& row : model.completeness) {
+    for (const std::int64_t n :
+         {row.launches_seen, row.kernel_records, row.graph_launches, row.graph_kernel_records,
+          row.dropped_records, row.lost_spool_records, row.zero_timestamps, row.truncated_bytes,
+          row.profiler_records, row.strings_lost, row.nvtx_unbalanced})
+      range.count(n);
+  }
+  for (const ModelStep& item : model.steps) {
+    const store::Step& step = item.step;
+    for (const auto& time : {step.host_start_ns, step.host_end_ns, step.gpu_start_ns, step.gpu_end_ns})
+      range.time(time);
+    range.count(step.step_index);
+    if (!item.total) continue;
+    const store::StepTotal& total = *item.total;
+    for (const std::int64_t time : {total.kernel_time_ns, total.kernel_start_ns, total.kernel_end_ns,
+                                    total.copy_start_ns, total.copy_end_ns})
+      range.time(time);
+    for (const std::int64_t n : {total.launches, total.launches_without_time, total.copies}) range.count(n);
+  }
+  for (const auto& total : model.process_totals) {
+    range.time(total.kernel_time_ns);
+    range.count(total.launches), range.count(total.launches_without_time);
+  }
+  if (!range.fits())
+    throw Error(ErrorKind::corrupt,
+                model.path + ": times or counts out of any range, the capture is damaged");
   constexpr double kMost = 4e18;
   double time = 0;
   double bytes = 0;
@@ -57,6 +134,8 @@ Model load_recording(const store::Capture& capture) {
   model.threads = capture.threads();
   model.stall_windows = capture.stall_windows();
   model.strings = capture.strings();
+  model.lost_rows = capture.lost_rows();
+  require_sums_fit(model);
   model.index();
   return model;
 }

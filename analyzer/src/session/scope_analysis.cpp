@@ -86,7 +86,15 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
 std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
   if (!check_) {
     const auto ranked = ranking(RankKey::kernel, ask);
-    check_ = share(granted(check_targets(*utilisation_, *ranked, options_.targets)));
+    TargetCheck made = granted(check_targets(*utilisation_, *ranked, options_.targets));
+    // Whatever is left of it may meet or miss any target.
+    if (!model_->lost_rows.empty()) {
+      const store::LostRows& lost = model_->lost_rows.front();
+      made.overall = OverallVerdict::not_enough_data;
+      made.text = "the capture has lost rows (" + lost.table + ": " + std::to_string(lost.rows) + " of " +
+                  std::to_string(lost.written) + ")";
+    }
+    check_ = share(std::move(made));
   }
   return check_;
 }

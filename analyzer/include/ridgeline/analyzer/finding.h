@@ -33,6 +33,7 @@ enum class FindingCode : std::uint8_t {
   completeness_dropped,
   completeness_zero_timestamps,
   completeness_truncated,
+  rows_lost,  ///< the capture held more when it was made
   run_interrupted,
   run_signal,
   run_exit_status,
@@ -90,6 +91,7 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::completeness_dropped, "completeness.dropped"},
       {Code::completeness_zero_timestamps, "completeness.zero_timestamps"},
       {Code::completeness_truncated, "completeness.truncated"},
+      {Code::rows_lost, "completeness.rows_lost"},
       {Code::run_interrupted, "run.interrupted"},
       {Code::run_signal, "run.signal"},
       {Code::run_exit_status, "run.exit_status"},

@@ -92,6 +92,8 @@ struct Model {
   std::vector<store::StallSample> stall_samples;  // by kernel, offset
   std::vector<store::SourceLine> source_lines;    // by kernel, offset
   std::map<store::Id, std::string> strings;
+  std::vector<store::LostRows>
+      lost_rows;  // tables, or launches of one step, that hold other rows than were written
 
   /// Makes the joins below from the tables above; who fills the tables calls it once.
   void index();
