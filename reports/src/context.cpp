@@ -374,6 +374,8 @@ std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer
   const std::int64_t lost = quality.launches_seen - quality.kernel_records;
   if (!quality.completeness_known)
     t0 += "how many launches were lost is not known";
+  else if (!model.lost_rows.empty())
+    t0 += counted(quality.launches_seen, "launch", "launches") + ", but the capture has lost rows";
   else
     t0 += fmt::format("{}, {} lost", counted(quality.launches_seen, "launch", "launches"),
                       lost == 0 && quality.dropped_records == 0

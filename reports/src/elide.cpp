@@ -12,6 +12,14 @@ namespace ridgeline::reports {
 namespace {
 
 constexpr std::string_view kEllipsis = "…";
+// Marks that take no column of their own, piled on others, would make a line of any length.
+constexpr std::size_t kMostBytesAColumn = 16;
+
+bool fits(std::string_view text, int columns) {
+  return text.size() <=
+             kMostBytesAColumn * static_cast<std::size_t>(std::max(columns, 0)) + kMostBytesAColumn &&
+         display_width(text) <= columns;
+}
 
 // The longest prefix of at most `columns`.
 std::string_view head(std::string_view text, int columns) {
@@ -20,7 +28,7 @@ std::string_view head(std::string_view text, int columns) {
   while (position < text.size()) {
     std::size_t next = position;
     used += code_point_width(next_code_point(text, next));
-    if (used > columns) break;
+    if (used > columns || next > kMostBytesAColumn * static_cast<std::size_t>(std::max(columns, 0))) break;
     position = next;
   }
   return text.substr(0, position);
@@ -38,7 +46,9 @@ std::string_view tail(std::string_view text, int columns) {
   int used = 0;
   for (std::size_t i = starts.size(); i-- > 0;) {
     used += widths[i];
-    if (used > columns) break;
+    if (used > columns ||
+        text.size() - starts[i] > kMostBytesAColumn * static_cast<std::size_t>(std::max(columns, 0)))
+      break;
     from = starts[i];
   }
   return text.substr(from);
@@ -225,19 +235,19 @@ std::string bounded(std::string_view text, std::size_t bytes) {
 }
 
 std::string elide_end(std::string_view text, int columns) {
-  if (display_width(text) <= columns) return std::string(text);
+  if (fits(text, columns)) return std::string(text);
   if (columns < 1) return "";
   return std::string(head(text, columns - 1)) + std::string(kEllipsis);
 }
 
 std::string elide_start(std::string_view text, int columns) {
-  if (display_width(text) <= columns) return std::string(text);
+  if (fits(text, columns)) return std::string(text);
   if (columns < 1) return "";
   return std::string(kEllipsis) + std::string(tail(text, columns - 1));
 }
 
 std::string elide_middle(std::string_view text, int columns) {
-  if (display_width(text) <= columns) return std::string(text);
+  if (fits(text, columns)) return std::string(text);
   if (columns < 3) return elide_end(text, columns);
   const int tail_columns = (columns - 1) / 2;
   return std::string(head(text, columns - 1 - tail_columns)) + std::string(kEllipsis) +
@@ -284,10 +294,10 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
            std::string(suffix);
   }
   const std::string full = kernel_display_name(demangled_name);
-  if (display_width(full) <= columns) return full;
+  if (fits(full, columns)) return full;
 
   const std::string brief = brief_name(full);
-  if (display_width(brief) <= columns) return brief;
+  if (fits(brief, columns)) return brief;
 
   const auto [qualified, function, arguments] = split_name(brief);
 
@@ -306,7 +316,7 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
 
   if (!arguments.empty()) {
     const std::string whole = std::string(short_prefix) + std::string(function) + std::string(arguments);
-    if (display_width(whole) <= columns) return whole;
+    if (fits(whole, columns)) return whole;
   }
   if (std::string text = with_arguments("", qualified); !text.empty()) return text;
   if (std::string text = with_arguments(short_prefix, function); !text.empty()) return text;
@@ -314,9 +324,9 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
   const std::string bare = std::string(function) + (arguments.empty() ? "" : "<…>");
   if (arguments.empty() && has_namespace) {
     const std::string text = std::string(short_prefix) + bare;
-    if (display_width(text) <= columns) return text;
+    if (fits(text, columns)) return text;
   }
-  if (display_width(bare) <= columns) return bare;
+  if (fits(bare, columns)) return bare;
   // Generated names open with boilerplate and say what they do in the first half.
   std::string name(function);
   for (const std::string_view boilerplate : {"cudnn_generated_fort_native_", "cudnn_generated_"}) {
@@ -325,7 +335,7 @@ std::string elide_kernel_name(std::string_view demangled_name, int columns) {
       break;
     }
   }
-  if (display_width(name) <= columns) return name;
+  if (fits(name, columns)) return name;
   const int tail_columns = (columns - 1) / 3;
   return std::string(head(name, columns - 1 - tail_columns)) + std::string(kEllipsis) +
          std::string(tail(name, tail_columns));

@@ -107,6 +107,9 @@ std::string csv_field(std::string_view text) {
       append_visible(out, c);
     }
   });
+  // Spreadsheets run what begins like a formula; a name never needs to.
+  constexpr std::string_view kFormula = "=+-@\t\r";
+  if (!out.empty() && kFormula.find(out.front()) != std::string_view::npos) out.insert(out.begin(), '\'');
   // A leading or trailing space is part of the field, but readers differ unless it is quoted.
   if (!out.empty() && (out.front() == ' ' || out.back() == ' ')) quote = true;
   return quote ? '"' + out + '"' : out;

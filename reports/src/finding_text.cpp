@@ -144,6 +144,14 @@ std::string recording_text(const Finding& f) {
     case FindingCode::completeness_truncated:
       return fmt::format("{} bytes at the end of the recording were unreadable",
                          integer(static_cast<std::int64_t>(f.value("truncated_bytes"))));
+    case FindingCode::rows_lost:
+      return fmt::format(
+          "the capture has lost rows since it was made: {} holds {} of {}{}; ridgeline info --verify has "
+          "all, and "
+          "figures below miss them",
+          f.subject.name, integer(static_cast<std::int64_t>(f.value("rows"))),
+          integer(static_cast<std::int64_t>(f.value("rows_written"))),
+          f.count > 1 ? fmt::format(", and {} more", integer(f.count - 1)) : "");
     case FindingCode::run_interrupted:
       return "the recording was interrupted: this is what happened until then";
     case FindingCode::run_signal:
@@ -258,6 +266,7 @@ std::string words_of(const Finding& f) {
     case FindingCode::completeness_dropped:
     case FindingCode::completeness_zero_timestamps:
     case FindingCode::completeness_truncated:
+    case FindingCode::rows_lost:
     case FindingCode::run_interrupted:
     case FindingCode::run_signal:
     case FindingCode::run_exit_status:

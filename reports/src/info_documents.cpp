@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "document_parts.h"
 #include "json_parts.h"
@@ -110,6 +112,108 @@ Document query_document(const store::Capture::Table& result, bool truncated, con
                     (truncated ? ", and more: --max-rows 0 prints all" : ""),
                 Style::dim, options.text.colour);
   return Document(out + "\n");
+}
+
+Document query_document(const store::Capture& capture, std::string sql, const DocumentOptions& options) {
+  return Document([&capture, sql = std::move(sql), options](const Sink& sink) {
+    const bool for_people = options.format == Format::text || options.format == Format::markdown;
+    const std::size_t block_rows = for_people ? 10'000 : 1'000;
+    store::Capture::Table block;
+    std::int64_t rows = 0;
+    bool first = true;
+    std::optional<JsonWriter> json;
+    const auto write_block = [&] {
+      const Table table = query_table(block);
+      switch (options.format) {
+        case Format::csv:
+          write_csv(table, sink, first);
+          break;
+        case Format::markdown:
+          sink((first ? "" : "\n") + render_markdown(table));
+          break;
+        case Format::json:
+          if (first) {
+            json.emplace(sink, "ridgeline.sql");
+            Json columns = Json::array();
+            for (const ColumnHead& column : table.columns()) columns.push_back(valid_utf8(column.key));
+            json->value("columns", columns);
+            json->value("truncated", false);
+            json->begin_rows("rows");
+          }
+          json->more_rows(table);
+          break;
+        case Format::text:
+          sink((first ? "" : "\n") + render_text(table, options.text));
+          break;
+      }
+      rows += static_cast<std::int64_t>(block.rows.size());
+      block.rows.clear();
+      first = false;
+    };
+    capture
+        .query(
+            sql,
+            [&](std::vector<std::string>&& columns) {
+              block.columns = std::move(columns);
+              return true;
+            },
+            [&](std::vector<store::Value>&& row) {
+              block.rows.push_back(std::move(row));
+              if (block.rows.size() == block_rows) write_block();
+              return true;
+            })
+        .value();
+    if (first || !block.rows.empty()) write_block();
+    if (json) {
+      json->end_rows();
+      json->finish();
+    }
+    if (options.format == Format::text)
+      sink(styled(counted(rows, "row"), Style::dim, options.text.colour) + "\n");
+  });
+}
+
+Document verification_document(const std::string& path, const store::Verification& found,
+                               const DocumentOptions& options) {
+  struct Fault {
+    std::string text;
+  };
+  const std::vector<Column<Fault>> columns = {{{.key = "damage",
+                                                .header = "damage",
+                                                .help = "what is not as it was written",
+                                                .align = Align::left,
+                                                .elide = Elide::end},
+                                               [](const Fault& fault) { return Cell::text(fault.text); }}};
+  auto faults = std::make_shared<std::vector<Fault>>();
+  for (const std::string& line : found.damage) faults->push_back({line});
+  const Table table{columns, faults->size(),
+                    [faults](std::size_t i) -> const Fault& { return (*faults)[i]; }};
+  switch (options.format) {
+    case Format::csv:
+      return csv_document(table);
+    case Format::json:
+      return Document([table, found](const Sink& sink) {
+        JsonWriter out(sink, "ridgeline.verify");
+        out.value("noted", found.noted);
+        out.rows("damage", table);
+        out.finish();
+      });
+    case Format::text:
+    case Format::markdown:
+      break;
+  }
+  std::string out;
+  for (const std::string& line : found.damage) {
+    out +=
+        options.format == Format::markdown ? "- " + markdown_cell(line) + "\n" : terminal_safe(line) + "\n";
+  }
+  const std::string name = terminal_safe(path);
+  const char* against = found.noted ? "the rows and values noted when it was made, and the sums of its steps"
+                                    : "the sums of its steps (it was made before tables were noted)";
+  out += found.damage.empty() ? fmt::format("{} is whole: it was held against {}.\n", name, against)
+                              : fmt::format("{} is damaged: {}.\n", name,
+                                            counted(static_cast<std::int64_t>(found.damage.size()), "fault"));
+  return Document(std::move(out));
 }
 
 }  // namespace ridgeline::reports

@@ -49,6 +49,21 @@ void JsonWriter::rows(std::string_view key, const Table& table) {
   write_rows_json(table, out_, depth_ * kIndent);
 }
 
+void JsonWriter::begin_rows(std::string_view key) {
+  begin_member(key);
+  any_row_ = false;
+}
+
+void JsonWriter::more_rows(const Table& table) {
+  if (table.size() == 0) return;
+  write_row_lines_json(table, out_, depth_ * kIndent, !any_row_);
+  any_row_ = true;
+}
+
+void JsonWriter::end_rows() {
+  out_(any_row_ ? "\n" + std::string(static_cast<std::size_t>(depth_ * kIndent), ' ') + "]" : "[]");
+}
+
 void JsonWriter::begin_object(std::string_view key) {
   begin_member(key);
   out_("{");

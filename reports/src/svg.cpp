@@ -70,11 +70,22 @@ std::string Svg::finish() const {
   return head_ + body_ + "</svg>\n";
 }
 
+namespace {
+
+// Of what a logarithmic axis shows. A capture may hold any number, and each decade is a line of the grid.
+constexpr double kLeast = 1e-12;
+constexpr double kMost = 1e24;
+
+}  // namespace
+
 LogScale::LogScale(double low, double high, double at_low, double at_high)
-    : low_(low), high_(high), at_low_(at_low), at_high_(at_high) {}
+    : low_(std::isfinite(low) ? std::clamp(low, kLeast, kMost / 10) : kLeast),
+      high_(std::isfinite(high) ? std::clamp(high, low_ * 1.001, kMost) : kMost),
+      at_low_(at_low),
+      at_high_(at_high) {}
 
 double LogScale::operator()(double value) const {
-  const double clamped = std::clamp(value, low_, high_);
+  const double clamped = std::isnan(value) ? low_ : std::clamp(value, low_, high_);
   const double share = std::log(clamped / low_) / std::log(high_ / low_);
   return at_low_ + share * (at_high_ - at_low_);
 }
@@ -93,6 +104,7 @@ std::vector<double> LogScale::ticks() const {
 }
 
 double nice_tick(double limit, int count) {
+  if (!std::isfinite(limit) || limit <= 0) return 1.0;
   const double raw = limit / std::max(count, 1);
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
   for (const double step : {1.0, 2.0, 5.0}) {

@@ -81,11 +81,11 @@ std::string render_markdown(const Table& table) {
   return out;
 }
 
-void write_csv(const Table& table, const Sink& out) {
+void write_csv(const Table& table, const Sink& out, bool with_header) {
   const std::size_t count = table.columns().size();
   std::string line;
   for (std::size_t i = 0; i < count; ++i) line += (i > 0 ? "," : "") + csv_field(table.columns()[i].key);
-  out(line + "\r\n");
+  if (with_header) out(line + "\r\n");
   for (std::size_t row = 0; row < table.size(); ++row) {
     line.clear();
     for (std::size_t i = 0; i < count; ++i) {
@@ -97,18 +97,14 @@ void write_csv(const Table& table, const Sink& out) {
   }
 }
 
-void write_rows_json(const Table& table, const Sink& out, int indent) {
-  if (table.size() == 0) {
-    out("[]");
-    return;
-  }
+void write_row_lines_json(const Table& table, const Sink& out, int indent, bool first) {
   std::vector<std::string> keys;
   for (const ColumnHead& c : table.columns())
     keys.push_back((keys.empty() ? "{" : ", ") + json_string(c.key) + ": ");
   const std::string margin = "\n" + std::string(static_cast<std::size_t>(indent), ' ');
   std::string line;
   for (std::size_t row = 0; row < table.size(); ++row) {
-    line = row == 0 ? "[" : ",";
+    line = row == 0 && first ? "[" : ",";
     line += margin + "  ";
     for (std::size_t i = 0; i < keys.size(); ++i) {
       line += keys[i];
@@ -117,7 +113,15 @@ void write_rows_json(const Table& table, const Sink& out, int indent) {
     line += "}";
     out(line);
   }
-  out(margin + "]");
+}
+
+void write_rows_json(const Table& table, const Sink& out, int indent) {
+  if (table.size() == 0) {
+    out("[]");
+    return;
+  }
+  write_row_lines_json(table, out, indent, true);
+  out("\n" + std::string(static_cast<std::size_t>(indent), ' ') + "]");
 }
 
 }  // namespace ridgeline::reports

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -341,6 +342,23 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
   EXPECT_LT(solid.number("y"), all(svg, "rect", "k-copy").at(0).number("y")) << "the longest first";
   EXPECT_EQ(all(svg, "text", "kernel").size(), 2u) << "no more rows than asked for";
   EXPECT_EQ(limiter_chart(analyzer::Ranking{}, 5), "");
+}
+
+// A capture may hold any number as a peak.
+TEST(LogScale, AnyNumbersGiveFewTicksAndPlacesInsideTheAxis) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  for (const auto& [low, high] :
+       {std::pair(1.0, kInfinite), std::pair(1e-310, 1.8e308), std::pair(0.0, 1.0), std::pair(-1.0, 1e300),
+        std::pair(std::nan(""), std::nan("")), std::pair(5.0, 1.0)}) {
+    const LogScale scale(low, high, 0, 100);
+    EXPECT_LE(scale.ticks().size(), 60u) << low << " " << high;
+    for (const double value : {low, high, 1.0, 0.0, kInfinite}) {
+      EXPECT_GE(scale(value), 0.0) << low << " " << high << " " << value;
+      EXPECT_LE(scale(value), 100.0) << low << " " << high << " " << value;
+    }
+  }
+  for (const double limit : {0.0, -1.0, kInfinite, std::nan("")})
+    EXPECT_GT(nice_tick(limit, 5), 0.0) << limit;
 }
 
 TEST(LogScale, EqualRatiosAreEqualDistances) {

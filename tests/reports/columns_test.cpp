@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/tables.h"
 #include "temporary_capture.h"
 
 namespace ridgeline::reports {
@@ -273,6 +274,12 @@ TEST_F(Columns, OfStallsShowTheirFields) {
   EXPECT_NE(text.find("long scoreboard 41 %, barrier 41 %"), std::string::npos) << text;
   EXPECT_NE(text.find("a.cu:411"), std::string::npos);
   EXPECT_NE(text.find("+0x1a0"), std::string::npos);
+  options.format = Format::markdown;
+  const std::string markdown = ranking_document(capture_.model, capture_.analysis, options).text();
+  EXPECT_NE(markdown.find("long scoreboard 41 %"), std::string::npos) << markdown;
+  stalls.kernels.clear();
+  EXPECT_EQ(ranking_document(capture_.model, capture_.analysis, options).text().find("stalled on"),
+            std::string::npos);
 }
 
 TEST_F(Columns, OfTheClocksShowTheirFields) {
@@ -307,6 +314,34 @@ TEST_F(Columns, OfTheClocksShowTheirFields) {
                          {"throttle_reasons", {"power limit"}},
                          {"throttled_ratio", 0.19}};
   EXPECT_EQ(found->at(0), expected);
+}
+
+// What people see without asking: the other columns are for machines, or for who names them.
+TEST(DefaultColumns, OfEveryTableAreThese) {
+  std::string shown;
+  for (const DeclaredTable& declared : declared_tables()) {
+    shown += declared.name + ":";
+    for (const ColumnHead& column : declared.table.columns()) {
+      if (column.shown) shown += " " + column.key;
+    }
+    shown += "\n";
+  }
+  EXPECT_EQ(
+      shown,
+      "rank: ordinal key calls time_ns step_share_ratio dram_utilisation_ratio dram_t1_utilisation_ratio "
+      "compute_utilisation_ratio limiter limiter_error_ratio saved_target_ns saved_stretch_ns tier\n"
+      "check: key verdict step_share_ratio time_ns utilisation_ratio required_ratio limiter "
+      "saved_target_ns\n"
+      "steps: step_index representative phase status gpu_duration_ns host_duration_ns kernel_time_ns "
+      "launches sequence\n"
+      "phases: phase steps median_ns p10_ns p90_ns min_ns max_ns outliers not_ok\n"
+      "accounting: part time_ns step_share_ratio meaning\n"
+      "bounds: part launches time_ns step_share_ratio memory_ns compute_ns latency_ns launch_bound_ns\n"
+      "gaps: duration_ns kind cause after_kernel before_kernel\n"
+      "launches: ordinal kernel class nvtx_path start_offset_ns duration_ns grid block stream_id "
+      "dram_utilisation_ratio compute_utilisation_ratio status reason\n"
+      "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "
+      "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }
 
 }  // namespace

@@ -268,6 +268,30 @@ TEST(Documents, ReportsHoldEverything) {
   }
 }
 
+TEST(Documents, ARecordingThatNeverBeganSaysSo) {
+  TemporaryCapture capture;
+  const std::string begun = info_document(capture.model, {}, as(Format::text)).text();
+  EXPECT_EQ(begun.find("never began"), std::string::npos);
+  EXPECT_NE(begun.find("Clock"), std::string::npos);
+  capture.model.run.reset();
+  const std::string text = info_document(capture.model, {}, as(Format::text)).text();
+  EXPECT_NE(text.find("the recording never began"), std::string::npos) << text;
+}
+
+TEST(Documents, VerificationSaysWhatItWasHeldAgainst) {
+  const store::Verification whole{.noted = true, .damage = {}};
+  EXPECT_NE(verification_document("a.ridge", whole, as(Format::text)).text().find("a.ridge is whole"),
+            std::string::npos);
+  EXPECT_EQ(json::parse(verification_document("a", whole, as(Format::json)).text())["noted"], true);
+  const store::Verification damaged{.noted = false, .damage = {"one\x1b", "two"}};
+  const std::string text = verification_document("a.ridge", damaged, as(Format::text)).text();
+  EXPECT_NE(text.find("a.ridge is damaged: 2 faults"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  const json document = json::parse(verification_document("a", damaged, as(Format::json)).text());
+  EXPECT_EQ(document["damage"][1]["damage"], "two");
+  EXPECT_EQ(document["noted"], false);
+}
+
 TEST(Documents, QueryKeepsColumnsOfOneName) {
   store::Capture::Table result;
   result.columns = {"a", "a", "s"};
@@ -289,6 +313,26 @@ FabricatedCapture with_samples() {
   options.exclude_attention = true;
   options.t1_outlier = 0.05;
   return options;
+}
+
+TEST(Documents, ColdCachesAreInAReportOnlyIfMeasured) {
+  const TemporaryCapture sampled(with_samples());
+  EXPECT_NE(markdown_report(sampled.model, sampled.analysis).find("### Cold caches (T3)"), std::string::npos);
+  const TemporaryCapture plain;
+  EXPECT_EQ(markdown_report(plain.model, plain.analysis).find("### Cold caches (T3)"), std::string::npos);
+}
+
+TEST(Documents, WhatWasNotMeasuredHasNoSaving) {
+  FabricatedCapture refused;
+  refused.tier_refused = true;
+  for (const auto& [options, measured] : {std::pair(FabricatedCapture{}, true), std::pair(refused, false)}) {
+    const TemporaryCapture capture(options);
+    const json document =
+        json::parse(check_document(capture.model, capture.analysis, as(Format::json)).text());
+    for (const json& row : document["rows"]) {
+      if (row["limiter"] != "launch") EXPECT_EQ(row["saved_target_ns"].is_null(), !measured) << row;
+    }
+  }
 }
 
 TEST(Documents, RankShowsTierAndErrorInEightyColumns) {

@@ -203,5 +203,17 @@ TEST(Bounded, KeepsHeadAndTailOfWholeCharacters) {
   }
 }
 
+// They take no column, so that a line of one letter can be as long as a book.
+TEST(Elide, PiledCombiningMarksAreCut) {
+  std::string piled = "a";
+  for (int i = 0; i < 100'000; ++i) piled += "\u0301";
+  for (const std::string& shown : {elide_end(piled, 20), elide_start(piled, 20), elide_middle(piled, 20),
+                                   elide_kernel_name(piled, 20)}) {
+    EXPECT_LT(shown.size(), 700u);
+    EXPECT_LE(display_width(shown), 20);
+  }
+  EXPECT_EQ(elide_end("e\u0301t\u0301e\u0301", 3), "e\u0301t\u0301e\u0301");
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

@@ -54,6 +54,15 @@ TEST(CsvField, FollowsRfc4180) {
   EXPECT_EQ(csv_field("\x1b[2J"), "\\x1b[2J");
 }
 
+TEST(CsvField, WhatASpreadsheetWouldRunIsText) {
+  for (const char* first : {"=", "+", "-", "@"}) {
+    const std::string formula = std::string(first) + "cmd|' /C calc'!A1";
+    EXPECT_EQ(csv_field(formula), "'" + formula);
+  }
+  EXPECT_EQ(csv_field("=a,b"), "\"'=a,b\"");
+  EXPECT_EQ(csv_field("a=b"), "a=b");
+}
+
 TEST(MarkdownCell, StaysInsideItsCell) {
   EXPECT_EQ(markdown_cell("a|b"), "a\\|b");
   EXPECT_EQ(markdown_cell("<img src=x>"), "&lt;img src=x&gt;");

@@ -344,5 +344,39 @@ TEST(Wrapped, BreaksAtWordsOnly) {
     EXPECT_LE(display_width(line), 40);
 }
 
+// Every column but the last starts at one place in all rows.
+TEST(RenderText, WordsStandBelowTheirHeader) {
+  struct Pair {
+    std::string name, what, more;
+  };
+  static const std::vector<Pair> kPairs = {{"a", "x", "m"}, {"longer", "yyyyyy", "n"}};
+  const auto column = [](const char* key, std::string Pair::*field) {
+    return Column<Pair>{{.key = key, .header = key, .align = Align::left, .elide = Elide::end},
+                        [field](const Pair& p) { return Cell::text(p.*field); }};
+  };
+  const std::vector<Column<Pair>> columns = {column("one", &Pair::name), column("two", &Pair::what),
+                                             column("end", &Pair::more)};
+  const Table table(columns, kPairs.size(), [](std::size_t i) -> const Pair& { return kPairs[i]; });
+  std::istringstream lines(render_text(table, {100, false}));
+  std::vector<std::string> shown;
+  for (std::string line; std::getline(lines, line);) shown.push_back(line);
+  const std::size_t place = shown.at(0).find("end");
+  bool m = false, n = false;
+  for (const std::string& line : shown) {
+    m = m || line.find('m') == place;
+    n = n || line.find('n', 6) == place;
+  }
+  EXPECT_TRUE(m && n) << shown.at(0);
+}
+
+TEST(Tables, KindsOfGapsHaveWords) {
+  using analyzer::GapKind;
+  EXPECT_EQ(gap_words(GapKind::launch_bound), "launch-bound");
+  EXPECT_EQ(gap_words(GapKind::host_bound), "CPU-bound");
+  EXPECT_EQ(gap_words(GapKind::queued), "queued");
+  EXPECT_EQ(gap_words(GapKind::unknown), "unknown");
+  EXPECT_EQ(gap_words(GapKind::tail), "tail");
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

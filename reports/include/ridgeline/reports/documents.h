@@ -39,6 +39,12 @@ struct DocumentOptions {
 /// `truncated`: there were more rows than asked for.
 [[nodiscard]] Document query_document(const store::Capture::Table& result, bool truncated,
                                       const DocumentOptions&);
+/// All rows of a query, written as they come: text and Markdown in blocks, each a table of its own. Writing it throws
+/// Error of the query's failure.
+[[nodiscard]] Document query_document(const store::Capture& capture, std::string sql, const DocumentOptions&);
+/// What Capture::verify() found: a line a fault, or one line that says what was held against what.
+[[nodiscard]] Document verification_document(const std::string& path, const store::Verification& found,
+                                             const DocumentOptions&);
 
 /// The whole report.
 [[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);

@@ -20,6 +20,10 @@ class JsonWriter {
 
   void value(std::string_view key, const nlohmann::ordered_json& value);
   void rows(std::string_view key, const Table& table);
+  /// The same with tables of one shape, one after the other; end_rows() closes the list.
+  void begin_rows(std::string_view key);
+  void more_rows(const Table& table);
+  void end_rows();
   void begin_object(std::string_view key);
   void end_object();
   /// Closes the document.
@@ -31,6 +35,7 @@ class JsonWriter {
   const Sink& out_;
   int depth_ = 1;
   bool first_ = true;
+  bool any_row_ = false;  // since begin_rows()
 };
 
 }  // namespace ridgeline::reports

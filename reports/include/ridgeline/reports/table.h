@@ -191,9 +191,11 @@ struct TextStyle {
 [[nodiscard]] std::string render_text(const Table& table, const TextStyle& style);
 [[nodiscard]] std::string render_markdown(const Table& table);
 /// Header and rows, RFC 4180, CRLF; a row at a time.
-void write_csv(const Table& table, const Sink& out);
+void write_csv(const Table& table, const Sink& out, bool with_header = true);
 /// [{key: value, ...}, ...] of the rows, a row at a time and a row a line, each indented by `indent`; ASCII.
 void write_rows_json(const Table& table, const Sink& out, int indent = 0);
+/// Its rows alone, each with the comma or (`first`) the bracket before it.
+void write_row_lines_json(const Table& table, const Sink& out, int indent, bool first);
 
 /// Text in a style's colour, or as it is.
 [[nodiscard]] std::string styled(std::string_view text, Style style, bool colour);
