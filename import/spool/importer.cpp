@@ -1,15 +1,17 @@
 #include "ridgeline/import/importer.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 
+#include "ridgeline/base/file.h"
+#include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/spool/manifest.h"
 #include "ridgeline/spool/reader.h"
@@ -62,16 +64,22 @@ class PassProgress {
 class Draft {
  public:
   explicit Draft(const std::string& output)
-      : output_(output), path_(fmt::format("{}.{}.draft", output, getpid())) {
-    remove();
+      : output_(output),
+        path_(fmt::format("{}.{}.draft", output, getpid())),
+        files_({path_, path_ + "-journal", path_ + "-wal", path_ + "-shm"}) {
+    files_.remove();
   }
-  ~Draft() { remove(); }
+  ~Draft() { files_.remove(); }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
 
   // Without overwrite it never replaces a file, not even one made a moment ago.
   [[nodiscard]] Result<void> publish(bool overwrite) {
+    struct stat status {};  // again: somebody may have made one meanwhile
+    if (stat(output_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+      return Failure{ErrorKind::usage,
+                     fmt::format("{} is no file that can be replaced: name another", output_)};
     const int failed =
         overwrite ? rename(path_.c_str(), output_.c_str()) : link(path_.c_str(), output_.c_str());
     if (failed == 0) return {};
@@ -87,11 +95,9 @@ class Draft {
   }
 
  private:
-  void remove() {
-    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) unlink((path_ + suffix).c_str());
-  }
   std::string output_;
   std::string path_;
+  UnfinishedFiles files_;
 };
 
 store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
@@ -101,7 +107,7 @@ store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
   const spool::Reader& first = spools.front().reader;
   run.clock = one_line(first.file_header().clock);
   if (manifest) {
-    run.command_line = shell_quoted(manifest->program);
+    run.command_line = shell_quoted(command_without_secrets(manifest->program));
     run.working_directory = manifest->working_directory;
     run.git_commit = manifest->git_commit;
     run.git_dirty = manifest->git_dirty;
@@ -114,8 +120,7 @@ store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
   }
   if (const auto& process = spools.front().scanned.process; process && !manifest) {
     const std::string arguments(first.string_or(process->arguments, ""));
-    std::vector<std::string> words = split(arguments, '\0');
-    run.command_line = shell_quoted(words);
+    run.command_line = shell_quoted(command_without_secrets(split(arguments, '\0')));
     run.working_directory = one_line(first.string_or(process->working_directory, ""));
     run.host_name = one_line(first.string_or(process->host_name, ""));
     run.start_ns = process->start_ns;
@@ -138,6 +143,13 @@ Failure nothing_recorded(const std::string& directory, const std::optional<spool
     }
   }
   if (spools.empty() && !unreadable.empty()) return {ErrorKind::corrupt, unreadable};
+  for (const OpenSpool& each : spools) {
+    const spool::Diagnosis& diagnosis = each.reader.diagnosis();
+    if (diagnosis.intact()) continue;
+    return {ErrorKind::corrupt,
+            fmt::format("{} is damaged and no kernel record is left in it: {}", one_line(each.reader.path()),
+                        diagnosis.findings.empty() ? "records are missing" : diagnosis.findings.front())};
+  }
   std::string name =
       manifest && !manifest->program.empty() ? one_line(base_name(manifest->program.front())) : directory;
   std::string end;
@@ -273,41 +285,50 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
   return summary;
 }
 
-// Past a limit on the size of files (ulimit -f) a write raises SIGXFSZ, which ends a process without a word:
-// ignored, it is an error like a full disk. Not while a program is being started, which would inherit that.
-class FileSizeSignalIgnored {
- public:
-  FileSizeSignalIgnored() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
-  ~FileSizeSignalIgnored() {
-    if (before_ != SIG_ERR) std::signal(SIGXFSZ, before_);
-  }
-  FileSizeSignalIgnored(const FileSizeSignalIgnored&) = delete;
-  FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
-
- private:
-  void (*before_)(int);
-};
+// A device or a pipe that is renamed over is gone, for every program of the machine.
+Result<void> check_output(const std::string& output, bool overwrite) {
+  const auto usage = [](std::string text) { return Failure{ErrorKind::usage, std::move(text)}; };
+  if (output.empty()) return usage("the name of the capture is empty");
+  if (output == "-") return usage("a capture cannot be written to the standard output: name a file");
+  std::error_code code;
+  const fs::file_status itself = fs::symlink_status(output, code);
+  if (!overwrite && fs::exists(itself))
+    return usage(fmt::format("{} exists: give another name, or --force to replace it", output));
+  const fs::file_status status = fs::status(output, code);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return usage(fmt::format("{} is no file that can be replaced: name another", output));
+  const fs::path parent = fs::path(output).parent_path();
+  if (!parent.empty() && !fs::is_directory(parent, code))
+    return usage(fmt::format("{} is no directory: make it, or write elsewhere", parent.string()));
+  return {};
+}
 
 }  // namespace
 
-Result<ImportSummary> import_spools(const std::string& spool_directory, const std::string& output,
-                                    const ImportOptions& options) {
+Result<void> check_spool_directory(const std::string& spool_directory) {
   std::error_code code;
-  if (!fs::is_directory(spool_directory, code)) {
+  const fs::file_status status = fs::status(spool_directory, code);
+  if (status.type() == fs::file_type::not_found)
+    return Failure{ErrorKind::usage, fmt::format("{}: no such directory", spool_directory)};
+  if (!fs::is_directory(status)) {
     return Failure{
         ErrorKind::usage,
         fmt::format("{} is no directory: name the spool directory of a recording", spool_directory)};
   }
-  if (output.empty()) return Failure{ErrorKind::usage, "the name of the capture is empty"};
-  if (!options.overwrite && fs::exists(fs::symlink_status(output, code))) {
+  if (spool::list_spools(spool_directory).empty() &&
+      !fs::exists(fs::path(spool_directory) / spool::kManifestName, code)) {
     return Failure{ErrorKind::usage,
-                   fmt::format("{} exists: give another name, or --force to replace it", output)};
+                   fmt::format("{} is no spool directory, it holds neither {} nor a *.spool: name "
+                               "that of a recording",
+                               spool_directory, spool::kManifestName)};
   }
-  const fs::path parent = fs::path(output).parent_path();
-  if (!parent.empty() && !fs::is_directory(parent, code)) {
-    return Failure{ErrorKind::usage,
-                   fmt::format("{} is no directory: make it, or write elsewhere", parent.string())};
-  }
+  return {};
+}
+
+Result<ImportSummary> import_spools(const std::string& spool_directory, const std::string& output,
+                                    const ImportOptions& options) {
+  if (Result<void> checked = check_spool_directory(spool_directory); !checked.ok()) return checked.failure();
+  if (Result<void> checked = check_output(output, options.overwrite); !checked.ok()) return checked.failure();
   const FileSizeSignalIgnored ignored;
   try {
     return import_checked(spool_directory, output, options);

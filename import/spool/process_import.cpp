@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 #include "spool/range_import.h"
 #include "spool/stall_import.h"
@@ -29,7 +30,8 @@ bool same_refusal(std::string_view a, std::string_view b) {
 }
 
 constexpr std::int64_t kRowsBetweenCheckpoints = 1'000'000;
-constexpr std::size_t kMostPaths = 1u << 16;  // that the agent keeps
+constexpr std::size_t kMostPaths = 1u << 16;       // that the agent keeps
+constexpr std::size_t kMostNameBytes = 32 * 1024;  // of a kernel: every report would carry a longer one
 
 template <typename T>
 std::optional<T> present(T value, T absent) {
@@ -181,8 +183,8 @@ class Rows {
         words.push_back(arguments.substr(at, end - at));
         at = end + 1;
       }
-      row.command =
-          words.empty() ? one_line(reader_.string_or(process->executable, "")) : shell_quoted(words);
+      row.command = words.empty() ? one_line(reader_.string_or(process->executable, ""))
+                                  : shell_quoted(command_without_secrets(words));
       row.start_ns = process->process_start_ns > 0 ? process->process_start_ns : process->start_ns;
     } else {
       row.start_ns = reader_.file_header().start_ns;
@@ -315,7 +317,8 @@ class Rows {
     }
     const auto function = spool_.kernels.find(id);
     std::string name = fmt::format("unknown kernel {}", id);
-    if (function != spool_.kernels.end()) name = clean_text(reader_.string_or(function->second.name, name));
+    if (function != spool_.kernels.end())
+      name = clean_text(bounded_text(reader_.string_or(function->second.name, name), kMostNameBytes));
     std::optional<std::string> code_hash;
     if (code != 0) code_hash = fmt::format("{:016x}", code);
     return known.emplace_back(code, writer_.kernel_id(name, code_hash)).second;
@@ -386,6 +389,7 @@ class Rows {
     if (step != nullptr && step->phase == Phase::stalls && spool_.codes.contains(kernel.kernel_id))
       stalled_[kernel.kernel_id].insert(row.kernel_id);
     ++summary_.launches;
+    ++launches_;
     row_written();
     if (step != nullptr && !node) {
       if (auto replayed = step->replay.find(call->step_ordinal); replayed != step->replay.end()) {
@@ -472,6 +476,13 @@ class Rows {
       }
     });
     join.finish(emit);
+    // The records were counted before: a file that shrinks meanwhile must not pass for whole.
+    const std::int64_t counted = spool_.kernel_records + spool_.graph_kernel_records;
+    if (launches_ >= counted && !reader_.has_shrunk()) return;
+    say(Severity::error,
+        fmt::format("the spool of process {} was cut while it was read: {} of {} kernel records are in "
+                    "the capture; import it again from a whole one",
+                    pid_, launches_, counted));
   }
 
   // What the program calls its thread stands, whatever the system calls it.
@@ -705,6 +716,7 @@ class Rows {
   store::Id process_id_ = 0;
   std::int64_t pid_ = 0;
   std::int64_t rows_ = 0;
+  std::int64_t launches_ = 0;
   TierOutcomes outcomes_;
   std::unordered_map<std::uint32_t, store::Id> device_ids_;
   std::unordered_map<std::uint32_t, store::Id> config_ids_;

@@ -14,6 +14,9 @@ namespace {
 // NVTX payload schema of a program's declared work: two little-endian int64, algorithmic bytes and FLOPs.
 constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
 constexpr int kMaxPathDepth = 256;
+// Stored once for each of up to 65,536 nestings: longer texts would make gigabytes of a small spool.
+constexpr std::size_t kMostNameBytes = 1024;
+constexpr std::size_t kMostPathBytes = 8 * 1024;
 constexpr std::size_t kMostRecent = 1u << 16;
 constexpr const char* kWorkName = "op_cost";
 
@@ -28,7 +31,12 @@ std::optional<store::Id> RangeImport::path_id(std::uint32_t id) {
   for (int depth = 0; at != 0 && depth < kMaxPathDepth; ++depth) {
     const auto node = spool_.paths.find(at);
     if (node == spool_.paths.end()) break;
-    const std::string name = one_line(reader_.string_or(node->second.name, "?"));
+    const std::string name =
+        one_line(bounded_text(reader_.string_or(node->second.name, "?"), kMostNameBytes));
+    if (text.size() + name.size() > kMostPathBytes) {
+      text = "… / " + text;
+      break;
+    }
     text = text.empty() ? name : name + " / " + text;
     at = node->second.parent_id;
   }
@@ -98,9 +106,10 @@ void RangeImport::add(const NvtxRangeRecord& range) {
 const RangeImport::Names& RangeImport::names_of(std::uint32_t path_id, const NvtxPathRecord& node) {
   const auto [found, fresh] = names_.try_emplace(path_id);
   if (fresh) {
-    found->second.name_id = writer_.string_id(one_line(reader_.string_or(node.name, "?")));
+    found->second.name_id =
+        writer_.string_id(one_line(bounded_text(reader_.string_or(node.name, "?"), kMostNameBytes)));
     if (const auto domain = reader_.string(node.domain))
-      found->second.domain_id = writer_.string_id(one_line(*domain));
+      found->second.domain_id = writer_.string_id(one_line(bounded_text(*domain, kMostNameBytes)));
   }
   return found->second;
 }

@@ -173,15 +173,18 @@ void scan_copies_and_counters(const spool::Reader& reader, ScannedSpool& spool,
 void visit_records(const spool::Reader& reader, const OffsetProgress& progress,
                    const std::function<void(const spool::RecordView&)>& visit);
 
+/// Later times are no times of any clock: reckoning with them would leave int64.
+inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // in 2043, of a clock that counts from 1970
+
 /// A periodic sample whose times can be reckoned with; a damaged record may hold anything.
 [[nodiscard]] inline bool is_plausible(const spool::PmSampleRecord& sample) {
   constexpr std::int64_t kLongestNs = 10'000'000'000;
-  return sample.start_ns > 0 && sample.start_ns < INT64_MAX / 2 && sample.end_ns > sample.start_ns &&
+  return sample.start_ns > 0 && sample.start_ns < kLatestNs && sample.end_ns > sample.start_ns &&
          sample.end_ns - sample.start_ns <= kLongestNs;
 }
 
 [[nodiscard]] inline bool has_time(std::int64_t start_ns, std::int64_t end_ns) {
-  return start_ns > 0 && end_ns >= start_ns;
+  return start_ns > 0 && end_ns >= start_ns && end_ns < kLatestNs;
 }
 
 }  // namespace ridgeline::import

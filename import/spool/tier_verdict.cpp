@@ -106,7 +106,7 @@ void judge_sampling(const spool::Reader& reader, const ScannedSpool& spool, cons
     if (window.samples == 0 || !step.gpu_start_ns || step.kernel_end_ns == 0) continue;
     // What the clocks of kernels and samples may differ by, and a few intervals at each end.
     const std::int64_t slack =
-        20'000 + 4 * (window.last_end_ns - window.first_start_ns) / std::max<std::int64_t>(window.samples, 1);
+        20'000 + (window.last_end_ns - window.first_start_ns) / std::max<std::int64_t>(window.samples, 1) * 4;
     if (window.last_end_ns + slack >= step.kernel_end_ns &&
         window.first_start_ns <= *step.gpu_start_ns + slack) {
       return;

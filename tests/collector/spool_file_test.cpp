@@ -79,6 +79,15 @@ TEST(Spool, ReturnsWhatWasWritten) {
   EXPECT_EQ(totals, 1) << "totals are kept in place, not appended";
 }
 
+TEST(Spool, CutsAStringBetweenTwoCharacters) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  const StringId id = writer->intern(std::string(kMaxStringBytes - 1, 'x') + "\u2026 and more");
+  auto reader = Reader::open(writer->path(), nullptr);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(*reader->string(id), std::string(kMaxStringBytes - 1, 'x'));
+}
+
 TEST(Spool, CutsAStringThatIsTooLong) {
   TemporaryDirectory dir;
   Writer* writer = make_writer(dir.path());

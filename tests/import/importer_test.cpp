@@ -1,6 +1,9 @@
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "import/import_testing.h"
 #include "ridgeline/spool/manifest.h"
@@ -602,8 +605,13 @@ TEST_F(Importer, AProgramKilledBeforeItsFirstRecordsLeavesACaptureThatSaysSo) {
 TEST_F(Importer, NothingToImportIsNoData) {
   Result<ImportSummary> imported = import_spools(directory_.path(), output_);
   ASSERT_FALSE(imported.ok());
-  EXPECT_EQ(imported.failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(imported.failure().kind, ErrorKind::usage);
+  EXPECT_NE(imported.failure().message.find("is no spool directory"), std::string::npos);
   EXPECT_FALSE(fs::exists(output_));
+  imported = import_spools(directory_ / "nosuch", output_);
+  ASSERT_FALSE(imported.ok());
+  EXPECT_EQ(imported.failure().kind, ErrorKind::usage);
+  EXPECT_NE(imported.failure().message.find("nosuch: no such directory"), std::string::npos);
 
   FakeSpool spool(directory_.path());
   spool.end();
@@ -710,6 +718,115 @@ TEST_F(Importer, ProgressReachesTheEnd) {
   ASSERT_TRUE(import_spools(directory_.path(), output_, options).ok());
   EXPECT_GT(last.total_bytes, 0u);
   EXPECT_EQ(last.done_bytes, last.total_bytes);
+}
+
+TEST_F(Importer, ASpoolWithoutALeftKernelRecordIsDamagedAndNotIdle) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run();
+  fs::resize_file(spool.file(), spool::kFileHeaderBytes + 64);
+  const Result<ImportSummary> imported = import_spools(directory_.path(), output_);
+  ASSERT_FALSE(imported.ok());
+  EXPECT_EQ(imported.failure().kind, ErrorKind::corrupt);
+  EXPECT_NE(imported.failure().message.find("is damaged and no kernel record is left in it"),
+            std::string::npos)
+      << imported.failure().message;
+}
+
+TEST_F(Importer, ASpoolThatIsCutMeanwhileIsToldAndItsRowsAreHeldAgainstTheRecords) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run(1500);
+  const auto whole = fs::file_size(spool.file());
+  ImportOptions options;
+  // The first pass that reads launches has counted them when the rows are written.
+  std::uint64_t bytes = 0;
+  options.progress = [&](const ImportProgress& progress) {
+    if (bytes == 0 && progress.done_bytes > 0) fs::resize_file(spool.file(), bytes = whole / 2);
+  };
+  const Result<ImportSummary> imported = import_spools(directory_.path(), output_, options);
+  ASSERT_TRUE(imported.ok()) << imported.failure().message;
+  ASSERT_NE(bytes, 0u) << "the test must cut it";
+  summary_ = imported.value();
+  EXPECT_TRUE(warned("was cut while it was read"));
+}
+
+TEST_F(Importer, DevicesPipesAndTheStandardOutputAreNeverReplaced) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run();
+  const std::string pipe = directory_ / "pipe";
+  const std::string link = directory_ / "link";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/dev/null", link.c_str()), 0);
+  for (const std::string& output : {pipe, link, std::string("-")}) {
+    const Result<ImportSummary> imported = import_spools(directory_.path(), output, {.overwrite = true});
+    ASSERT_FALSE(imported.ok()) << output;
+    EXPECT_EQ(imported.failure().kind, ErrorKind::usage) << imported.failure().message;
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_FALSE(fs::exists("-"));
+}
+
+TEST_F(Importer, LongNamesAreBounded) {
+  FakeSpool spool(directory_.path());
+  spool::KernelFunctionRecord function{};
+  function.kernel_id = 1;
+  function.header.flags = UINT16_MAX;  // the last word on this kernel
+  function.name = spool.text(std::string(40'000, 'k'));
+  spool.put(function);
+  const std::string name(30'000, 'r');
+  for (std::uint32_t depth = 2; depth < 40; ++depth) spool.path(depth, depth - 1, name);
+  spool.whole_run();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT max(length(CAST(mangled_name AS BLOB))) FROM kernel"), "32768");
+  EXPECT_EQ(scalar(capture, "SELECT max(length(CAST(value AS BLOB))) <= 8300 FROM string"), "1");
+}
+
+TEST_F(Importer, SecretsOfACommandLineStayOut) {
+  FakeSpool spool(directory_.path());
+  spool::ProcessRecord record{};
+  record.pid = 4242;
+  record.arguments = spool.text(std::string("./train\0--hf-token\0geheim", 26));
+  record.start_ns = FakeSpool::kOrigin;
+  spool.put(record);
+  spool.whole_run();
+  const store::Capture capture = import();
+  EXPECT_EQ(capture.run().command_line, "./train --hf-token '***'");
+  EXPECT_EQ(capture.processes().at(0).command, "./train --hf-token '***'");
+}
+
+TEST_F(Importer, AManifestThatIsAPipeOrEndlessIsNotWaitedFor) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run();
+  const std::string manifest = directory_ / spool::kManifestName;
+  ASSERT_EQ(mkfifo(manifest.c_str(), 0600), 0);
+  import();
+  EXPECT_TRUE(warned("a device or a pipe"));
+  fs::remove(manifest);
+  fs::remove(output_);
+  ASSERT_EQ(symlink("/dev/zero", manifest.c_str()), 0);
+  import();
+  EXPECT_TRUE(warned("a device or a pipe"));
+}
+
+TEST_F(Importer, AnInterruptLeavesNoDraft) {
+  FakeSpool spool(directory_.path());
+  spool.whole_run(1500);
+  const pid_t child = fork();
+  if (child == 0) {
+    ImportOptions options;
+    options.progress = [&](const ImportProgress&) {
+      for (const auto& entry : fs::directory_iterator(directory_.path())) {
+        if (entry.path().extension() == ".draft") raise(SIGINT);
+      }
+    };
+    (void)import_spools(directory_.path(), output_, options);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the test must interrupt it";
+  for (const auto& entry : fs::directory_iterator(directory_.path()))
+    EXPECT_EQ(entry.path().string().find(".draft"), std::string::npos) << entry.path();
 }
 
 }  // namespace

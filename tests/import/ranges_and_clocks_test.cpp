@@ -167,6 +167,49 @@ TEST_F(RangesAndClocks, WaitsOfTheHostBelongToTheStepTheyBeganIn) {
   EXPECT_EQ(scalar(capture, "SELECT synchronisation FROM recording_window"), "1");
 }
 
+TEST_F(RangesAndClocks, EveryKindOfOverheadHasItsName) {
+  FakeSpool spool(directory_.path());
+  const std::uint32_t kinds[] = {0, 1, 2u << 16, 3u << 16, 4u << 16, 5u << 16, 6u << 16, 7u << 16, 8u << 16};
+  std::int64_t at = 0;
+  for (const std::uint32_t kind : kinds) {
+    spool::OverheadRecord overhead{};
+    overhead.kind = kind;
+    overhead.start_ns = ++at;
+    overhead.end_ns = at;
+    spool.put(overhead);
+  }
+  const auto capture = finish(spool);
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(kind, ', ') FROM (SELECT kind FROM profiler_overhead ORDER BY start_ns)"),
+      "unknown, driver compiler, instrumentation, resource, runtime triggered module loading, lazy function "
+      "loading, command buffer full, activity buffer request, unified memory activity");
+}
+
+TEST_F(RangesAndClocks, VersionsAreWrittenAsPeopleKnowThem) {
+  FakeSpool spool(directory_.path());
+  const auto version = [&](spool::Component component, std::int64_t number, const std::string& text) {
+    spool::VersionRecord record{};
+    record.component = component;
+    record.number = number;
+    record.text = spool.text(text);
+    spool.put(record);
+  };
+  version(spool::Component::agent, 0, "0.1.0");
+  version(spool::Component::cupti, 130102, "/opt/libcupti.so.13");
+  version(spool::Component::cuda_driver, 13020, "");
+  version(spool::Component::cuda_runtime, 12090, "");
+  version(spool::Component::kernel_driver, 0, "580.159.04");
+  version(static_cast<spool::Component>(99), 1, "of a newer agent");
+  const auto capture = finish(spool);
+  const auto versions = capture.versions();
+  EXPECT_EQ(versions, (std::map<std::string, std::string>{{"agent", "0.1.0"},
+                                                          {"cupti", "13.1.2 (/opt/libcupti.so.13)"},
+                                                          {"cuda_driver", "13.2"},
+                                                          {"cuda_runtime", "12.9"},
+                                                          {"driver", "580.159.04"}}));
+}
+
 TEST_F(RangesAndClocks, LostNamesAndRangesThatCouldNotBeFollowedAreSaid) {
   FakeSpool spool(directory_.path());
   spool::CompletenessRecord totals{};

@@ -1,14 +1,15 @@
 #include "ridgeline/spool/manifest.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "ridgeline/base/file.h"
 #include "ridgeline/base/text.h"
 
 namespace ridgeline::spool {
@@ -107,14 +108,14 @@ Result<void> write_manifest(const std::string& directory, const LaunchManifest& 
 }
 
 Result<std::optional<LaunchManifest>> read_manifest(const std::string& directory) {
+  constexpr std::size_t kMostBytes = 16u << 20;
   const std::string path = directory + "/" + kManifestName;
-  std::ifstream file(path);
-  if (!file) return std::optional<LaunchManifest>{};
-  std::stringstream text;
-  text << file.rdbuf();
+  if (access(path.c_str(), F_OK) != 0) return std::optional<LaunchManifest>{};
+  const Result<std::string> text = read_file(path, kMostBytes);
+  if (!text.ok()) return Failure{text.failure().kind, fmt::format("{}: {}", path, text.failure().message)};
   LaunchManifest manifest;
   try {
-    const Json json = Json::parse(text.str());
+    const Json json = Json::parse(text.value());
     int version = 0;
     get(json, "manifest_version", version);
     if (version < 1 || version > kManifestVersion) {

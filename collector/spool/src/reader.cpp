@@ -165,7 +165,7 @@ std::optional<Reader> Reader::open(const std::string& path, std::string* error) 
   };
   Reader reader;
   reader.path_ = path;
-  reader.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  reader.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would be waited for
   if (reader.file_ < 0) return fail(std::string("cannot open: ") + std::strerror(errno));
   struct stat status {};
   if (fstat(reader.file_, &status) != 0) return fail(std::string("cannot stat: ") + std::strerror(errno));
@@ -206,6 +206,11 @@ std::optional<Reader> Reader::open(const std::string& path, std::string* error) 
       &d, &scan_error);
   if (!scanned) return fail(scan_error);
   return reader;
+}
+
+bool Reader::has_shrunk() const {
+  struct stat status {};
+  return fstat(file_, &status) == 0 && static_cast<std::uint64_t>(status.st_size) < diagnosis_.file_bytes;
 }
 
 std::optional<std::string_view> Reader::string(StringId id) const {

@@ -292,7 +292,9 @@ StringId Writer::intern_into(std::string_view text, bool reserved) noexcept {
   }
   std::string_view kept = text;
   if (kept.size() > kMaxStringBytes) {
-    kept = kept.substr(0, kMaxStringBytes);
+    std::size_t end = kMaxStringBytes;  // not inside a character
+    while (end > kMaxStringBytes - 4 && (static_cast<unsigned char>(text[end]) & 0xc0u) == 0x80u) --end;
+    kept = kept.substr(0, end);
     record.header.flags = kStringCut;
   }
   record.length_bytes = static_cast<std::uint32_t>(kept.size());

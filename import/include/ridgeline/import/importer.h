@@ -50,6 +50,9 @@ struct ImportSummary {
                                                   const std::string& output,
                                                   const ImportOptions& options = {});
 
+/// Failure usage: no such folder, or neither a launch manifest nor a spool in it.
+[[nodiscard]] Result<void> check_spool_directory(const std::string& spool_directory);
+
 /// The output name the recording was started with, from the launch manifest; "" if there is none.
 [[nodiscard]] std::string planned_output(const std::string& spool_directory);
 

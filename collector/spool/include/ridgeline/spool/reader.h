@@ -63,6 +63,9 @@ class Reader {
   const Diagnosis& diagnosis() const { return diagnosis_; }
   const std::string& path() const { return path_; }
 
+  /// Whether the file has become shorter since it was opened: what was counted may not be there any more.
+  [[nodiscard]] bool has_shrunk() const;
+
   /// The bytes of a string; nothing if the id is 0 or its definition was lost.
   std::optional<std::string_view> string(StringId id) const;
   /// The same, with `fallback` for a missing one.
