@@ -6,16 +6,20 @@
 namespace ridgeline::launch {
 namespace {
 
-TEST(Environment, KeepsWhatMattersAndNoSecrets) {
-  const auto kept =
-      relevant_environment({"CUDA_VISIBLE_DEVICES=0", "NCCL_DEBUG=INFO", "HOME=/root", "PYTORCH_ALLOC_CONF=x",
-                            "NVIDIA_API_KEY=abc", "CUDA_TOKEN=abc", "OMP_NUM_THREADS=4", "broken",
-                            "TORCH_MIRROR=https://me:geheim@example.org/x", "NCCL_AUTH=1", "=odd"});
+TEST(Environment, KeepsTheSwitchesOfLibrariesAndNothingElse) {
+  const auto kept = relevant_environment(
+      {"CUDA_VISIBLE_DEVICES=0", "NCCL_DEBUG=INFO", "HOME=/root", "PYTORCH_ALLOC_CONF=x",
+       "NVIDIA_API_KEY=abc", "CUDA_TOKEN=abc", "OMP_NUM_THREADS=4", "broken",
+       "TORCH_LOGS=https://me:geheim@example.org/x?sig=geheim", "NCCL_AUTH=1", "=odd",
+       "TF_VAR_db_password=geheim", "CUDA_my_secret=geheim", "SLURM_MYSQL_PASS=geheim", "SLURM_PROCID=3",
+       "TORCH_MIRROR=x", "NCCL_NET_PLUGIN=https://TOKEN@host", "nccl_debug=INFO"});
   EXPECT_EQ(kept, (std::map<std::string, std::string>{{"CUDA_VISIBLE_DEVICES", "0"},
                                                       {"NCCL_DEBUG", "INFO"},
+                                                      {"NCCL_NET_PLUGIN", "https://***@host"},
                                                       {"OMP_NUM_THREADS", "4"},
                                                       {"PYTORCH_ALLOC_CONF", "x"},
-                                                      {"TORCH_MIRROR", "https://me:***@example.org/x"}}));
+                                                      {"SLURM_PROCID", "3"},
+                                                      {"TORCH_LOGS", "https://***@example.org/x?***"}}));
 }
 
 TEST(MappedLibraries, AreFoundInAMapsFile) {

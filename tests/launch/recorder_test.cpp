@@ -25,7 +25,8 @@ class Recorder : public ::testing::Test {
     FakeSpool spool(directory_ / "spool");
     spool.whole_run();
     spool_file_ = spool.file();
-    std::ofstream(directory_ / "agent.so") << "x";
+    std::ofstream(directory_ / "agent.so") << "\x7f"
+                                              "ELF";
     leave_spool_ = "cp '" + spool_file_ + "' \"$RIDGELINE_SPOOL_DIR/$$-1.spool\"\n";
   }
   RecordOptions options(const std::string& program) {
@@ -241,6 +242,64 @@ TEST_F(Recorder, ContradictingOptionsAreUsageErrors) {
   EXPECT_EQ(kind([](RecordOptions& o) { o.agent_library = "/nowhere/agent.so"; }), ErrorKind::environment);
 }
 
+TEST_F(Recorder, AnythingButALibraryIsNoAgent) {
+  std::ofstream(directory_ / "agent.so") << "root:x:0:0:root:/root:/bin/bash\n";
+  const Result<RecordSummary> recorded = record(options(script(directory_, "train", leave_spool_)));
+  ASSERT_FALSE(recorded.ok());
+  EXPECT_EQ(recorded.failure().kind, ErrorKind::usage);
+  EXPECT_NE(recorded.failure().message.find("is no shared library"), std::string::npos);
+}
+
+TEST_F(Recorder, DevicesPipesAndTheStandardOutputAreNoCaptures) {
+  const std::string ran = directory_ / "ran";
+  RecordOptions given = options(script(directory_, "train", "touch '" + ran + "'\n" + leave_spool_));
+  given.overwrite = true;
+  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/dev/null", (directory_ / "link").c_str()), 0);
+  for (const std::string& output : {directory_ / "pipe", directory_ / "link", std::string("-")}) {
+    given.output = output;
+    const Result<RecordSummary> recorded = record(given);
+    ASSERT_FALSE(recorded.ok()) << output;
+    EXPECT_EQ(recorded.failure().kind, ErrorKind::usage) << output;
+  }
+  EXPECT_FALSE(fs::exists(ran));
+  EXPECT_TRUE(fs::is_fifo(directory_ / "pipe"));
+  EXPECT_TRUE(fs::is_symlink(directory_ / "link"));
+}
+
+TEST_F(Recorder, SecretsOfTheCommandLineAreNotKept) {
+  RecordOptions given = options(script(directory_, "train", leave_spool_));
+  given.program.insert(given.program.end(), {"--hf-token", "geheim", "--lr", "0.1"});
+  ASSERT_TRUE(record(given).ok());
+  EXPECT_EQ(open_capture(directory_ / "out.ridge").run().command_line,
+            directory_ / "train" + " --hf-token '***' --lr 0.1");
+}
+
+// Job schedulers send these shortly before a limit; a launcher that dies of them leaves the program unrecorded.
+TEST_F(Recorder, SignalsOfJobSchedulersReachTheProgramAndDoNotEndTheLauncher) {
+  for (const auto& [signal, name] :
+       {std::pair(SIGUSR1, "USR1"), std::pair(SIGALRM, "ALRM"), std::pair(SIGPROF, "PROF"),
+        std::pair(SIGXCPU, "XCPU"), std::pair(SIGPIPE, "PIPE")}) {
+    const std::string seen = directory_ / (std::string("seen-") + name);
+    RecordOptions given =
+        options(script(directory_, "train",
+                       std::string("trap 'touch ") + seen + "' " + name + "\n" + leave_spool_ + "touch '" +
+                           directory_.path() + "/ready'\n" + "for i in 1 2 3 4 5 6 7 8 9 10; do [ -e '" +
+                           seen + "' ] || sleep 0.2; done\n"));
+    given.output = directory_ / (std::string(name) + ".ridge");
+    fs::remove(directory_ / "ready");
+    const pid_t launcher = fork();
+    if (launcher == 0) _exit(record(given).ok() ? 0 : 1);
+    for (int i = 0; i < 200 && !fs::exists(directory_ / "ready"); ++i) usleep(20'000);
+    kill(launcher, signal);
+    int status = 0;
+    waitpid(launcher, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << name << " status " << status;
+    EXPECT_TRUE(fs::exists(seen)) << name;
+    EXPECT_TRUE(fs::exists(*given.output)) << name;
+  }
+}
+
 TEST_F(Recorder, AnotherProfilerIsNotPushedAside) {
   setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
   const Result<RecordSummary> recorded = record(options(script(directory_, "train", leave_spool_)));
@@ -317,11 +376,15 @@ TEST_F(Recorder, TheWorkingTreeIsRecorded) {
   EXPECT_EQ(file_text(directory_ / "pwd"), fs::canonical(tree).string() + "\n");
   EXPECT_EQ(run.git_commit.value_or("").size(), 40u);
   EXPECT_EQ(run.git_dirty, false);
+  // A repository's configuration may name programs to run: it is somebody else's.
+  const std::string hook = script(directory_, "hook", "touch '" + directory_.path() + "/hook-ran'\n");
+  ASSERT_EQ(std::system(("git -C '" + tree + "' config core.fsmonitor '" + hook + "'").c_str()), 0);
   std::ofstream(tree + "/untracked") << "x";
   std::ofstream(tree + "/f") << "changed";
   given.overwrite = true;
   ASSERT_TRUE(record(given).ok());
   EXPECT_EQ(open_capture(directory_ / "out.ridge").run().git_dirty, true);
+  EXPECT_FALSE(fs::exists(directory_ / "hook-ran"));
 }
 
 TEST_F(Recorder, TheSpoolIsKeptOnRequest) {

@@ -96,7 +96,8 @@ class WindowRecorder : public ::testing::Test {
     spool.completeness();
     window(spool, WindowEdge::close, WindowCause::duration);
     spool_file_ = spool.file();
-    std::ofstream(directory_ / "agent.so") << "x";
+    std::ofstream(directory_ / "agent.so") << "\x7f"
+                                              "ELF";
     prelude_ = "out='" + (directory_ / "out.ridge") + "'\ncontrol=\"$RIDGELINE_SPOOL_DIR/control\"\n" +
                "leave() { cp '" + spool_file_ + "' \"$RIDGELINE_SPOOL_DIR/$$-$1.spool\"; }\n" +
                R"(

@@ -117,7 +117,10 @@ Result<RunningProgram> RunningProgram::start(const std::vector<std::string>& arg
   sigset_t relayed;
   sigset_t previous;
   sigemptyset(&relayed);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+  // The first four mean that the program is to end; job schedulers announce limits with the others, and their default
+  // would end the launcher alone.
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGPIPE,
+                     SIGIO, SIGPWR}) {
     struct sigaction action {};
     // A signal that is ignored (nohup) stays ignored, here and in the program.
     if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
@@ -165,8 +168,9 @@ RunningProgram::~RunningProgram() {
 
 void RunningProgram::pass_on(const siginfo_t& signal) const {
   if (signal.si_signo == SIGCHLD) return;
-  // The terminal sends to the whole process group, the program included.
-  if (signal.si_code == SI_KERNEL) return;
+  // The terminal sends to the whole process group, the program included; a limit of the launcher's own is not the
+  // program's, and neither is a pipe of the launcher's that nobody reads any more.
+  if (signal.si_code == SI_KERNEL || (signal.si_code == SI_USER && signal.si_pid == getpid())) return;
   kill(pid_, signal.si_signo);
 }
 

@@ -21,9 +21,9 @@ struct ProgramEnd {
   std::optional<int> exit_signal;
 };
 
-/// The recorded program. While the object lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the thread's
-/// process are passed on to the program (one that the terminal sent to both is not sent twice); SIGUSR2 is
-/// counted.
+/// The recorded program. While the object lives, signals that end a process by default (SIGINT, SIGTERM, SIGHUP,
+/// SIGQUIT, SIGUSR1, SIGALRM, SIGXCPU …) and are sent to the thread's process are passed on to the program (one that
+/// the terminal sent to both is not sent twice); SIGUSR2 is counted.
 class RunningProgram {
  public:
   /// Failure: usage, if it cannot be started. `environment` as NAME=value.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "child_process.h"
@@ -100,6 +101,14 @@ std::vector<std::string> cached_directories() {
 }
 
 }  // namespace
+
+bool is_shared_library(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[4] = {};
+  return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) ==
+                                               "\x7f"
+                                               "ELF";
+}
 
 std::optional<std::string> find_agent_library() {
   if (const std::string given = variable("RIDGELINE_AGENT_LIBRARY"); !given.empty()) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "child_process.h"
+#include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 
 extern char** environ;
@@ -19,41 +20,48 @@ namespace ridgeline::launch {
 
 namespace {
 
-constexpr std::string_view kPrefixes[] = {
-    "CUDA_",   "CUDNN", "CUBLAS", "CUTLASS_", "NCCL_",
-    "NVIDIA_", "NVTE_", "NVTX_",  "NVSHMEM_", "UCX_",
-    "OMP_",    "MKL_",  "KMP_",   "PYTORCH_", "TORCH",
-    "TRITON_", "JAX_",  "XLA_",   "TF_",      "OMPI_COMM_WORLD_",
-    "SLURM_",
-};
+// What is kept: variables that libraries document as switches of theirs. Everything else may hold anything, passwords
+// included, and stays out. docs/cli.md has the list.
 constexpr std::string_view kNames[] = {
-    "LD_LIBRARY_PATH",   "LD_PRELOAD",       "RANK",        "WORLD_SIZE",   "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-    "GOMP_CPU_AFFINITY", "MALLOC_ARENA_MAX", "VIRTUAL_ENV", "CONDA_PREFIX",
-};
-constexpr std::string_view kSecrets[] = {"TOKEN",  "SECRET",  "PASSW",   "CREDENTIAL",
-                                         "APIKEY", "API_KEY", "PRIVATE", "ACCESS_KEY",
-                                         "COOKIE", "AUTH",    "JWT",     "LICENSE"};
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX", "MALLOC_ARENA_MAX", "GOMP_CPU_AFFINITY",
+    // ranks
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
+    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_RANK", "PMI_SIZE", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES",
+    "SLURM_NNODES", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
+    "SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK",
+    "SLURM_JOB_PARTITION",
+    // CUDA and its driver
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS",
+    "CUDA_DEVICE_MAX_COPY_CONNECTIONS", "CUDA_MODULE_LOADING", "CUDA_MODULE_DATA_LOADING",
+    "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "CUDA_CACHE_PATH", "CUDA_FORCE_PTX_JIT",
+    "CUDA_DISABLE_PTX_JIT", "CUDA_FORCE_JIT", "CUDA_DISABLE_JIT", "CUDA_AUTO_BOOST",
+    "CUDA_SCALE_LAUNCH_QUEUES", "CUDA_GRAPHS_USE_NODE_PRIORITY", "CUDA_DEVICE_WAITS_ON_EXCEPTION",
+    "CUDA_MANAGED_FORCE_DEVICE_ALLOC", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_TF32_OVERRIDE", "NVIDIA_REQUIRE_CUDA",
+    // frameworks
+    "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NVML_BASED_CUDA_CHECK",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT", "TORCH_CUDA_ARCH_LIST", "TORCH_COMPILE_DISABLE",
+    "TORCH_COMPILE_DEBUG", "TORCH_LOGS", "TORCH_BLAS_PREFER_CUBLASLT", "TORCHDYNAMO_DISABLE",
+    "TRITON_CACHE_DIR", "TRITON_DEBUG", "TRITON_PTXAS_PATH", "TRITON_INTERPRET", "TRITON_ALWAYS_COMPILE",
+    "TRITON_PRINT_AUTOTUNING", "JAX_PLATFORMS", "JAX_ENABLE_X64", "JAX_DISABLE_JIT",
+    "JAX_DEFAULT_MATMUL_PRECISION", "JAX_COMPILATION_CACHE_DIR", "JAX_DEBUG_NANS", "XLA_FLAGS",
+    "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_ALLOCATOR",
+    "TF_CPP_MIN_LOG_LEVEL", "TF_CPP_VMODULE", "TF_CUDNN_DETERMINISTIC", "TF_DETERMINISTIC_OPS",
+    "TF_ENABLE_ONEDNN_OPTS", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "TF_GPU_THREAD_MODE",
+    "TF_GPU_THREAD_COUNT", "TF_XLA_FLAGS", "TF_ENABLE_CUBLAS_TENSOR_OP_MATH_FP32"};
+// Libraries whose variables are all switches, documented as such.
+constexpr std::string_view kFamilies[] = {"CUBLAS_", "CUBLASLT_", "CUDNN_",      "CUTLASS_",      "NCCL_",
+                                          "NVTE_",   "NVSHMEM_",  "UCX_",        "OMP_",          "KMP_",
+                                          "MKL_",    "NVTX_",     "TORCH_NCCL_", "TORCHINDUCTOR_"};
 
 bool is_relevant(std::string_view name) {
-  const bool wanted =
-      std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
-                  [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; }) ||
-      std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-  const bool secret = std::any_of(std::begin(kSecrets), std::end(kSecrets), [&](std::string_view word) {
-    return name.find(word) != std::string_view::npos;
-  });
-  return wanted && !secret;
-}
-
-// "scheme://user:password@host" loses the password.
-std::string without_password(std::string_view value) {
-  const std::size_t scheme = value.find("://");
-  if (scheme == std::string_view::npos) return std::string(value);
-  const std::size_t at = value.find('@', scheme + 3);
-  const std::size_t colon = value.find(':', scheme + 3);
-  if (at == std::string_view::npos || colon == std::string_view::npos || colon > at)
-    return std::string(value);
-  return std::string(value.substr(0, colon + 1)) + "***" + std::string(value.substr(at));
+  if (is_secret_name(name)) return false;
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
+         std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                     [&](std::string_view family) { return name.starts_with(family); });
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ std::map<std::string, std::string> relevant_environment(const std::vector<std::s
     const std::size_t equal = entry.find('=');
     if (equal == std::string::npos || equal == 0) continue;
     const std::string name = entry.substr(0, equal);
-    if (is_relevant(name)) relevant[one_line(name)] = one_line(without_password(entry.substr(equal + 1)));
+    if (is_relevant(name)) relevant[one_line(name)] = one_line(without_secrets(entry.substr(equal + 1)));
   }
   return relevant;
 }
@@ -77,9 +85,15 @@ std::vector<std::string> current_environment() {
 
 WorkingTree working_tree(const std::string& directory) {
   WorkingTree tree;
-  // --no-optional-locks: looking must not write to somebody's repository.
-  const auto head = run_and_capture({"git", "--no-optional-locks", "rev-parse", "--verify", "HEAD"},
-                                    std::chrono::seconds(10), directory);
+  // Looking must not write to somebody's repository, nor run the programs that its configuration names.
+  const std::vector<std::string> git = {"git", "--no-optional-locks",     "-c", "core.fsmonitor=false",
+                                        "-c",  "core.hooksPath=/dev/null"};
+  const auto asked = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), git.begin(), git.end());
+    return words;
+  };
+  const auto head =
+      run_and_capture(asked({"rev-parse", "--verify", "HEAD"}), std::chrono::seconds(10), directory);
   if (!head || head->exit_status != 0) return tree;
   std::string commit = head->output.substr(0, head->output.find('\n'));
   const bool is_hash = commit.size() >= 40 && std::all_of(commit.begin(), commit.end(), [](unsigned char c) {
@@ -87,9 +101,8 @@ WorkingTree working_tree(const std::string& directory) {
                        });
   if (!is_hash) return tree;
   tree.commit = std::move(commit);
-  const auto status =
-      run_and_capture({"git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"},
-                      std::chrono::seconds(30), directory);
+  const auto status = run_and_capture(asked({"status", "--porcelain", "--untracked-files=no"}),
+                                      std::chrono::seconds(30), directory);
   if (status && status->exit_status == 0) tree.dirty = !status->output.empty();
   return tree;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "doctor_probe.h"
 #include "mapped_libraries.h"
 #include "program_environment.h"
+#include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/libraries.h"
@@ -98,7 +100,10 @@ Result<void> check_output(const std::string& output, bool overwrite) {
   std::error_code code;
   const fs::path path(output);
   const fs::path parent = path.parent_path();
-  if (fs::is_directory(path, code)) return usage(fmt::format("{} is a directory: name a file", output));
+  const fs::file_status status = fs::status(path, code);
+  if (fs::is_directory(status)) return usage(fmt::format("{} is a directory: name a file", output));
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return usage(fmt::format("{} is a device or a pipe, which cannot be replaced: name a file", output));
   if (!overwrite && fs::exists(fs::symlink_status(path, code))) {
     return usage(fmt::format("{} exists: give another name, or --force to replace it", output));
   }
@@ -177,6 +182,26 @@ std::string window_options(const RecordOptions& options) {
   return options.after.count() > 0 ? "--after " + duration_text(options.after) : "";
 }
 
+// A signal that a job scheduler sends once the program has ended must not keep its capture from being made.
+class SchedulerSignalsIgnored {
+ public:
+  SchedulerSignalsIgnored() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], SIG_IGN);
+  }
+  ~SchedulerSignalsIgnored() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      if (before_[i] != SIG_ERR) std::signal(kSignals[i], before_[i]);
+    }
+  }
+  SchedulerSignalsIgnored(const SchedulerSignalsIgnored&) = delete;
+  SchedulerSignalsIgnored& operator=(const SchedulerSignalsIgnored&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+                                          SIGXCPU, SIGPIPE, SIGIO,   SIGPWR};
+  std::array<void (*)(int), kSignals.size()> before_{};
+};
+
 // "train.ridge" to "train-2.ridge" and so on: the first that is free.
 std::string free_name(const std::string& name) {
   std::error_code code;
@@ -206,6 +231,7 @@ class Recording {
     }
     tell(RecordStage::starting);
     const auto begin = Steady::now();
+    std::optional<SchedulerSignalsIgnored> ended;
     {
       Result<RunningProgram> started =
           RunningProgram::start(options_.program, program_environment(options_, spool_.path(), agent, cupti),
@@ -216,6 +242,7 @@ class Recording {
       }
       RunningProgram program = std::move(started).value();
       watch(program);
+      ended.emplace();  // before the program's signals are given back
     }
     summary_.duration = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - begin);
     wait_for_stragglers();
@@ -423,6 +450,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
   if (!options.make_capture)
     throw Error(ErrorKind::internal, "record() was given nobody to make the capture");
   if (Result<void> checked = check_options(options); !checked.ok()) return checked.failure();
+  if (options.output == "-") return usage("a capture cannot be written to the standard output: name a file");
   std::error_code code;
   const std::string output = fs::absolute(options.output.value_or(default_output_name(options.program)), code)
                                  .lexically_normal()
@@ -439,6 +467,10 @@ Result<RecordSummary> record(const RecordOptions& options) {
                     "is installed (see ridgeline doctor)",
                     agent.value_or("libridgeline_agent.so"))};
   }
+  if (!is_shared_library(*agent)) {
+    return usage(
+        fmt::format("{} is no shared library: name libridgeline_agent.so, or leave --agent out", *agent));
+  }
   const std::string agent_path = fs::absolute(*agent, code).string();
   const std::optional<std::string> cupti =
       options.cupti_library ? options.cupti_library : find_cupti_library(options.program);
@@ -446,7 +478,7 @@ Result<RecordSummary> record(const RecordOptions& options) {
   const fs::path directory = fs::canonical(options.working_directory.value_or("."), code);
   const WorkingTree tree = working_tree(directory.string());
   spool::LaunchManifest manifest;
-  manifest.program = options.program;
+  manifest.program = command_without_secrets(options.program);
   manifest.working_directory = directory.string();
   manifest.output = output;
   manifest.git_commit = tree.commit;

@@ -11,6 +11,9 @@ namespace ridgeline::launch {
 /// nullopt: this build has none (it needs the CUDA toolkit with CUPTI).
 [[nodiscard]] std::optional<std::string> find_agent_library();
 
+/// Whether a file can be an injected library at all: it begins as ELF files do.
+[[nodiscard]] bool is_shared_library(const std::string& path);
+
 /// The directories that may hold CUDA's libraries for this program, most fitting first: the Python environment
 /// it runs in, LD_LIBRARY_PATH, the CUDA toolkit (CUDA_HOME, nvcc in PATH, /usr/local/cuda*), the system's.
 [[nodiscard]] std::vector<std::string> cuda_library_directories(const std::vector<std::string>& program = {});
