@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "ridgeline/base/file.h"
 
 namespace ridgeline::cli {
 namespace {
@@ -82,20 +80,11 @@ Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text, 
 }
 
 Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  try {
-    if (file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  } catch (const std::ios_base::failure&) {  // a directory opens, but does not read
-    file.setstate(std::ios::badbit);
-  }
-  if (!file || file.bad()) {
-    return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path,
-                                              std::strerror(errno != 0 ? errno : EIO))};
-  }
-  if (text.size() > kLargestBytes) return wrong(path, "larger than a budget file can be");
-  return parse_budget(text, path);
+  if (path.empty()) return Failure{ErrorKind::usage, "the name of the budget file is empty"};
+  const Result<std::string> text = read_file(path, kLargestBytes, FileKind::any);
+  if (text.ok()) return parse_budget(text.value(), path);
+  if (text.failure().kind == ErrorKind::corrupt) return wrong(path, "larger than a budget file can be");
+  return Failure{ErrorKind::io, fmt::format("cannot read the budget {}: {}", path, text.failure().message)};
 }
 
 }  // namespace ridgeline::cli

@@ -15,7 +15,7 @@ namespace ridgeline::cli {
 [[nodiscard]] Result<std::vector<analyzer::KernelBudget>> parse_budget(std::string_view text,
                                                                        const std::string& name);
 
-/// Failure io: cannot be read.
+/// Failures: io (cannot be read), usage (no name, larger than any budget, and as above).
 [[nodiscard]] Result<std::vector<analyzer::KernelBudget>> read_budget(const std::string& path);
 
 }  // namespace ridgeline::cli

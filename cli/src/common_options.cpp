@@ -1,6 +1,7 @@
 // common_options.cpp: options that several verbs share.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -9,6 +10,11 @@
 #include "verb.h"
 
 namespace ridgeline::cli {
+namespace {
+
+constexpr double kDefaultStretch = 0.85;
+
+}  // namespace
 
 void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
   app.add_option("--format", options.format, "How to print (default text)")
@@ -21,9 +27,7 @@ void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
     app.add_option("--sort", options.sort,
                    "Sort by a column, smallest first; -KEY: largest first; the unit may be left out")
         ->type_name("KEY");
-    app.add_option("--top", options.top, "Print the first N rows")
-        ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-        ->type_name("N");
+    app.add_option("--top", options.top, "Print the first N rows")->check(whole_number(1))->type_name("N");
     app.add_flag("--all", options.all, "Print every row: long lists are cut otherwise, and say so");
     app.add_flag("--verbose", options.verbose,
                  "Print all that the figures rest on: roofs, completeness, tiers, every finding");
@@ -63,9 +67,11 @@ void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("CAPTURE", arguments.capture, "Capture file (*.ridge)")->required()->type_name("");
   app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")
       ->type_name("RATIO");
-  app.add_option("--stretch", arguments.stretch, "Stretch goal (default 0.85)")->type_name("RATIO");
+  app.add_option("--stretch", arguments.stretch,
+                 "Stretch goal (default 0.85, or the target if that is higher)")
+      ->type_name("RATIO");
   app.add_option("--step", arguments.step, "Analyse this step; default: the median timeline step")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(whole_number(0))
       ->type_name("INDEX");
   app.add_option(
          "--step-kind", arguments.step_kind,
@@ -74,7 +80,7 @@ void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
       ->type_name("N");
   app.add_option("--process", arguments.process,
                  "Analyse this process (id from `info`); default: the busiest")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(whole_number(0))
       ->type_name("ID");
   app.add_option("--dram-peak", arguments.dram_peak,
                  "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
@@ -82,6 +88,18 @@ void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("--compute-peak", arguments.compute_peak,
                  "Source of the compute roof: clock, spec, measured (default clock)")
       ->type_name("SOURCE");
+}
+
+CLI::Validator whole_number(std::int64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) -> std::string {
+        std::int64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && at == end && value >= least) return "";
+        return fmt::format("'{}' is not a whole number of {} or more", text, least);
+      },
+      "");
 }
 
 double parse_ratio(const std::string& option, const std::string& text) {
@@ -105,7 +123,8 @@ double parse_ratio(const std::string& option, const std::string& text) {
 analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   analyzer::AnalysisOptions options;
   const double target = parse_ratio("--target", arguments.target);
-  const double stretch = parse_ratio("--stretch", arguments.stretch);
+  const double stretch = arguments.stretch.empty() ? std::max(kDefaultStretch, target)
+                                                   : parse_ratio("--stretch", arguments.stretch);
   if (stretch < target) {
     throw Error(ErrorKind::usage,
                 fmt::format("--stretch {} is below --target {}: give a stretch goal at or above the target",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -114,6 +115,9 @@ int main(int argc, char** argv) {
   } catch (const ridgeline::Error& error) {
     ridgeline::cli::write_message("", error.message());
     return ridgeline::exit_code(error.kind());
+  } catch (const std::filesystem::filesystem_error& error) {
+    ridgeline::cli::write_message("", error.path1().string() + ": " + error.code().message());
+    return ridgeline::exit_code(ErrorKind::io);
   } catch (const std::bad_alloc&) {
     ridgeline::cli::write_message("", "out of memory: the capture is larger than this machine can hold");
     return ridgeline::exit_code(ErrorKind::environment);

@@ -14,7 +14,9 @@
 #include <cstring>
 
 #include "ridgeline/base/error.h"
+#include "ridgeline/base/file.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/store/capture.h"
 
 namespace ridgeline::cli {
 namespace {
@@ -146,6 +148,11 @@ std::int64_t write_file(const std::string& path, const reports::Document& docume
     throw Error(ErrorKind::io,
                 fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
   };
+  // By whatever name: a recording is not made again by typing a command once more.
+  if (store::is_capture_file(path)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} is a capture, which is not written over: choose another file with -o", path));
+  }
   struct stat status {};
   // A device or a pipe cannot be replaced by renaming; a symbolic link should be written through.
   const bool exists = ::lstat(path.c_str(), &status) == 0;
@@ -153,21 +160,25 @@ std::int64_t write_file(const std::string& path, const reports::Document& docume
   const bool replace = !exists || S_ISREG(status.st_mode);
   const std::string target = replace ? fmt::format("{}.{}.tmp", path, ::getpid()) : path;
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_EXCL : O_TRUNC);
+  const UnfinishedFiles unfinished(replace ? std::vector<std::string>{target} : std::vector<std::string>{});
+  const FileSizeSignalIgnored ignored;
   const int descriptor = ::open(target.c_str(), flags, 0666);
   if (descriptor < 0) fail(errno);
+  // Who might read the file that is replaced may read the new one, and nobody else.
+  if (exists && replace) (void)!::fchmod(descriptor, status.st_mode & 07777);
   std::int64_t written = 0;
   int error = 0;
   try {
     error = write_document(document, descriptor, written);
   } catch (...) {
     ::close(descriptor);
-    if (replace) ::unlink(target.c_str());
+    unfinished.remove();
     throw;
   }
   if (::close(descriptor) != 0 && error == 0) error = errno;
   if (error == 0 && replace && ::rename(target.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) {
-    if (replace) ::unlink(target.c_str());
+    unfinished.remove();
     fail(error);
   }
   return written;

@@ -27,7 +27,7 @@ void write_standard_output(std::string text);
 void write_message(std::string_view verb, std::string_view message);
 
 /// Writes a file, by way of a temporary beside it, so that no half-written file is left, and returns its
-/// bytes. Throws Error(io).
+/// bytes. A file that is replaced keeps its mode. Throws Error(io), or Error(usage) if the file is a capture.
 std::int64_t write_file(const std::string& path, const reports::Document& document);
 
 }  // namespace ridgeline::cli

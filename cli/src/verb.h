@@ -53,7 +53,7 @@ void print(const PrintOptions& options, const reports::Document& document);
 struct AnalysisArguments {
   std::string capture;
   std::string target = "0.70";
-  std::string stretch = "0.85";
+  std::string stretch;        // "": 0.85, or the target if that is higher
   std::int64_t step = -1;     // -1: the analyzer chooses
   std::int64_t step_kind = 1;
   std::int64_t process = -1;  // likewise
@@ -75,6 +75,9 @@ template <typename T>
   return std::move(answer).value();
 }
 [[nodiscard]] store::Capture open_capture(const std::string& path);
+
+/// What an option's text must be: a whole number of at least `least`.
+[[nodiscard]] CLI::Validator whole_number(std::int64_t least);
 
 /// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
 [[nodiscard]] double parse_ratio(const std::string& option, const std::string& text);

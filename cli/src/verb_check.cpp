@@ -1,5 +1,6 @@
 // verb_check.cpp: does the step meet its targets? The exit code says it.
 #include <memory>
+#include <optional>
 
 #include "budget.h"
 #include "verb.h"
@@ -12,7 +13,7 @@ Verb add_check(CLI::App& program) {
     PrintOptions print;
     std::string min_share = "0.005";
     std::string max_unmeasured = "0.10";
-    std::string budget;
+    std::optional<std::string> budget;
   };
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
@@ -35,7 +36,7 @@ Verb add_check(CLI::App& program) {
             };
             analysis.targets.min_share = share("--min-share", options->min_share);
             analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
-            if (!options->budget.empty()) analysis.targets.budgets = read_budget(options->budget).value();
+            if (options->budget) analysis.targets.budgets = read_budget(*options->budget).value();
             analyzer::Session session = open_session(options->analysis.capture, analysis);
             const auto done =
                 answer_of(session.analysis({}, analyzer::Session::kCheck), options->analysis.capture);

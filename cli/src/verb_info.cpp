@@ -9,15 +9,24 @@ Verb add_info(CLI::App& program) {
   struct Options {
     std::string capture;
     PrintOptions print;
+    bool verify = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* app =
       program.add_subcommand("info", "Show what was recorded: run, devices, versions, tiers, completeness");
   app->add_option("CAPTURE", options->capture, "Capture file (*.ridge)")->required()->type_name("");
   app->add_flag("--all", options->print.all, "Print every line: long sections are cut otherwise");
+  app->add_flag("--verify", options->verify,
+                "Read everything and say whether it still is what was written: exit 0 it is, 3 it is not");
   add_print_options(*app, options->print, false);
   return {app, [options] {
             const store::Capture capture = open_capture(options->capture);
+            if (options->verify) {
+              const store::Verification found = capture.verify();
+              print(options->print,
+                    reports::verification_document(capture.path(), found, document_options(options->print)));
+              return found.damage.empty() ? 0 : exit_code(ErrorKind::corrupt);
+            }
             const analyzer::Model model = analyzer::load_recording(capture);
             print(options->print,
                   reports::info_document(model, capture.row_counts(), document_options(options->print)));

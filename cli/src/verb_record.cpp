@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <memory>
 
@@ -120,10 +121,18 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--sample-interval", options.sample_interval_us,
                  "Microseconds between in-situ samples (default: as fine as the window allows)")
       ->type_name("US")
-      ->check(CLI::Range(1.0, 1e6));
+      ->check(CLI::Validator(
+          [](const std::string& text) -> std::string {
+            double value = 0;
+            const char* end = text.data() + text.size();
+            const auto [at, error] = std::from_chars(text.data(), end, value);
+            if (error == std::errc() && at == end && value >= 1.0 && value <= 1e6) return "";
+            return fmt::format("'{}' is not a number of microseconds from 1 to 1000000", text);
+          },
+          ""));
   app.add_option("--sample-buffer", options.sample_buffer_mib,
-                 "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
-                 "window needs)")
+                  "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
+                  "window needs)")
       ->type_name("MIB")
       ->check(CLI::Range(64, 1 << 20));
   app.add_flag("--stalls", options.stalls,

@@ -24,7 +24,7 @@ Verb add_sql(CLI::App& program) {
   app->add_option("SELECT", options->query, "The query, quoted as one argument")->type_name("");
   app->add_flag("--schema", options->schema, "Print the views, each column with its meaning");
   app->add_option("--max-rows", options->max_rows, "Stop after N rows; 0: all (default 10000)")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(whole_number(0))
       ->type_name("N");
   add_print_options(*app, options->print, false);
   return {app, [options] {
@@ -40,18 +40,15 @@ Verb add_sql(CLI::App& program) {
                           "ridgeline sql --schema lists the views");
             }
             const store::Capture capture = open_capture(options->capture);
-            const bool all = options->max_rows == 0;
+            if (options->max_rows == 0) {
+              print(options->print,
+                    reports::query_document(capture, options->query, document_options(options->print)));
+              return 0;
+            }
             // One row more than wanted tells whether there are more.
             const std::size_t limit = static_cast<std::size_t>(options->max_rows);
-            auto result = capture.query(options->query, all ? SIZE_MAX : limit + 1);
-            if (!result.ok() && result.failure().kind == ErrorKind::internal) {
-              // A query can also fail while it runs (VACUUM, an overflow in abs()): the query's fault, not
-              // ours.
-              throw Error(ErrorKind::usage, fmt::format("SQL: {}: only a SELECT over the capture is possible",
-                                                        result.failure().message));
-            }
-            store::Capture::Table table = std::move(result).value();
-            const bool truncated = !all && table.rows.size() > limit;
+            store::Capture::Table table = capture.query(options->query, limit + 1).value();
+            const bool truncated = table.rows.size() > limit;
             if (truncated) table.rows.resize(limit);
             print(options->print,
                   reports::query_document(table, truncated, document_options(options->print)));

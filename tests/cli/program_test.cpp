@@ -131,6 +131,19 @@ TEST_F(Program, UsageErrorsAreOneLine) {
   expect_error({"rank", "c.ridge", "--columns", "colour"}, 2, "colour");
   expect_error({"rank", "c.ridge", "--top", "0"}, 2, "--top");
   expect_error({"rank", "c.ridge", "--top", "many"}, 2, "--top");
+  for (const std::vector<std::string>& negative : {std::vector<std::string>{"rank", "c.ridge", "--top=-1"},
+                                                   {"rank", "c.ridge", "--step=-1"},
+                                                   {"sql", "c.ridge", "SELECT 1", "--max-rows=-1"},
+                                                   {"rank", "c.ridge", "--process=1.5"}}) {
+    expect_error(negative, 2, "is not a whole number of");
+    EXPECT_LT(run(negative).err.size(), 200u) << run(negative).err;
+  }
+  expect_error({"check", "c.ridge", "--budget", ""}, 2, "the name of the budget file is empty");
+  for (const char* interval : {"nan", "inf", "0.5", "2e6", "5us"})
+    expect_error({"record", "--sample-interval", interval, "--", "/bin/true"}, 2,
+                 "is not a number of microseconds");
+  expect_error({"record", "--agent", file("text.ridge"), "--", "/bin/true"}, 2, "is no shared library");
+  expect_error({"record", "-o", "-", "--agent", RIDGELINE_PROGRAM, "--", "/bin/true"}, 2, "standard output");
   for (const char* ratio : {"0", "-1", "1.1", "101%", "x", "", "nan", "inf", "0.7x", "%"}) {
     expect_error({"rank", "c.ridge", "--target", ratio}, 2, "--target");
   }
@@ -143,8 +156,131 @@ TEST_F(Program, UsageErrorsAreOneLine) {
   expect_error({"record", "--"}, 2, "PROGRAM");
   expect_error({"record", "--schedule", "nap=3", "--", "/bin/true"}, 2, "nap");
   expect_error({"record", "--tiers", "T9", "--", "/bin/true"}, 2, "T9");
-  expect_error({"import", "/nonexistent"}, 2, "-o");
+  expect_error({"import", "nosuch"}, 2, "nosuch: no such directory");
+  std::filesystem::create_directory(file("folder"));
+  expect_error({"import", "folder", "-o", "x.ridge"}, 2, "folder is no spool directory");
   expect_error({"import", "/nonexistent", "-o", "x.ridge"}, 2, "/nonexistent");
+}
+
+// A target above the usual stretch goal is no contradiction of what nobody has said.
+TEST_F(Program, TheStretchGoalIsAtLeastTheTarget) {
+  const Outcome outcome = run({"check", "c.ridge", "--target", "0.9"});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(run({"check", "fast.ridge", "--target", "0.9"}).code, 1);
+}
+
+TEST_F(Program, NoOutputReplacesACapture) {
+  const std::string before = read_file(file("c.ridge"));
+  std::filesystem::copy_file(file("c.ridge"), file("other-capture.ridge"));
+  std::filesystem::create_symlink(file("c.ridge"), file("link.ridge"));
+  std::filesystem::create_hard_link(file("c.ridge"), file("hard.ridge"));
+  for (const char* output : {"c.ridge", "./c.ridge", "other-capture.ridge", "link.ridge", "hard.ridge"}) {
+    for (const char* verb : {"rank", "check", "steps", "info", "report"})
+      expect_error({verb, "c.ridge", "-o", output}, 2, "is a capture, which is not written over");
+    expect_error({"sql", "c.ridge", "SELECT 1", "-o", output}, 2, "is a capture, which is not written over");
+  }
+  EXPECT_EQ(read_file(file("c.ridge")), before);
+  EXPECT_EQ(read_file(file("other-capture.ridge")), before);
+  for (const char* name : {"other-capture.ridge", "link.ridge", "hard.ridge"})
+    std::filesystem::remove(file(name));
+}
+
+TEST_F(Program, AFileThatIsReplacedKeepsItsMode) {
+  std::ofstream(file("private.txt")) << "old";
+  std::filesystem::permissions(file("private.txt"), std::filesystem::perms(0600));
+  ASSERT_EQ(run({"rank", "c.ridge", "-o", "private.txt"}).code, 0);
+  EXPECT_NE(read_file(file("private.txt")), "old");
+  EXPECT_EQ(std::filesystem::status(file("private.txt")).permissions(), std::filesystem::perms(0600));
+}
+
+// Past such a limit the system ends a program without a word.
+TEST_F(Program, ALimitOnFileSizesIsAnErrorAndLeavesNothing) {
+  const std::string command = "cd '" + directory_.string() + "' && ulimit -f 8 && '" + RIDGELINE_PROGRAM +
+                              "' report c.ridge -o limited.html 2>limited.txt";
+  const int status = std::system(("bash -c \"" + command + "\"").c_str());
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_NE(read_file(file("limited.txt")).find("cannot write limited.html"), std::string::npos);
+  for (const auto& entry : std::filesystem::directory_iterator(directory_))
+    EXPECT_EQ(entry.path().string().find("limited.html"), std::string::npos)
+        << "left behind: " << entry.path();
+}
+
+TEST_F(Program, LostRowsAreSaidAndJudgedByNobody) {
+  const auto damaged = [](const std::string& name, const std::string& sql) {
+    std::filesystem::copy_file(file("c.ridge"), file(name),
+                               std::filesystem::copy_options::overwrite_existing);
+    store::Database(file(name), store::OpenMode::read_write).execute(sql);
+  };
+  EXPECT_EQ(run({"info", "c.ridge", "--verify"}).code, 0);
+  EXPECT_NE(run({"info", "c.ridge", "--verify"}).out.find("c.ridge is whole"), std::string::npos);
+  EXPECT_EQ(run({"rank", "c.ridge"}).out.find("lost rows"), std::string::npos);
+  // Every second launch of the timeline: nothing else tells that they are gone.
+  damaged("half.ridge",
+          "DELETE FROM launch_row WHERE id % 2 = 0 AND step_id IN (SELECT id FROM step WHERE phase = "
+          "'timeline')");
+  EXPECT_NE(run({"rank", "half.ridge"})
+                .out.find("the capture has lost rows since it was made: launch holds 2,363 of"),
+            std::string::npos)
+      << run({"rank", "half.ridge"}).out;
+  EXPECT_EQ(run({"rank", "half.ridge"}).out.find("none lost"), std::string::npos);
+  EXPECT_EQ(run({"check", "half.ridge"}).code, 3);
+  const Outcome verified = run({"info", "half.ridge", "--verify"});
+  EXPECT_EQ(verified.code, 3);
+  EXPECT_NE(verified.out.find("table launch_row holds"), std::string::npos) << verified.out;
+  EXPECT_NE(verified.out.find("step id"), std::string::npos) << verified.out;
+  damaged("half.ridge", "DELETE FROM kernel WHERE id = 1");
+  EXPECT_NE(run({"rank", "half.ridge"}).out.find("kernel holds"), std::string::npos);
+  damaged("half.ridge", "DROP TABLE launch_metric");
+  for (const char* verb : {"rank", "check", "steps", "info", "report"})
+    expect_error({verb, "half.ridge"}, 3, "half.ridge is damaged");
+  damaged("half.ridge", "ALTER TABLE run DROP COLUMN host_name");
+  for (const char* verb : {"rank", "check", "steps", "info", "report"})
+    expect_error({verb, "half.ridge"}, 3, "half.ridge is damaged");
+}
+
+// One of them made the report's axes endless.
+TEST_F(Program, PeaksOfAnySizeEndInAReport) {
+  for (const char* peak : {"9e999", "1e-310", "1.8e308", "0", "-1"}) {
+    std::filesystem::copy_file(file("c.ridge"), file("peak.ridge"),
+                               std::filesystem::copy_options::overwrite_existing);
+    store::Database(file("peak.ridge"), store::OpenMode::read_write)
+        .execute(std::string("UPDATE device_peak SET value = ") + peak);
+    const Outcome outcome = run({"report", "peak.ridge", "-o", "peak.html"});
+    EXPECT_EQ(outcome.signal, 0) << peak;
+    EXPECT_LT(outcome.code, 5) << peak << outcome.err;
+    EXPECT_LT(read_file(file("peak.html")).size(), 1'000'000u) << peak;
+  }
+}
+
+TEST_F(Program, SqlWithoutALimitWritesRowsAsTheyCome) {
+  const std::string query =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 25000) SELECT i, 'x' AS t "
+      "FROM n";
+  const std::string csv = run({"sql", "c.ridge", query, "--max-rows", "0", "--format", "csv"}).out;
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 25'001);
+  EXPECT_EQ(csv.substr(0, 10), "i,t\r\n1,x\r\n");
+  const auto document =
+      json::parse(run({"sql", "c.ridge", query, "--max-rows", "0", "--format", "json"}).out);
+  EXPECT_EQ(document["rows"].size(), 25'000u);
+  EXPECT_EQ(document["rows"][24'999]["i"], 25'000);
+  EXPECT_EQ(document["truncated"], false);
+  EXPECT_NE(run({"sql", "c.ridge", query, "--max-rows", "0"}).out.find("25,000 rows"), std::string::npos);
+  const auto empty = json::parse(
+      run({"sql", "c.ridge", "SELECT 1 AS a WHERE 0", "--max-rows", "0", "--format", "json"}).out);
+  EXPECT_EQ(empty["rows"].size(), 0u);
+  expect_error({"sql", "c.ridge", "SELEKT", "--max-rows", "0"}, 2, "syntax error");
+}
+
+TEST_F(Program, ASpoolsOwnWordReplacesNothingButACapture) {
+  std::filesystem::create_directory(file("hostile.spool"));
+  std::ofstream(file("hostile.spool/launch.json"))
+      << R"({"manifest_version": 1, "output": ")" << file("letter.txt") << R"(", "program": ["x"]})";
+  std::ofstream(file("letter.txt")) << "precious";
+  expect_error({"import", "hostile.spool", "-f"}, 2, "is no capture and is not replaced");
+  EXPECT_EQ(read_file(file("letter.txt")), "precious");
+  std::filesystem::remove_all(file("hostile.spool"));
 }
 
 TEST_F(Program, SqlOnlyReads) {
@@ -249,6 +385,19 @@ TEST_F(Program, WidthFollowsColumns) {
     EXPECT_LE(widest, expected) << columns;
     EXPECT_GE(widest, std::min<std::size_t>(expected, 100) - 20) << columns;
   }
+}
+
+TEST_F(Program, MeaningsOfColumnsWrapBehindTheirKeys) {
+  const std::string text = run({"columns", "rank"}, -1, {"COLUMNS=80"}).out;
+  std::istringstream lines(text);
+  bool wrapped = false;
+  for (std::string line; std::getline(lines, line);) {
+    const auto columns =
+        std::count_if(line.begin(), line.end(), [](unsigned char c) { return (c & 0xc0u) != 0x80u; });
+    EXPECT_LE(columns, 80) << line;
+    wrapped = wrapped || line.starts_with("          ");
+  }
+  EXPECT_TRUE(wrapped) << text;
 }
 
 TEST_F(Program, HelpAndVersion) {
