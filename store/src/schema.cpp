@@ -16,9 +16,9 @@ namespace {
 // The view v_rank says what a kernel took in the step that stands for all.
 constexpr const char kTablesV5[] = "";
 
-constexpr std::array kMigrations = {Migration{1, kTablesV1}, Migration{2, kTablesV2},
-                                    Migration{3, kTablesV3, convert_to_v3}, Migration{4, kTablesV4},
-                                    Migration{5, kTablesV5}, Migration{6, kTablesV6}};
+constexpr std::array kMigrations = {
+    Migration{1, kTablesV1}, Migration{2, kTablesV2}, Migration{3, kTablesV3, convert_to_v3},
+    Migration{4, kTablesV4}, Migration{5, kTablesV5}, Migration{6, kTablesV6}};
 }  // namespace
 
 std::span<const Migration> migrations() {

@@ -1,0 +1,152 @@
+// capture_fuzz.cpp: damaged and made-up captures through everything that reads one.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "fabricated_capture.h"
+#include "fuzz.h"
+#include "ridgeline/analyzer/session.h"
+#include "ridgeline/reports/documents.h"
+#include "ridgeline/store/capture.h"
+#include "ridgeline/store/database.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::fuzz {
+namespace {
+
+// Nothing that a file can hold is our bug.
+void expect_honest(ErrorKind kind, const std::string& message) {
+  if (kind == ErrorKind::internal) throw std::logic_error("blamed on us: " + message);
+}
+
+template <typename T>
+std::shared_ptr<const T> answered(analyzer::Answer<T> answer) {
+  if (answer) return std::move(answer).value();
+  expect_honest(answer.failure().kind, answer.failure().message);
+  return nullptr;
+}
+
+void use(const std::string& path) {
+  try {
+    Result<store::Capture> opened = store::Capture::open(path);
+    if (!opened.ok()) return expect_honest(opened.failure().kind, opened.failure().message);
+    (void)opened.value().verify();
+    (void)opened.value().row_counts();
+    (void)opened.value().query("SELECT * FROM v_launch LIMIT 20");
+    analyzer::Session session(std::move(opened).value());
+    using Parts = analyzer::Session;
+    const auto all = answered(session.analysis({}, Parts::kEverything));
+    const auto model = answered(session.model());
+    if (all == nullptr || model == nullptr) return;
+    reports::DocumentOptions options;
+    options.all = true;
+    options.verbose = true;
+    (void)reports::ranking_document(*model, *all, options).text();
+    (void)reports::check_document(*model, *all, options).text();
+    (void)reports::steps_document(*model, *all, options).text();
+    (void)reports::info_document(*model, {}, options).text();
+    (void)reports::html_report(*model, *all);
+    (void)reports::json_report(*model, *all).text();
+  } catch (const Error& error) {
+    expect_honest(error.kind(), error.message());
+  }
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+struct Column {
+  std::string table, name;
+};
+
+std::vector<Column> columns_of(const std::string& path) {
+  std::vector<Column> columns;
+  const store::Database database(path, store::OpenMode::read_only);
+  store::Statement row = database.prepare(
+      "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' "
+      "AND m.name NOT "
+      "LIKE 'sqlite_%' ORDER BY 1, 2");
+  while (row.step()) columns.push_back({row.text(0), row.text(1)});
+  return columns;
+}
+
+// Values that the file's format allows and no recording holds.
+std::string odd_value(Random& random) {
+  static const std::vector<std::string> kValues = {"NULL",
+                                                   "9e999",
+                                                   "-9e999",
+                                                   "1e-310",
+                                                   "1.8e308",
+                                                   "0.0",
+                                                   "''",
+                                                   "'nap'",
+                                                   "'timeline'",
+                                                   "x'ff00c3'",
+                                                   "char(27) || '[2J</script>'",
+                                                   "printf('%.*c', 100000, 'k')",
+                                                   "hex(zeroblob(2000))"};
+  return random.one_in(2) ? std::to_string(random.odd_number()) : random.of(kValues);
+}
+
+}  // namespace
+}  // namespace ridgeline::fuzz
+
+int main(int argc, char** argv) {
+  using namespace ridgeline;
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory / "fuzzed.ridge";
+  testing::FabricatedCapture rich;
+  rich.layers = 1;
+  rich.warmup_steps = 1;
+  rich.timeline_steps = 3;
+  rich.replay_steps = 2;
+  rich.sample_steps = 2;
+  rich.cold_steps = 1;
+  testing::write_fabricated_capture(directory / "seed.ridge", rich);
+  const std::string seed = fuzz::read(directory / "seed.ridge");
+  const std::vector<fuzz::Column> columns = fuzz::columns_of(directory / "seed.ridge");
+
+  fuzz::Target bytes{"capture", {seed}, [&](const std::string& input, fuzz::Random&) {
+                       fuzz::write(path, input);
+                       fuzz::use(path);
+                     }};
+  // The input is a text of numbers that choose the changes: rows and values rather than bytes.
+  fuzz::Target values{"values", {"1", "22", "a third"}, [&](const std::string& input, fuzz::Random&) {
+                        fuzz::Random random(std::hash<std::string>{}(input));
+                        fuzz::write(path, seed);
+                        {
+                          store::Database database(path, store::OpenMode::read_write);
+                          database.execute(
+                              "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;"
+                              "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
+                          const std::size_t changes = 1 + random.below(3);
+                          for (std::size_t i = 0; i < changes; ++i) {
+                            const fuzz::Column& column = random.of(columns);
+                            const std::string of = " WHERE " + column.name + " IN (SELECT " + column.name +
+                                                   " FROM " + column.table + " LIMIT 3 OFFSET " +
+                                                   std::to_string(random.below(20)) + ")";
+                            const std::string some = random.one_in(2) ? "" : of;
+                            const std::string sql = random.one_in(8) ? "DELETE FROM " + column.table + some
+                                                                     : "UPDATE OR IGNORE " + column.table +
+                                                                           " SET " + column.name + " = " +
+                                                                           fuzz::odd_value(random) + some;
+                            try {
+                              database.execute(sql);
+                            } catch (const Error&) {  // a STRICT table takes no such value
+                            }
+                          }
+                        }
+                        fuzz::use(path);
+                      }};
+  return fuzz::main(argc, argv, {bytes, values});
+}
