@@ -22,8 +22,8 @@ class Sampled : public ::testing::Test {
     f_.launch("b", 1400, 1700);
     f_.launch("b", 1700, 1900);
     f_.launch("a", 1900, 2000);
-    f_.model.kernels[f_.kernel("a")].kernel_class = "gemm";
-    f_.model.kernels[f_.kernel("b")].kernel_class = "copy";
+    f_.model.kernels[f_.kernel("a")].kernel_class = KernelClass::gemm;
+    f_.model.kernels[f_.kernel("b")].kernel_class = KernelClass::copy;
     f_.done();
     utilisation_.sample_steps = {0};
     Peak peak;
@@ -82,12 +82,12 @@ TEST_F(Sampled, KernelsOfOneClassInARowAreOneRun) {
   const auto step = sampled();
   ASSERT_TRUE(step);
   ASSERT_EQ(step->classes.size(), 3u);
-  EXPECT_EQ(step->classes[0].kernel_class, "gemm");
+  EXPECT_EQ(step->classes[0].kernel_class, KernelClass::gemm);
   EXPECT_EQ(step->classes[0].start_ns, 1000);
   EXPECT_EQ(step->classes[0].end_ns, 1400);
-  EXPECT_EQ(step->classes[1].kernel_class, "copy");
+  EXPECT_EQ(step->classes[1].kernel_class, KernelClass::copy);
   EXPECT_EQ(step->classes[1].end_ns, 1900);
-  EXPECT_EQ(step->classes[2].kernel_class, "gemm");
+  EXPECT_EQ(step->classes[2].kernel_class, KernelClass::gemm);
 }
 
 TEST_F(Sampled, WithoutASampleOfThatDeviceThereIsNone) {
