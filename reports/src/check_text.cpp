@@ -50,6 +50,8 @@ std::string check_text(const analyzer::Ranking& ranking, const analyzer::TargetC
                          percent_text(check.options.max_unmeasured_share));
     case CheckReason::budget_not_measured:
       return "a kernel with a budget is not measured";
+    case CheckReason::rows_lost:
+      return "the capture has lost rows (`ridgeline info --verify` lists them)";
     case CheckReason::budget_unmatched:
       return fmt::format("no kernel matches the budget of '{}': rename it or drop the budget",
                          check.options.budgets[check.unmatched_budgets.front()].kernel);

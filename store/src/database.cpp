@@ -131,7 +131,7 @@ void Statement::bind(int index, std::nullopt_t) {
 
 void Statement::bind_pointer(int index, void* pointer, const char* type) {
   if (int code = sqlite3_bind_pointer(statement_, index, pointer, type, nullptr); code != SQLITE_OK)
-    fail(database_, code, "cannot bind a pointer");
+    fail(code, "cannot bind a pointer");
 }
 
 bool Statement::step() {

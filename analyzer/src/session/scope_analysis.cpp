@@ -89,10 +89,8 @@ std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
     TargetCheck made = granted(check_targets(*utilisation_, *ranked, options_.targets));
     // Whatever is left of it may meet or miss any target.
     if (!model_->lost_rows.empty()) {
-      const store::LostRows& lost = model_->lost_rows.front();
       made.overall = OverallVerdict::not_enough_data;
-      made.text = "the capture has lost rows (" + lost.table + ": " + std::to_string(lost.rows) + " of " +
-                  std::to_string(lost.written) + ")";
+      made.reason = CheckReason::rows_lost;
     }
     check_ = share(std::move(made));
   }

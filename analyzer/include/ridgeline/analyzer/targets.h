@@ -61,6 +61,7 @@ enum class CheckReason {
   too_little_measured,  // TargetCheck::unmeasured_share
   budget_not_measured,  // a kernel that has a budget
   budget_unmatched,     // the first of TargetCheck::unmatched_budgets
+  rows_lost,            // the capture is not whole; Finding `rows_lost` says what is gone
 };
 
 struct TargetCheck {
