@@ -273,6 +273,7 @@ TEST(Documents, ARecordingThatNeverBeganSaysSo) {
   const std::string begun = info_document(capture.model, {}, as(Format::text)).text();
   EXPECT_EQ(begun.find("never began"), std::string::npos);
   EXPECT_NE(begun.find("Clock"), std::string::npos);
+  EXPECT_EQ(begun.find("no step range was seen"), std::string::npos);
   capture.model.run.reset();
   const std::string text = info_document(capture.model, {}, as(Format::text)).text();
   EXPECT_NE(text.find("the recording never began"), std::string::npos) << text;
