@@ -53,8 +53,8 @@ void print(const PrintOptions& options, const reports::Document& document);
 struct AnalysisArguments {
   std::string capture;
   std::string target = "0.70";
-  std::string stretch;        // "": 0.85, or the target if that is higher
-  std::int64_t step = -1;     // -1: the analyzer chooses
+  std::string stretch;     // "": 0.85, or the target if that is higher
+  std::int64_t step = -1;  // -1: the analyzer chooses
   std::int64_t step_kind = 1;
   std::int64_t process = -1;  // likewise
   std::string dram_peak = "spec";

@@ -131,8 +131,8 @@ void declare(CLI::App& app, Options& options) {
           },
           ""));
   app.add_option("--sample-buffer", options.sample_buffer_mib,
-                  "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
-                  "window needs)")
+                 "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
+                 "window needs)")
       ->type_name("MIB")
       ->check(CLI::Range(64, 1 << 20));
   app.add_flag("--stalls", options.stalls,

@@ -60,8 +60,8 @@ TEST(Throughput, CountedOperationsOverTheStepAgainstTheDataSheet) {
 
 TEST(Throughput, DeclaredFlopsGiveMfu) {
   FabricatedModel f = product();
-  f.model.launches[0].host_start_ns = 900'000;
-  f.model.launches[0].host_end_ns = 901'000;
+  f.launches[0].host_start_ns = 900'000;
+  f.launches[0].host_end_ns = 901'000;
   store::NvtxRange range;
   range.id = 1;
   range.process_id = 1;

@@ -207,9 +207,15 @@ TEST_F(Columns, OfStepsShowTheirFields) {
   const json* row = find_object(document, "step_index", 9001);
   ASSERT_NE(row, nullptr);
   const std::map<std::string, json> expected = {
-      {"configuration", "R9"},        {"reason", "because"},   {"gpu_duration_ns", 301},
-      {"host_duration_ns", 302},      {"kernel_time_ns", 303}, {"launches", 304},
-      {"launches_without_time", 305}, {"kind", 3},   {"closed", false},
+      {"configuration", "R9"},
+      {"reason", "because"},
+      {"gpu_duration_ns", 301},
+      {"host_duration_ns", 302},
+      {"kernel_time_ns", 303},
+      {"launches", 304},
+      {"launches_without_time", 305},
+      {"kind", 3},
+      {"closed", false},
   };
   for (const auto& [key, value] : expected) {
     ASSERT_TRUE(row->contains(key)) << key;
@@ -329,11 +335,11 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
   EXPECT_EQ(
       shown,
       "rank: ordinal key calls time_ns step_share_ratio dram_utilisation_ratio dram_t1_utilisation_ratio "
-      "compute_utilisation_ratio limiter limiter_error_ratio saved_target_ns saved_stretch_ns tier\n"
-      "check: key verdict step_share_ratio time_ns utilisation_ratio required_ratio limiter "
+      "compute_utilisation_ratio limiter bound limiter_error_ratio saved_target_ns saved_stretch_ns tier\n"
+      "check: key verdict step_share_ratio time_ns utilisation_ratio required_ratio limiter bound "
       "saved_target_ns\n"
       "steps: step_index representative phase status gpu_duration_ns host_duration_ns kernel_time_ns "
-      "launches sequence\n"
+      "launches kind\n"
       "phases: phase steps median_ns p10_ns p90_ns min_ns max_ns outliers not_ok\n"
       "accounting: part time_ns step_share_ratio meaning\n"
       "bounds: part launches time_ns step_share_ratio memory_ns compute_ns latency_ns launch_bound_ns\n"

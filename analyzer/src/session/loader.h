@@ -36,7 +36,7 @@ class Loader {
   void add_ranges(const store::ActivityFilter& filter, const Ask& ask, Model& model);
   void add_peers(const Selection& chosen, std::vector<store::Id>& steps, const Ask& ask, Model& model);
 
-  // Where the sites of the capture are in the model that is being filled.
+  /// Where the sites of the capture are in the model that is being filled.
   class Sites {
    public:
     Launches::SiteIndex of(store::Id id, const store::Activity& activity, Launches& launches);

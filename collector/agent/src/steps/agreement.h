@@ -56,7 +56,7 @@ class Agreement {
   std::atomic<std::uint32_t> collectives_{0};
   std::atomic<bool> joining_{false};
   std::atomic<bool> asked_{false};
-  // One thread at a time:
+  /// One thread at a time:
   std::uint32_t followed_ = 0;  // agreements
   std::uint32_t at_last_step_ = 0;
   std::int64_t asked_since_ns_ = 0;
