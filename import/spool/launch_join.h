@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ridgeline/spool/format.h"
@@ -41,7 +42,7 @@ class LaunchJoin {
       emit(kernel->second, &call);
     }
     waiting_kernels_.erase(first, last);
-    if (!graph && !matched) waiting_calls_[call.correlation_id] = call;
+    if (!graph && !matched) wait(call);
     give_up_old(emit);
   }
 
@@ -52,7 +53,7 @@ class LaunchJoin {
       emit(kernel, &graph->second.call);
     } else if (auto call = waiting_calls_.find(kernel.correlation_id); call != waiting_calls_.end()) {
       emit(kernel, &call->second);
-      waiting_calls_.erase(call);
+      spare_.push_back(waiting_calls_.extract(call));
     } else {
       waiting_kernels_.emplace(kernel.correlation_id, kernel);
     }
@@ -69,6 +70,22 @@ class LaunchJoin {
   [[nodiscard]] GraphLaunches take_graphs() { return std::move(graphs_); }
 
  private:
+  // Nodes of the map are used again: nearly every call waits for its kernel once.
+  void wait(const spool::LaunchRecord& call) {
+    if (spare_.empty()) {
+      waiting_calls_[call.correlation_id] = call;
+      return;
+    }
+    auto node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = call.correlation_id;
+    node.mapped() = call;
+    auto known = waiting_calls_.insert(std::move(node));
+    if (known.inserted) return;
+    known.position->second = call;
+    spare_.push_back(std::move(known.node));
+  }
+
   template <typename Emit>
   void give_up_old(Emit&& emit) {
     if (waiting_calls_.size() + waiting_kernels_.size() < limit_ || newest_ < kWindow) return;
@@ -88,6 +105,7 @@ class LaunchJoin {
   std::uint32_t newest_ = 0;
   std::size_t limit_ = kWindow;
   std::unordered_map<std::uint32_t, spool::LaunchRecord> waiting_calls_;
+  std::vector<std::unordered_map<std::uint32_t, spool::LaunchRecord>::node_type> spare_;
   std::unordered_multimap<std::uint32_t, spool::KernelRecord> waiting_kernels_;
   GraphLaunches graphs_;
 };

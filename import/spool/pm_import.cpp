@@ -117,7 +117,8 @@ void PmImport::add_peer(const PmPeer& peer) {
     if (own == ours.end()) return;
     add_copy(own->second, start_ns, end_ns, kForeign, next_position_);  // like nothing else
   };
-  visit_records(*peer.reader, {}, [&](const spool::RecordView& view) {
+  constexpr spool::RecordTypes kTypes = {spool::RecordType::kernel, spool::RecordType::memcpy};
+  visit_records(*peer.reader, kTypes, {}, [&](const spool::RecordView& view) {
     if (const auto* kernel = view.as<spool::KernelRecord>()) {
       add(kernel->device_id, kernel->start_ns, kernel->end_ns);
     } else if (const auto* copy = view.as<spool::MemcpyRecord>()) {
@@ -141,7 +142,7 @@ void PmImport::write(const Target& target, SamplingOutcome& outcome, const Offse
     open.erase(id);
     write_window(spool_.pm_windows.at(id), std::move(window), target);
   };
-  visit_records(reader_, progress, [&](const spool::RecordView& view) {
+  visit_records(reader_, {spool::RecordType::pm_sample}, progress, [&](const spool::RecordView& view) {
     const auto* sample = view.as<PmSampleRecord>();
     if (sample == nullptr || !is_plausible(*sample)) return;
     const auto known = spool_.pm_windows.find(sample->window_id);

@@ -133,6 +133,7 @@ class Rows {
         writer_(import.writer),
         reader_(import.reader),
         spool_(import.spool),
+        steps_(import.spool.steps),
         ranges_(import.writer, import.reader, import.spool, [this] { row_written(); }),
         samples_(import.reader, import.spool),
         summary_(summary) {}
@@ -374,8 +375,8 @@ class Rows {
       row.host_end_ns = call->exit_ns;
       row.thread_id = call->thread_id;
       row.nvtx_path_id = ranges_.path_id(call->nvtx_path_id);
-      if (auto found = spool_.steps.find(call->step_index); found != spool_.steps.end()) {
-        step = &found->second;
+      step = steps_.find(call->step_index);
+      if (step != nullptr) {
         row.step_id = step->id;
         if (node) {
           row.ordinal_in_step = ordinal_in_graph(kernel);
@@ -440,7 +441,8 @@ class Rows {
     const auto emit = [this](const KernelRecord& kernel, const LaunchRecord* call) {
       write_launch(kernel, call);
     };
-    visit_records(reader_, in_.progress_rows, [&](const RecordView& view) {
+    constexpr RecordTypes kRows = RecordTypes::all().without({RecordType::string, RecordType::counter_value});
+    visit_records(reader_, kRows, in_.progress_rows, [&](const RecordView& view) {
       if (const auto* kernel = view.as<KernelRecord>()) {
         join.add(*kernel, emit);
       } else if (const auto* call = view.as<LaunchRecord>()) {
@@ -565,7 +567,9 @@ class Rows {
                                          one_line(reader_.string_or(metric.description, "")));
       if (name == "dram__bytes.sum.peak_sustained_elapsed.per_second") dram_peak_metric = id;
     }
-    visit_records(reader_, in_.progress_counters, [&](const RecordView& view) {
+    constexpr RecordTypes kTypes = {RecordType::graph_counter_value, RecordType::replay_exclusion,
+                                    RecordType::counter_value};
+    visit_records(reader_, kTypes, in_.progress_counters, [&](const RecordView& view) {
       if (const auto* whole = view.as<GraphCounterValueRecord>()) {
         const auto metric = metric_ids.find(whole->metric_id);
         metric == metric_ids.end() ? (void)++undefined : write_graph_value(*whole, metric->second);
@@ -709,6 +713,7 @@ class Rows {
   store::CaptureWriter& writer_;
   const Reader& reader_;
   ScannedSpool& spool_;
+  StepFinder steps_;
   RangeImport ranges_;
   PmImport samples_;
   ImportSummary& summary_;

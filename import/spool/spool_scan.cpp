@@ -15,11 +15,12 @@ namespace {
 constexpr std::uint32_t kMaxPmMetrics = 256;  // a damaged record must not ask for more
 }
 
-void visit_records(const Reader& reader, const OffsetProgress& progress,
+void visit_records(const Reader& reader, RecordTypes types, const OffsetProgress& progress,
                    const std::function<void(const RecordView&)>& visit) {
   std::uint64_t count = 0;
   std::string error;
   const bool whole = reader.for_each(
+      types,
       [&](const RecordView& record) {
         if (progress && (++count & 0xfff) == 0) progress(record.offset());
         visit(record);
@@ -36,7 +37,8 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   std::vector<RecordingWindowRecord> edges;
   std::map<std::uint32_t, std::vector<std::uint32_t>> graph_calls;  // correlation ids by step
   std::size_t captured = 0;
-  visit_records(reader, progress, [&](const RecordView& view) {
+  constexpr RecordTypes kOthers = {RecordType::kernel, RecordType::counter_value, RecordType::string};
+  visit_records(reader, RecordTypes::all().without(kOthers), progress, [&](const RecordView& view) {
     if (const auto* process = view.as<ProcessRecord>()) {
       spool.process = *process;
     } else if (const auto* version = view.as<VersionRecord>()) {
@@ -174,10 +176,8 @@ ScannedSpool::Window* ScannedSpool::window_at(std::int64_t time_ns) {
 
 void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgress& progress) {
   LaunchJoin join;
-  const auto step_of = [&](const LaunchRecord& call) -> ScannedStep* {
-    const auto found = spool.steps.find(call.step_index);
-    return found == spool.steps.end() ? nullptr : &found->second;
-  };
+  StepFinder steps(spool.steps);
+  const auto step_of = [&](const LaunchRecord& call) { return steps.find(call.step_index); };
   const auto kernel_of_call = [&](const KernelRecord& kernel, const LaunchRecord* call) {
     ScannedStep* step = call == nullptr ? nullptr : step_of(*call);
     if (spool.steps.empty() && has_time(kernel.start_ns, kernel.end_ns)) {
@@ -203,7 +203,7 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
           .duration_ns = has_time(kernel.start_ns, kernel.end_ns) ? kernel.end_ns - kernel.start_ns : 0};
     }
   };
-  visit_records(reader, progress, [&](const RecordView& view) {
+  visit_records(reader, {RecordType::kernel, RecordType::launch}, progress, [&](const RecordView& view) {
     if (const auto* kernel = view.as<KernelRecord>()) {
       const bool node = (kernel->header.flags & kGraphNode) != 0;
       ++(node ? spool.graph_kernel_records : spool.kernel_records);
@@ -265,7 +265,8 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
       step->gpu_start_ns = std::min(step->gpu_start_ns.value_or(start_ns), start_ns);
     step->gpu_end_ns = std::max(step->gpu_end_ns.value_or(end_ns), end_ns);
   };
-  visit_records(reader, progress, [&](const RecordView& view) {
+  constexpr RecordTypes kTypes = {RecordType::memcpy, RecordType::memset, RecordType::counter_value};
+  visit_records(reader, kTypes, progress, [&](const RecordView& view) {
     if (const auto* copy = view.as<MemcpyRecord>()) {
       extend(
           spool.step_of_copy(copy->correlation_id, copy->start_ns, copy->kind == MemcpyKind::device_to_host,
@@ -296,7 +297,8 @@ void scan_copies_and_counters(const Reader& reader, ScannedSpool& spool, const O
                                                         : reader.string_or(kernel->second.name, "(unknown)"));
         };
         step.mismatch = fmt::format(
-            "launch {}: the counters are of {} with grid {}x{}x{}, the timeline has {} with grid {}x{}x{}",
+            "launch {}: the counters are of {} with grid {}x{}x{}, the timeline has {} with "
+            "grid {}x{}x{}",
             value->step_ordinal, name(value->kernel_id), value->grid_x, value->grid_y, value->grid_z,
             name(ran.kernel_id), ran.grid_x, ran.grid_y, ran.grid_z);
       }

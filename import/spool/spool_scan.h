@@ -169,12 +169,27 @@ void scan_launches(const spool::Reader& reader, ScannedSpool& spool, const Offse
 void scan_copies_and_counters(const spool::Reader& reader, ScannedSpool& spool,
                               const OffsetProgress& progress);
 
-/// Visits every record; reports progress and turns a failed read into Error(io).
-void visit_records(const spool::Reader& reader, const OffsetProgress& progress,
+/// Visits every record of these types; reports progress and turns a failed read into Error(io).
+void visit_records(const spool::Reader& reader, spool::RecordTypes types, const OffsetProgress& progress,
                    const std::function<void(const spool::RecordView&)>& visit);
 
 /// Later times are no times of any clock: reckoning with them would leave int64.
 inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // in 2043, of a clock that counts from 1970
+
+/// Finds steps by their index: records of one step come together.
+class StepFinder {
+ public:
+  explicit StepFinder(std::map<std::uint32_t, ScannedStep>& steps) : steps_(steps) {}
+  [[nodiscard]] ScannedStep* find(std::uint32_t index) {
+    if (last_ != nullptr && last_->index == index) return last_;
+    const auto found = steps_.find(index);
+    return found == steps_.end() ? nullptr : last_ = &found->second;
+  }
+
+ private:
+  std::map<std::uint32_t, ScannedStep>& steps_;
+  ScannedStep* last_ = nullptr;
+};
 
 /// A periodic sample whose times can be reckoned with; a damaged record may hold anything.
 [[nodiscard]] inline bool is_plausible(const spool::PmSampleRecord& sample) {

@@ -17,7 +17,9 @@ void write_stalls(const Reader& reader, const StallTarget& target, const OffsetP
   std::map<Key, std::uint64_t> samples;
   std::map<std::pair<std::uint32_t, std::uint32_t>, SourceLineRecord> lines;  // by kernel, offset
   std::vector<StallWindowRecord> windows;
-  visit_records(reader, progress, [&](const RecordView& view) {
+  constexpr RecordTypes kTypes = {RecordType::stall_sample, RecordType::source_line,
+                                  RecordType::stall_window};
+  visit_records(reader, kTypes, progress, [&](const RecordView& view) {
     if (const auto* sample = view.as<StallSampleRecord>()) {
       samples[{sample->kernel_id, sample->pc_offset, sample->stall_reason}] += sample->samples;
     } else if (const auto* line = view.as<SourceLineRecord>()) {

@@ -88,6 +88,41 @@ TEST(Spool, CutsAStringBetweenTwoCharacters) {
   EXPECT_EQ(*reader->string(id), std::string(kMaxStringBytes - 1, 'x'));
 }
 
+TEST(Spool, VisitsOnlyTheTypesAskedFor) {
+  TemporaryDirectory dir;
+  Writer* writer = make_writer(dir.path());
+  constexpr std::uint32_t kKernels = 2000;  // several chunks
+  for (std::uint32_t i = 1; i <= kKernels; ++i) ASSERT_TRUE(writer->put(kernel(i)));
+  LaunchRecord call{};
+  call.correlation_id = 77;
+  ASSERT_TRUE(writer->put(call));
+  for (std::uint32_t i = 1; i <= kKernels; ++i) ASSERT_TRUE(writer->put(kernel(kKernels + i)));
+  auto reader = Reader::open(writer->path(), nullptr);
+  ASSERT_TRUE(reader);
+  std::uint32_t kernels = 0, calls = 0, others = 0;
+  const auto count = [&](const RecordView& r) {
+    if (r.as<KernelRecord>() != nullptr) {
+      ++kernels;
+    } else if (r.as<LaunchRecord>() != nullptr) {
+      ++calls;
+    } else {
+      ++others;
+    }
+  };
+  EXPECT_TRUE(reader->for_each({RecordType::kernel}, count));
+  EXPECT_EQ(kernels, 2 * kKernels);
+  EXPECT_EQ(calls + others, 0U);
+  EXPECT_TRUE(reader->for_each({RecordType::launch}, count));
+  EXPECT_EQ(kernels, 2 * kKernels);
+  EXPECT_EQ(calls, 1U);
+  EXPECT_EQ(others, 0U);
+  EXPECT_TRUE(reader->for_each({RecordType::counter_value, RecordType::stall_sample}, count));
+  EXPECT_EQ(kernels + calls + others, 2 * kKernels + 1);
+  EXPECT_TRUE(reader->for_each(RecordTypes::all().without({RecordType::kernel}), count));
+  EXPECT_EQ(kernels, 2 * kKernels);
+  EXPECT_EQ(calls, 2U);
+}
+
 TEST(Spool, CutsAStringThatIsTooLong) {
   TemporaryDirectory dir;
   Writer* writer = make_writer(dir.path());

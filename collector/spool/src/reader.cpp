@@ -140,7 +140,8 @@ Reader::Reader(Reader&& other) noexcept
       path_(std::move(other.path_)),
       header_(other.header_),
       diagnosis_(std::move(other.diagnosis_)),
-      strings_(std::move(other.strings_)) {}
+      strings_(std::move(other.strings_)),
+      chunk_types_(std::move(other.chunk_types_)) {}
 
 Reader& Reader::operator=(Reader&& other) noexcept {
   if (this != &other) {
@@ -150,6 +151,7 @@ Reader& Reader::operator=(Reader&& other) noexcept {
     header_ = other.header_;
     diagnosis_ = std::move(other.diagnosis_);
     strings_ = std::move(other.strings_);
+    chunk_types_ = std::move(other.chunk_types_);
   }
   return *this;
 }
@@ -190,6 +192,7 @@ std::optional<Reader> Reader::open(const std::string& path, std::string* error) 
   const std::uint64_t max_id = d.file_bytes / 24 + 1;
   std::string scan_error;
   const bool scanned = reader.scan(
+      {RecordType::string},
       [&](const RecordView& record) {
         const auto* s = record.as<StringRecord>();
         if (s == nullptr) return;
@@ -203,7 +206,7 @@ std::optional<Reader> Reader::open(const std::string& path, std::string* error) 
         if (s->id >= reader.strings_.size()) reader.strings_.resize(s->id + 1);
         reader.strings_[s->id] = std::string(record.trailing_bytes());
       },
-      &d, &scan_error);
+      {.diagnosis = &d, .chunk_types = &reader.chunk_types_}, &scan_error);
   if (!scanned) return fail(scan_error);
   return reader;
 }
@@ -223,11 +226,17 @@ std::string_view Reader::string_or(StringId id, std::string_view fallback) const
 }
 
 bool Reader::for_each(const std::function<void(const RecordView&)>& visit, std::string* error) const {
-  return scan(visit, nullptr, error);
+  return scan(RecordTypes::all(), visit, {}, error);
 }
 
-bool Reader::scan(const std::function<void(const RecordView&)>& visit, Diagnosis* diagnosis,
-                  std::string* error) const {
+bool Reader::for_each(RecordTypes types, const std::function<void(const RecordView&)>& visit,
+                      std::string* error) const {
+  return scan(types, visit, {}, error);
+}
+
+bool Reader::scan(RecordTypes types, const std::function<void(const RecordView&)>& visit,
+                  const Findings& findings, std::string* error) const {
+  Diagnosis* const diagnosis = findings.diagnosis;
   auto finding = [&](std::uint64_t chunk, std::uint64_t at, const std::string& what, std::uint64_t unusable) {
     if (diagnosis == nullptr) return;
     diagnosis->unusable_bytes += unusable;
@@ -254,13 +263,22 @@ bool Reader::scan(const std::function<void(const RecordView&)>& visit, Diagnosis
 
   for (std::uint64_t number = 0;; ++number) {
     const std::uint64_t base = kFileHeaderBytes + number * kChunkBytes;
+    if (findings.chunk_types != nullptr) {
+      findings.chunk_types->emplace_back();
+    } else if (types != RecordTypes::all() && number < chunk_types_.size() &&
+               !chunk_types_[number].overlaps(types)) {
+      continue;
+    }
     const std::int64_t got = read_at(file_, chunk, kChunkBytes, base);
     if (got < 0) {
       if (error != nullptr)
         *error = path_ + ": cannot read at byte " + std::to_string(base) + ": " + std::strerror(errno);
       return false;
     }
-    if (got == 0) return true;
+    if (got == 0) {
+      if (findings.chunk_types != nullptr) findings.chunk_types->pop_back();
+      return true;
+    }
     const auto available = static_cast<std::uint64_t>(got);
     if (available < sizeof(ChunkHeader)) {
       finding(number, base, "cut off after " + std::to_string(available) + " bytes", available);
@@ -319,7 +337,8 @@ bool Reader::scan(const std::function<void(const RecordView&)>& visit, Diagnosis
           ++diagnosis->records;
           if (least == 0) ++diagnosis->unknown_records;
         }
-        visit(RecordView(bytes, offset));
+        if (findings.chunk_types != nullptr) findings.chunk_types->back().add(record.type);
+        if (types.has(record.type)) visit(RecordView(bytes, offset));
       }
       at += record.size_bytes;
     }

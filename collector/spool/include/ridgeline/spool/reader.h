@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +51,36 @@ class RecordView {
   std::uint64_t offset_;
 };
 
+/// A set of record types: what a visitor wants to see.
+class RecordTypes {
+ public:
+  constexpr RecordTypes() = default;
+  constexpr RecordTypes(std::initializer_list<RecordType> types) {
+    for (const RecordType type : types) bits_ |= bit(type);
+  }
+  [[nodiscard]] static constexpr RecordTypes all() {
+    RecordTypes types;
+    types.bits_ = ~std::uint64_t{0};
+    return types;
+  }
+  [[nodiscard]] constexpr RecordTypes without(RecordTypes others) const {
+    RecordTypes types;
+    types.bits_ = bits_ & ~others.bits_;
+    return types;
+  }
+  [[nodiscard]] constexpr bool has(RecordType type) const { return (bits_ & bit(type)) != 0; }
+  [[nodiscard]] constexpr bool overlaps(RecordTypes others) const { return (bits_ & others.bits_) != 0; }
+  constexpr void add(RecordType type) { bits_ |= bit(type); }
+  friend constexpr bool operator==(RecordTypes, RecordTypes) = default;
+
+ private:
+  // Types that this release does not know share the last bit.
+  static constexpr std::uint64_t bit(RecordType type) {
+    return std::uint64_t{1} << (static_cast<unsigned>(type) < 63 ? static_cast<unsigned>(type) : 63);
+  }
+  std::uint64_t bits_ = 0;
+};
+
 class Reader {
  public:
   /// Opens and scans. On failure returns nothing and puts one line (what, where, what to do) into `error`.
@@ -74,10 +105,18 @@ class Reader {
   /// Calls `visit` for each usable record in file order, StringRecords included. The view dies with the call.
   /// Returns false and fills `error` if the file can no longer be read.
   bool for_each(const std::function<void(const RecordView&)>& visit, std::string* error = nullptr) const;
+  /// Likewise for the records of these types; chunks that had none when the file was opened are not read.
+  bool for_each(RecordTypes types, const std::function<void(const RecordView&)>& visit,
+                std::string* error = nullptr) const;
 
  private:
+  // What open() finds out while it reads everything.
+  struct Findings {
+    Diagnosis* diagnosis = nullptr;
+    std::vector<RecordTypes>* chunk_types = nullptr;
+  };
   Reader() = default;
-  bool scan(const std::function<void(const RecordView&)>& visit, Diagnosis* diagnosis,
+  bool scan(RecordTypes types, const std::function<void(const RecordView&)>& visit, const Findings& findings,
             std::string* error) const;
 
   int file_ = -1;
@@ -85,6 +124,7 @@ class Reader {
   FileHeader header_{};
   Diagnosis diagnosis_;
   std::vector<std::optional<std::string>> strings_;
+  std::vector<RecordTypes> chunk_types_;  // by number of the chunk; what was written since is not there
 };
 
 /// The spool files (`*.spool`) of a directory, by name.
