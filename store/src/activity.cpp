@@ -412,15 +412,15 @@ Activity::Activity(const Capture& capture) : state_(new State(capture.database_)
 Activity::~Activity() = default;
 
 bool Activity::for_each_launch(const ActivityFilter& filter, const Visit<Launch>& visit,
-                               std::stop_token stop) const {
+                               const std::stop_token& stop) const {
   return for_each_launch_row(
       filter, LaunchColumns::all,
       [&](const LaunchRow& row) { visit(joined(row, state_->launch_site_at(row.site_id))); },
-      std::move(stop));
+      stop);
 }
 
 bool Activity::for_each_launch_row(const ActivityFilter& filter, LaunchColumns columns,
-                                   const Visit<LaunchRow>& visit, std::stop_token stop) const {
+                                   const Visit<LaunchRow>& visit, const std::stop_token& stop) const {
   const Interruptible guard(state_->database.handle(), stop);
   LaunchDecoder decoder(state_->launch_chunks(), columns);
   Statement statement = state_->database.prepare(
@@ -445,21 +445,21 @@ Launch Activity::launch_site(Id site_id) const {
 }
 
 bool Activity::for_each_memcpy(const ActivityFilter& filter, const Visit<Memcpy>& visit,
-                               std::stop_token stop) const {
+                               const std::stop_token& stop) const {
   return select_copies(state_->database, kMemcpys, filter, stop, memcpy_of, visit);
 }
 bool Activity::for_each_memset(const ActivityFilter& filter, const Visit<Memset>& visit,
-                               std::stop_token stop) const {
+                               const std::stop_token& stop) const {
   return select_copies(state_->database, kMemsets, filter, stop, memset_of, visit);
 }
 
 bool Activity::for_each_range(const ActivityFilter& filter, const Visit<NvtxRange>& visit,
-                              std::stop_token stop) const {
+                              const std::stop_token& stop) const {
   return state_->visit_ranges(filter, stop, [&](const NvtxRange& range, std::optional<Id>) { visit(range); });
 }
 
 bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Annotation>& visit,
-                                   std::stop_token stop) const {
+                                   const std::stop_token& stop) const {
   const Database& database = state_->database;
   Statement one = database.prepare("SELECT name, bytes, flops FROM declared_work WHERE id = ?");
   Statement further = database.prepare("SELECT work_id FROM range_work WHERE range_id = ? ORDER BY id");
@@ -489,7 +489,7 @@ bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Ann
 }
 
 bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<LaunchMetric>& visit,
-                                      std::stop_token stop) const {
+                                      const std::stop_token& stop) const {
   const Interruptible guard(state_->database.handle(), stop);
   LaunchDecoder decoder(state_->launch_chunks(), LaunchColumns::all);
   const std::string select = "SELECT " + launch_columns() +

@@ -157,15 +157,15 @@ CounterPermission counter_permission_from(const std::optional<std::string>& driv
   if (driver_parameters) {
     std::istringstream lines(*driver_parameters);
     for (std::string line; std::getline(lines, line);) {
-      constexpr std::string_view key = "RmProfilingAdminOnly:";
-      if (line.rfind(key, 0) == 0) permission.admin_only = line.find('1', key.size()) != std::string::npos;
+      constexpr std::string_view kKey = "RmProfilingAdminOnly:";
+      if (line.rfind(kKey, 0) == 0) permission.admin_only = line.find('1', kKey.size()) != std::string::npos;
     }
   }
   std::istringstream lines(process_status);
   for (std::string line; std::getline(lines, line);) {
-    constexpr std::string_view key = "CapEff:";
-    if (line.rfind(key, 0) != 0) continue;
-    const std::size_t first = line.find_first_not_of(" \t", key.size());
+    constexpr std::string_view kKey = "CapEff:";
+    if (line.rfind(kKey, 0) != 0) continue;
+    const std::size_t first = line.find_first_not_of(" \t", kKey.size());
     std::uint64_t bits = 0;
     if (first != std::string::npos) std::from_chars(line.data() + first, line.data() + line.size(), bits, 16);
     constexpr int kCapSysAdmin = 21;

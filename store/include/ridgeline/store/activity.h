@@ -102,22 +102,26 @@ class Activity {
   /// Each visits the wanted rows: step by step in the order of the filter's steps if it names any, else by
   /// id, which is the order of arrival and nearly that of time. Returns false if it was stopped before the
   /// last row. Throws Error if the capture is damaged; what `visit` throws passes through.
-  bool for_each_launch(const ActivityFilter&, const Visit<Launch>& visit, std::stop_token stop = {}) const;
+  bool for_each_launch(const ActivityFilter&, const Visit<Launch>& visit,
+                       const std::stop_token& stop = {}) const;
   /// Likewise without what the site says: for many launches.
   bool for_each_launch_row(const ActivityFilter&, LaunchColumns columns, const Visit<LaunchRow>& visit,
-                           std::stop_token stop = {}) const;
+                           const std::stop_token& stop = {}) const;
   /// A launch with what those of the site have in common; the fields of LaunchRow are as in an empty one.
   [[nodiscard]] Launch launch_site(Id site_id) const;
-  bool for_each_memcpy(const ActivityFilter&, const Visit<Memcpy>& visit, std::stop_token stop = {}) const;
-  bool for_each_memset(const ActivityFilter&, const Visit<Memset>& visit, std::stop_token stop = {}) const;
+  bool for_each_memcpy(const ActivityFilter&, const Visit<Memcpy>& visit,
+                       const std::stop_token& stop = {}) const;
+  bool for_each_memset(const ActivityFilter&, const Visit<Memset>& visit,
+                       const std::stop_token& stop = {}) const;
   /// A range belongs to the step in which it began; one that never ended overlaps everything after its start.
-  bool for_each_range(const ActivityFilter&, const Visit<NvtxRange>& visit, std::stop_token stop = {}) const;
+  bool for_each_range(const ActivityFilter&, const Visit<NvtxRange>& visit,
+                      const std::stop_token& stop = {}) const;
   /// Of the ranges that the filter selects.
   bool for_each_annotation(const ActivityFilter&, const Visit<Annotation>& visit,
-                           std::stop_token stop = {}) const;
+                           const std::stop_token& stop = {}) const;
   /// Of the launches that the filter selects; by launch, metric.
   bool for_each_launch_metric(const ActivityFilter&, const Visit<LaunchMetric>& visit,
-                              std::stop_token stop = {}) const;
+                              const std::stop_token& stop = {}) const;
 
   /// By id. Fewer rows than wanted: some ids do not exist.
   [[nodiscard]] std::vector<Launch> launches_by_id(const std::vector<Id>& ids) const;

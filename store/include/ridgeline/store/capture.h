@@ -101,7 +101,7 @@ class Capture {
   friend class Activity;
   template <typename Row>
   using RowVisitor = bool (Activity::*)(const ActivityFilter&, const std::function<void(const Row&)>&,
-                                        std::stop_token) const;
+                                        const std::stop_token&) const;
   template <typename Row>
   [[nodiscard]] std::vector<Row> activity(RowVisitor<Row> for_each) const;
   Capture(std::string path, Database database) : path_(std::move(path)), database_(std::move(database)) {}
