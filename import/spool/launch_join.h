@@ -70,7 +70,7 @@ class LaunchJoin {
   [[nodiscard]] GraphLaunches take_graphs() { return std::move(graphs_); }
 
  private:
-  // Nodes of the map are used again: nearly every call waits for its kernel once.
+  /// Nodes of the map are used again: nearly every call waits for its kernel once.
   void wait(const spool::LaunchRecord& call) {
     if (spare_.empty()) {
       waiting_calls_[call.correlation_id] = call;

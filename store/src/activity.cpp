@@ -415,8 +415,7 @@ bool Activity::for_each_launch(const ActivityFilter& filter, const Visit<Launch>
                                const std::stop_token& stop) const {
   return for_each_launch_row(
       filter, LaunchColumns::all,
-      [&](const LaunchRow& row) { visit(joined(row, state_->launch_site_at(row.site_id))); },
-      stop);
+      [&](const LaunchRow& row) { visit(joined(row, state_->launch_site_at(row.site_id))); }, stop);
 }
 
 bool Activity::for_each_launch_row(const ActivityFilter& filter, LaunchColumns columns,

@@ -74,7 +74,7 @@ class RecordTypes {
   friend constexpr bool operator==(RecordTypes, RecordTypes) = default;
 
  private:
-  // Types that this release does not know share the last bit.
+  /// Types that this release does not know share the last bit.
   static constexpr std::uint64_t bit(RecordType type) {
     return std::uint64_t{1} << (static_cast<unsigned>(type) < 63 ? static_cast<unsigned>(type) : 63);
   }
@@ -110,7 +110,7 @@ class Reader {
                 std::string* error = nullptr) const;
 
  private:
-  // What open() finds out while it reads everything.
+  /// What open() finds out while it reads everything.
   struct Findings {
     Diagnosis* diagnosis = nullptr;
     std::vector<RecordTypes>* chunk_types = nullptr;
