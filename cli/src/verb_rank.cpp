@@ -17,10 +17,11 @@ Verb add_rank(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand("rank", "Rank the kernels of one step by what they could save");
   add_analysis_options(*app, options->analysis);
-  app->add_option("--by", options->by,
-                  "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same) "
-                  "or launch "
-                  "(default kernel)")
+  app->add_option(
+         "--by", options->by,
+         "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same), "
+         "phase (forward, backward, ...), layer or launch "
+         "(default kernel)")
       ->type_name("KEY");
   app->add_flag("--stalls", options->stalls,
                 "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");

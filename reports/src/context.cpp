@@ -112,6 +112,20 @@ std::string run_line(const analyzer::Model& model) {
   return fmt::format("{}", fmt::join(parts, " · "));
 }
 
+namespace {
+
+// Whether the step is the one that was chosen for all, and not one that was asked for.
+bool is_median(const analyzer::StepAnalysis& steps) {
+  const analyzer::RepresentativeStep& step = steps.representative;
+  std::vector<std::pair<std::int64_t, std::int64_t>> durations;
+  for (const analyzer::StepIndex peer : step.peers)
+    durations.emplace_back(steps.steps[peer].gpu_duration_ns, steps.steps[peer].step_index);
+  std::sort(durations.begin(), durations.end());
+  return !durations.empty() && durations[(durations.size() - 1) / 2].second == step.summary.step_index;
+}
+
+}  // namespace
+
 std::string step_line(const analyzer::StepAnalysis& steps) {
   const analyzer::RepresentativeStep& step = steps.representative;
   const double window_ns = static_cast<double>(step.window_end_ns - step.window_start_ns);
@@ -124,10 +138,14 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
                        counted(step.summary.launches, "launch", "launches"));
   }
   std::string text = fmt::format("Step {}", step.summary.step_index);
-  if (steps.spread.count > 1) {
+  if (steps.spread.count > 1 && is_median(steps)) {
     text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
                         to_string(step.summary.phase), time_text(window_ns),
                         milliseconds(steps.spread.p10_ns), milliseconds(steps.spread.p90_ns));
+  } else if (steps.spread.count > 1 && !step.peers.empty()) {
+    text += fmt::format(", a {} step: {} (the median of {} {} steps: {})", to_string(step.summary.phase),
+                        time_text(window_ns), steps.spread.count,
+                        to_string(steps.steps[step.peers.front()].phase), time_text(steps.spread.median_ns));
   } else {
     text += fmt::format(", a {} step: {}", to_string(step.summary.phase), time_text(window_ns));
   }

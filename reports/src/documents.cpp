@@ -36,6 +36,12 @@ std::string ranking_sums(const analyzer::Ranking& ranking) {
                         percent_text(t.time_share_at_target), target_text(ranking.options.target),
                         percent_text(t.time_share_at_stretch), target_text(ranking.options.stretch));
   }
+  if (anything_measured(ranking)) {
+    text += fmt::format(" Kernel time: {} compute-bound, {} memory-bound, {} latency-bound.",
+                        time_text(static_cast<double>(t.bounds.compute_ns)),
+                        time_text(static_cast<double>(t.bounds.memory_ns)),
+                        time_text(static_cast<double>(t.bounds.latency_ns)));
+  }
   const auto part = [&](std::int64_t calls, std::int64_t ns, const char* what) {
     if (calls > 0)
       text += fmt::format(" {} ({}) {}.", counted(calls, "launch", "launches"),

@@ -36,6 +36,10 @@ std::string group_header(RankKey key) {
       return "class";
     case RankKey::nvtx_path:
       return "NVTX range";
+    case RankKey::phase:
+      return "phase";
+    case RankKey::layer:
+      return "layer";
     case RankKey::launch:
       return "launch";
   }

@@ -110,6 +110,14 @@ TEST(Bound, TheNearestRoofBoundsOnlyAtSixtyPerCentAndL2AndIssueSlotsTakePart) {
   EXPECT_FALSE(bounding_roof(brief).has_value());
 }
 
+TEST(KernelTime, PhaseAndLayerOfAPath) {
+  EXPECT_EQ(phase_of("step / forward / layer 3 / attention"), "forward");
+  EXPECT_EQ(layer_of("step / forward / layer 3 / attention"), "layer 3");
+  EXPECT_EQ(phase_of("step"), "(no range)");
+  EXPECT_EQ(layer_of("step / optimizer"), "(no range)");
+  EXPECT_EQ(phase_of(""), "(no range)");
+}
+
 TEST(KernelTime, OverlapIsSharedAndAddsUpToTheBusyTime) {
   FabricatedModel f;
   // Three at once for 10,001 ns, which does not divide by three.

@@ -197,6 +197,8 @@ TEST(Ranking, EveryKeyGroupsAsItSays) {
       {RankKey::family, {"a"}},
       {RankKey::kernel_class, {"gemm"}},
       {RankKey::nvtx_path, {"(no range)", "step / forward"}},
+      {RankKey::phase, {"(no range)", "forward"}},
+      {RankKey::layer, {"(no range)"}},
       {RankKey::launch, {"#0 a<1>", "#1 a<2>"}},
   };
   for (const auto& [key, keys] : expected) {
@@ -309,6 +311,9 @@ TEST(Ranking, SavingsOfLatencyBoundLaunchesAreKeptApart) {
   EXPECT_DOUBLE_EQ(high.saved_target_latency_ns, 0);
   EXPECT_NEAR(high.saved_target_ns, 10'000, 1e-6);
   EXPECT_NEAR(r.totals.saved_target_latency_ns, 50'000, 1e-6);
+  EXPECT_EQ(r.totals.bounds.latency_ns, 100'000);
+  EXPECT_EQ(r.totals.bounds.compute_ns, 100'000);
+  EXPECT_EQ(r.totals.bounds.total_ns(), r.totals.time_ns);
   EXPECT_NEAR(r.totals.saved_target_ns, 60'000, 1e-6);
 }
 

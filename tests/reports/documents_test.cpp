@@ -687,5 +687,20 @@ TEST(Notices, TellWhatIsAtLeastThatSevere) {
   EXPECT_EQ(finding_text(most[1]), "warning");
 }
 
+TEST(Documents, AStepThatWasAskedForIsNotCalledTheMedian) {
+  const TemporaryCapture capture;
+  const std::string median = step_line(capture.analysis.steps);
+  EXPECT_NE(median.find(", the median of "), std::string::npos) << median;
+  analyzer::StepAnalysis asked = capture.analysis.steps;
+  const auto other = std::find_if(asked.steps.begin(), asked.steps.end(),
+                                  [](const auto& s) { return s.phase == Phase::replay; });
+  ASSERT_NE(other, asked.steps.end());
+  asked.representative.summary = *other;
+  const std::string line = step_line(asked);
+  EXPECT_EQ(line.find(", the median of"), std::string::npos) << line;
+  EXPECT_NE(line.find(", a replay step: "), std::string::npos) << line;
+  EXPECT_NE(line.find("(the median of 6 timeline steps: "), std::string::npos) << line;
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

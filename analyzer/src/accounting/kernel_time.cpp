@@ -129,6 +129,17 @@ std::string_view to_string(KernelBound bound) {
   return "unmeasured";
 }
 
+std::string_view phase_of(std::string_view path) {
+  const std::vector<std::string_view> parts = parts_of(path);
+  return parts.size() > 1 ? parts[1] : kNoRange;
+}
+
+std::string_view layer_of(std::string_view path) {
+  const std::vector<std::string_view> parts = parts_of(path);
+  const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
+  return layer == parts.end() ? kNoRange : *layer;
+}
+
 std::optional<Roof> bounding_roof(const LaunchUtilisation& launch, const BoundOptions& options) {
   if (launch.status != LaunchStatus::measured) return std::nullopt;
   std::optional<Roof> nearest;
@@ -218,14 +229,13 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
     const SiteTime& sum = by_site[site];
     const std::string_view path = model.string(model.launches.sites()[site].nvtx_path_id);
     const std::vector<std::string_view> parts = parts_of(path);
-    const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
     const auto add_to = [&](TimePart& part) {
       part.launches += sum.launches;
       part.time.add(sum.time);
     };
     for (const std::size_t part : tree.chain(path.empty() ? kNoRange : path)) add_to(tree.parts()[part]);
-    add_to(phases.at(phases.part(parts.size() > 1 ? parts[1] : kNoRange)));
-    add_to(layers.at(layers.part(layer == parts.end() ? kNoRange : *layer)));
+    add_to(phases.at(phases.part(phase_of(path))));
+    add_to(layers.at(layers.part(layer_of(path))));
     add_to(operations.at(operations.part(parts.empty() ? kNoRange : parts.back())));
     out.total.add(sum.time);
   }

@@ -15,7 +15,8 @@ namespace ridgeline::analyzer {
 namespace {
 
 constexpr std::array kKeys = {RankKey::kernel,       RankKey::kernel_and_grid, RankKey::family,
-                              RankKey::kernel_class, RankKey::nvtx_path,       RankKey::launch};
+                              RankKey::kernel_class, RankKey::nvtx_path,       RankKey::phase,
+                              RankKey::layer,        RankKey::launch};
 
 std::string grid_text(const store::Dim3& grid) {
   return "[" + std::to_string(grid.x) + "," + std::to_string(grid.y) + "," + std::to_string(grid.z) + "]";
@@ -64,6 +65,10 @@ std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisati
       const std::string_view path = model.string(launch.nvtx_path_id);
       return path.empty() ? "(no range)" : std::string(path);
     }
+    case RankKey::phase:
+      return std::string(phase_of(model.string(launch.nvtx_path_id)));
+    case RankKey::layer:
+      return std::string(layer_of(model.string(launch.nvtx_path_id)));
     case RankKey::launch:
       return "#" + std::to_string(item.ordinal) + " " + name;
   }
@@ -454,6 +459,7 @@ RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking
   double at_stretch = 0;
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
     const LaunchUtilisation& item = utilisation.launches[i];
+    totals.bounds.add(bound_of(item, ranking.options.bounds), item.duration_ns);
     if (item.status != LaunchStatus::measured) continue;
     const double ratio = *item.limiter_utilisation;
     if (ratio >= ranking.options.target) at_target += static_cast<double>(item.duration_ns);
@@ -484,6 +490,10 @@ std::string_view to_string(RankKey key) {
       return "class";
     case RankKey::nvtx_path:
       return "nvtx";
+    case RankKey::phase:
+      return "phase";
+    case RankKey::layer:
+      return "layer";
     case RankKey::launch:
       return "launch";
   }

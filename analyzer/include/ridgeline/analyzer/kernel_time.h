@@ -36,6 +36,11 @@ struct BoundOptions {
 [[nodiscard]] std::optional<Roof> bounding_roof(const LaunchUtilisation& launch,
                                                 const BoundOptions& options = {});
 
+/// Parts of an NVTX path ("step / forward / layer 3 / attention"): the range below the outermost ("forward") and
+/// the first whose name ends in a number ("layer 3"); "(no range)" without one. The result may refer to `path`.
+[[nodiscard]] std::string_view phase_of(std::string_view path);
+[[nodiscard]] std::string_view layer_of(std::string_view path);
+
 /// Time by bound, ns.
 struct BoundSplit {
   std::int64_t memory_ns = 0;

@@ -21,10 +21,12 @@ enum class RankKey {
   family,           // normalised name
   kernel_class,     // gemm, attention, …
   nvtx_path,        // open ranges at launch
+  phase,            // the range below the outermost: forward, backward, optimizer
+  layer,            // the outermost range whose name ends in a number
   launch,           // each launch on its own
 };
 [[nodiscard]] std::string_view to_string(
-    RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "launch"
+    RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "phase", "layer", "launch"
 /// Failure: usage (lists the valid names).
 [[nodiscard]] Result<RankKey> parse_rank_key(std::string_view text);
 
@@ -135,6 +137,7 @@ struct RankTotals {
   std::int64_t launch_bound_calls = 0;
   std::int64_t no_roof_calls = 0;
   std::int64_t unmeasured_calls = 0;
+  BoundSplit bounds;                // time_ns by what bounds the launches
   double time_share_at_target = 0;  // share of kernel time in measured launches with u ≥ target
   double time_share_at_stretch = 0;
   std::optional<WorkSum> work;  // of all declaring ranges; analyze() fills it in
