@@ -211,6 +211,20 @@ TEST(StepPeriod, KeepsToTheStepThroughValidation) {
   EXPECT_LT(odd, p.borders.size() / 15) << "only the steps before a validation are longer";
 }
 
+// Half a step's worth of validation after every tenth: no period covers nine tenths of that program.
+TEST(StepPeriod, FindsTheStepThroughMuchValidation) {
+  Program p;
+  int step = 9;  // the first comes at once
+  run(p, 12, [&] {
+    trainer_step(p, 40'000'000);
+    if (++step % 10 == 0)
+      for (int batch = 0; batch < 16; ++batch)
+        for (std::uint32_t k = 10; k < 25; ++k) p.launch(k, k * 3);
+  });
+  ASSERT_FALSE(p.found.empty());
+  EXPECT_EQ(p.found.back().launches, kTrainerLaunches);
+}
+
 TEST(StepPeriod, TakesTheStepRatherThanItsMicroSteps) {
   // 8 micro-steps of a quarter second: three of them are found first, then the step.
   Program p;

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "agent_testing.h"
 
@@ -72,6 +73,23 @@ TEST(Replay, CountsInstructionsWithoutTracingKernels) {
   EXPECT_EQ(c.kernels[2].header.flags, spool::kUntraced);
   EXPECT_EQ(c.kernels[2].grid_x, 3u);
   EXPECT_EQ(c.totals.zero_timestamp_records, 0u);
+}
+
+// The libraries that it loads end badly under a thread that is inside them when the program ends.
+TEST(Replay, TheProfilerIsStartedOnlyWhereCountersAreWanted) {
+  for (const auto& [name, value, starts] : std::vector<std::tuple<const char*, const char*, int>>{
+           {"RIDGELINE_SCHEDULE", "timeline=2", 0},
+           {"RIDGELINE_TIERS", "T0", 0},
+           {"RIDGELINE_SCHEDULE", "timeline=2,replay=1", 1},
+           {"RIDGELINE_SCHEDULE", "timeline=2,sample=1", 1}}) {
+    FakeCupti cupti;
+    FakeProgram program(cupti, {{name, value}});
+    ASSERT_TRUE(program.start());
+    program.create_context();
+    step(program);
+    program.tick();
+    EXPECT_EQ(cupti.profiler_starts, starts) << name << "=" << value;
+  }
 }
 
 TEST(Replay, WithoutAPhaseOfThemInstructionsAreNotCounted) {

@@ -61,6 +61,7 @@ struct FakeCupti {
   std::size_t pc_left = 0;  // of pcs, not yet fetched
   std::int64_t clock_ns = 1'000'000;
   int host_objects = 0;
+  int profiler_starts = 0;
   int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
   int pm_open = 0, pm_windows = 0, pm_starts = 0, pm_stops = 0;
   int collisions = 0;  // a counter session and sampling at one time
@@ -180,7 +181,10 @@ struct FakeCupti {
     a.activity_set_attribute = [](CUpti_ActivityAttribute, std::size_t*, void*) { return CUPTI_SUCCESS; };
 
     a.has_range_profiler = true;
-    a.profiler_initialize = [](CUpti_Profiler_Initialize_Params*) { return CUPTI_SUCCESS; };
+    a.profiler_initialize = [](CUpti_Profiler_Initialize_Params*) {
+      ++current()->profiler_starts;
+      return CUPTI_SUCCESS;
+    };
     a.device_get_chip_name = [](CUpti_Device_GetChipName_Params* p) {
       return p->pChipName = "GH100", CUPTI_SUCCESS;
     };

@@ -43,7 +43,8 @@ void Devices::describe() {
     if (const std::string v = nvml_.driver_version(); !v.empty())
       parts_.write_version(spool::Component::kernel_driver, v, 0);
   }
-  start_profiler();
+  // It loads CUPTI's counter libraries, which the end of the program is made safe for only where they are used.
+  if (parts_.wants_counters()) start_profiler();
   for (std::uint32_t id = 0; id < kMaxDevices; ++id)
     if ((pending >> id & 1) != 0 && chips_[id].empty()) describe(id);
 }

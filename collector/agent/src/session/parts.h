@@ -46,6 +46,11 @@ struct Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
+  /// From start_cupti() on: steps will be sampled, counted or looked into.
+  bool wants_counters() const noexcept {
+    return (replay && settings.replay_allowed) || (sampling && settings.sampling_allowed) ||
+           (stalls && settings.third_tier_allowed);
+  }
   std::int64_t now_ns() const noexcept { return api != nullptr ? api->now_ns() : realtime_ns(); }
   void message(Severity severity, spool::Topic topic, const std::string& text) const noexcept {
     put_message(writer, now_ns(), severity, topic, text);

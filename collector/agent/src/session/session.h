@@ -77,10 +77,7 @@ class Session {
   Totals& totals() noexcept { return parts_.totals; }
   bool cupti_started() const noexcept { return cupti_started_; }
   /// After start_cupti(): steps will be sampled or counted.
-  bool wants_counters() const noexcept {
-    return (parts_.replay && parts_.settings.replay_allowed) ||
-           (parts_.sampling && parts_.settings.sampling_allowed);
-  }
+  bool wants_counters() const noexcept { return parts_.wants_counters(); }
 
  private:
   Session(const Settings& settings, spool::Writer& writer, std::uint32_t generation)

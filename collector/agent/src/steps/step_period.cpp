@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::uint32_t kLongestGram = 4;
 constexpr double kLeastCoverage = 0.9;  // a validation now and then, a kernel of another thread
+// A validation every ten steps that is half as long as a step: what repeats often may cover less.
+constexpr double kLeastCoverageOften = 0.75;
+constexpr std::uint32_t kOften = 16, kLongPeriod = 32;
 // Borders of one period differ by what their first and last segments cut off; an inner loop by more.
 constexpr double kSameCoverage = 0.005;
 constexpr double kClearlyBetter = 0.03;
@@ -175,10 +178,16 @@ std::vector<StepPeriod::Candidate> StepPeriod::candidates(const View& view, bool
   return found;
 }
 
-bool StepPeriod::choose(const std::vector<Candidate>& all, Candidate* best) {
+bool StepPeriod::choose(const std::vector<Candidate>& all, bool often_will_do, Candidate* best) {
   double most = 0;
-  for (const Candidate& c : all) most = std::max(most, c.coverage);
-  if (most < kLeastCoverage) return false;
+  bool enough = false;
+  for (const Candidate& c : all) {
+    most = std::max(most, c.coverage);
+    enough = enough || c.coverage >= kLeastCoverage ||
+             (often_will_do && c.coverage >= kLeastCoverageOften && c.repeats >= kOften &&
+              c.period >= kLongPeriod);
+  }
+  if (!enough) return false;
   const Candidate* chosen = nullptr;
   for (const Candidate& c : all) {
     if (c.coverage < most - kSameCoverage) continue;
@@ -208,12 +217,12 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
   if (!long_enough && seen.span_ns < kShortestEvidenceOfManyNs) return false;
   std::vector<Candidate> all = candidates(seen, true);
   Candidate best;
-  bool any = choose(all, &best);
-  if (!any && (long_enough || now_ns - first_launch_ns_ >= kGridsMatterNs)) {
+  const bool patient = now_ns - first_launch_ns_ >= kGridsMatterNs;
+  bool any = choose(all, seen.span_ns >= kShortestRecentNs, &best);
+  if (!any && (long_enough || patient)) {
     seen = view(count - half, count, false);
     all = candidates(seen, false);
-    any = choose(all, &best) &&
-          (best.repeats >= kRepeatsWithoutGrids || now_ns - first_launch_ns_ >= kGridsMatterNs);
+    any = choose(all, false, &best) && (best.repeats >= kRepeatsWithoutGrids || patient);
   }
   for (const std::uint64_t part : {8, 32, 128}) {
     if (any || was_active) break;
@@ -221,7 +230,7 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
     seen = view(count - recent, count, true);
     if (seen.span_ns < kShortestRecentNs) break;
     all = candidates(seen, true);
-    any = choose(all, &best) && best.repeats >= kRecentRepeats;
+    any = choose(all, false, &best) && best.repeats >= kRecentRepeats;
   }
   if (any && !long_enough && (best.repeats < kManyRepeats || best.period < 8)) return false;
   // Searching a long history that has no period is not free.
@@ -235,7 +244,7 @@ bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
         own = c.coverage;
     }
     // A validation every so many steps is no reason to take them all for one.
-    if (own >= kLeastCoverage || best.coverage < own + kClearlyBetter) {
+    if (own >= (often_ ? kLeastCoverageOften : kLeastCoverage) || best.coverage < own + kClearlyBetter) {
       challenger_ = 0;
       return false;
     }
@@ -265,6 +274,7 @@ void StepPeriod::enforce(const Candidate& c, std::int64_t now_ns, Found* found) 
   last_border_.store(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   active_since_ns_ = now_ns;
   challenger_ = 0;
+  often_ = c.coverage < kLeastCoverage;
   *found = {c.period, std::max(periods, 1u), c.repeats, period_ns * std::max(periods, 1u), c.coverage, false};
 }
 

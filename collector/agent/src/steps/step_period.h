@@ -89,7 +89,8 @@ class StepPeriod {
   };
   View view(std::uint64_t from, std::uint64_t to, bool exact) const;
   static std::vector<Candidate> candidates(const View& view, bool exact);
-  static bool choose(const std::vector<Candidate>& all, Candidate* best);
+  /// `often_will_do`: a period that covers less counts too if it repeats often.
+  static bool choose(const std::vector<Candidate>& all, bool often_will_do, Candidate* best);
   void enforce(const Candidate& c, std::int64_t now_ns, Found* found);
 
   std::atomic<std::uint64_t>* ring_;  // time in us << 32 | key
@@ -105,6 +106,7 @@ class StepPeriod {
   /// analyse() only.
   std::uint64_t first_ = 0, next_count_ = 16;
   std::int64_t next_ns_ = 0, active_since_ns_ = 0, first_launch_ns_ = 0;
+  bool often_ = false;            // the period in force was taken for repeating often
   std::uint64_t challenger_ = 0;  // what explains more than the period in force
   std::int64_t challenger_since_ns_ = 0;
 };

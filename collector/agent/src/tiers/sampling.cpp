@@ -24,6 +24,9 @@ namespace {
 // then gives none of its samples: it is sized with a margin and never let run full.
 constexpr std::uint64_t kBufferBytesPerSample = 16 * 1024;
 constexpr std::uint64_t kFullBytesPerSample = 15'000;
+// The buffer is twice what the window needs, and the window ends when it is three quarters full: a machine with much to
+// do tells late that the device is through, and stops late.
+constexpr std::uint64_t kBufferTimes = 2;
 constexpr std::uint64_t kImageBytesPerSample = 68 * 1024;
 // Decoding a sample takes 40 to 56 us, in one call that cannot be broken off: a program that ends meanwhile
 // waits for it, which is not to take it a second. One step of 57 ms at 6.5 us.
@@ -68,9 +71,9 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
   plan.sampled_steps = phase_steps - plan.settle_steps;
   if (step_ns <= 0) step_ns = 100 * kMillisecond;
   step_ns = std::min(step_ns, 3600 * 1000 * kMillisecond);
-  const std::uint64_t fit = limits.buffer_bytes > 0
-                                ? limits.buffer_bytes / kBufferBytesPerSample
-                                : memory_bytes / (kBufferBytesPerSample + kImageBytesPerSample);
+  const std::uint64_t fit =
+      limits.buffer_bytes > 0 ? limits.buffer_bytes / kBufferBytesPerSample
+                              : memory_bytes / (kBufferTimes * kBufferBytesPerSample + kImageBytesPerSample);
   const auto max_samples =
       static_cast<std::int64_t>(std::clamp(fit, kSmallestBuffer / kBufferBytesPerSample, kMaxSamples));
   // A quarter of a step more, since steps may take longer than usual.
@@ -92,7 +95,8 @@ SamplingPlan plan_sampling(std::uint32_t phase_steps, std::int64_t step_ns, std:
   plan.buffer_bytes =
       limits.buffer_bytes > 0
           ? std::max(limits.buffer_bytes, kSmallestBuffer)
-          : std::max(static_cast<std::uint64_t>(samples) * kBufferBytesPerSample, kSmallestBuffer);
+          : std::max(static_cast<std::uint64_t>(samples) * kBufferBytesPerSample * kBufferTimes,
+                     kSmallestBuffer);
   return plan;
 }
 
@@ -304,7 +308,7 @@ bool Sampling::start(std::uint32_t last_correlation_id) noexcept {
          api_.now_ns() < settle_limit)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   const std::int64_t capacity_ns =
-      static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample) * plan_.interval_ns;
+      static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample * 3 / 4) * plan_.interval_ns;
   // Those steps also tell how long a step takes on the device, which begins of steps on the host may not.
   if (plan_.settle_steps > 0) {
     const std::int64_t step_ns =
