@@ -6,7 +6,7 @@ usage: programs.py --ridgeline RIDGELINE --trainer GPT2_TRAIN --exiter AGENT_EXI
 
 For each: the program ends as it should, every launch seen has its record, steps are found, and their timeline is there. A table says
 how much of the kernel time of the ranked step has a time (T0), samples (T1) and counters (T2), what the timeline costs a step (the
-program's own median over the last third of its steps, recorded against alone) and what the ranking puts first; below 95 % it says
+program's own figure for the last third of its steps, recorded against alone) and what the ranking puts first; below 95 % it says
 why. Of the Python programs only the one of `collectives` marks its steps. `--list` names the programs; those in kinds/ are small
 programs of kinds that people run, and know of no profiler.
 
@@ -124,7 +124,8 @@ def step_ms(done):
         at = line.find('{"')
         if at >= 0 and '"median_ms"' in line:
             try:
-                return json.JSONDecoder().raw_decode(line[at:])[0]["median_ms"]
+                said = json.JSONDecoder().raw_decode(line[at:])[0]
+                return said.get("mean_ms", said["median_ms"])
             except (ValueError, KeyError):
                 continue
     return None
