@@ -17,7 +17,6 @@ void LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
   const std::int64_t now = parts_.api->now_ns();
   if (is_graph_launch(id))
     return period_.note_launch(thread, StepPeriod::graph_key(graph_of(data.functionParams)), nullptr, now);
-  look_up_kernel(thread, data.symbolName);
   SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
   grid_of(id, data.functionParams, &entry);
   period_.note_launch(thread, StepPeriod::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
@@ -31,12 +30,12 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     thread->launch_noted = recording_.load(std::memory_order_acquire);
     if (!thread->launch_noted) return;
     parts_.thread_names.note(*thread);
-    if (period_.watches()) note_for_period(*thread, id, data);
     thread->launch_kernel_id = 0;
     thread->launch_verdict = 0;
     thread->launch_collective = false;
-    // For the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
+    // For the period, the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
     if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
+    if (period_.watches()) note_for_period(*thread, id, data);
     if (thread->launch_collective) parts_.agreement.count_collective();
     if (parts_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
     if (parts_.replay && parts_.replay->wants_launch())

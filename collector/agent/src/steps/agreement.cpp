@@ -27,6 +27,20 @@ void put(spool::Peer& peer, spool::PeerState state) noexcept {
   peer.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
 }
 
+// Calls visit(peer) for those whose process lives.
+template <typename Visit>
+void for_each_peer(const spool::Control& control, Visit&& visit) noexcept {
+  for (const spool::Peer& peer : control.peers) {
+    const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
+    if (pid != 0 && lives(pid)) visit(peer);
+  }
+}
+
+// How often the processes have agreed, of Control::agreed_start.
+std::uint32_t times_of(std::uint64_t agreed) noexcept {
+  return static_cast<std::uint32_t>((agreed & ~kAtOnce) >> 32);
+}
+
 // The numbers wrap around.
 bool reached(std::uint32_t count, std::uint32_t goal) noexcept {
   return static_cast<std::int32_t>(count - goal) >= 0;
@@ -44,8 +58,7 @@ spool::Peer* Agreement::join() noexcept {
     put(peer, begun_ ? spool::PeerState::begun : spool::PeerState::none);
     peer.collectives_per_step.store(0, std::memory_order_relaxed);
     peer.meetings.store(0, std::memory_order_relaxed);
-    followed_ =
-        static_cast<std::uint32_t>((control_->agreed_start.load(std::memory_order_acquire) & ~kAtOnce) >> 32);
+    followed_ = times_of(control_->agreed_start.load(std::memory_order_acquire));
     place_.store(&peer, std::memory_order_release);
     return &peer;
   }
@@ -65,9 +78,7 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
   std::uint32_t least = UINT32_MAX, most = 0;  // collectives a step
   std::uint32_t peers = 0;
   bool all_have_steps = true;
-  for (const spool::Peer& peer : control_->peers) {
-    const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
-    if (pid == 0 || !lives(pid)) continue;
+  for_each_peer(*control_, [&](const spool::Peer& peer) {
     ++peers;
     const auto beyond = static_cast<std::int32_t>(peer.collectives.load(std::memory_order_acquire) - own);
     ahead = std::max(ahead, beyond);
@@ -77,14 +88,14 @@ bool Agreement::propose(std::uint64_t agreed, std::int64_t now_ns) noexcept {
     most = std::max(most, per_step);
     all_have_steps = all_have_steps && peer.state.load(std::memory_order_acquire) !=
                                            static_cast<std::uint32_t>(spool::PeerState::none);
-  }
+  });
   if (peers < 2) return false;
   const bool alike = counts_all_ && least == most && most > 0 &&
                      static_cast<std::uint64_t>(ahead) + static_cast<std::uint64_t>(behind) <=
                          std::uint64_t{kMostStepsApart} * most;
   // What a peer takes for its step at first may be none of the program's, and have no collective in it.
   if (!(all_have_steps && (alike || !counts_all_)) && now_ns - asked_since_ns_ < kPatienceNs) return true;
-  const std::uint64_t times = ((agreed & ~kAtOnce) >> 32) + 1;
+  const std::uint64_t times = std::uint64_t{times_of(agreed)} + 1;
   const std::uint64_t next =
       times << 32 | (alike ? own + static_cast<std::uint32_t>(ahead) + kStepsAhead * most : 0);
   control_->agreed_start.compare_exchange_strong(agreed, alike ? next : next | kAtOnce,
@@ -119,7 +130,7 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
   place->collectives_per_step.store(count - at_last_step_, std::memory_order_relaxed);
   at_last_step_ = count;
   const std::uint64_t agreed = control_->agreed_start.load(std::memory_order_acquire);
-  const auto times = static_cast<std::uint32_t>((agreed & ~kAtOnce) >> 32);
+  const std::uint32_t times = times_of(agreed);
   // What was agreed on before this process had steps was not for it.
   if (asked && asked_since_ns_ == 0) {
     asked_since_ns_ = now_ns;
@@ -133,10 +144,7 @@ Agreement::Turn Agreement::step_begins(std::int64_t now_ns) noexcept {
     put(*place, spool::PeerState::begun);
     place->meetings.store(times << 16, std::memory_order_release);  // whoever missed some is level again
     std::uint32_t peers = 0;
-    for (const spool::Peer& peer : control_->peers) {
-      const std::uint32_t pid = peer.pid.load(std::memory_order_acquire);
-      peers += pid != 0 && lives(pid) ? 1 : 0;
-    }
+    for_each_peer(*control_, [&](const spool::Peer&) { ++peers; });
     return begin(peers);
   }
   if (!asked) return Turn::as_scheduled;
