@@ -1,7 +1,6 @@
 #include "launch_table.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "sequence_hash.h"
 
@@ -10,7 +9,6 @@ namespace ridgeline::store {
 namespace {
 
 // In keys, of a field that has no value.
-constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
 
 }  // namespace
 
@@ -44,29 +42,7 @@ std::size_t LaunchTable::phase_number(std::optional<Id> step_id) const {
 }
 
 LaunchTable::Site& LaunchTable::site_of(const Launch& launch) {
-  const auto field = [](const std::optional<std::int64_t>& value) { return value.value_or(kAbsent); };
-  const Dim3 cluster = launch.cluster.value_or(Dim3{kAbsent, 0, 0});
-  const SiteKey key = {launch.process_id,
-                       launch.device_id,
-                       launch.context_id,
-                       launch.stream_id,
-                       field(launch.graph_id),
-                       field(launch.graph_node_id),
-                       launch.kernel_id,
-                       field(launch.thread_id),
-                       launch.grid.x,
-                       launch.grid.y,
-                       launch.grid.z,
-                       launch.block.x,
-                       launch.block.y,
-                       launch.block.z,
-                       cluster.x,
-                       cluster.y,
-                       cluster.z,
-                       launch.registers_per_thread,
-                       launch.static_smem_bytes,
-                       launch.dynamic_smem_bytes,
-                       field(launch.nvtx_path_id)};
+  const LaunchSiteKey key = launch_site_key(launch);
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
   if (sites_.size() >= kMostRemembered) {
     for (Site* site : dirty_sites_) write_totals(*site);

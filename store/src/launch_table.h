@@ -2,7 +2,6 @@
 // row whose times count from those of its chunk.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "batch_insert.h"
 #include "chunk.h"
 #include "ridgeline/store/database.h"
+#include "ridgeline/store/launch_site.h"
 #include "ridgeline/store/records.h"
 #include "step_sums.h"
 
@@ -34,8 +34,6 @@ class LaunchTable {
 
  private:
   static constexpr Id kNoChunk = INT64_MIN;
-  static constexpr std::size_t kSiteFields = 21;
-  using SiteKey = std::array<std::int64_t, kSiteFields>;
   struct Total {
     std::int64_t launches = 0, timed_launches = 0, kernel_time_ns = 0;
   };
@@ -64,7 +62,7 @@ class LaunchTable {
   BatchInsert<9> rows_;
   Statement insert_total_;
   Database& database_;
-  std::unordered_map<SiteKey, Site, SiteHash> sites_;
+  std::unordered_map<LaunchSiteKey, Site, SiteHash> sites_;
   std::vector<Site*> dirty_sites_;
   std::vector<std::uint8_t> phase_of_step_;
   Chunk chunk_;

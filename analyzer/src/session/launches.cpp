@@ -31,30 +31,7 @@ void Launches::add(const store::LaunchRow& row, SiteIndex site) {
 }
 
 void Launches::push_back(const store::Launch& launch) {
-  const auto field = [](const std::optional<std::int64_t>& value) { return value.value_or(Row::kAbsent); };
-  const store::Dim3 cluster = launch.cluster.value_or(store::Dim3{Row::kAbsent, 0, 0});
-  const SiteKey key = {launch.process_id,
-                       launch.device_id,
-                       launch.context_id,
-                       launch.stream_id,
-                       field(launch.graph_id),
-                       field(launch.graph_node_id),
-                       launch.kernel_id,
-                       field(launch.thread_id),
-                       launch.grid.x,
-                       launch.grid.y,
-                       launch.grid.z,
-                       launch.block.x,
-                       launch.block.y,
-                       launch.block.z,
-                       cluster.x,
-                       cluster.y,
-                       cluster.z,
-                       launch.registers_per_thread,
-                       launch.static_smem_bytes,
-                       launch.dynamic_smem_bytes,
-                       field(launch.nvtx_path_id)};
-  const auto [place, fresh] = site_index_.try_emplace(key);
+  const auto [place, fresh] = site_index_.try_emplace(store::launch_site_key(launch));
   if (fresh) {
     store::Launch site = launch;
     const store::Launch none;

@@ -152,15 +152,25 @@ std::vector<int> kinds_of(const Pool& pool, std::vector<StepKind>& kinds) {
   return result;
 }
 
-Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, std::optional<Phase> phase) {
+Pool usable_steps(const std::vector<StepSummary>& steps, store::Id process_id, Phase phase) {
   Pool pool;
   for (const StepSummary& step : steps) {
-    if (step.process_id == process_id && (!phase || step.phase == *phase) && step.status == StepStatus::ok &&
+    if (step.process_id == process_id && step.phase == phase && step.status == StepStatus::ok &&
         step.launches > 0 && step.gpu_duration_ns > 0) {
       pool.push_back(&step);
     }
   }
   return pool;
+}
+
+// The steps that the representative is chosen from, of one phase: the less a phase disturbs its steps, the earlier.
+Pool pool_of(const std::vector<StepSummary>& steps, store::Id process_id) {
+  static constexpr std::array kPhases = {Phase::timeline, Phase::sample, Phase::after, Phase::warmup,
+                                         Phase::stalls,   Phase::replay, Phase::cold,  Phase::flops};
+  for (const Phase phase : kPhases) {
+    if (Pool pool = usable_steps(steps, process_id, phase); !pool.empty()) return pool;
+  }
+  return {};
 }
 
 // Of the processes that have a launch with a time.
@@ -355,8 +365,7 @@ std::vector<StepSummary> summarise_steps(const Model& model) {
   std::set<store::Id> processes;
   for (const StepSummary& step : steps) processes.insert(step.process_id);
   for (const store::Id process : processes) {
-    Pool pool = usable_steps(steps, process, Phase::timeline);
-    if (pool.empty()) pool = usable_steps(steps, process, std::nullopt);
+    const Pool pool = pool_of(steps, process);
     if (pool.empty()) continue;
     std::vector<StepKind> kinds;
     const std::vector<int> of = kinds_of(pool, kinds);
@@ -399,16 +408,8 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
   }
   analysis.steps = summarise_steps(model);
 
-  // The less a phase disturbs its steps, the earlier.
-  static constexpr std::array kPhases = {Phase::timeline, Phase::sample, Phase::after, Phase::warmup,
-                                         Phase::stalls,   Phase::replay, Phase::cold,  Phase::flops};
-  Pool pool;
-  Phase phase = Phase::timeline;
-  for (const Phase candidate : kPhases) {
-    pool = usable_steps(analysis.steps, analysis.process_id, candidate);
-    phase = candidate;
-    if (!pool.empty()) break;
-  }
+  Pool pool = pool_of(analysis.steps, analysis.process_id);
+  const Phase phase = pool.empty() ? Phase::timeline : pool.front()->phase;
   if (!pool.empty()) {
     const std::vector<int> of = kinds_of(pool, analysis.kinds);
     analysis.kind = std::min(options.kind, analysis.kinds.size() - 1);

@@ -1,7 +1,6 @@
 // launches.h: the launches of a model, held compactly: a step may have millions of them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -12,6 +11,7 @@
 
 #include "ridgeline/analyzer/large_vector.h"
 #include "ridgeline/store/activity.h"
+#include "ridgeline/store/launch_site.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::analyzer {
@@ -104,7 +104,6 @@ class Launches {
   [[nodiscard]] Range near(store::Id process_id, std::int64_t begin_ns, std::int64_t end_ns) const;
 
  private:
-  using SiteKey = std::array<std::int64_t, 21>;
   static std::optional<std::int64_t> optional(std::int64_t value) {
     return value == Row::kAbsent ? std::nullopt : std::optional(value);
   }
@@ -116,7 +115,7 @@ class Launches {
   std::vector<store::Id> step_ids_ = {0};
   std::unordered_map<store::Id, std::uint32_t> step_index_;
   std::uint32_t last_step_ = 0;
-  std::map<SiteKey, SiteIndex> site_index_;  // of those that push_back() made
+  std::map<store::LaunchSiteKey, SiteIndex> site_index_;  // of those that push_back() made
 };
 
 /// True if the driver gave the launch both timestamps.
