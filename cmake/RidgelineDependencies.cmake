@@ -38,6 +38,15 @@ if(RIDGELINE_BUILD_TESTS)
   ridgeline_require(GTest_FOUND "GoogleTest" libgtest-dev)
 endif()
 
+# Qt: optional. Without it everything but the desktop program builds.
+set(RIDGELINE_HAVE_QT OFF)
+if(RIDGELINE_WITH_GUI)
+  find_package(Qt6 6.4 QUIET COMPONENTS Widgets Svg Test)
+  if(Qt6_FOUND)
+    set(RIDGELINE_HAVE_QT ON)
+  endif()
+endif()
+
 # CUDA: optional. Without it everything that reads captures still builds.
 set(RIDGELINE_HAVE_CUDA OFF)
 if(RIDGELINE_WITH_CUDA)

@@ -61,7 +61,8 @@ int run(int argc, char** argv) {
                                    add_report(program),
                                    add_import(program),
                                    add_sql(program),
-                                   add_columns(program)};
+                                   add_columns(program),
+                                   add_gui(program)};
 
   std::string name;
   try {

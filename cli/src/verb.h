@@ -33,6 +33,7 @@ struct Verb {
 [[nodiscard]] Verb add_report(CLI::App& program);
 [[nodiscard]] Verb add_sql(CLI::App& program);
 [[nodiscard]] Verb add_columns(CLI::App& program);
+[[nodiscard]] Verb add_gui(CLI::App& program);
 
 /// How a verb prints its document: --format, --columns, --sort, --top, --all, --verbose, -o. Lives as long as the verb.
 struct PrintOptions {

@@ -1,0 +1,179 @@
+#include "app/main_window.h"
+
+#include <QApplication>
+#include <QBoxLayout>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenuBar>
+#include <QMimeData>
+
+#include "models/text.h"
+#include "panels/overview_bar.h"
+#include "panels/ranking_panel.h"
+#include "style/theme.h"
+
+// Of a static library, resources must be asked for, and outside of any namespace.
+static void load_resources() {
+  Q_INIT_RESOURCE(resources);
+}
+
+namespace ridgeline::gui {
+
+MainWindow::MainWindow(const Options& options, QWidget* parent)
+    : QMainWindow(parent),
+      options_((load_resources(), options)),
+      pages_(new QStackedWidget(this)),
+      welcome_(new WelcomePage(this)),
+      loading_(new LoadingPage(this)),
+      error_(new ErrorPage(this)),
+      log_(new LogPanel(this)) {
+  setWindowTitle("Ridgeline");
+  setWindowIcon(QIcon(":/ridgeline.svg"));
+  setAcceptDrops(true);
+  setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  setCentralWidget(pages_);
+  for (QWidget* page :
+       {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_), static_cast<QWidget*>(error_)}) {
+    pages_->addWidget(page);
+  }
+  add_dock("log", tr("Log"), log_, Qt::BottomDockWidgetArea);
+  make_menus();
+  connect(welcome_, &WelcomePage::open_asked, this, &MainWindow::choose_file);
+  connect(welcome_, &WelcomePage::recent_chosen, this, &MainWindow::open);
+  connect(error_, &ErrorPage::open_asked, this, &MainWindow::choose_file);
+  connect(error_, &ErrorPage::retry_asked, this, [this] { open(document_->path()); });
+  connect(loading_, &LoadingPage::cancelled, this, [this] { document_->cancel_loading(); });
+  show_page(welcome_);
+}
+
+MainWindow::~MainWindow() {
+  drop_panels();
+}
+
+void MainWindow::make_menus() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::choose_file);
+  file->addSeparator();
+  file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  view->addAction(tr("&Light"), this, [this] { set_theme(ThemeChoice::light); });
+  view->addAction(tr("&Dark"), this, [this] { set_theme(ThemeChoice::dark); });
+  view->addSeparator();
+  connect(view, &QMenu::aboutToShow, this, [this, view] {
+    for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());
+  });
+}
+
+void MainWindow::set_theme(ThemeChoice choice) {
+  apply_theme(*qApp, choice);
+  for (QWidget* widget : QApplication::allWidgets()) widget->update();
+}
+
+QDockWidget* MainWindow::add_dock(const QString& name, const QString& title, QWidget* content,
+                                  Qt::DockWidgetArea area) {
+  QDockWidget*& dock = docks_[name];
+  if (dock == nullptr) {
+    dock = new QDockWidget(title, this);
+    dock->setObjectName("dock-" + name);
+    addDockWidget(area, dock);
+  }
+  dock->setWidget(content);
+  return dock;
+}
+
+void MainWindow::show_page(QWidget* page) {
+  pages_->setCurrentWidget(page);
+  const bool panels = page == content_ && content_ != nullptr;
+  for (const auto& [name, dock] : docks_) dock->setVisible(panels);
+}
+
+void MainWindow::choose_file() {
+  const QString path = QFileDialog::getOpenFileName(
+      this, tr("Open a capture"), document_ ? QFileInfo(document_->path()).absolutePath() : QString(),
+      tr("Captures (*.ridge);;All files (*)"));
+  if (!path.isEmpty()) open(path);
+}
+
+void MainWindow::open(const QString& path) {
+  drop_panels();
+  document_ = std::make_unique<CaptureDocument>(path);
+  CaptureDocument* document = document_.get();
+  connect(document, &CaptureDocument::progressed, loading_, &LoadingPage::progress);
+  connect(document, &CaptureDocument::failed, this, [this, document] {
+    error_->show_failure(document->path(), document->failure());
+    log_->note(Severity::error, document->path() + ": " + shown(document->failure().message));
+    show_page(error_);
+    emit opening_failed();
+  });
+  connect(document, &CaptureDocument::loaded, this, [this, document] {
+    build_panels();
+    log_->note(Severity::info, tr("opened %1").arg(document->path()));
+    log_->note_findings(*document);
+    emit opened();
+  });
+  setWindowTitle(QFileInfo(path).fileName() + " – Ridgeline");
+  loading_->begin(path);
+  show_page(loading_);
+  document->load();
+}
+
+void MainWindow::drop_panels() {
+  for (const auto& [name, panel] : panels_) {
+    if (docks_.contains(name)) docks_[name]->setWidget(nullptr);
+    delete panel;
+  }
+  panels_.clear();
+  delete content_;
+  content_ = nullptr;
+}
+
+void MainWindow::build_panels() {
+  const analyzer::RepresentativeStep& step = document_->overview()->steps->representative;
+  selection_.reset({step.window_start_ns, step.window_end_ns});
+  content_ = new QWidget(this);
+  auto* column = new QVBoxLayout(content_);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* overview = new OverviewBar(*document_, content_);
+  connect(overview, &OverviewBar::notices_asked, this, [this] { show_panel("log"); });
+  column->addWidget(overview);
+  column->addStretch(1);
+  pages_->addWidget(content_);
+
+  auto* ranking = new RankingPanel(*document_, selection_, this);
+  panels_["ranking"] = ranking;
+  QDockWidget* dock = add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
+  tabifyDockWidget(dock, docks_["log"]);
+  show_page(content_);
+  dock->raise();
+}
+
+QWidget* MainWindow::panel(const QString& name) const {
+  const auto found = panels_.find(name);
+  return found == panels_.end() ? nullptr : found->second;
+}
+
+void MainWindow::show_panel(const QString& name) {
+  const auto found = docks_.find(name);
+  if (found == docks_.end()) return;
+  found->second->show();
+  found->second->raise();
+}
+
+bool MainWindow::settled() const {
+  return document_ && !document_->busy();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile())
+    event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  open(event->mimeData()->urls().front().toLocalFile());
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,29 @@
+// options.h: the command line of ridgeline-gui.
+#pragma once
+
+#include <QSize>
+#include <QString>
+#include <QStringList>
+#include <string>
+#include <vector>
+
+#include "ridgeline/base/error.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+
+struct Options {
+  std::vector<QString> captures;  ///< none, one, or two to be compared
+  QString view;                   ///< file of --view; "": the capture's own sidecar
+  QString screenshot;             ///< write a picture there and end
+  QString panel = "window";
+  QSize size{1400, 900};
+  ThemeChoice theme = ThemeChoice::system;
+  bool theme_given = false;
+};
+
+[[nodiscard]] const QStringList& panel_names();
+/// Failure: usage, and what --help and --version print as a Failure of kind cancelled.
+[[nodiscard]] Result<Options> parse_options(const std::vector<std::string>& arguments);
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,162 @@
+#include "models/capture_document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/text.h"
+#include "ridgeline/reports/elide.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using analyzer::Session;
+
+QString stage_words(analyzer::Stage stage) {
+  switch (stage) {
+    case analyzer::Stage::facts:
+      return "Reading what was recorded";
+    case analyzer::Stage::steps:
+      return "Reading the steps";
+    case analyzer::Stage::launches:
+      return "Reading launches";
+    case analyzer::Stage::counters:
+      return "Reading counters";
+    case analyzer::Stage::ranges:
+      return "Reading ranges";
+    case analyzer::Stage::utilisation:
+      return "Computing utilisations";
+    case analyzer::Stage::ranking:
+      return "Ranking kernels";
+    case analyzer::Stage::accounting:
+      return "Accounting for the step";
+    case analyzer::Stage::samples:
+    case analyzer::Stage::trace:
+      return "Reading samples";
+  }
+  return {};
+}
+
+struct Loaded {
+  std::shared_ptr<const analyzer::Model> recording;
+  std::shared_ptr<const analyzer::Analysis> analysis;
+  std::shared_ptr<const ScopeAnswer> overview;
+};
+
+// Part of an answer that lives as long as the whole.
+template <typename Whole, typename Part>
+std::shared_ptr<const Part> part_of(const std::shared_ptr<const Whole>& whole, const Part& part) {
+  return {whole, &part};
+}
+
+}  // namespace
+
+CaptureDocument::CaptureDocument(QString path, QObject* parent)
+    : QObject(parent),
+      path_(std::move(path)),
+      session_(std::make_shared<std::unique_ptr<analyzer::Session>>()) {}
+
+CaptureDocument::~CaptureDocument() = default;
+
+void CaptureDocument::load() {
+  state_ = State::loading;
+  worker_.ask<Loaded>(
+      this, "load",
+      [this, session = session_, path = path_.toStdString()](const std::stop_token& stop) -> Result<Loaded> {
+        const analyzer::Ask ask{stop, [this](const analyzer::Progress& progress) {
+                                  worker_.tell(this, [this, progress] {
+                                    emit progressed(stage_words(progress.stage), progress.done,
+                                                    progress.total);
+                                  });
+                                }};
+        auto opened = Session::open(path);
+        if (!opened) return opened.failure();
+        *session = std::make_unique<Session>(std::move(opened).value());
+        Session& open = **session;
+        Loaded loaded;
+        auto recording = open.recording(ask);
+        if (!recording) return recording.failure();
+        loaded.recording = recording.value();
+        auto analysis = open.analysis({}, Session::kEverything & ~Session::kSamples, ask);
+        if (!analysis) return analysis.failure();
+        loaded.analysis = analysis.value();
+        auto model = open.model({}, ask);
+        if (!model) return model.failure();
+        const auto& all = loaded.analysis;
+        loaded.overview = std::make_shared<const ScopeAnswer>(ScopeAnswer{{},
+                                                                          analyzer::RankKey::kernel,
+                                                                          model.value(),
+                                                                          part_of(all, all->steps),
+                                                                          part_of(all, all->utilisation),
+                                                                          part_of(all, all->ranking),
+                                                                          part_of(all, all->accounting),
+                                                                          part_of(all, all->roofline)});
+        return loaded;
+      },
+      [this](Result<Loaded> result) {
+        if (result) {
+          recording_ = result.value().recording;
+          analysis_ = result.value().analysis;
+          overview_ = result.value().overview;
+          state_ = State::ready;
+          emit loaded();
+        } else {
+          failure_ = result.failure();
+          state_ = State::failed;
+          emit failed();
+        }
+      });
+}
+
+void CaptureDocument::cancel_loading() {
+  if (state_ != State::loading) return;
+  worker_.cancel("load");
+  failure_ = {ErrorKind::cancelled, "loading was cancelled"};
+  state_ = State::failed;
+  emit failed();
+}
+
+store::Id CaptureDocument::process_id() const {
+  return analysis_ ? analysis_->steps.process_id : 0;
+}
+
+store::Id CaptureDocument::device_id() const {
+  return analysis_ ? analysis_->accounting.device_id : 0;
+}
+
+void CaptureDocument::ask_scope(QObject* receiver, const std::string& who, const analyzer::Scope& scope,
+                                analyzer::RankKey key, Done done) {
+  using Answered = std::shared_ptr<const ScopeAnswer>;
+  ask<Answered>(
+      receiver, who,
+      [scope, key](Session& session, const analyzer::Ask& ask) -> Result<Answered> {
+        ScopeAnswer answer;
+        answer.scope = scope;
+        answer.key = key;
+        const auto take = [](auto& into, auto&& from) {
+          into = std::forward<decltype(from)>(from).value();  // a failure is thrown and caught by the worker
+        };
+        take(answer.model, session.model(scope, ask));
+        take(answer.steps, session.steps(scope, ask));
+        take(answer.utilisation, session.utilisation(scope, ask));
+        take(answer.ranking, session.ranking(scope, key, ask));
+        take(answer.accounting, session.accounting(scope, ask));
+        take(answer.roofline, session.roofline(scope, key, ask));
+        return std::make_shared<const ScopeAnswer>(std::move(answer));
+      },
+      std::move(done));
+}
+
+KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row) {
+  KernelChoice choice;
+  const analyzer::RankRow& row = answer.ranking->rows.at(rank_row);
+  choice.name = row.key;
+  for (const std::size_t i : row.launches) {
+    const store::Id id = answer.utilisation->launches[i].kernel_id;
+    if (choice.kernels.empty() || choice.kernels.back() != id) choice.kernels.push_back(id);
+  }
+  std::sort(choice.kernels.begin(), choice.kernels.end());
+  choice.kernels.erase(std::unique(choice.kernels.begin(), choice.kernels.end()), choice.kernels.end());
+  return choice;
+}
+
+}  // namespace ridgeline::gui

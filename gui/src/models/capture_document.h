@@ -1,0 +1,99 @@
+// capture_document.h: one open capture: its session, which lives in a thread of its own, and what every panel
+// needs of it.
+//
+// Lifecycle: 1. load() returns at once 2. progressed(), then loaded() or failed() 3. panels ask further questions;
+// none of them blocks the window.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/selection.h"
+#include "models/worker.h"
+#include "ridgeline/analyzer/session.h"
+
+namespace ridgeline::gui {
+
+/// What the analyzer says of one scope, with the launches that its indices point into. Immutable and shared.
+struct ScopeAnswer {
+  analyzer::Scope scope;
+  analyzer::RankKey key = analyzer::RankKey::kernel;
+  std::shared_ptr<const analyzer::Model> model;
+  std::shared_ptr<const analyzer::StepAnalysis> steps;
+  std::shared_ptr<const analyzer::UtilisationAnalysis> utilisation;
+  std::shared_ptr<const analyzer::Ranking> ranking;
+  std::shared_ptr<const analyzer::Accounting> accounting;
+  std::shared_ptr<const analyzer::Roofline> roofline;  ///< of the ranking
+};
+
+/// Threads: the window's, but for what is passed to ask().
+class CaptureDocument : public QObject {
+  Q_OBJECT
+ public:
+  enum class State { empty, loading, ready, failed };
+
+  explicit CaptureDocument(QString path, QObject* parent = nullptr);
+  ~CaptureDocument() override;
+
+  [[nodiscard]] const QString& path() const { return path_; }
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+
+  void load();
+  /// Ends the loading: failed() follows, of kind cancelled.
+  void cancel_loading();
+
+  /// The representative step, by kernel; after loaded(). Never null then.
+  [[nodiscard]] const std::shared_ptr<const ScopeAnswer>& overview() const { return overview_; }
+  [[nodiscard]] const std::shared_ptr<const analyzer::Analysis>& analysis() const { return analysis_; }
+  /// Run, devices, steps, messages.
+  [[nodiscard]] const std::shared_ptr<const analyzer::Model>& recording() const { return recording_; }
+  /// The process that the overview is of.
+  [[nodiscard]] store::Id process_id() const;
+  /// The device that did most of the step.
+  [[nodiscard]] store::Id device_id() const;
+
+  using Done = std::function<void(Result<std::shared_ptr<const ScopeAnswer>>)>;
+  /// Asks about another part of the capture. A question of the same `who` that is not answered yet is cancelled.
+  void ask_scope(QObject* receiver, const std::string& who, const analyzer::Scope& scope,
+                 analyzer::RankKey key, Done done);
+
+  /// Any other question; `question` runs on the session's thread.
+  template <typename T>
+  void ask(QObject* receiver, const std::string& who,
+           std::function<Result<T>(analyzer::Session&, const analyzer::Ask&)> question,
+           std::function<void(Result<T>)> done) {
+    worker_.ask<T>(
+        receiver, who,
+        [session = session_, question = std::move(question)](const std::stop_token& stop) -> Result<T> {
+          if (!*session) return Failure{ErrorKind::no_data, "the capture is not open"};
+          return question(**session, {stop, {}});
+        },
+        std::move(done));
+  }
+  [[nodiscard]] bool busy() const { return worker_.busy(); }
+
+ signals:
+  void progressed(const QString& what, qint64 done, qint64 total);
+  void loaded();
+  void failed();
+
+ private:
+  QString path_;
+  State state_ = State::empty;
+  Failure failure_;
+  std::shared_ptr<const ScopeAnswer> overview_;
+  std::shared_ptr<const analyzer::Analysis> analysis_;
+  std::shared_ptr<const analyzer::Model> recording_;
+  std::shared_ptr<std::unique_ptr<analyzer::Session>> session_;  // only the worker's thread looks inside
+  Worker worker_;
+};
+
+/// The kernels that a row of a ranking stands for.
+[[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row);
+
+}  // namespace ridgeline::gui

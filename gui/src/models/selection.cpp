@@ -1,0 +1,105 @@
+#include "models/selection.h"
+
+#include <algorithm>
+
+namespace ridgeline::gui {
+namespace {
+constexpr std::size_t kMostPlaces = 200;
+}
+
+bool KernelChoice::holds(store::Id kernel) const {
+  return std::binary_search(kernels.begin(), kernels.end(), kernel);
+}
+
+void Selection::select_kernel(const KernelChoice& kernel) {
+  if (launch_ && !kernel.holds(launch_->kernel_id)) {
+    launch_.reset();
+    emit launch_changed();
+  }
+  if (kernel == kernel_) return;
+  kernel_ = kernel;
+  emit kernel_changed();
+}
+
+void Selection::hover_kernel(const KernelChoice& kernel) {
+  if (kernel == hovered_) return;
+  hovered_ = kernel;
+  emit hover_changed();
+}
+
+void Selection::select_launch(const std::optional<LaunchChoice>& launch, const std::string& name) {
+  if (launch && !kernel_.holds(launch->kernel_id)) {
+    launch_.reset();
+    kernel_ = {{launch->kernel_id}, name};
+    emit kernel_changed();
+  }
+  if (launch == launch_) return;
+  launch_ = launch;
+  emit launch_changed();
+}
+
+void Selection::select_range(const std::optional<TimeWindow>& range) {
+  if (range == range_) return;
+  range_ = range;
+  remember(Gesture::single);
+  emit range_changed();
+}
+
+void Selection::show(const TimeWindow& view, Gesture gesture) {
+  if (view == view_) return;
+  view_ = view;
+  remember(gesture);
+  emit view_changed();
+}
+
+// The first of a movement opens a place in the history, the others move it.
+void Selection::remember(Gesture gesture) {
+  const Place place{view_, range_};
+  if (gesture == Gesture::continued && continuing_) {
+    history_[at_] = place;
+    return;
+  }
+  continuing_ = gesture == Gesture::continued;
+  history_.resize(at_ + 1);
+  history_.push_back(place);
+  if (history_.size() > kMostPlaces) history_.erase(history_.begin());
+  at_ = history_.size() - 1;
+  emit history_changed();
+}
+
+void Selection::go(const Place& place) {
+  continuing_ = false;
+  const bool view = place.view != view_, range = place.range != range_;
+  view_ = place.view;
+  range_ = place.range;
+  if (view) emit view_changed();
+  if (range) emit range_changed();
+  emit history_changed();
+}
+
+void Selection::undo() {
+  if (can_undo()) go(history_[--at_]);
+}
+
+void Selection::redo() {
+  if (can_redo()) go(history_[++at_]);
+}
+
+void Selection::reset(const TimeWindow& view) {
+  view_ = view;
+  history_ = {{view, std::nullopt}};
+  at_ = 0;
+  continuing_ = false;
+  range_.reset();
+  launch_.reset();
+  kernel_ = {};
+  hovered_ = {};
+  emit kernel_changed();
+  emit hover_changed();
+  emit launch_changed();
+  emit range_changed();
+  emit view_changed();
+  emit history_changed();
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,28 @@
+#include "models/text.h"
+
+#include <string>
+
+#include "ridgeline/base/text.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+
+namespace ridgeline::gui {
+
+QString shown(std::string_view text) {
+  return plain(reports::terminal_safe(reports::bounded(one_line(text))));
+}
+
+QString shown_lines(std::string_view text) {
+  QString out;
+  for (const QString& line : plain(clean_text(text)).split('\n')) {
+    if (!out.isEmpty()) out += '\n';
+    out += plain(reports::terminal_safe(line.toStdString()));
+  }
+  return out;
+}
+
+QString escaped(std::string_view text) {
+  return shown(text).toHtmlEscaped();
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,79 @@
+#include "panels/ranking_panel.h"
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::gui {
+
+using analyzer::RankKey;
+
+RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWidget* parent)
+    : ScopePanel(document, selection, "ranking", parent),
+      table_(new TableView(this)),
+      filter_(new QLineEdit(this)),
+      grouping_(new QComboBox(this)),
+      total_(new QLabel(this)) {
+  filter_->setPlaceholderText(tr("Filter: text or regular expression"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setFixedWidth(260);
+  filter_->setAccessibleName(tr("Filter of the ranking"));
+  grouping_->setAccessibleName(tr("What makes a row"));
+  const std::pair<const char*, RankKey> kGroupings[] = {
+      {"kernel", RankKey::kernel},        {"kernel and grid", RankKey::kernel_and_grid},
+      {"kernel family", RankKey::family}, {"class", RankKey::kernel_class},
+      {"NVTX range", RankKey::nvtx_path}, {"phase", RankKey::phase},
+      {"layer", RankKey::layer}};
+  for (const auto& [words, key] : kGroupings) grouping_->addItem(tr(words), static_cast<int>(key));
+  bar()->addWidget(filter_);
+  auto* by = new QLabel(tr("by"), this);
+  by->setBuddy(grouping_);
+  bar()->addWidget(by);
+  bar()->addWidget(grouping_);
+  bar()->addWidget(total_);
+  body()->addWidget(table_);
+  table_->setAccessibleName(tr("Ranking"));
+
+  connect(filter_, &QLineEdit::textChanged, table_, &TableView::set_filter);
+  connect(grouping_, &QComboBox::currentIndexChanged, this,
+          [this] { set_key(static_cast<RankKey>(grouping_->currentData().toInt())); });
+  connect(table_, &TableView::row_chosen, this,
+          [this](std::size_t row) { selection_.select_kernel(kernels_of(*answer(), row)); });
+  connect(table_, &TableView::row_hovered, this,
+          [this](std::size_t row) { selection_.hover_kernel(kernels_of(*answer(), row)); });
+  connect(table_, &TableView::hover_left, this, [this] { selection_.hover_kernel({}); });
+  connect(table_, &QAbstractItemView::activated, this, [this] { emit kernel_activated(); });
+  connect(&selection_, &Selection::kernel_changed, this, &RankingPanel::follow_selection);
+  start();
+}
+
+void RankingPanel::show_answer(const ScopeAnswer& answer) {
+  auto table =
+      std::make_shared<const reports::Table>(reports::ranking_table(*answer.utilisation, *answer.ranking));
+  table_->set_targets(answer.ranking->options.target, answer.ranking->options.stretch);
+  table_->set_table(table, this->answer());
+  total_->setText(reports::anything_measured(*answer.ranking)
+                      ? tr("saves %1").arg(plain(reports::saving_text(*answer.ranking)))
+                      : tr("nothing was measured: only times are known"));
+  follow_selection();
+}
+
+void RankingPanel::follow_selection() {
+  if (!answer()) return;
+  const KernelChoice& kernel = selection_.kernel();
+  if (table_->currentIndex().isValid()) {
+    const auto row = static_cast<std::size_t>(table_->proxy()->mapToSource(table_->currentIndex()).row());
+    if (row < answer()->ranking->rows.size() && kernels_of(*answer(), row).kernels == kernel.kernels) return;
+  }
+  for (std::size_t row = 0; !kernel.empty() && row < answer()->ranking->rows.size(); ++row) {
+    const KernelChoice here = kernels_of(*answer(), row);
+    if (here.kernels == kernel.kernels || (kernel.kernels.size() == 1 && here.holds(kernel.kernels[0]))) {
+      table_->choose_quietly(table_->row_of(row));
+      return;
+    }
+  }
+  table_->choose_quietly(-1);
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,37 @@
+// ranking_panel.h: the kernels by what they could save, as `ridgeline rank` has them.
+#pragma once
+
+#include <QComboBox>
+#include <QLineEdit>
+
+#include "panels/scope_panel.h"
+#include "panels/table_view.h"
+
+namespace ridgeline::gui {
+
+class RankingPanel : public ScopePanel {
+  Q_OBJECT
+ public:
+  RankingPanel(CaptureDocument& document, Selection& selection, QWidget* parent = nullptr);
+
+  [[nodiscard]] TableView* table() const { return table_; }
+  [[nodiscard]] QLineEdit* filter() const { return filter_; }
+  [[nodiscard]] QComboBox* grouping() const { return grouping_; }
+
+ signals:
+  /// A row was activated: its kernel is to be seen in the timeline.
+  void kernel_activated();
+
+ protected:
+  void show_answer(const ScopeAnswer& answer) override;
+
+ private:
+  void follow_selection();
+
+  TableView* table_;
+  QLineEdit* filter_;
+  QComboBox* grouping_;
+  QLabel* total_;
+};
+
+}  // namespace ridgeline::gui

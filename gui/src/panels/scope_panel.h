@@ -1,0 +1,63 @@
+// scope_panel.h: what panels share that show one part of a capture: the representative step, or the chosen range of
+// time. A chip says so and lets the panel off the range.
+#pragma once
+
+#include <QBoxLayout>
+#include <QLabel>
+#include <QToolButton>
+#include <QWidget>
+#include <memory>
+
+#include "models/capture_document.h"
+#include "models/selection.h"
+
+namespace ridgeline::gui {
+
+class ScopePanel : public QWidget {
+  Q_OBJECT
+ public:
+  /// `name` is unique among the panels; it keys their questions.
+  ScopePanel(CaptureDocument& document, Selection& selection, std::string name, QWidget* parent = nullptr);
+
+  [[nodiscard]] const std::shared_ptr<const ScopeAnswer>& answer() const { return answer_; }
+  /// Whether an answer is on its way.
+  [[nodiscard]] bool waiting() const { return waiting_; }
+
+ signals:
+  void settled();  ///< an answer, or that there is none, is shown
+
+ protected:
+  /// Shows what is known at once. Derived constructors call it when they are ready for show_answer().
+  void start();
+  virtual void show_answer(const ScopeAnswer& answer) = 0;
+  /// What a row of the ranking stands for; asks again.
+  void set_key(analyzer::RankKey key);
+  [[nodiscard]] analyzer::RankKey key() const { return key_; }
+  /// Of the step that the user chose; empty: the representative. Asks again.
+  void set_steps(const analyzer::StepSelection& steps);
+  [[nodiscard]] QHBoxLayout* bar() const { return bar_; }
+  [[nodiscard]] QVBoxLayout* body() const { return body_; }
+
+  CaptureDocument& document_;
+  Selection& selection_;
+
+ private:
+  void follow();
+  void ask_again();
+
+  std::string name_;
+  analyzer::RankKey key_ = analyzer::RankKey::kernel;
+  analyzer::StepSelection steps_;
+  std::shared_ptr<const ScopeAnswer> answer_;
+  QHBoxLayout* bar_;
+  QVBoxLayout* body_;
+  QToolButton* chip_;
+  QLabel* status_;
+  bool follows_range_ = true;
+  bool waiting_ = false;
+};
+
+/// "812 µs from +3.204 ms", counted from the beginning of `origin`.
+[[nodiscard]] QString range_text(const analyzer::TimeWindow& range, std::int64_t origin_ns);
+
+}  // namespace ridgeline::gui

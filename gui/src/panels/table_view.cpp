@@ -1,0 +1,288 @@
+#include "panels/table_view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QFileDialog>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMessageBox>
+#include <QPainter>
+#include <QSaveFile>
+#include <algorithm>
+#include <cmath>
+
+#include "models/text.h"
+#include "ridgeline/reports/elide.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+QString elided(const QString& text, reports::Elide how, int columns) {
+  switch (how) {
+    case reports::Elide::kernel_name:
+      return plain(reports::elide_kernel_name(text.toStdString(), std::max(columns, 8)));
+    case reports::Elide::start:
+      return plain(reports::elide_start(text.toStdString(), std::max(columns, 4)));
+    case reports::Elide::middle:
+      return plain(reports::elide_middle(text.toStdString(), std::max(columns, 4)));
+    default:
+      return text;
+  }
+}
+
+}  // namespace
+
+void CellDelegate::set_targets(double target, double stretch) {
+  target_ = target;
+  stretch_ = stretch;
+}
+
+void CellDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+  QStyledItemDelegate::initStyleOption(option, index);
+  const auto how = static_cast<reports::Elide>(index.data(kElideRole).toInt());
+  if (how != reports::Elide::never) {
+    const int advance = std::max(option->fontMetrics.averageCharWidth(), 1);
+    option->text = elided(option->text, how, (option->rect.width() - 10) / advance);
+  }
+  const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
+  if (style == reports::Style::strong) option->font.setBold(true);
+  const QColor colour = theme().of(style);
+  if (colour.isValid() && !index.data(kRatioRole).isValid()) option->palette.setColor(QPalette::Text, colour);
+}
+
+void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
+                         const QModelIndex& index) const {
+  const QVariant value = index.data(kRatioRole);
+  if (!value.isValid()) {
+    QStyledItemDelegate::paint(painter, option, index);
+    return;
+  }
+  QStyleOptionViewItem own = option;
+  initStyleOption(&own, index);
+  const Theme& t = theme();
+  const bool chosen = own.state & QStyle::State_Selected;
+  painter->save();
+  painter->fillRect(own.rect, chosen ? own.palette.color(QPalette::Highlight)
+                                     : (index.row() % 2 != 0 ? t.alternate : t.base));
+  const QRectF bar = QRectF(own.rect).adjusted(4, 3.5, -4, -3.5);
+  const double ratio = std::clamp(value.toDouble(), 0.0, 1.0);
+  const auto style = static_cast<reports::Style>(index.data(kStyleRole).toInt());
+  QColor fill = t.of(style);
+  if (!fill.isValid()) fill = t.faint;
+  fill.setAlphaF(t.dark ? 0.42F : 0.26F);
+  painter->fillRect(QRectF(bar.left(), bar.top(), bar.width() * ratio, bar.height()), fill);
+  // The targets: a dashed mark, then a whole one.
+  for (const double goal : {target_, stretch_}) {
+    const double x = bar.left() + bar.width() * goal;
+    painter->setPen(QPen(chosen ? t.accent_text : t.faint, 1, goal == target_ ? Qt::DotLine : Qt::SolidLine));
+    painter->drawLine(QPointF(x, bar.top() - 2), QPointF(x, bar.bottom() + 2));
+  }
+  QColor ink = chosen ? t.accent_text : t.text;
+  if (!chosen && t.of(style).isValid()) ink = t.of(style);
+  painter->setPen(ink);
+  painter->setFont(own.font);
+  painter->drawText(bar.adjusted(4, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter, own.text);
+  painter->restore();
+}
+
+TableView::TableView(QWidget* parent) : QTableView(parent), delegate_(new CellDelegate(this)) {
+  proxy_.setSourceModel(&model_);
+  setModel(&proxy_);
+  setItemDelegate(delegate_);
+  setSelectionBehavior(SelectRows);
+  setAlternatingRowColors(true);
+  setShowGrid(false);
+  setWordWrap(false);
+  setMouseTracking(true);
+  setTabKeyNavigation(false);
+  setSortingEnabled(true);
+  horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  horizontalHeader()->setSectionsMovable(true);
+  horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(horizontalHeader(), &QWidget::customContextMenuRequested, this, &TableView::column_menu);
+  verticalHeader()->hide();
+  verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
+  connect(this, &QAbstractItemView::entered, this, [this](const QModelIndex& index) {
+    emit row_hovered(static_cast<std::size_t>(proxy_.mapToSource(index).row()));
+  });
+}
+
+void TableView::set_table(std::shared_ptr<const reports::Table> table, std::shared_ptr<const void> keeps) {
+  QString keys;
+  for (const reports::ColumnHead& head : table->columns()) keys += plain(head.key) + ',';
+  const bool same = keys == keys_;
+  const QSignalBlocker quiet(selectionModel());
+  model_.set_table(table, std::move(keeps));
+  if (same) return;
+  keys_ = keys;
+  const auto& heads = table->columns();
+  for (std::size_t i = 0; i < heads.size(); ++i) setColumnHidden(static_cast<int>(i), !heads[i].shown);
+  fit_columns();
+}
+
+// Columns as wide as their words; what may be elided gets the rest.
+void TableView::fit_columns() {
+  if (!model_.table()) return;
+  const auto& heads = model_.table()->columns();
+  int used = 0;
+  std::vector<int> elastic;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const int column = static_cast<int>(i);
+    if (isColumnHidden(column)) continue;
+    if (heads[i].elide == reports::Elide::never) {
+      int width = 0;
+      const QString head = proxy_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+      for (const QString& line : head.split('\n')) {
+        width = std::max(width, horizontalHeader()->fontMetrics().horizontalAdvance(line) + 26);
+      }
+      const int rows = std::min(proxy_.rowCount(), 60);
+      for (int row = 0; row < rows; ++row) {
+        const QString text = proxy_.index(row, column).data().toString();
+        width = std::max(width, fontMetrics().horizontalAdvance(text) + 14);
+      }
+      if (heads[i].key.ends_with("utilisation_ratio")) width = std::max(width, 92);
+      width = std::min(width, 420);
+      setColumnWidth(column, width);
+      used += width;
+    } else {
+      elastic.push_back(column);
+    }
+  }
+  for (const int column : elastic) {
+    const int room = (viewport()->width() - used) / static_cast<int>(elastic.size());
+    setColumnWidth(column, std::max(room, 160));
+  }
+}
+
+void TableView::resizeEvent(QResizeEvent* event) {
+  QTableView::resizeEvent(event);
+  fit_columns();
+}
+
+void TableView::set_filter(const QString& text) {
+  proxy_.set_filter(text);
+}
+
+void TableView::set_targets(double target, double stretch) {
+  delegate_->set_targets(target, stretch);
+  viewport()->update();
+}
+
+std::vector<std::size_t> TableView::rows_to_copy() const {
+  QModelIndexList chosen = selectionModel()->selectedRows();
+  std::sort(chosen.begin(), chosen.end(),
+            [](const QModelIndex& a, const QModelIndex& b) { return a.row() < b.row(); });
+  std::vector<std::size_t> rows;
+  if (chosen.size() > 1) {
+    for (const QModelIndex& index : chosen)
+      rows.push_back(static_cast<std::size_t>(proxy_.mapToSource(index).row()));
+  } else {
+    for (int row = 0; row < proxy_.rowCount(); ++row) {
+      rows.push_back(static_cast<std::size_t>(proxy_.mapToSource(proxy_.index(row, 0)).row()));
+    }
+  }
+  return rows;
+}
+
+std::vector<std::size_t> TableView::shown_columns() const {
+  std::vector<std::size_t> columns;
+  for (int visual = 0; visual < horizontalHeader()->count(); ++visual) {
+    const int column = horizontalHeader()->logicalIndex(visual);
+    if (!isColumnHidden(column)) columns.push_back(static_cast<std::size_t>(column));
+  }
+  return columns;
+}
+
+int TableView::row_of(std::size_t table_row) const {
+  return proxy_.mapFromSource(model_.index(static_cast<int>(table_row), 0)).row();
+}
+
+void TableView::choose_quietly(int view_row) {
+  following_ = false;
+  if (view_row < 0) {
+    clearSelection();
+    setCurrentIndex({});
+  } else if (view_row != currentIndex().row()) {
+    int column = 0;
+    while (column < proxy_.columnCount() && isColumnHidden(column)) ++column;
+    setCurrentIndex(proxy_.index(view_row, column));
+  }
+  following_ = true;
+}
+
+void TableView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
+  QTableView::currentChanged(current, previous);
+  if (following_ && current.isValid() && current.row() != previous.row()) {
+    emit row_chosen(static_cast<std::size_t>(proxy_.mapToSource(current).row()));
+  }
+}
+
+void TableView::leaveEvent(QEvent* event) {
+  QTableView::leaveEvent(event);
+  emit hover_left();
+}
+
+void TableView::copy_tsv() {
+  if (model_.table())
+    QApplication::clipboard()->setText(as_tsv(*model_.table(), rows_to_copy(), shown_columns()));
+}
+
+void TableView::copy_markdown() {
+  if (model_.table())
+    QApplication::clipboard()->setText(as_markdown(*model_.table(), rows_to_copy(), shown_columns()));
+}
+
+void TableView::export_csv() {
+  if (!model_.table()) return;
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export as CSV"), "ranking.csv", tr("CSV (*.csv)"));
+  if (path.isEmpty()) return;
+  QSaveFile file(path);
+  const QByteArray csv = as_csv(*model_.table(), rows_to_copy());
+  if (!file.open(QIODevice::WriteOnly) || file.write(csv) != csv.size() || !file.commit()) {
+    QMessageBox::warning(this, tr("Export as CSV"), path + ": " + file.errorString());
+  }
+}
+
+void TableView::keyPressEvent(QKeyEvent* event) {
+  if (event->matches(QKeySequence::Copy)) {
+    copy_tsv();
+  } else {
+    QTableView::keyPressEvent(event);
+  }
+}
+
+void TableView::contextMenuEvent(QContextMenuEvent* event) {
+  QMenu menu(this);
+  menu.addAction(tr("Copy as TSV"), QKeySequence::Copy, this, &TableView::copy_tsv);
+  menu.addAction(tr("Copy as Markdown"), this, &TableView::copy_markdown);
+  menu.addAction(tr("Export as CSV…"), this, &TableView::export_csv);
+  menu.addSeparator();
+  menu.addAction(tr("Columns…"), this, [this, at = event->globalPos()] { column_menu(mapFromGlobal(at)); });
+  menu.exec(event->globalPos());
+}
+
+void TableView::column_menu(const QPoint& at) {
+  if (!model_.table()) return;
+  QMenu menu(this);
+  const auto& heads = model_.table()->columns();
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const int column = static_cast<int>(i);
+    const std::string& title = heads[i].title.empty() ? heads[i].header : heads[i].title;
+    QAction* action = menu.addAction(plain(title) + "  (" + plain(heads[i].key) + ")");
+    action->setToolTip(plain(heads[i].help));
+    action->setCheckable(true);
+    action->setChecked(!isColumnHidden(column));
+    connect(action, &QAction::toggled, this, [this, column](bool on) {
+      setColumnHidden(column, !on);
+      fit_columns();
+    });
+  }
+  menu.setToolTipsVisible(true);
+  menu.exec(mapToGlobal(at));
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,48 @@
+// theme.h: the colours, in one light and one dark set. What is told by colour is also told by a mark, a word or a
+// length.
+#pragma once
+
+#include <QApplication>
+#include <QColor>
+#include <QFont>
+#include <QPalette>
+
+#include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/kernel_time.h"
+#include "ridgeline/base/vocabulary.h"
+#include "ridgeline/reports/table.h"
+
+namespace ridgeline::gui {
+
+struct Theme {
+  bool dark = false;
+  QColor window, base, alternate, panel, text, faint, grid, line, accent, accent_text;
+  QColor good, fair, bad;
+  QColor selected;  ///< outline of what is chosen
+  QColor hovered;   ///< outline of what is under the mouse
+  QColor range;     ///< veil over the chosen range
+
+  [[nodiscard]] QColor of(KernelClass kernel_class) const;
+  [[nodiscard]] QColor of(analyzer::KernelBound bound) const;
+  [[nodiscard]] QColor of(analyzer::GapKind gap) const;
+  [[nodiscard]] QColor of(Phase phase) const;
+  /// Invalid: the text's own.
+  [[nodiscard]] QColor of(reports::Style style) const;
+  /// Of the n-th of several series.
+  [[nodiscard]] QColor series(int n) const;
+  /// Black or white, whichever reads better on it.
+  [[nodiscard]] static QColor on(const QColor& background);
+
+  [[nodiscard]] static const Theme& light();
+  [[nodiscard]] static const Theme& night();
+};
+
+/// The theme in use: of the whole program.
+[[nodiscard]] const Theme& theme();
+enum class ThemeChoice { system, light, dark };
+/// Fusion with these colours. Widgets repaint themselves.
+void apply_theme(QApplication& application, ThemeChoice choice);
+/// Digits of equal width, for tables and axes.
+[[nodiscard]] QFont small_font(double scale = 0.88);
+
+}  // namespace ridgeline::gui

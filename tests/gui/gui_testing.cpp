@@ -1,0 +1,53 @@
+#include "gui/gui_testing.h"
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QFontDatabase>
+#include <QStandardPaths>
+#include <QThread>
+
+#include "app/screenshot.h"
+
+namespace ridgeline::gui::testing {
+
+QString bundled_capture() {
+  return QString(RIDGELINE_BUNDLED_CAPTURE);
+}
+
+bool wait_for(const std::function<bool()>& condition, int most_ms) {
+  QElapsedTimer timer;
+  timer.start();
+  while (!condition()) {
+    if (timer.elapsed() > most_ms) return false;
+    QApplication::processEvents(QEventLoop::AllEvents, 10);
+    QThread::msleep(1);
+  }
+  return true;
+}
+
+std::unique_ptr<MainWindow> opened_window(const QString& path, QSize size) {
+  Options options;
+  options.size = size;
+  auto window = std::make_unique<MainWindow>(options);
+  window->resize(size);
+  window->show();
+  window->open(path);
+  EXPECT_TRUE(wait_until_settled(*window));
+  EXPECT_EQ(window->document()->state(), CaptureDocument::State::ready)
+      << window->document()->failure().message;
+  return window;
+}
+
+}  // namespace ridgeline::gui::testing
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  qputenv("QT_SCALE_FACTOR", "1");
+  QStandardPaths::setTestModeEnabled(true);  // settings of the tests, not of the user
+  ::testing::InitGoogleTest(&argc, argv);
+  QApplication application(argc, argv);
+  QApplication::setApplicationName("ridgeline-gui-test");
+  QApplication::setOrganizationName("ridgeline");
+  ridgeline::gui::apply_theme(application, ridgeline::gui::ThemeChoice::light);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,138 @@
+#include <QClipboard>
+#include <QFile>
+#include <QFontDatabase>
+#include <QFontInfo>
+#include <QMimeData>
+
+#include "gui/gui_testing.h"
+#include "panels/ranking_panel.h"
+#include "reports/fabricated_capture.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using testing::bundled_capture;
+using testing::opened_window;
+using testing::wait_for;
+
+RankingPanel* ranking_of(const MainWindow& window) {
+  return dynamic_cast<RankingPanel*>(window.panel("ranking"));
+}
+
+TEST(Window, ThereIsAFontToWriteWith) {
+  ASSERT_FALSE(QFontDatabase::families().isEmpty()) << "install fonts-dejavu-core";
+  EXPECT_TRUE(QFontDatabase::families().contains(QFontInfo(QApplication::font()).family()));
+}
+
+TEST(Window, RanksTheBundledCaptureAsTheCommandLineDoes) {
+  const auto window = opened_window(bundled_capture());
+  const RankingPanel* ranking = ranking_of(*window);
+  ASSERT_NE(ranking, nullptr);
+  const analyzer::Ranking& expected = window->document()->analysis()->ranking;
+  EXPECT_EQ(ranking->table()->model()->rowCount(), static_cast<int>(expected.rows.size()));
+  EXPECT_GT(expected.rows.size(), 10U);
+  const std::size_t key = ranking->table()->table_model()->table()->column("key");
+  EXPECT_EQ(ranking->table()->table_model()->index(0, static_cast<int>(key)).data().toString().toStdString(),
+            expected.rows[0].key);
+}
+
+TEST(Window, AKernelChosenElsewhereIsChosenInTheRanking) {
+  const auto window = opened_window(bundled_capture());
+  RankingPanel* ranking = ranking_of(*window);
+  const ScopeAnswer& answer = *window->document()->overview();
+  window->selection().select_kernel(kernels_of(answer, 3));
+  EXPECT_EQ(ranking->table()->currentIndex().row(), ranking->table()->row_of(3));
+  // And back: the keyboard moves the choice.
+  QTest::keyClick(ranking->table(), Qt::Key_Down);
+  EXPECT_EQ(window->selection().kernel(), kernels_of(answer, 4));
+}
+
+TEST(Window, AChosenRangeIsAFilterOfTheRankingWithAChip) {
+  const auto window = opened_window(bundled_capture());
+  RankingPanel* ranking = ranking_of(*window);
+  const auto& step = window->document()->overview()->steps->representative;
+  const std::int64_t all = ranking->answer()->ranking->totals.calls;
+  window->selection().select_range(
+      analyzer::TimeWindow{step.window_start_ns, (step.window_start_ns + step.window_end_ns) / 2});
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  const std::int64_t part = ranking->answer()->ranking->totals.calls;
+  EXPECT_GT(part, 0);
+  EXPECT_LT(part, all);
+  auto* chip = ranking->findChild<QToolButton*>();
+  ASSERT_NE(chip, nullptr);
+  EXPECT_TRUE(chip->isVisibleTo(ranking));
+  chip->click();
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->ranking->totals.calls, all);
+  window->selection().undo();
+  EXPECT_FALSE(chip->isVisibleTo(ranking));
+}
+
+TEST(Window, GroupsByClass) {
+  const auto window = opened_window(bundled_capture());
+  RankingPanel* ranking = ranking_of(*window);
+  ranking->grouping()->setCurrentText("class");
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->key, analyzer::RankKey::kernel_class);
+  EXPECT_EQ(ranking->table()->model()->rowCount(), static_cast<int>(ranking->answer()->ranking->rows.size()));
+}
+
+TEST(Window, FiltersByTypingAndCopies) {
+  const auto window = opened_window(bundled_capture());
+  RankingPanel* ranking = ranking_of(*window);
+  const int all = ranking->table()->model()->rowCount();
+  QTest::keyClicks(ranking->filter(), "adam");
+  const int some = ranking->table()->model()->rowCount();
+  EXPECT_GT(some, 0);
+  EXPECT_LT(some, all);
+  ranking->table()->copy_tsv();
+  EXPECT_EQ(QApplication::clipboard()->text().count('\n'), some + 1);
+}
+
+TEST(Window, ADamagedCaptureHasAPageThatSaysWhatToDo) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const QString path = QString::fromStdString(directory.file("torn.ridge"));
+  ASSERT_TRUE(QFile::copy(bundled_capture(), path));
+  QFile file(path);
+  ASSERT_TRUE(file.setPermissions(QFile::ReadOwner | QFile::WriteOwner));
+  ASSERT_TRUE(file.resize(file.size() / 3));
+  MainWindow window(Options{});
+  window.open(path);
+  ASSERT_TRUE(wait_for([&] { return window.document()->state() == CaptureDocument::State::failed; }));
+  EXPECT_EQ(window.document()->failure().kind, ErrorKind::corrupt);
+  EXPECT_TRUE(window.error_page()->text().contains("ridgeline import"))
+      << window.error_page()->text().toStdString();
+  EXPECT_EQ(window.panel("ranking"), nullptr);
+  // The window goes on: another capture opens in it.
+  window.open(bundled_capture());
+  ASSERT_TRUE(wait_for([&] { return window.panel("ranking") != nullptr; }));
+}
+
+TEST(Window, LoadingCanBeCancelled) {
+  MainWindow window(Options{});
+  bool failed = false;
+  QObject::connect(&window, &MainWindow::opening_failed, [&] { failed = true; });
+  window.open(bundled_capture());
+  window.document()->cancel_loading();
+  EXPECT_TRUE(failed);
+  EXPECT_EQ(window.document()->failure().kind, ErrorKind::cancelled);
+  QTest::qWait(50);
+  EXPECT_EQ(window.panel("ranking"), nullptr);
+}
+
+TEST(Window, NothingMeasuredIsSaidInTheRanking) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::FabricatedCapture options;
+  options.tier_refused = true;
+  ridgeline::testing::write_fabricated_capture(directory.file("plain.ridge"), options);
+  const auto window = opened_window(QString::fromStdString(directory.file("plain.ridge")));
+  bool said = false;
+  for (const QLabel* label : ranking_of(*window)->findChildren<QLabel*>()) {
+    said = said || label->text().contains("nothing was measured");
+  }
+  EXPECT_TRUE(said);
+}
+
+}  // namespace
+}  // namespace ridgeline::gui
