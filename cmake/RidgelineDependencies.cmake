@@ -33,6 +33,13 @@ ridgeline_require(CLI11_FOUND "CLI11" libcli11-dev)
 find_package(nlohmann_json QUIET)
 ridgeline_require(nlohmann_json_FOUND "nlohmann-json" nlohmann-json3-dev)
 
+# Headers alone; the distributions behind `compare`.
+find_path(RIDGELINE_BOOST_MATH_INCLUDE boost/math/distributions/students_t.hpp)
+ridgeline_require(RIDGELINE_BOOST_MATH_INCLUDE "Boost.Math" libboost-math-dev)
+add_library(ridgeline_boost_math INTERFACE)
+add_library(ridgeline::boost_math ALIAS ridgeline_boost_math)
+target_include_directories(ridgeline_boost_math SYSTEM INTERFACE ${RIDGELINE_BOOST_MATH_INCLUDE})
+
 if(RIDGELINE_BUILD_TESTS)
   find_package(GTest QUIET)
   ridgeline_require(GTest_FOUND "GoogleTest" libgtest-dev)

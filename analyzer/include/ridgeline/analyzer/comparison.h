@@ -1,0 +1,270 @@
+// comparison.h: what changed between two sides of one or more runs each, by how much, and how sure that is.
+//
+// The run is the unit: launches inside one run are not replicates. The step's verdict is in time as measured; blame on
+// kernels is less the common mode, which stands on a line of its own. Method and formulas: docs/compare.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ridgeline/analyzer/comparison_match.h"
+#include "ridgeline/analyzer/comparison_profile.h"
+
+namespace ridgeline::analyzer {
+
+/// What became of the step, a part of it or a kernel.
+enum class Outcome : std::uint8_t {
+  regressed,
+  improved,
+  same,          ///< shown to differ by less than the margin
+  inconclusive,  ///< an OutcomeReason says why
+  added,         ///< only in B
+  removed,       ///< only in A
+  not_measured,  ///< no launch with a time on one of the sides
+};
+
+/// Why an outcome is no better.
+enum class OutcomeReason : std::uint8_t {
+  none,
+  single_run,     ///< one run a side: nothing says how much runs differ
+  too_few_pairs,  ///< fewer than ComparisonOptions::least_pairs
+  noise,          ///< the runs differ too much for an answer: detectable_ratio, pairs_needed
+  two_modes,      ///< the runs of one side fall into two heaps that the other side's lie between or in
+  not_confirmed,  ///< the fresh pair did not show it again
+  small,          ///< a difference without doubt, but below the thresholds, or not all of it
+};
+
+/// What makes a kernel take another time.
+enum class ChangeCause : std::uint8_t {
+  none,        ///< nothing changed, or nothing that could be told from noise
+  code,        ///< other machine code, or another kernel does the work
+  launch,      ///< the same code launched otherwise: block, cluster, shared memory
+  shapes,      ///< the same code with another grid
+  calls,       ///< called another number of times
+  clock,       ///< the same cycles at another clock
+  neighbours,  ///< same code and launch, other cycles: what runs before or beside it, caches, memory
+  unknown,     ///< the machine code was not recorded
+};
+
+/// Whole verdict. Exit codes: exit_code().
+enum class ComparisonVerdict : std::uint8_t { regressed, improved, same, inconclusive, invalid_environment };
+
+/// How much an environment difference matters.
+enum class EnvironmentWeight : std::uint8_t {
+  note,      ///< worth knowing
+  explains,  ///< may explain more than the code does
+  invalid,   ///< the sides cannot be compared as to their code
+};
+
+}  // namespace ridgeline::analyzer
+
+namespace ridgeline {
+
+template <>
+struct Vocabulary<analyzer::Outcome> {
+  using Outcome = analyzer::Outcome;
+  static constexpr std::string_view kName = "outcome";
+  static constexpr Word<Outcome> kWords[] = {
+      {Outcome::regressed, "regressed"},       {Outcome::improved, "improved"}, {Outcome::same, "same"},
+      {Outcome::inconclusive, "inconclusive"}, {Outcome::added, "added"},       {Outcome::removed, "removed"},
+      {Outcome::not_measured, "not_measured"}};
+};
+template <>
+struct Vocabulary<analyzer::OutcomeReason> {
+  using Reason = analyzer::OutcomeReason;
+  static constexpr std::string_view kName = "reason of an outcome";
+  static constexpr Word<Reason> kWords[] = {
+      {Reason::none, "none"},   {Reason::single_run, "single_run"}, {Reason::too_few_pairs, "too_few_pairs"},
+      {Reason::noise, "noise"}, {Reason::two_modes, "two_modes"},   {Reason::not_confirmed, "not_confirmed"},
+      {Reason::small, "small"}};
+};
+template <>
+struct Vocabulary<analyzer::ChangeCause> {
+  using Cause = analyzer::ChangeCause;
+  static constexpr std::string_view kName = "cause of a change";
+  static constexpr Word<Cause> kWords[] = {{Cause::none, "none"},
+                                           {Cause::code, "code"},
+                                           {Cause::launch, "launch"},
+                                           {Cause::shapes, "shapes"},
+                                           {Cause::calls, "calls"},
+                                           {Cause::clock, "clock"},
+                                           {Cause::neighbours, "neighbours"},
+                                           {Cause::unknown, "unknown"}};
+};
+template <>
+struct Vocabulary<analyzer::ComparisonVerdict> {
+  using Verdict = analyzer::ComparisonVerdict;
+  static constexpr std::string_view kName = "verdict of a comparison";
+  static constexpr Word<Verdict> kWords[] = {{Verdict::regressed, "regressed"},
+                                             {Verdict::improved, "improved"},
+                                             {Verdict::same, "same"},
+                                             {Verdict::inconclusive, "inconclusive"},
+                                             {Verdict::invalid_environment, "invalid_environment"}};
+};
+template <>
+struct Vocabulary<analyzer::EnvironmentWeight> {
+  using Weight = analyzer::EnvironmentWeight;
+  static constexpr std::string_view kName = "weight of an environment difference";
+  static constexpr Word<Weight> kWords[] = {
+      {Weight::note, "note"}, {Weight::explains, "explains"}, {Weight::invalid, "invalid"}};
+};
+
+}  // namespace ridgeline
+
+namespace ridgeline::analyzer {
+
+/// Noise of identical code on one machine, from A/A pairs: `ridgeline calibrate`.
+struct NoiseFloor {
+  std::int64_t pairs = 0;
+  double step_ratio = 0;                      ///< standard deviation of ln(B/A) of the step
+  std::map<KernelClass, double> class_ratio;  ///< median over the kernels of a class, less the common mode
+};
+
+struct ComparisonOptions {
+  MatchOptions match;
+  /// Run i of A and run i of B were recorded one after the other. Needs as many runs on both sides.
+  bool paired = true;
+  /// Of the last pairs: kept out of the tests; what is blamed must show in them again.
+  std::int64_t confirmation_pairs = 0;
+  std::int64_t least_pairs = 3;  ///< fewer give no verdict
+
+  double alpha = 0.05;  ///< of the step and its parts, two-sided; of this look, if there are several
+  double equivalence_alpha = 0.05;     ///< of `same`
+  double false_discovery_rate = 0.05;  ///< over all kernels
+  double step_ratio = 0.01;            ///< of the step: smaller differences do not matter, and are `same`
+  double kernel_ratio = 0.02;        ///< of a kernel likewise, or three times the noise floor if that is more
+  double kernel_ns = 1000;           ///< of a kernel, a step: …
+  double kernel_step_share = 0.001;  ///< … and of the step
+  bool strict = false;               ///< kernels are tested against kernel_ratio, not against no difference
+  std::optional<NoiseFloor> floor;
+  double least_matched_share = 0.90;  ///< of the kernel time; below, kernels are not blamed
+  /// Sides on other GPU models, or drivers, get a verdict too.
+  bool any_environment = false;
+};
+
+/// Confidence interval of a ratio of change: 0.02 is +2 %.
+struct ChangeInterval {
+  double low = 0, high = 0;
+};
+
+/// How one quantity changed.
+struct Change {
+  double a = 0, b = 0;                     ///< medians over the runs
+  double ratio = 0;                        ///< B ÷ A − 1: of the geometric mean over the pairs
+  double delta = 0;                        ///< b − a
+  std::optional<ChangeInterval> interval;  ///< 1 − alpha; empty: too few runs
+  std::optional<double> p;                 ///< two-sided, of no difference
+  std::optional<double> adjusted_p;        ///< Benjamini–Hochberg, kernels only
+  std::optional<double> same_p;            ///< of a difference of the margin or more
+  std::optional<double> detectable_ratio;  ///< smallest change found 4 times of 5 with these runs
+  std::optional<std::int64_t>
+      pairs_needed;  ///< for a change of the margin to be found so; empty: over 1000, unknown
+  std::optional<double> within_run_ratio;  ///< spread inside the runs: a hint, no test
+  std::vector<double> pair_ratios;         ///< of each pair, in order; unpaired: empty
+};
+
+/// The step or a part of it. Tested on its own, without regard to how many others are.
+struct Endpoint {
+  std::string name;  ///< "step", "kernels", "gaps", or a range below the step's: "forward"
+  Change time;       ///< ns
+  Outcome outcome = Outcome::inconclusive;
+  OutcomeReason reason = OutcomeReason::none;
+};
+
+/// A count that cannot differ between runs of the same work, and does; or DRAM bytes that differ by more than 0.5 %.
+struct CountChange {
+  std::string
+      name;  ///< verbatim metric name, or registers_per_thread, static_smem_bytes, dynamic_smem_bytes, dram_bytes
+  double a = 0, b = 0;
+};
+
+/// A kernel of one side with its counterpart, or a group of them.
+struct KernelChange {
+  std::vector<std::string> kernels_a,
+      kernels_b;       ///< demangled names, most time first; empty: added or removed
+  std::string path;    ///< folded, of the longest site
+  std::string family;  ///< likewise
+  KernelClass kernel_class = KernelClass::other;
+  MatchLevel level = MatchLevel::exact;
+  double confidence = 0;  ///< of the match, 0..1
+  double calls_a = 0, calls_b = 0;
+  Change time;                   ///< ns of the step, as measured
+  Change adjusted;               ///< the same less the common mode: what the outcome rests on
+  std::optional<Change> cycles;  ///< where the clock is known in all runs
+  std::optional<double> dram_a, dram_b, compute_a, compute_b;  ///< utilisation, 0..1
+  std::optional<double> dram_bytes_a, dram_bytes_b;
+  KernelBound bound_a = KernelBound::unmeasured, bound_b = KernelBound::unmeasured;
+  std::optional<LaunchShape> shape_a, shape_b;  ///< of the longest site
+  std::optional<bool> code_changed;             ///< empty: not known
+  bool launch_changed = false;
+  std::vector<CountChange> counts;
+  Outcome outcome = Outcome::inconclusive;
+  OutcomeReason reason = OutcomeReason::none;
+  ChangeCause cause = ChangeCause::none;
+  bool confirmed = false;  ///< the confirmation pairs showed it again
+  bool hint = false;       ///< one run a side: the change is beyond the spread inside the runs
+};
+
+struct EnvironmentDifference {
+  EnvironmentWeight weight = EnvironmentWeight::note;
+  std::string
+      what;  ///< gpu, gpu_uuid, driver, version NAME, variable NAME, command_line, host, sm_clock, throttled, …
+  std::string a, b;
+};
+
+/// One side, for people.
+struct ComparisonSide {
+  std::vector<std::string> captures;
+  std::string git_commit;  ///< "" unknown or not the same for all
+  bool git_dirty = false;
+  std::string command_line;
+  std::string device;
+  std::optional<double> sm_clock_hz, power_w;  ///< medians over the runs
+  std::optional<int> temperature_c;            ///< highest
+  bool two_modes = false;                      ///< its step times fall into two heaps
+};
+
+struct Comparison {
+  ComparisonOptions options;
+  ComparisonSide a, b;
+  std::int64_t pairs = 0;  ///< that were tested; unpaired: runs of the smaller side
+  bool paired = false;
+  ComparisonVerdict verdict = ComparisonVerdict::inconclusive;
+  std::vector<Endpoint> endpoints;    ///< the step first
+  std::vector<KernelChange> kernels;  ///< by |Δ| of the step, largest first
+  std::optional<Change>
+      common_mode;  ///< what kernels of unchanged code did together, as a ratio; a and b are 1 and 1 + ratio
+  std::int64_t common_mode_kernels = 0;
+  bool common_mode_of_all = false;                 ///< too few kernels have unchanged code: it is of all
+  std::optional<Change> clock;                     ///< SM clock, Hz
+  std::vector<EnvironmentDifference> environment;  ///< weightiest first
+  double matched_share = 0;                        ///< of the kernel time
+  bool families_only = false;  ///< other GPU models: ranges and families were compared, not kernels
+  double step_delta_ns = 0;    ///< medians of B less A
+  std::int64_t regressed = 0, improved = 0, same = 0, inconclusive = 0, added = 0, removed = 0;
+
+  [[nodiscard]] const Endpoint& step() const { return endpoints.front(); }
+};
+
+/// What fails a comparison, for exit_code().
+struct FailOn {
+  bool regression = true;
+  bool inconclusive = false;
+  bool unmatched = false;  ///< kernels added or removed
+};
+
+/// Failures: usage (no run on a side, a bad rule, confirmation pairs that leave none), no_data (no kernel time).
+[[nodiscard]] Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<RunProfile>& b,
+                                         const ComparisonOptions& options = {});
+
+/// 0 no confirmed regression; 1 regression; 3 too few runs, too little matched, or what FailOn says; 4 environment.
+[[nodiscard]] int exit_code(const Comparison& comparison, const FailOn& fail_on = {});
+
+/// The noise of A/A pairs: `comparison` is of identical code, paired. Failure: no_data (fewer than three pairs).
+[[nodiscard]] Result<NoiseFloor> noise_floor(const Comparison& comparison);
+
+}  // namespace ridgeline::analyzer

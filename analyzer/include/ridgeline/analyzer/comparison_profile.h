@@ -1,0 +1,101 @@
+// comparison_profile.h: one run, reduced to what a comparison needs: its step and its kernels, each by its place in
+// the program. Sizes do not grow with the run, so that many runs can be held at once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ridgeline/analyzer/kernel_time.h"
+#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/store/records.h"
+
+namespace ridgeline::analyzer {
+
+/// How a kernel is launched.
+struct LaunchShape {
+  store::Dim3 grid;
+  store::Dim3 block;
+  std::optional<store::Dim3> cluster;
+  std::int64_t registers_per_thread = 0;
+  std::int64_t static_smem_bytes = 0;
+  std::int64_t dynamic_smem_bytes = 0;
+  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
+};
+
+/// The launches of one kernel at one place of the program, with numbered ranges (layers) taken together: all of one
+/// step.
+struct KernelSite {
+  std::string
+      path;  ///< open NVTX ranges, numbers folded: "step / forward / layer * / attention"; "" without ranges
+  std::string kernel;  ///< demangled name
+  std::string family;  ///< normalised name
+  KernelClass kernel_class = KernelClass::other;
+  std::string code;                  ///< hash of the machine code; "" not known
+  std::optional<LaunchShape> shape;  ///< empty: launches of many shapes, or of other shapes in each step
+  int stream = 0;      ///< of its first launch: streams are numbered in the order of their first launch
+  double calls = 0;    ///< median over the steps
+  double time_ns = 0;  ///< of all calls of a step: median over the steps
+  std::optional<double> time_deviation_ns;  ///< standard deviation of that over the steps; empty: one step
+  std::optional<double> cycles;             ///< time_ns × the clock while it ran
+  std::optional<double> dram_bytes;     ///< of all calls of the representative step, if all of them have it
+  std::optional<double> dram_ratio;     ///< of the peak, time-weighted mean
+  std::optional<double> compute_ratio;  ///< of the busiest pipe
+  KernelBound bound = KernelBound::unmeasured;  ///< of the most time
+  /// Counters that are the same in every run of the same work, summed over the calls: by verbatim metric name.
+  std::map<std::string, double> counts;
+};
+
+/// What a device was like.
+struct DeviceFacts {
+  std::string name;
+  std::string uuid;
+  std::int64_t sm_count = 0;
+  friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
+};
+
+struct RunProfile {
+  std::string path;  ///< of the capture
+  std::string command_line;
+  std::string git_commit;
+  std::optional<bool> git_dirty;
+  std::string host_name;
+  std::optional<std::int64_t> start_ns;
+  std::map<std::string, std::string> versions;
+  std::map<std::string, std::string> environment;
+  std::vector<DeviceFacts> devices;   ///< those that ran kernels of the step
+  std::optional<double> sm_clock_hz;  ///< median while the timeline steps ran
+  std::optional<double> power_w;      ///< likewise
+  std::optional<int> temperature_c;   ///< highest
+  double throttled_share = 0;         ///< of the clock samples that name a reason
+  std::vector<std::string> throttle_reasons;
+  std::int64_t processes = 0;  ///< that ran kernels; the profile is of the busiest
+
+  StepSpread step;                   ///< over the steps that the medians are of
+  bool whole_recording = false;      ///< the capture has no steps: all of it was taken as one
+  double kernel_ns = 0;              ///< Σ KernelSite::time_ns
+  double busy_ns = 0;                ///< of the representative step: some kernel ran
+  double gap_ns = 0;                 ///< of the representative step: the device did nothing
+  std::vector<KernelSite> sites;     ///< in the order of their first launch
+  std::vector<std::uint32_t> order;  ///< sites of the representative step's launches, in order of launch
+};
+
+struct ProfileOptions {
+  AnalysisOptions analysis;
+  /// Launches read at most; beyond, fewer steps are read, but at least three.
+  std::int64_t max_launches = 5'000'000;
+};
+
+/// Reads a capture. Failures: those of store::Capture::open(), no_data (no launch with a timestamp), usage, cancelled.
+[[nodiscard]] Result<RunProfile> profile_run(const std::string& path, const ProfileOptions& options = {},
+                                             const Ask& ask = {});
+
+/// An NVTX path with its numbers folded: "step 4 / layer 11 / mlp" becomes "step * / layer * / mlp". A number that is
+/// part of a word ("conv2d", "fc1") stays.
+[[nodiscard]] std::string folded_path(std::string_view path);
+
+}  // namespace ridgeline::analyzer

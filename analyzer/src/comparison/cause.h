@@ -1,0 +1,17 @@
+// cause.h: what a kernel's change comes of, and what can be said of it without any statistics.
+#pragma once
+
+#include <vector>
+
+#include "comparison/units.h"
+#include "ridgeline/analyzer/comparison.h"
+
+namespace ridgeline::analyzer {
+
+/// Fills in what the first runs of both sides say of the unit: names, class, calls, utilisation, shapes, code, counts.
+void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const RunProfile& b);
+
+/// Of a described change whose times are known.
+[[nodiscard]] ChangeCause cause_of(const KernelChange& change, double margin_ratio);
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,106 @@
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+
+#include "ridgeline/analyzer/comparison_sequential.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+const boost::math::normal kNormal;
+
+double two_sided(double z) {
+  return 2 * boost::math::cdf(boost::math::complement(kNormal, z));
+}
+
+// The density of the score S(t) = √t · Z(t) for paths that no look has stopped, on a grid of Simpson's rule.
+struct Surviving {
+  std::vector<double> at, density, weight;
+};
+
+constexpr int kPoints = 401;
+
+Surviving grid(double bound) {
+  Surviving result;
+  const double step = 2 * bound / (kPoints - 1);
+  for (int i = 0; i < kPoints; ++i) {
+    result.at.push_back(-bound + step * i);
+    result.weight.push_back(step / 3 * (i == 0 || i == kPoints - 1 ? 1 : i % 2 == 1 ? 4 : 2));
+  }
+  result.density.resize(kPoints);
+  return result;
+}
+
+double normal_density(double x, double variance) {
+  return std::exp(-x * x / (2 * variance)) / std::sqrt(2 * std::numbers::pi * variance);
+}
+
+// P(|S| >= bound at this look, and no look before stopped).
+double crossing(const Surviving& before, double step_variance, double bound) {
+  double sum = 0;
+  const double deviation = std::sqrt(step_variance);
+  for (int i = 0; i < kPoints; ++i) {
+    const double beyond =
+        boost::math::cdf(boost::math::complement(kNormal, (bound - before.at[i]) / deviation)) +
+        boost::math::cdf(kNormal, (-bound - before.at[i]) / deviation);
+    sum += before.weight[i] * before.density[i] * beyond;
+  }
+  return sum;
+}
+
+}  // namespace
+
+double spent_error(Spending spending, double alpha, double fraction) {
+  if (fraction >= 1) return alpha;
+  if (spending == Spending::pocock) return alpha * std::log(1 + (std::numbers::e - 1) * fraction);
+  // Half of the error on either side, as published tables have it.
+  const double z = boost::math::quantile(boost::math::complement(kNormal, alpha / 4));
+  return 2 * two_sided(z / std::sqrt(fraction));
+}
+
+std::vector<double> nominal_levels(Spending spending, double alpha, const std::vector<double>& fractions) {
+  std::vector<double> levels;
+  Surviving surviving;
+  double spent = 0;
+  double before = 0;
+  for (const double fraction : fractions) {
+    const double spend = spent_error(spending, alpha, fraction) - spent;
+    spent += spend;
+    const double step_variance = fraction - before;
+    double z = 0;
+    if (levels.empty()) {
+      z = boost::math::quantile(boost::math::complement(kNormal, spend / 2));
+    } else {
+      double low = 0, high = 20;  // of Z; beyond 20 lies no probability that a double holds
+      for (int i = 0; i < 60; ++i) {
+        z = (low + high) / 2;
+        (crossing(surviving, step_variance, z * std::sqrt(fraction)) > spend ? low : high) = z;
+      }
+    }
+    levels.push_back(two_sided(z));
+    Surviving next = grid(z * std::sqrt(fraction));
+    for (int j = 0; j < kPoints; ++j) {
+      if (levels.size() == 1) {
+        next.density[j] = normal_density(next.at[j], fraction);
+        continue;
+      }
+      for (int i = 0; i < kPoints; ++i) {
+        next.density[j] += surviving.weight[i] * surviving.density[i] *
+                           normal_density(next.at[j] - surviving.at[i], step_variance);
+      }
+    }
+    surviving = std::move(next);
+    before = fraction;
+  }
+  return levels;
+}
+
+std::vector<double> nominal_levels(Spending spending, double alpha, int first, int last) {
+  std::vector<double> fractions;
+  for (int n = first; n <= last; ++n) fractions.push_back(static_cast<double>(n) / last);
+  return nominal_levels(spending, alpha, fractions);
+}
+
+}  // namespace ridgeline::analyzer

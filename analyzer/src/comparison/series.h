@@ -1,0 +1,53 @@
+// series.h: one quantity over the runs of both sides, and what can be concluded from it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "comparison/statistics.h"
+#include "ridgeline/analyzer/comparison.h"
+
+namespace ridgeline::analyzer {
+
+/// How the runs stand to each other.
+struct RunLayout {
+  std::size_t runs_a = 0, runs_b = 0;
+  bool paired = false;
+  std::size_t confirmation = 0;  ///< pairs at the end that are not tested
+  /// Pairs that are tested; unpaired: runs of the smaller side.
+  [[nodiscard]] std::size_t tested() const { return std::min(runs_a, runs_b) - confirmation; }
+};
+
+/// Values of a quantity by run, above zero. `offset_a` and `offset_b`: what is taken off the logarithm of each run, the
+/// common mode.
+struct Series {
+  std::vector<double> a, b;
+  std::vector<double> offset_a, offset_b;  ///< empty: nothing
+  [[nodiscard]] bool usable() const;       ///< every value is above zero
+  /// ln(B/A) less the offsets: of each pair.
+  [[nodiscard]] std::vector<double> differences() const;
+  [[nodiscard]] std::vector<double> logs_a() const;
+  [[nodiscard]] std::vector<double> logs_b() const;
+};
+
+/// Of the tested runs; empty below two, or if not usable.
+[[nodiscard]] std::optional<Sample> sample_of(const Series& series, const RunLayout& layout);
+/// The mean logarithm over the tested runs, also of one.
+[[nodiscard]] double mean_difference(const Series& series, const RunLayout& layout);
+/// The same of the confirmation pairs; empty without any.
+[[nodiscard]] std::optional<double> confirmation_difference(const Series& series, const RunLayout& layout);
+
+/// What the options ask of a quantity.
+struct Demand {
+  double alpha = 0.05;
+  double equivalence_alpha = 0.05;
+  double margin_ratio = 0.01;  ///< differences below do not matter
+  double prior_freedom = 0;    ///< of what moderated the sample's variance
+  bool beyond_margin = false;  ///< p is of a difference above the margin
+};
+
+/// Medians, ratio, interval, p-values and what more runs would bring. `sample` as it is to be tested; empty: one run.
+[[nodiscard]] Change change_of(const Series& series, const RunLayout& layout,
+                               const std::optional<Sample>& sample, const Demand& demand);
+
+}  // namespace ridgeline::analyzer

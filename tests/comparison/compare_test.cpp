@@ -1,0 +1,358 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "comparison/made_runs.h"
+#include "ridgeline/analyzer/comparison.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::made_side;
+using testing::MadeKernel;
+using testing::MadeRun;
+using testing::training_step;
+
+constexpr double kNoise = 0.003;
+
+std::vector<MadeKernel> slower(std::vector<MadeKernel> kernels, const std::string& name, double factor,
+                               const std::string& code = "changed") {
+  for (MadeKernel& kernel : kernels) {
+    if (kernel.kernel != name) continue;
+    kernel.time_us *= factor;
+    if (!code.empty()) kernel.code = code;
+  }
+  return kernels;
+}
+
+Comparison compare_sides(const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b, std::size_t runs,
+                         const ComparisonOptions& options = {}, double factor_b = 1,
+                         std::uint64_t seed = 100) {
+  return compare(made_side({.kernels = a, .noise = kNoise}, runs, seed),
+                 made_side({.kernels = b, .factor = factor_b, .noise = kNoise}, runs, seed + 1000), options)
+      .value();
+}
+
+const KernelChange& kernel(const Comparison& comparison, const std::string& name) {
+  for (const KernelChange& change : comparison.kernels) {
+    if (!change.kernels_b.empty() && change.kernels_b.front() == name) return change;
+    if (!change.kernels_a.empty() && change.kernels_a.front() == name) return change;
+  }
+  throw std::runtime_error("no kernel " + name);
+}
+
+TEST(Compare, AChangedKernelIsBlamedAndItsCauseNamed) {
+  const auto a = training_step();
+  const Comparison comparison = compare_sides(a, slower(a, "layernorm_backward", 1.10), 5);
+  const KernelChange& change = kernel(comparison, "layernorm_backward");
+  EXPECT_EQ(change.outcome, Outcome::regressed);
+  EXPECT_EQ(change.cause, ChangeCause::code);
+  EXPECT_NEAR(change.adjusted.ratio, 0.10, 0.02);
+  ASSERT_TRUE(change.adjusted.interval.has_value());
+  EXPECT_LT(change.adjusted.interval->low, 0.10);
+  EXPECT_GT(change.adjusted.interval->high, 0.10);
+  EXPECT_EQ(comparison.regressed, 1);
+  EXPECT_EQ(comparison.improved, 0);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::regressed);
+  EXPECT_EQ(exit_code(comparison), 1);
+  EXPECT_EQ(comparison.kernels.front().kernels_b.front(), "layernorm_backward");
+}
+
+TEST(Compare, TheSameProgramIsTheSame) {
+  const auto a = training_step();
+  const Comparison comparison = compare_sides(a, a, 5);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::same);
+  EXPECT_EQ(comparison.step().outcome, Outcome::same);
+  EXPECT_EQ(comparison.regressed + comparison.improved, 0);
+  EXPECT_EQ(exit_code(comparison), 0);
+  EXPECT_EQ(comparison.matched_share, 1);
+}
+
+TEST(Compare, AFasterKernelImprovesTheStep) {
+  const auto a = training_step();
+  const Comparison comparison =
+      compare_sides(a, slower(a, "nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_bias_TNT", 0.8), 5);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::improved);
+  EXPECT_EQ(comparison.improved, 1);
+  EXPECT_EQ(exit_code(comparison), 0);
+}
+
+// A slower clock slows the step; no kernel is to blame, and the common mode says by how much.
+TEST(Compare, ACommonModeIsTheStepsAndNoKernels) {
+  const auto a = training_step();
+  const Comparison comparison = compare_sides(a, a, 5, {}, 1.05);
+  EXPECT_EQ(comparison.step().outcome, Outcome::regressed);
+  EXPECT_NEAR(comparison.step().time.ratio, 0.05, 0.01);
+  ASSERT_TRUE(comparison.common_mode.has_value());
+  EXPECT_NEAR(comparison.common_mode->ratio, 0.05, 0.01);
+  EXPECT_EQ(comparison.regressed, 0);
+  ASSERT_TRUE(comparison.clock.has_value());
+  EXPECT_NEAR(comparison.clock->ratio, 1 / 1.05 - 1, 1e-6);
+  const auto clock = std::find_if(comparison.environment.begin(), comparison.environment.end(),
+                                  [](const auto& difference) { return difference.what == "sm_clock"; });
+  ASSERT_NE(clock, comparison.environment.end());
+  EXPECT_EQ(clock->weight, EnvironmentWeight::explains);
+}
+
+TEST(Compare, OneRunASideProvesNothing) {
+  const auto a = training_step();
+  const Comparison comparison = compare_sides(a, slower(a, "layernorm_backward", 1.5), 1);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::inconclusive);
+  EXPECT_EQ(comparison.step().reason, OutcomeReason::single_run);
+  const KernelChange& change = kernel(comparison, "layernorm_backward");
+  EXPECT_EQ(change.outcome, Outcome::inconclusive);
+  EXPECT_EQ(change.reason, OutcomeReason::single_run);
+  EXPECT_TRUE(change.hint);
+  EXPECT_EQ(change.cause, ChangeCause::code);
+  EXPECT_EQ(change.code_changed, true);
+  EXPECT_FALSE(change.adjusted.p.has_value());
+  EXPECT_FALSE(kernel(comparison, "gelu_forward").hint);
+  EXPECT_EQ(exit_code(comparison), 3);
+}
+
+TEST(Compare, TwoPairsAreTooFew) {
+  const auto a = training_step();
+  const Comparison comparison = compare_sides(a, slower(a, "layernorm_backward", 1.5), 2);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::inconclusive);
+  EXPECT_EQ(comparison.step().reason, OutcomeReason::too_few_pairs);
+  EXPECT_EQ(exit_code(comparison), 3);
+}
+
+TEST(Compare, NoiseIsInconclusiveAndSaysWhatWouldSettleIt) {
+  const auto a = training_step();
+  const Comparison comparison =
+      compare(made_side({.kernels = a, .noise = 0.10}, 4, 1), made_side({.kernels = a, .noise = 0.10}, 4, 50))
+          .value();
+  EXPECT_EQ(comparison.step().outcome, Outcome::inconclusive);
+  EXPECT_EQ(comparison.step().reason, OutcomeReason::noise);
+  ASSERT_TRUE(comparison.step().time.detectable_ratio.has_value());
+  EXPECT_GT(*comparison.step().time.detectable_ratio, 0.01);
+  ASSERT_TRUE(comparison.step().time.pairs_needed.has_value());
+  EXPECT_GT(*comparison.step().time.pairs_needed, 4);
+  EXPECT_EQ(exit_code(comparison), 0);
+  EXPECT_EQ(exit_code(comparison, {.inconclusive = true}), 3);
+}
+
+TEST(Compare, TheCauseIsTheLaunchTheShapesOrTheCalls) {
+  const auto a = training_step();
+  auto b = slower(a, "gelu_forward", 1.3, "");
+  for (MadeKernel& kernel : b) {
+    if (kernel.kernel == "gelu_forward") kernel.block = 1024;
+  }
+  EXPECT_EQ(kernel(compare_sides(a, b, 5), "gelu_forward").cause, ChangeCause::launch);
+  b = slower(a, "gelu_forward", 1.3, "");
+  for (MadeKernel& kernel : b) {
+    if (kernel.kernel == "gelu_forward") kernel.grid = 264;
+  }
+  EXPECT_EQ(kernel(compare_sides(a, b, 5), "gelu_forward").cause, ChangeCause::shapes);
+  EXPECT_EQ(kernel(compare_sides(a, training_step(14), 5), "gelu_forward").cause, ChangeCause::calls);
+  EXPECT_EQ(kernel(compare_sides(a, slower(a, "gelu_forward", 1.3, ""), 5), "gelu_forward").cause,
+            ChangeCause::neighbours);
+}
+
+TEST(Compare, WithoutCodeHashesTheCauseIsUnknown) {
+  auto a = training_step();
+  for (MadeKernel& kernel : a) kernel.code.clear();
+  const Comparison comparison = compare_sides(a, slower(a, "gelu_forward", 1.3, ""), 5);
+  EXPECT_EQ(kernel(comparison, "gelu_forward").cause, ChangeCause::unknown);
+  EXPECT_TRUE(comparison.common_mode_of_all);
+}
+
+TEST(Compare, AnotherGpuOrDriverInvalidatesTheVerdict) {
+  const auto a = training_step();
+  auto runs_b = made_side({.kernels = a, .device = "NVIDIA A100"}, 3, 9);
+  const auto runs_a = made_side({a}, 3, 1);
+  const Comparison other_gpu = compare(runs_a, runs_b).value();
+  EXPECT_EQ(other_gpu.verdict, ComparisonVerdict::invalid_environment);
+  EXPECT_EQ(exit_code(other_gpu), 4);
+  EXPECT_TRUE(other_gpu.families_only);
+  EXPECT_NE(compare(runs_a, runs_b, {.any_environment = true}).value().verdict,
+            ComparisonVerdict::invalid_environment);
+  runs_b = made_side({a}, 3, 9);
+  for (RunProfile& run : runs_b) run.versions["driver"] = "590";
+  EXPECT_EQ(exit_code(compare(runs_a, runs_b).value()), 4);
+  runs_b = made_side({a}, 3, 9);
+  for (RunProfile& run : runs_b) {
+    run.throttled_share = 0.5;
+    run.throttle_reasons = {"thermal (hardware)"};
+  }
+  EXPECT_EQ(exit_code(compare(runs_a, runs_b).value()), 4);
+  for (RunProfile& run : runs_b) run.throttle_reasons = {"power limit"};
+  EXPECT_NE(exit_code(compare(runs_a, runs_b).value()), 4);
+}
+
+TEST(Compare, UnmatchedTimeLeavesTheVerdictToTheRanges) {
+  const auto a = training_step();
+  auto b = a;
+  for (MadeKernel& kernel : b) {
+    if (kernel.path.find("optimizer") != std::string::npos || kernel.path.find("loss") != std::string::npos)
+      continue;
+    kernel.path = "other";
+    kernel.kernel = "k" + kernel.kernel.substr(kernel.kernel.size() / 2);
+    kernel.code += "x";
+    kernel.calls += 1;
+  }
+  // Nothing to match on either: the classes are gone with the names.
+  const Comparison comparison = compare_sides(a, b, 4);
+  EXPECT_LT(comparison.matched_share, 0.9);
+  EXPECT_NE(exit_code(comparison), 0);
+}
+
+TEST(Compare, AddedAndRemovedKernelsAreCounted) {
+  const auto a = training_step();
+  auto b = a;
+  b.insert(b.begin() + 6, {"step / forward / dropout", "dropout_kernel", 300, 1, "d1"});
+  const Comparison comparison = compare_sides(a, b, 4);
+  EXPECT_EQ(comparison.added, 1);
+  EXPECT_EQ(kernel(comparison, "dropout_kernel").outcome, Outcome::added);
+  EXPECT_EQ(exit_code(comparison, {.regression = false, .unmatched = true}), 3);
+}
+
+TEST(Compare, AFreshPairThatDisagreesTakesTheBlameAway) {
+  const auto a = training_step();
+  auto runs_a = made_side({.kernels = a, .noise = kNoise}, 6, 1);
+  auto runs_b = made_side({.kernels = slower(a, "layernorm_backward", 1.1), .noise = kNoise}, 6, 50);
+  ComparisonOptions options;
+  options.confirmation_pairs = 1;
+  const Comparison shown = compare(runs_a, runs_b, options).value();
+  EXPECT_EQ(kernel(shown, "layernorm_backward").outcome, Outcome::regressed);
+  EXPECT_TRUE(kernel(shown, "layernorm_backward").confirmed);
+  EXPECT_EQ(shown.pairs, 5);
+  runs_b.back() = made_side({.kernels = a, .noise = kNoise}, 1, 77).front();
+  const Comparison denied = compare(runs_a, runs_b, options).value();
+  EXPECT_EQ(kernel(denied, "layernorm_backward").outcome, Outcome::inconclusive);
+  EXPECT_EQ(kernel(denied, "layernorm_backward").reason, OutcomeReason::not_confirmed);
+}
+
+TEST(Compare, ASideInTwoModesIsNoProof) {
+  const auto a = training_step();
+  auto runs_a = made_side({.kernels = a, .noise = 0.0005}, 6, 1);
+  auto runs_b = made_side({.kernels = a, .noise = 0.0005}, 6, 50);
+  // Four of six runs of B are in a slow mode that A was in once or never.
+  for (const std::size_t i : {1U, 2U, 4U, 5U}) runs_b[i].step.median_ns *= 1.12;
+  const Comparison comparison = compare(runs_a, runs_b).value();
+  EXPECT_TRUE(comparison.b.two_modes);
+  EXPECT_FALSE(comparison.a.two_modes);
+  EXPECT_EQ(comparison.step().outcome, Outcome::inconclusive);
+  EXPECT_EQ(comparison.step().reason, OutcomeReason::two_modes);
+}
+
+TEST(Compare, UnpairedSidesMayDifferInNumber) {
+  const auto a = training_step();
+  const Comparison comparison =
+      compare(made_side({.kernels = a, .noise = kNoise}, 4, 1),
+              made_side({.kernels = slower(a, "layernorm_backward", 1.1), .factor = 1.03, .noise = kNoise}, 6,
+                        50))
+          .value();
+  EXPECT_FALSE(comparison.paired);
+  EXPECT_EQ(kernel(comparison, "layernorm_backward").outcome, Outcome::regressed);
+  EXPECT_NEAR(kernel(comparison, "layernorm_backward").adjusted.ratio, 0.10, 0.02);
+  EXPECT_NEAR(comparison.common_mode->ratio, 0.03, 0.01);
+  EXPECT_EQ(comparison.regressed, 1);
+}
+
+TEST(Compare, ChangedCountersAreToldWithoutStatistics) {
+  const auto a = training_step();
+  auto runs_a = made_side({a}, 1, 1);
+  auto runs_b = made_side({a}, 1, 2);
+  runs_a[0].sites[3].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 1e9;
+  runs_b[0].sites[3].counts["sm__thread_inst_executed_pipe_fma_pred_on.sum"] = 1e9 + 1;
+  runs_b[0].sites[3].shape->registers_per_thread = 168;
+  runs_a[0].sites[4].dram_bytes = 1e9;
+  runs_b[0].sites[4].dram_bytes = 1.004e9;
+  runs_a[0].sites[5].dram_bytes = 1e9;
+  runs_b[0].sites[5].dram_bytes = 1.006e9;
+  const Comparison comparison = compare(runs_a, runs_b).value();
+  const auto counts = [&](std::size_t site) { return kernel(comparison, a[site].kernel).counts; };
+  ASSERT_EQ(counts(3).size(), 2U);
+  EXPECT_EQ(counts(3)[0].name, "registers_per_thread");
+  EXPECT_EQ(counts(3)[1].b, 1e9 + 1);
+  EXPECT_TRUE(counts(4).empty());
+  ASSERT_EQ(counts(5).size(), 1U);
+  EXPECT_EQ(counts(5)[0].name, "dram_bytes");
+}
+
+TEST(Compare, AnAutotunersChoicesWithinASideAreOneKernel) {
+  const auto a = training_step();
+  auto other = a;
+  for (MadeKernel& kernel : other) {
+    if (kernel.code != "c3") continue;
+    kernel.kernel = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT";
+    kernel.code = "c3b";
+  }
+  std::vector<RunProfile> runs_a = {made_side({a}, 1, 1)[0], made_side({other}, 1, 2)[0],
+                                    made_side({a}, 1, 3)[0]};
+  std::vector<RunProfile> runs_b = {made_side({other}, 1, 4)[0], made_side({a}, 1, 5)[0],
+                                    made_side({other}, 1, 6)[0]};
+  const Comparison comparison = compare(runs_a, runs_b).value();
+  EXPECT_EQ(comparison.kernels.size(), a.size());
+  EXPECT_EQ(comparison.matched_share, 1);
+}
+
+TEST(Compare, ThresholdsMayNotUndercutTheNoiseFloor) {
+  const auto a = training_step();
+  ComparisonOptions options;
+  options.floor =
+      NoiseFloor{.pairs = 10, .step_ratio = 0.003, .class_ratio = {{KernelClass::normalisation, 0.05}}};
+  const Comparison comparison = compare_sides(a, slower(a, "layernorm_backward", 1.10), 5, options);
+  EXPECT_NE(kernel(comparison, "layernorm_backward").outcome, Outcome::regressed);
+}
+
+TEST(NoiseFloor, IsTheSpreadOfPairsOfIdenticalCode) {
+  const auto a = training_step();
+  const Comparison comparison = compare_sides(a, a, 20);
+  const NoiseFloor floor = noise_floor(comparison).value();
+  EXPECT_EQ(floor.pairs, 20);
+  EXPECT_NEAR(floor.class_ratio.at(KernelClass::gemm), kNoise * std::sqrt(2.0), 0.0025);
+  EXPECT_FALSE(noise_floor(compare_sides(a, a, 2)).ok());
+}
+
+TEST(Compare, RefusesWhatCannotBeCompared) {
+  const auto a = made_side({training_step()}, 2, 1);
+  EXPECT_EQ(compare({}, a).failure().kind, ErrorKind::usage);
+  EXPECT_EQ(compare(a, a, {.confirmation_pairs = 2}).failure().kind, ErrorKind::usage);
+  auto empty = a;
+  for (RunProfile& run : empty) run.kernel_ns = 0;
+  EXPECT_EQ(compare(a, empty).failure().kind, ErrorKind::no_data);
+}
+
+// 490 kernels as they were and 10 made 3 % slower, 0.5 % noise a run, a drift of 3 % over five interleaved pairs: the
+// simulation that the method was chosen by.
+TEST(Compare, FindsTheFewAmongTheManyWithHardlyAFalseAlarm) {
+  int found = 0;
+  int false_alarms = 0;
+  constexpr int kTrials = 4;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<MadeKernel> a, b;
+    for (int i = 0; i < 500; ++i) {
+      MadeKernel kernel{"step / forward", "kernel_" + std::to_string(i), 60.0 + i % 50, 1,
+                        "c" + std::to_string(i)};
+      a.push_back(kernel);
+      if (i % 50 == 7) {
+        kernel.time_us *= 1.03;
+        kernel.code += "x";
+      }
+      b.push_back(kernel);
+    }
+    std::vector<RunProfile> runs_a, runs_b;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      const double drift = 1 + 0.03 * static_cast<double>(i) / 5;
+      const std::uint64_t seed = static_cast<std::uint64_t>(trial) * 1000 + i * 10;
+      runs_a.push_back(testing::made({.kernels = a, .factor = drift, .noise = 0.005, .seed = seed}));
+      runs_b.push_back(
+          testing::made({.kernels = b, .factor = drift + 0.003, .noise = 0.005, .seed = seed + 5}));
+    }
+    ComparisonOptions options;
+    options.kernel_step_share = 0;
+    const Comparison comparison = compare(runs_a, runs_b, options).value();
+    for (const KernelChange& change : comparison.kernels) {
+      if (change.outcome != Outcome::regressed && change.outcome != Outcome::improved) continue;
+      (change.cause == ChangeCause::code ? found : false_alarms) += 1;
+    }
+  }
+  EXPECT_GE(found, 35) << "of " << 10 * kTrials;
+  EXPECT_LE(false_alarms, 2);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,213 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "comparison/made_runs.h"
+#include "ridgeline/analyzer/comparison_match.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::made;
+using testing::MadeKernel;
+using testing::training_step;
+
+Matching match(const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b,
+               const MatchOptions& options = {}) {
+  return match_kernels(made({a}), made({b}), options).value();
+}
+
+MadeKernel& named(std::vector<MadeKernel>& kernels, const std::string& name) {
+  const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const MadeKernel& kernel) { return kernel.kernel.find(name) == 0; });
+  if (found == kernels.end()) throw std::runtime_error("no kernel " + name);
+  return *found;
+}
+
+std::optional<SiteMatch> match_of_a(const Matching& matching, std::uint32_t site) {
+  for (const SiteMatch& match : matching.matches) {
+    if (std::find(match.a.begin(), match.a.end(), site) != match.a.end()) return match;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t index_of(const std::vector<MadeKernel>& kernels, const std::string& name) {
+  for (std::uint32_t i = 0; i < kernels.size(); ++i) {
+    if (kernels[i].kernel.find(name) == 0) return i;
+  }
+  throw std::runtime_error("no kernel " + name);
+}
+
+TEST(Match, TheSameProgramMatchesItselfExactly) {
+  const auto kernels = training_step();
+  const Matching matching = match(kernels, kernels);
+  EXPECT_EQ(matching.matches.size(), kernels.size());
+  for (const SiteMatch& one : matching.matches) {
+    EXPECT_EQ(one.level, MatchLevel::exact);
+    EXPECT_EQ(one.confidence, 1);
+    EXPECT_EQ(one.a, one.b);
+  }
+  EXPECT_EQ(matching.time_share, 1);
+  EXPECT_TRUE(matching.only_a.empty() && matching.only_b.empty());
+}
+
+TEST(Match, ARenamedKernelIsKnownByItsCode) {
+  const auto a = training_step();
+  auto b = a;
+  named(b, "gelu_forward").kernel = "activation_fwd_v2";
+  const auto found = match_of_a(match(a, b), index_of(a, "gelu_forward"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->level, MatchLevel::code);
+  EXPECT_GE(found->confidence, 0.9);
+  EXPECT_EQ(found->b, std::vector<std::uint32_t>{index_of(b, "activation_fwd_v2")});
+}
+
+TEST(Match, ARenamedAndRewrittenKernelIsKnownByItsPlace) {
+  const auto a = training_step();
+  auto b = a;
+  named(b, "gelu_forward") = {"step / forward / layer * / activation", "activation_fwd_v2", 500, 12, "new"};
+  const auto found = match_of_a(match(a, b), index_of(a, "gelu_forward"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->b, std::vector<std::uint32_t>{index_of(b, "activation_fwd_v2")});
+  EXPECT_TRUE(found->level == MatchLevel::sequence || found->level == MatchLevel::group);
+  EXPECT_LT(found->confidence, 0.9);
+}
+
+TEST(Match, ARetunedProductIsOfTheSameFamily) {
+  const auto a = training_step();
+  auto b = a;
+  named(b, "nvjet_sm90_tst_128x160").kernel = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT";
+  named(b, "nvjet_sm90_tst_256x128").code = "other";
+  const auto found = match_of_a(match(a, b), index_of(a, "nvjet_sm90_tst_128x160"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->level, MatchLevel::normalised);
+  EXPECT_EQ(found->b, std::vector<std::uint32_t>{index_of(b, "nvjet_sm90_tst_256x128")});
+}
+
+TEST(Match, ALibraryWithAnotherNumberOfKernelsIsOneGroup) {
+  const auto a = training_step();
+  auto b = a;
+  named(b, "cudnn_generated_fort_native_sdpa_sm90_flash_bprop").code = "newer";
+  std::erase_if(b, [](const MadeKernel& k) {
+    return k.kernel == "compute_dot_do_o" || k.kernel == "convert_dq_to_16bits";
+  });
+  const Matching matching = match(a, b);
+  const auto found = match_of_a(matching, index_of(a, "cudnn_generated_fort_native_sdpa_sm90_flash_bprop"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->level, MatchLevel::group);
+  EXPECT_EQ(found->a.size(), 3U);
+  EXPECT_EQ(found->b.size(), 1U);
+  EXPECT_EQ(matching.time_share, 1);
+  // And the other way round: fission.
+  const Matching back = match(b, a);
+  EXPECT_EQ(match_of_a(back, index_of(b, "cudnn_generated_fort_native_sdpa_sm90_flash_bprop"))->b.size(), 3U);
+}
+
+TEST(Match, AFusedPairIsOneGroup) {
+  const auto a = training_step();
+  auto b = a;
+  std::erase_if(b, [](const MadeKernel& k) { return k.kernel == "gelu_forward"; });
+  MadeKernel& product = named(b, "nvjet_sm90_tst_128x256");
+  product.kernel = "nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_gelu_bias_TNT";
+  product.code = "fused";
+  const Matching matching = match(a, b);
+  const auto found = match_of_a(matching, index_of(a, "gelu_forward"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->level, MatchLevel::group);
+  EXPECT_EQ(found->a.size(), 2U);
+  EXPECT_EQ(found->a, match_of_a(matching, index_of(a, "nvjet_sm90_tst_128x256"))->a);
+  EXPECT_EQ(found->b, std::vector<std::uint32_t>{index_of(b, "nvjet_sm90_tst_128x256")});
+}
+
+TEST(Match, AnInsertedLayerChangesCallsOnly) {
+  const Matching matching = match(training_step(12), training_step(13));
+  EXPECT_EQ(matching.matches.size(), training_step().size());
+  for (const SiteMatch& one : matching.matches) EXPECT_EQ(one.level, MatchLevel::exact);
+}
+
+TEST(Match, AnotherOrderIsNoOtherKernel) {
+  const auto a = training_step();
+  auto b = a;
+  std::swap(b[1], b[4]);
+  std::swap(b[8], b[12]);
+  const Matching matching = match(a, b);
+  EXPECT_EQ(matching.matches.size(), a.size());
+  for (const SiteMatch& one : matching.matches) {
+    EXPECT_EQ(one.confidence, 1);
+    EXPECT_EQ(a[one.a.front()].kernel, b[one.b.front()].kernel);
+  }
+}
+
+TEST(Match, BetweenGpuModelsOnlyRangesAndFamiliesAreCompared) {
+  const auto a = training_step();
+  auto b = a;
+  named(b, "nvjet_sm90_tst_128x160").kernel = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn";
+  const Matching matching = match_kernels(made({a}), made({.kernels = b, .device = "NVIDIA A100"})).value();
+  EXPECT_TRUE(matching.families_only);
+  EXPECT_EQ(matching.time_share, 1);
+  const auto product = match_of_a(matching, index_of(a, "nvjet_sm90_tst_128x160"));
+  ASSERT_TRUE(product.has_value());
+  EXPECT_EQ(product->level, MatchLevel::group);
+  EXPECT_EQ(match_of_a(matching, index_of(a, "adamw_kernel"))->level, MatchLevel::normalised);
+}
+
+TEST(Match, WhatHasNoCounterpartIsAddedOrRemoved) {
+  const auto a = training_step();
+  auto b = a;
+  b.insert(b.begin() + 6, {"step / forward / dropout", "dropout_kernel", 300, 1, "d1"});
+  const Matching more = match(a, b);
+  EXPECT_EQ(more.only_b, std::vector<std::uint32_t>{6});
+  EXPECT_TRUE(more.only_a.empty());
+  EXPECT_LT(more.time_share_b, 1);
+  EXPECT_EQ(more.time_share_a, 1);
+  const Matching less = match(b, a);
+  EXPECT_EQ(less.only_a, std::vector<std::uint32_t>{6});
+}
+
+TEST(Match, TwoCodesOfOneNameStayApart) {
+  std::vector<MadeKernel> a = training_step();
+  a.push_back({"step / optimizer", "adamw_kernel", 50, 1, "c14"});
+  std::vector<MadeKernel> b = a;
+  std::swap(b[12], b[13]);
+  const Matching matching = match(a, b);
+  EXPECT_EQ(match_of_a(matching, 12)->b, std::vector<std::uint32_t>{13});
+  EXPECT_EQ(match_of_a(matching, 13)->b, std::vector<std::uint32_t>{12});
+}
+
+TEST(Match, WithoutRangesNamesAndOrderDecide) {
+  std::vector<MadeKernel> a = {
+      {"", "a_kernel", 100, 4, "1"}, {"", "old_softmax<float>", 100, 2, "2"}, {"", "c_kernel", 100, 4, "3"}};
+  std::vector<MadeKernel> b = {
+      {"", "a_kernel", 100, 4, "1"}, {"", "softmax_v2<float>", 90, 2, "9"}, {"", "c_kernel", 100, 4, "3"}};
+  const auto found = match_of_a(match(a, b), 1);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->level, MatchLevel::sequence);
+  EXPECT_EQ(found->b, std::vector<std::uint32_t>{1});
+}
+
+TEST(Match, RulesComeFirst) {
+  std::vector<MadeKernel> a = {{"step / x", "my_gelu_v1", 100, 1, "1"},
+                               {"step / y", "my_tanh_v1", 100, 1, "2"}};
+  std::vector<MadeKernel> b = {{"step / x", "my_tanh_v2", 100, 1, "1"},
+                               {"step / y", "my_gelu_v2", 100, 1, "2"}};
+  MatchOptions options;
+  options.rules = {{"my_(\\w+)_v1", "my_$1_v2", ""}};
+  const Matching matching = match(a, b, options);
+  EXPECT_EQ(match_of_a(matching, 0)->b, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(match_of_a(matching, 0)->level, MatchLevel::rule);
+  options.rules = {{"(", "", ""}};
+  const auto bad = match_kernels(made({a}), made({b}), options);
+  ASSERT_FALSE(bad.ok());
+  EXPECT_EQ(bad.failure().kind, ErrorKind::usage);
+}
+
+TEST(FoldedPath, FoldsNumbersThatStandAlone) {
+  EXPECT_EQ(folded_path("step 4 / layer 11 / mlp"), "step * / layer * / mlp");
+  EXPECT_EQ(folded_path("h.11.attn / conv2d / fc1"), "h.*.attn / conv2d / fc1");
+  EXPECT_EQ(folded_path("block_7 / 3x3"), "block_* / 3x3");
+  EXPECT_EQ(folded_path(""), "");
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
