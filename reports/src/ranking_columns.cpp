@@ -516,7 +516,7 @@ void add_rates(Columns& columns) {
       {extra({.key = "sm_clock_hz",
               .header = "SM",
               .unit = "MHz",
-              .help = "SM clock while the launches ran, by samples (T1); without samples in replay (T2)",
+              .help = "SM clock while the launches ran: sampled cycles (T1) over their time; without samples in replay (T2)",
               .title = "SM clock"}),
        [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
   columns.push_back({data({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),

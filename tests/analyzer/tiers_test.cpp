@@ -247,7 +247,8 @@ TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
   f.counters({{testing::kGpcCycles, 180e3}});
   f.model.clock_samples.push_back({1, 1'000'000, 1'200'000'000, {}, {}, {}, {}});  // a poorer source
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
-  EXPECT_DOUBLE_EQ(*k.values->timeline_clock_hz, 1.5e9);
+  EXPECT_DOUBLE_EQ(*k.values->timeline_clock_hz, 1.8e9);
+  EXPECT_DOUBLE_EQ(*ranking(f.model).rows.at(0).sm_clock_hz, 1.8e9);
   EXPECT_NEAR(k.values->in_situ_cycles->value, 180e3, 1e-6);
   EXPECT_NEAR(k.values->compute_utilisation->value, 0.6, 1e-12);
   f.model.devices[0].max_sm_clock_hz = 1'300'000'000;  // 1.5 GHz cannot be: the sample is of something else

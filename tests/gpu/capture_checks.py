@@ -9,6 +9,10 @@ Reads the capture's tables directly and computes each figure again, apart from t
   accounting    union of GPU work + gaps = step time; the program's own accounting agrees
   gemm-ops      tensor operations of each matrix product = 2 M N K as the program declares it, or that in whole tiles and
                 slices of K
+  tensor-pipe   the tensor pipe's utilisation that `rank` prints = counted operations / (SMs x the pipe's peak a cycle x the
+                row's SM clock x its time): what a reader works out from one row
+  bytes         DRAM bytes of kernels that stream more than L2 holds many times over = what the program declares, within what
+                L2 can have kept from before or keep for later
 Prints one line a check: name, pass or FAIL, figures. Exits 1 if any failed.
 """
 import argparse
@@ -25,6 +29,10 @@ from common import Checks
 STEP_TOLERANCE = 0.01
 GEMM_TOLERANCE = 0.001
 MOST_SLICES = 64  # of K
+PIPE_TOLERANCE = 0.005  # of the median product; pipe and operations are counted in different replay steps
+SHORTEST_PRODUCT_NS = 50_000
+TENSOR_OPS_PER_CYCLE = {"9.0": 4096}  # BF16 dense, a cycle and SM; the data sheet's 989.4 TFLOP/s = 132 SMs x 4096 x 1.83 GHz
+STREAMS = 20  # times L2: a kernel whose declared bytes are fewer may find too much of them in the cache
 
 
 def ridgeline_json(ridgeline, *arguments):
@@ -175,7 +183,7 @@ def check_gemm(db, channels, tokens, vocabulary, checks):
           JOIN kernel k ON k.id = l.kernel_id AND k.class = 'gemm'
           WHERE m.tier = 'T2'),
         declared AS MATERIALIZED (
-          SELECT a.id, name.value AS op, a.flops, r.process_id, r.thread_id, r.step_id, r.start_ns, r.end_ns
+          SELECT a.nvtx_range_id AS id, name.value AS op, a.flops, r.process_id, r.thread_id, r.step_id, r.start_ns, r.end_ns
           FROM annotation a
           JOIN nvtx_range r ON r.id = a.nvtx_range_id
           JOIN string name ON name.id = r.name_id
@@ -205,6 +213,43 @@ def check_gemm(db, channels, tokens, vocabulary, checks):
     checks.add("gemm-ops", found["exact"] and not found["wrong"], detail)
 
 
+def check_tensor_pipe(db, launches, checks):
+    device = db.execute("SELECT sm_count, compute_capability FROM device").fetchone()
+    per_cycle = TENSOR_OPS_PER_CYCLE.get(device["compute_capability"])
+    if per_cycle is None:
+        checks.add("tensor-pipe", True, f"not judged: the operations a cycle of compute capability {device['compute_capability']} are not known here")
+        return
+    ratios = []
+    for row in launches:
+        printed = row.get("tensor_t2_utilisation_ratio")
+        if row["time_ns"] >= SHORTEST_PRODUCT_NS and printed and row.get("tensor_ops") and row.get("sm_clock_hz"):
+            cycles = row["sm_clock_hz"] * row["time_ns"] / 1e9
+            ratios.append(printed / (row["tensor_ops"] / (device["sm_count"] * per_cycle * cycles)))
+    ratios.sort()
+    if not ratios:
+        checks.add("tensor-pipe", False, "no launch on the tensor pipe")
+        return
+    median, edge = statistics.median(ratios), len(ratios) // 20
+    checks.add("tensor-pipe", abs(median - 1) <= PIPE_TOLERANCE,
+               f"{len(ratios)} launches on the tensor pipe: printed / (operations / (SMs x {per_cycle} x clock x time)) = {median:.4f} in the "
+               f"median, {ratios[edge]:.4f} to {ratios[-1 - edge]:.4f} for nine in ten")
+
+
+def check_bytes(db, kernels, checks):
+    l2 = db.execute("SELECT l2_bytes FROM device").fetchone()[0]
+    found = []
+    for row in kernels:
+        # Kernels that work on their own in their range, and stream.
+        if not row.get("declared_bytes") or row["other_kernels"] or row["compute_pipe"] == "tensor" or row["calls"] != 1:
+            continue
+        if row["declared_bytes"] >= STREAMS * l2:
+            found.append(((row["range_dram_bytes"] - row["declared_bytes"]) / l2, row["range_dram_bytes"] / row["declared_bytes"], row["kernel"]))
+    worst = max(found, key=lambda each: abs(each[0]), default=None)
+    checks.add("bytes", worst is not None and abs(worst[0]) <= 1,
+               f"{len(found)} kernels stream {STREAMS} x L2 or more: counted / declared {min(f[1] for f in found):.4f} to {max(f[1] for f in found):.4f}, "
+               f"at most {abs(worst[0]):.2f} of L2 apart" if worst else f"no kernel declares {STREAMS} x L2")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("capture")
@@ -222,6 +267,8 @@ def main():
     check_values(options.ridgeline, options.capture, checks)
     check_accounting(db, step, checks)
     check_gemm(db, options.channels, options.tokens, options.vocabulary, checks)
+    check_tensor_pipe(db, ridgeline_json(options.ridgeline, "rank", options.capture, "--by", "launch")["rows"], checks)
+    check_bytes(db, ridgeline_json(options.ridgeline, "rank", options.capture)["rows"], checks)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(checks.rows, file, indent=1)

@@ -272,6 +272,13 @@ class Analyzer {
     }
   }
 
+  // The sampled steps may have run at another clock than the timeline's: their cycles over the timeline's time.
+  std::optional<double> clock_of(const store::Launch& launch, const Draft& out) {
+    if (out.in_situ_cycles && out.duration_ns > 0)
+      return out.in_situ_cycles->value / static_cast<double>(out.duration_ns) * 1e9;
+    return out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
+  }
+
   bool plausible_clock(const store::Launch& launch, double clock_hz) const {
     const store::Device* device = model_.device(launch.device_id);
     const double most = device != nullptr && device->max_sm_clock_hz
@@ -542,7 +549,7 @@ class Analyzer {
     }
     if (!out.t1.concurrent) out.in_situ_cycles = out.t1.cycles;
     if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold))
-      out.timeline_clock_hz = out.t1.clock_hz ? out.t1.clock_hz : timeline_clock(launch.device_id);
+      out.timeline_clock_hz = clock_of(launch, out);
     const ReplayValues values(replayed, model_.device(launch.device_id));
     if (!values.replayed) {
       explain_no_values(launch, values, out.t2);

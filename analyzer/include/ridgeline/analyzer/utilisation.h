@@ -91,7 +91,7 @@ struct LaunchValues {
   std::string tensor_quantity;  // the peak of the type that most of them are of: "bf16_flops_per_s"; "" none
   std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
   std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
-  std::optional<double> timeline_clock_hz;  // T1's of the launch, else the median of the sampled SM clock
+  std::optional<double> timeline_clock_hz;  // in-situ cycles ÷ duration, else the median of the clock samples
   /// T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
   /// known.
   std::optional<Measured> in_situ_cycles;
