@@ -57,13 +57,13 @@ KINDS = {
     "reset": Kind(["--how", "reset"]),
     "pthread_exit": Kind(["--how", "pthread_exit"]),
     "launching": Kind(["--how", "exit", "--launching", "2"], orderly=False, crashes=True),
-    "elsewhere": Kind(["--how", "return", "--elsewhere"], orderly=False),
+    "elsewhere": Kind(["--how", "return", "--elsewhere"], orderly=False, crashes=True),
 }
 
 
 class Exits:
     def __init__(self, options):
-        self.o, self.alone_s, self.crashes = options, {}, 0
+        self.o, self.alone_s, self.crashes = options, {}, {}
 
     def note_s(self, path):
         try:
@@ -91,7 +91,7 @@ class Exits:
         capture, note = stem + ".ridge", stem + ".note"
         done = run([self.o.ridgeline, "record", *self.o.record_options, "--force", "-o", capture, "--", *self.exiter(kind, after_ms, note)],
                    timeout=60)
-        wrong, took = self.judge(capture, done, KINDS[kind].statuses(), KINDS[kind].orderly)
+        wrong, took = self.judge(kind, capture, done, KINDS[kind].statuses(), KINDS[kind].orderly)
         began = self.note_s(note)
         if began is None:
             wrong.append("the program did not reach its end")
@@ -104,12 +104,12 @@ class Exits:
                 wrong.append(f"the end took {took:.2f} s longer than alone")
         return self.tidy(stem, wrong), took
 
-    def judge(self, capture, done, statuses, orderly):
+    def judge(self, kind, capture, done, statuses, orderly):
         wrong = []
         if done.status not in statuses:
             wrong.append(f"exit {done.status}, not {' or '.join(map(str, sorted(statuses)))}: {done.tail()}")
         if done.status == 128 + signal.SIGSEGV:
-            self.crashes += 1
+            self.crashes[kind] = self.crashes.get(kind, 0) + 1
         if not os.path.exists(capture):
             return [*wrong, "no capture"], 0
         facts = Facts(capture)
@@ -131,7 +131,7 @@ class Exits:
         stem = os.path.join(self.o.out, f"exit-{name}-{sleep_ms}")
         done = run([self.o.ridgeline, "record", *self.o.record_options, "--force", "-o", stem + ".ridge", "--", sys.executable, "-c",
                     PYTHON[name] % sleep_ms], timeout=120)
-        wrong, _ = self.judge(stem + ".ridge", done, {0}, name != "python-exit")
+        wrong, _ = self.judge(name, stem + ".ridge", done, {0}, name != "python-exit")
         return self.tidy(stem, wrong), 0
 
 
@@ -159,11 +159,11 @@ def main(argv=None):
     kinds = options.kinds or list(KINDS)
     with ThreadPoolExecutor(options.lanes) as pool:
         alone = dict(zip(kinds, pool.map(exits.time_alone, kinds)))
-    alone_text = ""
+    alone_text = {}
     exits.alone_s = {kind: seconds for kind, (seconds, _) in alone.items()}
     for kind, (_, statuses) in alone.items():
         if KINDS[kind].crashes:
-            alone_text = f"; of {sum(statuses.values())} runs alone {statuses.get(128 + signal.SIGSEGV, 0)} crashed"
+            alone_text[kind] = f"; of {sum(statuses.values())} runs alone {statuses.get(128 + signal.SIGSEGV, 0)} crashed"
         elif set(statuses) != {KINDS[kind].status}:
             checks.add(f"{kind} alone", False, f"ends with {sorted(statuses)} when it is not recorded: the check of its end says nothing")
 
@@ -174,7 +174,7 @@ def main(argv=None):
                     "wrong": {str(m): w for m, w in bad}})
         detail = f"{len(results)} runs, {len(bad)} wrong; the end took at most {longest:.2f} s longer than alone"
         if name in KINDS and KINDS[name].crashes:
-            detail += f"; {exits.crashes} crashed{alone_text}"
+            detail += f"; {exits.crashes.get(name, 0)} crashed{alone_text[name]}"
         if bad:
             detail += f" -- WRONG: after {bad[0][0]} ms: " + "; ".join(bad[0][1])[:300]
         checks.add(name, not bad, detail)
