@@ -12,6 +12,7 @@
 #include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
 #include "style/theme.h"
+#include "timeline/timeline_panel.h"
 
 // Of a static library, resources must be asked for, and outside of any namespace.
 static void load_resources() {
@@ -126,6 +127,7 @@ void MainWindow::drop_panels() {
     delete panel;
   }
   panels_.clear();
+  timeline_ = nullptr;
   delete content_;
   content_ = nullptr;
 }
@@ -140,11 +142,19 @@ void MainWindow::build_panels() {
   auto* overview = new OverviewBar(*document_, content_);
   connect(overview, &OverviewBar::notices_asked, this, [this] { show_panel("log"); });
   column->addWidget(overview);
-  column->addStretch(1);
+  timeline_ = new TimelinePanel(*document_, selection_, content_);
+  panels_["timeline"] = timeline_;
+  column->addWidget(timeline_, 1);
+  connect(timeline_, &TimelinePanel::failed, this,
+          [this](const QString& why) { log_->note(Severity::error, tr("timeline: %1").arg(why)); });
   pages_->addWidget(content_);
 
   auto* ranking = new RankingPanel(*document_, selection_, this);
   panels_["ranking"] = ranking;
+  connect(ranking, &RankingPanel::kernel_activated, this, [this] {
+    timeline_->view()->next_same();
+    timeline_->view()->setFocus();
+  });
   QDockWidget* dock = add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
   tabifyDockWidget(dock, docks_["log"]);
   show_page(content_);
@@ -164,7 +174,7 @@ void MainWindow::show_panel(const QString& name) {
 }
 
 bool MainWindow::settled() const {
-  return document_ && !document_->busy();
+  return document_ && !document_->busy() && (timeline_ == nullptr || !timeline_->busy());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

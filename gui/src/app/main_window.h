@@ -19,6 +19,7 @@
 namespace ridgeline::gui {
 
 class RankingPanel;
+class TimelinePanel;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -33,6 +34,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QWidget* panel(const QString& name) const;
   /// Brings a panel to the front.
   void show_panel(const QString& name);
+  [[nodiscard]] TimelinePanel* timeline() const { return timeline_; }
   [[nodiscard]] ErrorPage* error_page() const { return error_; }
   /// Nothing is being read or computed: what is shown is final.
   [[nodiscard]] bool settled() const;
@@ -62,6 +64,7 @@ class MainWindow : public QMainWindow {
   LoadingPage* loading_;
   ErrorPage* error_;
   QWidget* content_ = nullptr;
+  TimelinePanel* timeline_ = nullptr;
   LogPanel* log_;
   std::map<QString, QDockWidget*> docks_;
   std::map<QString, QWidget*> panels_;

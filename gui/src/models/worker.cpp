@@ -22,6 +22,7 @@ void Worker::post(const std::string& key, Job job) {
     const std::lock_guard lock(mutex_);
     newest_[key] = ++tickets_;
     waiting_.push_back({key, tickets_, {}, std::move(job)});
+    ++unfinished_;
   }
   wake_.notify_all();
 }
@@ -29,20 +30,22 @@ void Worker::post(const std::string& key, Job job) {
 void Worker::cancel(const std::string& key) {
   const std::lock_guard lock(mutex_);
   newest_[key] = 0;
-  std::erase_if(waiting_, [&](const Entry& entry) { return entry.key == key; });
+  unfinished_ -= static_cast<std::int64_t>(
+      std::erase_if(waiting_, [&](const Entry& entry) { return entry.key == key; }));
   if (running_ && running_key_ == key) running_stop_.request_stop();
 }
 
 void Worker::cancel_all() {
   const std::lock_guard lock(mutex_);
   for (auto& [key, ticket] : newest_) ticket = 0;
+  unfinished_ -= static_cast<std::int64_t>(waiting_.size());
   waiting_.clear();
   if (running_) running_stop_.request_stop();
 }
 
 bool Worker::busy() const {
   const std::lock_guard lock(mutex_);
-  return running_ || !waiting_.empty();
+  return unfinished_ > 0;
 }
 
 void Worker::tell(QObject* receiver, std::function<void()> told) {
@@ -59,11 +62,14 @@ void Worker::deliver(const std::string& key, std::uint64_t ticket, std::function
   QMetaObject::invokeMethod(
       this,
       [this, key, ticket, done = std::move(done)] {
+        bool wanted = false;
         {
           const std::lock_guard lock(mutex_);
-          if (newest_[key] != ticket) return;
+          wanted = newest_[key] == ticket;
         }
-        done();
+        if (wanted) done();
+        const std::lock_guard lock(mutex_);
+        --unfinished_;
       },
       Qt::QueuedConnection);
 }

@@ -48,7 +48,7 @@ class Worker : public QObject {
 
   void cancel(const std::string& key);
   void cancel_all();
-  /// Whether anything waits or runs.
+  /// Whether anything waits, runs, or has an answer that was not handed over.
   [[nodiscard]] bool busy() const;
 
  private:
@@ -86,6 +86,7 @@ class Worker : public QObject {
   std::stop_source running_stop_;
   bool running_ = false;
   bool ending_ = false;
+  std::int64_t unfinished_ = 0;
   std::uint64_t tickets_ = 0;
   std::unordered_map<std::string, std::uint64_t> newest_;  // ticket of each key's last job; 0: cancelled
   std::thread thread_;

@@ -1,0 +1,56 @@
+// row_painter.h: draws one line of a timeline. Behind a small interface, so that another way of drawing could take its
+// place; this one is QPainter on an image.
+#pragma once
+
+#include <QHash>
+#include <QImage>
+#include <QPainter>
+
+#include "style/theme.h"
+#include "timeline/time_axis.h"
+#include "timeline/timeline_scene.h"
+
+namespace ridgeline::gui {
+
+/// Height of a line in logical pixels.
+[[nodiscard]] int row_height(const TimelineRow& row);
+
+/// Threads: one at a time. Keeps shortened names between frames.
+class RowPainter {
+ public:
+  virtual ~RowPainter() = default;
+  struct Style {
+    QFont font;
+    double pixel_ratio = 1;
+  };
+  /// The line's graph, without what lies over several lines. Of the size axis.width × row_height.
+  [[nodiscard]] virtual QImage paint(const TimelineScene& scene, std::size_t row, const TimeAxis& axis,
+                                     const Style& style) = 0;
+};
+
+class ImageRowPainter : public RowPainter {
+ public:
+  [[nodiscard]] QImage paint(const TimelineScene& scene, std::size_t row, const TimeAxis& axis,
+                             const Style& style) override;
+
+ private:
+  void paint_density(const TimelineScene& scene, std::size_t row, const TimeAxis& axis, QImage& image);
+  void paint_events(const TimelineScene& scene, std::size_t row, const TimeAxis& axis, const Style& style,
+                    QPainter& painter);
+  void paint_marks(const TimelineScene& scene, std::size_t row, const TimeAxis& axis, QPainter& painter);
+  void paint_counter(const TimelineRow& row, const TimeAxis& axis, const Style& style, QImage& image);
+  [[nodiscard]] const QString& label(const EventName& name, std::uint32_t key, int columns);
+
+  QHash<quint64, QString> labels_;  // by name and columns
+  std::vector<EventBin> bins_;
+  std::vector<CounterBin> counter_bins_;
+};
+
+/// Of an event; kernels of one class differ a little where they are wide enough to be seen one by one.
+[[nodiscard]] QColor event_colour(const EventName& name, bool apart);
+/// The name of an event in at most that many columns.
+[[nodiscard]] QString event_label(const EventName& name, int columns);
+/// "87.3 %", "1.71 TB/s", "1755 MHz", "612 W".
+[[nodiscard]] QString counter_text(CounterUnit unit, double value);
+
+}  // namespace ridgeline::gui

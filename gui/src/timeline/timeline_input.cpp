@@ -1,0 +1,475 @@
+// timeline_input.cpp: what keys, wheel and mouse do in the timeline.
+#include <QContextMenuEvent>
+#include <QHelpEvent>
+#include <QInputDialog>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "models/text.h"
+#include "timeline/timeline_view.h"
+
+namespace ridgeline::gui {
+namespace {
+
+constexpr int kSnap = 7;          // pixels
+constexpr int kLeastDrag = 4;     // pixels that tell a drag from a click
+constexpr double kKeyZoom = 0.8;  // of the stretch in view, a key press
+constexpr double kKeyPan = 0.15;
+
+}  // namespace
+
+void TimelineView::show_view(const TimeWindow& view, Selection::Gesture gesture) {
+  if (!scene_.empty()) selection_.show(TimeAxis::inside(view, scene_.extent()), gesture);
+}
+
+void TimelineView::zoom(double factor) {
+  const QRect graph = graph_rect();
+  const double x = graph.contains(mouse_) ? mouse_.x() - graph.left() : graph.width() / 2.0;
+  show_view(axis().zoomed(factor, x, scene_.extent()), Selection::Gesture::continued);
+}
+
+void TimelineView::pan(double share) {
+  show_view(axis().panned(share * axis().width(), scene_.extent()), Selection::Gesture::continued);
+}
+
+// To the launch, else the range, else the step.
+void TimelineView::fit() {
+  if (const auto& launch = selection_.launch()) {
+    show_view(TimeAxis::around({launch->start_ns, launch->end_ns}, 1.0, scene_.extent()),
+              Selection::Gesture::single);
+  } else if (selection_.range()) {
+    zoom_to_range();
+  } else if (step_) {
+    show_view(TimeAxis::around(*step_, 0.01, scene_.extent()), Selection::Gesture::single);
+  }
+}
+
+void TimelineView::home() {
+  show_view(scene_.extent(), Selection::Gesture::single);
+}
+
+void TimelineView::zoom_to_range() {
+  if (selection_.range())
+    show_view(TimeAxis::around(*selection_.range(), 0.02, scene_.extent()), Selection::Gesture::single);
+}
+
+void TimelineView::choose(const EventPlace& place) {
+  const EventName& name = scene_.name_of(place);
+  const TimelineRow& row = scene_.row(place.row);
+  if (row.kind == RowKind::kernels) {
+    const TimeWindow when = scene_.time_of(place);
+    selection_.select_launch(LaunchChoice{row.device_id, name.kernel_id, when.start_ns, when.end_ns},
+                             name.text);
+  } else if (row.kind == RowKind::calls) {
+    selection_.select_kernel({{name.kernel_id}, name.text});
+  } else {
+    selection_.select_range(scene_.time_of(place));
+  }
+}
+
+void TimelineView::reveal(const EventPlace& place) {
+  const TimeWindow when = scene_.time_of(place), view = selection_.view();
+  if (when.start_ns < view.start_ns || when.end_ns > view.end_ns ||
+      axis().x_of(when.end_ns) - axis().x_of(when.start_ns) < 3) {
+    // So near that it is seen, with what is round it.
+    const std::int64_t length =
+        std::min(view.length_ns(), std::max<std::int64_t>(when.length_ns() * 40, 2000));
+    const std::int64_t middle = when.start_ns + when.length_ns() / 2;
+    show_view({middle - length / 2, middle + length / 2}, Selection::Gesture::single);
+  }
+  int y = 0;
+  for (const std::size_t row : scene_.scrolling_rows()) {
+    const int tall = row_height(scene_.row(row)) + 1;
+    if (row == place.row) {
+      if (y < scroll_->value()) scroll_->setValue(y);
+      if (y + tall > scroll_->value() + scroll_->pageStep())
+        scroll_->setValue(y + tall - scroll_->pageStep());
+    }
+    y += tall;
+  }
+}
+
+void TimelineView::next_same() {
+  if (selection_.kernel().empty()) return;
+  const auto& launch = selection_.launch();
+  const store::Id kernel = launch ? launch->kernel_id : selection_.kernel().kernels.front();
+  const auto next = scene_.next_launch(kernel, launch ? launch->start_ns : selection_.view().start_ns);
+  if (!next) return;
+  choose(*next);
+  reveal(*next);
+}
+
+void TimelineView::previous_same() {
+  if (selection_.kernel().empty()) return;
+  const auto& launch = selection_.launch();
+  const store::Id kernel = launch ? launch->kernel_id : selection_.kernel().kernels.front();
+  const auto previous = scene_.previous_launch(kernel, launch ? launch->start_ns : selection_.view().end_ns);
+  if (!previous) return;
+  choose(*previous);
+  reveal(*previous);
+}
+
+void TimelineView::next_match() {
+  const auto& launch = selection_.launch();
+  const TimeWindow view = selection_.view();
+  const bool seen = launch && launch->start_ns >= view.start_ns && launch->start_ns < view.end_ns;
+  if (const auto next = scene_.next_found(seen ? launch->start_ns : view.start_ns + view.length_ns() / 2)) {
+    choose(*next);
+    reveal(*next);
+  }
+}
+
+void TimelineView::previous_match() {
+  const auto& launch = selection_.launch();
+  const TimeWindow view = selection_.view();
+  const bool seen = launch && launch->start_ns >= view.start_ns && launch->start_ns < view.end_ns;
+  if (const auto previous =
+          scene_.previous_found(seen ? launch->start_ns : view.start_ns + view.length_ns() / 2)) {
+    choose(*previous);
+    reveal(*previous);
+  }
+}
+
+// Between a kernel and the call that launched it.
+void TimelineView::follow_flow() {
+  if (!arrow_) return;
+  const TimeWindow view = selection_.view();
+  const bool kernel_seen = arrow_->launch.start_ns >= view.start_ns && arrow_->launch.start_ns < view.end_ns;
+  const bool call_seen = arrow_->call_start_ns >= view.start_ns && arrow_->call_start_ns < view.end_ns;
+  if (kernel_seen && call_seen) {
+    const TimeWindow both{std::min(arrow_->call_start_ns, arrow_->launch.start_ns),
+                          std::max(arrow_->call_end_ns, arrow_->launch.end_ns)};
+    show_view(TimeAxis::around(both, 0.1, scene_.extent()), Selection::Gesture::single);
+    return;
+  }
+  const std::int64_t to = kernel_seen ? arrow_->call_start_ns : arrow_->launch.start_ns;
+  show_view({to - view.length_ns() / 2, to + view.length_ns() / 2}, Selection::Gesture::single);
+}
+
+void TimelineView::toggle_pin() {
+  const auto row = row_at(mouse_.y());
+  if (!row) return;
+  scene_.set_pinned(*row, !scene_.arrangement().pinned.contains(scene_.row(*row).id));
+  update_scroll_bar();
+  update();
+  emit arrangement_changed();
+}
+
+void TimelineView::mark() {
+  const QRect graph = graph_rect();
+  const std::int64_t when = graph.contains(mouse_)
+                                ? axis().ns_at(mouse_.x() - graph.left())
+                                : selection_.view().start_ns + selection_.view().length_ns() / 2;
+  bool given = false;
+  const QString text =
+      QInputDialog::getText(this, tr("Note"), tr("Note at this time:"), QLineEdit::Normal, {}, &given);
+  if (!given || text.trimmed().isEmpty()) return;
+  notes_.push_back({when, text.trimmed()});
+  update();
+  emit notes_changed();
+}
+
+void TimelineView::clear_choice() {
+  if (selection_.range()) {
+    selection_.select_range(std::nullopt);
+  } else {
+    selection_.select_launch(std::nullopt, "");
+    selection_.select_kernel({});
+  }
+}
+
+// Edges of the events of the row under the mouse attract; with Alt they do not.
+std::int64_t TimelineView::snapped(const QPoint& at) const {
+  const TimeAxis time = axis();
+  const std::int64_t ns = time.ns_at(at.x() - graph_rect().left());
+  if (const auto row = row_at(at.y())) {
+    const auto reach = static_cast<std::int64_t>(time.ns_per_pixel() * kSnap);
+    if (const auto edge = scene_.edge_near(*row, ns, reach)) return *edge;
+  }
+  return ns;
+}
+
+void TimelineView::hover(const QPoint& at) {
+  mouse_ = at;
+  hovered_row_ = row_at(at.y());
+  const auto place = event_at(at);
+  KernelChoice kernel;
+  if (place) {
+    const EventName& name = scene_.name_of(*place);
+    if (name.kind == EventName::Kind::kernel) kernel = {{name.kernel_id}, name.text};
+  }
+  selection_.hover_kernel(kernel);
+  update();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  if (scene_.empty()) return;
+  const QPoint at = event->position().toPoint();
+  const QRect graph = graph_rect();
+  drag_from_ = at;
+  drag_view_ = selection_.view();
+  const bool pan =
+      event->button() == Qt::MiddleButton ||
+      (event->button() == Qt::LeftButton && (space_ || (event->modifiers() & Qt::ShiftModifier)));
+  if (at.y() < 30 && at.x() >= graph.left() && event->button() == Qt::LeftButton) {
+    drag_ = Drag::strip;
+    mouseMoveEvent(event);
+  } else if (pan && at.x() >= graph.left()) {
+    drag_ = Drag::pan;
+    setCursor(Qt::ClosedHandCursor);
+  } else if (event->button() == Qt::LeftButton && at.x() >= graph.left()) {
+    drag_ = Drag::range;
+    drag_from_ns_ = event->modifiers() & Qt::AltModifier ? axis().ns_at(at.x() - graph.left()) : snapped(at);
+  }
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  const QPoint at = event->position().toPoint();
+  const QRect graph = graph_rect();
+  switch (drag_) {
+    case Drag::strip: {
+      const std::int64_t middle = strip_axis().ns_at(at.x() - graph.left());
+      const std::int64_t half = selection_.view().length_ns() / 2;
+      show_view({middle - half, middle + half}, Selection::Gesture::continued);
+      return;
+    }
+    case Drag::pan:
+      show_view(TimeAxis(drag_view_, graph.width()).panned(drag_from_.x() - at.x(), scene_.extent()),
+                Selection::Gesture::continued);
+      return;
+    case Drag::range: {
+      if (!dragged_ && std::abs(at.x() - drag_from_.x()) < kLeastDrag) return;
+      const std::int64_t to =
+          event->modifiers() & Qt::AltModifier ? axis().ns_at(at.x() - graph.left()) : snapped(at);
+      dragged_ = TimeWindow{std::min(drag_from_ns_, to), std::max({drag_from_ns_, to, drag_from_ns_ + 1})};
+      mouse_ = at;
+      update();
+      return;
+    }
+    default:
+      hover(at);
+  }
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  const Drag was = drag_;
+  drag_ = Drag::none;
+  unsetCursor();
+  if (was != Drag::range) return;
+  if (dragged_) {
+    const TimeWindow range = *dragged_;
+    dragged_.reset();
+    selection_.select_range(range);
+  } else if (const auto place = event_at(event->position().toPoint())) {
+    choose(*place);
+  } else {
+    clear_choice();
+  }
+  update();
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const auto place = event_at(event->position().toPoint()))
+    show_view(TimeAxis::around(scene_.time_of(*place), 0.3, scene_.extent()), Selection::Gesture::single);
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  const QPoint at = event->position().toPoint();
+  const QRect graph = graph_rect();
+  const QPointF turned =
+      event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 120.0 * 60 : QPointF(event->pixelDelta());
+  mouse_ = at;
+  if (at.x() < graph.left() && at.y() >= graph.top()) {
+    scroll_->setValue(scroll_->value() - static_cast<int>(turned.y()));
+  } else if ((event->modifiers() & Qt::ShiftModifier) || std::abs(turned.x()) > std::abs(turned.y())) {
+    const double by = std::abs(turned.x()) > std::abs(turned.y()) ? turned.x() : turned.y();
+    show_view(axis().panned(-by * 1.5, scene_.extent()), Selection::Gesture::continued);
+  } else if (event->modifiers() & Qt::ControlModifier) {
+    scroll_->setValue(scroll_->value() - static_cast<int>(turned.y()));
+  } else {
+    show_view(axis().zoomed(std::pow(1.0035, -turned.y()), at.x() - graph.left(), scene_.extent()),
+              Selection::Gesture::continued);
+  }
+  event->accept();
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  mouse_ = {-1, -1};
+  hovered_row_.reset();
+  selection_.hover_kernel({});
+  update();
+}
+
+// W, A, S and D by where they are on the keyboard, whatever letters are on them; where the platform does not say, by
+// letter.
+bool TimelineView::position_key(const QKeyEvent& event) {
+  int key = 0;
+  switch (event.nativeScanCode()) {
+    case 25:
+      key = Qt::Key_W;
+      break;
+    case 38:
+      key = Qt::Key_A;
+      break;
+    case 39:
+      key = Qt::Key_S;
+      break;
+    case 40:
+      key = Qt::Key_D;
+      break;
+    case 0:
+      key = event.key();
+      break;
+    default:
+      return false;
+  }
+  switch (key) {
+    case Qt::Key_W:
+      zoom(kKeyZoom);
+      return true;
+    case Qt::Key_S:
+      zoom(1 / kKeyZoom);
+      return true;
+    case Qt::Key_A:
+      pan(-kKeyPan);
+      return true;
+    case Qt::Key_D:
+      pan(kKeyPan);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+  const bool bare = (event->modifiers() & ~(Qt::KeypadModifier | Qt::ShiftModifier)) == 0;
+  if (bare && !(event->modifiers() & Qt::ShiftModifier) && position_key(*event)) return;
+  if (!bare) {
+    QWidget::keyPressEvent(event);
+    return;
+  }
+  switch (event->key()) {
+    case Qt::Key_Left:
+      return pan(-kKeyPan);
+    case Qt::Key_Right:
+      return pan(kKeyPan);
+    case Qt::Key_Up:
+      return scroll_->setValue(scroll_->value() - 40);
+    case Qt::Key_Down:
+      return scroll_->setValue(scroll_->value() + 40);
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      return zoom(kKeyZoom);
+    case Qt::Key_Minus:
+      return zoom(1 / kKeyZoom);
+    case Qt::Key_F:
+      return fit();
+    case Qt::Key_Home:
+      return home();
+    case Qt::Key_Z:
+      return zoom_to_range();
+    case Qt::Key_Period:
+      return next_same();
+    case Qt::Key_Comma:
+      return previous_same();
+    case Qt::Key_N:
+      return event->modifiers() & Qt::ShiftModifier ? previous_match() : next_match();
+    case Qt::Key_BracketLeft:
+    case Qt::Key_BracketRight:
+      return follow_flow();
+    case Qt::Key_M:
+      return mark();
+    case Qt::Key_T:
+      if (event->modifiers() & Qt::ShiftModifier) return toggle_pin();
+      break;
+    case Qt::Key_Escape:
+      return clear_choice();
+    case Qt::Key_Space:
+      space_ = true;
+      return;
+    default:
+      break;
+  }
+  QWidget::keyPressEvent(event);
+}
+
+void TimelineView::keyReleaseEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) space_ = false;
+  QWidget::keyReleaseEvent(event);
+}
+
+bool TimelineView::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const auto place = event_at(help->pos());
+    const auto row = row_at(help->pos().y());
+    if (place) {
+      QToolTip::showText(help->globalPos(), describe(*place), this);
+    } else if (row && help->pos().x() < label_width_) {
+      const TimelineRow& line = scene_.row(*row);
+      QToolTip::showText(help->globalPos(),
+                         plain(line.label) + (line.help.empty() ? QString() : "\n" + shown(line.help)), this);
+    } else {
+      QToolTip::hideText();
+    }
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
+  QMenu menu(this);
+  const auto changed = [this] {
+    update_scroll_bar();
+    update();
+    emit arrangement_changed();
+  };
+  if (const auto row = row_at(event->pos().y())) {
+    const TimelineRow& line = scene_.row(*row);
+    const bool pinned = scene_.arrangement().pinned.contains(line.id);
+    menu.addSection(plain(line.label.empty() ? line.help : line.label));
+    menu.addAction(pinned ? tr("Unpin") : tr("Pin to the top"), this, [this, row, pinned, changed] {
+      scene_.set_pinned(*row, !pinned);
+      changed();
+    });
+    menu.addAction(tr("Hide"), this, [this, row, changed] {
+      scene_.set_hidden(*row, true);
+      changed();
+    });
+    menu.addAction(tr("Move up"), this, [this, row, changed] {
+      scene_.move(*row, -1);
+      changed();
+    });
+    menu.addAction(tr("Move down"), this, [this, row, changed] {
+      scene_.move(*row, 1);
+      changed();
+    });
+  }
+  QMenu* rows = menu.addMenu(tr("Rows"));
+  for (std::size_t i = 0; i < scene_.row_count() && i < 200; ++i) {
+    const TimelineRow& line = scene_.row(i);
+    QAction* action = rows->addAction(plain(line.label.empty() ? line.help : line.label));
+    action->setCheckable(true);
+    action->setChecked(scene_.is_shown(i));
+    connect(action, &QAction::toggled, this, [this, i, changed](bool on) {
+      scene_.set_hidden(i, !on);
+      changed();
+    });
+  }
+  menu.addAction(tr("Show all rows"), this, [this, changed] {
+    scene_.show_all();
+    changed();
+  });
+  menu.addSeparator();
+  menu.addAction(tr("Zoom to the range"), this, &TimelineView::zoom_to_range)
+      ->setEnabled(selection_.range().has_value());
+  menu.addAction(tr("Note here…"), this, &TimelineView::mark);
+  menu.exec(event->globalPos());
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,44 @@
+// timeline_panel.h: the timeline of one capture: reads it beside the window, finds what belongs to a chosen launch.
+#pragma once
+
+#include <QLabel>
+#include <QLineEdit>
+
+#include "models/capture_document.h"
+#include "models/worker.h"
+#include "timeline/timeline_view.h"
+
+namespace ridgeline::gui {
+
+class TimelinePanel : public QWidget {
+  Q_OBJECT
+ public:
+  TimelinePanel(CaptureDocument& document, Selection& selection, QWidget* parent = nullptr);
+
+  [[nodiscard]] TimelineView* view() const { return view_; }
+  [[nodiscard]] QLineEdit* search_field() const { return search_; }
+  [[nodiscard]] bool busy() const { return worker_.busy() || reading_; }
+
+ signals:
+  void read();  ///< the whole timeline is there
+  void failed(const QString& why);
+
+ private:
+  void read_all();
+  void find_arrow();
+  void show_found();
+
+  CaptureDocument& document_;
+  Selection& selection_;
+  TimelineView* view_;
+  QLineEdit* search_;
+  QLabel* found_;
+  QLabel* status_;
+  bool reading_ = true;
+  Worker worker_;
+};
+
+/// The steps alone, from what is known of a capture at once: shown while the rest is read.
+[[nodiscard]] std::shared_ptr<const TimelineData> coarse_timeline(const analyzer::Model& recording);
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,338 @@
+// timeline_reader.cpp: a capture's rows, once through, into the lines of a timeline.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/store/activity.h"
+#include "timeline/timeline_counters.h"
+#include "timeline/timeline_data.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using store::Id;
+
+constexpr int kMostLanes = 6;  // of one stream or thread
+
+std::string words(CopyKind kind) {
+  switch (kind) {
+    case CopyKind::host_to_device:
+      return "copy host → device";
+    case CopyKind::device_to_host:
+      return "copy device → host";
+    case CopyKind::device_to_device:
+      return "copy device → device";
+    case CopyKind::peer_to_peer:
+      return "copy peer → peer";
+    case CopyKind::host_to_host:
+      return "copy host → host";
+    case CopyKind::unknown:
+      return "copy";
+  }
+  return "copy";
+}
+
+std::string plain_words(std::string_view identifier) {
+  std::string text(identifier);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+class Reader {
+ public:
+  Reader(const store::Capture& capture, const std::stop_token& stop, const ReadProgress& progress)
+      : capture_(capture), activity_(capture), stop_(stop), progress_(progress) {}
+
+  Result<std::shared_ptr<const TimelineData>> read() {
+    for (const store::Device& device : capture_.devices()) devices_[device.id] = device;
+    for (const store::Process& process : capture_.processes()) processes_[process.id] = process;
+    several_ = processes_.size() > 1 || devices_.size() > 1;
+    for (const store::ProcessTotal& total : activity_.process_totals()) total_ += total.launches;
+    read_steps();
+    const bool whole = read_ranges() && read_launches() && read_copies();
+    if (!whole || stop_.stop_requested()) return Failure{ErrorKind::cancelled, "reading was cancelled"};
+    read_waits();
+    put_rows();
+    add_counter_rows(capture_, *data_);
+    std::int64_t start = INT64_MAX, end = INT64_MIN;
+    for (const TimelineRow& row : data_->rows) {
+      if (row.kind == RowKind::counter || row.events.empty()) continue;
+      start = std::min(start, row.events.extent().start_ns);
+      end = std::max(end, row.events.extent().end_ns);
+    }
+    if (start < end) data_->extent = {start, end};
+    return std::shared_ptr<const TimelineData>(std::move(data_));
+  }
+
+ private:
+  // Rows come in the order in which they are shown: processes, what the host did, then devices.
+  using RowKey =
+      std::tuple<Id, int, std::int64_t, std::int64_t, int>;  // process, order, device, stream/thread, depth
+
+  std::uint32_t name_of(EventName::Kind kind, int code, const std::string& text) {
+    const auto [found, added] = codes_.try_emplace({kind, code}, 0);
+    if (added) {
+      found->second = static_cast<std::uint32_t>(data_->names.size());
+      data_->names.push_back({text, kind, KernelClass::other, 0, code});
+    }
+    return found->second;
+  }
+
+  TimelineRow& row(RowKind kind, int order, Id process, Id device, std::int64_t line, int depth) {
+    const auto [found, added] = rows_.try_emplace({process, order, device, line, depth});
+    TimelineRow& made = found->second;
+    if (added) {
+      made.kind = kind;
+      made.process_id = process;
+      made.device_id = device;
+      made.depth = depth;
+    }
+    return made;
+  }
+
+  [[nodiscard]] int process_number(Id id) const {
+    return static_cast<int>(std::distance(processes_.begin(), processes_.find(id)));
+  }
+  [[nodiscard]] int device_index(Id id) const {
+    const auto found = devices_.find(id);
+    return found == devices_.end() ? 0 : found->second.device_index;
+  }
+  // " · rank 1, GPU 0" where there are several.
+  [[nodiscard]] std::string where(Id process, Id device) const {
+    if (!several_) return "";
+    std::string text;
+    if (processes_.size() > 1) {
+      const auto found = processes_.find(process);
+      if (found != processes_.end()) {
+        text += found->second.rank ? " · rank " + std::to_string(*found->second.rank)
+                                   : " · pid " + std::to_string(found->second.pid);
+      }
+    }
+    if (devices_.size() > 1 && device != 0) text += " · GPU " + std::to_string(device_index(device));
+    return text;
+  }
+
+  void read_steps() {
+    for (const store::Step& step : capture_.steps()) {
+      if (!step.gpu_start_ns || !step.gpu_end_ns || *step.gpu_end_ns <= *step.gpu_start_ns) continue;
+      data_->names.push_back(
+          {"step " + std::to_string(step.step_index) + " · " + std::string(to_string(step.phase)),
+           EventName::Kind::step, KernelClass::other, 0, static_cast<int>(step.phase)});
+      TimelineRow& line = row(RowKind::steps, 0, step.process_id, 0, 0, 0);
+      line.label = "Steps" + where(step.process_id, 0);
+      line.id = "steps/" + std::to_string(process_number(step.process_id));
+      line.events.add(*step.gpu_start_ns, *step.gpu_end_ns,
+                      static_cast<std::uint32_t>(data_->names.size() - 1));
+    }
+  }
+
+  bool read_ranges() {
+    const std::map<Id, std::string> strings = capture_.strings();
+    std::unordered_map<Id, std::uint32_t> names;
+    for (const store::Thread& thread : capture_.threads())
+      threads_[{thread.process_id, thread.thread_id}] = thread.name;
+    return activity_.for_each_range(
+        {},
+        [&](const store::NvtxRange& range) {
+          if (!range.end_ns || *range.end_ns < range.start_ns || range.depth < 0 || range.depth > 63) return;
+          const auto [found, added] = names.try_emplace(range.name_id, 0);
+          if (added) {
+            found->second = static_cast<std::uint32_t>(data_->names.size());
+            const auto text = strings.find(range.name_id);
+            data_->names.push_back({text == strings.end() ? "?" : text->second, EventName::Kind::range});
+          }
+          TimelineRow& line = row(RowKind::ranges, 1, range.process_id, 0, range.thread_id, range.depth);
+          line.thread_id = range.thread_id;
+          line.events.add(range.start_ns, *range.end_ns, found->second);
+        },
+        stop_);
+  }
+
+  struct Site {
+    TimelineRow* kernels = nullptr;
+    TimelineRow* calls = nullptr;
+    std::uint32_t name = 0;
+  };
+
+  bool read_launches() {
+    std::unordered_map<Id, std::uint32_t> names;
+    for (const store::Kernel& kernel : capture_.kernels()) {
+      names[kernel.id] = static_cast<std::uint32_t>(data_->names.size());
+      data_->names.push_back(
+          {kernel.demangled_name, EventName::Kind::kernel, kernel.kernel_class, kernel.id});
+    }
+    std::unordered_map<Id, Site> sites;
+    Id last_id = 0;
+    Site* last = nullptr;
+    const auto site_of = [&](Id id) -> Site& {
+      if (last != nullptr && id == last_id) return *last;
+      const auto [found, added] = sites.try_emplace(id);
+      if (added) {
+        const store::Launch site = activity_.launch_site(id);
+        found->second.kernels = &row(RowKind::kernels, 5, site.process_id, site.device_id, site.stream_id, 0);
+        found->second.kernels->stream_id = site.stream_id;
+        if (site.thread_id) {
+          found->second.calls = &row(RowKind::calls, 2, site.process_id, 0, *site.thread_id, 0);
+          found->second.calls->thread_id = *site.thread_id;
+        }
+        const auto name = names.find(site.kernel_id);
+        found->second.name = name == names.end() ? name_of(EventName::Kind::kernel, -1, "?") : name->second;
+      }
+      last_id = id;
+      last = &found->second;
+      return *last;
+    };
+    return activity_.for_each_launch_row(
+        {}, store::LaunchColumns::all,
+        [&](const store::LaunchRow& launch) {
+          if ((++data_->launches & 0x3ffff) == 0 && progress_) progress_(data_->launches, total_);
+          Site& site = site_of(launch.site_id);
+          if (launch.start_ns > 0 && launch.end_ns >= launch.start_ns)
+            site.kernels->events.add(launch.start_ns, launch.end_ns, site.name);
+          if (site.calls != nullptr && launch.host_start_ns && launch.host_end_ns &&
+              *launch.host_end_ns > *launch.host_start_ns)
+            site.calls->events.add(*launch.host_start_ns, *launch.host_end_ns, site.name);
+        },
+        stop_);
+  }
+
+  bool read_copies() {
+    const auto add = [&](const auto& copy, std::uint32_t name) {
+      if (copy.start_ns <= 0 || copy.end_ns < copy.start_ns) return;
+      TimelineRow& line = row(RowKind::copies, 6, copy.process_id, copy.device_id, copy.stream_id, 0);
+      line.stream_id = copy.stream_id;
+      line.events.add(copy.start_ns, copy.end_ns, name);
+    };
+    return activity_.for_each_memcpy(
+               {},
+               [&](const store::Memcpy& copy) {
+                 add(copy, name_of(EventName::Kind::copy, static_cast<int>(copy.kind), words(copy.kind)));
+               },
+               stop_) &&
+           activity_.for_each_memset(
+               {}, [&](const store::Memset& set) { add(set, name_of(EventName::Kind::copy, 100, "memset")); },
+               stop_);
+  }
+
+  void read_waits() {
+    for (const auto& [id, process] : processes_) {
+      for (const store::Synchronisation& wait : capture_.synchronisations(id, INT64_MIN / 2, INT64_MAX / 2)) {
+        TimelineRow& line = row(RowKind::waits, 3, id, 0, wait.thread_id, 0);
+        line.thread_id = wait.thread_id;
+        line.events.add(wait.start_ns, wait.end_ns(),
+                        name_of(EventName::Kind::wait, static_cast<int>(wait.call),
+                                "waits: " + plain_words(to_string(wait.call))));
+      }
+    }
+  }
+
+  std::string thread_words(const TimelineRow& line) const {
+    const auto found = threads_.find({line.process_id, line.thread_id});
+    const bool named = found != threads_.end() && !found->second.empty();
+    return (named ? found->second : "thread " + std::to_string(line.thread_id)) + where(line.process_id, 0);
+  }
+
+  // What overlaps within a line goes to lanes below it.
+  void put_rows() {
+    for (auto& [key, line] : rows_) {
+      const std::string process = std::to_string(process_number(line.process_id));
+      const std::string thread = process + "/" + std::to_string(thread_number(line));
+      const std::string stream = std::to_string(device_index(line.device_id)) + "/" +
+                                 std::to_string(line.stream_id) +
+                                 (processes_.size() > 1 ? "/" + process : "");
+      switch (line.kind) {
+        case RowKind::ranges:
+          line.label = line.depth == 0 ? "NVTX · " + thread_words(line) : "";
+          line.help = "NVTX ranges of " + thread_words(line) + ", depth " + std::to_string(line.depth);
+          line.id = "nvtx/" + thread + "/" + std::to_string(line.depth);
+          break;
+        case RowKind::calls:
+          line.label = "Launch calls · " + thread_words(line);
+          line.help = "Calls of the host that launched kernels";
+          line.id = "calls/" + thread;
+          break;
+        case RowKind::waits:
+          line.label = "Waits · " + thread_words(line);
+          line.help = "Calls on which the host waited for the device";
+          line.id = "waits/" + thread;
+          break;
+        case RowKind::kernels:
+          line.label = "Stream " + std::to_string(line.stream_id) + where(line.process_id, line.device_id);
+          line.id = "stream/" + stream;
+          break;
+        case RowKind::copies:
+          line.label =
+              "Copies · stream " + std::to_string(line.stream_id) + where(line.process_id, line.device_id);
+          line.id = "copies/" + stream;
+          break;
+        default:
+          break;
+      }
+      const std::string label = line.label, id = line.id;
+      for (int lane = 1;; ++lane) {
+        TimelineRow overlapping = lane < kMostLanes ? without_events(line) : TimelineRow{};
+        line.events.finish(lane < kMostLanes ? &overlapping.events : nullptr);
+        data_->rows.push_back(std::move(line));
+        if (overlapping.events.empty()) break;
+        line = std::move(overlapping);
+        line.label = label.empty() ? "" : label + " (" + std::to_string(lane + 1) + ")";
+        line.id = id + "/lane" + std::to_string(lane + 1);
+      }
+    }
+    rows_.clear();
+  }
+
+  static TimelineRow without_events(const TimelineRow& line) {
+    TimelineRow copy;
+    copy.kind = line.kind;
+    copy.help = line.help;
+    copy.process_id = line.process_id;
+    copy.device_id = line.device_id;
+    copy.thread_id = line.thread_id;
+    copy.stream_id = line.stream_id;
+    copy.depth = line.depth;
+    return copy;
+  }
+
+  // Numbers of threads differ from run to run; their order does not.
+  int thread_number(const TimelineRow& line) {
+    const auto [found, added] = thread_numbers_.try_emplace({line.process_id, line.thread_id}, 0);
+    if (added) found->second = static_cast<int>(thread_numbers_.size()) - 1;
+    return found->second;
+  }
+
+  const store::Capture& capture_;
+  store::Activity activity_;
+  std::stop_token stop_;
+  const ReadProgress& progress_;
+  std::shared_ptr<TimelineData> data_ = std::make_shared<TimelineData>();
+  std::map<RowKey, TimelineRow> rows_;
+  std::map<std::pair<EventName::Kind, int>, std::uint32_t> codes_;
+  std::map<Id, store::Device> devices_;
+  std::map<Id, store::Process> processes_;
+  std::map<std::pair<Id, std::int64_t>, std::string> threads_;
+  std::map<std::pair<Id, std::int64_t>, int> thread_numbers_;
+  std::int64_t total_ = 0;
+  bool several_ = false;
+};
+
+}  // namespace
+
+std::size_t TimelineData::bytes() const {
+  std::size_t all = 0;
+  for (const TimelineRow& row : rows) all += row.events.bytes() + row.counter.bytes();
+  return all;
+}
+
+Result<std::shared_ptr<const TimelineData>> read_timeline(const std::string& path,
+                                                          const std::stop_token& stop,
+                                                          const ReadProgress& progress) {
+  const auto capture = store::Capture::open(path);
+  if (!capture) return capture.failure();
+  return Reader(capture.value(), stop, progress).read();
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,151 @@
+// timeline_view.h: the widget: lines over time, with a strip of everything above and the rows' names on the left.
+// What is where is computed by TimeAxis and TimelineScene; this draws it and turns keys and mouse into changes of the
+// shared selection.
+#pragma once
+
+#include <QCache>
+#include <QScrollBar>
+#include <QWidget>
+#include <memory>
+
+#include "models/selection.h"
+#include "timeline/row_painter.h"
+#include "timeline/time_axis.h"
+#include "timeline/timeline_scene.h"
+
+namespace ridgeline::gui {
+
+/// A remark at a time.
+struct TimelineNote {
+  std::int64_t time_ns = 0;
+  QString text;
+  friend bool operator==(const TimelineNote&, const TimelineNote&) = default;
+};
+
+/// From the call that launched a kernel to the kernel.
+struct LaunchArrow {
+  std::int64_t process_id = 0;
+  std::int64_t thread_id = 0;
+  std::int64_t call_start_ns = 0;
+  std::int64_t call_end_ns = 0;
+  LaunchChoice launch;
+};
+
+class TimelineView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit TimelineView(Selection& selection, QWidget* parent = nullptr);
+  ~TimelineView() override;
+
+  [[nodiscard]] TimelineScene& scene() { return scene_; }
+  [[nodiscard]] const TimelineScene& scene() const { return scene_; }
+  /// After a change of the scene's data or rows.
+  void scene_changed();
+  /// Times are written from there; it is named on the left of the axis.
+  void set_origin(std::int64_t ns, const QString& name);
+  void set_step(const TimeWindow& step) { step_ = step; }
+  void set_arrow(const std::optional<LaunchArrow>& arrow);
+  void set_notes(std::vector<TimelineNote> notes);
+  [[nodiscard]] const std::vector<TimelineNote>& notes() const { return notes_; }
+  void search(const QString& text);
+
+  [[nodiscard]] TimeAxis axis() const;
+  [[nodiscard]] int label_width() const { return label_width_; }
+  /// A row on the screen, in the widget's coordinates; labels included.
+  struct Box {
+    std::size_t row = 0;
+    QRect rect;
+  };
+  [[nodiscard]] std::vector<Box> boxes() const;
+  [[nodiscard]] std::optional<std::size_t> row_at(int y) const;
+  [[nodiscard]] std::optional<EventPlace> event_at(const QPoint& at) const;
+  [[nodiscard]] QRect event_rect(const EventPlace& place) const;
+  /// Scrolls and pans so that it is seen.
+  void reveal(const EventPlace& place);
+  void choose(const EventPlace& place);
+  /// What the rows hold in a stretch, a line each.
+  [[nodiscard]] QStringList statistics(const TimeWindow& range) const;
+  /// A sentence about an event.
+  [[nodiscard]] QString describe(const EventPlace& place) const;
+
+ public slots:
+  void zoom(double factor);
+  void pan(double share);
+  void fit();
+  void home();
+  void zoom_to_range();
+  void next_same();
+  void previous_same();
+  void next_match();
+  void previous_match();
+  void follow_flow();
+  void toggle_pin();
+  void mark();
+  void clear_choice();
+
+ signals:
+  void arrangement_changed();
+  void notes_changed();
+  void search_asked();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void keyReleaseEvent(QKeyEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  enum class Drag { none, range, pan, strip, strip_edge, labels };
+  struct Frame;
+
+  void paint_strip(QPainter& painter);
+  void paint_axis(QPainter& painter);
+  void paint_rows(QPainter& painter);
+  void paint_label(QPainter& painter, const Box& box);
+  void paint_overlays(QPainter& painter);
+  void paint_arrow(QPainter& painter);
+  void paint_notes(QPainter& painter);
+  void paint_statistics(QPainter& painter);
+  [[nodiscard]] const QImage& row_image(std::size_t row, const TimeAxis& axis);
+  [[nodiscard]] int top_of_rows() const;
+  [[nodiscard]] int scroll_height() const;
+  void update_scroll_bar();
+  [[nodiscard]] std::int64_t snapped(const QPoint& at) const;
+  [[nodiscard]] QRect graph_rect() const;
+  [[nodiscard]] TimeAxis strip_axis() const;
+  void show_view(const TimeWindow& view, Selection::Gesture gesture);
+  void hover(const QPoint& at);
+  bool position_key(const QKeyEvent& event);
+
+  Selection& selection_;
+  TimelineScene scene_;
+  std::unique_ptr<RowPainter> painter_;
+  QScrollBar* scroll_;
+  int label_width_ = 190;
+  std::int64_t origin_ns_ = 0;
+  QString origin_name_;
+  std::optional<TimeWindow> step_;
+  std::optional<LaunchArrow> arrow_;
+  std::vector<TimelineNote> notes_;
+
+  std::vector<std::pair<QImage, TimeWindow>> images_;  // of each row, and what they show
+  QImage strip_;
+  Drag drag_ = Drag::none;
+  QPoint drag_from_;
+  std::int64_t drag_from_ns_ = 0;
+  TimeWindow drag_view_;
+  std::optional<TimeWindow> dragged_;  // the range under way
+  QPoint mouse_{-1, -1};
+  std::optional<std::size_t> hovered_row_;
+  bool space_ = false;
+};
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,210 @@
+// The timeline as people use it: keys, wheel, drag, clicks, and what the other panels make of it.
+#include <QWheelEvent>
+
+#include "gui/gui_testing.h"
+#include "panels/ranking_panel.h"
+#include "timeline/timeline_panel.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using testing::opened_window;
+using testing::wait_for;
+
+class TimelineViewTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { window_ = opened_window(testing::bundled_capture()); }
+  static void TearDownTestSuite() { window_.reset(); }
+  void SetUp() override {
+    view_ = window_->timeline()->view();
+    view_->scene().arrange({});
+    view_->scene_changed();
+    window_->timeline()->search_field()->clear();
+    const auto& step = window_->document()->overview()->steps->representative;
+    selection().reset({step.window_start_ns, step.window_end_ns});
+    ASSERT_TRUE(wait_for([] { return window_->settled(); }));
+    view_->setFocus();
+  }
+  Selection& selection() { return window_->selection(); }
+  // The longest kernel in view.
+  EventPlace kernel() {
+    EventPlace best;
+    std::int64_t longest = 0;
+    for (const TimelineView::Box& box : view_->boxes()) {
+      const TimelineRow& row = view_->scene().row(box.row);
+      if (row.kind != RowKind::kernels) continue;
+      for (std::size_t i = row.events.first_from(selection().view().start_ns);
+           i < row.events.first_from(selection().view().end_ns); ++i) {
+        if (row.events.duration_ns(i) <= longest) continue;
+        longest = row.events.duration_ns(i);
+        best = {box.row, i};
+      }
+    }
+    return best;
+  }
+  void wheel(const QPoint& at, int turn, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QWheelEvent event(at, view_->mapToGlobal(at), {}, {0, turn}, Qt::NoButton, modifiers, Qt::NoScrollPhase,
+                      false);
+    QApplication::sendEvent(view_, &event);
+  }
+  QPoint graph_point(double share, int y = 200) {
+    return {view_->label_width() + static_cast<int>(view_->axis().width() * share), y};
+  }
+
+  static inline std::unique_ptr<MainWindow> window_;  // opened once: it takes most of the time
+  TimelineView* view_ = nullptr;
+};
+
+TEST_F(TimelineViewTest, KeysZoomPanFitAndGoHome) {
+  const TimeWindow start = selection().view();
+  QTest::keyClick(view_, Qt::Key_W);
+  EXPECT_LT(selection().view().length_ns(), start.length_ns());
+  QTest::keyClick(view_, Qt::Key_S);
+  EXPECT_NEAR(static_cast<double>(selection().view().length_ns()), static_cast<double>(start.length_ns()),
+              10);
+  QTest::keyClick(view_, Qt::Key_D);
+  EXPECT_GT(selection().view().start_ns, start.start_ns);
+  QTest::keyClick(view_, Qt::Key_Left);
+  EXPECT_NEAR(static_cast<double>(selection().view().start_ns), static_cast<double>(start.start_ns), 10);
+  QTest::keyClick(view_, Qt::Key_Home);
+  EXPECT_GE(selection().view().length_ns(), view_->scene().extent().length_ns());
+  QTest::keyClick(view_, Qt::Key_F);
+  EXPECT_LT(selection().view().length_ns(), 2 * start.length_ns());
+}
+
+TEST_F(TimelineViewTest, WheelZoomsAtTheMouseAndScrollsOverTheNames) {
+  const QPoint at = graph_point(0.25);
+  const std::int64_t under = view_->axis().ns_at(at.x() - view_->label_width());
+  const std::int64_t before = selection().view().length_ns();
+  wheel(at, 240);
+  EXPECT_LT(selection().view().length_ns(), before);
+  EXPECT_NEAR(static_cast<double>(view_->axis().ns_at(at.x() - view_->label_width())),
+              static_cast<double>(under), view_->axis().ns_per_pixel());
+  const int top = view_->boxes().front().rect.top();
+  const TimeWindow view = selection().view();
+  wheel({20, 200}, -120);
+  EXPECT_EQ(selection().view(), view);
+  EXPECT_LT(view_->boxes().front().rect.top(), top);
+}
+
+TEST_F(TimelineViewTest, ShiftDragPans) {
+  const TimeWindow before = selection().view();
+  QTest::mousePress(view_, Qt::LeftButton, Qt::ShiftModifier, graph_point(0.5));
+  QTest::mouseMove(view_, graph_point(0.4));
+  QTest::mouseRelease(view_, Qt::LeftButton, Qt::ShiftModifier, graph_point(0.4));
+  EXPECT_GT(selection().view().start_ns, before.start_ns);
+  EXPECT_EQ(selection().view().length_ns(), before.length_ns());
+  EXPECT_FALSE(selection().range());
+}
+
+TEST_F(TimelineViewTest, DragSelectsARangeThatSnapsToKernelsAndFiltersTheRanking) {
+  const EventPlace place = kernel();
+  const QRect box = view_->event_rect(place);
+  const TimeWindow when = view_->scene().time_of(place);
+  ASSERT_GT(box.width(), 20);
+  QTest::mousePress(view_, Qt::LeftButton, {}, QPoint(box.left() + 3, box.center().y()));
+  QTest::mouseMove(view_, QPoint(box.center().x(), box.center().y()));
+  QTest::mouseMove(view_, QPoint(box.right() - 2, box.center().y()));
+  QTest::mouseRelease(view_, Qt::LeftButton, {}, QPoint(box.right() - 2, box.center().y()));
+  ASSERT_TRUE(selection().range());
+  EXPECT_EQ(*selection().range(), when);
+  const QStringList lines = view_->statistics(*selection().range());
+  EXPECT_TRUE(lines.join('\n').contains("busy")) << lines.join('\n').toStdString();
+  EXPECT_TRUE(lines.join('\n').contains("(100.0 %)")) << lines.join('\n').toStdString();
+  auto* ranking = dynamic_cast<RankingPanel*>(window_->panel("ranking"));
+  ASSERT_TRUE(wait_for([&] { return !ranking->waiting(); }));
+  EXPECT_EQ(ranking->answer()->ranking->totals.calls, 1);
+  QTest::keyClick(view_, Qt::Key_Escape);
+  EXPECT_FALSE(selection().range());
+}
+
+TEST_F(TimelineViewTest, AClickChoosesALaunchEverywhereAndKeysWalkItsLikes) {
+  const EventPlace place = kernel();
+  const store::Id kernel_id = view_->scene().name_of(place).kernel_id;
+  QTest::mouseClick(view_, Qt::LeftButton, {}, view_->event_rect(place).center());
+  ASSERT_TRUE(selection().launch());
+  EXPECT_EQ(selection().launch()->kernel_id, kernel_id);
+  auto* ranking = dynamic_cast<RankingPanel*>(window_->panel("ranking"));
+  ASSERT_TRUE(ranking->table()->currentIndex().isValid());
+  const auto row = static_cast<std::size_t>(
+      ranking->table()->proxy()->mapToSource(ranking->table()->currentIndex()).row());
+  EXPECT_TRUE(kernels_of(*ranking->answer(), row).holds(kernel_id));
+  const std::int64_t first = selection().launch()->start_ns;
+  QTest::keyClick(view_, Qt::Key_Period);
+  EXPECT_GT(selection().launch()->start_ns, first);
+  EXPECT_EQ(selection().launch()->kernel_id, kernel_id);
+  EXPECT_LE(selection().view().start_ns, selection().launch()->start_ns);
+  EXPECT_GE(selection().view().end_ns, selection().launch()->end_ns);
+  QTest::keyClick(view_, Qt::Key_Comma);
+  EXPECT_EQ(selection().launch()->start_ns, first);
+}
+
+TEST_F(TimelineViewTest, ARowOfTheRankingIsMarkedInTheTimeline) {
+  selection().select_kernel(kernels_of(*window_->document()->overview(), 0));
+  std::size_t marked = 0;
+  for (std::size_t row = 0; row < view_->scene().row_count(); ++row) {
+    if (view_->scene().row(row).kind == RowKind::kernels) marked += view_->scene().marked(row).size();
+  }
+  // In each of the 38 steps as often as in the one that stands for all.
+  EXPECT_EQ(marked, 38U * static_cast<std::size_t>(window_->document()->analysis()->ranking.rows[0].calls));
+}
+
+TEST_F(TimelineViewTest, HoveringLightsTheKernelForAll) {
+  const EventPlace place = kernel();
+  QTest::mouseMove(view_, view_->event_rect(place).center());
+  EXPECT_TRUE(selection().hovered().holds(view_->scene().name_of(place).kernel_id));
+  EXPECT_TRUE(view_->describe(place).contains("Stream 13")) << view_->describe(place).toStdString();
+}
+
+TEST_F(TimelineViewTest, UndoGoesBackToWhatWasSeen) {
+  const TimeWindow before = selection().view();
+  QTest::keyClick(view_, Qt::Key_Home);
+  QTest::keyClick(view_, Qt::Key_F);
+  selection().undo();
+  selection().undo();
+  EXPECT_EQ(selection().view(), before);
+}
+
+TEST_F(TimelineViewTest, SearchingCountsAndWalksMatches) {
+  QTest::keyClicks(window_->timeline()->search_field(), "backward$");
+  EXPECT_GT(view_->scene().found_count(), 30);
+  const TimeWindow before = selection().view();
+  QTest::keyClick(window_->timeline()->search_field(), Qt::Key_Return);
+  EXPECT_TRUE(selection().range() || selection().view() != before);
+}
+
+TEST_F(TimelineViewTest, TheStripMovesTheView) {
+  QTest::mouseClick(view_, Qt::LeftButton, {}, {graph_point(0.9).x(), 15});
+  const TimeWindow all = view_->scene().extent();
+  const double middle =
+      static_cast<double>(selection().view().start_ns + selection().view().length_ns() / 2 - all.start_ns);
+  EXPECT_NEAR(middle / static_cast<double>(all.length_ns()), 0.9, 0.02);
+}
+
+TEST_F(TimelineViewTest, ShiftTPinsTheRowUnderTheMouse) {
+  const TimelineView::Box box = view_->boxes()[3];
+  QTest::mouseMove(view_, {graph_point(0.5).x(), box.rect.center().y()});
+  QTest::keyClick(view_, Qt::Key_T, Qt::ShiftModifier);
+  ASSERT_EQ(view_->scene().pinned_rows(), std::vector<std::size_t>{box.row});
+  EXPECT_EQ(view_->boxes().front().row, box.row);
+}
+
+TEST_F(TimelineViewTest, AChosenLaunchHasAnArrowFromItsCall) {
+  QTest::mouseClick(view_, Qt::LeftButton, {}, view_->event_rect(kernel()).center());
+  ASSERT_TRUE(wait_for([&] { return !window_->timeline()->busy(); }));
+  const QImage with = view_->grab().toImage();
+  view_->set_arrow(std::nullopt);
+  EXPECT_NE(with, view_->grab().toImage());
+}
+
+TEST_F(TimelineViewTest, ItIsPaintedInColour) {
+  const QImage image = view_->grab().toImage();
+  std::set<QRgb> colours;
+  for (int x = view_->label_width(); x < image.width(); x += 3) {
+    for (int y = 60; y < image.height(); y += 3) colours.insert(image.pixel(x, y));
+  }
+  EXPECT_GT(colours.size(), 20U);
+}
+
+}  // namespace
+}  // namespace ridgeline::gui
