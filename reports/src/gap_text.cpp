@@ -72,8 +72,8 @@ std::string gap_cause(const analyzer::Model& model, const analyzer::Accounting& 
 }
 
 std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accounting& accounting) {
-  const analyzer::Gap* gap = analyzer::longest_gap(accounting);
-  if (gap == nullptr) return "";
+  const std::optional<analyzer::Gap> gap = analyzer::longest_gap(accounting);
+  if (!gap) return "";
   const double share = share_of_step(accounting, *gap);
   if (share < kGapThatMatters) return "";
   const std::string cause = gap_cause(model, accounting, *gap);
@@ -82,8 +82,8 @@ std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accou
 }
 
 Json longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting) {
-  const analyzer::Gap* gap = analyzer::longest_gap(accounting);
-  if (gap == nullptr) return nullptr;
+  const std::optional<analyzer::Gap> gap = analyzer::longest_gap(accounting);
+  if (!gap) return nullptr;
   Json out = {{"duration_ns", gap->end_ns - gap->start_ns},
               {"step_share_ratio", share_of_step(accounting, *gap)},
               {"kind", to_string(gap->kind)},

@@ -30,7 +30,7 @@ std::string dimensions(const store::Dim3& d) {
 
 struct LaunchLine {
   const analyzer::Model* model;
-  const LaunchUtilisation* u;
+  LaunchUtilisation u;
   store::Launch launch;
   std::int64_t origin_ns;
 };
@@ -40,14 +40,14 @@ Column<LaunchLine> measured(ColumnHead head, std::optional<analyzer::Measured> a
                             Form form) {
   head.shown = false;
   head.drop_order = 9;
-  return {std::move(head), [of, form](const LaunchLine& l) { return value_of((*l.u->values).*of, form); }};
+  return {std::move(head), [of, form](const LaunchLine& l) { return value_of((*l.u.values).*of, form); }};
 }
 
 std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
   using U = analyzer::LaunchValues;
   std::vector<Column<LaunchLine>> columns = {
       {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"},
-       [](const LaunchLine& l) { return Cell::number(l.u->ordinal); }},
+       [](const LaunchLine& l) { return Cell::number(l.u.ordinal); }},
       {{.key = "kernel",
         .header = "kernel",
         .help = "demangled name",
@@ -84,7 +84,7 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
        }},
       {{.key = "duration_ns", .header = "time", .unit = "µs", .help = "duration (T0)"},
        [](const LaunchLine& l) {
-         return analyzer::has_time(l.launch) ? Cell::number(l.u->duration_ns, Form::microseconds)
+         return analyzer::has_time(l.launch) ? Cell::number(l.u.duration_ns, Form::microseconds)
                                              : Cell::missing();
        }},
       {{.key = "grid", .header = "grid", .help = "blocks", .align = Align::left, .drop_order = 2},
@@ -101,21 +101,21 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .header = "DRAM",
         .unit = "%",
         .help = "DRAM utilisation: by counters (T2), else by samples (T1)"},
-       [](const LaunchLine& l) { return value_of(l.u->values->dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->dram_utilisation); }},
       {{.key = "compute_utilisation_ratio",
         .header = "pipe",
         .unit = "%",
         .help = "utilisation of the busiest pipe, likewise",
         .title = "busiest pipe"},
-       [](const LaunchLine& l) { return value_of(l.u->values->compute_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->compute_utilisation); }},
       {{.key = "status",
         .header = "status",
         .help = "`measured`, `launch_bound`, `no_roof`, `unmeasured`",
         .align = Align::left},
        [](const LaunchLine& l) {
-         const std::string_view status = to_string(l.u->status);
-         const bool unmeasured = l.u->status == LaunchStatus::unmeasured;
-         return Cell::worded(l.u->status == LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
+         const std::string_view status = to_string(l.u.status);
+         const bool unmeasured = l.u.status == LaunchStatus::unmeasured;
+         return Cell::worded(l.u.status == LaunchStatus::launch_bound ? "launch-bound" : in_words(status),
                              std::string(status), unmeasured ? Style::fair : Style::plain);
        }},
       {{.key = "reason",
@@ -125,7 +125,7 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::end,
         .least_width = 12,
         .drop_order = 6},
-       [](const LaunchLine& l) { return Cell::text(l.u->values->reason); }},
+       [](const LaunchLine& l) { return Cell::text(l.u.values->reason); }},
       measured({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"},
                &U::dram_bytes, Form::general),
       measured(
@@ -157,35 +157,35 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .align = Align::left,
         .drop_order = 5,
         .shown = sampled},
-       [](const LaunchLine& l) { return Cell::text(tiers_of(*l.u), Style::dim); }},
+       [](const LaunchLine& l) { return Cell::text(tiers_of(l.u), Style::dim); }},
       {{.key = "dram_error_ratio",
         .header = "± DRAM",
         .unit = "%",
         .help = "standard error of dram_utilisation_ratio",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return error_of(l.u->values->dram_utilisation); }},
+       [](const LaunchLine& l) { return error_of(l.u.values->dram_utilisation); }},
       {{.key = "compute_error_ratio",
         .header = "± pipe",
         .unit = "%",
         .help = "standard error of compute_utilisation_ratio",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return error_of(l.u->values->compute_utilisation); }},
+       [](const LaunchLine& l) { return error_of(l.u.values->compute_utilisation); }},
       {{.key = "dram_t1_utilisation_ratio",
         .header = "DRAM",
         .unit = "T1 %",
         .help = "DRAM utilisation by samples alone (T1)",
         .drop_order = 4,
         .shown = sampled},
-       [](const LaunchLine& l) { return value_of(l.u->values->t1.dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->t1.dram_utilisation); }},
       {{.key = "dram_t1_error_ratio",
         .header = "±",
         .unit = "T1 %",
         .help = "standard error of dram_t1_utilisation_ratio",
         .drop_order = 4,
         .shown = sampled},
-       [](const LaunchLine& l) { return error_of(l.u->values->t1.dram_utilisation); }},
+       [](const LaunchLine& l) { return error_of(l.u.values->t1.dram_utilisation); }},
       {{.key = "dram_t1_samples",
         .header = "samples",
         .unit = "T1",
@@ -193,9 +193,8 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .drop_order = 9,
         .shown = false},
        [](const LaunchLine& l) {
-         return l.u->values->t1.dram_utilisation
-                    ? Cell::number(l.u->values->t1.dram_utilisation->sample_count)
-                    : Cell::missing();
+         return l.u.values->t1.dram_utilisation ? Cell::number(l.u.values->t1.dram_utilisation->sample_count)
+                                                : Cell::missing();
        }},
       {{.key = "dram_t2_utilisation_ratio",
         .header = "DRAM",
@@ -203,21 +202,21 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .help = "DRAM utilisation by counters alone (T2)",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->values->t2.dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->t2.dram_utilisation); }},
       {{.key = "compute_t1_utilisation_ratio",
         .header = "pipe",
         .unit = "T1 %",
         .help = "utilisation of the busiest pipe by samples alone",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->values->t1.compute_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->t1.compute_utilisation); }},
       {{.key = "compute_t2_utilisation_ratio",
         .header = "pipe",
         .unit = "T2 %",
         .help = "utilisation of the busiest pipe by counters alone",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->values->t2.compute_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->t2.compute_utilisation); }},
       measured({.key = "l2_utilisation_ratio", .header = "L2", .unit = "%", .help = "L2 traffic ÷ its peak"},
                &U::l2_utilisation, Form::percent),
       measured({.key = "l2_bytes", .header = "L2", .unit = "bytes", .help = "traffic between L1 and L2"},
@@ -242,21 +241,21 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .help = "duration with cold caches (T3)",
         .drop_order = 9,
         .shown = cold},
-       [](const LaunchLine& l) { return value_of(l.u->values->cold.duration, Form::microseconds); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->cold.duration, Form::microseconds); }},
       {{.key = "cold_dram_utilisation_ratio",
         .header = "DRAM",
         .unit = "cold %",
         .help = "DRAM utilisation with cold caches, over that duration",
         .drop_order = 9,
         .shown = cold},
-       [](const LaunchLine& l) { return value_of(l.u->values->cold.dram_utilisation); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->cold.dram_utilisation); }},
       {{.key = "cold_dram_bytes",
         .header = "DRAM",
         .unit = "cold B",
         .help = "DRAM traffic with cold caches",
         .drop_order = 9,
         .shown = false},
-       [](const LaunchLine& l) { return value_of(l.u->values->cold.dram_bytes, Form::general); }},
+       [](const LaunchLine& l) { return value_of(l.u.values->cold.dram_bytes, Form::general); }},
   };
   return columns;
 }
@@ -405,8 +404,9 @@ Table launches_table(const analyzer::Model& model, const analyzer::Analysis& ana
   return {
       launch_columns(!analysis.utilisation.sample_steps.empty(), !analysis.utilisation.cold_steps.empty()),
       launches.size(), [&model, &launches, origin_ns](std::size_t i) {
-        const LaunchUtilisation& u = launches[i];
-        return LaunchLine{&model, &u, model.launches[u.launch], origin_ns};
+        LaunchUtilisation u = launches[i];
+        store::Launch launch = model.launches[u.launch];
+        return LaunchLine{&model, std::move(u), std::move(launch), origin_ns};
       }};
 }
 

@@ -94,7 +94,7 @@ void add_names(Columns& columns, const RankView& view) {
         {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0", .drop_order = 8},
          [](const RankLine& l) {
            if (l.row->launches.empty()) return Cell::missing();
-           return Cell::number(l.utilisation->launches[l.row->launches.front()].ordinal);
+           return Cell::number(l.utilisation->launches.row(l.row->launches.front()).ordinal);
          }});
   }
   columns.push_back({{.key = "key",

@@ -296,7 +296,7 @@ std::vector<Column<BoundLine>> bound_columns() {
 struct GapLine {
   const analyzer::Model* model;
   const analyzer::Accounting* accounting;
-  const analyzer::Gap* gap;
+  analyzer::Gap gap;
 };
 
 // The gap follows the launch `before` and precedes the launch `after`.
@@ -307,50 +307,50 @@ std::string launch_name(const analyzer::Model& model, const std::optional<analyz
 std::vector<Column<GapLine>> gap_columns() {
   return {
       {{.key = "duration_ns", .header = "gap", .unit = "µs", .help = "how long the GPU did nothing"},
-       [](const GapLine& l) { return Cell::number(l.gap->end_ns - l.gap->start_ns, Form::microseconds); }},
+       [](const GapLine& l) { return Cell::number(l.gap.end_ns - l.gap.start_ns, Form::microseconds); }},
       {{.key = "kind",
         .header = "kind",
         .help = "`launch_bound`, `host_bound`, `synchronisation`, `queued`, `unknown`, `tail`: as in "
                 "`accounting`",
         .align = Align::left},
        [](const GapLine& l) {
-         const std::string_view kind = to_string(l.gap->kind);
-         return Cell::worded(gap_words(l.gap->kind), std::string(kind));
+         const std::string_view kind = to_string(l.gap.kind);
+         return Cell::worded(gap_words(l.gap.kind), std::string(kind));
        }},
       {{.key = "cause",
         .header = "what the CPU did",
         .help =
             "the call that waited, its thread and how long it took in all; or that the thread ran other code",
         .align = Align::left},
-       [](const GapLine& l) { return Cell::text(gap_cause(*l.model, *l.accounting, *l.gap)); }},
+       [](const GapLine& l) { return Cell::text(gap_cause(*l.model, *l.accounting, l.gap)); }},
       {{.key = "after_kernel",
         .header = "after",
         .help = "the kernel before the gap",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .least_width = 20},
-       [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap->before)); }},
+       [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap.before)); }},
       {{.key = "before_kernel",
         .header = "before",
         .help = "the kernel behind the gap",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .least_width = 20},
-       [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap->after)); }},
+       [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap.after)); }},
       {{.key = "start_ns",
         .header = "start",
         .unit = "ns",
         .help = "when it began, on the run's clock",
         .drop_order = 9,
         .shown = false},
-       [](const GapLine& l) { return Cell::number(l.gap->start_ns, Form::plain); }},
+       [](const GapLine& l) { return Cell::number(l.gap.start_ns, Form::plain); }},
       {{.key = "synchronisation_ns",
         .header = "in waits",
         .unit = "µs",
         .help = "part of the gap that the thread which ended it spent inside calls that wait for the device",
         .drop_order = 9,
         .shown = false},
-       [](const GapLine& l) { return Cell::number(l.gap->synchronisation_ns, Form::microseconds); }},
+       [](const GapLine& l) { return Cell::number(l.gap.synchronisation_ns, Form::microseconds); }},
       {{.key = "call",
         .header = "call",
         .help = "the one of these calls that took most of it, by the runtime's name",
@@ -358,7 +358,7 @@ std::vector<Column<GapLine>> gap_columns() {
         .drop_order = 9,
         .shown = false},
        [](const GapLine& l) {
-         return l.gap->wait ? Cell::text(std::string(to_string(l.gap->wait->call))) : Cell::missing();
+         return l.gap.wait ? Cell::text(std::string(to_string(l.gap.wait->call))) : Cell::missing();
        }},
       {{.key = "call_ns",
         .header = "call",
@@ -367,7 +367,7 @@ std::vector<Column<GapLine>> gap_columns() {
         .drop_order = 9,
         .shown = false},
        [](const GapLine& l) {
-         return l.gap->wait ? Cell::number(l.gap->wait->length_ns, Form::microseconds) : Cell::missing();
+         return l.gap.wait ? Cell::number(l.gap.wait->length_ns, Form::microseconds) : Cell::missing();
        }},
       {{.key = "thread_id",
         .header = "thread",
@@ -375,7 +375,7 @@ std::vector<Column<GapLine>> gap_columns() {
         .drop_order = 9,
         .shown = false},
        [](const GapLine& l) {
-         return l.gap->thread_id ? Cell::number(*l.gap->thread_id, Form::plain) : Cell::missing();
+         return l.gap.thread_id ? Cell::number(*l.gap.thread_id, Form::plain) : Cell::missing();
        }},
   };
 }
@@ -452,18 +452,26 @@ Table bounds_table(const analyzer::Accounting& accounting, const std::vector<ana
 }
 
 Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accounting, std::size_t sorted) {
-  auto order = std::make_shared<std::vector<std::size_t>>(accounting.gaps.size());
-  std::iota(order->begin(), order->end(), std::size_t{0});
-  sorted = std::min(sorted, order->size());
-  const auto longer = [&](std::size_t a, std::size_t b) {
-    const analyzer::Gap& x = accounting.gaps[a];
-    const analyzer::Gap& y = accounting.gaps[b];
-    return std::tuple(y.end_ns - y.start_ns, a) < std::tuple(x.end_ns - x.start_ns, b);
+  struct Length {
+    std::int64_t ns;
+    std::size_t gap;
   };
-  std::partial_sort(order->begin(), order->begin() + static_cast<std::ptrdiff_t>(sorted), order->end(),
-                    longer);
+  auto order = std::make_shared<std::vector<Length>>();
+  order->reserve(accounting.gaps.size());
+  for (std::size_t i = 0; i < accounting.gaps.size(); ++i)
+    order->push_back({accounting.gaps.length_ns(i), i});
+  const auto longer = [](const Length& a, const Length& b) {
+    return a.ns != b.ns ? a.ns > b.ns : a.gap < b.gap;
+  };
+  // A partial sort is the faster only as long as the part is small.
+  if (sorted < order->size() / 8) {
+    std::partial_sort(order->begin(), order->begin() + static_cast<std::ptrdiff_t>(sorted), order->end(),
+                      longer);
+  } else {
+    std::sort(order->begin(), order->end(), longer);
+  }
   return {gap_columns(), order->size(), [order, &model, &accounting](std::size_t i) {
-            return GapLine{&model, &accounting, &accounting.gaps[(*order)[i]]};
+            return GapLine{&model, &accounting, accounting.gaps[(*order)[i].gap]};
           }};
 }
 

@@ -153,7 +153,7 @@ TEST(Accounting, AGapIsTheCallInWhichTheLaunchingThreadWaited) {
   ASSERT_TRUE(gap.wait.has_value());
   EXPECT_EQ(gap.wait->call, SynchronisationCall::stream);
   EXPECT_EQ(gap.wait->length_ns, 4050);
-  EXPECT_EQ(longest_gap(a), &gap);
+  EXPECT_EQ(longest_gap(a)->start_ns, gap.start_ns);
 }
 
 TEST(Accounting, AShortWaitBeforeALongPauseIsTheHostsGap) {
@@ -247,9 +247,9 @@ TEST(Accounting, WaitsOfSeveralStepsAddUp) {
 
 TEST(Accounting, TheLongestGapIsTheFirstOfThoseThatAreEquallyLong) {
   Accounting a;
-  EXPECT_EQ(longest_gap(a), nullptr);
+  EXPECT_FALSE(longest_gap(a).has_value());
   a.gaps = {{.start_ns = 0, .end_ns = 5}, {.start_ns = 10, .end_ns = 17}, {.start_ns = 20, .end_ns = 27}};
-  EXPECT_EQ(longest_gap(a), &a.gaps[1]);
+  EXPECT_EQ(longest_gap(a)->start_ns, 10) << "the first of the longest";
 }
 
 TEST(Accounting, CommunicationIsHiddenUnderOtherKernels) {

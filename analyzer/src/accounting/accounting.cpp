@@ -11,21 +11,41 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-store::Id busiest_device(const Model& model, const RepresentativeStep& step) {
-  std::vector<std::int64_t> site_ns(model.launches.sites().size(), 0);
-  std::vector<bool> launched(site_ns.size(), false);
+// What the step launched on one device.
+struct DeviceLaunches {
+  std::int64_t launches = 0;
+  std::int64_t without_time = 0;
+  std::int64_t time_ns = 0;
+};
+
+std::map<store::Id, DeviceLaunches> launches_by_device(const Model& model, const RepresentativeStep& step) {
+  std::vector<DeviceLaunches> sites(model.launches.sites().size());
   for (const LaunchIndex index : step.launches) {
     const Launches::Row& launch = model.launches.row(index);
-    site_ns[launch.site] += duration_ns(launch);
-    launched[launch.site] = true;
+    DeviceLaunches& site = sites[launch.site];
+    ++site.launches;
+    if (has_time(launch)) {
+      site.time_ns += launch.end_ns - launch.start_ns;
+    } else {
+      ++site.without_time;
+    }
   }
-  std::map<store::Id, std::int64_t> time;
-  for (std::size_t site = 0; site < site_ns.size(); ++site) {
-    if (launched[site]) time[model.launches.sites()[site].device_id] += site_ns[site];
+  std::map<store::Id, DeviceLaunches> devices;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (sites[i].launches == 0) continue;
+    DeviceLaunches& device = devices[model.launches.sites()[i].device_id];
+    device.launches += sites[i].launches;
+    device.without_time += sites[i].without_time;
+    device.time_ns += sites[i].time_ns;
   }
-  const auto most = std::max_element(time.begin(), time.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == time.end() ? 0 : most->first;
+  return devices;
+}
+
+store::Id busiest_device(const std::map<store::Id, DeviceLaunches>& devices) {
+  const auto most = std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+    return a.second.time_ns < b.second.time_ns;
+  });
+  return most == devices.end() ? 0 : most->first;
 }
 
 // The launch that starts at this moment, on the device if there is one: the next step's first.
@@ -142,6 +162,8 @@ class StepSweep {
     launch_ = next_launch(range_.first);
     copy_ = next(model_.memcpys, 0);
     set_ = next(model_.memsets, 0);
+    // Memory is taken when it is written: too much does no harm, and growing would copy.
+    accounting_.gaps.reserve(range_.last - range_.first + model_.memcpys.size() + model_.memsets.size() + 1);
     for (;;) {
       const std::int64_t launch_ns =
           launch_ < range_.last ? model_.launches.row(launch_).start_ns : INT64_MAX;
@@ -297,38 +319,20 @@ class StepSweep {
 
 }  // namespace
 
-std::string_view to_string(GapKind kind) {
-  switch (kind) {
-    case GapKind::launch_bound:
-      return "launch_bound";
-    case GapKind::host_bound:
-      return "host_bound";
-    case GapKind::synchronisation:
-      return "synchronisation";
-    case GapKind::queued:
-      return "queued";
-    case GapKind::unknown:
-      return "unknown";
-    case GapKind::tail:
-      return "tail";
-  }
-  return "unknown";
-}
-
 Accounting account_step(const Model& model, const StepAnalysis& steps, const AccountingOptions& options,
                         std::optional<store::Id> device_id) {
   const RepresentativeStep& step = steps.representative;
   Accounting accounting;
   accounting.process_id = steps.process_id;
-  accounting.device_id = device_id.value_or(busiest_device(model, step));
+  const std::map<store::Id, DeviceLaunches> devices = launches_by_device(model, step);
+  accounting.device_id = device_id.value_or(busiest_device(devices));
   const Interval window{step.window_start_ns, step.window_end_ns};
   if (window.end_ns <= window.start_ns) return accounting;
   accounting.step_ns = window.end_ns - window.start_ns;
 
-  for (const LaunchIndex index : step.launches) {
-    if (model.launches.site(index).device_id != accounting.device_id) continue;
-    ++accounting.launches;
-    if (!has_time(model.launches.row(index))) ++accounting.launches_without_time;
+  if (const auto known = devices.find(accounting.device_id); known != devices.end()) {
+    accounting.launches = known->second.launches;
+    accounting.launches_without_time = known->second.without_time;
   }
   StepSweep(model, step, window, options, accounting).run();
   accounting.remainder_ns = accounting.step_ns - accounting.kernel_busy_ns - accounting.copy_exposed_ns -
@@ -336,11 +340,14 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   return accounting;
 }
 
-const Gap* longest_gap(const Accounting& accounting) {
-  const auto longest = std::max_element(
-      accounting.gaps.begin(), accounting.gaps.end(),
-      [](const Gap& a, const Gap& b) { return a.end_ns - a.start_ns < b.end_ns - b.start_ns; });
-  return longest == accounting.gaps.end() ? nullptr : &*longest;
+std::optional<Gap> longest_gap(const Accounting& accounting) {
+  const Gaps& gaps = accounting.gaps;
+  if (gaps.empty()) return std::nullopt;
+  std::size_t longest = 0;
+  for (std::size_t i = 1; i < gaps.size(); ++i) {
+    if (gaps.length_ns(i) > gaps.length_ns(longest)) longest = i;
+  }
+  return gaps[longest];
 }
 
 void add_to(Accounting& sum, const Accounting& other) {

@@ -140,7 +140,7 @@ std::string_view layer_of(std::string_view path) {
   return layer == parts.end() ? kNoRange : *layer;
 }
 
-std::optional<Roof> bounding_roof(const LaunchUtilisation& launch, const BoundOptions& options) {
+std::optional<Roof> bounding_roof(const LaunchVerdict& launch, const BoundOptions& options) {
   if (launch.status != LaunchStatus::measured) return std::nullopt;
   std::optional<Roof> nearest;
   double most = options.least_ratio;
@@ -158,7 +158,7 @@ std::optional<Roof> bounding_roof(const LaunchUtilisation& launch, const BoundOp
   return nearest;
 }
 
-KernelBound bound_of(const LaunchUtilisation& launch, const BoundOptions& options) {
+KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options) {
   switch (launch.status) {
     case LaunchStatus::launch_bound:
       return KernelBound::launch_bound;
@@ -217,11 +217,14 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
   // Launches of a site have one path: each is added to its site, and then the sites to the parts of the program.
   std::vector<SiteTime> by_site(model.launches.sites().size());
   std::vector<Launches::SiteIndex> sites;  // in order of first launch
-  for (const LaunchUtilisation& item : utilisation.launches) {
+  std::vector<KernelBound> bounds;         // by group
+  for (const LaunchUtilisations::Group& group : utilisation.launches.groups())
+    bounds.push_back(bound_of(group, options));
+  for (const LaunchUtilisations::Row& item : utilisation.launches.rows()) {
     const Launches::SiteIndex site = model.launches.row(item.launch).site;
     if (model.launches.sites()[site].device_id != device_id) continue;
     if (by_site[site].launches++ == 0) sites.push_back(site);
-    by_site[site].time.add(bound_of(item, options), std::exchange(exposed[item.launch], 0));
+    by_site[site].time.add(bounds[item.group], std::exchange(exposed[item.launch], 0));
   }
   Tree tree;
   Cut phases, layers, operations;

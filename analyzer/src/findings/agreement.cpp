@@ -21,13 +21,13 @@ std::vector<TierComparison> compare(const QualityInput& input, Quantity quantity
     std::int64_t t1_samples = 0, t2_samples = 0;
   };
   std::map<store::Id, Sum> kernels;
-  for (const LaunchUtilisation& launch : input.utilisation.launches) {
+  for (const LaunchUtilisations::Group& launch : input.utilisation.launches.groups()) {
     if (launch.values->blank) continue;
     const auto& t1 = launch.values->t1.*quantity;
     const auto& t2 = launch.values->t2.*quantity;
-    if (!t1 || !t2 || launch.values->t1.concurrent || launch.duration_ns <= 0) continue;
+    if (!t1 || !t2 || launch.values->t1.concurrent || launch.time_ns <= 0) continue;
     Sum& sum = kernels[launch.kernel_id];
-    const auto t = static_cast<double>(launch.duration_ns);
+    const auto t = static_cast<double>(launch.time_ns);
     ++sum.calls;
     sum.time_ns += t;
     sum.t1 += t * t1->value;
@@ -105,11 +105,11 @@ void assess_disagreements(const QualityInput& input, Quality& quality) {
     double replay_at_timeline_clock_ns = 0;
   };
   std::map<store::Id, Sum> kernels;
-  for (const LaunchUtilisation& launch : input.utilisation.launches) {
-    if (launch.values->blank || !launch.values->replay_duration || launch.duration_ns <= 0) continue;
+  for (const LaunchUtilisations::Group& launch : input.utilisation.launches.groups()) {
+    if (launch.values->blank || !launch.values->replay_duration || launch.time_ns <= 0) continue;
     Sum& sum = kernels[launch.kernel_id];
     ++sum.calls;
-    sum.timeline_ns += static_cast<double>(launch.duration_ns);
+    sum.timeline_ns += static_cast<double>(launch.time_ns);
     sum.replay_ns += launch.values->replay_duration->value;
     sum.replay_at_timeline_clock_ns +=
         launch.values->replay_duration->value *

@@ -94,12 +94,12 @@ void report_clocks(const QualityInput& input, const store::Device& device, const
 void compare_replay_clock(const QualityInput& input, Quality& quality) {
   double weight = 0, sum = 0;
   store::Id device_id = 0;
-  for (const LaunchUtilisation& launch : input.utilisation.launches) {
+  for (const LaunchUtilisations::Group& launch : input.utilisation.launches.groups()) {
     // The cycle counter of a short launch includes the time around it.
-    if (!launch.values->replay_clock_hz || launch.duration_ns < input.options.disagreement_floor_ns) continue;
-    weight += static_cast<double>(launch.duration_ns);
-    sum += static_cast<double>(launch.duration_ns) * *launch.values->replay_clock_hz;
-    device_id = input.model.launches.site(launch.launch).device_id;
+    if (!launch.values->replay_clock_hz || launch.time_ns < input.options.disagreement_floor_ns) continue;
+    weight += static_cast<double>(launch.time_ns);
+    sum += static_cast<double>(launch.time_ns) * *launch.values->replay_clock_hz;
+    device_id = input.model.launches.site(input.utilisation.launches.row(launch.longest).launch).device_id;
   }
   if (weight <= 0) return;
   for (const ClockSummary& summary : quality.clocks) {
@@ -127,8 +127,8 @@ void assess_clocks(const QualityInput& input, Quality& quality) {
     quality.clocks.push_back(std::move(summary));
   }
   const bool clock_known =
-      std::any_of(input.utilisation.launches.begin(), input.utilisation.launches.end(),
-                  [](const LaunchUtilisation& l) { return l.values->t1.clock_hz.has_value(); });
+      std::any_of(input.utilisation.launches.groups().begin(), input.utilisation.launches.groups().end(),
+                  [](const LaunchVerdict& l) { return l.values->t1.clock_hz.has_value(); });
   if (quality.clocks.empty() && !clock_known) {
     quality.findings.push_back({.severity = Severity::info, .code = FindingCode::clock_unknown});
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "findings/assess.h"
 
@@ -9,30 +10,32 @@ namespace ridgeline::analyzer {
 void assess_coverage(const QualityInput& input, Quality& quality) {
   double time = 0, dram = 0, compute = 0, both = 0;
   std::int64_t explained = 0;
-  std::map<MissingReason, std::pair<std::int64_t, const LaunchUtilisation*>> missing;
-  for (const LaunchUtilisation& launch : input.utilisation.launches) {
-    const auto t = static_cast<double>(launch.duration_ns);
+  const LaunchUtilisations& launches = input.utilisation.launches;
+  std::map<MissingReason, std::pair<std::int64_t, const LaunchUtilisations::Group*>> missing;
+  for (const LaunchUtilisations::Group& launch : launches.groups()) {
+    const auto t = static_cast<double>(launch.time_ns);
     time += t;
     if (launch.values->dram_utilisation) dram += t;
     if (launch.values->compute_utilisation) compute += t;
     if (launch.limiter_utilisation) both += t;
     if (launch.limiter_utilisation ||
         (launch.missing != MissingReason::none && !launch.values->reason.empty()))
-      ++explained;
+      explained += launch.calls;
     if (launch.limiter_utilisation) continue;
     auto& entry = missing[launch.missing];
-    ++entry.first;
-    if (entry.second == nullptr || launch.duration_ns > entry.second->duration_ns) entry.second = &launch;
+    entry.first += launch.calls;
+    // The first of the longest.
+    if (entry.second == nullptr || std::tuple(launch.longest_ns, entry.second->longest) >
+                                       std::tuple(entry.second->longest_ns, launch.longest))
+      entry.second = &launch;
   }
   if (time > 0) {
     quality.dram_coverage = dram / time;
     quality.compute_coverage = compute / time;
     quality.coverage = both / time;
   }
-  if (!input.utilisation.launches.empty()) {
-    quality.explained_share =
-        static_cast<double>(explained) / static_cast<double>(input.utilisation.launches.size());
-  }
+  if (!launches.empty())
+    quality.explained_share = static_cast<double>(explained) / static_cast<double>(launches.size());
   if (quality.coverage < input.options.coverage_warning) {
     Finding finding{.severity = Severity::warning, .code = FindingCode::t2_coverage};
     finding.evidence = {{"coverage_ratio", quality.coverage, {}, {}}};
@@ -45,9 +48,9 @@ void assess_coverage(const QualityInput& input, Quality& quality) {
     Finding finding{.severity = Severity::info, .code = FindingCode::missing, .count = entry.first};
     finding.missing = reason;
     finding.detail = entry.second->values->reason;
-    finding.subject.launch_id = input.model.launches.row(entry.second->launch).id;
+    finding.subject.launch_id = input.model.launches.row(launches.row(entry.second->longest).launch).id;
     finding.subject.kernel_id = entry.second->kernel_id;
-    finding.magnitude_ns = static_cast<double>(entry.second->duration_ns);
+    finding.magnitude_ns = static_cast<double>(entry.second->longest_ns);
     if (input.step_ns() > 0)
       finding.step_share = *finding.magnitude_ns / static_cast<double>(input.step_ns());
     quality.findings.push_back(std::move(finding));
@@ -60,14 +63,14 @@ void assess_reach(const QualityInput& input, Quality& quality) {
     TierReach row;
     row.tier = tier;
     double time = 0, dram = 0, compute = 0, concurrent = 0, with_error = 0, errors = 0;
-    for (const LaunchUtilisation& launch : input.utilisation.launches) {
-      const auto t = static_cast<double>(launch.duration_ns);
+    for (const LaunchUtilisations::Group& launch : input.utilisation.launches.groups()) {
+      const auto t = static_cast<double>(launch.time_ns);
       const TierUtilisation& said = (*launch.values).*part;
       time += t;
       if (said.compute_utilisation) compute += t;
       if (said.concurrent) concurrent += t;
       if (!said.dram_utilisation) continue;
-      ++row.launches;
+      row.launches += launch.calls;
       if (said.dram_utilisation->error) {
         with_error += t;
         errors += t * *said.dram_utilisation->error;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "accounting/overlap.h"
 #include "ridgeline/base/units.h"
@@ -27,13 +28,8 @@ using Codes = std::map<store::Id, std::string>;
 
 Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisation) {
   constexpr std::size_t kDigits = 8;
-  std::vector<bool> launched(model.launches.sites().size(), false);
-  for (const LaunchUtilisation& item : utilisation.launches)
-    launched[model.launches.row(item.launch).site] = true;
   std::set<store::Id> ids;
-  for (std::size_t site = 0; site < launched.size(); ++site) {
-    if (launched[site]) ids.insert(model.launches.sites()[site].kernel_id);
-  }
+  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) ids.insert(group.kernel_id);
   std::map<std::string_view, std::vector<const store::Kernel*>> by_name;
   for (const store::Id id : ids) {
     if (const store::Kernel* kernel = model.kernel(id)) by_name[kernel->demangled_name].push_back(kernel);
@@ -47,7 +43,7 @@ Codes codes_to_tell_apart(const Model& model, const UtilisationAnalysis& utilisa
   return codes;
 }
 
-std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisation& item, RankKey key) {
+std::string key_of(const Model& model, const Codes& codes, const LaunchUtilisations::Row& item, RankKey key) {
   const store::Launch& launch = model.launches.site(item.launch);
   const store::Kernel* kernel = model.kernel(launch.kernel_id);
   std::string name(model.kernel_name(launch));
@@ -121,13 +117,13 @@ Key key_of_most_time(const std::map<Key, std::int64_t>& time, Key none) {
 }
 
 // For each launch the time it would have if concurrent launches shared theirs equally.
-std::vector<double> exposed_times(const Model& model, const SharedVector<LaunchUtilisation>& launches) {
+std::vector<double> exposed_times(const Model& model, const LaunchUtilisations& launches) {
   std::vector<double> exposed(launches.size(), 0.0);
   std::vector<Span> spans;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const Launches::Row& launch = model.launches.row(launches[i].launch);
+    const Launches::Row& launch = model.launches.row(launches.row(i).launch);
     if (duration_ns(launch) > 0)
-      spans.push_back({model.launches.site(launches[i].launch).device_id, launch.start_ns, launch.end_ns, i});
+      spans.push_back({model.launches.sites()[launch.site].device_id, launch.start_ns, launch.end_ns, i});
   }
   for_each_overlap(std::move(spans), [&](std::int64_t length_ns, std::span<const std::size_t> running) {
     const double share = static_cast<double>(length_ns) / static_cast<double>(running.size());
@@ -146,15 +142,25 @@ std::optional<Roof> target_roof(const RankRow& row) {
   return std::nullopt;
 }
 
+// Launches of a row with one verdict: a measured one, or several of which nothing was measured.
+struct Part {
+  const LaunchVerdict* verdict = nullptr;
+  std::int64_t calls = 0;
+  std::int64_t time_ns = 0;
+  std::int64_t longest_ns = 0;
+  std::size_t longest = 0;  // position of the first that took longest_ns
+};
+
 // What bounds the launches of a row, and which roofs it is near to.
 class BoundSums {
  public:
-  void add(const LaunchUtilisation& item, const BoundOptions& options) {
+  void add(const Part& part, const BoundOptions& options) {
+    const LaunchVerdict& item = *part.verdict;
     const KernelBound bound = bound_of(item, options);
-    bounds_[bound] += item.duration_ns;
+    bounds_[bound] += part.time_ns;
     if (item.values->blank) return;
-    if (const auto roof = bounding_roof(item, options)) roofs_[{bound, *roof}] += item.duration_ns;
-    const auto time = static_cast<double>(item.duration_ns);
+    if (const auto roof = bounding_roof(item, options)) roofs_[{bound, *roof}] += part.time_ns;
+    const auto time = static_cast<double>(part.time_ns);
     for (std::size_t i = 0; i < kRoofCount; ++i) {
       const auto ratio = item.values->roofs.of(static_cast<Roof>(i));
       if (!ratio || item.status != LaunchStatus::measured) continue;
@@ -192,23 +198,23 @@ class BoundSums {
   std::array<std::pair<double, double>, kRoofCount> sums_{};  // Σ time × ratio, Σ time
 };
 
-void count_status(const LaunchUtilisation& item, RankRow& row) {
-  switch (item.status) {
+void count_status(const Part& part, RankRow& row) {
+  switch (part.verdict->status) {
     case LaunchStatus::measured:
-      row.measured_time_ns += item.duration_ns;
-      ++row.measured_calls;
+      row.measured_time_ns += part.time_ns;
+      row.measured_calls += part.calls;
       break;
     case LaunchStatus::launch_bound:
-      row.launch_bound_time_ns += item.duration_ns;
-      ++row.launch_bound_calls;
+      row.launch_bound_time_ns += part.time_ns;
+      row.launch_bound_calls += part.calls;
       break;
     case LaunchStatus::no_roof:
-      row.no_roof_time_ns += item.duration_ns;
-      ++row.no_roof_calls;
+      row.no_roof_time_ns += part.time_ns;
+      row.no_roof_calls += part.calls;
       break;
     case LaunchStatus::unmeasured:
-      row.unmeasured_time_ns += item.duration_ns;
-      ++row.unmeasured_calls;
+      row.unmeasured_time_ns += part.time_ns;
+      row.unmeasured_calls += part.calls;
       break;
   }
 }
@@ -220,42 +226,40 @@ void add_up(std::optional<double>& sum, const std::optional<Measured>& value) {
 // What each tier says about the launches of a row, side by side.
 class TierSums {
  public:
-  void add(const LaunchUtilisation& item, RankRow& row) {
-    const auto time = static_cast<double>(item.duration_ns);
+  void add(const Part& part, RankRow& row) {
+    const LaunchValues& values = *part.verdict->values;
+    const auto time = static_cast<double>(part.time_ns);
     const auto weigh = [&](WeightedMean& mean, const std::optional<Measured>& value) {
       if (value) mean.add(*value, time);
     };
-    weigh(dram_t1_, item.values->t1.dram_utilisation);
-    weigh(dram_t2_, item.values->t2.dram_utilisation);
-    weigh(compute_t1_, item.values->t1.compute_utilisation);
-    weigh(compute_t2_, item.values->t2.compute_utilisation);
-    weigh(l2_, item.values->l2_utilisation);
-    weigh(l2_hits_, item.values->l2_hit_ratio);
-    weigh(l1_hits_, item.values->l1_hit_ratio);
-    weigh(occupancy_, item.values->occupancy_ratio);
-    weigh(issue_, item.values->issue_ratio);
-    weigh(sm_active_, item.values->sm_active_ratio);
-    weigh(tensor_t1_, item.values->t1.tensor_utilisation);
-    weigh(tensor_t2_, item.values->t2.tensor_utilisation);
-    if (item.values->t1.dram_utilisation) row.t1_time_ns += item.duration_ns;
-    if (item.values->t1.dram_utilisation && item.values->t1.concurrent)
-      row.t1_concurrent_time_ns += item.duration_ns;
-    if (item.values->t2.dram_utilisation) row.t2_time_ns += item.duration_ns;
-    if (item.values->t1.dram_utilisation && item.values->t2.dram_utilisation && !item.values->t1.concurrent)
-      difference_.add(tier_difference(*item.values->t1.dram_utilisation, *item.values->t2.dram_utilisation),
-                      time);
-    if (item.values->t1.tensor_utilisation && item.values->t2.tensor_utilisation &&
-        !item.values->t1.concurrent)
-      tensor_difference_.add(
-          tier_difference(*item.values->t1.tensor_utilisation, *item.values->t2.tensor_utilisation), time);
-    add_up(row.l2_bytes, item.values->l2_bytes);
-    add_up(row.l1_bytes, item.values->l1_bytes);
-    if (!item.values->cold.dram_utilisation || !item.values->cold.duration) return;
-    cold_.add(*item.values->cold.dram_utilisation, item.values->cold.duration->value);
-    add_up(row.cold_time_ns, item.values->cold.duration);
+    weigh(dram_t1_, values.t1.dram_utilisation);
+    weigh(dram_t2_, values.t2.dram_utilisation);
+    weigh(compute_t1_, values.t1.compute_utilisation);
+    weigh(compute_t2_, values.t2.compute_utilisation);
+    weigh(l2_, values.l2_utilisation);
+    weigh(l2_hits_, values.l2_hit_ratio);
+    weigh(l1_hits_, values.l1_hit_ratio);
+    weigh(occupancy_, values.occupancy_ratio);
+    weigh(issue_, values.issue_ratio);
+    weigh(sm_active_, values.sm_active_ratio);
+    weigh(tensor_t1_, values.t1.tensor_utilisation);
+    weigh(tensor_t2_, values.t2.tensor_utilisation);
+    if (values.t1.dram_utilisation) row.t1_time_ns += part.time_ns;
+    if (values.t1.dram_utilisation && values.t1.concurrent) row.t1_concurrent_time_ns += part.time_ns;
+    if (values.t2.dram_utilisation) row.t2_time_ns += part.time_ns;
+    if (values.t1.dram_utilisation && values.t2.dram_utilisation && !values.t1.concurrent)
+      difference_.add(tier_difference(*values.t1.dram_utilisation, *values.t2.dram_utilisation), time);
+    if (values.t1.tensor_utilisation && values.t2.tensor_utilisation && !values.t1.concurrent)
+      tensor_difference_.add(tier_difference(*values.t1.tensor_utilisation, *values.t2.tensor_utilisation),
+                             time);
+    add_up(row.l2_bytes, values.l2_bytes);
+    add_up(row.l1_bytes, values.l1_bytes);
+    if (!values.cold.dram_utilisation || !values.cold.duration) return;
+    cold_.add(*values.cold.dram_utilisation, values.cold.duration->value);
+    add_up(row.cold_time_ns, values.cold.duration);
     row.cold_in_situ_time_ns = row.cold_in_situ_time_ns.value_or(0) + time;
-    add_up(row.cold_dram_bytes, item.values->cold.dram_bytes);
-    add_up(row.cold_in_situ_dram_bytes, item.values->dram_bytes);
+    add_up(row.cold_dram_bytes, values.cold.dram_bytes);
+    add_up(row.cold_in_situ_dram_bytes, values.dram_bytes);
   }
 
   void finish(RankRow& row) const {
@@ -285,17 +289,16 @@ class TierSums {
 // Operations a second and the clock they ran at.
 class RateSums {
  public:
-  void add(const LaunchUtilisation& item, store::Id device_id) {
-    const auto time = static_cast<double>(item.duration_ns);
+  void add(const Part& part, store::Id device_id) {
+    const auto time = static_cast<double>(part.time_ns);
     if (time <= 0) return;
-    const LaunchValues& values = *item.values;
+    const LaunchValues& values = *part.verdict->values;
     const auto weigh = [time](std::pair<double, double>& sum, const std::optional<double>& value) {
       if (!value) return;
       sum.first += time * *value;
       sum.second += time;
     };
-    if (!values.t1.concurrent && values.t1.cycles)
-      weigh(in_situ_, values.t1.cycles->value / time * 1e9);
+    if (!values.t1.concurrent && values.t1.cycles) weigh(in_situ_, values.t1.cycles->value / time * 1e9);
     weigh(replay_, values.replay_clock_hz);
     if (!values.tensor_ops || values.tensor_ops->value <= 0) return;
     operations_ += values.tensor_ops->value;
@@ -332,11 +335,10 @@ class RateSums {
 };
 
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
-                 LargeVector<std::size_t> launches, const RankOptions& options, std::int64_t step_ns,
+                 const std::vector<Part>& parts, const RankOptions& options, std::int64_t step_ns,
                  const std::vector<double>& exposed) {
   RankRow row;
   row.key = key;
-  row.launches = std::move(launches);
   WeightedMean dram, compute;
   TierSums tier_sums;
   RateSums rates;
@@ -350,59 +352,60 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   std::map<LimiterKind, std::int64_t> limiters;
   std::map<std::string, std::int64_t> pipes;
   std::map<MissingReason, std::int64_t> missing;
-  std::map<const LaunchValues*, std::int64_t> values;  // of the unmeasured
-  std::int64_t longest = -1;
-  for (const std::size_t index : row.launches) {
-    const LaunchUtilisation& item = utilisation.launches[index];
-    const auto time = static_cast<double>(item.duration_ns);
-    ++row.calls;
-    row.time_ns += item.duration_ns;
-    count_status(item, row);
-    if (item.duration_ns > longest) {
-      longest = item.duration_ns;
-      const store::Launch& launch = model.launches.site(item.launch);
-      row.kernel = model.kernel_name(launch);
-      row.kernel_class = model.kernel_class(launch);
-      const store::Kernel* kernel = model.kernel(launch.kernel_id);
-      row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
-    }
+  std::map<const LaunchValues*, std::int64_t> unmeasured;
+  const Part* longest = nullptr;
+  const auto site_of = [&](const Part& part) -> const store::Launch& {
+    return model.launches.site(utilisation.launches.row(part.longest).launch);
+  };
+  for (const Part& part : parts) {
+    const LaunchVerdict& item = *part.verdict;
+    const LaunchValues& values = *item.values;
+    const auto time = static_cast<double>(part.time_ns);
+    row.calls += part.calls;
+    row.time_ns += part.time_ns;
+    count_status(part, row);
+    // The first of the longest.
+    if (longest == nullptr ||
+        std::tuple(part.longest_ns, longest->longest) > std::tuple(longest->longest_ns, part.longest))
+      longest = &part;
     if (item.status == LaunchStatus::unmeasured) {
-      missing[item.missing] += item.duration_ns;
-      values[item.values.get()] += item.duration_ns;
+      missing[item.missing] += part.time_ns;
+      unmeasured[&values] += part.time_ns;
     }
-    bounds.add(item, options.bounds);
-    if (item.values->blank) continue;
-    add_up(row.dram_bytes, item.values->dram_bytes);
-    add_up(row.tensor_ops, item.values->tensor_ops);
-    tier_sums.add(item, row);
-    rates.add(item, model.launches.site(item.launch).device_id);
-    for (const auto* shown : {&item.values->dram_utilisation, &item.values->compute_utilisation}) {
+    bounds.add(part, options.bounds);
+    if (values.blank) continue;
+    add_up(row.dram_bytes, values.dram_bytes);
+    add_up(row.tensor_ops, values.tensor_ops);
+    tier_sums.add(part, row);
+    rates.add(part, site_of(part).device_id);
+    for (const auto* shown : {&values.dram_utilisation, &values.compute_utilisation}) {
       if (*shown) tiers |= (*shown)->tier;
     }
-    if (item.values->dram_utilisation) dram.add(*item.values->dram_utilisation, time);
-    if (item.values->compute_utilisation) {
-      compute.add(*item.values->compute_utilisation, time);
-      pipes[item.values->compute_pipe] += item.duration_ns;
+    if (values.dram_utilisation) dram.add(*values.dram_utilisation, time);
+    if (values.compute_utilisation) {
+      compute.add(*values.compute_utilisation, time);
+      pipes[values.compute_pipe] += part.time_ns;
     }
-    if (item.values->replay_duration && item.duration_ns > 0) {
-      replay_ns += item.values->replay_duration->value;
+    if (values.replay_duration && part.time_ns > 0) {
+      replay_ns += values.replay_duration->value;
       replayed_timeline_ns += time;
     }
     if (item.status == LaunchStatus::measured) {
       const double ratio = *item.limiter_utilisation;
+      const double exposed_ns = exposed[part.longest];
       limiter_sum += time * ratio;
-      limiters[item.limiter] += item.duration_ns;
+      limiters[item.limiter] += part.time_ns;
       row.saved_target_ns += saving(time, ratio, options.target);
       row.saved_stretch_ns += saving(time, ratio, options.stretch);
-      row.saved_target_exposed_ns += saving(exposed[index], ratio, options.target);
-      row.saved_stretch_exposed_ns += saving(exposed[index], ratio, options.stretch);
+      row.saved_target_exposed_ns += saving(exposed_ns, ratio, options.target);
+      row.saved_stretch_exposed_ns += saving(exposed_ns, ratio, options.stretch);
       if (bound_of(item, options.bounds) == KernelBound::latency) {
         row.saved_target_latency_ns += saving(time, ratio, options.target);
         row.saved_stretch_latency_ns += saving(time, ratio, options.stretch);
       }
       if (ratio < options.target) {
-        const auto& error = item.limiter == LimiterKind::compute ? item.values->compute_utilisation->error
-                                                                 : item.values->dram_utilisation->error;
+        const auto& error = item.limiter == LimiterKind::compute ? values.compute_utilisation->error
+                                                                 : values.dram_utilisation->error;
         if (error) {
           error_squares += std::pow(time * *error / options.target, 2);
         } else {
@@ -410,6 +413,13 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
         }
       }
     }
+  }
+  if (longest != nullptr) {
+    const store::Launch& site = site_of(*longest);
+    row.kernel = model.kernel_name(site);
+    row.kernel_class = model.kernel_class(site);
+    const store::Kernel* kernel = model.kernel(site.kernel_id);
+    row.normalised_name = kernel == nullptr ? row.kernel : kernel->normalised_name;
   }
   tier_sums.finish(row);
   rates.finish(model, utilisation, options.rate, row);
@@ -422,7 +432,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   bounds.finish(options.bounds, row);
   row.missing = key_of_most_time(missing, MissingReason::none);
   std::map<std::string, std::int64_t> reasons;
-  for (const auto& [shared, time] : values) reasons[shared->reason] += time;
+  for (const auto& [shared, time] : unmeasured) reasons[shared->reason] += time;
   row.reason = key_of_most_time(reasons, std::string());
   if (row.measured_calls > 0 && error_known) row.saved_target_error_ns = std::sqrt(error_squares);
   if (replayed_timeline_ns > 0) row.replay_disagreement = replay_ns / replayed_timeline_ns - 1.0;
@@ -433,6 +443,45 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     row.saved_stretch_share = row.saved_stretch_ns / step;
   }
   return row;
+}
+
+// What a row of the ranking is made of.
+struct Members {
+  std::vector<Part> parts;
+  std::vector<std::uint32_t> launches;  // positions, ascending
+};
+
+std::map<std::string, Members> each_launch(const Model& model, const Codes& codes,
+                                           const LaunchUtilisations& launches) {
+  std::map<std::string, Members> rows;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const LaunchUtilisations::Row& item = launches.row(i);
+    Members& row = rows[key_of(model, codes, item, RankKey::launch)];
+    row.parts.push_back({&launches.group_of(i), 1, item.duration_ns, item.duration_ns, i});
+    row.launches.push_back(static_cast<std::uint32_t>(i));
+  }
+  return rows;
+}
+
+// Launches of one site have one key, whichever it is: the text is made once.
+std::map<std::string, Members> by_site(const Model& model, const Codes& codes,
+                                       const LaunchUtilisations& launches, RankKey key) {
+  std::map<std::string, Members> rows;
+  std::vector<Members*> of_site(model.launches.sites().size(), nullptr);
+  std::vector<Members*> of_group;
+  std::map<Members*, std::int64_t> calls;
+  for (const LaunchUtilisations::Group& group : launches.groups()) {
+    const LaunchUtilisations::Row& item = launches.row(group.longest);
+    Members*& row = of_site[model.launches.row(item.launch).site];
+    if (row == nullptr) row = &rows[key_of(model, codes, item, key)];
+    row->parts.push_back({&group, group.calls, group.time_ns, group.longest_ns, group.longest});
+    of_group.push_back(row);
+    calls[row] += group.calls;
+  }
+  for (const auto& [row, count] : calls) row->launches.reserve(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    of_group[launches.row(i).group]->launches.push_back(static_cast<std::uint32_t>(i));
+  return rows;
 }
 
 RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking, std::int64_t step_ns) {
@@ -458,13 +507,12 @@ RankTotals add_up(const UtilisationAnalysis& utilisation, const Ranking& ranking
   }
   double at_target = 0;
   double at_stretch = 0;
-  for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
-    const LaunchUtilisation& item = utilisation.launches[i];
-    totals.bounds.add(bound_of(item, ranking.options.bounds), item.duration_ns);
+  for (const LaunchUtilisations::Group& item : utilisation.launches.groups()) {
+    totals.bounds.add(bound_of(item, ranking.options.bounds), item.time_ns);
     if (item.status != LaunchStatus::measured) continue;
     const double ratio = *item.limiter_utilisation;
-    if (ratio >= ranking.options.target) at_target += static_cast<double>(item.duration_ns);
-    if (ratio >= ranking.options.stretch) at_stretch += static_cast<double>(item.duration_ns);
+    if (ratio >= ranking.options.target) at_target += static_cast<double>(item.time_ns);
+    if (ratio >= ranking.options.stretch) at_stretch += static_cast<double>(item.time_ns);
   }
   if (totals.time_ns > 0) {
     totals.time_share_at_target = at_target / static_cast<double>(totals.time_ns);
@@ -516,26 +564,18 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
   ranking.options = options;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
   const Codes codes = codes_to_tell_apart(model, utilisation);
-  std::map<std::string, LargeVector<std::size_t>> groups;
-  // Launches of one site have one key, whichever it is: the text is made once.
-  std::vector<LargeVector<std::size_t>*> known(model.launches.sites().size(), nullptr);
-  for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
-    const LaunchUtilisation& item = utilisation.launches[i];
-    if (options.key == RankKey::launch) {
-      groups[key_of(model, codes, item, options.key)].push_back(i);
-      continue;
-    }
-    auto& group = known[model.launches.row(item.launch).site];
-    if (group == nullptr) group = &groups[key_of(model, codes, item, options.key)];
-    group->push_back(i);
-  }
+  std::map<std::string, Members> rows = options.key == RankKey::launch
+                                            ? each_launch(model, codes, utilisation.launches)
+                                            : by_site(model, codes, utilisation.launches, options.key);
   // Only measured launches have something to save.
-  const bool any = std::any_of(utilisation.launches.begin(), utilisation.launches.end(),
-                               [](const LaunchUtilisation& u) { return u.status == LaunchStatus::measured; });
+  const auto& verdicts = utilisation.launches.groups();
+  const bool any = std::any_of(verdicts.begin(), verdicts.end(),
+                               [](const LaunchVerdict& v) { return v.status == LaunchStatus::measured; });
   const std::vector<double> exposed =
       any ? exposed_times(model, utilisation.launches) : std::vector<double>();
-  for (auto& [key, launches] : groups) {
-    ranking.rows.push_back(make_row(model, utilisation, key, std::move(launches), options, step_ns, exposed));
+  for (auto& [key, members] : rows) {
+    ranking.rows.push_back(make_row(model, utilisation, key, members.parts, options, step_ns, exposed));
+    ranking.rows.back().launches = std::move(members.launches);
   }
   std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankRow& a, const RankRow& b) {
     if (a.saved_target_ns != b.saved_target_ns) return a.saved_target_ns > b.saved_target_ns;

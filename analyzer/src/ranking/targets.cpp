@@ -247,11 +247,11 @@ Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const 
   std::int64_t total = 0;
   std::int64_t at_target = 0;
   std::int64_t at_stretch = 0;
-  for (const LaunchUtilisation& launch : utilisation.launches) {
-    total += launch.duration_ns;
+  for (const LaunchUtilisations::Group& launch : utilisation.launches.groups()) {
+    total += launch.time_ns;
     if (launch.status != LaunchStatus::measured) continue;
-    if (*launch.limiter_utilisation >= options.target) at_target += launch.duration_ns;
-    if (*launch.limiter_utilisation >= options.stretch) at_stretch += launch.duration_ns;
+    if (*launch.limiter_utilisation >= options.target) at_target += launch.time_ns;
+    if (*launch.limiter_utilisation >= options.stretch) at_stretch += launch.time_ns;
   }
   if (total > 0) {
     check.time_share_at_target = static_cast<double>(at_target) / static_cast<double>(total);

@@ -40,8 +40,8 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   std::set<store::Id> devices;
   double operations = 0;
   bool complete = !utilisation.launches.empty();
-  for (const LaunchUtilisation& item : utilisation.launches) {
-    devices.insert(model.launches.site(item.launch).device_id);
+  for (const LaunchUtilisations::Group& item : utilisation.launches.groups()) {
+    devices.insert(model.launches.site(utilisation.launches.row(item.longest).launch).device_id);
     if (!item.values->tensor_ops) {
       // A launch that is too short to be counted does nothing to speak of.
       complete = complete && item.status == LaunchStatus::launch_bound;

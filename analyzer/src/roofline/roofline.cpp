@@ -21,14 +21,15 @@ Sum counted(const UtilisationAnalysis& utilisation, const RankRow& row, Roofline
   Sum moved;
   std::map<std::string, double> types;
   for (const std::size_t i : row.launches) {
-    const LaunchUtilisation& u = utilisation.launches[i];
-    if (!u.values->dram_bytes || u.duration_ns <= 0) continue;
+    const LaunchVerdict& u = utilisation.launches.group_of(i);
+    const std::int64_t duration_ns = utilisation.launches.row(i).duration_ns;
+    if (!u.values->dram_bytes || duration_ns <= 0) continue;
     moved.bytes += u.values->dram_bytes->value;
-    moved.ns += static_cast<double>(u.duration_ns);
+    moved.ns += static_cast<double>(duration_ns);
     if (!u.values->tensor_ops) continue;
     both.bytes += u.values->dram_bytes->value;
     both.operations += u.values->tensor_ops->value;
-    both.ns += static_cast<double>(u.duration_ns);
+    both.ns += static_cast<double>(duration_ns);
     if (u.values->tensor_ops->value > 0) types[u.values->tensor_quantity] += u.values->tensor_ops->value;
   }
   if (moved.ns > 0) point.dram_bytes_per_s = moved.bytes / moved.ns * 1e9;

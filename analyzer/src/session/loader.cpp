@@ -67,9 +67,9 @@ void add_lost_launches(Model& model) {
 void require_launches(const std::vector<store::Id>& steps, Model& model) {
   std::unordered_map<store::Id, std::int64_t> loaded;
   for (const store::Id id : steps) loaded.emplace(id, 0);
-  for (const store::Launch& launch : model.launches) {
-    if (!launch.step_id) continue;
-    if (const auto step = loaded.find(*launch.step_id); step != loaded.end()) ++step->second;
+  for (std::size_t at = 1; at < model.launches.step_ids().size(); ++at) {
+    const auto step = loaded.find(model.launches.step_ids()[at]);
+    if (step != loaded.end()) step->second = static_cast<std::int64_t>(model.launches.step_sizes()[at]);
   }
   for (const ModelStep& step : model.steps) {
     const auto found = loaded.find(step.step.id);

@@ -9,6 +9,18 @@ namespace ridgeline::analyzer {
 
 namespace {
 
+// The launches of a step while they are put together.
+struct StepLaunches {
+  std::vector<LaunchIndex> indices;
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  bool sorted = true;
+  void add(LaunchIndex launch, std::int64_t ordinal) {
+    sorted = sorted && ordinal >= last;
+    last = ordinal;
+    indices.push_back(launch);
+  }
+};
+
 // Differences of times, and sums of a few of them, stay far inside int64.
 class Range {
  public:
@@ -16,6 +28,7 @@ class Range {
   void time(const std::optional<std::int64_t>& ns) {
     if (ns) time(*ns);
   }
+  void farthest(std::uint64_t ns) { fits_ = fits_ && ns < static_cast<std::uint64_t>(kMost); }
   void count(std::int64_t n) { fits_ = fits_ && n < kMostCounted && n > -kMostCounted; }
   template <typename Row>
   void span(const Row& row) {
@@ -37,8 +50,7 @@ void require_sums_fit(const Model& model) {
   Range range;
   if (model.run) range.span(*model.run);
   for (const auto& row : model.processes) range.span(row);
-  for (const auto& row : model.launches)
-    range.span(row), range.time(row.host_start_ns), range.time(row.host_end_ns);
+  range.farthest(model.launches.farthest_time_ns());
   for (const auto& row : model.memcpys) range.span(row);
   for (const auto& row : model.memsets) range.span(row);
   for (const auto& row : model.nvtx_ranges) range.span(row);
@@ -87,12 +99,11 @@ void require_sums_fit(const Model& model) {
     throw Error(ErrorKind::corrupt,
                 model.path + ": times or counts out of any range, the capture is damaged");
   constexpr double kMost = 4e18;
-  double time = 0;
+  double time = model.launches.total_ns();
   double bytes = 0;
   const auto add = [&](const auto& row) {
     if (row.start_ns > 0 && row.end_ns > row.start_ns) time += static_cast<double>(row.end_ns - row.start_ns);
   };
-  for (const Launches::Row& row : model.launches.rows()) add(row);
   for (const auto& row : model.memcpys) add(row);
   for (const auto& row : model.memsets) add(row);
   for (const auto& row : model.memcpys) bytes += std::fabs(static_cast<double>(row.bytes));
@@ -194,10 +205,17 @@ void Model::index() {
     const auto found = step_of.find(id);
     step_at.push_back(step_at.empty() || found == step_of.end() ? nullptr : &steps[found->second]);
   }
-  std::vector<LargeVector<LaunchIndex>> launches_of(steps.size());
+  const auto ordinal = [&](LaunchIndex i) {
+    const std::int64_t known = launches.row(i).ordinal_in_step;
+    return known == Launches::Row::kAbsent ? std::numeric_limits<std::int64_t>::max() : known;
+  };
+  std::vector<StepLaunches> launches_of(step_at.size());  // likewise
+  for (std::size_t at = 0; at < step_at.size(); ++at) {
+    if (step_at[at] != nullptr) launches_of[at].indices.reserve(launches.step_sizes()[at]);
+  }
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    if (const ModelStep* step = step_at[launches.row(i).step])
-      launches_of[static_cast<std::size_t>(step - steps.data())].push_back(i);
+    const std::uint32_t at = launches.row(i).step;
+    if (step_at[at] != nullptr) launches_of[at].add(i, ordinal(i));
   }
   for (std::size_t i = 0; i < memcpys.size(); ++i) {
     if (ModelStep* step = step_for(memcpys[i])) step->memcpys.push_back(i);
@@ -205,16 +223,14 @@ void Model::index() {
   for (std::size_t i = 0; i < memsets.size(); ++i) {
     if (ModelStep* step = step_for(memsets[i])) step->memsets.push_back(i);
   }
-  const auto ordinal = [&](LaunchIndex i) {
-    const std::int64_t known = launches.row(i).ordinal_in_step;
-    return known == Launches::Row::kAbsent ? std::numeric_limits<std::int64_t>::max() : known;
-  };
-  const auto by_ordinal = [&](LaunchIndex a, LaunchIndex b) { return ordinal(a) < ordinal(b); };
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    LargeVector<LaunchIndex>& own = launches_of[i];
-    if (!std::is_sorted(own.begin(), own.end(), by_ordinal))
-      std::stable_sort(own.begin(), own.end(), by_ordinal);
-    steps[i].launches = std::move(own);
+  for (ModelStep& step : steps) step.launches = {};
+  for (std::size_t at = 0; at < step_at.size(); ++at) {
+    if (step_at[at] == nullptr) continue;
+    StepLaunches& own = launches_of[at];
+    if (!own.sorted)
+      std::stable_sort(own.indices.begin(), own.indices.end(),
+                       [&](LaunchIndex a, LaunchIndex b) { return ordinal(a) < ordinal(b); });
+    step_at[at]->launches = std::move(own.indices);
   }
 
   metric_ids_.clear();

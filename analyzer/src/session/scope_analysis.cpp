@@ -75,8 +75,8 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, wanted);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
     for (RankRow& row : made.rows) row.work = declared.of(row.launches);
-    std::vector<std::size_t> all(measured->launches.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::vector<std::uint32_t> all(measured->launches.size());
+    std::iota(all.begin(), all.end(), 0U);
     made.totals.work = declared.of(all);
   }
   name_clock_limits(*model_, *quality(ask), made);
@@ -148,7 +148,7 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
   const StepAnalysis& steps = selection_->steps;
   Quality made = assess_quality(*model_, steps, *measured, options_.quality);
   if (!measured->launches.empty() && !ranges(ask).empty()) {
-    const store::Id device_id = model_->launches[measured->launches.front().launch].device_id;
+    const store::Id device_id = model_->launches.site(measured->launches.row(0).launch).device_id;
     if (const auto peak =
             choose_peak(*model_, device_id, "dram_bytes_per_s", options_.utilisation.peaks.dram)) {
       const RepresentativeStep& step = steps.representative;

@@ -57,7 +57,7 @@ RepresentativeStep whole_window(const Model& model, store::Id process_id, const 
         into.push_back(i);
     }
   };
-  LargeVector<LaunchIndex> launches;
+  std::vector<LaunchIndex> launches;
   take(model.launches, launches);
   all.launches = std::move(launches);
   take(model.memcpys, all.memcpys);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -32,7 +33,17 @@ Measured ratio_of(const Measured& quantity, double duration_ns, std::optional<do
 }
 
 // A launch while its values are found.
-struct Draft : LaunchUtilisation, LaunchValues {};
+struct Draft : LaunchVerdict, LaunchValues {
+  std::int64_t duration_ns = 0;
+  std::optional<double> duration_deviation_ns;
+};
+
+// What the launches of a site have in common, and the groups of those of which nothing was measured.
+struct Site {
+  using Group = std::optional<LaunchUtilisations::GroupIndex>;
+  bool communicates = false;
+  Group untimed, brief, other;
+};
 
 class Analyzer {
  public:
@@ -55,14 +66,13 @@ class Analyzer {
     for (const store::ReplayExclusion& row : model_.replay_exclusions) {
       if (row.process_id == steps_.process_id) excluded_[row.kernel_id] = to_string(row.reason);
     }
-    for (const store::Launch& site : model_.launches.sites())
-      communicates_.push_back(model_.kernel_class(site) == KernelClass::communication);
+    sites_.resize(model_.launches.sites().size());
+    for (std::size_t site = 0; site < sites_.size(); ++site)
+      sites_[site].communicates =
+          model_.kernel_class(model_.launches.sites()[site]) == KernelClass::communication;
     any_measured_ = joins() && !(replay_.steps().empty() && sample_.steps().empty() && cold_.steps().empty());
-    LargeVector<LaunchUtilisation> launches;
-    launches.reserve(steps_.representative.launches.size());
-    for (const LaunchIndex index : steps_.representative.launches)
-      launches.push_back(analyze(index, static_cast<std::int64_t>(launches.size())));
-    result_.launches = std::move(launches);
+    result_.launches.reserve(steps_.representative.launches.size());
+    for (const LaunchIndex index : steps_.representative.launches) analyze(index);
     for (const store::Device& device : model_.devices) {
       if (const auto clock_hz = timeline_clock(device.id)) result_.sm_clock_hz[device.id] = *clock_hz;
     }
@@ -479,65 +489,71 @@ class Analyzer {
 
   static bool is_nothing(const TierRows& rows) { return rows.rows.empty() && rows.mismatched == 0; }
 
-  LaunchStatus status_without_values(const Launches::Row& launch) const {
-    if (!has_time(launch)) return LaunchStatus::unmeasured;
-    if (duration_ns(launch) < options_.launch_floor_ns) return LaunchStatus::launch_bound;
-    return communicates_[launch.site] ? LaunchStatus::no_roof : LaunchStatus::unmeasured;
-  }
-
   // What is known of a launch without any counter.
-  LaunchUtilisation outline(LaunchIndex index, std::int64_t position) const {
+  LaunchUtilisations::Row outline(LaunchIndex index) const {
     const Launches::Row& row = model_.launches.row(index);
-    LaunchUtilisation out;
-    out.launch = index;
-    out.kernel_id = model_.launches.site(index).kernel_id;
     const bool placed =
         !steps_.representative.whole_recording && row.ordinal_in_step != Launches::Row::kAbsent;
-    out.ordinal = placed ? row.ordinal_in_step : position;
-    out.duration_ns = duration_ns(row);
-    out.duration_deviation_ns = deviation(index);
-    return out;
+    return {.duration_ns = duration_ns(row),
+            .ordinal = placed ? row.ordinal_in_step : static_cast<std::int64_t>(result_.launches.size()),
+            .deviation_ns = deviation(index).value_or(std::numeric_limits<double>::quiet_NaN()),
+            .launch = static_cast<std::uint32_t>(index)};
   }
 
-  LaunchUtilisation analyze(LaunchIndex index, std::int64_t position) {
-    const LaunchUtilisation known = outline(index, position);
+  void analyze(LaunchIndex index) {
+    LaunchUtilisations::Row row = outline(index);
     if (any_measured_) {
       const store::Launch launch = model_.launches[index];
       const TierRows sampled = rows_of(sample_, launch, &sample_steps_);
       const TierRows replayed = rows_of(replay_, launch);
       const TierRows cold = rows_of(cold_, launch, &cold_steps_);
-      if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold))
-        return measure(known, launch, sampled, replayed, cold);
+      if (!is_nothing(sampled) || !is_nothing(replayed) || !is_nothing(cold)) {
+        row.group = result_.launches.add_group(measure(row, launch, sampled, replayed, cold));
+        result_.launches.add(row);
+        return;
+      }
     }
-    return explain(known);
+    row.group = unmeasured_group(row);
+    result_.launches.add(row);
   }
 
-  // Launches of which nothing was measured for the same reason share their values.
-  LaunchUtilisation explain(LaunchUtilisation out) {
-    const Launches::Row& row = model_.launches.row(out.launch);
-    const store::Launch& site = model_.launches.site(out.launch);
-    const std::tuple same(has_time(row), excluded_.contains(site.kernel_id) ? site.kernel_id : 0,
-                          site.graph_node_id || site.graph_id);
-    auto known = unmeasured_.find(same);
-    if (known == unmeasured_.end()) {
-      const LaunchUtilisation first = measure(out, model_.launches[out.launch], {}, {}, {});
-      LaunchValues values = *first.values;
-      values.blank = true;
-      known = unmeasured_
-                  .emplace(same,
-                           std::pair(std::make_shared<const LaunchValues>(std::move(values)), first.missing))
-                  .first;
+  // Launches of a site of which nothing was measured share their verdict, as far as their time lets them.
+  LaunchUtilisations::GroupIndex unmeasured_group(const LaunchUtilisations::Row& row) {
+    const Launches::Row& launch = model_.launches.row(row.launch);
+    Site& site = sites_[launch.site];
+    const bool timed = has_time(launch);
+    const bool brief = timed && row.duration_ns < options_.launch_floor_ns;
+    auto& known = !timed ? site.untimed : brief ? site.brief : site.other;
+    if (known) return *known;
+    const store::Launch& shared = model_.launches.sites()[launch.site];
+    const std::tuple same(timed, excluded_.contains(shared.kernel_id) ? shared.kernel_id : 0,
+                          shared.graph_node_id || shared.graph_id);
+    auto values = unmeasured_.find(same);
+    if (values == unmeasured_.end()) {
+      const LaunchVerdict first = measure(row, model_.launches[row.launch], {}, {}, {});
+      LaunchValues blank = *first.values;
+      blank.blank = true;
+      values =
+          unmeasured_
+              .emplace(same, std::pair(std::make_shared<const LaunchValues>(std::move(blank)), first.missing))
+              .first;
     }
-    out.values = known->second.first;
-    out.missing = known->second.second;
-    out.status = status_without_values(row);
-    return out;
+    LaunchVerdict verdict;
+    verdict.kernel_id = shared.kernel_id;
+    verdict.values = values->second.first;
+    verdict.missing = values->second.second;
+    verdict.status = brief                        ? LaunchStatus::launch_bound
+                     : timed && site.communicates ? LaunchStatus::no_roof
+                                                  : LaunchStatus::unmeasured;
+    return known.emplace(result_.launches.add_group(verdict));
   }
 
-  LaunchUtilisation measure(const LaunchUtilisation& known, const store::Launch& launch,
-                            const TierRows& sampled, const TierRows& replayed, const TierRows& cold) {
+  LaunchVerdict measure(const LaunchUtilisations::Row& row, const store::Launch& launch,
+                        const TierRows& sampled, const TierRows& replayed, const TierRows& cold) {
     Draft out;
-    static_cast<LaunchUtilisation&>(out) = known;
+    out.kernel_id = launch.kernel_id;
+    out.duration_ns = row.duration_ns;
+    if (!std::isnan(row.deviation_ns)) out.duration_deviation_ns = row.deviation_ns;
     if (!has_time(launch)) {
       out.missing = MissingReason::zero_timestamp;
       out.reason = "the driver gave no timestamps for it";
@@ -614,8 +630,8 @@ class Analyzer {
   const TierSteps replay_;
   const TierSteps sample_;
   const TierSteps cold_;
-  bool any_measured_ = false;       // a step that counters or samples were taken in can be joined
-  std::vector<bool> communicates_;  // by site of the model's launches
+  bool any_measured_ = false;  // a step that counters or samples were taken in can be joined
+  std::vector<Site> sites_;    // of the model's launches
   std::map<store::Id, StepIndex> step_of_;
   std::set<StepIndex> sample_steps_, cold_steps_;
   std::map<store::Id, std::string> excluded_;  // kernel → why replay leaves it out
@@ -631,11 +647,6 @@ class Analyzer {
 };
 
 }  // namespace
-
-const std::shared_ptr<const LaunchValues>& LaunchUtilisation::nothing() {
-  static const auto kNothing = std::make_shared<const LaunchValues>();
-  return kNothing;
-}
 
 UtilisationAnalysis analyze_utilisation(const Model& model, const StepAnalysis& steps,
                                         const UtilisationOptions& options) {

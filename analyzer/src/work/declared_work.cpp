@@ -93,9 +93,9 @@ class DeclaredRanges::Sum {
     CompleteSum bytes, tensor, instructions;
     std::set<store::Id> kernels;
     for (const std::size_t index : launches_) {
-      const LaunchUtilisation& item = all_.utilisation_.launches[index];
+      const LaunchVerdict& item = all_.utilisation_.launches.group_of(index);
       ++sum.launches;
-      sum.time_ns += item.duration_ns;
+      sum.time_ns += all_.utilisation_.launches.row(index).duration_ns;
       kernels.insert(item.kernel_id);
       bytes.add(item.values->dram_bytes);
       tensor.add(item.values->tensor_ops);
@@ -154,7 +154,7 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
   });
   std::vector<std::pair<std::int64_t, std::size_t>> called;  // time of the call, launch
   for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
-    const std::int64_t host_start_ns = model.launches.row(utilisation.launches[i].launch).host_start_ns;
+    const std::int64_t host_start_ns = model.launches.row(utilisation.launches.row(i).launch).host_start_ns;
     if (host_start_ns != Launches::Row::kAbsent) called.emplace_back(host_start_ns, i);
   }
   std::sort(called.begin(), called.end());
@@ -163,7 +163,7 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
     auto next =
         std::lower_bound(called.begin(), called.end(), std::pair(item.range->start_ns, std::size_t{0}));
     for (; next != called.end() && next->first <= *item.range->end_ns; ++next) {
-      const store::Launch& launch = model.launches.site(utilisation.launches[next->second].launch);
+      const store::Launch& launch = model.launches.site(utilisation.launches.row(next->second).launch);
       if (launch.thread_id && *launch.thread_id != item.range->thread_id) continue;
       item.launches.push_back(next->second);
       owner_[next->second] = r;
@@ -213,8 +213,8 @@ void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
   std::set<std::pair<store::Id, std::string>> needed;
   for (std::size_t i = 0; i < owner_.size(); ++i) {
     if (!owner_[i]) continue;
-    const LaunchUtilisation& item = utilisation_.launches[i];
-    const store::Id device_id = model_.launches.site(item.launch).device_id;
+    const LaunchVerdict& item = utilisation_.launches.group_of(i);
+    const store::Id device_id = model_.launches.site(utilisation_.launches.row(i).launch).device_id;
     needed.emplace(device_id, kDramPeak);
     needed.emplace(device_id, item.values->tensor_quantity.empty() ? std::string(kFp32Peak)
                                                                    : item.values->tensor_quantity);
@@ -231,7 +231,7 @@ void DeclaredRanges::count_instructions(const StepAnalysis& steps) {
   if (counted.seen() == 0) return;
   for (std::size_t i = 0; i < owner_.size(); ++i) {
     if (!owner_[i]) continue;
-    const TierRows rows = counted.rows(model_.launches[utilisation_.launches[i].launch]);
+    const TierRows rows = counted.rows(model_.launches[utilisation_.launches.row(i).launch]);
     for (const TierRow& row : rows.rows) {
       for (const auto& [name, value] : row.values) {
         const double operations = operations_of_instruction(name);
@@ -244,8 +244,8 @@ void DeclaredRanges::count_instructions(const StepAnalysis& steps) {
 DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::optional<double>& bytes,
                                                 const std::optional<double>& flops) const {
   if (range.launches.empty() || (!bytes && !flops)) return {};
-  const LaunchUtilisation& first = utilisation_.launches[range.launches.front()];
-  const store::Id device_id = model_.launches.site(first.launch).device_id;
+  const std::uint32_t first = utilisation_.launches.row(range.launches.front()).launch;
+  const store::Id device_id = model_.launches.site(first).device_id;
   const auto time_at = [&](double amount, std::string_view quantity) -> std::optional<double> {
     if (amount <= 0) return 0.0;
     const auto peak = peaks_.find(std::pair(device_id, std::string(quantity)));
@@ -257,7 +257,7 @@ DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::o
   std::map<std::string_view, double> types;
   bool known = true;
   for (const std::size_t index : range.launches) {
-    const LaunchUtilisation& item = utilisation_.launches[index];
+    const LaunchVerdict& item = utilisation_.launches.group_of(index);
     if (!item.values->tensor_ops) {
       known = false;
     } else if (item.values->tensor_ops->value > 0) {
@@ -305,7 +305,7 @@ std::vector<DeclaredWork> DeclaredRanges::by_operation() const {
   return grouped(true);
 }
 
-std::optional<WorkSum> DeclaredRanges::of(std::span<const std::size_t> launches) {
+std::optional<WorkSum> DeclaredRanges::of(std::span<const std::uint32_t> launches) {
   std::vector<std::size_t> wanted;
   std::int64_t undeclared = 0;
   for (const std::size_t launch : launches) {

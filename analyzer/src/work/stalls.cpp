@@ -154,7 +154,7 @@ StallAnalysis analyze_stalls(const Model& model, const UtilisationAnalysis& util
   for (std::size_t row = 0; row < ranking.rows.size() && row < options.kernels; ++row) {
     std::set<store::Id> kernels;
     for (const std::size_t launch : ranking.rows[row].launches)
-      kernels.insert(utilisation.launches[launch].kernel_id);
+      kernels.insert(utilisation.launches.group_of(launch).kernel_id);
     KernelStalls stalls = stalls_of(model, kernels, lines, options.spots);
     if (stalls.samples == 0) {
       ++out.unsampled;

@@ -6,40 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/gaps.h"
 #include "ridgeline/analyzer/kernel_time.h"
 #include "ridgeline/analyzer/steps.h"
 
 namespace ridgeline::analyzer {
-
-enum class GapKind {
-  launch_bound,     // the next launch was being issued, or queued and only its start-up latency passed
-  host_bound,       // the next launch's call had not begun when the GPU fell idle
-  synchronisation,  // the same, and its thread spent at least half of the gap inside calls that wait
-  queued,           // issued well before, yet not started: it waited for an event, a copy or another stream
-  unknown,          // the call behind the next work is not known (most copies)
-  tail,             // the same, after the step's last work
-};
-[[nodiscard]] std::string_view to_string(GapKind kind);
-
-/// A call on which a thread waited for the device.
-struct Wait {
-  SynchronisationCall call = SynchronisationCall::device;
-  std::int64_t length_ns = 0;  // of the whole call, most of which may lie before the gap
-};
-
-/// A stretch of the step in which the device did nothing.
-struct Gap {
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-  GapKind kind = GapKind::unknown;
-  std::optional<LaunchIndex> before;      // the launch it follows; empty if a copy, a memset or nothing
-  std::optional<LaunchIndex> after;       // the launch that ended it; the next step's first at the step's end
-  std::optional<std::int64_t> thread_id;  // that made the call which ended it; empty: not known
-  /// Host-bound and synchronisation, where waits are recorded: the time of the gap that this thread spent inside
-  /// calls that wait, before that call; and the one of them that took most of it.
-  std::int64_t synchronisation_ns = 0;
-  std::optional<Wait> wait;
-};
 
 struct AccountingOptions {
   std::int64_t launch_latency_ns = 5000;  // a queued launch starts within this after its predecessor's end
@@ -79,7 +50,7 @@ struct Accounting {
   std::int64_t launches_without_time = 0;  // not in any figure above
   std::int64_t foreign_busy_ns = 0;        // of the busy time, work launched outside this step
   std::int64_t stream_count = 0;
-  SharedVector<Gap> gaps;  // in order of time
+  Gaps gaps;  // in order of time
   /// kernel_busy_ns by what bounds the kernels and by part of the program; empty from account_step().
   KernelTime kernels;
 };
@@ -89,8 +60,8 @@ struct Accounting {
                                       const AccountingOptions& options = {},
                                       std::optional<store::Id> device_id = {});
 
-/// The longest gap, the first of several; nullptr without gaps.
-[[nodiscard]] const Gap* longest_gap(const Accounting& accounting);
+/// The longest gap, the first of several; empty without gaps.
+[[nodiscard]] std::optional<Gap> longest_gap(const Accounting& accounting);
 
 /// Adds another step's times, launches and gaps to those of `sum`; the device is that of both.
 void add_to(Accounting& sum, const Accounting& other);

@@ -65,7 +65,7 @@ class DeclaredRanges {
   [[nodiscard]] std::vector<DeclaredWork> by_operation() const;
   /// The ranges that these launches (into UtilisationAnalysis::launches) belong to, with all launches of
   /// those ranges. Empty if none of them belongs to any.
-  [[nodiscard]] std::optional<WorkSum> of(std::span<const std::size_t> launches);
+  [[nodiscard]] std::optional<WorkSum> of(std::span<const std::uint32_t> launches);
 
  private:
   class Sum;

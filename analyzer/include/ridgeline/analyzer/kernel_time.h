@@ -31,9 +31,9 @@ struct BoundOptions {
   double tie_ratio = 0.03;    ///< roofs no farther apart than this are equally near
 };
 
-[[nodiscard]] KernelBound bound_of(const LaunchUtilisation& launch, const BoundOptions& options = {});
+[[nodiscard]] KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options = {});
 /// The roof that bounds a memory-bound or compute-bound launch; empty for others.
-[[nodiscard]] std::optional<Roof> bounding_roof(const LaunchUtilisation& launch,
+[[nodiscard]] std::optional<Roof> bounding_roof(const LaunchVerdict& launch,
                                                 const BoundOptions& options = {});
 
 /// Parts of an NVTX path ("step / forward / layer 3 / attention"): the range below the outermost ("forward") and

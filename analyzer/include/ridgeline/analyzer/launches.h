@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ridgeline/analyzer/large_vector.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/launch_site.h"
 #include "ridgeline/store/records.h"
@@ -40,12 +39,18 @@ class Launches {
   [[nodiscard]] std::size_t size() const { return rows_.size(); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] const Row& row(std::size_t i) const { return rows_[i]; }
-  [[nodiscard]] const LargeVector<Row>& rows() const { return rows_; }
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
   /// The fields that launches of a site share; the others are as in an empty store::Launch.
   [[nodiscard]] const store::Launch& site(std::size_t i) const { return sites_[rows_[i].site]; }
   [[nodiscard]] const std::vector<store::Launch>& sites() const { return sites_; }
   /// The first means no step.
   [[nodiscard]] const std::vector<store::Id>& step_ids() const { return step_ids_; }
+  /// How many launches there are of each of step_ids().
+  [[nodiscard]] const std::vector<std::size_t>& step_sizes() const { return step_sizes_; }
+  /// No time of a launch is farther from 0 than this; above INT64_MAX for INT64_MIN.
+  [[nodiscard]] std::uint64_t farthest_time_ns() const { return farthest_time_ns_; }
+  /// Sum of the durations, which may leave int64.
+  [[nodiscard]] double total_ns() const { return total_ns_; }
 
   [[nodiscard]] store::Launch operator[](std::size_t i) const {
     const Row& row = rows_[i];
@@ -108,11 +113,18 @@ class Launches {
     return value == Row::kAbsent ? std::nullopt : std::optional(value);
   }
   std::uint32_t step_index(std::optional<store::Id> id);
+  [[nodiscard]] bool in_order(const Row& a, const Row& b) const;
+  void note_time(std::int64_t time_ns);
 
-  LargeVector<Row> rows_;
-  std::int64_t longest_ns_ = 0;  // of a launch; known after sort()
+  std::vector<Row> rows_;
+  /// Noted of each as it comes, so that nobody has to go through them again.
+  bool sorted_ = true;
+  std::int64_t longest_ns_ = 0;  // of a launch
+  double total_ns_ = 0;
+  std::uint64_t farthest_time_ns_ = 0;
   std::vector<store::Launch> sites_;
   std::vector<store::Id> step_ids_ = {0};
+  std::vector<std::size_t> step_sizes_ = {0};
   std::unordered_map<store::Id, std::uint32_t> step_index_;
   std::uint32_t last_step_ = 0;
   std::map<store::LaunchSiteKey, SiteIndex> site_index_;  // of those that push_back() made

@@ -110,7 +110,7 @@ struct RankRow {
   std::string reason;
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
   TierSet tier;                               // behind the utilisations; T0: there is only time
-  SharedVector<std::size_t> launches;         // into UtilisationAnalysis::launches
+  SharedVector<std::uint32_t> launches;       // into UtilisationAnalysis::launches
   /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
 };

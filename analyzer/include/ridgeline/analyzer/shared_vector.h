@@ -5,8 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <utility>
-
-#include "ridgeline/analyzer/large_vector.h"
+#include <vector>
 
 namespace ridgeline::analyzer {
 
@@ -16,10 +15,10 @@ template <typename T>
 class SharedVector {
  public:
   SharedVector() = default;
-  SharedVector(LargeVector<T> values)  // NOLINT: a vector is one
-      : values_(std::make_shared<LargeVector<T>>(std::move(values))) {}
+  SharedVector(std::vector<T> values)  // NOLINT: a vector is one
+      : values_(std::make_shared<std::vector<T>>(std::move(values))) {}
 
-  SharedVector(std::initializer_list<T> values) : SharedVector(LargeVector<T>(values)) {}
+  SharedVector(std::initializer_list<T> values) : SharedVector(std::vector<T>(values)) {}
 
   [[nodiscard]] std::size_t size() const { return values_->size(); }
   [[nodiscard]] bool empty() const { return values_->empty(); }
@@ -45,11 +44,11 @@ class SharedVector {
   }
 
  private:
-  LargeVector<T>& own() {
-    if (values_.use_count() > 1) values_ = std::make_shared<LargeVector<T>>(*values_);
+  std::vector<T>& own() {
+    if (values_.use_count() > 1) values_ = std::make_shared<std::vector<T>>(*values_);
     return *values_;
   }
-  std::shared_ptr<LargeVector<T>> values_ = std::make_shared<LargeVector<T>>();
+  std::shared_ptr<std::vector<T>> values_ = std::make_shared<std::vector<T>>();
 };
 
 }  // namespace ridgeline::analyzer

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "ridgeline/analyzer/finding.h"
+#include "ridgeline/analyzer/launch_utilisations.h"
 #include "ridgeline/analyzer/model.h"
 #include "ridgeline/analyzer/peaks.h"
-#include "ridgeline/analyzer/shared_vector.h"
 #include "ridgeline/analyzer/steps.h"
 #include "ridgeline/base/tier_set.h"
 
@@ -110,24 +110,6 @@ struct LaunchValues {
   std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
 };
 
-/// A step may have millions of launches: what each has of its own is here, the rest in `values`.
-struct LaunchUtilisation {
-  LaunchIndex launch = 0;  // into Model::launches
-  store::Id kernel_id = 0;
-  std::int64_t ordinal = 0;
-  std::int64_t duration_ns = 0;                 // T0; 0 without timestamps
-  std::optional<double> duration_deviation_ns;  // standard deviation over the peers' same launch
-  std::optional<double> limiter_utilisation;    // max of DRAM and compute; set only if both are known
-  std::shared_ptr<const LaunchValues> values = nothing();  // never null
-  LaunchStatus status = LaunchStatus::unmeasured;
-  MissingReason missing = MissingReason::none;  // not none whenever dram or compute is empty
-  LimiterKind limiter = LimiterKind::none;
-  bool clamped = false;  // a utilisation above 1 was cut to 1 on request
-
-  [[nodiscard]] static const std::shared_ptr<const LaunchValues>&
-  nothing();  // of a launch that nobody looked at
-};
-
 struct UtilisationOptions {
   PeakPolicy peaks;
   /// A launch costs about 1.6 µs on the GPU however little it does (docs/metrics.md); below 1.6 / (1 − 0.70) ≈
@@ -148,8 +130,8 @@ struct PipeMetric {
 [[nodiscard]] const std::vector<PipeMetric>& known_sampled_pipe_metrics();
 
 struct UtilisationAnalysis {
-  SharedVector<LaunchUtilisation> launches;  // one for each launch of the representative step, same order
-  std::vector<Peak> peaks;                   // the roofs used, one for each device and quantity
+  LaunchUtilisations launches;  // one for each launch of the representative step, same order
+  std::vector<Peak> peaks;      // the roofs used, one for each device and quantity
   /// Median SM clock while the analysed process's timeline steps ran, by device; those that were sampled.
   std::map<store::Id, double> sm_clock_hz;
   std::vector<std::string> pipes;       // pipes measured anywhere in the replay steps
