@@ -40,6 +40,13 @@ add_library(ridgeline_boost_math INTERFACE)
 add_library(ridgeline::boost_math ALIAS ridgeline_boost_math)
 target_include_directories(ridgeline_boost_math SYSTEM INTERFACE ${RIDGELINE_BOOST_MATH_INCLUDE})
 
+# Headers alone: ridgeline.toml and match.toml.
+find_path(RIDGELINE_TOML_INCLUDE toml++/toml.h)
+ridgeline_require(RIDGELINE_TOML_INCLUDE "toml++" libtomlplusplus-dev)
+add_library(ridgeline_toml INTERFACE)
+add_library(ridgeline::toml ALIAS ridgeline_toml)
+target_include_directories(ridgeline_toml SYSTEM INTERFACE ${RIDGELINE_TOML_INCLUDE})
+
 if(RIDGELINE_BUILD_TESTS)
   find_package(GTest QUIET)
   ridgeline_require(GTest_FOUND "GoogleTest" libgtest-dev)

@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
                                    add_check(program),
                                    add_steps(program),
                                    add_report(program),
+                                   add_compare(program),
                                    add_import(program),
                                    add_sql(program),
                                    add_columns(program),

@@ -31,6 +31,7 @@ struct Verb {
 [[nodiscard]] Verb add_check(CLI::App& program);
 [[nodiscard]] Verb add_steps(CLI::App& program);
 [[nodiscard]] Verb add_report(CLI::App& program);
+[[nodiscard]] Verb add_compare(CLI::App& program);
 [[nodiscard]] Verb add_sql(CLI::App& program);
 [[nodiscard]] Verb add_columns(CLI::App& program);
 [[nodiscard]] Verb add_gui(CLI::App& program);

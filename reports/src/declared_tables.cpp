@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ranking_columns.h"
+#include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/tables.h"
 
@@ -13,6 +14,8 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const analyzer::Model model;
     static const analyzer::Analysis analysis;
     static const std::vector<analyzer::PhaseSummary> phases;
+    static const std::vector<analyzer::KernelChange> changes;
+    static const std::vector<analyzer::Endpoint> endpoints;
     Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true}), 0,
                [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());
@@ -26,6 +29,8 @@ const std::vector<DeclaredTable>& declared_tables() {
          bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase)},
         {"gaps", "gaps of the step, longest first", gaps_table(model, analysis.accounting)},
         {"launches", "launches of the step, in `report --format json`", launches_table(model, analysis)},
+        {"compare", "rows of `compare`, largest difference of the step first", compare_table(changes)},
+        {"parts", "the step and its parts, of `compare`", endpoints_table(endpoints)},
         {"work", "declared work, in `report --format json`", declared_work_table(analysis.declared_work)},
     };
   }();

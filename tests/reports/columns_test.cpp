@@ -346,6 +346,9 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "gaps: duration_ns kind cause after_kernel before_kernel\n"
       "launches: ordinal kernel class nvtx_path start_offset_ns duration_ns grid block stream_id "
       "dram_utilisation_ratio compute_utilisation_ratio status reason\n"
+      "compare: kernel outcome time_a_ns time_b_ns delta_ns change_ratio interval adjusted_p dram compute bound "
+      "cause match\n"
+      "parts: part outcome time_a_ns time_b_ns delta_ns change_ratio interval p\n"
       "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "
       "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }

@@ -7,9 +7,10 @@
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(
-        stderr,
-        "usage: fabricate_capture FILE [refused|losses|fast|nosteps|samples|cold|exclude|disagree]\n");
+    std::fprintf(stderr,
+                 "usage: fabricate_capture FILE "
+                 "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|run=N|"
+                 "factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION]\n");
     return 2;
   }
   ridgeline::testing::FabricatedCapture options;
@@ -23,6 +24,16 @@ int main(int argc, char** argv) {
     if (word == "cold") options.cold_steps = 2;
     if (word == "exclude") options.exclude_attention = true;
     if (word == "disagree") options.t1_outlier = 0.05;
+    if (word == "codes") options.codes = true;
+    if (word.starts_with("run=")) options.run = std::stoi(word.substr(4));
+    if (word.starts_with("factor=")) options.factor = std::stod(word.substr(7));
+    if (word.starts_with("commit=")) options.git_commit = word.substr(7);
+    if (word.starts_with("driver=")) options.driver = word.substr(7);
+    if (word.starts_with("slow=")) {
+      const std::size_t colon = word.rfind(':');
+      options.slow_kernel = word.substr(5, colon - 5);
+      options.slow_factor = std::stod(word.substr(colon + 1));
+    }
   }
   try {
     ridgeline::testing::write_fabricated_capture(argv[1], options);

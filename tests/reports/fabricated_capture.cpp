@@ -161,7 +161,7 @@ class Fabricator {
   void write_run() {
     run_.command_line = options_.command_line;
     run_.working_directory = "/home/user/gpt2";
-    run_.git_commit = "8ba260e1f3c57d0a9e2b4c6d8f0a1b3c5d7e9f01";
+    run_.git_commit = options_.git_commit;
     run_.git_dirty = true;
     run_.host_name = "gpu-host";
     run_.os = "Linux 6.1.0";
@@ -171,7 +171,7 @@ class Fabricator {
     run_.schedule = "warmup=2,timeline=7,replay=4";
     run_.step_range = "step";
     writer_.set_run(run_);
-    writer_.add_version("driver", "580.159.03");
+    writer_.add_version("driver", options_.driver);
     writer_.add_version("cuda_runtime", "13.0");
     writer_.add_version("cupti", "13.0.85");
     writer_.add_version("cublas", "13.1.0");
@@ -226,7 +226,7 @@ class Fabricator {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
       const double slow = phase == Phase::warmup ? 1.04 : 1.0;
-      const auto duration = static_cast<std::int64_t>(op.time_us * 1000.0 * slow *
+      const auto duration = static_cast<std::int64_t>(op.time_us * 1000.0 * slow * of_run(op) *
                                                       jitter(static_cast<std::uint64_t>(index), i));
       store::Launch launch;
       launch.process_id = process_;
@@ -234,7 +234,7 @@ class Fabricator {
       launch.context_id = 1;
       launch.stream_id = 7;
       launch.correlation_id = ++correlation_;
-      launch.kernel_id = writer_.kernel_id(op.kernel);
+      launch.kernel_id = writer_.kernel_id(op.kernel, code_of(op));
       launch.start_ns = at;
       launch.end_ns = at + duration;
       launch.host_start_ns = at - (op.time_us < 10 ? 4'000 : 400'000);
@@ -289,6 +289,29 @@ class Fabricator {
     }
     launches_ += static_cast<std::int64_t>(launches.size());
     now_ns_ = at;
+  }
+
+  [[nodiscard]] bool is_slow(const Op& op) const {
+    return !options_.slow_kernel.empty() &&
+           std::string_view(op.kernel).find(options_.slow_kernel) != std::string_view::npos;
+  }
+
+  [[nodiscard]] double of_run(const Op& op) const {
+    double factor = options_.factor * (is_slow(op) ? options_.slow_factor : 1);
+    if (options_.run > 0) {
+      std::uint64_t hash = static_cast<std::uint64_t>(options_.run);
+      for (const char c : std::string_view(op.kernel))
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+      hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ULL;
+      factor *= 1 + 0.004 * (static_cast<double>(hash >> 11) / 9007199254740992.0 - 0.5);
+    }
+    return factor;
+  }
+
+  [[nodiscard]] std::optional<std::string> code_of(const Op& op) const {
+    if (!options_.codes) return std::nullopt;
+    return (is_slow(op) && options_.slow_factor != 1 ? "new " : "code ") +
+           std::string(op.kernel).substr(0, 40);
   }
 
   void declare(const store::Launch& launch, const Op& op, Id step_id) {

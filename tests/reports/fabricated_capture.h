@@ -24,7 +24,15 @@ struct FabricatedCapture {
   bool step_ranges = true;         // false: no steps at all
   bool declared = false;           // a range for each launch declares 80 % of the bytes it moves
   bool fast = false;               // every kernel at 90 % of its roof
-  std::string extra_kernel;        // one more launch a step under that name, of 1 ms
+  /// Of comparisons: runs differ as runs do (0.2 % each kernel), by their number; 0: no such noise.
+  int run = 0;
+  double factor = 1;        // on every kernel's time
+  std::string slow_kernel;  // kernels whose name holds this take slow_factor as long, by another code
+  double slow_factor = 1;
+  bool codes = false;  // kernels have code hashes
+  std::string git_commit = "8ba260e1f3c57d0a9e2b4c6d8f0a1b3c5d7e9f01";
+  std::string driver = "580.159.03";
+  std::string extra_kernel;  // one more launch a step under that name, of 1 ms
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
   std::string nvtx_suffix;  // appended to a range's name
 };

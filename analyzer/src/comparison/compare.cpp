@@ -9,6 +9,7 @@
 #include "comparison/series.h"
 #include "comparison/statistics.h"
 #include "comparison/units.h"
+#include "ranking/pattern.h"
 #include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/base/statistics.h"
 
@@ -77,6 +78,7 @@ class Comparer {
     compare_endpoints();
     compare_clock();
     compare_kernels();
+    check_budgets();
     conclude();
     return std::move(out_);
   }
@@ -425,6 +427,38 @@ class Comparer {
                   std::abs(change.adjusted.delta) >= least_ns;
   }
 
+  static bool matches(const KernelBudget& budget, const KernelChange& change) {
+    return matches_pattern(budget.kernel, change.family) ||
+           std::any_of(change.kernels_b.begin(), change.kernels_b.end(),
+                       [&](const std::string& name) { return matches_pattern(budget.kernel, name); });
+  }
+
+  void check_budgets() {
+    for (std::size_t i = 0; i < options_.budgets.size(); ++i) {
+      const KernelBudget& budget = options_.budgets[i];
+      bool found = false;
+      for (std::size_t k = 0; k < out_.kernels.size(); ++k) {
+        const KernelChange& change = out_.kernels[k];
+        if (change.kernels_b.empty() || !matches(budget, change)) continue;
+        found = true;
+        BudgetCheck check{i, k, false, true};
+        if (budget.max_time_ns) check.missed = change.time.b > *budget.max_time_ns;
+        if (budget.max_dram_bytes) {
+          check.measured = check.measured && change.dram_bytes_b.has_value();
+          check.missed = check.missed || change.dram_bytes_b.value_or(0) > *budget.max_dram_bytes;
+        }
+        if (budget.min_utilisation_ratio) {
+          const bool known = change.dram_b && change.compute_b;
+          check.measured = check.measured && known;
+          check.missed = check.missed || (known && std::max(*change.dram_b, *change.compute_b) <
+                                                       *budget.min_utilisation_ratio);
+        }
+        out_.budgets.push_back(check);
+      }
+      if (!found) out_.budgets.push_back({i, std::nullopt, false, false});
+    }
+  }
+
   // --- the verdict ----------------------------------------------------------------------------------------
 
   void conclude() {
@@ -508,6 +542,11 @@ Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<R
 int exit_code(const Comparison& comparison, const FailOn& fail_on) {
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return 4;
   if (comparison.verdict == ComparisonVerdict::regressed && fail_on.regression) return 1;
+  const auto any = [&](auto is) {
+    return std::any_of(comparison.budgets.begin(), comparison.budgets.end(), is);
+  };
+  if (any([](const BudgetCheck& check) { return check.missed; })) return 1;
+  if (any([](const BudgetCheck& check) { return !check.measured; })) return 3;
   if (comparison.pairs < comparison.options.least_pairs) return 3;
   if (comparison.matched_share < comparison.options.least_matched_share) return 3;
   if (fail_on.inconclusive && comparison.verdict == ComparisonVerdict::inconclusive) return 3;

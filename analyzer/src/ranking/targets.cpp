@@ -2,39 +2,16 @@
 
 #include <algorithm>
 
+#include "ranking/pattern.h"
 #include "ridgeline/base/units.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
-// `*` stands for any text, everything else for itself. Linear in practice: backtracks to the last star only.
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 bool matches(const KernelBudget& budget, const RankRow& row) {
-  return matches(budget.kernel, row.key) || matches(budget.kernel, row.kernel) ||
-         matches(budget.kernel, row.normalised_name);
+  return matches_pattern(budget.kernel, row.key) || matches_pattern(budget.kernel, row.kernel) ||
+         matches_pattern(budget.kernel, row.normalised_name);
 }
 
 std::optional<Failure> check_options(const TargetOptions& options) {

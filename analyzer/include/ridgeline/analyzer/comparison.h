@@ -13,6 +13,7 @@
 
 #include "ridgeline/analyzer/comparison_match.h"
 #include "ridgeline/analyzer/comparison_profile.h"
+#include "ridgeline/analyzer/targets.h"
 
 namespace ridgeline::analyzer {
 
@@ -142,6 +143,8 @@ struct ComparisonOptions {
   bool strict = false;               ///< kernels are tested against kernel_ratio, not against no difference
   std::optional<NoiseFloor> floor;
   double least_matched_share = 0.90;  ///< of the kernel time; below, kernels are not blamed
+  /// What kernels of B may cost; a kernel above its budget fails the comparison whatever A was.
+  std::vector<KernelBudget> budgets;
   /// Sides on other GPU models, or drivers, get a verdict too.
   bool any_environment = false;
 };
@@ -209,6 +212,14 @@ struct KernelChange {
   bool hint = false;       ///< one run a side: the change is beyond the spread inside the runs
 };
 
+/// A budget held against the kernels of B that it matches.
+struct BudgetCheck {
+  std::size_t budget = 0;             ///< into ComparisonOptions::budgets
+  std::optional<std::size_t> kernel;  ///< into Comparison::kernels; empty: none matches
+  bool missed = false;
+  bool measured = true;  ///< false: what it asks for is not known of that kernel
+};
+
 struct EnvironmentDifference {
   EnvironmentWeight weight = EnvironmentWeight::note;
   std::string
@@ -242,7 +253,8 @@ struct Comparison {
   bool common_mode_of_all = false;                 ///< too few kernels have unchanged code: it is of all
   std::optional<Change> clock;                     ///< SM clock, Hz
   std::vector<EnvironmentDifference> environment;  ///< weightiest first
-  double matched_share = 0;                        ///< of the kernel time
+  std::vector<BudgetCheck> budgets;
+  double matched_share = 0;    ///< of the kernel time
   bool families_only = false;  ///< other GPU models: ranges and families were compared, not kernels
   double step_delta_ns = 0;    ///< medians of B less A
   std::int64_t regressed = 0, improved = 0, same = 0, inconclusive = 0, added = 0, removed = 0;
@@ -261,7 +273,8 @@ struct FailOn {
 [[nodiscard]] Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<RunProfile>& b,
                                          const ComparisonOptions& options = {});
 
-/// 0 no confirmed regression; 1 regression; 3 too few runs, too little matched, or what FailOn says; 4 environment.
+/// 0 no confirmed regression; 1 regression, or a kernel above its budget; 3 too few runs, too little matched, a budget of nothing,
+/// or what FailOn says; 4 environment.
 [[nodiscard]] int exit_code(const Comparison& comparison, const FailOn& fail_on = {});
 
 /// The noise of A/A pairs: `comparison` is of identical code, paired. Failure: no_data (fewer than three pairs).

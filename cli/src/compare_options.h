@@ -1,0 +1,48 @@
+// compare_options.h: how sides are compared and how the result is printed: shared by compare, commits, calibrate and bisect.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "project_file.h"
+#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/reports/compare_documents.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+
+struct CompareArguments {
+  std::string project;  // a ridgeline.toml
+  std::string match;
+  std::string noise;
+  std::string step_threshold, kernel_threshold;
+  std::string fail_on;
+  std::int64_t confirm = 0;
+  bool unpaired = false;
+  bool strict = false;
+  bool any_environment = false;
+};
+
+/// Printing: --format of compare_document(), the table's options, and further formats into files.
+struct ComparePrint {
+  PrintOptions print;
+  std::vector<std::string> write;  // FORMAT=FILE
+};
+
+void add_compare_options(CLI::App& app, CompareArguments& arguments);
+void add_compare_print(CLI::App& app, ComparePrint& print);
+
+/// From the command line, else from the project file, else the defaults. Throws Error(usage): also for a threshold
+/// below the noise floor.
+[[nodiscard]] analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,
+                                                             const ProjectFile& project);
+[[nodiscard]] analyzer::FailOn fail_on(const CompareArguments& arguments, const ProjectFile& project);
+
+/// Reads the captures; throws their failures.
+[[nodiscard]] std::vector<analyzer::RunProfile> read_profiles(const std::vector<std::string>& captures);
+
+/// Checks the formats before anything long begins. Throws Error(usage).
+void check_print(const ComparePrint& print);
+void print_comparison(const ComparePrint& print, const analyzer::Comparison& comparison);
+
+}  // namespace ridgeline::cli

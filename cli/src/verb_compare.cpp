@@ -1,0 +1,58 @@
+// verb_compare.cpp: what changed between two sides of one or more captures each. The exit code says whether it got worse.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "compare_options.h"
+#include "verb.h"
+
+namespace ridgeline::cli {
+
+Verb add_compare(CLI::App& program) {
+  struct Options {
+    std::vector<std::string> captures;
+    std::vector<std::string> against;
+    CompareArguments compare;
+    ComparePrint print;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand(
+      "compare",
+      "Compare captures: ridgeline compare A B, or several runs a side: compare A1 A2 A3 --against B1 B2 B3. "
+      "Exit 0 no regression, 1 regression, 3 too little data, 4 not comparable");
+  app->add_option("CAPTURES", options->captures, "A and B; with --against, the runs of A")
+      ->required()
+      ->type_name("");
+  app->add_option("--against", options->against,
+                  "The runs of B, in the order in which those of A were recorded")
+      ->type_name("CAPTURES");
+  app->add_option("--confirm", options->compare.confirm,
+                  "Keep the last N pairs out of the tests: what is blamed must show in them again")
+      ->check(whole_number(1))
+      ->type_name("N");
+  app->add_flag("--unpaired", options->compare.unpaired,
+                "Runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B");
+  add_compare_options(*app, options->compare);
+  add_compare_print(*app, options->print);
+  return {app, [options] {
+            check_print(options->print);
+            std::vector<std::string> a = options->captures;
+            std::vector<std::string> b = options->against;
+            if (b.empty()) {
+              if (a.size() != 2)
+                throw Error(
+                    ErrorKind::usage,
+                    fmt::format("{} captures: give two, or those of A, --against and those of B", a.size()));
+              b = {a.back()};
+              a.pop_back();
+            }
+            const ProjectFile project = read_project(options->compare.project).value();
+            const analyzer::ComparisonOptions how = comparison_options(options->compare, project);
+            const analyzer::FailOn fail = fail_on(options->compare, project);
+            const auto comparison = analyzer::compare(read_profiles(a), read_profiles(b), how);
+            print_comparison(options->print, comparison.value());
+            return analyzer::exit_code(comparison.value(), fail);
+          }};
+}
+
+}  // namespace ridgeline::cli

@@ -1,0 +1,253 @@
+#include "ridgeline/reports/compare_documents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compare_parts.h"
+#include "document_parts.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/json_writer.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Comparison;
+using analyzer::KernelChange;
+using analyzer::Outcome;
+using nlohmann::ordered_json;
+
+// A comment of GitHub holds 64 KiB; a page of kernels is less.
+constexpr std::size_t kCommentRows = 30;
+constexpr std::size_t kCommentBytes = 60 * 1024;
+
+template <typename T>
+ordered_json or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json side_json(const analyzer::ComparisonSide& side) {
+  ordered_json json;
+  json["captures"] = side.captures;
+  json["git_commit"] = side.git_commit.empty() ? ordered_json(nullptr) : ordered_json(side.git_commit);
+  json["git_dirty"] = side.git_dirty;
+  json["command_line"] = side.command_line;
+  json["device"] = side.device;
+  json["sm_clock_hz"] = or_null(side.sm_clock_hz);
+  json["power_w"] = or_null(side.power_w);
+  json["temperature_c"] = or_null(side.temperature_c);
+  json["two_modes"] = side.two_modes;
+  return json;
+}
+
+ordered_json ratio_json(const std::optional<analyzer::Change>& change) {
+  if (!change) return nullptr;
+  ordered_json json;
+  json["change_ratio"] = change->ratio;
+  json["low_ratio"] = change->interval ? ordered_json(change->interval->low) : ordered_json(nullptr);
+  json["high_ratio"] = change->interval ? ordered_json(change->interval->high) : ordered_json(nullptr);
+  return json;
+}
+
+Document json_document(const Comparison& comparison) {
+  return Document([&comparison](const Sink& sink) {
+    JsonWriter out(sink, "ridgeline.compare");
+    out.value("verdict", std::string(to_string(comparison.verdict)));
+    out.value("text", compare_verdict_sentence(comparison));
+    out.value("notes", compare_notes(comparison));
+    out.value("a", side_json(comparison.a));
+    out.value("b", side_json(comparison.b));
+    out.value("pairs", comparison.pairs);
+    out.value("paired", comparison.paired);
+    out.value("matched_ratio", comparison.matched_share);
+    out.value("families_only", comparison.families_only);
+    ordered_json mode = ratio_json(comparison.common_mode);
+    if (comparison.common_mode) {
+      mode["kernels"] = comparison.common_mode_kernels;
+      mode["of_all"] = comparison.common_mode_of_all;
+    }
+    out.value("common_mode", mode);
+    out.value("clock", ratio_json(comparison.clock));
+    ordered_json environment = ordered_json::array();
+    for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+      environment.push_back({{"weight", std::string(to_string(difference.weight))},
+                             {"what", difference.what},
+                             {"a", difference.a},
+                             {"b", difference.b}});
+    }
+    out.value("environment", environment);
+    out.value("counts", ordered_json{{"regressed", comparison.regressed},
+                                     {"improved", comparison.improved},
+                                     {"same", comparison.same},
+                                     {"inconclusive", comparison.inconclusive},
+                                     {"added", comparison.added},
+                                     {"removed", comparison.removed}});
+    ordered_json budgets = ordered_json::array();
+    for (const analyzer::BudgetCheck& check : comparison.budgets) {
+      budgets.push_back(
+          {{"kernel", comparison.options.budgets[check.budget].kernel},
+           {"matched", check.kernel ? ordered_json(change_name(comparison.kernels[*check.kernel]))
+                                    : ordered_json(nullptr)},
+           {"missed", check.missed},
+           {"measured", check.measured}});
+    }
+    out.value("budgets", budgets);
+    out.rows("parts", endpoints_table(comparison.endpoints));
+    out.rows("rows", compare_table(comparison.kernels));
+    out.finish();
+  });
+}
+
+// What people look at: what changed, was added or removed. The rest is counted.
+std::vector<std::size_t> telling_rows(const Comparison& comparison) {
+  std::vector<std::size_t> rows;
+  const double least =
+      std::max(comparison.options.kernel_ns, comparison.options.kernel_step_share * comparison.step().time.a);
+  for (std::size_t i = 0; i < comparison.kernels.size(); ++i) {
+    const KernelChange& change = comparison.kernels[i];
+    const bool budgeted =
+        std::any_of(comparison.budgets.begin(), comparison.budgets.end(),
+                    [&](const analyzer::BudgetCheck& check) { return check.kernel == i && check.missed; });
+    const bool quiet =
+        !budgeted && (change.outcome == Outcome::same ||
+                      (change.outcome == Outcome::inconclusive && !change.hint &&
+                       std::abs(change.adjusted.delta) < least && change.code_changed != true));
+    if (!quiet) rows.push_back(i);
+  }
+  return rows;
+}
+
+std::string sides_line(const Comparison& comparison) {
+  const auto text = [](const analyzer::ComparisonSide& side) {
+    std::string line = side.captures.size() == 1
+                           ? side.captures.front()
+                           : counted(static_cast<std::int64_t>(side.captures.size()), "run");
+    if (!side.git_commit.empty())
+      line += " at " + side.git_commit.substr(0, 10) + (side.git_dirty ? " (modified)" : "");
+    return line;
+  };
+  std::string line = fmt::format("A: {}. B: {}.", text(comparison.a), text(comparison.b));
+  if (!comparison.b.device.empty()) line += " " + comparison.b.device + ".";
+  return line;
+}
+
+std::string quiet_line(const Comparison& comparison, std::size_t shown) {
+  const std::size_t quiet = comparison.kernels.size() - shown;
+  if (quiet == 0) return {};
+  return fmt::format("{} not shown: the same, or too little to say. --all shows {}.",
+                     counted(static_cast<std::int64_t>(quiet), "more kernel is", "more kernels are"),
+                     quiet == 1 ? "it" : "them");
+}
+
+Document text_document(const Comparison& comparison, const DocumentOptions& options) {
+  const TextStyle& style = options.text;
+  const Style colour = comparison.verdict == analyzer::ComparisonVerdict::regressed  ? Style::bad
+                       : comparison.verdict == analyzer::ComparisonVerdict::improved ? Style::good
+                                                                                     : Style::strong;
+  std::string out = paragraph(sides_line(comparison), style);
+  out += styled(wrapped(compare_verdict_sentence(comparison), style.columns), colour, style.colour) + "\n";
+  for (const std::string& note : compare_notes(comparison)) out += paragraph(note, style);
+  out += "\n" + render_text(endpoints_table(comparison.endpoints), style) + "\n";
+  Table table = compare_table(comparison.kernels);
+  std::size_t shown = comparison.kernels.size();
+  if (!options.all && options.sort.empty() && options.top == 0) {
+    const auto rows = telling_rows(comparison);
+    shown = rows.size();
+    table.pick(rows);
+  }
+  table = chosen(std::move(table), options);
+  if (table.size() > 0) out += render_text(table, style);
+  out += paragraph(cut_line(table, "kernel"), style) + paragraph(quiet_line(comparison, shown), style);
+  return Document(out);
+}
+
+std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
+  std::string out = "### " + markdown_cell(compare_verdict_sentence(comparison)) + "\n\n";
+  const auto rows = telling_rows(comparison);
+  const bool green = comparison.verdict == analyzer::ComparisonVerdict::same && rows.empty();
+  if (green) return out;
+  for (const std::string& note : compare_notes(comparison)) out += "- " + markdown_cell(note) + "\n";
+  out += "\n" + render_markdown(endpoints_table(comparison.endpoints)) + "\n";
+  Table table = compare_table(comparison.kernels);
+  table.pick(rows);
+  table.keep(most_rows);
+  if (table.size() > 0) out += render_markdown(table) + "\n";
+  if (table.left_out() > 0)
+    out += fmt::format(
+        "{} of less weight not shown.\n\n",
+        counted(static_cast<std::int64_t>(table.left_out()), "more kernel is", "more kernels are"));
+  const std::size_t quiet = comparison.kernels.size() - rows.size();
+  if (quiet > 0)
+    out += fmt::format("{} the same, or too little to say.\n\n",
+                       counted(static_cast<std::int64_t>(quiet), "more kernel is", "more kernels are"));
+  out +=
+      "<details><summary>Runs and environment</summary>\n\n" + markdown_cell(sides_line(comparison)) + "\n\n";
+  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+    out += "- " +
+           markdown_cell(fmt::format("{} ({}): {} → {}", difference.what, to_string(difference.weight),
+                                     bounded(difference.a, 200), bounded(difference.b, 200))) +
+           "\n";
+  }
+  for (const auto* side : {&comparison.a, &comparison.b})
+    out += "- " + markdown_cell((side == &comparison.a ? "A: " : "B: ") + bounded(side->command_line, 400)) +
+           "\n";
+  return out + "\n</details>\n";
+}
+
+Document markdown_document(const Comparison& comparison, const DocumentOptions& options) {
+  std::size_t rows = options.top > 0 ? static_cast<std::size_t>(options.top) : kCommentRows;
+  std::string text = markdown_text(comparison, rows);
+  while (text.size() > kCommentBytes && rows > 0) text = markdown_text(comparison, rows /= 2);
+  return Document(text);
+}
+
+}  // namespace
+
+Result<CompareFormat> parse_compare_format(std::string_view text) {
+  static constexpr std::pair<std::string_view, CompareFormat> kNames[] = {
+      {"text", CompareFormat::text},       {"markdown", CompareFormat::markdown},
+      {"json", CompareFormat::json},       {"csv", CompareFormat::csv},
+      {"html", CompareFormat::html},       {"junit", CompareFormat::junit},
+      {"github", CompareFormat::github},   {"gitlab-metrics", CompareFormat::gitlab_metrics},
+      {"bencher", CompareFormat::bencher},
+  };
+  std::string known;
+  for (const auto& [name, format] : kNames) {
+    if (name == text) return format;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  return Failure{ErrorKind::usage, fmt::format("no format '{}': choose from {}", text, known)};
+}
+
+Document compare_document(const Comparison& comparison, CompareFormat format,
+                          const DocumentOptions& options) {
+  switch (format) {
+    case CompareFormat::text:
+      return text_document(comparison, options);
+    case CompareFormat::markdown:
+      return markdown_document(comparison, options);
+    case CompareFormat::json:
+      return json_document(comparison);
+    case CompareFormat::csv: {
+      DocumentOptions all = options;
+      all.format = Format::csv;
+      return csv_document(chosen(compare_table(comparison.kernels), all));
+    }
+    case CompareFormat::html:
+      return Document(compare_html(comparison));
+    case CompareFormat::junit:
+      return Document(compare_junit(comparison));
+    case CompareFormat::github:
+      return Document(compare_github(comparison));
+    case CompareFormat::gitlab_metrics:
+      return Document(compare_gitlab_metrics(comparison));
+    case CompareFormat::bencher:
+      return Document(compare_bencher(comparison));
+  }
+  return Document(std::string());
+}
+
+}  // namespace ridgeline::reports

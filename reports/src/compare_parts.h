@@ -1,0 +1,19 @@
+// compare_parts.h: the formats of a comparison that are made whole.
+#pragma once
+
+#include <string>
+
+#include "ridgeline/analyzer/comparison.h"
+
+namespace ridgeline::reports {
+
+[[nodiscard]] std::string compare_html(const analyzer::Comparison& comparison);
+/// Suite: the comparison. Cases: the step and its parts, then kernels. What is inconclusive is skipped.
+[[nodiscard]] std::string compare_junit(const analyzer::Comparison& comparison);
+/// Workflow commands: errors for regressions, warnings for what is not comparable, a notice for the verdict.
+[[nodiscard]] std::string compare_github(const analyzer::Comparison& comparison);
+/// Verdicts as gauges and rounded values, since GitLab compares texts.
+[[nodiscard]] std::string compare_gitlab_metrics(const analyzer::Comparison& comparison);
+[[nodiscard]] std::string compare_bencher(const analyzer::Comparison& comparison);
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,216 @@
+// compare_text.cpp: a comparison in sentences.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/compare_documents.h"
+#include "ridgeline/reports/elide.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::ChangeCause;
+using analyzer::Comparison;
+using analyzer::ComparisonVerdict;
+using analyzer::EnvironmentWeight;
+using analyzer::Outcome;
+using analyzer::OutcomeReason;
+
+constexpr std::size_t kNamesShown = 3;
+
+std::string names(const std::vector<std::string>& kernels) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kernels.size(), kNamesShown); ++i)
+    text += (i > 0 ? ", " : "") + kernel_display_name(kernels[i]);
+  if (kernels.size() > kNamesShown) text += fmt::format(", {} more", kernels.size() - kNamesShown);
+  return text;
+}
+
+std::string verdict_word(const Comparison& comparison) {
+  switch (comparison.verdict) {
+    case ComparisonVerdict::regressed:
+      return "REGRESSED";
+    case ComparisonVerdict::improved:
+      return "IMPROVED";
+    case ComparisonVerdict::same:
+      return "SAME";
+    case ComparisonVerdict::inconclusive:
+      return "INCONCLUSIVE";
+    case ComparisonVerdict::invalid_environment:
+      return "NOT COMPARABLE";
+  }
+  return {};
+}
+
+std::string runs_text(const Comparison& comparison) {
+  if (comparison.paired) return counted(comparison.pairs, "pair") + " of runs";
+  return fmt::format("{} against {}", counted(static_cast<std::int64_t>(comparison.a.captures.size()), "run"),
+                     comparison.b.captures.size());
+}
+
+std::string detection_text(const analyzer::Change& change, double margin_ratio) {
+  std::string text;
+  if (change.detectable_ratio) {
+    text = fmt::format(" These runs would have found a change of {} four times of five;",
+                       percent_text(*change.detectable_ratio));
+    text += change.pairs_needed
+                ? fmt::format(" {} would settle whether it is below {}.",
+                              counted(*change.pairs_needed, "pair"), percent_text(margin_ratio))
+                : " no reasonable number of pairs would settle it.";
+  }
+  return text;
+}
+
+std::string environment_text(const analyzer::EnvironmentDifference& difference) {
+  return fmt::format("{}: {} in A, {} in B", difference.what, bounded(difference.a, 160),
+                     bounded(difference.b, 160));
+}
+
+}  // namespace
+
+std::string signed_percent(double ratio, int decimals) {
+  const std::string digits = percent(std::abs(ratio), decimals);
+  const bool zero = digits.find_first_not_of("0.") == std::string::npos;
+  return fmt::format("{}{} %", zero ? "±" : ratio < 0 ? "−" : "+", digits);
+}
+
+std::string change_name(const analyzer::KernelChange& change) {
+  if (change.kernels_a.empty()) return names(change.kernels_b);
+  if (change.kernels_b.empty() || change.kernels_a == change.kernels_b) return names(change.kernels_a);
+  return names(change.kernels_a) + " → " + names(change.kernels_b);
+}
+
+std::string cause_text(ChangeCause cause) {
+  switch (cause) {
+    case ChangeCause::none:
+      return {};
+    case ChangeCause::code:
+      return "other machine code";
+    case ChangeCause::launch:
+      return "the same code, launched otherwise";
+    case ChangeCause::shapes:
+      return "the same code on another grid";
+    case ChangeCause::calls:
+      return "another number of calls";
+    case ChangeCause::clock:
+      return "the same cycles at another clock";
+    case ChangeCause::neighbours:
+      return "the same code and launch take other cycles: caches, memory or what runs beside it";
+    case ChangeCause::unknown:
+      return "unknown: the machine code was not recorded";
+  }
+  return {};
+}
+
+std::string outcome_reason_text(OutcomeReason reason) {
+  switch (reason) {
+    case OutcomeReason::none:
+      return {};
+    case OutcomeReason::single_run:
+      return "one run a side does not say how much runs differ";
+    case OutcomeReason::too_few_pairs:
+      return "too few runs";
+    case OutcomeReason::noise:
+      return "the runs differ too much";
+    case OutcomeReason::two_modes:
+      return "the runs of one side are in two modes";
+    case OutcomeReason::not_confirmed:
+      return "a fresh pair did not show it again";
+    case OutcomeReason::small:
+      return "a difference, but below what matters";
+  }
+  return {};
+}
+
+std::string compare_verdict_sentence(const Comparison& comparison) {
+  const analyzer::Endpoint& step = comparison.step();
+  const analyzer::Change& time = step.time;
+  std::string text = verdict_word(comparison) + ": ";
+  if (comparison.verdict == ComparisonVerdict::regressed && step.outcome != Outcome::regressed) {
+    text += comparison.regressed > 0 ? counted(comparison.regressed, "kernel is slower", "kernels are slower")
+                                     : "a part of the step is slower";
+    text +=
+        step.outcome == Outcome::same ? ", the step as a whole is the same: it takes " : "; the step takes ";
+  } else {
+    text += "the step takes ";
+  }
+  text += fmt::format("{} instead of {}, {}", time_text(time.b), time_text(time.a),
+                      signed_percent(time.ratio, 2));
+  if (time.interval) {
+    text += fmt::format(" ({:.0f} % interval {} to {}, {})", 100 * (1 - comparison.options.alpha),
+                        signed_percent(time.interval->low, 2), signed_percent(time.interval->high, 2),
+                        runs_text(comparison));
+  } else {
+    text += fmt::format(" ({})", runs_text(comparison));
+  }
+  text += ".";
+  if (comparison.verdict == ComparisonVerdict::inconclusive) {
+    text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));
+    if (step.reason == OutcomeReason::noise) text += detection_text(time, comparison.options.step_ratio);
+  }
+  return text;
+}
+
+std::vector<std::string> compare_notes(const Comparison& comparison) {
+  std::vector<std::string> notes;
+  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+    if (difference.weight == EnvironmentWeight::invalid)
+      notes.push_back("Not the code alone differs, " + environment_text(difference) + ".");
+  }
+  std::int64_t more = 0;
+  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+    if (difference.weight == EnvironmentWeight::explains)
+      notes.push_back("May explain more than the code, " + environment_text(difference) + ".");
+    more += difference.weight == EnvironmentWeight::note;
+  }
+  if (comparison.pairs < comparison.options.least_pairs) {
+    notes.push_back(
+        fmt::format("{} a side: differences are shown, no verdict is given. Record {} pairs at least, each "
+                    "run in a process of its own, A and B in turn.",
+                    comparison.pairs == 1 ? "One run" : "Two runs", comparison.options.least_pairs));
+  }
+  for (const auto* side : {&comparison.a, &comparison.b}) {
+    if (side->two_modes)
+      notes.push_back(fmt::format("The runs of {} fall into two modes: their step times form two heaps.",
+                                  side == &comparison.a ? "A" : "B"));
+  }
+  if (comparison.common_mode) {
+    notes.push_back(fmt::format(
+        "Common mode {}: what {} did together{}. The step includes it, kernels are judged less it.",
+        signed_percent(comparison.common_mode->ratio, 2),
+        counted(comparison.common_mode_kernels,
+                comparison.common_mode_of_all ? "kernel" : "kernel of unchanged code",
+                comparison.common_mode_of_all ? "" : "kernels of unchanged code"),
+        comparison.common_mode_of_all ? " (too few are known to be unchanged)" : ""));
+  } else {
+    notes.emplace_back("No common mode: too few kernels to take one from. Kernels are judged as measured.");
+  }
+  if (comparison.clock) {
+    notes.push_back(fmt::format("SM clock {} in A, {} in B ({}).", clock_text(comparison.clock->a),
+                                clock_text(comparison.clock->b), signed_percent(comparison.clock->ratio, 2)));
+  }
+  std::string matched =
+      fmt::format("{} of the kernel time is matched", percent_text(comparison.matched_share));
+  if (comparison.families_only) matched += ", by ranges and families since the GPU models differ";
+  if (comparison.matched_share < comparison.options.least_matched_share)
+    matched += fmt::format(": below {}, kernels are not blamed, the ranges decide",
+                           percent_text(comparison.options.least_matched_share, 0));
+  notes.push_back(matched + ".");
+  for (const analyzer::BudgetCheck& check : comparison.budgets) {
+    const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
+    if (!check.kernel) {
+      notes.push_back(
+          fmt::format("No kernel matches the budget of '{}': rename it or drop the budget.", budget.kernel));
+    } else if (check.missed || !check.measured) {
+      notes.push_back(fmt::format("{} {}{}.", change_name(comparison.kernels[*check.kernel]),
+                                  check.missed ? "misses its budget" : "is not measured as its budget needs",
+                                  budget.reason.empty() ? "" : " (" + budget.reason + ")"));
+    }
+  }
+  if (more > 0) notes.push_back(counted(more, "further environment difference") + " of little weight.");
+  return notes;
+}
+
+}  // namespace ridgeline::reports

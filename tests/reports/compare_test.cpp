@@ -1,0 +1,273 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "comparison/made_runs.h"
+#include "ridgeline/reports/compare_documents.h"
+#include "xml_checker.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Comparison;
+using analyzer::testing::made_side;
+using analyzer::testing::MadeKernel;
+using analyzer::testing::training_step;
+using nlohmann::json;
+
+std::vector<MadeKernel> slower(std::vector<MadeKernel> kernels, const std::string& name, double factor) {
+  for (MadeKernel& kernel : kernels) {
+    if (kernel.kernel != name) continue;
+    kernel.time_us *= factor;
+    kernel.code = "changed";
+  }
+  return kernels;
+}
+
+Comparison compared(const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b,
+                    std::size_t runs = 5) {
+  return analyzer::compare(made_side({.kernels = a, .noise = 0.002}, runs, 1),
+                           made_side({.kernels = b, .noise = 0.002}, runs, 100))
+      .value();
+}
+
+Comparison regressed() {
+  return compared(training_step(), slower(training_step(), "layernorm_backward", 1.2));
+}
+
+std::string text_of(const Comparison& comparison, CompareFormat format, const DocumentOptions& options = {}) {
+  return compare_document(comparison, format, options).text();
+}
+
+// Whatever a program calls its kernels.
+Comparison hostile() {
+  auto b = training_step();
+  b.push_back(
+      {"step / \"<&>\"\x01", "evil\x1b[31m</td><script>x</script>::error::%0A|`\n,\xff", 5000, 1, "h"});
+  auto runs_b = made_side({.kernels = b, .noise = 0.002}, 3, 100);
+  for (analyzer::RunProfile& run : runs_b) {
+    run.command_line = "./evil \"]]>\x02 ::warning::";
+    run.versions["driver"] = "590,<b>:%\r\n::set-output name=x::y";
+  }
+  return analyzer::compare(made_side({.kernels = training_step()}, 3, 1), runs_b).value();
+}
+
+TEST(CompareText, NamesVerdictKernelAndCause) {
+  const std::string text = text_of(regressed(), CompareFormat::text);
+  EXPECT_NE(text.find("REGRESSED"), std::string::npos) << text;
+  EXPECT_NE(text.find("layernorm_backward"), std::string::npos);
+  EXPECT_NE(text.find("code"), std::string::npos);
+  EXPECT_NE(text.find("Common mode"), std::string::npos);
+  EXPECT_EQ(text.find("adamw_kernel"), std::string::npos) << "what is the same is counted";
+  DocumentOptions all;
+  all.all = true;
+  EXPECT_NE(text_of(regressed(), CompareFormat::text, all).find("adamw_kernel"), std::string::npos);
+}
+
+TEST(CompareText, OneRunASideIsNoVerdict) {
+  const std::string text = text_of(
+      compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), CompareFormat::text);
+  EXPECT_NE(text.find("INCONCLUSIVE"), std::string::npos) << text;
+  EXPECT_NE(text.find("One run a side"), std::string::npos);
+  EXPECT_NE(text.find("(hint)"), std::string::npos);
+  EXPECT_EQ(text.find("REGRESSED"), std::string::npos);
+}
+
+TEST(CompareText, EnvironmentComesBeforeTheCode) {
+  const std::string text = text_of(hostile(), CompareFormat::text);
+  EXPECT_LT(text.find("version driver"), text.find("Common mode")) << text;
+  EXPECT_NE(text.find("NOT COMPARABLE"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(CompareMarkdown, IsShortWhenAllIsWell) {
+  const std::string text = text_of(compared(training_step(), training_step()), CompareFormat::markdown);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_NE(text.find("SAME"), std::string::npos);
+}
+
+TEST(CompareMarkdown, StaysBelowAComment) {
+  std::vector<MadeKernel> a, b;
+  for (int i = 0; i < 600; ++i) {
+    const std::string name = "a_kernel_with_a_long_name<" + std::string(1500, 'x') + std::to_string(i) + ">";
+    a.push_back({"step / forward", name, 500, 1, "c" + std::to_string(i)});
+    b.push_back({"step / forward", name, i % 3 == 0 ? 1000.0 : 500.0, 1, "c" + std::to_string(i)});
+  }
+  const Comparison comparison = compared(a, b, 3);
+  EXPECT_GE(comparison.regressed, 199);
+  const std::string text = text_of(comparison, CompareFormat::markdown);
+  EXPECT_LT(text.size(), 64U * 1024);
+  EXPECT_NE(text.find("of less weight not shown"), std::string::npos);
+}
+
+TEST(CompareMarkdown, TableRowsHaveAsManyCellsAsTheHead) {
+  for (const Comparison& comparison : {regressed(), hostile()}) {
+    std::istringstream lines(text_of(comparison, CompareFormat::markdown));
+    std::string line;
+    std::ptrdiff_t cells = -1;
+    while (std::getline(lines, line)) {
+      if (line.empty() || line[0] != '|') {
+        cells = -1;
+        continue;
+      }
+      std::ptrdiff_t count = 0;
+      for (std::size_t i = 0; i < line.size(); ++i)
+        count += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+      if (cells < 0) cells = count;
+      EXPECT_EQ(count, cells) << line;
+    }
+  }
+}
+
+TEST(CompareJson, SaysWhatTheComparisonSays) {
+  const Comparison comparison = regressed();
+  const json document = json::parse(text_of(comparison, CompareFormat::json));
+  EXPECT_EQ(document["format"], "ridgeline.compare");
+  EXPECT_EQ(document["verdict"], "regressed");
+  EXPECT_EQ(document["counts"]["regressed"], 1);
+  EXPECT_EQ(document["pairs"], 5);
+  EXPECT_EQ(document["rows"].size(), comparison.kernels.size());
+  const json& first = document["rows"][0];
+  EXPECT_EQ(first["kernel"], "layernorm_backward");
+  EXPECT_EQ(first["outcome"], "regressed");
+  EXPECT_EQ(first["cause"], "code");
+  EXPECT_NEAR(first["change_ratio"].get<double>(), 0.2, 0.02);
+  EXPECT_LT(first["low_ratio"].get<double>(), first["change_ratio"].get<double>());
+  EXPECT_EQ(first["code_changed"], true);
+  EXPECT_EQ(document["parts"][0]["part"], "step");
+  EXPECT_FALSE(json::parse(text_of(hostile(), CompareFormat::json))["environment"].empty());
+}
+
+TEST(CompareCsv, HasARowAKernel) {
+  const Comparison comparison = regressed();
+  const std::string text = text_of(comparison, CompareFormat::csv);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
+            static_cast<std::ptrdiff_t>(comparison.kernels.size() + 1));
+  EXPECT_EQ(text.substr(0, 7), "kernel,");
+}
+
+TEST(CompareHtml, IsWellFormedAndRunsNothing) {
+  for (const Comparison& comparison :
+       {regressed(), hostile(), compared(training_step(), training_step(), 1)}) {
+    const std::string text = text_of(comparison, CompareFormat::html);
+    const std::string body = text.substr(text.find("<html"));
+    EXPECT_EQ(testing::check_xml(body).error, "");
+    EXPECT_EQ(text.find("<script"), std::string::npos);
+    EXPECT_NE(text.find("default-src 'none'"), std::string::npos);
+  }
+}
+
+TEST(CompareJunit, CountsItsCases) {
+  const Comparison comparison = regressed();
+  const std::string text = text_of(comparison, CompareFormat::junit);
+  const auto count = [&](const std::string& what) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("<testcase "), comparison.kernels.size() + comparison.endpoints.size());
+  EXPECT_NE(text.find("failures=\"" + std::to_string(count("<failure ")) + "\""), std::string::npos);
+  EXPECT_NE(text.find("skipped=\"" + std::to_string(count("<skipped ")) + "\""), std::string::npos);
+  EXPECT_GE(count("<failure "), 1U);
+}
+
+TEST(CompareJunit, WhatIsInconclusiveIsSkipped) {
+  const std::string text = text_of(
+      compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), CompareFormat::junit);
+  EXPECT_EQ(text.find("<failure"), std::string::npos);
+  EXPECT_NE(text.find("<skipped"), std::string::npos);
+}
+
+TEST(CompareGithub, CommandsAreOneLineEachAndTenOfAKindAtMost) {
+  std::vector<MadeKernel> a, b;
+  for (int i = 0; i < 60; ++i) {
+    a.push_back({"step / forward", "kernel" + std::to_string(i), 500, 1, "c" + std::to_string(i)});
+    b.push_back(
+        {"step / forward", "kernel" + std::to_string(i), i < 25 ? 700.0 : 500.0, 1, "c" + std::to_string(i)});
+  }
+  const std::regex command("::(error|warning|notice) title=[^:,\r\n]*::[^\r\n]*");
+  for (const Comparison& comparison : {compared(a, b), hostile(), regressed()}) {
+    std::istringstream lines(text_of(comparison, CompareFormat::github));
+    std::map<std::string, int> kinds;
+    std::string line;
+    while (std::getline(lines, line)) {
+      std::smatch groups;
+      ASSERT_TRUE(std::regex_match(line, groups, command)) << line;
+      ++kinds[groups[1]];
+    }
+    for (const auto& [kind, count] : kinds) EXPECT_LE(count, 10) << kind;
+    EXPECT_FALSE(kinds.empty());
+  }
+  EXPECT_NE(text_of(compared(a, b), CompareFormat::github).find("more kernels are not shown here"),
+            std::string::npos);
+}
+
+TEST(CompareGitlabMetrics, AreOpenMetrics) {
+  const std::regex sample("[a-zA-Z_:][a-zA-Z0-9_:]*(\\{[a-z]+=\"([^\"\\\\]|\\\\.)*\"\\})? -?[0-9.e+-]+");
+  for (const Comparison& comparison : {regressed(), hostile()}) {
+    std::istringstream lines(text_of(comparison, CompareFormat::gitlab_metrics));
+    std::string line, last;
+    while (std::getline(lines, line)) {
+      if (line.rfind("# ", 0) != 0) {
+        EXPECT_TRUE(std::regex_match(line, sample)) << line;
+      }
+      last = line;
+    }
+    EXPECT_EQ(last, "# EOF");
+  }
+  EXPECT_NE(
+      text_of(regressed(), CompareFormat::gitlab_metrics).find("ridgeline_kernels{outcome=\"regressed\"} 1"),
+      std::string::npos);
+}
+
+// github.com/bencherdev/bencher, "Bencher Metric Format": {benchmark: {measure: {value, lower_value?, upper_value?}}}.
+TEST(CompareBencher, IsItsMetricFormat) {
+  const json document = json::parse(text_of(regressed(), CompareFormat::bencher));
+  ASSERT_TRUE(document.is_object());
+  EXPECT_GT(document.size(), 10U);
+  for (const auto& [name, measures] : document.items()) {
+    EXPECT_FALSE(name.empty());
+    ASSERT_EQ(measures.size(), 1U);
+    const json& latency = measures["latency"];
+    ASSERT_TRUE(latency["value"].is_number());
+    if (latency.contains("lower_value")) {
+      EXPECT_LE(latency["lower_value"].get<double>(), latency["value"].get<double>() * 1.05);
+      EXPECT_GE(latency["upper_value"].get<double>(), latency["value"].get<double>() * 0.95);
+    }
+  }
+  EXPECT_TRUE(document.contains("step / step"));
+}
+
+TEST(CompareNotes, TellBudgetsThatAreMissedOrOfNothing) {
+  analyzer::ComparisonOptions options;
+  options.budgets = {{.kernel = "*layernorm_backward*", .max_time_ns = 1000.0, .reason = "agreed in May"},
+                     {.kernel = "no_such_kernel", .max_time_ns = 1000.0}};
+  const Comparison comparison =
+      analyzer::compare(made_side({training_step()}, 3, 1), made_side({training_step()}, 3, 9), options)
+          .value();
+  EXPECT_EQ(analyzer::exit_code(comparison), 1);
+  const auto notes = compare_notes(comparison);
+  const auto has = [&](const std::string& part) {
+    return std::any_of(notes.begin(), notes.end(),
+                       [&](const auto& note) { return note.find(part) != std::string::npos; });
+  };
+  EXPECT_TRUE(has("layernorm_backward misses its budget (agreed in May)"));
+  EXPECT_TRUE(has("No kernel matches the budget of 'no_such_kernel'"));
+}
+
+TEST(CompareFormats, AreNamed) {
+  EXPECT_EQ(parse_compare_format("gitlab-metrics").value(), CompareFormat::gitlab_metrics);
+  EXPECT_NE(parse_compare_format("xml").failure().message.find("junit"), std::string::npos);
+}
+
+TEST(SignedPercent, HasASignAndNoMinusZero) {
+  EXPECT_EQ(signed_percent(0.0467), "+4.7 %");
+  EXPECT_EQ(signed_percent(-0.003), "−0.3 %");
+  EXPECT_EQ(signed_percent(-0.00001), "±0.0 %");
+}
+
+}  // namespace
+}  // namespace ridgeline::reports
