@@ -1,4 +1,4 @@
-// compare_options.h: how sides are compared and how the result is printed: shared by compare, commits, calibrate and bisect.
+// compare_options.h: how sides are compared and printed: shared by compare, commits, calibrate and bisect.
 #pragma once
 
 #include <string>

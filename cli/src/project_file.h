@@ -1,4 +1,4 @@
-// project_file.h: ridgeline.toml, what a project says once about its build, its program and its limits; match.toml, which
+// project_file.h: ridgeline.toml, what a project says once; match.toml; and the noise floor of a machine.
 // kernels are which; and the noise floor that `calibrate` stores.
 #pragma once
 

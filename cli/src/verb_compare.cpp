@@ -1,4 +1,4 @@
-// verb_compare.cpp: what changed between two sides of one or more captures each. The exit code says whether it got worse.
+// verb_compare.cpp: what changed between two sides of one or more captures each.
 #include <fmt/format.h>
 
 #include <memory>
