@@ -512,13 +512,13 @@ void add_caches(Columns& columns) {
 
 // Pipe × clock = share of the data sheet's peak: what a busy pipe is worth at the clock it ran at.
 void add_rates(Columns& columns) {
-  columns.push_back(
-      {extra({.key = "sm_clock_hz",
-              .header = "SM",
-              .unit = "MHz",
-              .help = "SM clock while the launches ran: sampled cycles (T1) over their time; without samples in replay (T2)",
-              .title = "SM clock"}),
-       [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
+  columns.push_back({extra({.key = "sm_clock_hz",
+                            .header = "SM",
+                            .unit = "MHz",
+                            .help = "SM clock while the launches ran: sampled cycles (T1) over their time; "
+                                    "without samples in replay (T2)",
+                            .title = "SM clock"}),
+                     [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
   columns.push_back({data({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),
                      [](const RankLine& l) {
                        return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
