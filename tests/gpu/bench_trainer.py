@@ -32,7 +32,7 @@ WARM_STEPS = 5   # as the trainer's own summary leaves out
 PYTORCH_WARM_STEPS = 10
 SLOW_WARM_STEPS = 2  # of rows whose step takes a second: they build no plans
 FAST_EVERY = 5   # rows between two runs of the fast preset
-SUSTAINED_STEPS, SUSTAINED_LAST = 200, 100  # of a run, and those at its end that count
+SUSTAINED_STEPS, SUSTAINED_LAST = 220, 100  # of a run, more than ten seconds of it; and those at its end that count
 SLACK = 1.2      # a run may take so many times what it took before
 
 # The slow sides of the switches: option and value as on the command line.
@@ -213,8 +213,9 @@ class Bench:
                 continue
             short = row.command
             try:
-                at, times, _ = self.run_steps(row, SUSTAINED_STEPS, left_s)
-                row.sustained = {"time_s": at, "command": shlex.join(map(str, row.command)), "step_ms": times}
+                at, times, summary = self.run_steps(row, SUSTAINED_STEPS, left_s)
+                row.sustained = {"time_s": at, "command": shlex.join(map(str, row.command)), "step_ms": times,
+                                 "joules_per_step": summary.get("joules_per_step"), "energy_seconds": summary.get("energy_seconds")}
                 self.tell(f"{row.name}, sustained (last {SUSTAINED_LAST} of {SUSTAINED_STEPS} steps)", times[-SUSTAINED_LAST:])
             except ValueError as error:
                 row.sustained_failure = str(error)
@@ -314,7 +315,8 @@ def sustained_figures(row, fast):
     if not row.sustained:
         return None
     last = row.sustained["step_ms"][-SUSTAINED_LAST:]
-    out = {"failure": None, **speed(last, row, fast), "against_fast": None, "run": row.sustained}
+    out = {"failure": None, **speed(last, row, fast), "against_fast": None,
+           "joules_per_step": row.sustained.get("joules_per_step"), "run": row.sustained}
     if row is not fast and fast.sustained:
         out["against_fast"] = out["median_ms"] / quantile(fast.sustained["step_ms"][-SUSTAINED_LAST:], 0.5)
     return out
@@ -381,7 +383,8 @@ def table(rows):
             lines.append("")
         lines.append(line(row["row"], row))
         if row["sustained"]:
-            lines.append(line("  sustained", row["sustained"]))
+            joules = row["sustained"].get("joules_per_step")
+            lines.append(line("  sustained" + (f", {joules:.1f} J a step" if joules else ""), row["sustained"]))
     for row in rows:
         if others := other_switches(row):
             lines.append(f"{row['row']}: with it {', '.join(f'{k} {v}' for k, v in others.items())}"[:80])

@@ -63,7 +63,7 @@ switches = {"gelu": "fused", "attention": value("--attention", "cudnn"), "bias":
 if switches["matmul"] == "cublas":
     switches["bias"] = "separate"
 print(json.dumps({"median_ms": ms, "switches": switches, "flops_per_token": 803.5e6, "mfu_peak_flops_per_s": 989.4e12,
-                  "final_loss": 5.5}))
+                  "final_loss": 5.5, "joules_per_step": 33.25 if steps > 200 else None, "energy_seconds": 10.5 if steps > 200 else None}))
 '''
 FAKE_PYTORCH = r'''
 import json, sys
@@ -121,17 +121,18 @@ class Bench(unittest.TestCase):
         self.assertEqual(status, 0, text)
         fast, pytorch = rows["preset fast"]["sustained"], rows["PyTorch"]["sustained"]
         for sustained in (fast, pytorch):
-            self.assertEqual((sustained["timed_steps"], len(sustained["run"]["step_ms"])), (100, 200))
-            self.assertIn("--steps 200", sustained["run"]["command"])
+            self.assertEqual((sustained["timed_steps"], len(sustained["run"]["step_ms"])), (100, 220))
+            self.assertIn("--steps 220", sustained["run"]["command"])
         self.assertLess(rows["preset fast"]["p90_ms"], 1.05 * rows["preset fast"]["p10_ms"], "the short runs are without it")
         self.assertGreater(fast["median_ms"] / rows["preset fast"]["median_ms"], 1.05)
         self.assertEqual((pytorch["median_ms"], rows["PyTorch"]["median_ms"]), (66.0, 60.0))
         self.assertAlmostEqual(pytorch["against_fast"], 66.0 / fast["median_ms"])
         self.assertAlmostEqual(pytorch["mfu_ratio"], 32 * 1024 / 66e-3 * 803.5e6 / 989.4e12)
         self.assertIsNone(rows["--attention own"]["sustained"])
-        self.assertEqual(text.count("\n  sustained  "), 2, text)
-        self.assertIn("last 100 of 200 steps", text)
-        self.assertNotIn("--steps 200", rows["preset fast"]["command"])
+        self.assertEqual((fast["joules_per_step"], pytorch["joules_per_step"]), (33.25, None))
+        self.assertEqual((text.count("\n  sustained, 33.2 J a step"), text.count("\n  sustained  ")), (1, 1), text)
+        self.assertIn("last 100 of 220 steps", text)
+        self.assertNotIn("--steps 220", rows["preset fast"]["command"])
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
 
         status, text, result = self.bench("--only", "PyTorch", "--no-sustained")
@@ -160,7 +161,7 @@ class Bench(unittest.TestCase):
         log = "\n".join(self.log)
         self.assertRegex(log, r"(?m)^ +\d+ s  preset fast: 5\d\.\d{3} ms \(5\d\.\d\.\.5\d\.\d\)$")
         self.assertRegex(log, r"(?m)^ +\d+ s  --attention own: \d+\.\d{3} ms \([\d.]+\.\.[\d.]+\)$")
-        self.assertIn("PyTorch, sustained (last 100 of 200 steps): 66.000 ms (66.0..66.0)", log)
+        self.assertIn("PyTorch, sustained (last 100 of 220 steps): 66.000 ms (66.0..66.0)", log)
         self.assertEqual(log.count("sustained"), 2)
 
     def on_a_clock(self, *more):

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "gpt2/common/errors.h"
 #include "gpt2/model/parameters.h"
@@ -119,6 +121,8 @@ void Progress::step(const StepReport& r) {
   if (r.step - first_step_ >= std::min(kUntimedSteps, (options_.steps - first_step_) / 2)) {
     times_ms_.push_back(r.time_ms);
     late_steps_ += r.host_late;
+    energy_.step_ended(
+        std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
   }
   say(fmt::format("step {:>5}/{} | loss {:.4f} | norm {:.4f} | lr {:.2e} | {:.2f} ms | {:.0f} tok/s | MFU {}",
                   r.step + 1, options_.steps, r.loss, r.norm, r.learning_rate, r.time_ms,
@@ -139,6 +143,7 @@ void Progress::step(const StepReport& r) {
 }
 
 void Progress::validation(int step, float loss) {
+  energy_.disturbed();
   last_validation_ = loss;
   say(fmt::format("val  {:>5}/{} | loss {:.4f}", step + 1, options_.steps, loss));
   if (log_.is_open()) {
@@ -147,6 +152,7 @@ void Progress::validation(int step, float loss) {
 }
 
 void Progress::sample(int steps_done, const TextSample& sample) {
+  energy_.disturbed();
   const std::string shown =
       sample.text.empty() ? fmt::format("{}", fmt::join(sample.tokens, " ")) : printable(sample.text);
   say(fmt::format("sample {:>5} | {}", steps_done, shown));
@@ -158,6 +164,7 @@ void Progress::sample(int steps_done, const TextSample& sample) {
 }
 
 void Progress::checkpoint(const std::string& directory, int steps_done, double seconds) {
+  energy_.disturbed();
   say(fmt::format("saved {:>5}/{} | checkpoint in {}, {:.1f} s", steps_done, options_.steps, directory,
                   seconds));
 }
@@ -172,6 +179,11 @@ void Progress::summary() {
                   "MFU {} | final loss {:.4f}",
                   median, p10, p90, times_ms_.size(), options_.steps, tokens_per_s(median), mfu_text(median),
                   last_.loss));
+  const std::optional<StepEnergy> energy = energy_.longest();
+  if (energy) {
+    say(fmt::format("energy    {:.2f} J a step, {:.0f} W over {:.1f} s, by the GPU's own counter",
+                    energy->joules_per_step, energy->watts(), energy->seconds));
+  }
   if (late_steps_ > 0) {
     say(fmt::format("note      the GPU ran dry before the host had enqueued the step in {} of these steps",
                     late_steps_));
@@ -179,25 +191,28 @@ void Progress::summary() {
   if (!options_.json) return;
   nlohmann::ordered_json switches;
   for (const auto& [option, value] : switch_values(options_.switches)) switches[option] = value;
-  const nlohmann::ordered_json line = {{"version", 1},
-                                       {"model", options_.model},
-                                       {"batch", options_.batch},
-                                       {"sequence", options_.sequence},
-                                       {"grad_accum", options_.grad_accum},
-                                       {"switches", switches},
-                                       {"gpu", peak_.name},
-                                       {"steps", options_.steps},
-                                       {"timed_steps", times_ms_.size()},
-                                       {"median_ms", number(median)},
-                                       {"p10_ms", number(p10)},
-                                       {"p90_ms", number(p90)},
-                                       {"host_late_steps", late_steps_},
-                                       {"tokens_per_s", number(tokens_per_s(median))},
-                                       {"mfu_ratio", number(mfu(median))},
-                                       {"mfu_peak_flops_per_s", peak_.mfu_flops_per_s},
-                                       {"flops_per_token", flops_per_token_},
-                                       {"final_loss", number(last_.loss)},
-                                       {"final_val_loss", number(last_validation_)}};
+  const nlohmann::ordered_json line = {
+      {"version", 1},
+      {"model", options_.model},
+      {"batch", options_.batch},
+      {"sequence", options_.sequence},
+      {"grad_accum", options_.grad_accum},
+      {"switches", switches},
+      {"gpu", peak_.name},
+      {"steps", options_.steps},
+      {"timed_steps", times_ms_.size()},
+      {"median_ms", number(median)},
+      {"p10_ms", number(p10)},
+      {"p90_ms", number(p90)},
+      {"host_late_steps", late_steps_},
+      {"tokens_per_s", number(tokens_per_s(median))},
+      {"mfu_ratio", number(mfu(median))},
+      {"mfu_peak_flops_per_s", peak_.mfu_flops_per_s},
+      {"flops_per_token", flops_per_token_},
+      {"joules_per_step", energy ? number(energy->joules_per_step) : nullptr},
+      {"energy_seconds", energy ? number(energy->seconds) : nullptr},
+      {"final_loss", number(last_.loss)},
+      {"final_val_loss", number(last_validation_)}};
   say(line.dump());
 }
 

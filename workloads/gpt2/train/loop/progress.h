@@ -8,6 +8,8 @@
 
 #include "gpt2/train/arguments/options.h"
 #include "gpt2/train/data/token_source.h"
+#include "gpt2/train/loop/step_energy.h"
+#include "gpt2/train/machine/energy.h"
 #include "gpt2/train/machine/gpu_peak.h"
 #include "gpt2/train/text/text_sampler.h"
 
@@ -52,6 +54,8 @@ class Progress {
   std::ofstream log_;
   std::vector<double> times_ms_;  // of the steps past the warmup
   int late_steps_ = 0;            // of those
+  EnergyCounter counter_;
+  StepEnergyMeter energy_{[this] { return counter_.read_joules(); }};  // of those
   StepReport last_;
   float last_validation_;
 };
