@@ -5,8 +5,9 @@
 
 namespace ridgeline::gpt2 {
 
-/// Energy of the current CUDA device since its driver was loaded, in joules: the card's counter in millijoules, which NVML reads
-/// and the card brings up to date some ten times a second. Over ten seconds and more a difference is good to 1 %.
+/// Energy of the current CUDA device since its driver was loaded, in joules: the card's counter in millijoules,
+/// which NVML reads and the card brings up to date some ten times a second. Over ten seconds and more a
+/// difference is good to 1 %.
 class EnergyCounter {
  public:
   /// Of the calling thread's current device. Without NVML, or on a card without the counter, read() is empty.
