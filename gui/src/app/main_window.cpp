@@ -9,8 +9,11 @@
 #include <QMimeData>
 
 #include "models/text.h"
+#include "panels/kernel_panel.h"
 #include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
+#include "panels/step_panel.h"
+#include "roofline/roofline_panel.h"
 #include "style/theme.h"
 #include "timeline/timeline_panel.h"
 
@@ -122,8 +125,10 @@ void MainWindow::open(const QString& path) {
 }
 
 void MainWindow::drop_panels() {
+  // Those in docks first: some refer to the timeline's scene.
   for (const auto& [name, panel] : panels_) {
-    if (docks_.contains(name)) docks_[name]->setWidget(nullptr);
+    if (!docks_.contains(name)) continue;
+    docks_[name]->setWidget(nullptr);
     delete panel;
   }
   panels_.clear();
@@ -133,8 +138,8 @@ void MainWindow::drop_panels() {
 }
 
 void MainWindow::build_panels() {
-  const analyzer::RepresentativeStep& step = document_->overview()->steps->representative;
-  selection_.reset({step.window_start_ns, step.window_end_ns});
+  const analyzer::RepresentativeStep& shown_step = document_->overview()->steps->representative;
+  selection_.reset({shown_step.window_start_ns, shown_step.window_end_ns});
   content_ = new QWidget(this);
   auto* column = new QVBoxLayout(content_);
   column->setContentsMargins(0, 0, 0, 0);
@@ -155,10 +160,29 @@ void MainWindow::build_panels() {
     timeline_->view()->next_same();
     timeline_->view()->setFocus();
   });
-  QDockWidget* dock = add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
-  tabifyDockWidget(dock, docks_["log"]);
+  auto* roofline = new RooflinePanel(*document_, selection_, this);
+  auto* kernel = new KernelPanel(*document_, selection_, timeline_->view()->scene(), this);
+  auto* step = new StepPanel(*document_, selection_, this);
+  panels_["roofline"] = roofline;
+  panels_["kernel"] = kernel;
+  panels_["step"] = step;
+  connect(timeline_, &TimelinePanel::read, kernel, &KernelPanel::scene_read);
+  connect(kernel, &KernelPanel::step_chosen, this,
+          [this](const analyzer::TimeWindow& window) { selection_.show(window); });
+
+  QDockWidget* ranking_dock = add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
+  QDockWidget* roofline_dock = add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
+  QDockWidget* kernel_dock = add_dock("kernel", tr("Kernel"), kernel, Qt::RightDockWidgetArea);
+  QDockWidget* step_dock = add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
+  splitDockWidget(ranking_dock, roofline_dock, Qt::Horizontal);
+  tabifyDockWidget(ranking_dock, docks_["log"]);
+  tabifyDockWidget(step_dock, kernel_dock);
   show_page(content_);
-  dock->raise();
+  resizeDocks({ranking_dock, roofline_dock}, {3, 2}, Qt::Horizontal);
+  resizeDocks({ranking_dock}, {height() * 2 / 5}, Qt::Vertical);
+  resizeDocks({step_dock}, {width() / 4}, Qt::Horizontal);
+  ranking_dock->raise();
+  step_dock->raise();
 }
 
 QWidget* MainWindow::panel(const QString& name) const {

@@ -17,7 +17,9 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
       total_(new QLabel(this)) {
   filter_->setPlaceholderText(tr("Filter: text or regular expression"));
   filter_->setClearButtonEnabled(true);
-  filter_->setFixedWidth(260);
+  filter_->setMinimumWidth(110);
+  filter_->setMaximumWidth(260);
+  total_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   filter_->setAccessibleName(tr("Filter of the ranking"));
   grouping_->setAccessibleName(tr("What makes a row"));
   const std::pair<const char*, RankKey> kGroupings[] = {
@@ -26,12 +28,12 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
       {"NVTX range", RankKey::nvtx_path}, {"phase", RankKey::phase},
       {"layer", RankKey::layer}};
   for (const auto& [words, key] : kGroupings) grouping_->addItem(tr(words), static_cast<int>(key));
-  bar()->addWidget(filter_);
+  bar()->addWidget(filter_, 1);
   auto* by = new QLabel(tr("by"), this);
   by->setBuddy(grouping_);
   bar()->addWidget(by);
   bar()->addWidget(grouping_);
-  bar()->addWidget(total_);
+  bar()->addWidget(total_, 1);
   body()->addWidget(table_);
   table_->setAccessibleName(tr("Ranking"));
 

@@ -118,43 +118,62 @@ void TableView::set_table(std::shared_ptr<const reports::Table> table, std::shar
   model_.set_table(table, std::move(keeps));
   if (same) return;
   keys_ = keys;
+  dropped_.clear();
   const auto& heads = table->columns();
   for (std::size_t i = 0; i < heads.size(); ++i) setColumnHidden(static_cast<int>(i), !heads[i].shown);
   fit_columns();
 }
 
-// Columns as wide as their words; what may be elided gets the rest.
+int TableView::natural_width(int column) const {
+  const reports::ColumnHead& head = model_.table()->columns()[static_cast<std::size_t>(column)];
+  int width = 0;
+  const QString words = proxy_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  for (const QString& line : words.split('\n'))
+    width = std::max(width, horizontalHeader()->fontMetrics().horizontalAdvance(line) + 26);
+  const int rows = std::min(proxy_.rowCount(), 60);
+  for (int row = 0; row < rows; ++row) {
+    const QString text = proxy_.index(row, column).data().toString();
+    width = std::max(width, fontMetrics().horizontalAdvance(text) + 14);
+  }
+  if (head.key.ends_with("utilisation_ratio")) width = std::max(width, 92);
+  return std::min(width, 420);
+}
+
+// Columns as wide as their words; what may be elided gets the rest. Where the width does not suffice, columns go in the
+// order in which a terminal drops them.
 void TableView::fit_columns() {
   if (!model_.table()) return;
   const auto& heads = model_.table()->columns();
-  int used = 0;
+  for (const int column : dropped_) setColumnHidden(column, false);
+  dropped_.clear();
+  struct Fixed {
+    int column, width, drop_order;
+  };
+  std::vector<Fixed> fixed;
   std::vector<int> elastic;
+  int used = 0;
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const int column = static_cast<int>(i);
     if (isColumnHidden(column)) continue;
-    if (heads[i].elide == reports::Elide::never) {
-      int width = 0;
-      const QString head = proxy_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-      for (const QString& line : head.split('\n')) {
-        width = std::max(width, horizontalHeader()->fontMetrics().horizontalAdvance(line) + 26);
-      }
-      const int rows = std::min(proxy_.rowCount(), 60);
-      for (int row = 0; row < rows; ++row) {
-        const QString text = proxy_.index(row, column).data().toString();
-        width = std::max(width, fontMetrics().horizontalAdvance(text) + 14);
-      }
-      if (heads[i].key.ends_with("utilisation_ratio")) width = std::max(width, 92);
-      width = std::min(width, 420);
-      setColumnWidth(column, width);
-      used += width;
-    } else {
+    if (heads[i].elide != reports::Elide::never) {
       elastic.push_back(column);
+      continue;
     }
+    fixed.push_back({column, natural_width(column), heads[i].drop_order});
+    used += fixed.back().width;
   }
-  for (const int column : elastic) {
-    const int room = (viewport()->width() - used) / static_cast<int>(elastic.size());
-    setColumnWidth(column, std::max(room, 160));
+  const int least = 240 * static_cast<int>(elastic.size());
+  std::stable_sort(fixed.begin(), fixed.end(),
+                   [](const Fixed& a, const Fixed& b) { return a.drop_order < b.drop_order; });
+  while (!fixed.empty() && fixed.back().drop_order > 0 && used + least > viewport()->width()) {
+    used -= fixed.back().width;
+    dropped_.push_back(fixed.back().column);
+    setColumnHidden(fixed.back().column, true);
+    fixed.pop_back();
   }
+  for (const Fixed& each : fixed) setColumnWidth(each.column, each.width);
+  for (const int column : elastic)
+    setColumnWidth(column, std::max((viewport()->width() - used) / static_cast<int>(elastic.size()), 160));
 }
 
 void TableView::resizeEvent(QResizeEvent* event) {

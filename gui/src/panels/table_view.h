@@ -63,12 +63,14 @@ class TableView : public QTableView {
 
  private:
   void column_menu(const QPoint& at);
+  [[nodiscard]] int natural_width(int column) const;
   void fit_columns();
 
   TableModel model_;
   TableProxy proxy_;
   CellDelegate* delegate_;
   QString keys_;
+  std::vector<int> dropped_;  // for lack of width
   bool following_ = true;
 };
 

@@ -1,0 +1,313 @@
+#include "panels/charts.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+constexpr int kFlameHeight = 19;
+
+QString time_words(double ns) {
+  return plain(time_text(ns));
+}
+
+struct Bins {
+  double low = 0, high = 1;
+  std::vector<int> counts;
+};
+
+Bins binned(const std::vector<double>& values, double low, double high, std::size_t count) {
+  Bins bins{low, high, std::vector<int>(count)};
+  for (const double value : values) {
+    const double at = (value - low) / (high - low) * static_cast<double>(count);
+    ++bins.counts[static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(count - 1)))];
+  }
+  return bins;
+}
+
+}  // namespace
+
+void HistogramChart::set_values(std::vector<double> values, std::optional<double> marked,
+                                std::vector<double> other) {
+  values_ = std::move(values);
+  other_ = std::move(other);
+  std::sort(values_.begin(), values_.end());
+  std::sort(other_.begin(), other_.end());
+  marked_ = marked;
+  update();
+}
+
+std::optional<double> HistogramChart::rank() const {
+  if (!marked_ || values_.empty()) return std::nullopt;
+  const auto below = std::lower_bound(values_.begin(), values_.end(), *marked_) - values_.begin();
+  return static_cast<double>(below) / static_cast<double>(values_.size());
+}
+
+void HistogramChart::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.setFont(small_font(0.85));
+  if (values_.empty()) {
+    painter.setPen(t.faint);
+    painter.drawText(rect(), Qt::AlignCenter, tr("no launches"));
+    return;
+  }
+  const QRectF graph = QRectF(rect()).adjusted(6, 6, -6, -20);
+  double low = values_.front(), high = values_.back();
+  // A few stragglers do not squeeze the rest: the last bin takes what is beyond.
+  high = std::min(high, values_[values_.size() / 2] * 4);
+  if (!other_.empty()) {
+    low = std::min(low, other_.front());
+    high = std::max(high, std::min(other_.back(), other_[other_.size() / 2] * 4));
+  }
+  const double margin = std::max((high - low) * 0.04, high * 0.01 + 1);
+  low = std::max(low - margin, 0.0);
+  high += margin;
+  const auto count = static_cast<std::size_t>(std::clamp(graph.width() / 6, 10.0, 80.0));
+  const Bins bins = binned(values_, low, high, count);
+  const int most = std::max(*std::max_element(bins.counts.begin(), bins.counts.end()), 1);
+  const double wide = graph.width() / static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (bins.counts[i] == 0) continue;
+    const double tall = std::max(graph.height() * bins.counts[i] / most, 2.0);
+    painter.fillRect(
+        QRectF(graph.left() + wide * static_cast<double>(i), graph.bottom() - tall, wide - 1, tall),
+        t.accent);
+  }
+  if (!other_.empty()) {
+    const Bins before = binned(other_, low, high, count);
+    const int peak = std::max(*std::max_element(before.counts.begin(), before.counts.end()), 1);
+    QPolygonF line;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double y = graph.bottom() - graph.height() * before.counts[i] / peak;
+      line << QPointF(graph.left() + wide * static_cast<double>(i), y)
+           << QPointF(graph.left() + wide * static_cast<double>(i + 1), y);
+    }
+    painter.setPen(QPen(t.hovered, 1.6));
+    painter.drawPolyline(line);
+  }
+  painter.setPen(t.line);
+  painter.drawLine(graph.bottomLeft(), graph.bottomRight());
+  if (marked_) {
+    const double x = graph.left() + graph.width() * std::clamp((*marked_ - low) / (high - low), 0.0, 1.0);
+    painter.setPen(QPen(t.selected, 2));
+    painter.drawLine(QPointF(x, graph.top()), QPointF(x, graph.bottom() + 4));
+  }
+  painter.setPen(t.faint);
+  const QRectF feet(graph.left(), graph.bottom() + 3, graph.width(), 16);
+  painter.drawText(feet, Qt::AlignLeft, time_words(low));
+  painter.drawText(feet, Qt::AlignRight, values_.back() > high ? time_words(high) + " +" : time_words(high));
+  painter.drawText(feet, Qt::AlignHCenter, tr("median %1").arg(time_words(values_[values_.size() / 2])));
+}
+
+ColumnChart::ColumnChart(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+}
+
+void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text) {
+  points_ = std::move(points);
+  text_ = std::move(text);
+  update();
+}
+
+void ColumnChart::set_line(std::vector<std::optional<double>> line, QString label) {
+  line_ = std::move(line);
+  line_label_ = std::move(label);
+  update();
+}
+
+QRectF ColumnChart::graph() const {
+  return QRectF(rect()).adjusted(6, 18, -6, -6);
+}
+
+int ColumnChart::column_at(double x) const {
+  const QRectF area = graph();
+  const int i = static_cast<int>((x - area.left()) / area.width() * static_cast<double>(points_.size()));
+  return x < area.left() || i < 0 || i >= static_cast<int>(points_.size()) ? -1 : i;
+}
+
+void ColumnChart::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.setFont(small_font(0.85));
+  const QRectF area = graph();
+  if (points_.empty()) {
+    painter.setPen(t.faint);
+    painter.drawText(rect(), Qt::AlignCenter, tr("no steps"));
+    return;
+  }
+  // Columns of another magnitude (replay, cold caches) are cut, with a mark.
+  std::vector<double> values;
+  for (const SeriesPoint& point : points_) values.push_back(point.value);
+  std::sort(values.begin(), values.end());
+  const double most = std::max(std::min(values.back(), values[values.size() / 2] * 2) * 1.06, 1e-9);
+  const double wide = area.width() / static_cast<double>(points_.size());
+  painter.setPen(t.faint);
+  if (text_) painter.drawText(QRectF(area.left(), 0, area.width(), 16), Qt::AlignLeft, text_(most / 1.06));
+  painter.setPen(QPen(t.grid, 1));
+  painter.drawLine(QPointF(area.left(), area.top() + area.height() * (1 - 1 / 1.06)),
+                   QPointF(area.right(), area.top() + area.height() * (1 - 1 / 1.06)));
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    const SeriesPoint& point = points_[i];
+    const double tall = std::max(area.height() * std::min(point.value / most, 1.0), 1.0);
+    const QRectF column(area.left() + wide * static_cast<double>(i), area.bottom() - tall,
+                        std::max(wide - (wide > 4 ? 1.5 : 0), 1.0), tall);
+    painter.fillRect(column, point.colour);
+    if (point.chosen) {
+      painter.setPen(QPen(t.selected, 2));
+      painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
+    }
+    painter.setPen(t.bad);
+    if (point.outlier) painter.drawText(column.adjusted(-8, -16, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▲");
+    painter.setPen(Theme::on(point.colour));
+    if (point.value > most && wide > 9) painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
+  }
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& value : line_) {
+    if (!value) continue;
+    low = std::min(low, *value);
+    high = std::max(high, *value);
+  }
+  if (high > 0) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(t.text, 1.4));
+    QPolygonF polygon;
+    for (std::size_t i = 0; i < std::min(line_.size(), points_.size()); ++i) {
+      if (!line_[i]) continue;
+      polygon << QPointF(area.left() + wide * (static_cast<double>(i) + 0.5),
+                         area.bottom() - area.height() * 0.9 * *line_[i] / high);
+    }
+    painter.drawPolyline(polygon);
+    painter.drawText(QRectF(area.left(), 0, area.width(), 16), Qt::AlignRight, "— " + line_label_);
+  }
+}
+
+void ColumnChart::mousePressEvent(QMouseEvent* event) {
+  if (const int column = column_at(event->position().x()); column >= 0) emit column_chosen(column);
+}
+
+bool ColumnChart::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int column = column_at(help->pos().x());
+    if (column >= 0)
+      QToolTip::showText(help->globalPos(), points_[static_cast<std::size_t>(column)].help, this);
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+void StackedBar::set_parts(std::vector<BarPart> parts, double whole) {
+  std::erase_if(parts, [](const BarPart& part) { return part.value <= 0; });
+  parts_ = std::move(parts);
+  whole_ = whole;
+  updateGeometry();
+  update();
+}
+
+int StackedBar::columns(int width) const {
+  return std::max(width / 250, 1);
+}
+
+int StackedBar::heightForWidth(int width) const {
+  const int rows = (static_cast<int>(parts_.size()) + columns(width) - 1) / columns(width);
+  return 34 + rows * 18;
+}
+
+QSize StackedBar::sizeHint() const {
+  return {320, heightForWidth(std::max(width(), 320))};
+}
+
+void StackedBar::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.setFont(small_font(0.88));
+  const QRectF bar(4, 2, width() - 8, 24);
+  painter.fillRect(bar, t.grid);
+  if (whole_ <= 0) return;
+  double x = bar.left();
+  const int across = columns(width());
+  const int wide = width() / across;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const BarPart& part = parts_[i];
+    const double length = bar.width() * part.value / whole_;
+    painter.fillRect(QRectF(x, bar.top(), std::max(length - 0.7, 0.7), bar.height()), part.colour);
+    const QString share = plain(percent_text(part.value / whole_));
+    if (length > painter.fontMetrics().horizontalAdvance(share) + 8) {
+      painter.setPen(Theme::on(part.colour));
+      painter.drawText(QRectF(x, bar.top(), length, bar.height()), Qt::AlignCenter, share);
+    }
+    x += length;
+    const QRectF cell(4 + wide * (static_cast<int>(i) % across), 32 + 18 * (static_cast<int>(i) / across),
+                      wide - 8, 17);
+    painter.fillRect(QRectF(cell.left(), cell.top() + 3, 10, 10), part.colour);
+    painter.setPen(t.text);
+    const QString numbers = time_words(part.value) + "  " + share;
+    painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numbers);
+    const int room = static_cast<int>(cell.width()) - painter.fontMetrics().horizontalAdvance(numbers) - 22;
+    painter.drawText(cell.adjusted(15, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(part.label, Qt::ElideRight, room));
+  }
+}
+
+FlameChart::FlameChart(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void FlameChart::set_boxes(std::vector<FlameBox> boxes) {
+  boxes_ = std::move(boxes);
+  updateGeometry();
+  update();
+}
+
+QSize FlameChart::sizeHint() const {
+  int depth = 0;
+  for (const FlameBox& box : boxes_) depth = std::max(depth, box.depth + 1);
+  return {320, depth * kFlameHeight + 6};
+}
+
+QRectF FlameChart::rect_of(const FlameBox& box) const {
+  const double wide = width() - 8;
+  return {4 + wide * box.from, 3.0 + box.depth * kFlameHeight,
+          std::max(wide * (box.to - box.from) - 0.7, 0.5), kFlameHeight - 1.0};
+}
+
+void FlameChart::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setFont(small_font(0.85));
+  for (const FlameBox& box : boxes_) {
+    const QRectF area = rect_of(box);
+    painter.fillRect(area, box.colour);
+    if (area.width() < 26) continue;
+    painter.setPen(Theme::on(box.colour));
+    painter.drawText(
+        area.adjusted(3, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter,
+        painter.fontMetrics().elidedText(box.label, Qt::ElideRight, static_cast<int>(area.width()) - 5));
+  }
+}
+
+bool FlameChart::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    for (const FlameBox& box : boxes_) {
+      if (rect_of(box).contains(help->pos())) {
+        QToolTip::showText(help->globalPos(), box.help, this);
+        return true;
+      }
+    }
+    QToolTip::hideText();
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+}  // namespace ridgeline::gui

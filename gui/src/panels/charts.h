@@ -1,0 +1,121 @@
+// charts.h: small charts of the panels. Each draws plain data and says what a click meant.
+#pragma once
+
+#include <QColor>
+#include <QString>
+#include <QWidget>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridgeline::gui {
+
+/// How often values fall into bins of equal width; one of them may be marked.
+class HistogramChart : public QWidget {
+  Q_OBJECT
+ public:
+  using QWidget::QWidget;
+  /// Nanoseconds. `other` is drawn as a line over it: the same of another capture.
+  void set_values(std::vector<double> values, std::optional<double> marked = {},
+                  std::vector<double> other = {});
+  [[nodiscard]] QSize sizeHint() const override { return {320, 120}; }
+  /// Share of the values below the marked one.
+  [[nodiscard]] std::optional<double> rank() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::vector<double> values_, other_;
+  std::optional<double> marked_;
+};
+
+struct SeriesPoint {
+  double value = 0;
+  QColor colour;
+  QString help;
+  bool outlier = false;
+  bool chosen = false;
+};
+
+/// A column a step. A click chooses one.
+class ColumnChart : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ColumnChart(QWidget* parent = nullptr);
+  /// `text` writes a value of the axis. `line`: one more value a column, on an axis of its own, as a line.
+  void set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text);
+  void set_line(std::vector<std::optional<double>> line, QString label);
+  [[nodiscard]] QSize sizeHint() const override { return {320, 130}; }
+
+ signals:
+  void column_chosen(int column);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  [[nodiscard]] QRectF graph() const;
+  [[nodiscard]] int column_at(double x) const;
+  std::vector<SeriesPoint> points_;
+  std::vector<std::optional<double>> line_;
+  QString line_label_;
+  std::function<QString(double)> text_;
+};
+
+struct BarPart {
+  QString label;
+  double value = 0;
+  QColor colour;
+};
+
+/// Parts of a whole beside each other, with a legend that has the numbers.
+class StackedBar : public QWidget {
+  Q_OBJECT
+ public:
+  using QWidget::QWidget;
+  void set_parts(std::vector<BarPart> parts, double whole);
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+  [[nodiscard]] int heightForWidth(int width) const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  [[nodiscard]] int columns(int width) const;
+  std::vector<BarPart> parts_;
+  double whole_ = 0;
+};
+
+struct FlameBox {
+  QString label;
+  QString help;
+  int depth = 0;
+  double from = 0, to = 0;  ///< shares of the width
+  QColor colour;
+  std::string key;
+};
+
+/// Nested boxes, the outermost on top.
+class FlameChart : public QWidget {
+  Q_OBJECT
+ public:
+  explicit FlameChart(QWidget* parent = nullptr);
+  void set_boxes(std::vector<FlameBox> boxes);
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] const std::vector<FlameBox>& boxes() const { return boxes_; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  [[nodiscard]] QRectF rect_of(const FlameBox& box) const;
+  std::vector<FlameBox> boxes_;
+};
+
+}  // namespace ridgeline::gui

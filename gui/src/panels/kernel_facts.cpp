@@ -1,0 +1,178 @@
+#include "panels/kernel_facts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "models/occupancy.h"
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/tables.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using analyzer::Measured;
+using analyzer::RankRow;
+
+QString share(double ratio) {
+  return plain(percent_text(ratio));
+}
+QString time_of(double ns) {
+  return plain(time_text(ns));
+}
+QString bytes_of(double bytes) {
+  return plain(bytes_text(bytes));
+}
+
+QString measured(const std::optional<Measured>& value) {
+  if (!value) return {};
+  QString text = share(value->value);
+  if (value->error) text += " ± " + plain(percent(*value->error));
+  return text;
+}
+
+QString dims(const store::Dim3& dim) {
+  QString text = QString::number(dim.x);
+  if (dim.y > 1 || dim.z > 1) text += QString(" × %1").arg(dim.y);
+  if (dim.z > 1) text += QString(" × %1").arg(dim.z);
+  return text;
+}
+
+QString tiers(const std::optional<Measured>& sampled, const std::optional<Measured>& replayed,
+              const std::optional<Measured>& cold) {
+  QStringList parts;
+  if (sampled) parts << QString("in situ %1 (T1)").arg(measured(sampled));
+  if (replayed) parts << QString("replayed %1 (T2)").arg(measured(replayed));
+  if (cold) parts << QString("cold caches %1 (T3)").arg(measured(cold));
+  return parts.join(", ");
+}
+
+void add_work(const RankRow& row, Facts& facts) {
+  QStringList bytes;
+  if (row.dram_bytes) bytes << "DRAM " + bytes_of(*row.dram_bytes);
+  if (row.l2_bytes) bytes << "L2 " + bytes_of(*row.l2_bytes);
+  if (row.l1_bytes) bytes << "L1 " + bytes_of(*row.l1_bytes);
+  if (!bytes.isEmpty()) facts.emplace_back("Traffic", bytes.join(", "));
+  QStringList hits;
+  if (row.l2_hit_ratio) hits << "L2 " + share(row.l2_hit_ratio->value);
+  if (row.l1_hit_ratio) hits << "L1 " + share(row.l1_hit_ratio->value);
+  if (!hits.isEmpty()) facts.emplace_back("Cache hits", hits.join(", "));
+  if (row.tensor_ops && *row.tensor_ops > 0) {
+    QString text = plain(fixed(*row.tensor_ops / 1e12, 3)) + " TFLOP";
+    if (row.tensor_ops_per_s) text += ", " + plain(operations_text(*row.tensor_ops_per_s));
+    if (row.tensor_spec_ratio) text += ", " + share(*row.tensor_spec_ratio) + " of the data sheet's peak";
+    facts.emplace_back("Tensor operations", text);
+  }
+  if (row.work && row.work->declared_bytes) {
+    QString text = "needs " + bytes_of(*row.work->declared_bytes);
+    if (row.work->measured_bytes) text += ", moves " + bytes_of(*row.work->measured_bytes);
+    if (row.work->bytes_ratio) text += QString(" (%1 ×)").arg(plain(fixed(*row.work->bytes_ratio, 2)));
+    facts.emplace_back("Declared", text);
+  }
+  if (row.work && row.work->minimum_ns && row.work->minimum_ratio) {
+    facts.emplace_back("Least time", time_of(*row.work->minimum_ns) + " at the roofs, " +
+                                         share(*row.work->minimum_ratio) + " of what its ranges take");
+  }
+  if (row.cold_time_ns && row.cold_in_situ_time_ns && *row.cold_in_situ_time_ns > 0) {
+    facts.emplace_back("Cold beside in situ",
+                       time_of(*row.cold_time_ns) + " beside " + time_of(*row.cold_in_situ_time_ns) + " (" +
+                           plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) + " ×)");
+  }
+}
+
+// The ways in which it was launched, the most frequent first.
+void add_launches(const ScopeAnswer& answer, const RankRow& row, Facts& facts) {
+  struct Way {
+    store::Launch launch;
+    std::int64_t calls = 0;
+  };
+  std::map<std::tuple<store::Dim3, store::Dim3, std::int64_t, std::int64_t>, Way> ways;
+  for (const std::size_t i : row.launches) {
+    const store::Launch launch = answer.model->launches[answer.utilisation->launches[i].launch];
+    Way& way = ways[{launch.grid, launch.block, launch.registers_per_thread, launch.dynamic_smem_bytes}];
+    if (way.calls++ == 0) way.launch = launch;
+  }
+  std::vector<const Way*> order;
+  for (const auto& [key, way] : ways) order.push_back(&way);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Way* a, const Way* b) { return a->calls > b->calls; });
+  if (order.empty()) return;
+  const store::Launch& first = order[0]->launch;
+  QString text = QString("grid %1, block %2").arg(dims(first.grid), dims(first.block));
+  if (first.cluster) text += ", cluster " + dims(*first.cluster);
+  if (order.size() > 1) text += QString("; %1 other ways").arg(order.size() - 1);
+  facts.emplace_back("Launch", text);
+  facts.emplace_back(
+      "Resources",
+      QString("%1 registers, %2 of shared memory")
+          .arg(first.registers_per_thread)
+          .arg(bytes_of(static_cast<double>(first.static_smem_bytes + first.dynamic_smem_bytes))));
+  const store::Device* device = answer.model->device(first.device_id);
+  const auto most =
+      theoretical_occupancy(first, device != nullptr ? device->compute_capability.value_or("") : "");
+  QStringList occupancy;
+  if (row.occupancy) occupancy << share(row.occupancy->value) + " achieved";
+  if (most)
+    occupancy << QString("%1 possible (%2 of %3 warps), limited by %4")
+                     .arg(share(most->ratio()))
+                     .arg(most->warps)
+                     .arg(most->most_warps)
+                     .arg(plain(most->limiter));
+  if (!occupancy.isEmpty()) facts.emplace_back("Occupancy", occupancy.join(", "));
+  if (device != nullptr && device->sm_count && most && most->blocks > 0) {
+    const double blocks = static_cast<double>(first.grid.x * first.grid.y * first.grid.z);
+    facts.emplace_back(
+        "Waves",
+        plain(fixed(blocks / (static_cast<double>(*device->sm_count) * most->blocks), 2)) + " of the device");
+  }
+}
+
+}  // namespace
+
+Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row) {
+  const RankRow& row = answer.ranking->rows.at(rank_row);
+  const analyzer::RankOptions& options = answer.ranking->options;
+  Facts facts;
+  facts.emplace_back("Time", QString("%1 in %2, %3 of the step")
+                                 .arg(time_of(static_cast<double>(row.time_ns)),
+                                      plain(counted(row.calls, "call")), share(row.step_share)));
+  QString bound = plain(reports::bound_word(row));
+  if (row.limiter)
+    bound +=
+        QString(", %1 of its nearest roof (%2)").arg(share(*row.limiter), plain(reports::nearest_word(row)));
+  facts.emplace_back("Bound by", bound);
+  if (row.measured_calls > 0) {
+    facts.emplace_back("Could save", QString("%1 at %2, %3 at %4")
+                                         .arg(time_of(row.saved_target_ns), share(options.target),
+                                              time_of(row.saved_stretch_ns), share(options.stretch)));
+  } else if (!row.reason.empty()) {
+    facts.emplace_back("Not measured", shown(row.reason));
+  }
+  if (const QString text = tiers(row.dram_t1, row.dram_t2, row.cold_dram); !text.isEmpty())
+    facts.emplace_back("DRAM", text);
+  if (const QString text = tiers(row.compute_t1, row.compute_t2, std::nullopt); !text.isEmpty())
+    facts.emplace_back("Busiest pipe",
+                       (row.compute_pipe.empty() ? QString() : plain(row.compute_pipe) + ": ") + text);
+  if (row.issue) facts.emplace_back("Issue slots", share(row.issue->value));
+  if (row.sm_active) facts.emplace_back("SMs active", share(row.sm_active->value));
+  add_work(row, facts);
+  add_launches(answer, row, facts);
+  if (row.sm_clock_hz) {
+    QString clock = plain(clock_text(*row.sm_clock_hz));
+    if (!row.clock_limit.empty()) clock += ", held by " + shown(row.clock_limit);
+    facts.emplace_back("SM clock", clock);
+  }
+  return facts;
+}
+
+QString facts_html(const Facts& facts) {
+  QString html = "<table cellspacing='0' cellpadding='2'>";
+  for (const auto& [name, value] : facts) {
+    html += QString("<tr><td style='color:%1;white-space:nowrap'>%2&nbsp;&nbsp;</td><td>%3</td></tr>")
+                .arg(theme().faint.name(), name.toHtmlEscaped(), value.toHtmlEscaped());
+  }
+  return html + "</table>";
+}
+
+}  // namespace ridgeline::gui

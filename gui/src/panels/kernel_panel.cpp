@@ -1,0 +1,212 @@
+#include "panels/kernel_panel.h"
+
+#include <QScrollArea>
+#include <algorithm>
+
+#include "models/text.h"
+#include "panels/kernel_facts.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/finding_text.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+constexpr std::size_t kMostLaunches = 500'000;
+
+QLabel* heading(const QString& text, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  QFont font = label->font();
+  font.setBold(true);
+  label->setFont(font);
+  return label;
+}
+
+}  // namespace
+
+KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const TimelineScene& scene,
+                         QWidget* parent)
+    : ScopePanel(document, selection, "kernel", parent),
+      scene_(scene),
+      empty_(new QLabel(tr("Choose a kernel: in the ranking, the roofline or the timeline."), this)) {
+  setMinimumWidth(330);
+  auto* area = new QScrollArea(this);
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  page_ = new QWidget(area);
+  auto* column = new QVBoxLayout(page_);
+  column->setSpacing(6);
+  title_ = heading({}, page_);
+  facts_ = new QLabel(page_);
+  place_ = new QLabel(page_);
+  durations_ = new HistogramChart(page_);
+  steps_ = new ColumnChart(page_);
+  stalls_title_ = heading(tr("What its warps waited for"), page_);
+  stalls_ = new StackedBar(page_);
+  hot_ = new QLabel(page_);
+  findings_ = new QLabel(page_);
+  durations_->setMinimumHeight(110);
+  steps_->setMinimumHeight(110);
+  durations_->setAccessibleName(tr("Durations of its launches"));
+  steps_->setAccessibleName(tr("Its time in each step"));
+  for (QLabel* label : {title_, facts_, place_, hot_, findings_}) {
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  }
+  title_->setTextFormat(Qt::PlainText);
+  place_->setTextFormat(Qt::PlainText);
+  hot_->setTextFormat(Qt::PlainText);
+  findings_->setTextFormat(Qt::PlainText);
+  facts_->setTextFormat(Qt::RichText);
+  column->addWidget(title_);
+  column->addWidget(facts_);
+  column->addWidget(heading(tr("Durations of all its launches"), page_));
+  column->addWidget(durations_);
+  column->addWidget(place_);
+  column->addWidget(heading(tr("Its time in each step"), page_));
+  column->addWidget(steps_);
+  column->addWidget(stalls_title_);
+  column->addWidget(stalls_);
+  column->addWidget(hot_);
+  column->addWidget(findings_);
+  column->addStretch(1);
+  area->setWidget(page_);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  body()->addWidget(empty_, 1);
+  body()->addWidget(area, 1);
+  connect(&selection_, &Selection::kernel_changed, this, &KernelPanel::show_kernel);
+  connect(&selection_, &Selection::launch_changed, this, &KernelPanel::show_launches);
+  connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
+    if (column_at < static_cast<int>(step_windows_.size()))
+      emit step_chosen(step_windows_[static_cast<std::size_t>(column_at)]);
+  });
+  start();
+}
+
+void KernelPanel::scene_read() {
+  show_launches();
+}
+
+void KernelPanel::set_other(std::vector<double> durations_ns) {
+  other_ = std::move(durations_ns);
+  show_launches();
+}
+
+void KernelPanel::show_answer(const ScopeAnswer&) {
+  show_kernel();
+}
+
+void KernelPanel::show_kernel() {
+  const KernelChoice& kernel = selection_.kernel();
+  const bool chosen = answer() != nullptr && !kernel.empty();
+  empty_->setVisible(!chosen);
+  page_->parentWidget()->parentWidget()->setVisible(chosen);
+  if (!chosen) return;
+  // Of several kernels, the one that takes most of the time.
+  std::optional<std::size_t> row;
+  std::size_t several = 0;
+  const auto& rows = answer()->ranking->rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const KernelChoice here = kernels_of(*answer(), i);
+    if (!std::any_of(here.kernels.begin(), here.kernels.end(),
+                     [&](store::Id id) { return kernel.holds(id); }))
+      continue;
+    ++several;
+    if (!row || rows[i].time_ns > rows[*row].time_ns) row = i;
+  }
+  if (!row) {
+    title_->setText(shown(kernel.name));
+    facts_->setText(escaped(tr("It was not launched in this part of the capture.").toStdString()));
+    stalls_title_->hide();
+    stalls_->hide();
+    hot_->hide();
+    findings_->hide();
+  } else {
+    QString title = shown(reports::kernel_display_name(rows[*row].key));
+    if (several > 1) title += tr("\nand %1 more: the longest is shown").arg(several - 1);
+    title_->setText(title);
+    facts_->setText(facts_html(kernel_facts(*answer(), *row)));
+    show_stalls(*row);
+    QStringList said;
+    for (const analyzer::Finding& finding : document_.analysis()->quality.findings) {
+      const bool about = (finding.subject.kernel_id && kernel.holds(*finding.subject.kernel_id)) ||
+                         (!finding.subject.name.empty() && finding.subject.name == rows[*row].kernel);
+      if (about) said << "▲ " + shown(reports::finding_text(finding));
+    }
+    findings_->setText(said.join('\n'));
+    findings_->setVisible(!said.isEmpty());
+  }
+  show_launches();
+}
+
+void KernelPanel::show_launches() {
+  const KernelChoice& kernel = selection_.kernel();
+  if (kernel.empty()) return;
+  const auto launches = scene_.launches_of(kernel, kMostLaunches);
+  std::vector<double> durations;
+  durations.reserve(launches.size());
+  for (const auto& [start, duration] : launches) durations.push_back(static_cast<double>(duration));
+  std::optional<double> marked;
+  if (selection_.launch() && kernel.holds(selection_.launch()->kernel_id))
+    marked = static_cast<double>(selection_.launch()->end_ns - selection_.launch()->start_ns);
+  durations_->set_values(durations, marked, other_);
+  QString place = plain(counted(static_cast<std::int64_t>(launches.size()), "launch", "launches")) +
+                  tr(" in the capture");
+  if (const auto rank = durations_->rank())
+    place += tr("; the chosen one, %1, is longer than %2 of them")
+                 .arg(plain(time_text(*marked)), plain(percent_text(*rank, 0)));
+  place_->setText(place);
+
+  std::vector<SeriesPoint> points;
+  step_windows_.clear();
+  auto at = launches.begin();
+  const auto& representative = answer()->steps->representative.summary;
+  for (const analyzer::StepSummary& step : answer()->steps->steps) {
+    if (step.process_id != answer()->steps->process_id || step.gpu_start_ns == 0) continue;
+    const std::int64_t end = step.gpu_end_ns;
+    double sum = 0;
+    at = std::lower_bound(launches.begin(), launches.end(),
+                          std::pair<std::int64_t, std::int64_t>{step.gpu_start_ns, 0});
+    for (; at != launches.end() && at->first < end; ++at) sum += static_cast<double>(at->second);
+    SeriesPoint point;
+    point.value = sum;
+    point.colour = theme().of(step.phase);
+    point.help =
+        tr("step %1 · %2: %3").arg(step.step_index).arg(plain(to_string(step.phase)), plain(time_text(sum)));
+    point.chosen = step.step_id == representative.step_id;
+    points.push_back(point);
+    step_windows_.push_back({step.gpu_start_ns, step.gpu_end_ns});
+  }
+  steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+}
+
+void KernelPanel::show_stalls(std::size_t rank_row) {
+  const analyzer::StallAnalysis& all = document_.analysis()->stalls;
+  const analyzer::KernelStalls* found = nullptr;
+  for (const analyzer::KernelStalls& stalls : all.kernels) {
+    if (stalls.kernel == answer()->ranking->rows[rank_row].kernel) found = &stalls;
+  }
+  stalls_title_->setVisible(found != nullptr);
+  stalls_->setVisible(found != nullptr);
+  hot_->setVisible(found != nullptr);
+  if (found == nullptr) return;
+  std::vector<BarPart> parts = {{tr("issuing"), found->issuing_share, theme().good},
+                                {tr("ready, not chosen"), found->ready_share, theme().of(KernelClass::copy)}};
+  int n = 0;
+  for (const analyzer::StallReason& reason : found->reasons)
+    if (parts.size() < 10) parts.push_back({shown(reason.label), reason.share, theme().series(n++)});
+  stalls_->set_parts(std::move(parts), 1);
+  QStringList lines;
+  for (const analyzer::HotSpot& spot : found->lines.empty() ? found->instructions : found->lines) {
+    QString where = spot.file.empty() ? QString("+0x%1").arg(spot.pc_offset.value_or(0), 0, 16)
+                                      : shown(spot.file) + ":" + QString::number(spot.line.value_or(0));
+    lines << QString("%1  %2  %3").arg(plain(percent_text(spot.share)), where, shown(spot.main_reason));
+  }
+  hot_->setText(lines.join('\n'));
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,53 @@
+// kernel_panel.h: everything that is known of one kernel.
+#pragma once
+
+#include <QLabel>
+
+#include "panels/charts.h"
+#include "panels/scope_panel.h"
+#include "timeline/timeline_scene.h"
+
+namespace ridgeline::gui {
+
+class KernelPanel : public ScopePanel {
+  Q_OBJECT
+ public:
+  /// `scene` outlives the panel; call scene_read() when it has new data.
+  KernelPanel(CaptureDocument& document, Selection& selection, const TimelineScene& scene,
+              QWidget* parent = nullptr);
+
+  void scene_read();
+  /// Durations of the same kernel elsewhere, drawn over its own: of another capture.
+  void set_other(std::vector<double> durations_ns);
+  [[nodiscard]] const HistogramChart* durations() const { return durations_; }
+  [[nodiscard]] QString facts() const { return facts_->text(); }
+  [[nodiscard]] QString title() const { return title_->text(); }
+
+ signals:
+  void step_chosen(const analyzer::TimeWindow& window);
+
+ protected:
+  void show_answer(const ScopeAnswer& answer) override;
+
+ private:
+  void show_kernel();
+  void show_launches();
+  void show_stalls(std::size_t rank_row);
+
+  const TimelineScene& scene_;
+  QWidget* page_;
+  QLabel* empty_;
+  QLabel* title_;
+  QLabel* facts_;
+  QLabel* place_;
+  HistogramChart* durations_;
+  ColumnChart* steps_;
+  QLabel* stalls_title_;
+  StackedBar* stalls_;
+  QLabel* hot_;
+  QLabel* findings_;
+  std::vector<analyzer::TimeWindow> step_windows_;
+  std::vector<double> other_;
+};
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,208 @@
+#include "panels/step_panel.h"
+
+#include <algorithm>
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
+#include "ridgeline/reports/finding_text.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+
+using analyzer::GapKind;
+using analyzer::KernelBound;
+
+namespace {
+
+QLabel* heading(const QString& text, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  QFont font = label->font();
+  font.setBold(true);
+  label->setFont(font);
+  label->setWordWrap(true);
+  return label;
+}
+
+KernelBound largest(const analyzer::BoundSplit& split) {
+  const std::pair<std::int64_t, KernelBound> kAll[] = {
+      {split.memory_ns, KernelBound::memory},   {split.compute_ns, KernelBound::compute},
+      {split.latency_ns, KernelBound::latency}, {split.launch_bound_ns, KernelBound::launch_bound},
+      {split.no_roof_ns, KernelBound::no_roof}, {split.unmeasured_ns, KernelBound::unmeasured}};
+  return std::max_element(std::begin(kAll), std::end(kAll),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+// Mean power while the step ran; a step shorter than the interval has the sample before its end.
+std::optional<double> power_during(const analyzer::Model& recording, const analyzer::StepSummary& step,
+                                   store::Id device) {
+  double sum = 0, count = 0;
+  std::optional<double> before;
+  for (const store::ClockSample& sample : recording.clock_samples) {
+    if (sample.device_id != device || !sample.power_mw) continue;
+    if (sample.time_ns > step.gpu_end_ns) break;
+    before = static_cast<double>(*sample.power_mw) / 1000;
+    if (sample.time_ns < step.gpu_start_ns) continue;
+    sum += *before;
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : before;
+}
+
+}  // namespace
+
+std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
+  const Theme& t = theme();
+  const analyzer::BoundSplit& k = a.kernels.total;
+  const auto ns = [](std::int64_t value) { return static_cast<double>(value); };
+  std::vector<BarPart> parts = {
+      {"memory-bound kernels", ns(k.memory_ns), t.of(KernelBound::memory)},
+      {"compute-bound kernels", ns(k.compute_ns), t.of(KernelBound::compute)},
+      {"latency-bound kernels", ns(k.latency_ns), t.of(KernelBound::latency)},
+      {"kernels below the launch floor", ns(k.launch_bound_ns), t.of(KernelBound::launch_bound)},
+      {"kernels without a roof", ns(k.no_roof_ns), t.of(KernelBound::no_roof)},
+      {"kernels not measured", ns(k.unmeasured_ns), t.of(KernelBound::unmeasured)},
+      {"kernels of other steps", ns(a.kernels.foreign_ns), t.line},
+      {"copies, not hidden", ns(a.copy_exposed_ns), t.of(KernelClass::copy)},
+      {"memsets, not hidden", ns(a.memset_exposed_ns), t.of(KernelClass::other)},
+      {"gap: launch-bound", ns(a.gap_launch_bound_ns), t.of(GapKind::launch_bound)},
+      {"gap: CPU-bound", ns(a.gap_host_bound_ns), t.of(GapKind::host_bound)},
+      {"gap: synchronisation", ns(a.gap_synchronisation_ns.value_or(0)), t.of(GapKind::synchronisation)},
+      {"gap: queued", ns(a.gap_queued_ns), t.of(GapKind::queued)},
+      {"gap: unknown", ns(a.gap_unknown_ns), t.of(GapKind::unknown)},
+      {"gap: tail", ns(a.gap_tail_ns), t.of(GapKind::tail)},
+      {"remainder", ns(a.remainder_ns), t.faint}};
+  return parts;
+}
+
+std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree) {
+  std::vector<FlameBox> boxes(tree.size());
+  std::vector<double> used(tree.size());
+  double all = 0, roots = 0;
+  for (const analyzer::TimePart& part : tree) {
+    if (!part.parent) all += static_cast<double>(part.time.total_ns());
+  }
+  if (all <= 0) return {};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const analyzer::TimePart& part = tree[i];
+    const double share = static_cast<double>(part.time.total_ns()) / all;
+    double& offset = part.parent ? used[*part.parent] : roots;
+    FlameBox& box = boxes[i];
+    box.from = (part.parent ? boxes[*part.parent].from : 0) + offset;
+    box.to = box.from + share;
+    offset += share;
+    box.depth = part.depth;
+    box.label = shown(part.name);
+    box.key = part.path;
+    const KernelBound bound = largest(part.time);
+    box.colour = theme().of(bound);
+    box.help = QString("%1\n%2 of kernel time, %3 of the step's; %4\nmostly %5")
+                   .arg(shown(part.path.empty() ? part.name : part.path),
+                        plain(time_text(static_cast<double>(part.time.total_ns()))),
+                        plain(percent_text(share)), plain(counted(part.launches, "launch", "launches")),
+                        plain(reports::in_words(to_string(bound))));
+  }
+  return boxes;
+}
+
+StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* parent)
+    : ScopePanel(document, selection, "step", parent) {
+  setMinimumWidth(330);
+  auto* area = new QScrollArea(this);
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* page = new QWidget(area);
+  auto* column = new QVBoxLayout(page);
+  column->setSpacing(6);
+  title_ = heading({}, page);
+  bar_parts_ = new StackedBar(page);
+  flame_title_ = heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
+  flame_ = new FlameChart(page);
+  steps_ = new ColumnChart(page);
+  steps_->setMinimumHeight(150);
+  outliers_ = new QLabel(page);
+  outliers_->setWordWrap(true);
+  outliers_->setTextFormat(Qt::PlainText);
+  bar_parts_->setAccessibleName(tr("Where the time went"));
+  flame_->setAccessibleName(tr("Kernel time by NVTX range"));
+  steps_->setAccessibleName(tr("GPU time of each step"));
+  column->addWidget(title_);
+  column->addWidget(bar_parts_);
+  column->addWidget(flame_title_);
+  column->addWidget(flame_);
+  column->addWidget(heading(tr("GPU time of the steps; a click chooses one"), page));
+  column->addWidget(steps_);
+  column->addWidget(outliers_);
+  column->addStretch(1);
+  area->setWidget(page);
+  body()->addWidget(area, 1);
+  back_ = new QToolButton(this);
+  back_->setText(tr("Back to the representative step"));
+  back_->hide();
+  bar()->addWidget(back_);
+  connect(back_, &QToolButton::clicked, this, [this] { choose_step(std::nullopt); });
+  connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
+    const analyzer::StepSummary& step = shown_steps_[static_cast<std::size_t>(column_at)];
+    selection_.show({step.gpu_start_ns, std::max(step.gpu_end_ns, step.gpu_start_ns + 1)});
+    choose_step(step.step_index);
+  });
+  start();
+}
+
+void StepPanel::choose_step(std::optional<std::int64_t> step_index) {
+  chosen_ = step_index;
+  back_->setVisible(chosen_.has_value());
+  set_steps(step_index ? analyzer::StepSelection::one(*step_index) : analyzer::StepSelection{});
+}
+
+void StepPanel::show_answer(const ScopeAnswer& answer) {
+  const analyzer::Accounting& accounting = *answer.accounting;
+  title_->setText(
+      answer.scope.window
+          ? tr("The chosen range, %1").arg(plain(time_text(static_cast<double>(accounting.step_ns))))
+          : shown(reports::step_line(*answer.steps)));
+  bar_parts_->set_parts(accounting_parts(accounting), static_cast<double>(accounting.step_ns));
+  flame_->set_boxes(flame_boxes(accounting.kernels.tree));
+  flame_->setVisible(!flame_->boxes().empty());
+  flame_title_->setVisible(!flame_->boxes().empty());
+  show_steps();
+}
+
+void StepPanel::show_steps() {
+  const analyzer::StepAnalysis& steps = *document_.overview()->steps;
+  std::vector<std::int64_t> outliers;
+  QStringList said;
+  for (const analyzer::Finding& finding : steps.findings) {
+    if (finding.code != analyzer::FindingCode::steps_outlier) continue;
+    outliers.insert(outliers.end(), finding.subject.steps.begin(), finding.subject.steps.end());
+    said << "▲ " + shown(reports::finding_text(finding));
+  }
+  outliers_->setText(said.join('\n'));
+  outliers_->setVisible(!said.isEmpty());
+  const std::int64_t current = chosen_.value_or(steps.representative.summary.step_index);
+  std::vector<SeriesPoint> points;
+  std::vector<std::optional<double>> power;
+  shown_steps_.clear();
+  for (const analyzer::StepSummary& step : steps.steps) {
+    if (step.process_id != steps.process_id || step.gpu_start_ns == 0) continue;
+    SeriesPoint point;
+    point.value = static_cast<double>(step.gpu_duration_ns);
+    point.colour = theme().of(step.phase);
+    point.chosen = step.step_index == current && !steps.representative.whole_recording;
+    point.outlier = std::find(outliers.begin(), outliers.end(), step.step_index) != outliers.end();
+    power.push_back(power_during(*document_.recording(), step, document_.device_id()));
+    point.help = tr("step %1 · %2 · %3\n%4, %5")
+                     .arg(step.step_index)
+                     .arg(plain(to_string(step.phase)), plain(to_string(step.status)),
+                          plain(time_text(point.value)), plain(counted(step.launches, "launch", "launches")));
+    if (power.back()) point.help += tr(", %1 W").arg(plain(fixed(*power.back(), 0)));
+    points.push_back(std::move(point));
+    shown_steps_.push_back(step);
+  }
+  steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+  steps_->set_line(std::move(power), tr("power"));
+}
+
+}  // namespace ridgeline::gui

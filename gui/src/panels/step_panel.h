@@ -1,0 +1,43 @@
+// step_panel.h: where the time of a step, or of the chosen range, went.
+#pragma once
+
+#include <QScrollArea>
+
+#include "panels/charts.h"
+#include "panels/scope_panel.h"
+
+namespace ridgeline::gui {
+
+class StepPanel : public ScopePanel {
+  Q_OBJECT
+ public:
+  StepPanel(CaptureDocument& document, Selection& selection, QWidget* parent = nullptr);
+
+  [[nodiscard]] const FlameChart* flame() const { return flame_; }
+  [[nodiscard]] QString title() const { return title_->text(); }
+  /// The step of that number; empty: the representative.
+  void choose_step(std::optional<std::int64_t> step_index);
+
+ protected:
+  void show_answer(const ScopeAnswer& answer) override;
+
+ private:
+  void show_steps();
+
+  QLabel* title_;
+  StackedBar* bar_parts_;
+  FlameChart* flame_;
+  QLabel* flame_title_;
+  ColumnChart* steps_;
+  QLabel* outliers_;
+  QToolButton* back_;
+  std::optional<std::int64_t> chosen_;
+  std::vector<analyzer::StepSummary> shown_steps_;
+};
+
+/// The parts that an accounting adds up to, largest kinds first as people read them.
+[[nodiscard]] std::vector<BarPart> accounting_parts(const analyzer::Accounting& accounting);
+/// Boxes of the NVTX tree by kernel time, coloured by what bounds most of it.
+[[nodiscard]] std::vector<FlameBox> flame_boxes(const std::vector<analyzer::TimePart>& tree);
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,184 @@
+#include "roofline/roofline_panel.h"
+
+#include <QFileDialog>
+#include <QMenu>
+#include <QMessageBox>
+#include <QPainter>
+#include <QSaveFile>
+#include <QSvgGenerator>
+#include <algorithm>
+
+#include "models/text.h"
+#include "ridgeline/base/units.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+
+RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QWidget* parent)
+    : ScopePanel(document, selection, "roofline", parent),
+      view_(new RooflineView(this)),
+      mode_(new QComboBox(this)),
+      roofs_(new QComboBox(this)),
+      what_(new QToolButton(this)),
+      slider_(new QSlider(Qt::Horizontal, this)),
+      note_(new QLabel(this)) {
+  mode_->addItem(tr("FLOP/s over intensity"), static_cast<int>(RooflineMode::intensity));
+  mode_->addItem(tr("time at the roofs"), static_cast<int>(RooflineMode::time));
+  mode_->setAccessibleName(tr("Kind of roofline"));
+  roofs_->addItem(tr("data sheet"), static_cast<int>(PeakSource::spec));
+  roofs_->addItem(tr("at the clock"), static_cast<int>(PeakSource::clock));
+  roofs_->addItem(tr("measured"), static_cast<int>(PeakSource::measured));
+  roofs_->setAccessibleName(tr("Source of the roofs"));
+  what_->setText(tr("Roofs"));
+  what_->setPopupMode(QToolButton::InstantPopup);
+  slider_->setRange(50, 100);
+  slider_->setValue(100);
+  slider_->setFixedWidth(90);
+  slider_->setAccessibleName(tr("Share of the kernel time that is shown"));
+  slider_->setToolTip(tr("The longest kernels that together take this share of the kernel time"));
+  auto* save = new QToolButton(this);
+  save->setText(tr("Export…"));
+  for (QWidget* widget :
+       {static_cast<QWidget*>(mode_), static_cast<QWidget*>(roofs_), static_cast<QWidget*>(what_),
+        static_cast<QWidget*>(slider_), static_cast<QWidget*>(note_), static_cast<QWidget*>(save)}) {
+    bar()->addWidget(widget);
+  }
+  note_->setFont(small_font());
+  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  body()->addWidget(view_, 1);
+  connect(mode_, &QComboBox::currentIndexChanged, this, [this] {
+    settings_.mode = static_cast<RooflineMode>(mode_->currentData().toInt());
+    plot_again();
+  });
+  connect(roofs_, &QComboBox::currentIndexChanged, this, [this] {
+    settings_.roofs = static_cast<PeakSource>(roofs_->currentData().toInt());
+    plot_again();
+  });
+  connect(slider_, &QSlider::valueChanged, this, [this](int value) {
+    settings_.least_share = value / 100.0;
+    plot_again();
+  });
+  connect(save, &QToolButton::clicked, this, &RooflinePanel::export_picture);
+  connect(view_, &RooflineView::dot_chosen, this,
+          [this](std::size_t row) { selection_.select_kernel(kernels_of(*answer(), row)); });
+  connect(view_, &RooflineView::nothing_chosen, this, [this] { selection_.select_kernel({}); });
+  connect(view_, &RooflineView::dot_hovered, this,
+          [this](std::size_t row) { selection_.hover_kernel(kernels_of(*answer(), row)); });
+  connect(view_, &RooflineView::hover_left, this, [this] { selection_.hover_kernel({}); });
+  connect(&selection_, &Selection::kernel_changed, this, &RooflinePanel::follow_kernel);
+  connect(&selection_, &Selection::hover_changed, this,
+          [this] { view_->set_hovered(rows_of(selection_.hovered())); });
+  start();
+}
+
+void RooflinePanel::set_settings(const RooflineSettings& settings) {
+  settings_ = settings;
+  const QSignalBlocker a(mode_), b(roofs_), c(slider_);
+  mode_->setCurrentIndex(mode_->findData(static_cast<int>(settings.mode)));
+  roofs_->setCurrentIndex(std::max(roofs_->findData(static_cast<int>(settings.roofs)), 0));
+  slider_->setValue(static_cast<int>(settings.least_share * 100));
+  plot_again();
+}
+
+void RooflinePanel::show_answer(const ScopeAnswer& answer) {
+  auto* menu = new QMenu(what_);
+  QAction* l2 = menu->addAction(tr("L2 cache"));
+  l2->setCheckable(true);
+  l2->setChecked(settings_.l2);
+  connect(l2, &QAction::toggled, this, [this](bool on) {
+    settings_.l2 = on;
+    plot_again();
+  });
+  menu->addSeparator();
+  for (const std::string& quantity : known_precisions(answer)) {
+    QAction* action = menu->addAction(plain(quantity.substr(0, quantity.find("_flops_per_s"))));
+    action->setCheckable(true);
+    const auto& used = answer.roofline->compute;
+    const bool shown_now =
+        settings_.precisions.empty()
+            ? std::any_of(used.begin(), used.end(),
+                          [&](const analyzer::Peak& peak) { return peak.quantity == quantity; })
+            : std::find(settings_.precisions.begin(), settings_.precisions.end(), quantity) !=
+                  settings_.precisions.end();
+    action->setChecked(shown_now);
+    connect(action, &QAction::toggled, this, [this, quantity](bool on) {
+      auto& chosen = settings_.precisions;
+      if (chosen.empty()) {
+        for (const analyzer::Peak& peak : this->answer()->roofline->compute) chosen.push_back(peak.quantity);
+      }
+      std::erase(chosen, quantity);
+      if (on) chosen.push_back(quantity);
+      plot_again();
+    });
+  }
+  delete what_->menu();
+  what_->setMenu(menu);
+  plot_again();
+}
+
+void RooflinePanel::plot_again() {
+  if (!answer()) return;
+  RooflinePlot plot = make_plot(*answer(), settings_);
+  QStringList notes;
+  if (plot.decluttered > 0)
+    notes << tr("%1 short ones left out").arg(plain(counted(plot.decluttered, "kernel")));
+  if (plot.left_out > 0) notes << tr("%1 without counters").arg(plain(counted(plot.left_out, "kernel")));
+  note_->setText(notes.join(", "));
+  view_->set_plot(std::move(plot));
+  follow_kernel();
+}
+
+std::vector<std::size_t> RooflinePanel::rows_of(const KernelChoice& kernel) const {
+  std::vector<std::size_t> rows;
+  if (!answer() || kernel.empty()) return rows;
+  for (std::size_t row = 0; row < answer()->ranking->rows.size(); ++row) {
+    for (const store::Id id : kernels_of(*answer(), row).kernels) {
+      if (!kernel.holds(id)) continue;
+      rows.push_back(row);
+      break;
+    }
+  }
+  return rows;
+}
+
+void RooflinePanel::follow_kernel() {
+  if (!answer()) return;
+  const std::vector<std::size_t> rows = rows_of(selection_.kernel());
+  view_->set_chosen(rows, rows.size() == 1 ? level_dots(*answer(), rows[0]) : std::vector<RooflineDot>{});
+}
+
+Result<void> RooflinePanel::save(const QString& path) const {
+  const QSize size = view_->size().expandedTo({900, 600});
+  if (path.endsWith(".svg", Qt::CaseInsensitive)) {
+    QSaveFile file(path);
+    if (!file.open(QIODevice::WriteOnly))
+      return Failure{ErrorKind::io, (path + ": " + file.errorString()).toStdString()};
+    QSvgGenerator generator;
+    generator.setOutputDevice(&file);
+    generator.setSize(size);
+    generator.setViewBox(QRect(QPoint(), size));
+    generator.setTitle("Roofline");
+    QPainter painter(&generator);
+    view_->draw(painter, QRectF(QPointF(), size));
+    painter.end();
+    if (!file.commit()) return Failure{ErrorKind::io, (path + ": " + file.errorString()).toStdString()};
+    return {};
+  }
+  QImage image(size * 2, QImage::Format_RGB32);
+  image.setDevicePixelRatio(2);
+  QPainter painter(&image);
+  view_->draw(painter, QRectF(QPointF(), size));
+  painter.end();
+  if (!image.save(path)) return Failure{ErrorKind::io, path.toStdString() + ": cannot be written"};
+  return {};
+}
+
+void RooflinePanel::export_picture() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export the roofline"), "roofline.svg",
+                                                    tr("SVG (*.svg);;PNG (*.png)"));
+  if (path.isEmpty()) return;
+  if (const Result<void> saved = save(path); !saved)
+    QMessageBox::warning(this, tr("Export the roofline"), shown(saved.failure().message));
+}
+
+}  // namespace ridgeline::gui

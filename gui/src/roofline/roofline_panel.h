@@ -1,0 +1,41 @@
+// roofline_panel.h: the roofline with its settings.
+#pragma once
+
+#include <QComboBox>
+#include <QSlider>
+
+#include "panels/scope_panel.h"
+#include "roofline/roofline_view.h"
+
+namespace ridgeline::gui {
+
+class RooflinePanel : public ScopePanel {
+  Q_OBJECT
+ public:
+  RooflinePanel(CaptureDocument& document, Selection& selection, QWidget* parent = nullptr);
+
+  [[nodiscard]] RooflineView* view() const { return view_; }
+  [[nodiscard]] const RooflineSettings& settings() const { return settings_; }
+  void set_settings(const RooflineSettings& settings);
+  /// A picture of the plot: PNG, or SVG where the name ends so. Failure: io.
+  [[nodiscard]] Result<void> save(const QString& path) const;
+  void export_picture();
+
+ protected:
+  void show_answer(const ScopeAnswer& answer) override;
+
+ private:
+  void plot_again();
+  void follow_kernel();
+  [[nodiscard]] std::vector<std::size_t> rows_of(const KernelChoice& kernel) const;
+
+  RooflineSettings settings_;
+  RooflineView* view_;
+  QComboBox* mode_;
+  QComboBox* roofs_;
+  QToolButton* what_;
+  QSlider* slider_;
+  QLabel* note_;
+};
+
+}  // namespace ridgeline::gui

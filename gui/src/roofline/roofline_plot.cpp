@@ -1,0 +1,202 @@
+#include "roofline/roofline_plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ridgeline/base/units.h"
+#include "ridgeline/reports/tables.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using analyzer::RankRow;
+using analyzer::RooflinePoint;
+
+// Rows in order of time, cut where the rest is no longer wanted.
+std::vector<std::size_t> wanted_rows(const ScopeAnswer& answer, double least_share) {
+  const auto& rows = answer.ranking->rows;
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rows[a].time_ns > rows[b].time_ns; });
+  const double all = static_cast<double>(answer.ranking->totals.time_ns);
+  double sum = 0;
+  std::size_t kept = 0;
+  while (kept < order.size() && (kept == 0 || sum < least_share * all))
+    sum += static_cast<double>(rows[order[kept++]].time_ns);
+  if (least_share < 1) order.resize(kept);
+  return order;
+}
+
+RooflineDot dot_of(const ScopeAnswer& answer, std::size_t row) {
+  const RankRow& rank = answer.ranking->rows[row];
+  RooflineDot dot;
+  dot.rank_row = row;
+  dot.name = rank.key;
+  dot.kernel_class = rank.kernel_class;
+  dot.share = rank.step_share;
+  dot.time_ns = rank.time_ns;
+  dot.ratio = rank.limiter;
+  dot.bound = reports::bound_word(rank);
+  return dot;
+}
+
+std::string roof_label(const analyzer::Peak& peak) {
+  const std::string precision = peak.quantity.substr(0, peak.quantity.find("_flops_per_s"));
+  return precision + " " + operations_text(peak.value) + " (" + std::string(to_string(peak.source)) + ")";
+}
+
+// Some room on both sides.
+void fit_axis(double& low, double& high, const std::vector<double>& values) {
+  double least = INFINITY, most = 0;
+  for (const double value : values) {
+    if (value <= 0 || !std::isfinite(value)) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  if (most <= 0) return;
+  low = least * 0.5;
+  high = most * 3;
+}
+
+void add_roofs(const ScopeAnswer& answer, const RooflineSettings& settings, RooflinePlot& plot) {
+  const analyzer::Roofline& roofline = *answer.roofline;
+  const auto peak = [&](const std::string& quantity) {
+    return analyzer::choose_peak(*answer.model, roofline.device_id, quantity, settings.roofs);
+  };
+  if (const auto dram = peak("dram_bytes_per_s")) {
+    const std::string label = "DRAM " + bandwidth_text(dram.value().value) + " (" +
+                              std::string(to_string(dram.value().source)) + ")";
+    for (const double share : {1.0, 0.85, 0.70})
+      plot.roofs.push_back({label, false, dram.value().value, share});
+  }
+  if (settings.l2) {
+    if (const auto l2 = peak("l2_bytes_per_s"))
+      plot.roofs.push_back(
+          {"L2 " + bandwidth_text(l2.value().value) + " (" + std::string(to_string(l2.value().source)) + ")",
+           false, l2.value().value, 1});
+  }
+  std::vector<std::string> precisions = settings.precisions;
+  if (precisions.empty()) {
+    for (const analyzer::Peak& each : roofline.compute) precisions.push_back(each.quantity);
+  }
+  double highest = 0;
+  std::vector<analyzer::Peak> compute;
+  for (const std::string& quantity : precisions) {
+    if (const auto found = peak(quantity)) compute.push_back(found.value());
+  }
+  for (const analyzer::Peak& each : compute) highest = std::max(highest, each.value);
+  for (const analyzer::Peak& each : compute) {
+    plot.roofs.push_back({roof_label(each), true, each.value, 1});
+    if (each.value < highest) continue;
+    for (const double share : {0.85, 0.70}) plot.roofs.push_back({roof_label(each), true, each.value, share});
+  }
+}
+
+}  // namespace
+
+RooflinePlot make_plot(const ScopeAnswer& answer, const RooflineSettings& settings) {
+  RooflinePlot plot;
+  plot.mode = settings.mode;
+  const std::vector<std::size_t> rows = wanted_rows(answer, settings.least_share);
+  plot.decluttered = static_cast<std::int64_t>(answer.ranking->rows.size() - rows.size());
+  const analyzer::Roofline& roofline = *answer.roofline;
+  std::vector<double> xs, ys;
+  if (settings.mode == RooflineMode::time) {
+    for (const std::size_t row : rows) {
+      const RankRow& rank = answer.ranking->rows[row];
+      if (!rank.dram || !rank.compute || rank.calls == 0) {
+        ++plot.left_out;
+        continue;
+      }
+      RooflineDot dot = dot_of(answer, row);
+      dot.measured = static_cast<double>(rank.time_ns);
+      // What uses a roof for less than a ten-thousandth of its time stands at the edge.
+      dot.x = dot.measured * std::max(rank.dram->value, 1e-4);
+      dot.y = dot.measured * std::max(rank.compute->value, 1e-4);
+      xs.push_back(dot.x);
+      ys.push_back(dot.y);
+      xs.push_back(dot.measured);
+      plot.dots.push_back(std::move(dot));
+    }
+    xs.insert(xs.end(), ys.begin(), ys.end());
+    fit_axis(plot.low_x, plot.high_x, xs);
+    plot.low_y = plot.low_x;
+    plot.high_y = plot.high_x;
+  } else {
+    add_roofs(answer, settings, plot);
+    for (const std::size_t row : rows) {
+      const RooflinePoint& point = roofline.points[row];
+      RooflineDot dot = dot_of(answer, row);
+      if (point.intensity_flop_per_byte && point.flops_per_s && *point.intensity_flop_per_byte > 0 &&
+          *point.flops_per_s > 0) {
+        dot.x = *point.intensity_flop_per_byte;
+        dot.y = *point.flops_per_s;
+        xs.push_back(dot.x);
+        ys.push_back(dot.y);
+        plot.dots.push_back(std::move(dot));
+      } else if (point.dram_bytes_per_s && roofline.dram && roofline.dram->value > 0) {
+        dot.x = *point.dram_bytes_per_s / roofline.dram->value;
+        plot.strip.push_back(std::move(dot));
+      } else {
+        ++plot.left_out;
+      }
+    }
+    double slope = 0;
+    for (const RooflineRoof& roof : plot.roofs) {
+      if (roof.flat) {
+        ys.push_back(roof.value);
+      } else {
+        slope = std::max(slope, roof.value);
+      }
+    }
+    // Both sides of the ridge are seen.
+    for (const RooflineRoof& roof : plot.roofs) {
+      if (roof.flat && slope > 0) {
+        xs.push_back(roof.value / slope * 4);
+        xs.push_back(roof.value / slope / 20);
+      }
+    }
+    fit_axis(plot.low_x, plot.high_x, xs);
+    if (ys.empty()) ys = {1e12};
+    fit_axis(plot.low_y, plot.high_y, ys);
+  }
+  const auto longer = [](const RooflineDot& a, const RooflineDot& b) { return a.time_ns > b.time_ns; };
+  std::stable_sort(plot.dots.begin(), plot.dots.end(), longer);
+  std::stable_sort(plot.strip.begin(), plot.strip.end(), longer);
+  return plot;
+}
+
+std::vector<RooflineDot> level_dots(const ScopeAnswer& answer, std::size_t rank_row) {
+  std::vector<RooflineDot> dots;
+  if (rank_row >= answer.roofline->points.size()) return dots;
+  const RooflinePoint& point = answer.roofline->points[rank_row];
+  const RankRow& rank = answer.ranking->rows[rank_row];
+  if (!point.intensity_flop_per_byte || !point.flops_per_s || !rank.dram_bytes || *rank.dram_bytes <= 0)
+    return dots;
+  const double operations = *point.intensity_flop_per_byte * *rank.dram_bytes;
+  const std::pair<MemoryLevel, std::optional<double>> kLevels[] = {{MemoryLevel::dram, rank.dram_bytes},
+                                                                   {MemoryLevel::l2, rank.l2_bytes},
+                                                                   {MemoryLevel::l1, rank.l1_bytes}};
+  for (const auto& [level, bytes] : kLevels) {
+    if (!bytes || *bytes <= 0) continue;
+    RooflineDot dot = dot_of(answer, rank_row);
+    dot.level = level;
+    dot.x = operations / *bytes;
+    dot.y = *point.flops_per_s;
+    dots.push_back(std::move(dot));
+  }
+  return dots;
+}
+
+std::vector<std::string> known_precisions(const ScopeAnswer& answer) {
+  std::vector<std::string> known;
+  for (const store::DevicePeak& peak : answer.model->device_peaks) {
+    if (peak.device_id != answer.roofline->device_id || !peak.quantity.ends_with("_flops_per_s")) continue;
+    if (std::find(known.begin(), known.end(), peak.quantity) == known.end()) known.push_back(peak.quantity);
+  }
+  return known;
+}
+
+}  // namespace ridgeline::gui

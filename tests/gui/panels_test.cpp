@@ -1,0 +1,199 @@
+// Roofline, kernel and step panel.
+#include <QFile>
+#include <QTemporaryDir>
+
+#include "gui/gui_testing.h"
+#include "models/occupancy.h"
+#include "panels/kernel_facts.h"
+#include "panels/kernel_panel.h"
+#include "panels/step_panel.h"
+#include "roofline/roofline_panel.h"
+#include "timeline/timeline_panel.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using testing::opened_window;
+using testing::wait_for;
+
+TEST(Occupancy, FollowsTheLimitsOfTheDevice) {
+  const struct {
+    std::int64_t threads, registers, smem;
+    const char* capability;
+    int warps;
+    const char* limiter;
+  } kCases[] = {{1024, 32, 0, "9.0", 64, "warps"},
+                {256, 32, 0, "9.0", 64, "warps"},
+                {32, 16, 0, "9.0", 32, "blocks"},
+                {128, 168, 0, "9.0", 12, "registers"},
+                {384, 168, 200 * 1024, "9.0", 12, "registers"},
+                {128, 64, 100 * 1024, "9.0", 8, "shared memory"},
+                {256, 255, 0, "8.0", 8, "registers"}};
+  for (const auto& c : kCases) {
+    store::Launch launch;
+    launch.block = {c.threads, 1, 1};
+    launch.registers_per_thread = c.registers;
+    launch.dynamic_smem_bytes = c.smem;
+    const auto occupancy = theoretical_occupancy(launch, c.capability);
+    ASSERT_TRUE(occupancy) << c.threads;
+    EXPECT_EQ(occupancy->warps, c.warps) << c.threads << " threads, " << c.registers << " registers";
+    EXPECT_EQ(occupancy->limiter, c.limiter) << c.threads << " threads, " << c.registers << " registers";
+  }
+  EXPECT_FALSE(theoretical_occupancy({}, "9.0").value().ratio() > 1);
+  EXPECT_FALSE(theoretical_occupancy({}, "99.0"));
+}
+
+class PanelsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { window_ = opened_window(testing::bundled_capture()); }
+  static void TearDownTestSuite() { window_.reset(); }
+  void SetUp() override {
+    const auto& step = window_->document()->overview()->steps->representative;
+    selection().reset({step.window_start_ns, step.window_end_ns});
+    ASSERT_TRUE(wait_for([] { return window_->settled(); }));
+  }
+  static Selection& selection() { return window_->selection(); }
+  static const ScopeAnswer& overview() { return *window_->document()->overview(); }
+  template <typename Panel>
+  static Panel* panel(const char* name) {
+    return dynamic_cast<Panel*>(window_->panel(name));
+  }
+  static inline std::unique_ptr<MainWindow> window_;
+};
+
+TEST_F(PanelsTest, EveryRowOfTheRankingStandsSomewhereOnTheRoofline) {
+  for (const RooflineMode mode : {RooflineMode::intensity, RooflineMode::time}) {
+    RooflineSettings settings;
+    settings.mode = mode;
+    const RooflinePlot plot = make_plot(overview(), settings);
+    EXPECT_EQ(plot.dots.size() + plot.strip.size() + static_cast<std::size_t>(plot.left_out),
+              overview().ranking->rows.size());
+    for (const RooflineDot& dot : plot.dots) {
+      EXPECT_GE(dot.x, plot.low_x);
+      EXPECT_LE(dot.x, plot.high_x);
+      EXPECT_GE(dot.y, plot.low_y);
+      EXPECT_LE(dot.y, plot.high_y);
+    }
+  }
+}
+
+TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
+  RooflineSettings settings;
+  settings.mode = RooflineMode::time;
+  for (const RooflineDot& dot : make_plot(overview(), settings).dots) {
+    const analyzer::RankRow& row = overview().ranking->rows[dot.rank_row];
+    EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
+    EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
+  }
+}
+
+TEST_F(PanelsTest, TheTargetsAreLinesOfTheRoofs) {
+  const RooflinePlot plot = make_plot(overview(), {});
+  double dram = 0;
+  std::vector<double> shares;
+  for (const RooflineRoof& roof : plot.roofs) {
+    if (roof.flat) continue;
+    dram = roof.value;
+    shares.push_back(roof.share);
+  }
+  EXPECT_DOUBLE_EQ(dram, 4.8e12);
+  EXPECT_EQ(shares, (std::vector<double>{1.0, 0.85, 0.70}));
+}
+
+TEST_F(PanelsTest, DeclutteringKeepsTheLongestKernels) {
+  RooflineSettings settings;
+  settings.least_share = 0.5;
+  const RooflinePlot plot = make_plot(overview(), settings);
+  EXPECT_GT(plot.decluttered, 0);
+  double shown = 0;
+  for (const auto* dots : {&plot.dots, &plot.strip}) {
+    for (const RooflineDot& dot : *dots) shown += static_cast<double>(dot.time_ns);
+  }
+  EXPECT_GE(shown, 0.5 * static_cast<double>(overview().ranking->totals.time_ns));
+}
+
+TEST_F(PanelsTest, LevelsOfAKernelDifferInIntensityOnly) {
+  std::size_t found = 0;
+  for (std::size_t row = 0; row < overview().ranking->rows.size(); ++row) {
+    const auto dots = level_dots(overview(), row);
+    for (std::size_t i = 1; i < dots.size(); ++i) {
+      EXPECT_EQ(dots[i].y, dots[0].y);
+      EXPECT_NE(dots[i].level, dots[0].level);
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 5U);
+}
+
+TEST_F(PanelsTest, AClickOnADotChoosesItsKernelEverywhere) {
+  auto* roofline = panel<RooflinePanel>("roofline");
+  RooflineView* view = roofline->view();
+  const RooflineDot dot = view->plot().dots.back();
+  QTest::mouseClick(view, Qt::LeftButton, {}, view->place_of(dot, false).toPoint());
+  EXPECT_EQ(selection().kernel(), kernels_of(overview(), view->dot_at(view->place_of(dot, false))->rank_row));
+  EXPECT_FALSE(panel<KernelPanel>("kernel")->facts().isEmpty());
+}
+
+TEST_F(PanelsTest, TheRooflineIsExportedAsSvgAndPng) {
+  const QTemporaryDir directory;
+  auto* roofline = panel<RooflinePanel>("roofline");
+  ASSERT_TRUE(roofline->save(directory.filePath("r.svg")).ok());
+  QFile svg(directory.filePath("r.svg"));
+  ASSERT_TRUE(svg.open(QIODevice::ReadOnly));
+  EXPECT_TRUE(svg.readAll().contains("arithmetic intensity"));
+  ASSERT_TRUE(roofline->save(directory.filePath("r.png")).ok());
+  EXPECT_GE(QImage(directory.filePath("r.png")).width(), 1800);
+  EXPECT_EQ(roofline->save(directory.filePath("none/r.svg")).failure().kind, ErrorKind::io);
+}
+
+TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
+  selection().select_kernel(kernels_of(overview(), 0));
+  const auto* kernel = panel<KernelPanel>("kernel");
+  for (const char* words : {"Bound by", "latency", "Could save", "Traffic", "L2", "Occupancy", "limited by",
+                            "SM clock", "T1", "T2", "T3"})
+    EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();
+  EXPECT_FALSE(kernel->durations()->rank());
+  // One launch of it: where it stands among its likes.
+  const auto launches = window_->timeline()->view()->scene().launches_of(selection().kernel(), 100'000);
+  ASSERT_GT(launches.size(), 100U);
+  const auto longest = *std::max_element(launches.begin(), launches.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+  selection().select_launch(LaunchChoice{window_->document()->device_id(), selection().kernel().kernels[0],
+                                         longest.first, longest.first + longest.second},
+                            "");
+  ASSERT_TRUE(kernel->durations()->rank());
+  EXPECT_GT(*kernel->durations()->rank(), 0.99);
+}
+
+TEST_F(PanelsTest, TheAccountingAddsUpToTheStep) {
+  const analyzer::Accounting& accounting = *overview().accounting;
+  double sum = 0;
+  for (const BarPart& part : accounting_parts(accounting)) sum += part.value;
+  EXPECT_NEAR(sum, static_cast<double>(accounting.step_ns), static_cast<double>(accounting.step_ns) * 1e-6);
+}
+
+TEST_F(PanelsTest, BoxesOfTheFlameViewLieInTheirParents) {
+  const auto& tree = overview().accounting->kernels.tree;
+  const auto boxes = flame_boxes(tree);
+  ASSERT_GT(boxes.size(), 20U);
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    if (!tree[i].parent) continue;
+    EXPECT_GE(boxes[i].from, boxes[*tree[i].parent].from - 1e-9);
+    EXPECT_LE(boxes[i].to, boxes[*tree[i].parent].to + 1e-9);
+    EXPECT_EQ(boxes[i].depth, boxes[*tree[i].parent].depth + 1);
+  }
+}
+
+TEST_F(PanelsTest, AnotherStepIsAccountedFor) {
+  auto* step = panel<StepPanel>("step");
+  EXPECT_TRUE(step->title().contains("Step 14")) << step->title().toStdString();
+  step->choose_step(17);
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
+  EXPECT_TRUE(step->title().contains("17")) << step->title().toStdString();
+  step->choose_step(std::nullopt);
+  ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
+  EXPECT_TRUE(step->title().contains("Step 14"));
+}
+
+}  // namespace
+}  // namespace ridgeline::gui
