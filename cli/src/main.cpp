@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "help_text.h"
 #include "output.h"
 #include "ridgeline/base/error.h"
 #include "ridgeline/reports/version.h"
@@ -20,10 +21,31 @@ constexpr const char* kFooter =
     "Exit codes: 0 fine; 1 target missed; 2 usage; 3 no or too little data, or not a capture; 4 environment; "
     "5 internal.";
 
-int usage_error(const CLI::App& program, const CLI::ParseError& error) {
+void print_help(const CLI::App& program) {
+  write_standard_output(wrapped_help(program.help(), standard_output_style().columns));
+}
+
+// The parser lists what it does not know in its own order: the first option among it, else the first word.
+std::string unexpected(const std::vector<std::string>& arguments, std::string_view what) {
+  const auto named = [&](const std::string& argument) {
+    const std::string words = fmt::format(" {} ", what);
+    return words.find(fmt::format(" {} ", argument)) != std::string::npos;
+  };
+  const auto option = std::find_if(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    return argument.starts_with("-") && named(argument.substr(0, argument.find('=')));
+  });
+  if (option != arguments.end()) return fmt::format("no option '{}'", option->substr(0, option->find('=')));
+  const auto word = std::find_if(arguments.rbegin(), arguments.rend(), named);
+  return word == arguments.rend() ? std::string(what) : fmt::format("one argument too many: '{}'", *word);
+}
+
+int usage_error(const CLI::App& program, const CLI::ParseError& error,
+                const std::vector<std::string>& arguments) {
   std::string verb;
   for (const CLI::App* sub : program.get_subcommands()) verb = sub->get_name();
   std::string what = error.what();
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))
+    what = unexpected(arguments, what);
   for (char& c : what) {
     if (c == '\n') c = ' ';
   }
@@ -68,7 +90,7 @@ int run(int argc, char** argv) {
   std::string name;
   try {
     if (own.empty()) {
-      write_standard_output(program.help());
+      print_help(program);
       return separated ? exit_code(ErrorKind::usage) : 0;
     }
     // The parser's own words for these two name neither the culprit nor the choice.
@@ -90,7 +112,7 @@ int run(int argc, char** argv) {
     }
     throw Error(ErrorKind::internal, "no verb was parsed");
   } catch (const CLI::CallForHelp&) {
-    write_standard_output(program.help());  // of the verb, if one was given
+    print_help(program);  // of the verb, if one was given
     return 0;
   } catch (const CLI::CallForVersion&) {
     write_standard_output(fmt::format("ridgeline {}\n", reports::kVersion));
@@ -100,7 +122,7 @@ int run(int argc, char** argv) {
       write_message("", fmt::format("unknown option '{}': see ridgeline --help", own.front()));
       return exit_code(ErrorKind::usage);
     }
-    return usage_error(program, error);
+    return usage_error(program, error, own);
   } catch (const Error& error) {
     write_message(name, error.kind() == ErrorKind::internal ? error.what() : error.message());
     return exit_code(error.kind());

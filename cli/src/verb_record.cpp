@@ -99,7 +99,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--step-range", options.step_range, "NVTX range that marks a step (default step)")
       ->type_name("NAME");
   app.add_option("--tiers", options.tiers,
-                 "T0 timeline, T1 in-situ samples, T2 counters by step replay, T3 on request (default: all)")
+                 "T0 timeline, T1 sampled while steps run, T2 counted in replayed steps, T3 cold caches, on "
+                 "request (default: all)")
       ->type_name("LIST");
   app.add_option("--after", options.after,
                  "Start recording that long after the first CUDA context (30s, 5m, 1h30m)")
@@ -119,7 +120,7 @@ void declare(CLI::App& app, Options& options) {
       "--cold", options.cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
   app.add_option("--sample-interval", options.sample_interval_us,
-                 "Microseconds between in-situ samples (default: as fine as the window allows)")
+                 "Microseconds between samples (T1; default: as fine as the window allows)")
       ->type_name("US")
       ->check(CLI::Validator(
           [](const std::string& text) -> std::string {
@@ -131,7 +132,7 @@ void declare(CLI::App& app, Options& options) {
           },
           ""));
   app.add_option("--sample-buffer", options.sample_buffer_mib,
-                 "MiB of host memory that in-situ samples wait in, 16 KiB each (default: as many as the "
+                 "MiB of host memory that samples (T1) wait in, 16 KiB each (default: as many as the "
                  "window needs)")
       ->type_name("MIB")
       ->check(CLI::Range(64, 1 << 20));

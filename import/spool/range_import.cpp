@@ -1,7 +1,11 @@
 #include "spool/range_import.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "ridgeline/base/text.h"
 
@@ -11,14 +15,68 @@ using namespace spool;  // NOLINT: record names all over this file
 
 namespace {
 
-// NVTX payload schema of a program's declared work: two little-endian int64, algorithmic bytes and FLOPs.
+// NVTX payload schema of a program's declared work: little-endian int64, algorithmic bytes and FLOPs; of a matrix
+// product [m, k] x [k, n] also m, n, k.
 constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
+// Of what a step works through: tokens and samples; 0: not said.
+constexpr std::uint64_t kStepSizeSchemaId = (std::uint64_t{1} << 24) + 0x524D;
 constexpr int kMaxPathDepth = 256;
 // Stored once for each of up to 65,536 nestings: longer texts would make gigabytes of a small spool.
 constexpr std::size_t kMostNameBytes = 1024;
 constexpr std::size_t kMostPathBytes = 8 * 1024;
 constexpr std::size_t kMostRecent = 1u << 16;
 constexpr const char* kWorkName = "op_cost";
+constexpr const char* kSizeName = "step_size";
+
+std::optional<double> positive(std::int64_t value) {
+  return value > 0 ? std::optional(static_cast<double>(value)) : std::nullopt;
+}
+
+// "tokens=32768" or "samples=32", or both with a space between: for languages whose NVTX has no payloads. Another name
+// declares nothing.
+std::optional<store::Annotation> size_in_name(std::string_view name) {
+  store::Annotation size{.name = kSizeName};
+  while (!name.empty()) {
+    const std::string_view word = name.substr(0, name.find(' '));
+    name.remove_prefix(std::min(name.size(), word.size() + 1));
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    auto& amount = word.substr(0, equals) == "tokens" ? size.tokens : size.samples;
+    if ((word.substr(0, equals) != "tokens" && word.substr(0, equals) != "samples") || amount)
+      return std::nullopt;
+    std::int64_t number = 0;
+    const char* end = word.data() + word.size();
+    if (const auto read = std::from_chars(word.data() + equals + 1, end, number);
+        read.ec != std::errc{} || read.ptr != end || number <= 0)
+      return std::nullopt;
+    amount = static_cast<double>(number);
+  }
+  return size.tokens || size.samples ? std::optional(size) : std::nullopt;
+}
+
+// What a payload declares; nothing if it is of another schema or too short.
+std::optional<store::Annotation> declared_in(std::uint64_t schema_id, std::string_view bytes) {
+  std::array<std::int64_t, 5> numbers{};  // those that are missing are 0
+  const std::size_t known = std::min(bytes.size() / sizeof(std::int64_t), numbers.size());
+  if (known < 2) return std::nullopt;
+  std::memcpy(numbers.data(), bytes.data(), known * sizeof(std::int64_t));
+  if (schema_id == kStepSizeSchemaId) {
+    store::Annotation size{.name = kSizeName};
+    size.tokens = positive(numbers[0]);
+    size.samples = positive(numbers[1]);
+    return size.tokens || size.samples ? std::optional(size) : std::nullopt;
+  }
+  if (schema_id != kOpCostSchemaId) return std::nullopt;
+  store::Annotation work{
+      .name = kWorkName, .bytes = static_cast<double>(numbers[0]), .flops = static_cast<double>(numbers[1])};
+  const auto [m, n, k] = std::tuple(numbers[2], numbers[3], numbers[4]);
+  if (m > 0 && n > 0 && k > 0) {
+    work.m = m;
+    work.n = n;
+    work.k = k;
+  }
+  return work;
+}
 
 }  // namespace
 
@@ -74,6 +132,7 @@ void RangeImport::add(const NvtxRangeRecord& range) {
   row.process_id = process_id_;
   row.thread_id = range.thread_id;
   row.depth = static_cast<int>(range.depth);
+  std::vector<store::Annotation> work;
   const auto path = path_id(range.path_id);
   const auto node = spool_.paths.find(range.path_id);
   if (path && node != spool_.paths.end()) {
@@ -81,6 +140,7 @@ void RangeImport::add(const NvtxRangeRecord& range) {
     row.path_id = *path;
     row.name_id = names.name_id;
     row.domain_id = names.domain_id;
+    if (names.size) work.push_back(*names.size);
   } else {
     row.path_id = row.name_id = writer_.string_id("?");
   }
@@ -90,13 +150,12 @@ void RangeImport::add(const NvtxRangeRecord& range) {
   row.start_ns = range.start_ns;
   if ((range.header.flags & kRangeUnclosed) == 0) row.end_ns = range.end_ns;
 
-  std::vector<Declared> work;
   if (const auto declared = declared_.find(range.range_id); declared != declared_.end()) {
-    work = std::move(declared->second);
+    work.insert(work.end(), declared->second.begin(), declared->second.end());
     declared_.erase(declared);
   }
   std::optional<store::Id> work_id;
-  if (!work.empty()) work_id = writer_.work_id(kWorkName, work.front().bytes, work.front().flops);
+  if (!work.empty()) work_id = writer_.work_id(work.front());
   writer_.add_reserved(row, work_id);
   row_written_();
   remember(range.range_id, row.id);
@@ -106,30 +165,29 @@ void RangeImport::add(const NvtxRangeRecord& range) {
 const RangeImport::Names& RangeImport::names_of(std::uint32_t path_id, const NvtxPathRecord& node) {
   const auto [found, fresh] = names_.try_emplace(path_id);
   if (fresh) {
-    found->second.name_id =
-        writer_.string_id(one_line(bounded_text(reader_.string_or(node.name, "?"), kMostNameBytes)));
+    const std::string name = one_line(bounded_text(reader_.string_or(node.name, "?"), kMostNameBytes));
+    found->second.name_id = writer_.string_id(name);
+    found->second.size = size_in_name(name);
     if (const auto domain = reader_.string(node.domain))
       found->second.domain_id = writer_.string_id(one_line(bounded_text(*domain, kMostNameBytes)));
   }
   return found->second;
 }
 
-void RangeImport::write(store::Id range_id, const Declared& work) {
-  writer_.add(store::Annotation{
-      .nvtx_range_id = range_id, .name = kWorkName, .bytes = work.bytes, .flops = work.flops});
+void RangeImport::write(store::Id range_id, store::Annotation work) {
+  work.nvtx_range_id = range_id;
+  writer_.add(work);
   row_written_();
 }
 
 void RangeImport::add(const NvtxPayloadRecord& payload, std::string_view bytes) {
-  std::int64_t numbers[2];
-  if (payload.schema_id != kOpCostSchemaId || bytes.size() < sizeof numbers) return;
-  std::memcpy(numbers, bytes.data(), sizeof numbers);
-  const Declared work{static_cast<double>(numbers[0]), static_cast<double>(numbers[1])};
+  const std::optional<store::Annotation> work = declared_in(payload.schema_id, bytes);
+  if (!work) return;
   // The agent declares when a range begins, so mostly before its row.
   if (const auto known = recent_.find(payload.range_id); known != recent_.end()) {
-    write(known->second, work);
+    write(known->second, *work);
   } else {
-    declared_[payload.range_id].push_back(work);
+    declared_[payload.range_id].push_back(*work);
   }
 }
 

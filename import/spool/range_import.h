@@ -31,16 +31,13 @@ class RangeImport {
   void add(const spool::NvtxPayloadRecord& payload, std::string_view bytes);
 
  private:
-  struct Declared {
-    double bytes = 0;
-    double flops = 0;
-  };
   struct Names {
     store::Id name_id = 0;
     std::optional<store::Id> domain_id;
+    std::optional<store::Annotation> size;  ///< what the name itself declares
   };
   const Names& names_of(std::uint32_t path_id, const spool::NvtxPathRecord& node);
-  void write(store::Id range_id, const Declared& work);
+  void write(store::Id range_id, store::Annotation work);
   /// Ids of ranges by the spool's, of those written last: a child or a declaration may come late.
   void remember(std::uint64_t range_id, store::Id id);
 
@@ -52,8 +49,9 @@ class RangeImport {
   std::unordered_map<std::uint32_t, std::optional<store::Id>> path_ids_;
   std::unordered_map<std::uint32_t, Names> names_;  // by path
   /// A range is written when it ends, so children come before their parent, whose id they are told in advance.
-  std::unordered_map<std::uint64_t, store::Id> parents_;               // without a row as yet
-  std::unordered_map<std::uint64_t, std::vector<Declared>> declared_;  // for ranges without a row as yet
+  std::unordered_map<std::uint64_t, store::Id> parents_;  // without a row as yet
+  std::unordered_map<std::uint64_t, std::vector<store::Annotation>>
+      declared_;  // for ranges without a row as yet
   std::unordered_map<std::uint64_t, store::Id> recent_;
   std::deque<std::uint64_t> recent_order_;
 };

@@ -13,8 +13,12 @@ namespace ridgeline::reports {
   return measured ? Cell::number(measured->value, form, style) : Cell::missing();
 }
 
+/// A small error is not shown as none.
 [[nodiscard]] inline Cell error_of(const std::optional<analyzer::Measured>& measured) {
-  return measured && measured->error ? Cell::number(*measured->error, Form::percent) : Cell::missing();
+  constexpr double kShown = 0.0005;
+  if (!measured || !measured->error) return Cell::missing();
+  return *measured->error < kShown ? Cell::worded("<0.1", *measured->error)
+                                   : Cell::number(*measured->error, Form::percent);
 }
 
 [[nodiscard]] inline Cell tier_of(const std::optional<analyzer::Measured>& measured) {

@@ -324,8 +324,33 @@ std::string work_line(const analyzer::Analysis& analysis) {
   return text + excess;
 }
 
+namespace {
+
+// A capture may claim any number.
+std::string whole(double value) {
+  return integer(static_cast<std::int64_t>(std::llround(std::clamp(value, -1e18, 1e18))));
+}
+
+std::string tera(double value, int decimals) {
+  return fixed(value * 1e-12, decimals) + " TFLOP";
+}
+
+// Beside MFU the peak and the step have been named.
+std::string tensor_text(const analyzer::Throughput& t, const std::string& peak, const std::string& step) {
+  const std::string text =
+      fmt::format("The tensor pipe did {}: {}/s", tera(*t.tensor_ops, 2), tera(*t.tensor_ops_per_s, 1));
+  if (t.mfu && t.hardware) return text + ", " + percent_text(*t.hardware) + " of that peak.";
+  return text + " over " + step +
+         (t.hardware ? fmt::format(", {} of {}.", percent_text(*t.hardware), peak) : ".");
+}
+
+}  // namespace
+
+std::string rate_text(double per_s) {
+  return per_s < 100 ? fixed(per_s, 2) : whole(per_s);
+}
+
 std::string throughput_line(const analyzer::Throughput& t) {
-  const auto tera = [](double value, int decimals) { return fixed(value * 1e-12, decimals) + " TFLOP"; };
   std::string peak;
   if (t.peak) {
     peak = t.device_count > 1 ? fmt::format("{} × ", t.device_count) : "";
@@ -340,12 +365,20 @@ std::string throughput_line(const analyzer::Throughput& t) {
     text = fmt::format("The program declares {} for the step: {}/s over {}.", tera(*t.declared_flops, 2),
                        tera(*t.declared_flops_per_s, 1), step);
   }
-  if (!t.tensor_ops_per_s) return text;
-  if (!text.empty()) text += " ";
-  text += fmt::format("The tensor pipe did {}: {}/s", tera(*t.tensor_ops, 2), tera(*t.tensor_ops_per_s, 1));
-  if (t.mfu && t.hardware) return text + ", " + percent_text(*t.hardware) + " of that peak.";
-  text += " over " + step;
-  return text + (t.hardware ? fmt::format(", {} of {}.", percent_text(*t.hardware), peak) : ".");
+  if (t.tensor_ops_per_s) {
+    if (!text.empty()) text += " ";
+    text += tensor_text(t, peak, step);
+  }
+  const auto rate = [&](const std::optional<double>& per_s, const std::optional<double>& amount,
+                        const char* noun) {
+    if (!per_s || !amount) return;
+    if (!text.empty()) text += " ";
+    text += fmt::format("{} {}/s: {} that the program declares ÷ {}.", rate_text(*per_s), noun,
+                        whole(*amount) + " " + noun, step);
+  };
+  rate(t.tokens_per_s, t.size.tokens, "tokens");
+  rate(t.samples_per_s, t.size.samples, "samples");
+  return text;
 }
 
 analyzer::Findings notices(const analyzer::Quality& quality, Severity least) {

@@ -19,7 +19,7 @@ Table chosen(Table table, const DocumentOptions& options) {
     table.keep(static_cast<std::size_t>(options.top));
   else if (for_people && !options.all)
     table.keep(kRowsShown);
-  if (!options.columns.empty()) table.select(options.columns);
+  if (!options.columns.empty()) table.select(options.columns, for_people);
   return table;
 }
 

@@ -62,8 +62,11 @@ std::string outlier_text(const Finding& f) {
                                : fmt::format("{} ({})", counted(f.count, "step"), list);
   text += " took " + time_text(f.value("shortest_ns"));
   if (!one) text += " to " + time_text(f.value("longest_ns"));
-  return text + fmt::format(" against a median of {}: something disturbed {}",
-                            time_text(f.value("median_ns")), one ? "it" : "them");
+  text += fmt::format(" against a median of {}: ", time_text(f.value("median_ns")));
+  if (f.find("lowest_hz") == nullptr) return text + "something disturbed " + (one ? "it" : "them");
+  return text + fmt::format("the SM clock fell to {} MHz in {}{}, against {} MHz in the others",
+                            megahertz(f.value("lowest_hz")), one ? "it" : "them",
+                            f.detail.empty() ? "" : " (" + f.detail + ")", megahertz(f.value("others_hz")));
 }
 
 std::string not_ok_text(const Finding& f) {
@@ -175,7 +178,7 @@ std::string agreement_text(const Finding& f) {
     const bool tensor = f.code == FindingCode::t1_tensor_disagreement;
     const double difference = f.value("difference_ratio");
     return fmt::format(
-        "{}{}: {} utilisation {} by in-situ samples (T1) against {} by counters (T2), {}{} points over {} "
+        "{}{}: {} utilisation {} by samples (T1) against {} by counters (T2), {}{} points over {} "
         "of {}",
         one ? "" : fmt::format("T1 and T2 disagree on {}, most on ", counted(f.count, "kernel")),
         kernel_of(f), tensor ? "tensor-pipe" : "DRAM",

@@ -107,6 +107,10 @@ std::string tiles(const analyzer::Analysis& analysis) {
     out += tile(fixed(*rate.tensor_ops_per_s * 1e-12, 0) + " TFLOP/s",
                 "by the tensor pipe, over the whole step");
   }
+  if (rate.tokens_per_s)
+    out += tile(rate_text(*rate.tokens_per_s), "tokens a second, as the program declares them");
+  else if (rate.samples_per_s)
+    out += tile(rate_text(*rate.samples_per_s), "samples a second, as the program declares them");
   saving(t.saved_target_ns, t.saved_target_share, target);
   saving(t.saved_stretch_ns, t.saved_stretch_share, stretch);
   return out + "</div>\n";

@@ -22,7 +22,8 @@ inline constexpr const char kStyle[] = R"css(
 --gap-launch:#e0a23c;--gap-host:#d2573f;--gap-queued:#b077c9;--gap-unknown:#9aa3ad;--gap-tail:#c9ced4}
 @page{size:A4 landscape;margin:12mm}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}section,figure,tr{break-inside:avoid}section.long{break-inside:auto}
-h1,h2,h3,summary{break-after:avoid}tfoot{display:table-row-group}
+h1,h2,h3,summary,figure+.legend{break-after:avoid}tfoot{display:table-row-group}
+header{break-after:page}.glossary{break-inside:avoid}figure svg{max-height:150mm}
 details::details-content{content-visibility:visible!important;block-size:auto!important;overflow:visible!important}summary{list-style:none}
 main{max-width:none!important;padding:0!important}body{font-size:11px!important}.scroll{overflow:visible!important}
 table{font-size:8.5px!important}td,th{padding:1px 3px!important;white-space:normal!important}

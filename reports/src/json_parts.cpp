@@ -82,6 +82,10 @@ Json throughput_json(const analyzer::Throughput& t) {
           {"tensor_ops_per_s", optional_json(t.tensor_ops_per_s)},
           {"tensor_ratio", optional_json(t.hardware)},
           {"devices", t.device_count},
+          {"tokens", optional_json(t.size.tokens)},
+          {"tokens_per_s", optional_json(t.tokens_per_s)},
+          {"samples", optional_json(t.size.samples)},
+          {"samples_per_s", optional_json(t.samples_per_s)},
           {"peak", t.peak ? peak_json(*t.peak) : Json(nullptr)}};
 }
 

@@ -73,14 +73,6 @@ Cell saving(const RankLine& line, double value, Form form) {
   return line.row->unmeasured_calls < line.row->calls ? Cell::number(value, form) : Cell::missing();
 }
 
-// For programs first: a text that people rarely want.
-ColumnHead data(ColumnHead head) {
-  head.align = Align::left;
-  head.elide = Elide::middle;
-  head.least_width = 16;
-  return extra(std::move(head));
-}
-
 void add_names(Columns& columns, const RankView& view) {
   const RankKey key = view.options.key;
   const bool by_launch = key == RankKey::launch;
@@ -91,8 +83,8 @@ void add_names(Columns& columns, const RankView& view) {
        }});
   if (by_launch) {
     columns.push_back(
-        {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0", .drop_order = 8},
-         [](const RankLine& l) {
+        // Launches of one kernel look alike without it.
+        {{.key = "ordinal", .header = "no.", .help = "position in the step, from 0"}, [](const RankLine& l) {
            if (l.row->launches.empty()) return Cell::missing();
            return Cell::number(l.utilisation->launches.row(l.row->launches.front()).ordinal);
          }});
@@ -115,14 +107,15 @@ void add_names(Columns& columns, const RankView& view) {
                       .elide = Elide::kernel_name,
                       .least_width = 26,
                       .drop_order = 9,
-                      .shown = false},
+                      .shown = false,
+                      .repeats = key == RankKey::kernel || by_launch},
                      [](const RankLine& l) { return Cell::text(l.row->kernel); }});
-  columns.push_back({data({.key = "normalised_name",
-                           .header = "family",
-                           .help = "the name without template arguments, likewise"}),
+  columns.push_back({extra_text({.key = "normalised_name",
+                                 .header = "family",
+                                 .help = "the name without template arguments, likewise"}),
                      [](const RankLine& l) { return Cell::text(l.row->normalised_name); }});
   columns.push_back(
-      {data({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
+      {extra_text({.key = "class", .header = "class", .help = "gemm, attention, ..., likewise"}),
        [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->kernel_class))); }});
   // With samples beside the counters 80 columns no longer hold everything: tier and error stay.
   columns.push_back({{.key = "calls",
@@ -283,18 +276,19 @@ void add_parts(Columns& columns) {
               .help = "the same at the stretch goal"}),
        [](const RankLine& l) { return saving(l, l.row->saved_stretch_exposed_ns, Form::milliseconds); }});
   columns.push_back(
-      {data({.key = "bound_roof",
-             .header = "bound by",
-             .help = "the roof that bounds a memory-bound or compute-bound row: `DRAM`, `L2`, `issue` or "
-                     "a pipe"}),
+      {extra_text({.key = "bound_roof",
+                   .header = "bound by",
+                   .help =
+                       "the roof that bounds a memory-bound or compute-bound row: `DRAM`, `L2`, `issue` or "
+                       "a pipe"}),
        [](const RankLine& l) {
          return l.row->bound_roof ? Cell::text(std::string(to_string(*l.row->bound_roof))) : Cell::missing();
        }});
   columns.push_back(
-      {data({.key = "near_roofs",
-             .header = "as near",
-             .help = "roofs at most 3 points below the nearest, or above it (L2 and issue slots are no "
-                     "targets), nearest first"}),
+      {extra_text({.key = "near_roofs",
+                   .header = "as near",
+                   .help = "roofs at most 3 points below the nearest, or above it (L2 and issue slots are no "
+                           "targets), nearest first"}),
        [](const RankLine& l) {
          std::string text;
          for (const analyzer::Roof roof : l.row->near_roofs)
@@ -317,9 +311,9 @@ void add_parts(Columns& columns) {
                             .unit = "%",
                             .help = "standard error of compute_utilisation_ratio"}),
                      [](const RankLine& l) { return error_of(l.row->compute); }});
-  columns.push_back({data({.key = "compute_pipe",
-                           .header = "busiest pipe",
-                           .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
+  columns.push_back({extra_text({.key = "compute_pipe",
+                                 .header = "busiest pipe",
+                                 .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
                      [](const RankLine& l) { return Cell::text(l.row->compute_pipe); }});
   columns.push_back({extra({.key = "dram_bytes",
                             .header = "DRAM",
@@ -364,11 +358,12 @@ void add_parts(Columns& columns) {
                               .help = std::string("number of ") + part.help}),
                        [of = part.calls](const RankLine& l) { return Cell::number(l.row->*of); }});
   }
-  columns.push_back({data({.key = "missing",
-                           .header = "missing",
-                           .help = "why launches have no utilisation, as an identifier"}),
+  columns.push_back({extra_text({.key = "missing",
+                                 .header = "missing",
+                                 .help = "why launches have no utilisation, as an identifier",
+                                 .repeats = true}),
                      [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
-  columns.push_back({data({.key = "reason", .header = "reason", .help = "the same in words"}),
+  columns.push_back({extra_text({.key = "reason", .header = "reason", .help = "the same in words"}),
                      [](const RankLine& l) { return Cell::text(l.row->reason); }});
   columns.push_back(
       {extra({.key = "replay_disagreement_ratio",
@@ -380,16 +375,18 @@ void add_parts(Columns& columns) {
 
 void add_tiers(Columns& columns) {
   columns.push_back(
-      {data({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
+      {extra_text({.key = "dram_tier", .header = "DRAM by", .help = "tier of dram_utilisation_ratio"}),
        [](const RankLine& l) { return tier_of(l.row->dram); }});
   columns.push_back(
-      {data({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
+      {extra_text({.key = "compute_tier", .header = "pipe by", .help = "tier of compute_utilisation_ratio"}),
        [](const RankLine& l) { return tier_of(l.row->compute); }});
-  columns.push_back({extra({.key = "dram_t1_error_ratio",
-                            .header = "±",
-                            .unit = "T1 %",
-                            .help = "standard error of dram_t1_utilisation_ratio"}),
-                     [](const RankLine& l) { return error_of(l.row->dram_t1); }});
+  columns.push_back(
+      {extra({.key = "dram_t1_error_ratio",
+              .header = "±",
+              .unit = "T1 %",
+              .help = "standard error of dram_t1_utilisation_ratio; how steps differ is in it if several "
+                      "were sampled"}),
+       [](const RankLine& l) { return error_of(l.row->dram_t1); }});
   columns.push_back({extra({.key = "dram_t2_utilisation_ratio",
                             .header = "DRAM",
                             .unit = "T2 %",
@@ -510,56 +507,6 @@ void add_caches(Columns& columns) {
        [](const RankLine& l) { return value_of(l.row->sm_active); }});
 }
 
-// Pipe × clock = share of the data sheet's peak: what a busy pipe is worth at the clock it ran at.
-void add_rates(Columns& columns) {
-  columns.push_back({extra({.key = "sm_clock_hz",
-                            .header = "SM",
-                            .unit = "MHz",
-                            .help = "SM clock while the launches ran: sampled cycles (T1) over their time; "
-                                    "without samples in replay (T2)",
-                            .title = "SM clock"}),
-                     [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
-  columns.push_back({data({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),
-                     [](const RankLine& l) {
-                       return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
-                     }});
-  columns.push_back(
-      {extra({.key = "replay_clock_hz",
-              .header = "replay",
-              .unit = "MHz",
-              .help = "SM clock in replay (T2)",
-              .title = "SM clock in replay"}),
-       [](const RankLine& l) { return Cell::number(l.row->replay_clock_hz, Form::megahertz); }});
-  columns.push_back(
-      {data({.key = "clock_limit",
-             .header = "held by",
-             .help = "what held the clock below the device's highest while the timeline was recorded"}),
-       [](const RankLine& l) {
-         return l.row->clock_limit.empty() ? Cell::missing() : Cell::text(l.row->clock_limit);
-       }});
-  columns.push_back(
-      {data({.key = "precision",
-             .header = "type",
-             .help = "type of most tensor operations: `bf16`, `fp16`, `tf32`, `fp8`, `int8`, `fp64_tensor`"}),
-       [](const RankLine& l) {
-         const std::string& quantity = l.row->tensor_quantity;
-         const std::size_t end = std::min(quantity.rfind("_flops_per_s"), quantity.rfind("_ops_per_s"));
-         return quantity.empty() ? Cell::missing() : Cell::text(quantity.substr(0, end));
-       }});
-  columns.push_back({extra({.key = "tensor_ops_per_s",
-                            .header = "TFLOP/s",
-                            .help = "operations of the tensor pipe ÷ time, over the launches with any"}),
-                     [](const RankLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
-  columns.push_back(
-      {extra({.key = "tensor_spec_ratio",
-              .header = "of spec",
-              .unit = "%",
-              .help = "that ÷ the data sheet's peak of the type (`--compute-peak measured`: the "
-                      "measured one)",
-              .title = "of the data sheet's peak"}),
-       [](const RankLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
-}
-
 void add_cold(Columns& columns) {
   columns.push_back(
       {extra({.key = "cold_time_ns",
@@ -569,7 +516,7 @@ void add_cold(Columns& columns) {
        [](const RankLine& l) { return Cell::number(l.row->cold_time_ns, Form::milliseconds); }});
   columns.push_back(
       {extra({.key = "cold_in_situ_time_ns",
-              .header = "in situ",
+              .header = "in step",
               .unit = "ms",
               .help = "time of the same launches in the running step"}),
        [](const RankLine& l) { return Cell::number(l.row->cold_in_situ_time_ns, Form::milliseconds); }});
@@ -580,7 +527,7 @@ void add_cold(Columns& columns) {
                      [](const RankLine& l) { return value_of(l.row->cold_dram); }});
   columns.push_back(
       {extra({.key = "cold_in_situ_dram_bytes",
-              .header = "in situ",
+              .header = "in step",
               .unit = "MB",
               .help = "DRAM traffic of the same launches in the running step"}),
        [](const RankLine& l) { return Cell::number(l.row->cold_in_situ_dram_bytes, Form::megabytes); }});
@@ -592,7 +539,7 @@ void add_cold(Columns& columns) {
        [](const RankLine& l) { return Cell::number(l.row->cold_dram_bytes, Form::megabytes); }});
   columns.push_back({extra({.key = "cold_dram_bytes_ratio",
                             .header = "cold ÷",
-                            .unit = "in situ",
+                            .unit = "in step",
                             .help = "DRAM traffic with cold caches ÷ in the running step"}),
                      [](const RankLine& l) {
                        const RankRow& row = *l.row;
@@ -611,7 +558,8 @@ std::vector<Column<RankLine>> ranking_columns(const RankView& view) {
   add_parts(columns);
   add_tiers(columns);
   add_caches(columns);
-  add_rates(columns);
+  add_rate_columns(columns);
+  add_shape_columns(columns);
   add_cold(columns);
   add_work_columns(columns);
   return columns;
@@ -631,10 +579,15 @@ const std::vector<ColumnGroup>& ranking_groups() {
         "occupancy_ratio"}},
       {"bound",
        {"key", "time_ns", "limiter", "limiter_utilisation_ratio", "near_roofs", "bound", "bound_roof",
-        "saved_target_ns", "saved_target_latency_ns", "saved_target_exposed_ns"}},
+        "saved_target_ns", "saved_target_latency_ns", "saved_target_exposed_ns"},
+       8},
       {"clock",
        {"key", "time_ns", "compute_utilisation_ratio", "limiter", "precision", "sm_clock_hz",
         "tensor_ops_per_s", "tensor_spec_ratio", "clock_limit"}},
+      {"shape",
+       {"key", "time_ns", "precision", "product", "tile", "waves", "wave_waste_ratio", "tile_waste_ratio",
+        "theoretical_occupancy_ratio", "occupancy_ratio"},
+       7},
       {"cold",
        {"key", "calls", "time_ns", "cold_time_ns", "dram_utilisation_ratio", "cold_dram_utilisation_ratio",
         "cold_in_situ_dram_bytes", "cold_dram_bytes", "cold_dram_bytes_ratio"}},

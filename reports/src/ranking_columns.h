@@ -26,14 +26,25 @@ struct RankView {
 [[nodiscard]] std::vector<Column<RankLine>> ranking_columns(const RankView& view);
 [[nodiscard]] const std::vector<ColumnGroup>& ranking_groups();
 
-/// Adds the columns of declared work, which ranking_columns() holds too.
+/// Add columns that ranking_columns() holds too: of declared work; of clocks and operations a second; of how launches
+/// fill the device.
 void add_work_columns(std::vector<Column<RankLine>>& columns);
+void add_rate_columns(std::vector<Column<RankLine>>& columns);
+void add_shape_columns(std::vector<Column<RankLine>>& columns);
 
 /// A column that is shown only if asked for.
 [[nodiscard]] inline ColumnHead extra(ColumnHead head) {
   head.shown = false;
   head.drop_order = 9;
   return head;
+}
+
+/// For programs first: a text that people rarely want.
+[[nodiscard]] inline ColumnHead extra_text(ColumnHead head) {
+  head.align = Align::left;
+  head.elide = Elide::middle;
+  head.least_width = 16;
+  return extra(std::move(head));
 }
 
 }  // namespace ridgeline::reports

@@ -43,11 +43,11 @@ std::string markdown_report(const analyzer::Model& model, const analyzer::Analys
     out += markdown_cell(rate) + "\n\n";
   out += markdown_cell(roofs_line(analysis.utilisation)) + "\n\n";
   if (!analysis.quality.comparisons.empty()) {
-    out += "### In-situ samples (T1) beside counters (T2)\n\n" +
+    out += "### Samples (T1) beside counters (T2)\n\n" +
            cut_markdown(comparison_table(analysis.quality), "kernel");
   }
   if (!analysis.utilisation.cold_steps.empty()) {
-    out += "### Cold caches (T3) beside in situ\n\n" +
+    out += "### Cold caches (T3) beside the running step\n\n" +
            cut_markdown(with_columns(ranking_table(analysis.utilisation, analysis.ranking), "cold"), "row");
   }
   if (analysis.stalls.requested) out += stalls_markdown(analysis.stalls, "##");

@@ -138,6 +138,19 @@ Cell Table::cell(std::size_t row, std::size_t column) const {
   return cell_(source_row(row), source_[column]);
 }
 
+// " (dram_bytes?)": keys that hold what was asked for.
+std::string Table::suggestion(std::string_view asked) const {
+  constexpr std::size_t kMost = 4;
+  std::string like;
+  std::size_t count = 0;
+  for (const ColumnHead& c : heads_) {
+    if (asked.size() < 2 || c.key.find(asked) == std::string::npos || count == kMost) continue;
+    like += (like.empty() ? "" : ", ") + c.key;
+    ++count;
+  }
+  return like.empty() ? "" : " (" + like + "?)";
+}
+
 const Cell& Table::total(std::size_t line, std::size_t column) const {
   return totals_[line][source_[column]];
 }
@@ -164,11 +177,11 @@ void Table::sort(std::string_view key) {
                          [&](const ColumnHead& c) { return without_unit(c.key) == name; });
   }
   if (found == heads_.end()) {
-    std::string known;
-    for (const ColumnHead& c : heads_) known += (known.empty() ? "" : ",") + c.key;
-    throw Error(ErrorKind::usage, fmt::format("--sort: no column '{}'; choose from {}, with - before it for "
-                                              "the largest first",
-                                              terminal_safe(name), known));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--sort: no column '{}'{}: `ridgeline columns` lists them; - before one sorts the "
+                    "largest first",
+                    terminal_safe(name), suggestion(name)));
   }
   const std::size_t column = static_cast<std::size_t>(found - heads_.begin());
   std::vector<std::size_t> rows(count_);
@@ -194,7 +207,7 @@ void Table::pick(std::vector<std::size_t> rows) {
   order_ = std::move(rows);
 }
 
-void Table::select(std::string_view keys) {
+void Table::select(std::string_view keys, bool for_people) {
   struct Picked {
     std::size_t column;
     bool fixed;  // stays whatever the width
@@ -214,25 +227,24 @@ void Table::select(std::string_view keys) {
     from = comma + 1;
     if (key == "default" || key == "all") {
       for (std::size_t i = 0; i < heads_.size(); ++i) {
-        if (key == "all" || heads_[i].shown) pick(i, key == "all");
+        if (key == "all" ? !for_people || !heads_[i].repeats : heads_[i].shown) pick(i, key == "all");
       }
       continue;
     }
     const auto group =
         std::find_if(groups_.begin(), groups_.end(), [&](const ColumnGroup& g) { return g.name == key; });
     if (group != groups_.end()) {
-      for (const std::string& member : group->keys) pick(column(member), true);
+      for (std::size_t i = 0; i < group->keys.size(); ++i) pick(column(group->keys[i]), i < group->fixed);
       continue;
     }
     const auto found =
         std::find_if(heads_.begin(), heads_.end(), [&](const ColumnHead& c) { return c.key == key; });
     if (found == heads_.end()) {
-      std::string known = "default, all";
-      for (const ColumnGroup& g : groups_) known += ", " + g.name;
-      known += " or keys: ";
-      const std::size_t keys_from = known.size();
-      for (const ColumnHead& c : heads_) known += (known.size() == keys_from ? "" : ",") + c.key;
-      throw Error(ErrorKind::usage, fmt::format("no column '{}'; choose from {}", terminal_safe(key), known));
+      std::string groups = "default, all";
+      for (const ColumnGroup& g : groups_) groups += ", " + g.name;
+      throw Error(ErrorKind::usage,
+                  fmt::format("no column '{}'{}: use {} or keys, which `ridgeline columns` lists",
+                              terminal_safe(key), suggestion(key), groups));
     }
     pick(static_cast<std::size_t>(found - heads_.begin()), true);
   }

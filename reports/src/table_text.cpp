@@ -205,14 +205,28 @@ std::string render_text(const Table& table, const TextStyle& style) {
   return out;
 }
 
+namespace {
+
+// Whether a word and the one that follows are a number and its unit, which stay together.
+bool is_quantity(std::string_view word, std::string_view rest) {
+  if (word.empty() || word.back() < '0' || word.back() > '9') return false;
+  const std::string_view next = rest.substr(0, rest.find_first_of(" ,;:.)"));
+  static constexpr std::string_view kUnits[] = {"%",     "ms",      "µs",     "s",        "MHz",
+                                                "TFLOP", "TFLOP/s", "TB/s",   "GB/s",     "GB",
+                                                "MB",    "kB",      "points", "launches", "tokens"};
+  return std::find(std::begin(kUnits), std::end(kUnits), next) != std::end(kUnits);
+}
+
+}  // namespace
+
 std::string wrapped(std::string_view text, int columns, int indent) {
   std::string out;
   int used = 0;
   bool first_word = true;
   for (std::size_t from = 0; from < text.size();) {
     std::size_t end = std::min(text.find(' ', from), text.size());
-    // A number stays with its per cent sign.
-    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size());
+    if (is_quantity(text.substr(from, end - from), text.substr(std::min(end + 1, text.size()))))
+      end = std::min(text.find(' ', end + 1), text.size());
     const std::string word = elide_middle(text.substr(from, end - from), std::max(columns - indent, 8));
     from = end + 1;
     if (word.empty()) continue;

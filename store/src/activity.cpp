@@ -460,7 +460,12 @@ bool Activity::for_each_range(const ActivityFilter& filter, const Visit<NvtxRang
 bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Annotation>& visit,
                                    const std::stop_token& stop) const {
   const Database& database = state_->database;
-  Statement one = database.prepare("SELECT name, bytes, flops FROM declared_work WHERE id = ?");
+  // Captures that are older than these columns are read as they are.
+  const bool sizes = database.scalar_int64(
+                         "SELECT count(*) FROM pragma_table_info('declared_work') WHERE name = 'tokens'") > 0;
+  Statement one =
+      database.prepare(std::string("SELECT name, bytes, flops") +
+                       (sizes ? ", tokens, samples, m, n, k" : "") + " FROM declared_work WHERE id = ?");
   Statement further = database.prepare("SELECT work_id FROM range_work WHERE range_id = ? ORDER BY id");
   const bool any_further = database.scalar_int64("SELECT EXISTS (SELECT 1 FROM range_work)") != 0;
   std::unordered_map<Id, Annotation> works;
@@ -470,9 +475,15 @@ bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Ann
       if (works.size() >= kMostSitesHeld) works.clear();
       one.bind_all(work_id);
       if (!one.step()) throw Error(ErrorKind::corrupt, "a range names declared work that is not there");
-      known =
-          works.emplace(work_id, Annotation{0, 0, one.text(0), one.optional_real(1), one.optional_real(2)})
-              .first;
+      Annotation work{0, 0, one.text(0), one.optional_real(1), one.optional_real(2)};
+      if (sizes) {
+        work.tokens = one.optional_real(3);
+        work.samples = one.optional_real(4);
+        work.m = one.optional_int64(5);
+        work.n = one.optional_int64(6);
+        work.k = one.optional_int64(7);
+      }
+      known = works.emplace(work_id, std::move(work)).first;
       one.reset();
     }
     known->second.nvtx_range_id = range_id;

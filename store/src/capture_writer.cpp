@@ -197,8 +197,8 @@ Id CaptureWriter::reserve_range_id() {
 void CaptureWriter::add_reserved(const NvtxRange& range, std::optional<Id> work_id) {
   state_->ranges.add_with_id(range, work_id);
 }
-Id CaptureWriter::work_id(const std::string& name, std::optional<double> bytes, std::optional<double> flops) {
-  return state_->ranges.work_id(name, bytes, flops);
+Id CaptureWriter::work_id(const Annotation& work) {
+  return state_->ranges.work_id(work);
 }
 Id CaptureWriter::add(const Launch& row) {
   return state_->launches.add(row);

@@ -48,9 +48,12 @@ void move_ranges(const Database& database, RangeTable& table) {
   Statement annotations = database.prepare(
       "SELECT nvtx_range_id, name, bytes, flops FROM annotation_v2 ORDER BY nvtx_range_id, id");
   bool more = annotations.step();
+  const auto annotation = [&] {
+    return Annotation{0, annotations.int64(0), annotations.text(1), annotations.optional_real(2),
+                      annotations.optional_real(3)};
+  };
   const auto add_work = [&] {
-    table.add(Annotation{0, annotations.int64(0), annotations.text(1), annotations.optional_real(2),
-                         annotations.optional_real(3)});
+    table.add(annotation());
     more = annotations.step();
   };
   Statement row = database.prepare(
@@ -72,7 +75,7 @@ void move_ranges(const Database& database, RangeTable& table) {
     while (more && annotations.int64(0) < range.id) add_work();  // of a range that is not there
     std::optional<Id> work;
     if (more && annotations.int64(0) == range.id) {
-      work = table.work_id(annotations.text(1), annotations.optional_real(2), annotations.optional_real(3));
+      work = table.work_id(annotation());
       more = annotations.step();
     }
     table.add_with_id(range, work);

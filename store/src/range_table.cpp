@@ -28,8 +28,9 @@ RangeTable::RangeTable(Database& database, StepSums& sums)
 std::size_t RangeTable::WorkHash::operator()(const WorkKey& key) const {
   FieldHash hash;
   hash.add(static_cast<std::int64_t>(std::hash<std::string>{}(key.name)));
-  for (const auto& value : {key.bytes, key.flops})
+  for (const auto& value : {key.bytes, key.flops, key.tokens, key.samples})
     hash.add(value ? static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(*value)) : kAbsent);
+  for (const auto& value : {key.m, key.n, key.k}) hash.add(value.value_or(kAbsent));
   return hash.value();
 }
 
@@ -44,13 +45,21 @@ Id RangeTable::site_id(const NvtxRange& range) {
   return sites_[key] = database_.last_insert_id();
 }
 
-Id RangeTable::work_id(const std::string& name, std::optional<double> bytes, std::optional<double> flops) {
-  WorkKey key{name, bytes, flops};
+Id RangeTable::work_id(const Annotation& work) {
+  WorkKey key{work.name, work.bytes, work.flops, work.tokens, work.samples, work.m, work.n, work.k};
   if (const auto known = works_.find(key); known != works_.end()) return known->second;
   if (works_.size() >= kMostRemembered) works_.clear();
-  insert_work_.bind_all(name, bytes, flops);
+  insert_work_.bind_all(work.name, work.bytes, work.flops);
   insert_work_.run();
-  return works_[std::move(key)] = database_.last_insert_id();
+  const Id id = database_.last_insert_id();
+  // Apart, because older captures on their way to version 3 have the columns above only.
+  if (work.tokens || work.samples || work.m || work.n || work.k) {
+    Statement more = database_.prepare(
+        "UPDATE declared_work SET tokens = ?, samples = ?, m = ?, n = ?, k = ? WHERE id = ?");
+    more.bind_all(work.tokens, work.samples, work.m, work.n, work.k, id);
+    more.run();
+  }
+  return works_[std::move(key)] = id;
 }
 
 void RangeTable::add_with_id(const NvtxRange& range, std::optional<Id> work_id) {
@@ -76,8 +85,7 @@ void RangeTable::add_with_id(const NvtxRange& range, std::optional<Id> work_id) 
 }
 
 Id RangeTable::add(const Annotation& annotation) {
-  insert_range_work_.bind_all(annotation.nvtx_range_id,
-                              work_id(annotation.name, annotation.bytes, annotation.flops));
+  insert_range_work_.bind_all(annotation.nvtx_range_id, work_id(annotation));
   insert_range_work_.run();
   return database_.last_insert_id();
 }

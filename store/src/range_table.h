@@ -38,7 +38,7 @@ class RangeTable {
   void add_with_id(const NvtxRange& range, std::optional<Id> work_id);
   /// Work for a range that has its row already.
   Id add(const Annotation& annotation);
-  [[nodiscard]] Id work_id(const std::string& name, std::optional<double> bytes, std::optional<double> flops);
+  [[nodiscard]] Id work_id(const Annotation& work);  // whichever range it is for
   /// Takes the parent from ranges inside a reserved one whose row never came.
   void drop_missing_parents();
 
@@ -51,7 +51,8 @@ class RangeTable {
   using SiteKey = std::array<std::int64_t, kSiteFields>;
   struct WorkKey {
     std::string name;
-    std::optional<double> bytes, flops;
+    std::optional<double> bytes, flops, tokens, samples;
+    std::optional<std::int64_t> m, n, k;
     friend bool operator==(const WorkKey&, const WorkKey&) = default;
   };
   struct WorkHash {

@@ -8,6 +8,7 @@
 #include "schema_tables_v3.h"
 #include "schema_tables_v4.h"
 #include "schema_tables_v6.h"
+#include "schema_tables_v7.h"
 #include "schema_views.h"
 
 namespace ridgeline::store {
@@ -18,7 +19,8 @@ constexpr const char kTablesV5[] = "";
 
 constexpr std::array kMigrations = {
     Migration{1, kTablesV1}, Migration{2, kTablesV2}, Migration{3, kTablesV3, convert_to_v3},
-    Migration{4, kTablesV4}, Migration{5, kTablesV5}, Migration{6, kTablesV6}};
+    Migration{4, kTablesV4}, Migration{5, kTablesV5}, Migration{6, kTablesV6},
+    Migration{7, kTablesV7}};
 }  // namespace
 
 std::span<const Migration> migrations() {

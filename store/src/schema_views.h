@@ -199,10 +199,10 @@ JOIN range_chunk c ON c.id = r.id >> 10
 JOIN range_site t ON t.id = r.site_id;
 
 CREATE VIEW annotation AS          -- one row a declaration of work for a range
-SELECT r.id AS nvtx_range_id, w.name, w.bytes, w.flops
+SELECT r.id AS nvtx_range_id, w.name, w.bytes, w.flops, w.tokens, w.samples, w.m, w.n, w.k
 FROM range_row r JOIN declared_work w ON w.id = r.work_id
 UNION ALL
-SELECT m.range_id, w.name, w.bytes, w.flops
+SELECT m.range_id, w.name, w.bytes, w.flops, w.tokens, w.samples, w.m, w.n, w.k
 FROM range_work m JOIN declared_work w ON w.id = m.work_id;
 )sql";
 

@@ -101,6 +101,30 @@ TEST_F(Declared, AKernelIsHeldAgainstItsRange) {
   EXPECT_NEAR(*a.ranking.totals.work->bytes_ratio, 2.1, 1e-12);
 }
 
+TEST_F(Declared, ARowSaysTheProductOfMostOfItsTime) {
+  steps({{"product", 90'000, 30e6, 8e9},
+         {"product", 50'000, 10e6, 4e9},
+         {"product", 50'000, 10e6, 4e9},
+         {"copy", 10'000, 6e6, 0}});
+  const auto product = [&](std::int64_t from, std::int64_t m) {
+    range("step / matmul", from, from + 500, 24e6, 8e9);
+    f.model.annotations.back().m = m;
+    f.model.annotations.back().n = 200;
+    f.model.annotations.back().k = 300;
+  };
+  product(700, 100);
+  product(1700, 50);
+  product(2700, 50);
+  range("step / copy", 3700, 4500, 6e6, 0);
+  f.model.annotations.back().m = 7;  // no product without all three
+  const Analysis a = analysed();
+  const WorkSum work = row(a, "product").work.value();
+  EXPECT_EQ(work.product, (MatrixProduct{50, 200, 300}));
+  EXPECT_EQ(work.products, 2);
+  EXPECT_FALSE(row(a, "copy").work->product.has_value());
+  EXPECT_EQ(row(a, "copy").work->products, 0);
+}
+
 TEST_F(Declared, KernelsOfOneRangeAreSummed) {
   steps({{"product", 90'000, 30e6, 8e9}, {"reduce", 10'000, 6e6, 0}, {"product", 50'000, 10e6, 4e9}});
   range("step / matmul", 500, 2500, 24e6, 8e9);   // the first two launches

@@ -183,6 +183,44 @@ TEST(Quality, ClocksOfTheTimelineAreSummarised) {
   EXPECT_EQ(find(q, "clock.replay_differs"), nullptr);  // replay ran at 1.8 GHz too
 }
 
+// Six timeline steps of 1 ms, of which the fourth takes 1.3.
+FabricatedModel slow_step() {
+  FabricatedModel f;
+  std::int64_t at = 1'000'000;
+  for (int i = 0; i < 7; ++i) {
+    f.step(Phase::timeline);
+    f.launch("a", at, at + 900'000);
+    at += i == 3 ? 1'300'000 : 1'000'000;
+  }
+  return f;
+}
+
+TEST(Quality, ALowerClockExplainsStepsThatTookLonger) {
+  const auto clock = [](FabricatedModel& f, std::int64_t time, std::int64_t mhz, std::int64_t reasons) {
+    f.model.clock_samples.push_back({1, time, mhz * 1'000'000, {}, {}, {}, reasons});
+  };
+  FabricatedModel f = slow_step();
+  clock(f, 500'000, 1200, 0x20);  // before the timeline
+  for (const std::int64_t time : {1'500'000, 2'500'000, 3'500'000}) clock(f, time, 1650, 0);
+  clock(f, 4'100'000, 1600, 0x4);
+  clock(f, 5'200'000, 1290, 0x4);
+  clock(f, 5'400'000, 1650, 0x40);  // in the step behind it
+  const Quality explained = assess(f);
+  const Finding* slow = find(explained, "steps.outlier");
+  ASSERT_NE(slow, nullptr);
+  EXPECT_EQ(slow->subject.steps, std::vector<std::int64_t>{3});
+  EXPECT_DOUBLE_EQ(slow->value("lowest_hz"), 1.29e9);
+  EXPECT_DOUBLE_EQ(slow->value("others_hz"), 1.65e9);
+  EXPECT_EQ(slow->detail, "power limit");
+
+  FabricatedModel steady = slow_step();  // 2 % lower explains nothing
+  for (const std::int64_t time : {1'500'000, 2'500'000, 3'500'000}) clock(steady, time, 1650, 0);
+  clock(steady, 5'200'000, 1620, 0x4);
+  const Quality unexplained = assess(steady);
+  EXPECT_EQ(find(unexplained, "steps.outlier")->find("lowest_hz"), nullptr);
+  EXPECT_EQ(find(unexplained, "steps.outlier")->detail, "");
+}
+
 // 80 µs at 1.8 GHz in replay are as many cycles as 100 µs at 1.44 GHz: the clock explains the difference.
 TEST(Quality, ADurationThatTheClockExplainsIsNoDisagreement) {
   FabricatedModel f = sample(80e3);

@@ -76,6 +76,50 @@ TEST(Throughput, DeclaredFlopsGiveMfu) {
   EXPECT_NEAR(*t.hardware, 400.0 / 989.4, 1e-9);
 }
 
+// Steps 1 to 3 are the timeline, sample and replay step.
+void size_range(FabricatedModel& f, store::Id step_id, std::int64_t start_ns, std::int64_t end_ns,
+                std::optional<double> tokens, std::optional<double> samples, std::int64_t thread_id = 1) {
+  store::NvtxRange range;
+  range.id = static_cast<store::Id>(f.model.nvtx_ranges.size() + 1);
+  range.process_id = 1;
+  range.thread_id = thread_id;
+  range.step_id = step_id;
+  range.start_ns = start_ns;
+  range.end_ns = end_ns;
+  f.model.nvtx_ranges.push_back(range);
+  store::Annotation size{.nvtx_range_id = range.id, .name = "step_size"};
+  size.tokens = tokens;
+  size.samples = samples;
+  f.model.annotations.push_back(size);
+}
+
+TEST(Throughput, TokensASecondAreThoseThatTheStepDeclares) {
+  FabricatedModel f = product();
+  size_range(f, 1, 800'000, 850'000, 1000, {});  // two micro-batches
+  size_range(f, 1, 850'000, 950'000, 1024, 2.0);
+  size_range(f, 1, 860'000, 900'000, 512, {});   // inside one that says it already
+  size_range(f, 3, 860'000, 900'000, 4096, {});  // of another step
+  const Throughput t = analyzed(f.done()).throughput;
+  EXPECT_DOUBLE_EQ(*t.size.tokens, 2024);
+  EXPECT_DOUBLE_EQ(*t.size.samples, 2);
+  EXPECT_NEAR(*t.tokens_per_s, 2024 / 100e-6, 1e-3);
+  EXPECT_NEAR(*t.samples_per_s, 2 / 100e-6, 1e-3);
+  EXPECT_FALSE(t.declared_flops.has_value()) << "a size is no work";
+  EXPECT_TRUE(analyzed(f.model).declared_work.empty());
+}
+
+TEST(Throughput, ASizeIsKnownWithoutAnyCounterAndOnEveryThread) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  f.launch("k", 1'000'000, 3'000'000);
+  size_range(f, 1, 800'000, 900'000, {}, 8);
+  size_range(f, 1, 800'000, 900'000, {}, 4, 2);
+  const Throughput t = analyzed(f.done()).throughput;
+  EXPECT_NEAR(*t.samples_per_s, 12 / 2e-3, 1e-6);
+  EXPECT_FALSE(t.tokens_per_s.has_value());
+  EXPECT_FALSE(t.mfu.has_value());
+}
+
 TEST(Throughput, UnknownWhereALaunchHasNoCount) {
   FabricatedModel g;
   g.step(Phase::timeline);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "program_testing.h"
@@ -43,6 +44,29 @@ TEST_F(Program, LongListsAreCutUnlessAllIsAskedFor) {
   EXPECT_GT(lines_of(all), 200);
   EXPECT_EQ(all.find("--all"), std::string::npos);
   EXPECT_GT(lines_of(run({"rank", "c.ridge", "--by", "launch", "--format", "csv"}).out), 200);
+}
+
+TEST_F(Program, HelpFitsTheScreen) {
+  for (const char* verb :
+       {"record", "doctor", "info", "rank", "check", "steps", "report", "import", "sql", "columns"}) {
+    std::istringstream text(run({verb, "--help"}, -1, {"COLUMNS=80"}).out);
+    std::size_t widest = 0;
+    for (std::string line; std::getline(text, line);) widest = std::max(widest, line.size());
+    EXPECT_LE(widest, 80u) << verb;
+    EXPECT_GT(widest, 60u) << verb;
+  }
+  const std::string help = run({"rank", "--help"}, -1, {"COLUMNS=80"}).out;
+  EXPECT_NE(help.find("\n  --step-kind N               Of steps that launch different kernels, analyse\n"
+                      "                              this kind"),
+            std::string::npos)
+      << help;
+}
+
+TEST_F(Program, WhatIsNoOptionIsNamed) {
+  expect_error({"rank", "c.ridge", "--colour"}, 2, "no option '--colour': see ridgeline rank --help");
+  expect_error({"steps", "c.ridge", "--by", "layer"}, 2, "no option '--by': see ridgeline steps --help");
+  expect_error({"steps", "c.ridge", "--by=layer"}, 2, "no option '--by'");
+  expect_error({"rank", "c.ridge", "d.ridge"}, 2, "one argument too many: 'd.ridge'");
 }
 
 TEST_F(Program, VerboseSaysWhatTheFiguresRestOn) {

@@ -8,16 +8,20 @@ namespace {
 using namespace testing;  // NOLINT: the fixtures
 
 constexpr std::uint64_t kOpCost = (std::uint64_t{1} << 24) + 0x524C;
+constexpr std::uint64_t kStepSize = (std::uint64_t{1} << 24) + 0x524D;
 
 class RangesAndClocks : public Importer {
  protected:
   void declare(FakeSpool& spool, std::uint64_t range_id, std::int64_t bytes, std::int64_t flops) {
-    const std::int64_t work[2] = {bytes, flops};
+    payload(spool, range_id, kOpCost, {bytes, flops});
+  }
+  void payload(FakeSpool& spool, std::uint64_t range_id, std::uint64_t schema_id,
+               const std::vector<std::int64_t>& numbers) {
     spool::NvtxPayloadRecord payload{};
     payload.range_id = range_id;
-    payload.schema_id = kOpCost;
-    payload.length_bytes = sizeof work;
-    ASSERT_TRUE(spool.writer().put(payload, work, sizeof work));
+    payload.schema_id = schema_id;
+    payload.length_bytes = static_cast<std::uint32_t>(numbers.size() * sizeof(std::int64_t));
+    ASSERT_TRUE(spool.writer().put(payload, numbers.data(), payload.length_bytes));
   }
   // A capture of one launch besides what the test puts.
   store::Capture finish(FakeSpool& spool) {
@@ -77,6 +81,41 @@ TEST_F(RangesAndClocks, DeclaredWorkIsFoundBeforeAndBehindItsRangeAndSeveralTime
                    " r.id = a.nvtx_range_id"),
             "10:100.0/200.0 10:300.0/400.0 30:100.0/200.0");
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM declared_work"), "2") << "equal work is stored once";
+}
+
+TEST_F(RangesAndClocks, AMatrixProductSaysItsShapeBehindItsWork) {
+  FakeSpool spool(directory_.path());
+  payload(spool, 1, kOpCost, {100, 200, 5, 6, 7});
+  payload(spool, 1, kOpCost, {100, 200, 5, 6, 0});  // no product without all three
+  payload(spool, 1, kOpCost, {100, 200, 5});        // cut off
+  spool.range(1, 0, 1, 0, 10, 20);
+  const auto capture = finish(spool);
+  EXPECT_EQ(scalar(capture,
+                   "SELECT group_concat(coalesce(m || 'x' || n || 'x' || k, '-') || ' ' || flops, ', ') FROM"
+                   " (SELECT * FROM annotation ORDER BY m DESC)"),
+            "5x6x7 200.0, - 200.0, - 200.0");
+}
+
+TEST_F(RangesAndClocks, AStepSaysWhatItWorksThroughAsAPayloadOrByANameInIt) {
+  FakeSpool spool(directory_.path());
+  payload(spool, 1, kStepSize, {32768, 32});
+  payload(spool, 2, kStepSize, {0, 8});
+  payload(spool, 2, kStepSize, {0, 0});  // says nothing
+  spool.path(11, 1, "tokens=1024");
+  spool.path(12, 1, "samples=4 tokens=2048");
+  std::uint32_t id = 13;
+  for (const char* other : {"tokens=", "tokens=12k", "tokens=-5", "my tokens=3", "tokens=3 of 4",
+                            "tokens=3 tokens=3", "tokens", "=3", "tokens=99999999999999999999"})
+    spool.path(id++, 1, other);
+  spool.range(1, 0, 1, 0, 10, 90);
+  spool.range(2, 0, 1, 0, 100, 190);
+  for (std::uint32_t path = 11; path < id; ++path) spool.range(path, 1, path, 1, 10 + path, 11 + path);
+  const auto capture = finish(spool);
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(name || ' ' || coalesce(tokens, '-') || ' ' || coalesce(samples, '-') ||"
+             " coalesce(bytes, ''), ', ') FROM (SELECT * FROM annotation ORDER BY tokens)"),
+      "step_size - 8.0, step_size 1024.0 -, step_size 2048.0 4.0, step_size 32768.0 32.0");
 }
 
 TEST_F(RangesAndClocks, ThreadNamesOverheadAndClockPairsAreStored) {

@@ -78,6 +78,13 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.unmeasured_calls = 140;
   row_.reason = "because";
   row_.replay_disagreement = 0.141;
+  row_.waves = 142;
+  row_.wave_waste_ratio = 0.143;
+  row_.theoretical_occupancy_ratio = 0.144;
+  row_.tile = "128x256x64";
+  row_.tile_waste_ratio = 0.145;
+  row_.issue = measured(0.146, 0);
+  row_.sm_active = measured(0.147, 0);
   const json row = shown();
   const std::map<std::string, json> expected = {
       {"rank", 1},
@@ -132,6 +139,13 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
       {"unmeasured_calls", 140},
       {"reason", "because"},
       {"replay_disagreement_ratio", 0.141},
+      {"waves", 142.0},
+      {"wave_waste_ratio", 0.143},
+      {"theoretical_occupancy_ratio", 0.144},
+      {"tile", "128x256x64"},
+      {"tile_waste_ratio", 0.145},
+      {"issue_utilisation_ratio", 0.146},
+      {"sm_active_ratio", 0.147},
   };
   for (const auto& [key, value] : expected) {
     ASSERT_TRUE(row.contains(key)) << key;
@@ -155,6 +169,8 @@ TEST_F(Columns, OfDeclaredWorkShowTheirFields) {
   work.minimum_ns = 212;
   work.minimum_ratio = 0.213;
   work.undeclared_launches = 214;
+  work.product = analyzer::MatrixProduct{215, 216, 217};
+  work.products = 3;
   row_.work = work;
   const json row = shown();
   const std::map<std::string, json> expected = {
@@ -172,11 +188,46 @@ TEST_F(Columns, OfDeclaredWorkShowTheirFields) {
       {"minimum_ns", 212.0},
       {"minimum_ratio", 0.213},
       {"undeclared_calls", 214},
+      {"product", "215×216×217"},
   };
   for (const auto& [key, value] : expected) {
     ASSERT_TRUE(row.contains(key)) << key;
     EXPECT_EQ(row[key], value) << key;
   }
+}
+
+TEST_F(Columns, OfTheTypeShowWhatIsCountedElseWhatTheNameSays) {
+  row_.tensor_quantity = "bf16_flops_per_s";
+  row_.name_precision = "tf32";
+  EXPECT_EQ(shown()["precision"], "bf16");
+  row_.tensor_quantity = "";
+  EXPECT_EQ(shown()["precision"], "tf32");
+  row_.name_precision = "";
+  EXPECT_TRUE(shown()["precision"].is_null());
+}
+
+// A kernel's name stands once, and a reason in words; for programs all columns are there.
+TEST_F(Columns, AllOfThemForPeopleRepeatNothing) {
+  DocumentOptions options;
+  options.columns = "all";
+  options.format = Format::markdown;
+  const auto heads = [&] {
+    const std::string text = ranking_document(capture_.model, capture_.analysis, options).text();
+    const std::size_t at = text.find("| #");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  const std::string words = heads();
+  EXPECT_NE(words.find("| reason |"), std::string::npos) << words;
+  EXPECT_EQ(words.find("| missing |"), std::string::npos);
+  EXPECT_EQ(words.find("| kernel |"), words.rfind("| kernel |"));
+  options.format = Format::csv;
+  const std::string csv = ranking_document(capture_.model, capture_.analysis, options).text();
+  EXPECT_NE(csv.find(",kernel,"), std::string::npos);
+  EXPECT_NE(csv.find(",missing,"), std::string::npos);
+  // Rows that mix kernels say which is the longest.
+  capture_.analysis.ranking.options.key = analyzer::RankKey::kernel_class;
+  options.format = Format::markdown;
+  EXPECT_NE(heads().find("| kernel |"), std::string::npos);
 }
 
 // The first object in a document that holds `value` under `key`, wherever it is.

@@ -485,6 +485,49 @@ TEST(Documents, WorkThatNobodyDeclaredIsNoData) {
           .is_null());
 }
 
+TEST(Documents, TokensASecondStandBesideMfu) {
+  TemporaryCapture capture;
+  analyzer::Throughput& t = capture.analysis.throughput;
+  t = {};
+  t.step_ns = 50'000'000;
+  t.size = {32768.0, 32.0};
+  t.tokens_per_s = 655360;
+  t.samples_per_s = 640;
+  const char* kSentence =
+      "655,360 tokens/s: 32,768 tokens that the program declares ÷ the step's 50.000 ms. 640 samples/s: 32 "
+      "samples that";
+  EXPECT_EQ(throughput_line(t).find(kSentence), 0u) << throughput_line(t);
+  EXPECT_NE(
+      in_one_line(ranking_document(capture.model, capture.analysis, as(Format::text)).text()).find(kSentence),
+      std::string::npos);
+  const json document =
+      json::parse(ranking_document(capture.model, capture.analysis, as(Format::json)).text());
+  EXPECT_EQ(document["throughput"]["tokens"], 32768.0);
+  EXPECT_EQ(document["throughput"]["tokens_per_s"], 655360.0);
+  EXPECT_EQ(document["throughput"]["samples"], 32.0);
+  EXPECT_EQ(document["throughput"]["samples_per_s"], 640.0);
+  EXPECT_NE(html_report(capture.model, capture.analysis).find("<b>655,360</b><span>tokens a second"),
+            std::string::npos);
+  t.samples_per_s = 12.345;
+  t.mfu = 0.5;
+  t.declared_flops = 26.5e12;
+  t.peak = analyzer::Peak{};
+  EXPECT_EQ(throughput_line(t).find("MFU 50.0 %: 26.50 TFLOP that the program declares"), 0u)
+      << throughput_line(t);
+  EXPECT_NE(throughput_line(t).find(". 655,360 tokens/s: "), std::string::npos);
+  EXPECT_NE(throughput_line(t).find("12.35 samples/s"), std::string::npos) << "few are no whole number";
+  t.size.tokens = 1e300;
+  EXPECT_NE(throughput_line(t).find("1,000,000,000,000,000,000 tokens"), std::string::npos);
+}
+
+TEST(Documents, LaunchesOfOneKernelAreToldApartInEightyColumns) {
+  analyzer::AnalysisOptions how;
+  how.rank.key = analyzer::RankKey::launch;
+  const TemporaryCapture capture(FabricatedCapture{}, how);
+  const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 80)).text();
+  EXPECT_NE(text.find("\n no. launch"), std::string::npos) << text;
+}
+
 TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {
   const TemporaryCapture capture;
   const std::string text = check_document(capture.model, capture.analysis, as(Format::text)).text();

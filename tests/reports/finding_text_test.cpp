@@ -31,6 +31,15 @@ TEST(FindingText, RunsOfStepsAndTheirLimits) {
   EXPECT_EQ(
       finding_text(f),
       "steps 16 to 19 took 53.930 ms to 59.950 ms against a median of 50.880 ms: something disturbed them");
+  f.detail = "power limit";
+  f.evidence.push_back({"lowest_hz", 1.29e9, {}, {}});
+  f.evidence.push_back({"others_hz", 1.665e9, {}, {}});
+  EXPECT_EQ(finding_text(f),
+            "steps 16 to 19 took 53.930 ms to 59.950 ms against a median of 50.880 ms: the SM clock fell to "
+            "1290 MHz "
+            "in them (power limit), against 1665 MHz in the others");
+  f.evidence.resize(3);
+  f.detail.clear();
   f.subject.steps = {16, 17, 20, 22};
   EXPECT_NE(finding_text(f).find("4 steps (16 to 17, 20, 22) took"), std::string::npos);
   f.subject.steps = {1, 3, 5, 7, 9, 11};
@@ -80,10 +89,9 @@ TEST(FindingText, DifferencesKeepTheirSign) {
                        {"launches", 2, {}, {}},
                        {"mean_ns", 1e6, {}, {}}});
   f.subject.name = "k";
-  EXPECT_EQ(
-      finding_text(f),
-      "k: DRAM utilisation 35.0 % ± 0.5 by in-situ samples (T1) against 40.0 % by counters (T2), −5.0 points "
-      "over 2 launches of 1.000 ms");
+  EXPECT_EQ(finding_text(f),
+            "k: DRAM utilisation 35.0 % ± 0.5 by samples (T1) against 40.0 % by counters (T2), −5.0 points "
+            "over 2 launches of 1.000 ms");
 }
 
 }  // namespace

@@ -154,6 +154,13 @@ TEST(RowsJson, HoldsValuesNotTexts) {
   for (const char c : json(sample())) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
 }
 
+TEST(Wrapped, ANumberStaysWithItsUnit) {
+  EXPECT_EQ(wrapped("a median of 50.884 ms: something", 18), "a median of\n50.884 ms:\nsomething");
+  EXPECT_EQ(wrapped("of 989.4 TFLOP/s, spec", 15), "of\n989.4 TFLOP/s,\nspec");
+  EXPECT_EQ(wrapped("about 12 % of it", 9), "about\n12 % of\nit");
+  EXPECT_EQ(wrapped("steps 16 to 19 took", 9), "steps 16\nto 19\ntook");
+}
+
 TEST(SelectColumns, KeepsOrderAndNamesTheUnknown) {
   const Table two = picked(sample(), "hidden, time_ns");
   ASSERT_EQ(two.columns().size(), 2u);
@@ -167,9 +174,50 @@ TEST(SelectColumns, KeepsOrderAndNamesTheUnknown) {
       FAIL() << keys;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::usage);
-      EXPECT_NE(std::string(error.what()).find("kernel,time_ns,note,extra,hidden"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("`ridgeline columns` lists"), std::string::npos);
     }
   }
+}
+
+TEST(SelectColumns, SuggestsKeysThatHoldWhatWasAskedFor) {
+  const auto told = [](const auto& ask) -> std::string {
+    try {
+      ask();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(told([] { (void)picked(sample(), "tim"); }).find("(time_ns?)"), std::string::npos);
+  EXPECT_EQ(told([] { (void)picked(sample(), "nope"); }).find('?'), std::string::npos);
+  EXPECT_NE(told([] {
+              Table table = sample();
+              table.sort("-hid");
+            }).find("(hidden?)"),
+            std::string::npos);
+}
+
+TEST(SelectColumns, OfAGroupTheLastOnesGoWhereTheWidthDoesNotSuffice) {
+  Table table = sample();
+  table.set_groups({{"some", {"kernel", "extra", "time_ns", "note"}, 2}});
+  const Table narrow = picked(table, "some");
+  EXPECT_EQ(narrow.columns()[1].drop_order, 0);
+  EXPECT_EQ(narrow.columns()[3].drop_order, table.columns()[2].drop_order);
+  const std::string text = render_text(narrow, {32, false});
+  EXPECT_NE(text.find("extra"), std::string::npos) << text;
+  EXPECT_NE(text.find("Not shown at this width: note"), std::string::npos) << text;
+}
+
+TEST(SelectColumns, AllForPeopleIsWithoutWhatRepeats) {
+  auto columns = sample_columns();
+  columns[4].head.repeats = true;
+  Table table = sample(columns);
+  table.select("all", true);
+  EXPECT_EQ(table.columns().size(), 4u);
+  Table asked = sample(columns);
+  asked.select("all,hidden", true);
+  EXPECT_EQ(asked.columns().size(), 5u);
+  EXPECT_EQ(picked(sample(columns), "all").columns().size(), 5u);
 }
 
 TEST(SelectColumns, TakesGroupsOnceAndKeepsTheUsualOnesDroppable) {

@@ -408,6 +408,14 @@ TEST_F(RoundTrip, Ranges) {
   const Id id = writer_->add(written);
   writer_->add(Annotation{0, id, "attention", 85.5, 86.5});
   writer_->add(Annotation{0, id, "copy", std::nullopt, std::nullopt});
+  Annotation size{0, id, "attention", 85.5, 86.5};  // another work for each that differs in anything
+  size.tokens = 87;
+  size.samples = 88;
+  size.m = 89;
+  size.n = 90;
+  size.k = 91;
+  EXPECT_NE(writer_->work_id(size), writer_->work_id(Annotation{0, id, "attention", 85.5, 86.5}));
+  writer_->add(size);
   const Capture capture = finished();
   ASSERT_EQ(capture.nvtx_ranges().size(), 2u);
   EXPECT_FALSE(capture.nvtx_ranges()[0].parent_id || capture.nvtx_ranges()[0].domain_id ||
@@ -428,12 +436,19 @@ TEST_F(RoundTrip, Ranges) {
   }
   for (const auto& annotations :
        {capture.annotations(), through_activity<Annotation>(capture, &Activity::for_each_annotation)}) {
-    ASSERT_EQ(annotations.size(), 2u);
+    ASSERT_EQ(annotations.size(), 3u);
     EXPECT_EQ(annotations[0].nvtx_range_id, id);
     EXPECT_EQ(annotations[0].name, "attention");
     EXPECT_EQ(annotations[0].bytes, 85.5);
     EXPECT_EQ(annotations[0].flops, 86.5);
     EXPECT_FALSE(annotations[1].bytes || annotations[1].flops);
+    EXPECT_FALSE(annotations[0].tokens || annotations[0].samples || annotations[0].m || annotations[0].n ||
+                 annotations[0].k);
+    EXPECT_EQ(annotations[2].tokens, 87);
+    EXPECT_EQ(annotations[2].samples, 88);
+    EXPECT_EQ(annotations[2].m, 89);
+    EXPECT_EQ(annotations[2].n, 90);
+    EXPECT_EQ(annotations[2].k, 91);
   }
 }
 

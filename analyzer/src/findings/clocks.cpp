@@ -56,9 +56,7 @@ ClockSummary summarise_clocks(const QualityInput& input, const store::Device& de
     summary.power_max_w = *std::max_element(power.begin(), power.end());
     summary.power_median_w = median(power);
   }
-  for (const ThrottleReason& reason : kThrottleReasons) {
-    if ((seen & reason.bit) != 0) summary.throttle_reasons.emplace_back(reason.text);
-  }
+  summary.throttle_reasons = throttle_words(seen);
   if (with_reasons > 0)
     summary.throttled_share = static_cast<double>(throttled) / static_cast<double>(with_reasons);
   return summary;
@@ -116,6 +114,14 @@ void compare_replay_clock(const QualityInput& input, Quality& quality) {
 }
 
 }  // namespace
+
+std::vector<std::string> throttle_words(std::int64_t reasons) {
+  std::vector<std::string> words;
+  for (const ThrottleReason& reason : kThrottleReasons) {
+    if ((reasons & reason.bit) != 0) words.emplace_back(reason.text);
+  }
+  return words;
+}
 
 void assess_clocks(const QualityInput& input, Quality& quality) {
   const auto [begin_ns, end_ns] = timeline_window(input.steps);

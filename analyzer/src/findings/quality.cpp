@@ -136,6 +136,7 @@ Quality assess_quality(const Model& model, const StepAnalysis& steps, const Util
   add_messages(model, quality);
   for (const Findings* found : {&steps.findings, &utilisation.findings})
     quality.findings.insert(quality.findings.end(), found->begin(), found->end());
+  explain_outliers(input, quality.findings);
   quality.findings = merged(quality.findings);
   std::stable_sort(quality.findings.begin(), quality.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });

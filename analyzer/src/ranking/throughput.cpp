@@ -33,9 +33,15 @@ std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utili
 }  // namespace
 
 Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilisation, const Ranking& ranking,
-                           const PeakPolicy& peaks) {
+                           const PeakPolicy& peaks, const StepSize& size) {
   Throughput out;
   out.step_ns = ranking.totals.step_ns;
+  out.size = size;
+  const double seconds = static_cast<double>(out.step_ns) * 1e-9;
+  if (out.step_ns > 0) {
+    if (size.tokens) out.tokens_per_s = *size.tokens / seconds;
+    if (size.samples) out.samples_per_s = *size.samples / seconds;
+  }
   std::map<std::string, double> types;
   std::set<store::Id> devices;
   double operations = 0;
@@ -55,7 +61,6 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   if (ranking.totals.work) out.declared_flops = ranking.totals.work->declared_flops;
   if (out.step_ns <= 0 || (!out.tensor_ops && !out.declared_flops)) return out;
   out.device_count = static_cast<std::int64_t>(devices.size());
-  const double seconds = static_cast<double>(out.step_ns) * 1e-9;
   out.peak = peak_of(model, utilisation, devices, main_quantity(types), rate_source(peaks));
   const auto rate = [&](const std::optional<double>& amount, std::optional<double>& per_s,
                         std::optional<double>& ratio) {

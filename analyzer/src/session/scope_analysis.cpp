@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "accounting/kernel_time.h"
+#include "ridgeline/analyzer/launch_shape.h"
 
 namespace ridgeline::analyzer {
 
@@ -19,6 +20,10 @@ namespace {
 
 // A clock this near to the highest is not held back.
 constexpr double kFullClock = 0.97;
+
+bool is_partial(const Scope& scope) {
+  return scope.device_id || scope.window || !scope.nvtx_path.empty();
+}
 
 // A recording of one device: what held its clocks back held those of the kernels that ran below the highest one.
 void name_clock_limits(const Model& model, const Quality& quality, Ranking& ranking) {
@@ -56,9 +61,8 @@ DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
   if (!ranges_) {
     const auto measured = utilisation(ask);
     tell(ask, Stage::ranges, model_->nvtx_ranges.size());
-    const bool partial = scope_.device_id || scope_.window || !scope_.nvtx_path.empty();
     ranges_ = std::make_unique<DeclaredRanges>(*model_, selection_->steps, *measured,
-                                               options_.utilisation.peaks, partial);
+                                               options_.utilisation.peaks, is_partial(scope_));
   }
   return *ranges_;
 }
@@ -79,6 +83,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
     std::iota(all.begin(), all.end(), 0U);
     made.totals.work = declared.of(all);
   }
+  describe_shapes(*model_, *measured, made);
   name_clock_limits(*model_, *quality(ask), made);
   return slot = share(std::move(made));
 }
@@ -137,7 +142,10 @@ std::shared_ptr<const StallAnalysis> ScopeAnalysis::stalls(const Ask& ask) {
 std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const Ask& ask) {
   if (!throughput_) {
     const auto ranked = ranking(RankKey::kernel, ask);
-    throughput_ = share(step_throughput(*model_, *utilisation(ask), *ranked, options_.utilisation.peaks));
+    // A part of a step works through an unknown part of what the step does.
+    const StepSize size = is_partial(scope_) ? StepSize{} : declared_size(*model_, selection_->steps);
+    throughput_ =
+        share(step_throughput(*model_, *utilisation(ask), *ranked, options_.utilisation.peaks, size));
   }
   return throughput_;
 }

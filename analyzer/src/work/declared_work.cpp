@@ -63,6 +63,14 @@ double operations_of_instruction(std::string_view metric) {
   return 0;
 }
 
+std::optional<MatrixProduct> product_of(const std::vector<const store::Annotation*>& annotations) {
+  for (const store::Annotation* one : annotations) {
+    if (one->m.value_or(0) > 0 && one->n.value_or(0) > 0 && one->k.value_or(0) > 0)
+      return MatrixProduct{*one->m, *one->n, *one->k};
+  }
+  return std::nullopt;
+}
+
 std::string last_part(std::string_view path) {
   constexpr std::string_view kSeparator = " / ";
   const std::size_t at = path.rfind(kSeparator);
@@ -139,13 +147,17 @@ DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
       chosen.insert(model.launches.step_ids()[at]);
   }
   std::unordered_map<store::Id, std::vector<const store::Annotation*>> annotations;
-  for (const store::Annotation& annotation : model.annotations)
-    annotations[annotation.nvtx_range_id].push_back(&annotation);
+  for (const store::Annotation& annotation : model.annotations) {
+    // What says only how much a step works through is no work of its launches.
+    if (annotation.bytes || annotation.flops) annotations[annotation.nvtx_range_id].push_back(&annotation);
+  }
   for (const store::NvtxRange& range : model.nvtx_ranges) {
     if (range.process_id != steps.process_id || !range.end_ns) continue;
     if (!step.whole_recording && !chosen.contains(range.step_id.value_or(0))) continue;
     const auto found = annotations.find(range.id);
-    if (found != annotations.end()) ranges_.push_back({&range, found->second, {}});
+    if (found == annotations.end()) continue;
+    ranges_.push_back({&range, found->second, {}, product_of(found->second)});
+    any_product_ = any_product_ || ranges_.back().product;
   }
   // Outer ranges first, so that the last to claim a launch is the innermost.
   std::stable_sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
@@ -335,6 +347,20 @@ std::optional<WorkSum> DeclaredRanges::of(std::span<const std::uint32_t> launche
   }
   WorkSum result = known->second;
   result.undeclared_launches = undeclared;
+  std::map<MatrixProduct, std::int64_t> time_ns;
+  if (any_product_) {
+    for (const std::size_t launch : launches) {
+      if (!owner_[launch]) continue;
+      if (const auto& product = ranges_[*owner_[launch]].product)
+        time_ns[*product] += utilisation_.launches.row(launch).duration_ns;
+    }
+  }
+  result.products = static_cast<std::int64_t>(time_ns.size());
+  if (!time_ns.empty()) {
+    result.product = std::max_element(time_ns.begin(), time_ns.end(), [](const auto& a, const auto& b) {
+                       return a.second < b.second;
+                     })->first;
+  }
   return result;
 }
 

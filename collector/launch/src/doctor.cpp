@@ -271,11 +271,10 @@ DoctorReport run_doctor(const DoctorOptions& options) {
   } else if (!counters.available) {
     report.overall = "timeline only (T0): counters are " + counters.reason;
   } else if (permission.status == CheckStatus::warn) {
-    report.overall =
-        "timeline (T0) will work; in-situ samples (T1) and counters (T2) if the driver allows them: " +
-        counters.reason;
+    report.overall = "timeline (T0) will work; samples (T1) and counters (T2) if the driver allows them: " +
+                     counters.reason;
   } else {
-    report.overall = "timeline (T0), in-situ samples (T1) and counters by step replay (T2) will work";
+    report.overall = "timeline (T0), samples (T1) and counters by step replay (T2) will work";
   }
   return report;
 }

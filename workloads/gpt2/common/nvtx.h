@@ -4,6 +4,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace ridgeline::gpt2 {
@@ -14,11 +15,22 @@ namespace ridgeline::gpt2 {
 struct OpCost {
   std::int64_t bytes = 0;
   std::int64_t flops = 0;
+  /// Of a matrix product [m, k] × [k, n]; 0: it is none.
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
 };
 
-/// Schema id of an OpCost payload, in NVTX's range of static (user-chosen) ids. A tool that knows nothing of
-/// the id ignores the payload; one that does reads two little-endian int64 {bytes, flops}.
+/// What a step works through.
+struct StepSize {
+  std::int64_t tokens = 0;
+  std::int64_t samples = 0;
+};
+
+/// Schema ids of the payloads, in NVTX's range of static (user-chosen) ids. A tool that knows nothing of an id ignores
+/// the payload; one that does reads little-endian int64 in the structures' order.
 inline constexpr std::uint64_t kOpCostSchemaId = (std::uint64_t{1} << 24) + 0x524C;
+inline constexpr std::uint64_t kStepSizeSchemaId = (std::uint64_t{1} << 24) + 0x524D;
 
 /// Pushes a range on construction, pops it on destruction, on the same thread. Costs tens of ns when no tool
 /// listens. `name` is copied by the tool during the call.
@@ -27,8 +39,22 @@ class NvtxRange {
   explicit NvtxRange(const char* name) noexcept { nvtxRangePushA(name); }
 
   NvtxRange(const char* name, const OpCost& cost) noexcept {
-    register_schema_once();
-    const nvtxPayloadData_t data{kOpCostSchemaId, sizeof(OpCost), &cost};
+    register_schemas_once();
+    push(name, {kOpCostSchemaId, sizeof(OpCost), &cost});
+  }
+
+  /// The size comes first: {a, b} behind a name is an OpCost.
+  NvtxRange(const StepSize& size, const char* name) noexcept {
+    register_schemas_once();
+    push(name, {kStepSizeSchemaId, sizeof(StepSize), &size});
+  }
+
+  NvtxRange(const NvtxRange&) = delete;
+  NvtxRange& operator=(const NvtxRange&) = delete;
+  ~NvtxRange() { nvtxRangePop(); }
+
+ private:
+  static void push(const char* name, const nvtxPayloadData_t& data) noexcept {
     nvtxEventAttributes_t attributes{};
     attributes.version = NVTX_VERSION;
     attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -40,32 +66,35 @@ class NvtxRange {
     nvtxRangePushEx(&attributes);
   }
 
-  NvtxRange(const NvtxRange&) = delete;
-  NvtxRange& operator=(const NvtxRange&) = delete;
-  ~NvtxRange() { nvtxRangePop(); }
+  /// Structures of int64, named in their order.
+  template <std::size_t N>
+  static void register_schema(std::uint64_t id, const char* name, const char* const (&fields)[N]) noexcept {
+    nvtxPayloadSchemaEntry_t entries[N] = {};
+    for (std::size_t i = 0; i < N; ++i) {
+      entries[i].type = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
+      entries[i].name = fields[i];
+      entries[i].offset = i * sizeof(std::int64_t);
+    }
+    nvtxPayloadSchemaAttr_t attributes{};
+    attributes.fieldMask =
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+        NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+    attributes.name = name;
+    attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+    attributes.entries = entries;
+    attributes.numEntries = N;
+    attributes.payloadStaticSize = N * sizeof(std::int64_t);
+    attributes.schemaId = id;
+    nvtxPayloadSchemaRegister(nullptr, &attributes);
+  }
 
- private:
-  static void register_schema_once() noexcept {
+  static void register_schemas_once() noexcept {
     static const bool registered = [] {
-      nvtxPayloadSchemaEntry_t entries[2] = {};
-      entries[0].type = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
-      entries[0].name = "bytes";
-      entries[0].offset = 0;
-      entries[1].type = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
-      entries[1].name = "flops";
-      entries[1].offset = sizeof(std::int64_t);
-      nvtxPayloadSchemaAttr_t attributes{};
-      attributes.fieldMask =
-          NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-          NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-          NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
-      attributes.name = "ridgeline.op_cost";
-      attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
-      attributes.entries = entries;
-      attributes.numEntries = 2;
-      attributes.payloadStaticSize = sizeof(OpCost);
-      attributes.schemaId = kOpCostSchemaId;
-      nvtxPayloadSchemaRegister(nullptr, &attributes);
+      static_assert(sizeof(OpCost) == 5 * sizeof(std::int64_t) &&
+                    sizeof(StepSize) == 2 * sizeof(std::int64_t));
+      register_schema(kOpCostSchemaId, "ridgeline.op_cost", {"bytes", "flops", "m", "n", "k"});
+      register_schema(kStepSizeSchemaId, "ridgeline.step_size", {"tokens", "samples"});
       return true;
     }();
     (void)registered;

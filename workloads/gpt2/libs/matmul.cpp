@@ -210,8 +210,8 @@ void Matmul::forward(T* out, const T* inp, const T* weight, const T* bias, std::
                      std::int64_t oc, cudaStream_t stream, MatmulEpilogue epilogue, T* pre_gelu) {
   const bool gelu = epilogue == MatmulEpilogue::gelu;
   const bool aux = gelu && pre_gelu != nullptr;
-  const NvtxRange range("matmul_forward",
-                        {matmul_forward_bytes<T>(n, c, oc, bias != nullptr, aux), matmul_flops(n, c, oc)});
+  const NvtxRange range("matmul_forward", {matmul_forward_bytes<T>(n, c, oc, bias != nullptr, aux),
+                                           matmul_flops(n, c, oc), n, oc, c});
   LtEpilogue lt = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
   if (gelu) lt = bias != nullptr ? LtEpilogue::bias_gelu : LtEpilogue::gelu;
   if (aux) lt = bias != nullptr ? LtEpilogue::bias_gelu_aux : LtEpilogue::gelu_aux;
@@ -231,7 +231,7 @@ void Matmul::backward_input(T* dinp, const T* dout, const T* weight, std::int64_
     throw std::invalid_argument("matmul backward_input: a GELU gradient cannot be accumulated");
   }
   const NvtxRange range("matmul_backward_input", {matmul_backward_input_bytes<T>(n, c, oc, dgelu, accumulate),
-                                                  matmul_flops(n, c, oc)});
+                                                  matmul_flops(n, c, oc), n, c, oc});
   MatmulProblem problem = impl_->problem_of<T>(
       MatmulOp::backward_input, dgelu ? LtEpilogue::dgelu : LtEpilogue::none, accumulate, n, c, oc);
   impl_->set_alignments(problem, weight, dout, dinp);
@@ -244,9 +244,9 @@ template <class T>
 void Matmul::backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
                              std::int64_t oc, cudaStream_t stream, bool accumulate, float* dbias) {
   const bool bias_gradient = dbias != nullptr;
-  const NvtxRange range(
-      "matmul_backward_weight",
-      {matmul_backward_weight_bytes<T>(n, c, oc, bias_gradient, accumulate), matmul_flops(n, c, oc)});
+  const NvtxRange range("matmul_backward_weight",
+                        {matmul_backward_weight_bytes<T>(n, c, oc, bias_gradient, accumulate),
+                         matmul_flops(n, c, oc), oc, c, n});
   MatmulProblem problem = impl_->problem_of<T>(MatmulOp::backward_weight,
                                                bias_gradient ? LtEpilogue::bias_gradient : LtEpilogue::none,
                                                accumulate, n, c, oc);

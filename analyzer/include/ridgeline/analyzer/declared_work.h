@@ -21,6 +21,12 @@
 
 namespace ridgeline::analyzer {
 
+/// [m, k] × [k, n].
+struct MatrixProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+  friend auto operator<=>(const MatrixProduct&, const MatrixProduct&) = default;
+};
+
 /// Ranges taken together.
 struct WorkSum {
   std::int64_t ranges = 0;
@@ -42,6 +48,10 @@ struct WorkSum {
   LimiterKind minimum_limiter = LimiterKind::none;  // of the larger part of it
   std::optional<double> minimum_ratio;              // minimum_ns ÷ time_ns: 1 is the best there is
   std::int64_t undeclared_launches = 0;  // asked for, but in no declaring range; in none of the sums
+  /// What DeclaredRanges::of() alone says: the product that most of the time of the launches asked for is in, and how
+  /// many different ones they are in.
+  std::optional<MatrixProduct> product;
+  std::int64_t products = 0;
 };
 
 /// All ranges of the representative step that share a path and an annotation's name.
@@ -73,6 +83,7 @@ class DeclaredRanges {
     const store::NvtxRange* range = nullptr;
     std::vector<const store::Annotation*> annotations;
     std::vector<std::size_t> launches;  // into UtilisationAnalysis::launches
+    std::optional<MatrixProduct> product;
   };
   struct Minimum {
     std::optional<double> ns;
@@ -88,6 +99,7 @@ class DeclaredRanges {
 
   const Model& model_;
   const UtilisationAnalysis& utilisation_;
+  bool any_product_ = false;
   std::vector<Range> ranges_;                                  // by start
   std::vector<std::optional<std::size_t>> owner_;              // of each launch: its innermost range
   std::vector<std::optional<double>> fp_ops_;                  // of each launch, by instruction counts

@@ -111,6 +111,15 @@ struct RankRow {
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
   TierSet tier;                               // behind the utilisations; T0: there is only time
   SharedVector<std::uint32_t> launches;       // into UtilisationAnalysis::launches
+  /// From the launches' configurations, means weighted by time; describe_shapes() fills in all of these.
+  std::optional<double> waves;  // blocks ÷ what fits on the device at once
+  std::optional<double>
+      wave_waste_ratio;  // of the last wave, places without a block; below one wave: idle SMs
+  std::optional<double> theoretical_occupancy_ratio;
+  /// Of a product's kernel, if the row is of one: what its name says, and what its tiles compute beyond the result.
+  std::string tile;            // "128x256x64"; "" unknown
+  std::string name_precision;  // "bf16"; "" unknown
+  std::optional<double> tile_waste_ratio;
   /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;
 };

@@ -9,6 +9,15 @@
 
 namespace ridgeline::analyzer {
 
+/// What the program says that a step works through; empty: it does not say.
+struct StepSize {
+  std::optional<double> tokens, samples;
+};
+
+/// Of the representative step, or of all that the scope takes together: the sum of the outermost ranges that declare
+/// it.
+[[nodiscard]] StepSize declared_size(const Model& model, const StepAnalysis& steps);
+
 /// Operations of the whole step over the whole step's time, gaps and copies included.
 struct Throughput {
   std::int64_t step_ns = 0;
@@ -18,15 +27,19 @@ struct Throughput {
   /// What the tensor pipe did; empty if a launch has no count.
   std::optional<double> tensor_ops;
   std::optional<double> tensor_ops_per_s;
-  std::optional<Peak> peak;        ///< of the type most tensor operations are of, of one device
-  std::int64_t device_count = 0;   ///< that the step launched on; ratios are of so many peaks
-  std::optional<double> mfu;       ///< declared ÷ step ÷ peak: model FLOP/s utilisation
-  std::optional<double> hardware;  ///< the same of the tensor pipe's operations
+  std::optional<Peak> peak;            ///< of the type most tensor operations are of, of one device
+  std::int64_t device_count = 0;       ///< that the step launched on; ratios are of so many peaks
+  std::optional<double> mfu;           ///< declared ÷ step ÷ peak: model FLOP/s utilisation
+  std::optional<double> hardware;      ///< the same of the tensor pipe's operations
+  StepSize size;                       ///< of this process; with data parallelism others work through theirs
+  std::optional<double> tokens_per_s;  ///< size ÷ step
+  std::optional<double> samples_per_s;
 };
 
 /// `ranking` is of the same utilisation, with its declared work. A step on several devices is measured against the
 /// peaks of all that it launched on, and has none if these differ.
 [[nodiscard]] Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilisation,
-                                         const Ranking& ranking, const PeakPolicy& peaks = {});
+                                         const Ranking& ranking, const PeakPolicy& peaks = {},
+                                         const StepSize& size = {});
 
 }  // namespace ridgeline::analyzer

@@ -55,8 +55,12 @@ struct Fact {
 [[nodiscard]] std::string work_line(const analyzer::Analysis& analysis);
 
 /// What share of the device's peak the whole step used: MFU with its convention where work is declared, and the tensor
-/// pipe's operations where they are counted; "" without both.
+/// pipe's operations where they are counted; then tokens and samples a second where the program says how many a step
+/// has; "" without any of these.
 [[nodiscard]] std::string throughput_line(const analyzer::Throughput& throughput);
+
+/// A count a second: "643,973", "12.35".
+[[nodiscard]] std::string rate_text(double per_s);
 
 /// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);

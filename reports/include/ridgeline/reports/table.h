@@ -87,6 +87,7 @@ struct ColumnHead {
   int drop_order = 0;
   bool shown = true;  // false: only in JSON and CSV, or if asked for
   Total total = Total::none;
+  bool repeats = false;  // says what another column says in words: of `all` columns people do without it
 };
 
 /// A column of a table whose rows are `Row`s.
@@ -100,6 +101,7 @@ struct Column {
 struct ColumnGroup {
   std::string name;
   std::vector<std::string> keys;
+  std::size_t fixed = SIZE_MAX;  // so many stay whatever the width; of the others the last goes first
 };
 
 /// Rows in their order and cells on demand. Refers to what the rows are made from, which must outlive it.
@@ -151,10 +153,12 @@ class Table {
   [[nodiscard]] const std::vector<ColumnGroup>& groups() const noexcept { return groups_; }
   /// Keeps the columns of that comma-separated list, in that order, each once and shown. An item is a key,
   /// one of the table's groups, `default` (what is shown anyway, dropped where the width does not suffice) or
-  /// `all`. Throws Error(usage): an unknown item, with the list of the known ones.
-  void select(std::string_view keys);
+  /// `all` (`for_people`: without those that repeat another). Throws Error(usage): an unknown
+  /// item.
+  void select(std::string_view keys, bool for_people = false);
 
  private:
+  [[nodiscard]] std::string suggestion(std::string_view asked) const;
   [[nodiscard]] std::size_t source_row(std::size_t row) const { return order_ ? (*order_)[row] : row; }
 
   std::vector<ColumnHead> heads_;

@@ -48,8 +48,7 @@ class CaptureWriter {
   /// in finish().
   [[nodiscard]] Id reserve_range_id();
   void add_reserved(const NvtxRange& range, std::optional<Id> work_id = {});  // under range.id
-  [[nodiscard]] Id work_id(const std::string& name, std::optional<double> bytes,
-                           std::optional<double> flops);  // interned
+  [[nodiscard]] Id work_id(const Annotation&);  // interned, whichever range it is for
   Id add(const Launch&);
   Id add(const Memcpy&);
   Id add(const Memset&);

@@ -263,12 +263,18 @@ struct Message {
   std::string text;
 };
 
+/// What a program declares for a range: the least it must move and compute, the product it is, or what a step works
+/// through.
 struct Annotation {
   Id id = 0;  // not stored: the work of a range is known by the range
   Id nvtx_range_id = 0;
   std::string name;
   std::optional<double> bytes;
   std::optional<double> flops;
+  std::optional<double> tokens = {};   // of a step, or of a part of it
+  std::optional<double> samples = {};  // likewise
+  /// Of a matrix product [m, k] × [k, n]; all three or none.
+  std::optional<std::int64_t> m = {}, n = {}, k = {};
 };
 
 struct PmWindow {

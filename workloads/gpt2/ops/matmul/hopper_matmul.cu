@@ -83,8 +83,9 @@ std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden) {
 void launch_hopper_matmul_forward(bf16* out, bf16* kept, GeluKept what, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream) {
-  const NvtxRange range("matmul_forward", {hopper_matmul_forward_bytes(rows, channels, hidden),
-                                           hopper_matmul_forward_flops(rows, channels, hidden)});
+  const NvtxRange range("matmul_forward",
+                        {hopper_matmul_forward_bytes(rows, channels, hidden),
+                         hopper_matmul_forward_flops(rows, channels, hidden), rows, hidden, channels});
   check("hopper_matmul_forward", rows, channels, hidden,
         is_aligned_16(out) && is_aligned_16(kept) && is_aligned_16(inp) && is_aligned_16(weight) &&
             is_aligned_16(bias));
@@ -110,9 +111,10 @@ void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* d
   // Before the range opens: a flush is no part of this op.
   float* partials =
       bias_gradient ? sums.reserve(hopper_matmul_partial_sums(rows, hidden), 1, stream) : nullptr;
-  const NvtxRange range("matmul_backward_input",
-                        {hopper_matmul_backward_input_bytes(rows, channels, hidden, bias_gradient),
-                         hopper_matmul_backward_input_flops(rows, channels, hidden, bias_gradient)});
+  const NvtxRange range(
+      "matmul_backward_input",
+      {hopper_matmul_backward_input_bytes(rows, channels, hidden, bias_gradient),
+       hopper_matmul_backward_input_flops(rows, channels, hidden, bias_gradient), rows, hidden, channels});
   hopper::Arguments args;
   args.column_sums = partials;
   args.rows = rows;

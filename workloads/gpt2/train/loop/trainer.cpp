@@ -224,6 +224,9 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
   if (options.switches.cuda_graph) graph.emplace(model, batch_tokens, options.grad_accum);
   const std::size_t batch_bytes = 2 * static_cast<std::size_t>(batch_tokens) * sizeof(std::int32_t);
 
+  const std::int64_t micro_steps = options.grad_accum;
+  const StepSize size{.tokens = batch_tokens * micro_steps, .samples = options.batch * micro_steps};
+
   StepRing ring;
   cudaStream_t stream = model.stream();
   const auto finish = [&](int step) {
@@ -248,7 +251,7 @@ void run(Prepared& prepared, GpuModel& model, Progress& progress) {
       ring.restart_clock(step, stream);
     }
     {
-      const NvtxRange range("step");
+      const NvtxRange range(size, "step");
       for (int micro = 0; micro < options.grad_accum; ++micro) {
         const DeviceBatch batch = batches.acquire(stream);
         if (graph) {  // it reads where it was captured to read, whichever slot the batch came in

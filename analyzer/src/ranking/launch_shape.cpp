@@ -1,0 +1,237 @@
+#include "ridgeline/analyzer/launch_shape.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+// Of an SM: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+struct SmLimits {
+  std::string_view capability;
+  std::int64_t warps, blocks, shared_bytes;
+};
+constexpr std::int64_t kKiB = 1024;
+constexpr SmLimits kSmLimits[] = {
+    {"7.0", 64, 32, 96 * kKiB},   {"7.5", 32, 16, 64 * kKiB},   {"8.0", 64, 32, 164 * kKiB},
+    {"8.6", 48, 16, 100 * kKiB},  {"8.7", 48, 16, 164 * kKiB},  {"8.9", 48, 24, 100 * kKiB},
+    {"9.0", 64, 32, 228 * kKiB},  {"10.0", 64, 32, 228 * kKiB}, {"10.3", 64, 32, 228 * kKiB},
+    {"12.0", 48, 24, 100 * kKiB},
+};
+constexpr std::int64_t kWarpThreads = 32;
+constexpr std::int64_t kPartitions = 4;  // of an SM; each has its own registers
+constexpr std::int64_t kPartitionRegisters = 16384;
+constexpr std::int64_t kRegisterUnit = 256;            // registers are given to a warp in such pieces
+constexpr std::int64_t kSharedUnit = 128;              // bytes, likewise to a block
+constexpr std::int64_t kReservedShared = 1024;         // bytes of every block, from compute capability 8.0
+constexpr std::int64_t kMost = std::int64_t{1} << 40;  // a damaged capture may claim any grid
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+std::int64_t product_of(const store::Dim3& dim) {
+  const auto bounded = [](std::int64_t value) { return std::clamp<std::int64_t>(value, 1, kMost); };
+  const double product = static_cast<double>(bounded(dim.x)) * static_cast<double>(bounded(dim.y)) *
+                         static_cast<double>(bounded(dim.z));
+  return product > static_cast<double>(kMost) ? kMost : bounded(dim.x) * bounded(dim.y) * bounded(dim.z);
+}
+
+std::int64_t blocks_on_sm(const SmLimits& sm, const store::Launch& launch) {
+  const std::int64_t warps = ceil_div(product_of(launch.block), kWarpThreads);
+  std::int64_t fit = std::min(sm.blocks, sm.warps / warps);
+  if (launch.registers_per_thread > 0) {
+    const std::int64_t of_warp =
+        ceil_div(std::min<std::int64_t>(launch.registers_per_thread, kMost) * kWarpThreads, kRegisterUnit) *
+        kRegisterUnit;
+    // Warps are dealt out evenly to the partitions.
+    const std::int64_t of_block = ceil_div(warps, kPartitions) * kPartitions;
+    fit = std::min(fit, kPartitionRegisters / of_warp * kPartitions / of_block);
+  }
+  const std::int64_t asked = std::clamp<std::int64_t>(launch.static_smem_bytes, 0, kMost) +
+                             std::clamp<std::int64_t>(launch.dynamic_smem_bytes, 0, kMost);
+  const std::int64_t reserved = sm.capability.front() == '7' ? 0 : kReservedShared;
+  const std::int64_t shared = ceil_div(asked + reserved, kSharedUnit) * kSharedUnit;
+  return shared > 0 ? std::min(fit, sm.shared_bytes / shared) : fit;
+}
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+// "128x256" and its kind at the begin of `text`, taken from it; as many numbers as there are, three at most.
+std::vector<std::int64_t> take_sizes(std::string_view& text) {
+  std::vector<std::int64_t> sizes;
+  while (sizes.size() < 3) {
+    std::int64_t number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (read.ec != std::errc{} || number <= 0 || number > 4096) break;
+    text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+    sizes.push_back(number);
+    if (text.size() < 2 || text[0] != 'x' || !is_digit(text[1])) break;
+    text.remove_prefix(1);
+  }
+  return sizes;
+}
+
+std::string text_of(const Tile& tile) {
+  return std::to_string(tile.m) + "x" + std::to_string(tile.n) +
+         (tile.k > 0 ? "x" + std::to_string(tile.k) : "");
+}
+
+// What a row's launches have in common.
+class RowShape {
+ public:
+  void add(const LaunchShape& shape, std::int64_t duration_ns) {
+    const auto weight = static_cast<double>(std::max<std::int64_t>(duration_ns, 1));
+    weight_ += weight;
+    waves_ += weight * shape.waves;
+    idle_ += weight * shape.idle_ratio;
+    occupancy_ += weight * shape.occupancy_ratio;
+  }
+  void write_to(RankRow& row) const {
+    if (weight_ <= 0) return;
+    row.waves = waves_ / weight_;
+    row.wave_waste_ratio = idle_ / weight_;
+    row.theoretical_occupancy_ratio = occupancy_ / weight_;
+  }
+
+ private:
+  double weight_ = 0, waves_ = 0, idle_ = 0, occupancy_ = 0;
+};
+
+void read_name(RankRow& row) {
+  if (row.kernel_class != KernelClass::gemm) return;
+  row.name_precision = precision_in_name(row.kernel);
+  const std::optional<Tile> tile = tile_in_name(row.kernel);
+  if (!tile) return;
+  row.tile = text_of(*tile);
+  if (row.work && row.work->product) row.tile_waste_ratio = tile_waste(*row.work->product, *tile);
+}
+
+}  // namespace
+
+std::optional<LaunchShape> launch_shape(const store::Device& device, const store::Launch& launch) {
+  const auto sm = std::find_if(std::begin(kSmLimits), std::end(kSmLimits), [&](const SmLimits& limits) {
+    return limits.capability == device.compute_capability.value_or("");
+  });
+  const std::int64_t sms = device.sm_count.value_or(0);
+  if (sm == std::end(kSmLimits) || sms <= 0) return std::nullopt;
+  LaunchShape shape;
+  shape.blocks = product_of(launch.grid);
+  shape.blocks_per_sm = blocks_on_sm(*sm, launch);
+  if (shape.blocks_per_sm <= 0) return std::nullopt;
+  const std::int64_t places = sms * shape.blocks_per_sm;
+  shape.waves = static_cast<double>(shape.blocks) / static_cast<double>(places);
+  shape.idle_ratio = shape.blocks > places
+                         ? 1 - shape.waves / static_cast<double>(ceil_div(shape.blocks, places))
+                         : 1 - static_cast<double>(std::min(shape.blocks, sms)) / static_cast<double>(sms);
+  shape.occupancy_ratio =
+      static_cast<double>(shape.blocks_per_sm * ceil_div(product_of(launch.block), kWarpThreads)) /
+      static_cast<double>(sm->warps);
+  return shape;
+}
+
+std::optional<Tile> tile_in_name(std::string_view kernel) {
+  constexpr std::string_view kTileSize = "tilesize";
+  if (const std::size_t at = kernel.find(kTileSize); at != std::string_view::npos) {
+    std::string_view rest = kernel.substr(at + kTileSize.size());
+    const auto sizes = take_sizes(rest);
+    if (sizes.size() < 2) return std::nullopt;
+    return Tile{sizes[0], sizes[1], sizes.size() > 2 ? sizes[2] : 0};
+  }
+  std::optional<Tile> tile;
+  for (std::size_t at = 0; at + 1 < kernel.size(); ++at) {
+    if (kernel[at] != '_' || !is_digit(kernel[at + 1])) continue;
+    std::string_view rest = kernel.substr(at + 1);
+    const auto sizes = take_sizes(rest);
+    if (sizes.size() < 2 || (!rest.empty() && std::isalnum(static_cast<unsigned char>(rest.front())) != 0))
+      continue;
+    // The first pair is the tile, the next says how deep it is and how many stages of it are held.
+    if (tile) {
+      tile->k = sizes[0];
+      return tile;
+    }
+    tile = Tile{sizes[0], sizes[1], sizes.size() > 2 ? sizes[2] : 0};
+    if (tile->k > 0) return tile;
+  }
+  return tile;
+}
+
+double tile_waste(const MatrixProduct& product, const Tile& tile) {
+  const auto m = static_cast<double>(product.m), n = static_cast<double>(product.n);
+  const auto computed = [&](std::int64_t of_m, std::int64_t of_n) {
+    const auto rows = static_cast<double>(of_m), columns = static_cast<double>(of_n);
+    return std::ceil(m / rows) * rows * std::ceil(n / columns) * columns;
+  };
+  return 1 - m * n / std::min(computed(tile.m, tile.n), computed(tile.n, tile.m));
+}
+
+std::string_view precision_in_name(std::string_view kernel) {
+  // cuBLAS's own kernels begin with the types of A, of the sum and of D: t is BF16, h FP16, q and r are the FP8 ones.
+  if (constexpr std::string_view kNvjet = "nvjet_"; kernel.starts_with(kNvjet)) {
+    std::string_view rest = kernel.substr(kNvjet.size());
+    if (rest.starts_with("sm")) rest.remove_prefix(std::min(rest.find('_'), rest.size() - 1) + 1);
+    switch (rest.empty() ? '\0' : rest.front()) {
+      case 't':
+        return "bf16";
+      case 'h':
+        return "fp16";
+      case 'q':
+      case 'r':
+        return "fp8";
+      default:
+        return "";
+    }
+  }
+  struct Mark {
+    std::string_view text, precision;
+  };
+  // The narrowest first: a name also says what is summed and written.
+  static constexpr Mark kMarks[] = {
+      {"e4m3", "fp8"},       {"e5m2", "fp8"},
+      {"fp8", "fp8"},        {"i8i8", "int8"},
+      {"s8s8", "int8"},      {"bf16", "bf16"},
+      {"f16f16", "fp16"},    {"fp16", "fp16"},
+      {"h16816", "fp16"},    {"s16816gemm_f16", "fp16"},
+      {"hgemm", "fp16"},     {"tf32", "tf32"},
+      {"s1688gemm", "tf32"}, {"dgemm", "fp64"},
+      {"d884", "fp64"},      {"sgemm", "fp32"},
+  };
+  for (const Mark& mark : kMarks) {
+    if (kernel.find(mark.text) != std::string_view::npos) return mark.precision;
+  }
+  return "";
+}
+
+void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation, Ranking& ranking) {
+  std::vector<std::optional<LaunchShape>> of_site;
+  for (const store::Launch& site : model.launches.sites()) {
+    const store::Device* device = model.device(site.device_id);
+    of_site.push_back(device == nullptr ? std::nullopt : launch_shape(*device, site));
+  }
+  const auto kernel_of_site = [&](Launches::SiteIndex site) {
+    return model.launches.sites()[site].kernel_id;
+  };
+  const auto kernel_of = [&](std::size_t index) {
+    return kernel_of_site(model.launches.row(utilisation.launches.row(index).launch).site);
+  };
+  for (RankRow& row : ranking.rows) {
+    RowShape shape;
+    bool one_kernel = true;
+    for (const std::size_t index : row.launches) {
+      const LaunchUtilisations::Row& item = utilisation.launches.row(index);
+      const Launches::SiteIndex site = model.launches.row(item.launch).site;
+      one_kernel = one_kernel && kernel_of_site(site) == kernel_of(row.launches.front());
+      if (const auto& known = of_site[site]) shape.add(*known, item.duration_ns);
+    }
+    shape.write_to(row);
+    if (one_kernel && !row.launches.empty()) read_name(row);
+  }
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,112 @@
+// ranking_shape_columns.cpp: the ranking's columns of clocks and rates, and of how launches fill the device.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cells.h"
+#include "ranking_columns.h"
+
+namespace ridgeline::reports {
+
+// Pipe × clock = share of the data sheet's peak: what a busy pipe is worth at the clock it ran at.
+void add_rate_columns(std::vector<Column<RankLine>>& columns) {
+  columns.push_back({extra({.key = "sm_clock_hz",
+                            .header = "SM",
+                            .unit = "MHz",
+                            .help = "SM clock while the launches ran: sampled cycles (T1) over their time; "
+                                    "without samples in replay (T2)",
+                            .title = "SM clock"}),
+                     [](const RankLine& l) { return Cell::number(l.row->sm_clock_hz, Form::megahertz); }});
+  columns.push_back(
+      {extra_text({.key = "sm_clock_tier", .header = "clock by", .help = "tier of sm_clock_hz"}),
+       [](const RankLine& l) {
+         return l.row->sm_clock_hz ? Cell::text(to_string(l.row->clock_tier)) : Cell::missing();
+       }});
+  columns.push_back(
+      {extra({.key = "replay_clock_hz",
+              .header = "replay",
+              .unit = "MHz",
+              .help = "SM clock in replay (T2)",
+              .title = "SM clock in replay"}),
+       [](const RankLine& l) { return Cell::number(l.row->replay_clock_hz, Form::megahertz); }});
+  columns.push_back(
+      {extra_text({.key = "clock_limit",
+                   .header = "held by",
+                   .help = "what held the clock below the device's highest while the timeline was recorded"}),
+       [](const RankLine& l) {
+         return l.row->clock_limit.empty() ? Cell::missing() : Cell::text(l.row->clock_limit);
+       }});
+  columns.push_back(
+      {extra_text(
+           {.key = "precision",
+            .header = "type",
+            .help =
+                "type of most tensor operations: `bf16`, `fp16`, `tf32`, `fp8`, `int8`, `fp64_tensor`; of a "
+                "product whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
+                "too"}),
+       [](const RankLine& l) {
+         const std::string& quantity = l.row->tensor_quantity;
+         const std::size_t end = std::min(quantity.rfind("_flops_per_s"), quantity.rfind("_ops_per_s"));
+         const std::string precision = quantity.empty() ? l.row->name_precision : quantity.substr(0, end);
+         return precision.empty() ? Cell::missing() : Cell::text(precision);
+       }});
+  columns.push_back({extra({.key = "tensor_ops_per_s",
+                            .header = "TFLOP/s",
+                            .help = "operations of the tensor pipe ÷ time, over the launches with any"}),
+                     [](const RankLine& l) { return Cell::number(l.row->tensor_ops_per_s, Form::tera); }});
+  columns.push_back(
+      {extra({.key = "tensor_spec_ratio",
+              .header = "of spec",
+              .unit = "%",
+              .help = "that ÷ the data sheet's peak of the type (`--compute-peak measured`: the "
+                      "measured one)",
+              .title = "of the data sheet's peak"}),
+       [](const RankLine& l) { return Cell::number(l.row->tensor_spec_ratio, Form::percent); }});
+}
+
+// From the launch's configuration, the kernel's name and what the program declares: nothing here is measured.
+void add_shape_columns(std::vector<Column<RankLine>>& columns) {
+  using analyzer::RankRow;
+  columns.push_back(
+      {extra_text(
+           {.key = "product",
+            .header = "M×N×K",
+            .help =
+                "the matrix product [M, K] × [K, N] that the program declares for the range of most of the "
+                "time; `+2`: two others too",
+            .title = "product M×N×K"}),
+       [](const RankLine& l) {
+         if (!l.row->work || !l.row->work->product) return Cell::missing();
+         const analyzer::MatrixProduct& p = *l.row->work->product;
+         std::string text = fmt::format("{}×{}×{}", p.m, p.n, p.k);
+         std::string words = text;
+         if (l.row->work->products > 1) words += fmt::format(" +{}", l.row->work->products - 1);
+         return Cell::worded(std::move(words), std::move(text));
+       }});
+  columns.push_back(
+      {extra_text({.key = "tile",
+                   .header = "tile",
+                   .help = "what a block of a product computes, MxNxK, as its kernel's name says"}),
+       [](const RankLine& l) { return l.row->tile.empty() ? Cell::missing() : Cell::text(l.row->tile); }});
+  const auto ratio = [&](const char* key, const char* header, const char* unit, const char* help,
+                         const char* title, std::optional<double> RankRow::*value, Form form) {
+    columns.push_back({extra({.key = key, .header = header, .unit = unit, .help = help, .title = title}),
+                       [value, form](const RankLine& l) { return Cell::number(l.row->*value, form); }});
+  };
+  ratio(
+      "tile_waste_ratio", "tile", "waste %",
+      "of the results that the tiles compute, the share outside M×N, at least: a name does not say which way "
+      "round the tile lies",
+      "tile waste", &RankRow::tile_waste_ratio, Form::percent);
+  ratio("waves", "waves", "",
+        "blocks ÷ blocks that fit on the device at once, by threads, registers and shared memory", "waves",
+        &RankRow::waves, Form::ratio);
+  ratio("wave_waste_ratio", "idle", "wave %",
+        "of the last wave, places without a block; below one wave, SMs without one", "idle in the last wave",
+        &RankRow::wave_waste_ratio, Form::percent);
+  ratio("theoretical_occupancy_ratio", "occup.", "most %",
+        "theoretical occupancy: warps of the blocks that fit on an SM ÷ the most it holds",
+        "theoretical occupancy", &RankRow::theoretical_occupancy_ratio, Form::percent);
+}
+
+}  // namespace ridgeline::reports

@@ -1,0 +1,154 @@
+// How launches fill a device of 132 SMs, and what names say of products.
+#include "ridgeline/analyzer/launch_shape.h"
+
+#include <gtest/gtest.h>
+
+#include "fabricated_model.h"
+#include "ridgeline/analyzer/analysis.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+using testing::FabricatedModel;
+
+store::Device h200() {
+  store::Device device{.id = 1, .name = "NVIDIA H200"};
+  device.compute_capability = "9.0";
+  device.sm_count = 132;
+  return device;
+}
+
+store::Launch launch(std::int64_t blocks, std::int64_t threads, std::int64_t registers,
+                     std::int64_t shared_bytes) {
+  store::Launch one;
+  one.grid = {blocks, 1, 1};
+  one.block = {threads, 1, 1};
+  one.registers_per_thread = static_cast<int>(registers);
+  one.dynamic_smem_bytes = shared_bytes;
+  return one;
+}
+
+TEST(LaunchShape, ThreadsRegistersSharedMemoryAndBlocksLimitWhatFits) {
+  const auto fit = [](std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes) {
+    const auto shape = launch_shape(h200(), launch(1, threads, registers, shared_bytes));
+    return shape ? shape->blocks_per_sm : 0;
+  };
+  EXPECT_EQ(fit(32, 16, 0), 32) << "no more blocks on an SM";
+  EXPECT_EQ(fit(1024, 32, 0), 2) << "2048 threads";
+  EXPECT_EQ(fit(256, 32, 0), 8);
+  EXPECT_EQ(fit(256, 33, 0), 6)
+      << "40 registers a thread, in pieces of 256 a warp: 12 warps a partition, 2 a block";
+  EXPECT_EQ(fit(384, 168, 0), 1);
+  EXPECT_EQ(fit(96, 128, 0), 4) << "three warps take a place on each of the four partitions";
+  EXPECT_EQ(fit(128, 32, 100 * 1024), 2) << "228 KiB, of which each block takes 1 KiB more";
+  EXPECT_EQ(fit(128, 32, 113 * 1024), 2);
+  EXPECT_EQ(fit(128, 32, 113 * 1024 + 1), 1);
+  EXPECT_EQ(fit(128, 32, 227 * 1024), 1);
+  EXPECT_EQ(fit(128, 32, 228 * 1024), 0) << "fits nowhere";
+}
+
+TEST(LaunchShape, WavesAndWhatStaysIdleInTheLast) {
+  const auto shape = [](std::int64_t blocks) { return *launch_shape(h200(), launch(blocks, 1024, 32, 0)); };
+  EXPECT_DOUBLE_EQ(shape(264).waves, 1);
+  EXPECT_DOUBLE_EQ(shape(264).idle_ratio, 0);
+  EXPECT_DOUBLE_EQ(shape(330).waves, 1.25);
+  EXPECT_DOUBLE_EQ(shape(330).idle_ratio, 1 - 1.25 / 2);
+  EXPECT_DOUBLE_EQ(shape(2640).idle_ratio, 0);
+  EXPECT_DOUBLE_EQ(shape(132).idle_ratio, 0) << "a block on every SM";
+  EXPECT_DOUBLE_EQ(shape(33).idle_ratio, 0.75);
+  EXPECT_DOUBLE_EQ(shape(33).occupancy_ratio, 1);
+  EXPECT_DOUBLE_EQ(launch_shape(h200(), launch(1, 384, 168, 0))->occupancy_ratio, 12.0 / 64);
+  store::Launch flat = launch(10, 16, 32, 0);
+  flat.grid = {10, 20, 30};
+  flat.block = {16, 4, 2};
+  EXPECT_EQ(launch_shape(h200(), flat)->blocks, 6000);
+  EXPECT_EQ(launch_shape(h200(), flat)->blocks_per_sm, 16);
+}
+
+TEST(LaunchShape, UnknownDevicesAndMadeUpGrids) {
+  store::Device unknown = h200();
+  unknown.compute_capability = "99.0";
+  EXPECT_FALSE(launch_shape(unknown, launch(1, 32, 32, 0)).has_value());
+  unknown = h200();
+  unknown.sm_count.reset();
+  EXPECT_FALSE(launch_shape(unknown, launch(1, 32, 32, 0)).has_value());
+  store::Launch huge = launch(INT64_MAX, 32, 32, 0);
+  huge.grid.y = huge.grid.z = INT64_MAX;
+  EXPECT_GT(launch_shape(h200(), huge)->waves, 1e6);
+  huge.block = {INT64_MAX, INT64_MAX, -1};
+  huge.static_smem_bytes = INT64_MAX;
+  EXPECT_FALSE(launch_shape(h200(), huge).has_value());
+}
+
+TEST(LaunchShape, TilesAsNamesWriteThem) {
+  const auto tile = [](std::string_view name) {
+    const auto found = tile_in_name(name);
+    return found ? std::vector<std::int64_t>{found->m, found->n, found->k} : std::vector<std::int64_t>{};
+  };
+  using Sizes = std::vector<std::int64_t>;
+  EXPECT_EQ(tile("nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_NNT"), (Sizes{128, 256, 64}));
+  EXPECT_EQ(
+      tile("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64_32x3_nn_align8>"),
+      (Sizes{128, 64, 32}));
+  EXPECT_EQ(tile("ampere_sgemm_128x64_tn"), (Sizes{128, 64, 0}));
+  EXPECT_EQ(tile("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x128x32_warpgroupsize1x1x1_bias"),
+            (Sizes{64, 128, 32}));
+  EXPECT_EQ(tile("triton_mm_kernel_0d1d2d"), Sizes{});
+  EXPECT_EQ(tile("kernel_128xfast"), Sizes{});
+  EXPECT_EQ(tile("k_tilesize"), Sizes{});
+  EXPECT_EQ(tile("gemm_99999999999x64"), Sizes{});
+}
+
+TEST(LaunchShape, ATileBeyondTheEdgeIsWaste) {
+  EXPECT_DOUBLE_EQ(tile_waste({1024, 512, 64}, {128, 256, 64}), 0);
+  EXPECT_DOUBLE_EQ(tile_waste({1000, 512, 64}, {128, 256, 64}), 1 - 1000.0 / 1024);
+  EXPECT_DOUBLE_EQ(tile_waste({256, 128, 64}, {128, 256, 64}), 0) << "either way round";
+  EXPECT_NEAR(tile_waste({INT64_MAX, INT64_MAX, 1}, {128, 256, 0}), 0, 1e-9);
+}
+
+TEST(LaunchShape, TypesAsNamesSayThem) {
+  EXPECT_EQ(precision_in_name("nvjet_sm90_tst_128x256_64x4"), "bf16");
+  EXPECT_EQ(precision_in_name("nvjet_hsh_128x256_64x4"), "fp16");
+  EXPECT_EQ(precision_in_name("nvjet_sm90_qqtst_128x128_128x6"), "fp8");
+  EXPECT_EQ(precision_in_name("nvjet_"), "");
+  EXPECT_EQ(precision_in_name("nvjet_sm"), "");
+  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64"), "bf16");
+  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_s1688gemm_256x128"), "tf32");
+  EXPECT_EQ(precision_in_name("ampere_sgemm_128x64_tn"), "fp32");
+  EXPECT_EQ(precision_in_name("sm90_xmma_gemm_e4m3bf16_e4m3f32"), "fp8");
+  EXPECT_EQ(precision_in_name("my_kernel"), "");
+}
+
+TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
+  FabricatedModel f;
+  f.model.devices[0] = h200();
+  f.step(Phase::timeline);
+  const auto add = [&](const char* name, std::int64_t at, std::int64_t duration_ns, std::int64_t blocks) {
+    store::Launch& one = f.launch(name, at, at + duration_ns);
+    one.grid = {blocks, 1, 1};
+    one.block = {1024, 1, 1};
+    one.registers_per_thread = 32;
+  };
+  const char* kProduct = "nvjet_sm90_tst_128x256_64x4_2x1_h_bz_coopA_NNT";
+  f.kernel(kProduct, KernelClass::gemm);
+  add(kProduct, 1'000'000, 30'000, 264);
+  add(kProduct, 1'100'000, 10'000, 528);
+  add("copy_8x8_kernel", 1'200'000, 10'000, 66);
+  AnalysisOptions options;
+  const Analysis by_kernel = analyze(f.done(), options).value();
+  for (const RankRow& row : by_kernel.ranking.rows) {
+    const bool product = row.kernel == kProduct;
+    EXPECT_DOUBLE_EQ(row.waves.value(), product ? 1.25 : 0.25);
+    EXPECT_DOUBLE_EQ(row.wave_waste_ratio.value(), product ? 0 : 0.5);
+    EXPECT_EQ(row.tile, product ? "128x256x64" : "") << "a copy has no tile whatever its name";
+    EXPECT_EQ(row.name_precision, product ? "bf16" : "");
+    EXPECT_FALSE(row.tile_waste_ratio.has_value()) << "no product is declared";
+  }
+  options.rank.key = RankKey::nvtx_path;  // one row of both
+  const RankRow mixed = analyze(f.model, options).value().ranking.rows.at(0);
+  EXPECT_EQ(mixed.tile, "");
+  EXPECT_DOUBLE_EQ(mixed.waves.value(), (1.25 * 40 + 0.25 * 10) / 50);
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
