@@ -32,7 +32,7 @@ std::string unexpected(const std::vector<std::string>& arguments, std::string_vi
     return words.find(fmt::format(" {} ", argument)) != std::string::npos;
   };
   const auto option = std::find_if(arguments.begin(), arguments.end(), [&](const std::string& argument) {
-    return argument.starts_with("-") && named(argument.substr(0, argument.find('=')));
+    return argument.starts_with("-") && (named(argument) || named(argument.substr(0, argument.find('='))));
   });
   if (option != arguments.end()) return fmt::format("no option '{}'", option->substr(0, option->find('=')));
   const auto word = std::find_if(arguments.rbegin(), arguments.rend(), named);

@@ -193,7 +193,7 @@ std::string agreement_text(const Finding& f) {
       "its "
       "counters may differ as well",
       one ? ""
-          : fmt::format("{} took another time alone than in the timeline, most of all: ",
+          : fmt::format("{} took another time in replay, alone, than in the timeline, most of all: ",
                         counted(f.count, "kernel")),
       kernel_of(f), time_text(f.value("replay_ns")), time_text(f.value("timeline_ns")),
       signed_percent(f.value("difference_ratio")));

@@ -29,6 +29,7 @@ constexpr std::size_t kRows = 200;
 constexpr std::size_t kLaunchRows = 500;
 constexpr std::size_t kStepRows = 400;
 constexpr std::size_t kGapRows = 20;
+constexpr std::size_t kGroupRows = 60;
 constexpr std::size_t kFirst = 5;  // kernels named on the first screen
 constexpr std::size_t kChartRows = 30;
 constexpr std::size_t kLongestFact = 2000;  // bytes
@@ -337,6 +338,27 @@ std::string step_sections(const analyzer::Model& model, const analyzer::Analysis
   return out + "</section>\n";
 }
 
+// Groups of the ranking's columns that the ranking above has no room for.
+std::string group_details(const analyzer::Analysis& analysis) {
+  struct Group {
+    const char* name;
+    const char* title;
+  };
+  static constexpr Group kGroups[] = {
+      {"clock", "What a busy pipe is worth at its clock: type, MHz, TFLOP/s, share of the data sheet's peak"},
+      {"sms", "Issue slots, active SMs, achieved occupancy"},
+      {"shape", "How launches fill the device: type, M×N×K, tile, waves, idle places, occupancy"}};
+  std::string out;
+  for (const Group& group : kGroups) {
+    Table table = ranking_table(analysis.utilisation, analysis.ranking);
+    table.keep(kGroupRows);
+    table.select(group.name);
+    out +=
+        fmt::format("<details><summary>{}</summary>\n", group.title) + html_table(table, {}) + "</details>\n";
+  }
+  return out;
+}
+
 std::string detail_sections(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out;
   if (!analysis.declared_work.empty()) {
@@ -364,9 +386,8 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
     how.noun = "path";
     out += html_table(ranges, how) + "</details>\n</section>\n";
   }
-  out +=
-      "<section class=\"long\">\n<h2>Details</h2>\n<details><summary>Target check, kernel by "
-      "kernel</summary>\n";
+  out += "<section class=\"long\">\n<h2>Details</h2>\n" + group_details(analysis) +
+         "<details><summary>Target check, kernel by kernel</summary>\n";
   HtmlTable check;
   check.also_shown = {"text"};
   check.wrapping = {"text"};

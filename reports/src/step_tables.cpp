@@ -321,14 +321,17 @@ std::vector<Column<GapLine>> gap_columns() {
         .header = "what the CPU did",
         .help =
             "the call that waited, its thread and how long it took in all; or that the thread ran other code",
-        .align = Align::left},
+        .align = Align::left,
+        .elide = Elide::end,
+        .least_width = 34},
        [](const GapLine& l) { return Cell::text(gap_cause(*l.model, *l.accounting, l.gap)); }},
       {{.key = "after_kernel",
         .header = "after",
         .help = "the kernel before the gap",
         .align = Align::left,
         .elide = Elide::kernel_name,
-        .least_width = 20},
+        .least_width = 20,
+        .drop_order = 1},
        [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap.before)); }},
       {{.key = "before_kernel",
         .header = "before",
@@ -413,7 +416,7 @@ Table accounting_table(const analyzer::Accounting& a) {
     parts->push_back({key, label, ns, a.step_ns, std::move(meaning)});
   };
   part("kernels", "GPU busy", a.kernel_busy_ns,
-       a.kernel_overlap_ns > 0 ? fmt::format("at least one kernel runs; {} more in parallel",
+       a.kernel_overlap_ns > 0 ? fmt::format("a kernel runs; {} more in parallel",
                                              time_text(static_cast<double>(a.kernel_overlap_ns)))
                                : counted(a.launches, "launch", "launches") + ", none in parallel");
   part("copies_exposed", "copies", a.copy_exposed_ns,
@@ -421,14 +424,12 @@ Table accounting_table(const analyzer::Accounting& a) {
            ? fmt::format("no kernel runs; {} more hidden", time_text(static_cast<double>(a.copy_hidden_ns)))
            : "a copy runs and no kernel");
   part("memsets_exposed", "memsets", a.memset_exposed_ns, "a memset runs and nothing else");
-  part("gap_launch_bound", "gaps: launch-bound", a.gap_launch_bound_ns,
-       "the GPU waited for a launch that was being issued");
-  part("gap_host_bound", "gaps: CPU-bound", a.gap_host_bound_ns,
-       "the GPU waited, the CPU had not begun the next launch");
+  part("gap_launch_bound", "gaps: launch-bound", a.gap_launch_bound_ns, "a launch was being issued");
+  part("gap_host_bound", "gaps: CPU-bound", a.gap_host_bound_ns, "the CPU had not begun the next launch");
   if (a.gap_synchronisation_ns)
     part("gap_synchronisation", "gaps: synchronisation", *a.gap_synchronisation_ns,
-         "the GPU waited, the launching thread was inside a call that waits");
-  part("gap_queued", "gaps: queued", a.gap_queued_ns, "the next launch waited for an event or a stream");
+         "the launching thread was in a call that waits");
+  part("gap_queued", "gaps: queued", a.gap_queued_ns, "the launch waited for an event or a stream");
   part("gap_unknown", "gaps: unknown", a.gap_unknown_ns, "the call behind what follows is not known");
   part("gap_tail", "gaps: tail", a.gap_tail_ns, "the GPU was idle after the step's last work");
   part("remainder", "remainder", a.remainder_ns, "the parts above do not explain it");

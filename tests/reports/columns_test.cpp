@@ -213,7 +213,7 @@ TEST_F(Columns, AllOfThemForPeopleRepeatNothing) {
   options.format = Format::markdown;
   const auto heads = [&] {
     const std::string text = ranking_document(capture_.model, capture_.analysis, options).text();
-    const std::size_t at = text.find("| #");
+    const std::size_t at = text.find("| \\# |");
     return text.substr(at, text.find('\n', at) - at);
   };
   const std::string words = heads();

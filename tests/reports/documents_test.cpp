@@ -239,6 +239,20 @@ TEST(Documents, InfoShowsEverySection) {
   }
 }
 
+// What the program that recorded took for the data sheet's peak is not what reports measure against.
+TEST(Documents, InfoShowsThePeaksThatReportsTake) {
+  TemporaryCapture capture;
+  capture.model.devices.at(0).name = "NVIDIA H200";
+  capture.model.device_peaks = {
+      {capture.model.devices[0].id, "bf16_flops_per_s", PeakSource::spec, 1070.5e12, "highest clock"}};
+  const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+  std::string peak;
+  for (const json& row : document["rows"]) {
+    if (row["section"] == "peaks") peak = row["value"].get<std::string>();
+  }
+  EXPECT_EQ(peak.find("989.4 TFLOP/s, spec (data sheet of NVIDIA H200"), 0u) << peak;
+}
+
 TEST(Documents, InfoShowsTheEndsOfALongEnvironmentVariableAndJsonAllOfIt) {
   TemporaryCapture capture;
   const std::string value = "begins-here " + std::string(4000, 'x') + " ends-here";
@@ -520,12 +534,20 @@ TEST(Documents, TokensASecondStandBesideMfu) {
   EXPECT_NE(throughput_line(t).find("1,000,000,000,000,000,000 tokens"), std::string::npos);
 }
 
+TEST(Documents, TheWordsForPartsOfAStepAreWholeInEightyColumns) {
+  const TemporaryCapture capture;
+  const std::string text = steps_document(capture.model, capture.analysis, as(Format::text, 80)).text();
+  for (const char* words : {"a launch was being issued\n", "the CPU had not begun the next launch\n",
+                            "the launch waited for an event or a stream\n"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << text;
+}
+
 TEST(Documents, LaunchesOfOneKernelAreToldApartInEightyColumns) {
   analyzer::AnalysisOptions how;
   how.rank.key = analyzer::RankKey::launch;
   const TemporaryCapture capture(FabricatedCapture{}, how);
   const std::string text = ranking_document(capture.model, capture.analysis, as(Format::text, 80)).text();
-  EXPECT_NE(text.find("\n no. launch"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nno. launch"), std::string::npos) << text;
 }
 
 TEST(Documents, CheckSaysHowMuchTimeIsAtTheTargets) {

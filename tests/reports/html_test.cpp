@@ -67,6 +67,30 @@ TEST(HtmlReport, IsWellFormedAndSelfContained) {
   EXPECT_GE(xml.elements.at("tr"), 225 + static_cast<int>(capture.analysis.ranking.rows.size()));
 }
 
+TEST(HtmlReport, DetailsHoldWhatTheRankingHasNoRoomFor) {
+  TemporaryCapture capture;
+  capture.analysis.ranking.rows.at(0).tile = "96x160x48";
+  capture.analysis.ranking.rows.at(0).waves = 77.25;
+  const std::string html = html_report(capture.model, capture.analysis);
+  const std::size_t shapes = html.find("How launches fill the device");
+  ASSERT_NE(shapes, std::string::npos);
+  EXPECT_NE(html.find(">96x160x48<", shapes), std::string::npos);
+  EXPECT_NE(html.find(">77.25<", shapes), std::string::npos);
+  EXPECT_NE(html.find("Issue slots, active SMs"), std::string::npos);
+  EXPECT_NE(html.find("What a busy pipe is worth"), std::string::npos);
+}
+
+// The kernels to work on come before anything about the recording, and before the ranking begins.
+TEST(HtmlReport, NamesTheKernelsToFixFirst) {
+  const TemporaryCapture capture;
+  const std::string html = html_report(capture.model, capture.analysis);
+  const std::size_t savings = html.find("Where the savings are");
+  ASSERT_NE(savings, std::string::npos);
+  EXPECT_LT(savings, html.find("<p class=\"notice"));
+  EXPECT_LT(savings, html.find("Ranking: what to optimise next"));
+  EXPECT_LT(html.find("Ranking: what to optimise next"), html.find("About this recording"));
+}
+
 TEST(HtmlReport, ShowsDeclaredWork) {
   FabricatedCapture options;
   options.declared = true;
