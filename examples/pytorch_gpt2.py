@@ -123,7 +123,7 @@ def arguments():
     parser.add_argument("--attention", choices=("auto", "flash", "cudnn"), default="auto",
                         help="backend of scaled_dot_product_attention")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--nvtx", action="store_true", help='mark each step with an NVTX range "step"')
+    parser.add_argument("--nvtx", action="store_true", help='mark each step with an NVTX range "step" and say how many tokens it has')
     parser.add_argument("--torch-profiler", metavar="FILE",
                         help="run PyTorch's own profiler over steps 10 to 14 and write its kernels as JSON")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
@@ -191,6 +191,9 @@ def main():
             kernels.before(step)
         with torch.cuda.nvtx.range("step") if options.nvtx else contextlib.nullcontext():
             inputs, targets = synthetic_batch(generator, options.batch, options.sequence, device)
+            if options.nvtx:
+                with torch.cuda.nvtx.range(f"tokens={inputs.numel()}"):
+                    pass
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=not options.master_weights):
                 loss = model(inputs, targets)
             loss.backward()
