@@ -75,7 +75,7 @@ std::string fix_first(const analyzer::Analysis& analysis) {
   if (!measured) table.sort("-time_ns");
   table.keep(kFirst);
   table.select(measured
-                   ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,saved_target_ns,"
+                   ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,bound,saved_target_ns,"
                      "saved_stretch_ns"
                    : "key,class,time_ns,step_share_ratio");
   return std::string("<h2>") + (measured ? "Where the savings are" : "Longest kernels") + "</h2>\n" +

@@ -210,9 +210,11 @@ Document verification_document(const std::string& path, const store::Verificatio
   const std::string name = terminal_safe(path);
   const char* against = found.noted ? "the rows and values noted when it was made, and the sums of its steps"
                                     : "the sums of its steps (it was made before tables were noted)";
-  out += found.damage.empty() ? fmt::format("{} is whole: it was held against {}.\n", name, against)
-                              : fmt::format("{} is damaged: {}.\n", name,
-                                            counted(static_cast<std::int64_t>(found.damage.size()), "fault"));
+  out += paragraph(found.damage.empty()
+                       ? fmt::format("{} is whole: it was held against {}.", name, against)
+                       : fmt::format("{} is damaged: {}.", name,
+                                     counted(static_cast<std::int64_t>(found.damage.size()), "fault")),
+                   options.text);
   return Document(std::move(out));
 }
 

@@ -212,6 +212,7 @@ TEST(Quality, ALowerClockExplainsStepsThatTookLonger) {
   EXPECT_DOUBLE_EQ(slow->value("lowest_hz"), 1.29e9);
   EXPECT_DOUBLE_EQ(slow->value("others_hz"), 1.65e9);
   EXPECT_EQ(slow->detail, "power limit");
+  EXPECT_EQ(find(explained, "clock.spread")->severity, Severity::info) << "said once";
 
   FabricatedModel steady = slow_step();  // 2 % lower explains nothing
   for (const std::int64_t time : {1'500'000, 2'500'000, 3'500'000}) clock(steady, time, 1650, 0);
@@ -219,6 +220,8 @@ TEST(Quality, ALowerClockExplainsStepsThatTookLonger) {
   const Quality unexplained = assess(steady);
   EXPECT_EQ(find(unexplained, "steps.outlier")->find("lowest_hz"), nullptr);
   EXPECT_EQ(find(unexplained, "steps.outlier")->detail, "");
+  clock(steady, 3'600'000, 1400, 0);  // low in another step
+  EXPECT_EQ(find(assess(steady), "clock.spread")->severity, Severity::warning);
 }
 
 // 80 µs at 1.8 GHz in replay are as many cycles as 100 µs at 1.44 GHz: the clock explains the difference.

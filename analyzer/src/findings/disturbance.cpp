@@ -59,6 +59,11 @@ void explain_outliers(const QualityInput& input, Findings& findings) {
   outliers->evidence.push_back({"others_hz", others, {}, {}});
   for (const std::string& reason : throttle_words(slow.reasons))
     outliers->detail += (outliers->detail.empty() ? "" : ", ") + reason;
+  // Said by this finding now.
+  for (Finding& finding : findings) {
+    if (finding.code == FindingCode::clock_spread && finding.subject.device_id == device_id)
+      finding.severity = std::min(finding.severity, Severity::info);
+  }
 }
 
 }  // namespace ridgeline::analyzer
