@@ -188,9 +188,8 @@ std::vector<PmImport::Column> PmImport::columns_of(const ScannedPmWindow& window
       column.values.push_back(value);
     }
     if (static_cast<double>(missing) > kMostUnevaluated * static_cast<double>(samples.values.size())) {
-      target.warn(
-          fmt::format("in-situ samples of {}: {} of {} could not be evaluated; the metric is left out", name,
-                      missing, samples.values.size()));
+      target.warn(fmt::format("samples (T1) of {}: {} of {} could not be evaluated; the metric is left out",
+                              name, missing, samples.values.size()));
       continue;
     }
     column.metric_id = target.writer.metric_id(name, one_line(reader_.string_or(metric->second.unit, "")),
@@ -281,10 +280,10 @@ void PmImport::write_window(const ScannedPmWindow& window, Window samples, const
     row.start_ns = clean.start_ns.front();
     row.end_ns = clean.end_ns.back();
     if (!kernels.empty() && shift.correlation.value_or(0) < kPoorCorrelation) {
-      target.warn(fmt::format(
-          "in-situ sampling: the samples hardly follow the kernels (correlation {:.2f}), so the clock shift "
-          "between them is not known and values of short kernels are doubtful",
-          shift.correlation.value_or(0)));
+      target.warn(
+          fmt::format("the samples (T1) hardly follow the kernels (correlation {:.2f}), so the clock shift "
+                      "between them is not known and values of short kernels are doubtful",
+                      shift.correlation.value_or(0)));
     }
   }
   target.writer.add(row);

@@ -223,8 +223,7 @@ std::string no_steps(const ScannedSpool& spool, const RecordingPlan& plan, const
 store::TierStatus sampling_verdict(const ScannedSpool& spool, const RecordingPlan& plan,
                                    const SamplingOutcome& sampling) {
   if (!plan.sampling_requested && sampling.covered_ns == 0) {
-    return verdict(Tier::t1, TierOutcome::not_requested,
-                   "the schedule or the tiers leave in-situ sampling out");
+    return verdict(Tier::t1, TierOutcome::not_requested, "the schedule or the tiers leave samples (T1) out");
   }
   if (sampling.covered_ns == 0) {
     const MessageText* no_permission = spool.message_about(spool::Topic::sampling_refused);

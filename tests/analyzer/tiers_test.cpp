@@ -186,7 +186,7 @@ TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
   refused.model.tier_statuses.push_back({1, Tier::t1, TierOutcome::refused, "not permitted"});
   const LaunchUtilisation r = utilisation(refused.done()).launches[0];
   EXPECT_EQ(r.values->t1.missing, MissingReason::tier_refused);
-  EXPECT_EQ(r.values->t1.reason, "in-situ samples refused: not permitted");
+  EXPECT_EQ(r.values->t1.reason, "samples (T1) refused: not permitted");
   EXPECT_EQ(r.values->reason, "the recording has no replay step");
 }
 

@@ -97,7 +97,7 @@ TEST_F(Verdicts, SamplingThatGaveNothingSaysWhy) {
   say(spool::Topic::sampling_refused, "no permission");
   EXPECT_EQ(of(1), "refused: no permission");
   plan_.sampling_requested = false;
-  EXPECT_EQ(of(1), "not_requested: the schedule or the tiers leave in-situ sampling out");
+  EXPECT_EQ(of(1), "not_requested: the schedule or the tiers leave samples (T1) out");
 }
 
 TEST_F(Verdicts, ReplayStepsThatFailMakeTheTierPartialOrWorse) {

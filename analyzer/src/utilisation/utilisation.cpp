@@ -190,7 +190,7 @@ class Analyzer {
   }
 
   void explain_no_samples(const TierRows& rows, TierUtilisation& out) {
-    if (std::string text = refusal(Tier::t1, "in-situ samples"); sample_.steps().empty() && !text.empty()) {
+    if (std::string text = refusal(Tier::t1, "samples (T1)"); sample_.steps().empty() && !text.empty()) {
       set_missing(out, MissingReason::tier_refused, std::move(text));
     } else if (sample_.steps().empty()) {
       set_missing(out, MissingReason::no_sample,
