@@ -273,8 +273,8 @@ struct FailOn {
 [[nodiscard]] Result<Comparison> compare(const std::vector<RunProfile>& a, const std::vector<RunProfile>& b,
                                          const ComparisonOptions& options = {});
 
-/// 0 no confirmed regression; 1 regression, or a kernel above its budget; 3 too few runs, too little matched, a budget of nothing,
-/// or what FailOn says; 4 environment.
+/// 0 no confirmed regression; 1 regression, or a kernel above its budget; 3 too few runs, too little matched, a
+/// budget of nothing, or what FailOn says; 4 environment.
 [[nodiscard]] int exit_code(const Comparison& comparison, const FailOn& fail_on = {});
 
 /// The noise of A/A pairs: `comparison` is of identical code, paired. Failure: no_data (fewer than three pairs).
