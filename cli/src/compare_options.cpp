@@ -85,6 +85,8 @@ analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments
   if (project.false_discovery_rate) options.false_discovery_rate = *project.false_discovery_rate;
   const bool step_given = !arguments.step_threshold.empty() || project.step_ratio;
   if (project.step_ratio) options.step_ratio = *project.step_ratio;
+  if (project.kernel_us) options.kernel_ns = *project.kernel_us * 1000;
+  if (project.kernel_step_share) options.kernel_step_share = *project.kernel_step_share;
   if (project.kernel_ratio) options.kernel_ratio = *project.kernel_ratio;
   if (!arguments.step_threshold.empty())
     options.step_ratio = parse_ratio("--step-threshold", arguments.step_threshold);

@@ -149,6 +149,8 @@ Result<ProjectFile> parse_project(std::string_view text, const std::string& path
       project.budget_time = compare->text("budget").value_or("");
       project.step_ratio = compare->number("step_ratio", 0.0001, 1);
       project.kernel_ratio = compare->number("kernel_ratio", 0.0001, 1);
+      project.kernel_us = compare->number("kernel_us", 0, 1e9);
+      project.kernel_step_share = compare->number("kernel_step_share", 0, 1);
       project.false_discovery_rate = compare->number("false_discovery_rate", 0.0001, 0.5);
       project.strict = compare->flag("strict");
       project.fail_on = compare->texts("fail_on");

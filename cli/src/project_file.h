@@ -19,7 +19,7 @@ struct ProjectFile {
   std::vector<std::string> record;  ///< options of `record`
   std::optional<std::int64_t> pairs;
   std::string budget_time;  ///< "10min"
-  std::optional<double> step_ratio, kernel_ratio, false_discovery_rate;
+  std::optional<double> step_ratio, kernel_ratio, kernel_us, kernel_step_share, false_discovery_rate;
   std::optional<bool> strict;
   std::vector<std::string> fail_on;
   std::string match;  ///< path of a match.toml, from the project file's directory

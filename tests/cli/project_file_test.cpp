@@ -18,6 +18,8 @@ pairs = 5
 budget = "10min"
 step_ratio = 0.02
 kernel_ratio = 0.03
+kernel_us = 2.5
+kernel_step_share = 0
 false_discovery_rate = 0.1
 strict = true
 fail_on = ["regression", "unmatched"]
@@ -39,6 +41,8 @@ min_utilisation_ratio = 0.6
   EXPECT_EQ(project.budget_time, "10min");
   EXPECT_EQ(project.step_ratio, 0.02);
   EXPECT_EQ(project.kernel_ratio, 0.03);
+  EXPECT_EQ(project.kernel_us, 2.5);
+  EXPECT_EQ(project.kernel_step_share, 0);
   EXPECT_EQ(project.false_discovery_rate, 0.1);
   EXPECT_EQ(project.strict, true);
   EXPECT_EQ(project.fail_on.size(), 2U);

@@ -44,6 +44,8 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "T=2048", "-T", "2048", "--attention", "own")
         self.refused(2, "--profile-steps", "--profile-steps", "9:5")
         self.refused(2, "ends at step 50", "--profile-steps", "9:50")
+        for text in ("layernorm_forward", "layernorm_forward=", "layernorm_forward=51", "layernorm_forward=-1", "adamw=5"):
+            self.refused(2, f"--slow-kernel {text}", "--slow-kernel", text)
         self.refused(2, "--no-such-option", "--no-such-option")
         self.refused(2, "--preset", "--preset", "slow")
         self.refused(2, "--l2-persist", "--l2-persist", "everything")

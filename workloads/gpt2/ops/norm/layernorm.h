@@ -57,6 +57,10 @@ constexpr std::int64_t layernorm_backward_flops(std::int64_t rows, std::int64_t 
   return 14 * rows * channels;
 }
 
+/// Makes the forward kernel of whole 16-byte vectors move about that much more (0 to 50 per cent): a regression to try
+/// comparisons on. Results stay the same to the last bit. 0: none. Of launches from then on; not thread-safe.
+void set_planted_slowdown(double percent);
+
 /// mean and rstd (N) FP32 are saved for the backward pass; either may be null when there is none.
 template <typename T>
 void launch_layernorm_forward(T* out, float* mean, float* rstd, const T* inp, const T* weight, const T* bias,

@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "gpt2/common/errors.h"
 #include "gpt2/train/arguments/help_format.h"
@@ -19,6 +21,19 @@ namespace {
 template <typename Enum>
 CLI::Validator choice(std::map<std::string, Enum> names) {
   return CLI::CheckedTransformer(std::move(names), CLI::ignore_case).description("");
+}
+
+double parse_slow_kernel(const std::string& text) {
+  constexpr std::string_view kName = "layernorm_forward=";
+  double percent = 0;
+  const char* end = text.data() + text.size();
+  const bool named = text.starts_with(kName);
+  const auto parsed =
+      named ? std::from_chars(text.data() + kName.size(), end, percent) : std::from_chars_result{};
+  if (!named || parsed.ec != std::errc() || parsed.ptr != end || !(percent >= 0 && percent <= 50))
+    throw InputError(
+        fmt::format("--slow-kernel {}: expected layernorm_forward=PERCENT with 0 <= PERCENT <= 50", text));
+  return percent;
 }
 
 // "5:9" -> steps 5 to 9.
@@ -223,6 +238,13 @@ int parse_options(int argc, char** argv, Options& o) {
   app.add_flag("--json", o.json, "Print one JSON line with the summary at the end")->group("Output");
   app.add_flag("--matmul-report", o.matmul_report, "Print the algorithm chosen for each product")
       ->group("Output");
+  std::string slow_kernel;
+  app.add_option("--slow-kernel", slow_kernel,
+                 "Plant a slow-down into a kernel, to try comparisons on: layernorm_forward=PERCENT (0 to "
+                 "50) moves about "
+                 "that much more; results stay the same")
+      ->type_name("NAME=PERCENT")
+      ->group("Output");
   std::string profile_steps;
   app.add_option("--profile-steps", profile_steps,
                  "FIRST:LAST: cudaProfilerStart before step FIRST, Stop after step LAST")
@@ -234,6 +256,7 @@ int parse_options(int argc, char** argv, Options& o) {
     if (min_lr->empty()) o.schedule.floor = o.schedule.peak / 10;
     if (o.schedule.kind == ScheduleKind::constant) o.schedule.floor = o.schedule.peak;
     if (!profile_steps.empty()) parse_profile_steps(profile_steps, o);
+    if (!slow_kernel.empty()) o.slow_layernorm_percent = parse_slow_kernel(slow_kernel);
     o.model_given = app.get_option("--model")->count() > 0;
     if (decay_steps->empty()) o.schedule.decay = o.steps / 5;
     check_numbers(o);

@@ -56,6 +56,7 @@ struct Options {
   std::string log;
   bool json = false;
   bool matmul_report = false;
+  double slow_layernorm_percent = 0;  // planted into the forward kernel
   int profile_first = -1;  // cudaProfilerStart before this step, Stop after profile_last; -1: never
   int profile_last = -1;
 };
