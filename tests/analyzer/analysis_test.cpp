@@ -63,8 +63,14 @@ void write_capture(const std::string& path) {
     range.start_ns = start - 10'000;
     range.end_ns = start + 900'000;
     const Id range_id = writer.add(range);
-    writer.add(
-        store::Annotation{.nvtx_range_id = range_id, .name = "forward", .bytes = 480e6, .flops = 4e11});
+    store::Annotation work{.nvtx_range_id = range_id, .name = "forward", .bytes = 480e6, .flops = 4e11};
+    work.m = 1000;
+    work.n = 512;
+    work.k = 768;
+    writer.add(work);
+    store::Annotation size{.nvtx_range_id = range_id, .name = "step_size"};
+    size.tokens = 1024 + i;
+    writer.add(size);
     for (int k = 0; k < 2; ++k) {
       store::Launch launch;
       launch.process_id = process_id;
@@ -128,6 +134,26 @@ TEST(Analysis, FromFileToVerdict) {
   EXPECT_EQ(a.declared_work[0].launches, 2);
   EXPECT_NEAR(*a.declared_work[0].bytes_ratio, 1.3, 1e-9);
   EXPECT_NEAR(*a.declared_work[0].ops_ratio, 1.0, 1e-9);
+}
+
+// A session reads no more than the ranges that declare something, of the analysed step.
+TEST(Analysis, SizesAndProductsAreThoseOfTheStep) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("a.ridge");
+  write_capture(path);
+  Session session = std::move(Session::open(path)).value();
+  const auto all = session.analysis().value();
+  const std::int64_t step = all->steps.representative.summary.step_index;
+  EXPECT_DOUBLE_EQ(all->throughput.size.tokens.value(), static_cast<double>(1024 + step));
+  EXPECT_DOUBLE_EQ(all->throughput.tokens_per_s.value(), static_cast<double>(1024 + step) / 1e-3);
+  EXPECT_EQ(all->ranking.rows[1].work->product, (MatrixProduct{1000, 512, 768}));
+  EXPECT_EQ(all->ranking.rows[1].tile, "128x256x64");
+  EXPECT_DOUBLE_EQ(all->ranking.rows[1].tile_waste_ratio.value(), 1 - 1000.0 / 1024);
+  Scope part;
+  part.nvtx_path = "step";
+  const auto of_part = session.analysis(part);
+  EXPECT_FALSE(of_part.ok() && of_part.value()->throughput.size.tokens)
+      << "how much a part works through is not known";
 }
 
 TEST(Analysis, EmptyCaptureIsNoData) {
