@@ -128,6 +128,11 @@ std::string step_text(const Finding& f) {
   }
 }
 
+// A single case, of a recording of several processes.
+bool one_of_several(const Finding& f) {
+  return f.count == 1 && f.subject.process_id && f.find("processes") != nullptr;
+}
+
 std::string recording_text(const Finding& f) {
   switch (f.code) {
     case FindingCode::completeness_launches: {
@@ -162,13 +167,17 @@ std::string recording_text(const Finding& f) {
     case FindingCode::run_exit_status:
       return fmt::format("the program ended with exit status {}", static_cast<int>(f.value("exit_status")));
     case FindingCode::collector:
-      return f.detail + (f.count > 1 ? fmt::format(" ({} times)", integer(f.count)) : "");
+      return (one_of_several(f) ? fmt::format("process {}: ", *f.subject.process_id) : "") + f.detail +
+             (f.count > 1 ? fmt::format(" ({} times)", integer(f.count)) : "");
     default:  // tier_partial, tier_refused, tier_failed
       return fmt::format("{} {}{}{}", to_string(f.subject.tier.value_or(Tier::t0)),
                          f.code == FindingCode::tier_partial   ? "partial"
                          : f.code == FindingCode::tier_refused ? "refused"
                                                                : "failed",
-                         f.count > 1 ? fmt::format(" in {} processes", integer(f.count)) : "", detail_of(f));
+                         f.count > 1         ? fmt::format(" in {} processes", integer(f.count))
+                         : one_of_several(f) ? fmt::format(" in process {}", *f.subject.process_id)
+                                             : "",
+                         detail_of(f));
   }
 }
 

@@ -267,6 +267,13 @@ TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
     EXPECT_NE(find(q, code), nullptr) << code;
   }
   EXPECT_EQ(find(q, "tier.partial")->detail, "2 of 4 steps");
+  EXPECT_EQ(find(q, "tier.partial")->find("processes"), nullptr) << "there is but one";
+  f.model.processes.push_back({.id = 2, .pid = 200});
+  f.model.messages[0].process_id = 2;
+  const Quality two = assess(f);
+  EXPECT_DOUBLE_EQ(find(two, "tier.partial")->value("processes"), 2);
+  EXPECT_EQ(find(two, "collector")->subject.process_id, 2);
+  EXPECT_DOUBLE_EQ(find(two, "collector")->value("processes"), 2);
 }
 
 }  // namespace

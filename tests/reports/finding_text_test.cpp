@@ -50,6 +50,23 @@ TEST(FindingText, RunsOfStepsAndTheirLimits) {
   EXPECT_NE(finding_text(f).find("disturbed it"), std::string::npos);
 }
 
+TEST(FindingText, OneOfSeveralProcessesIsNamed) {
+  Finding tier = finding(FindingCode::tier_failed, 1, {});
+  tier.subject.tier = Tier::t1;
+  tier.subject.process_id = 2;
+  tier.detail = "no samples";
+  EXPECT_EQ(finding_text(tier), "T1 failed: no samples");
+  tier.evidence = {{"processes", 4, {}, {}}};
+  EXPECT_EQ(finding_text(tier), "T1 failed in process 2: no samples");
+  tier.count = 3;
+  EXPECT_EQ(finding_text(tier), "T1 failed in 3 processes: no samples");
+  Finding message = finding(FindingCode::collector, 1, {{"processes", 4, {}, {}}});
+  message.detail = "the buffer was full";
+  EXPECT_EQ(finding_text(message), "the buffer was full") << "of no process";
+  message.subject.process_id = 3;
+  EXPECT_EQ(finding_text(message), "process 3: the buffer was full");
+}
+
 TEST(FindingText, OneCaseAndSeveral) {
   Finding replay = finding(
       FindingCode::t2_disagreement, 1,

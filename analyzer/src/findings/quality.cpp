@@ -57,11 +57,19 @@ void assess_lost_rows(const Model& model, Quality& quality) {
   quality.complete = false;
 }
 
+// Of which of several processes a finding is must be said: another one is analysed, perhaps.
+void name_process(const Model& model, std::optional<store::Id> process_id, Finding& finding) {
+  finding.subject.process_id = process_id;
+  if (process_id && model.processes.size() > 1)
+    finding.evidence.push_back({"processes", static_cast<double>(model.processes.size()), {}, {}});
+}
+
 void add_messages(const Model& model, Quality& quality) {
   for (const store::Message& message : model.messages) {
     if (message.severity == Severity::info) continue;
     add(quality, message.severity, FindingCode::collector);
     quality.findings.back().detail = message.text;
+    name_process(model, message.process_id, quality.findings.back());
   }
 }
 
@@ -112,7 +120,7 @@ void assess_tiers(const QualityInput& input, Quality& quality) {
     if (row.status == TierOutcome::ok || row.status == TierOutcome::not_requested) continue;
     add(quality, severity_of(row), code_of(row.status), 1, Remedy::run_doctor);
     Finding& finding = quality.findings.back();
-    finding.subject.process_id = row.process_id;
+    name_process(input.model, row.process_id, finding);
     finding.subject.tier = row.tier;
     finding.detail = row.reason.value_or("");
   }
