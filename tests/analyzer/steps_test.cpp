@@ -220,12 +220,15 @@ TEST(Steps, StepsThatFailedForOneReasonAreOneFinding) {
     store::Step& step = f.step(Phase::replay, StepStatus::failed);
     step.reason = reason;
   }
+  f.step(Phase::after, StepStatus::interrupted).reason = "the recording ended inside this step";
   Findings told;
   const auto analysis = analyze_steps(f.done());
   for (const Finding& finding : analysis.value().findings) {
     if (finding.code == FindingCode::steps_not_ok) told.push_back(finding);
   }
-  ASSERT_EQ(told.size(), 2U);
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0].severity, Severity::warning);
+  EXPECT_EQ(told[2].severity, Severity::info) << "no figure rests on a step behind the schedule";
   EXPECT_EQ(told[0].detail, "no counters");
   EXPECT_EQ(told[0].count, 3);
   EXPECT_EQ(told[0].subject.steps, (std::vector<std::int64_t>{4, 5, 7}));

@@ -290,7 +290,11 @@ void find_changes(const std::vector<StepSummary>& steps, store::Id process_id, F
     if (step.status != StepStatus::ok) {
       const auto [place, fresh] = not_ok.try_emplace({step.phase, step.status, step.reason}, findings.size());
       if (fresh) {
-        Finding finding{.severity = Severity::warning, .code = FindingCode::steps_not_ok, .count = 0};
+        // Nothing that is shown rests on the steps before the schedule and behind it.
+        const bool measured = step.phase != Phase::warmup && step.phase != Phase::after;
+        Finding finding{.severity = measured ? Severity::warning : Severity::info,
+                        .code = FindingCode::steps_not_ok,
+                        .count = 0};
         finding.subject.process_id = process_id;
         finding.subject.phase = step.phase;
         finding.subject.status = step.status;
