@@ -577,7 +577,7 @@ const std::vector<ColumnGroup>& ranking_groups() {
       {"sms",
        {"key", "calls", "time_ns", "compute_utilisation_ratio", "issue_utilisation_ratio", "sm_active_ratio",
         "occupancy_ratio"}},
-      {"bound",
+      {"bounds",
        {"key", "time_ns", "limiter", "limiter_utilisation_ratio", "near_roofs", "bound", "bound_roof",
         "saved_target_ns", "saved_target_latency_ns", "saved_target_exposed_ns"},
        8},

@@ -206,6 +206,16 @@ TEST_F(Columns, OfTheTypeShowWhatIsCountedElseWhatTheNameSays) {
   EXPECT_TRUE(shown()["precision"].is_null());
 }
 
+// In a list of columns a word can be one thing only.
+TEST(ColumnNames, NoGroupIsCalledAsAColumn) {
+  for (const DeclaredTable& declared : declared_tables()) {
+    for (const ColumnGroup& group : declared.table.groups()) {
+      for (const ColumnHead& column : declared.table.columns())
+        EXPECT_NE(group.name, column.key) << declared.name;
+    }
+  }
+}
+
 // A kernel's name stands once, and a reason in words; for programs all columns are there.
 TEST_F(Columns, AllOfThemForPeopleRepeatNothing) {
   DocumentOptions options;
@@ -397,7 +407,8 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "gaps: duration_ns kind cause after_kernel before_kernel\n"
       "launches: ordinal kernel class nvtx_path start_offset_ns duration_ns grid block stream_id "
       "dram_utilisation_ratio compute_utilisation_ratio status reason\n"
-      "compare: kernel outcome time_a_ns time_b_ns delta_ns change_ratio interval adjusted_p dram compute bound "
+      "compare: kernel outcome time_a_ns time_b_ns delta_ns change_ratio interval adjusted_p dram compute "
+      "bound "
       "cause match\n"
       "parts: part outcome time_a_ns time_b_ns delta_ns change_ratio interval p\n"
       "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "

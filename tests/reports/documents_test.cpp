@@ -345,7 +345,9 @@ TEST(Documents, WhatWasNotMeasuredHasNoSaving) {
     const json document =
         json::parse(check_document(capture.model, capture.analysis, as(Format::json)).text());
     for (const json& row : document["rows"]) {
-      if (row["limiter"] != "launch") EXPECT_EQ(row["saved_target_ns"].is_null(), !measured) << row;
+      if (row["limiter"] != "launch") {
+        EXPECT_EQ(row["saved_target_ns"].is_null(), !measured) << row;
+      }
     }
   }
 }
@@ -532,6 +534,17 @@ TEST(Documents, TokensASecondStandBesideMfu) {
   EXPECT_NE(throughput_line(t).find("12.35 samples/s"), std::string::npos) << "few are no whole number";
   t.size.tokens = 1e300;
   EXPECT_NE(throughput_line(t).find("1,000,000,000,000,000,000 tokens"), std::string::npos);
+}
+
+TEST(Documents, StepsOfSeveralProcessesSayOfWhichInEightyColumns) {
+  TemporaryCapture capture;
+  auto& steps = capture.analysis.steps.steps;
+  steps.back().process_id = steps.front().process_id + 1;
+  const std::string text = steps_document(capture.model, capture.analysis, as(Format::text, 80)).text();
+  const std::size_t phases = text.find("process ");
+  ASSERT_NE(phases, std::string::npos) << text;
+  EXPECT_NE(text.find("process ", text.find("status") - 40), std::string::npos) << text;
+  EXPECT_EQ(text.find("Not shown at this width: process_id"), std::string::npos);
 }
 
 TEST(Documents, TheWordsForPartsOfAStepAreWholeInEightyColumns) {
