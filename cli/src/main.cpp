@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "help_text.h"
@@ -82,6 +84,9 @@ int run(int argc, char** argv) {
                                    add_steps(program),
                                    add_report(program),
                                    add_compare(program),
+                                   add_commits(program, command),
+                                   add_bisect(program, command),
+                                   add_calibrate(program, command),
                                    add_import(program),
                                    add_sql(program),
                                    add_columns(program),
@@ -105,7 +110,9 @@ int run(int argc, char** argv) {
     for (const Verb& verb : verbs) {
       if (!verb.app->parsed()) continue;
       name = verb.app->get_name();
-      if (separated && name != "record" && name != "doctor") {
+      constexpr std::array<std::string_view, 5> kWithProgram = {"record", "doctor", "commits", "bisect",
+                                                                "calibrate"};
+      if (separated && std::find(kWithProgram.begin(), kWithProgram.end(), name) == kWithProgram.end()) {
         throw Error(ErrorKind::usage, "takes no program behind --");
       }
       return verb.action();
