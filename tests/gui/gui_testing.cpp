@@ -3,7 +3,9 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QFontDatabase>
+#include <QSettings>
 #include <QStandardPaths>
+#include <QTemporaryDir>
 #include <QThread>
 
 #include "app/screenshot.h"
@@ -48,6 +50,9 @@ int main(int argc, char** argv) {
   QApplication application(argc, argv);
   QApplication::setApplicationName("ridgeline-gui-test");
   QApplication::setOrganizationName("ridgeline");
+  const QTemporaryDir settings;  // of the tests, not of the user
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
   ridgeline::gui::apply_theme(application, ridgeline::gui::ThemeChoice::light);
   return RUN_ALL_TESTS();
 }

@@ -1,5 +1,6 @@
 // main.cpp: the program `ridgeline-gui`, which `ridgeline gui` starts.
 #include <QApplication>
+#include <QSettings>
 #include <cstdio>
 #include <exception>
 
@@ -46,8 +47,12 @@ int run(int argc, char** argv) {
   QApplication::setApplicationName("ridgeline-gui");
   QApplication::setOrganizationName("ridgeline");
   QApplication::setDesktopFileName("ridgeline");
-  apply_theme(application,
-              picture && !options.value().theme_given ? ThemeChoice::light : options.value().theme);
+  ThemeChoice choice = options.value().theme;
+  if (!options.value().theme_given) {
+    const QString kept = picture ? QString("light") : QSettings().value("theme").toString();
+    if (!kept.isEmpty()) choice = kept == "dark" ? ThemeChoice::dark : ThemeChoice::light;
+  }
+  apply_theme(application, choice);
   MainWindow window(options.value());
   if (picture) {
     const Result<QPixmap> taken = take_picture(window, options.value());

@@ -5,15 +5,17 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QMenuBar>
 #include <QMimeData>
 
+#include "compare/compare_panel.h"
 #include "models/text.h"
 #include "panels/kernel_panel.h"
 #include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
+#include "panels/sql_panel.h"
 #include "panels/step_panel.h"
 #include "roofline/roofline_panel.h"
+#include "search/command_box.h"
 #include "style/theme.h"
 #include "timeline/timeline_panel.h"
 
@@ -27,10 +29,13 @@ namespace ridgeline::gui {
 MainWindow::MainWindow(const Options& options, QWidget* parent)
     : QMainWindow(parent),
       options_((load_resources(), options)),
+      settings_(options.screenshot.isEmpty() ? std::make_unique<QSettings>() : nullptr),
+      keys_(settings_.get()),
       pages_(new QStackedWidget(this)),
       welcome_(new WelcomePage(this)),
       loading_(new LoadingPage(this)),
       error_(new ErrorPage(this)),
+      box_(new CommandBox(keys_, this)),
       log_(new LogPanel(this)) {
   setWindowTitle("Ridgeline");
   setWindowIcon(QIcon(":/ridgeline.svg"));
@@ -45,8 +50,11 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   }
   add_dock("log", tr("Log"), log_, Qt::BottomDockWidgetArea);
   make_menus();
+  connect_box();
+  if (settings_) welcome_->set_recent(settings_->value("recent").toStringList());
   connect(welcome_, &WelcomePage::open_asked, this, &MainWindow::choose_file);
   connect(welcome_, &WelcomePage::recent_chosen, this, &MainWindow::open);
+  connect(welcome_, &WelcomePage::record_asked, this, &MainWindow::record_program);
   connect(error_, &ErrorPage::open_asked, this, &MainWindow::choose_file);
   connect(error_, &ErrorPage::retry_asked, this, [this] { open(document_->path()); });
   connect(loading_, &LoadingPage::cancelled, this, [this] { document_->cancel_loading(); });
@@ -57,22 +65,14 @@ MainWindow::~MainWindow() {
   drop_panels();
 }
 
-void MainWindow::make_menus() {
-  QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(tr("&Open…"), QKeySequence::Open, this, &MainWindow::choose_file);
-  file->addSeparator();
-  file->addAction(tr("&Quit"), QKeySequence::Quit, this, &QWidget::close);
-  QMenu* view = menuBar()->addMenu(tr("&View"));
-  view->addAction(tr("&Light"), this, [this] { set_theme(ThemeChoice::light); });
-  view->addAction(tr("&Dark"), this, [this] { set_theme(ThemeChoice::dark); });
-  view->addSeparator();
-  connect(view, &QMenu::aboutToShow, this, [this, view] {
-    for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());
-  });
+void MainWindow::closeEvent(QCloseEvent* event) {
+  leave_capture();
+  QMainWindow::closeEvent(event);
 }
 
 void MainWindow::set_theme(ThemeChoice choice) {
   apply_theme(*qApp, choice);
+  if (settings_) settings_->setValue("theme", choice == ThemeChoice::dark ? "dark" : "light");
   for (QWidget* widget : QApplication::allWidgets()) widget->update();
 }
 
@@ -91,7 +91,7 @@ QDockWidget* MainWindow::add_dock(const QString& name, const QString& title, QWi
 void MainWindow::show_page(QWidget* page) {
   pages_->setCurrentWidget(page);
   const bool panels = page == content_ && content_ != nullptr;
-  for (const auto& [name, dock] : docks_) dock->setVisible(panels);
+  for (const auto& [name, dock] : docks_) dock->setVisible(panels && dock->widget() != nullptr);
 }
 
 void MainWindow::choose_file() {
@@ -102,11 +102,13 @@ void MainWindow::choose_file() {
 }
 
 void MainWindow::open(const QString& path) {
+  leave_capture();
   drop_panels();
   document_ = std::make_unique<CaptureDocument>(path);
   CaptureDocument* document = document_.get();
   connect(document, &CaptureDocument::progressed, loading_, &LoadingPage::progress);
   connect(document, &CaptureDocument::failed, this, [this, document] {
+    failure_ = document->failure();
     error_->show_failure(document->path(), document->failure());
     log_->note(Severity::error, document->path() + ": " + shown(document->failure().message));
     show_page(error_);
@@ -114,9 +116,13 @@ void MainWindow::open(const QString& path) {
   });
   connect(document, &CaptureDocument::loaded, this, [this, document] {
     build_panels();
+    remember(document->path());
+    restore_view();
     log_->note(Severity::info, tr("opened %1").arg(document->path()));
     log_->note_findings(*document);
     emit opened();
+    if (options_.captures.size() == 2 && document->path() == options_.captures[0])
+      compare_with(options_.captures[1]);
   });
   setWindowTitle(QFileInfo(path).fileName() + " – Ridgeline");
   loading_->begin(path);
@@ -133,6 +139,10 @@ void MainWindow::drop_panels() {
   }
   panels_.clear();
   timeline_ = nullptr;
+  sql_ = nullptr;
+  compare_ = nullptr;
+  if (docks_.contains("compare")) docks_["compare"]->hide();
+  second_.reset();
   delete content_;
   content_ = nullptr;
 }
@@ -150,6 +160,9 @@ void MainWindow::build_panels() {
   timeline_ = new TimelinePanel(*document_, selection_, content_);
   panels_["timeline"] = timeline_;
   column->addWidget(timeline_, 1);
+  timeline_->view()->set_keys(&keys_);
+  connect(timeline_, &TimelinePanel::read, this,
+          [this] { box_->set_names(timeline_->view()->scene().shared_data()); });
   connect(timeline_, &TimelinePanel::failed, this,
           [this](const QString& why) { log_->note(Severity::error, tr("timeline: %1").arg(why)); });
   pages_->addWidget(content_);
@@ -170,19 +183,62 @@ void MainWindow::build_panels() {
   connect(kernel, &KernelPanel::step_chosen, this,
           [this](const analyzer::TimeWindow& window) { selection_.show(window); });
 
-  QDockWidget* ranking_dock = add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
-  QDockWidget* roofline_dock = add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
-  QDockWidget* kernel_dock = add_dock("kernel", tr("Kernel"), kernel, Qt::RightDockWidgetArea);
-  QDockWidget* step_dock = add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
-  splitDockWidget(ranking_dock, roofline_dock, Qt::Horizontal);
-  tabifyDockWidget(ranking_dock, docks_["log"]);
-  tabifyDockWidget(step_dock, kernel_dock);
+  sql_ = new SqlPanel(*document_, selection_, this);
+  panels_["sql"] = sql_;
+  add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
+  add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
+  add_dock("kernel", tr("Kernel"), kernel, Qt::RightDockWidgetArea);
+  add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
+  add_dock("sql", tr("SQL"), sql_, Qt::BottomDockWidgetArea);
+  arrange_docks();
+}
+
+void MainWindow::arrange_docks() {
+  splitDockWidget(docks_["ranking"], docks_["roofline"], Qt::Horizontal);
+  tabifyDockWidget(docks_["ranking"], docks_["sql"]);
+  tabifyDockWidget(docks_["ranking"], docks_["log"]);
+  tabifyDockWidget(docks_["step"], docks_["kernel"]);
   show_page(content_);
-  resizeDocks({ranking_dock, roofline_dock}, {3, 2}, Qt::Horizontal);
-  resizeDocks({ranking_dock}, {height() * 2 / 5}, Qt::Vertical);
-  resizeDocks({step_dock}, {width() / 4}, Qt::Horizontal);
-  ranking_dock->raise();
-  step_dock->raise();
+  resizeDocks({docks_["ranking"], docks_["roofline"]}, {3, 2}, Qt::Horizontal);
+  resizeDocks({docks_["ranking"]}, {height() * 2 / 5}, Qt::Vertical);
+  resizeDocks({docks_["step"]}, {width() / 4}, Qt::Horizontal);
+  docks_["ranking"]->raise();
+  docks_["step"]->raise();
+  standard_docks_ = saveState();
+}
+
+void MainWindow::compare_with(const QString& path) {
+  if (!document_ || document_->state() != CaptureDocument::State::ready) return;
+  if (compare_ != nullptr) {
+    docks_["compare"]->setWidget(nullptr);
+    delete compare_;
+    compare_ = nullptr;
+    panels_.erase("compare");
+  }
+  second_ = std::make_unique<CaptureDocument>(path);
+  CaptureDocument* second = second_.get();
+  connect(second, &CaptureDocument::failed, this, [this, second] {
+    failure_ = second->failure();
+    log_->note(Severity::error, second->path() + ": " + shown(second->failure().message));
+    show_panel("log");
+    emit opening_failed();
+  });
+  connect(second, &CaptureDocument::loaded, this, [this, second] {
+    compare_ = new ComparePanel(*document_, *second, this);
+    panels_["compare"] = compare_;
+    const bool first = !docks_.contains("compare");
+    QDockWidget* dock = add_dock("compare", tr("Compare"), compare_, Qt::BottomDockWidgetArea);
+    // As large as the window, in front of it: two timelines need the room.
+    if (first) dock->setFloating(options_.screenshot.isEmpty());
+    dock->resize(size() * 0.9);
+    dock->show();
+    dock->raise();
+    remember(second->path());
+    setWindowTitle(QFileInfo(document_->path()).fileName() + tr(" and ") +
+                   QFileInfo(second->path()).fileName() + " – Ridgeline");
+    log_->note(Severity::info, tr("compared with %1").arg(second->path()));
+  });
+  second->load();
 }
 
 QWidget* MainWindow::panel(const QString& name) const {
@@ -198,7 +254,9 @@ void MainWindow::show_panel(const QString& name) {
 }
 
 bool MainWindow::settled() const {
-  return document_ && !document_->busy() && (timeline_ == nullptr || !timeline_->busy());
+  return document_ && !document_->busy() && (timeline_ == nullptr || !timeline_->busy()) &&
+         (sql_ == nullptr || !sql_->busy()) && (!second_ || !second_->busy()) &&
+         (compare_ == nullptr || !compare_->busy());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -1,12 +1,12 @@
 // main_window.h: one window on one capture: a timeline in the middle, panels round it that can be moved.
 //
 // Lifecycle: 1. welcome 2. open(): loading, with progress and cancel 3. the panels, or a page that says what is wrong
-// 4. open() again.
+// 4. open() again. What was changed of the view is kept beside the capture when it is left.
 #pragma once
 
-#include <QComboBox>
 #include <QDockWidget>
 #include <QMainWindow>
+#include <QSettings>
 #include <QStackedWidget>
 #include <map>
 #include <memory>
@@ -14,11 +14,17 @@
 #include "app/options.h"
 #include "app/pages.h"
 #include "models/capture_document.h"
+#include "models/key_map.h"
+#include "models/sidecar.h"
 #include "panels/log_panel.h"
 
 namespace ridgeline::gui {
 
+class CommandBox;
+class ComparePanel;
 class RankingPanel;
+class RooflinePanel;
+class SqlPanel;
 class TimelinePanel;
 
 class MainWindow : public QMainWindow {
@@ -28,6 +34,8 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   void open(const QString& path);
+  /// Opens another capture beside the open one: B under A.
+  void compare_with(const QString& path);
   [[nodiscard]] CaptureDocument* document() const { return document_.get(); }
   [[nodiscard]] Selection& selection() { return selection_; }
   /// Of --panel; nullptr: there is no such panel now.
@@ -36,8 +44,20 @@ class MainWindow : public QMainWindow {
   void show_panel(const QString& name);
   [[nodiscard]] TimelinePanel* timeline() const { return timeline_; }
   [[nodiscard]] ErrorPage* error_page() const { return error_; }
+  [[nodiscard]] CommandBox* command_box() const { return box_; }
+  [[nodiscard]] KeyMap& keys() { return keys_; }
+  [[nodiscard]] LogPanel* log() const { return log_; }
   /// Nothing is being read or computed: what is shown is final.
   [[nodiscard]] bool settled() const;
+  /// Why the last capture was not opened.
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+  /// Does what a command of the key map says.
+  void run(const QString& command);
+
+  [[nodiscard]] ViewState view_state() const;
+  void apply(const ViewState& state);
+  /// Writes the view to --view or beside the capture; where that may not be written, to the user's own data.
+  void save_view();
 
  signals:
   void opened();          ///< the panels are there
@@ -46,28 +66,48 @@ class MainWindow : public QMainWindow {
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
 
  private:
   void make_menus();
+  void set_keys();
+  void connect_box();
   void show_page(QWidget* page);
   void build_panels();
+  void arrange_docks();
   void drop_panels();
   QDockWidget* add_dock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
   void choose_file();
+  void choose_second();
+  void record_program();
   void set_theme(ThemeChoice choice);
+  void remember(const QString& path);
+  [[nodiscard]] QString own_view_path() const;
+  void restore_view();
+  void leave_capture();
 
   Options options_;
+  std::unique_ptr<QSettings> settings_;  // none while a picture is taken
+  KeyMap keys_;
   Selection selection_;
   std::unique_ptr<CaptureDocument> document_;
+  std::unique_ptr<CaptureDocument> second_;
   QStackedWidget* pages_;
   WelcomePage* welcome_;
   LoadingPage* loading_;
   ErrorPage* error_;
+  CommandBox* box_;
   QWidget* content_ = nullptr;
   TimelinePanel* timeline_ = nullptr;
+  SqlPanel* sql_ = nullptr;
+  ComparePanel* compare_ = nullptr;
   LogPanel* log_;
   std::map<QString, QDockWidget*> docks_;
   std::map<QString, QWidget*> panels_;
+  std::map<QString, QAction*> actions_;
+  Failure failure_;
+  ViewState restored_;  // what the view was when it was opened
+  QByteArray standard_docks_;
 };
 
 }  // namespace ridgeline::gui

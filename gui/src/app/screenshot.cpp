@@ -33,7 +33,7 @@ Result<QPixmap> take_picture(MainWindow& window, const Options& options) {
   QObject::connect(&window, &MainWindow::opening_failed, [&] { failed = true; });
   window.open(options.captures.front());
   if (!wait_until_settled(window)) return Failure{ErrorKind::internal, "the panels did not come to rest"};
-  if (failed) return window.document()->failure();
+  if (failed) return window.failure();
   if (options.panel == "window") return window.grab();
   QWidget* panel = window.panel(options.panel);
   if (panel == nullptr)

@@ -9,6 +9,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "models/text.h"
 #include "timeline/timeline_view.h"
@@ -346,14 +347,59 @@ bool TimelineView::position_key(const QKeyEvent& event) {
   }
 }
 
+bool TimelineView::run(const QString& command) {
+  static const std::map<QString, void (TimelineView::*)()> kCommands = {
+      {"fit", &TimelineView::fit},
+      {"home", &TimelineView::home},
+      {"zoom_to_range", &TimelineView::zoom_to_range},
+      {"next_same", &TimelineView::next_same},
+      {"previous_same", &TimelineView::previous_same},
+      {"next_match", &TimelineView::next_match},
+      {"previous_match", &TimelineView::previous_match},
+      {"follow_flow", &TimelineView::follow_flow},
+      {"follow_back", &TimelineView::follow_flow},
+      {"mark", &TimelineView::mark},
+      {"toggle_pin", &TimelineView::toggle_pin},
+      {"clear", &TimelineView::clear_choice}};
+  if (command == "zoom_in") {
+    zoom(kKeyZoom);
+  } else if (command == "zoom_out") {
+    zoom(1 / kKeyZoom);
+  } else if (const auto found = kCommands.find(command); found != kCommands.end()) {
+    (this->*found->second)();
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void TimelineView::keyPressEvent(QKeyEvent* event) {
-  const bool bare = (event->modifiers() & ~(Qt::KeypadModifier | Qt::ShiftModifier)) == 0;
-  if (bare && !(event->modifiers() & Qt::ShiftModifier) && position_key(*event)) return;
-  if (!bare) {
-    QWidget::keyPressEvent(event);
+  static const KeyMap kStandard;
+  const KeyMap& keys = keys_ != nullptr ? *keys_ : kStandard;
+  const Qt::KeyboardModifiers modifiers = event->modifiers() & ~Qt::KeypadModifier;
+  // A sign that needs Shift on some keyboards is the sign all the same.
+  const auto command = [&](Qt::KeyboardModifiers with) {
+    return keys.command(KeyMap::Place::timeline,
+                        QKeySequence(QKeyCombination(with, static_cast<Qt::Key>(event->key()))));
+  };
+  QString wanted = command(modifiers);
+  if (wanted.isEmpty() && modifiers == Qt::ShiftModifier &&
+      (event->key() < Qt::Key_A || event->key() > Qt::Key_Z))
+    wanted = command(Qt::NoModifier);
+  if (!wanted.isEmpty() && run(wanted)) return;
+  if (modifiers == Qt::NoModifier && position_key(*event)) return;
+  const bool digit = event->key() >= Qt::Key_0 && event->key() <= Qt::Key_9;
+  if (digit && (modifiers == Qt::NoModifier || modifiers == Qt::ControlModifier)) {
+    auto& bookmark = bookmarks_[static_cast<std::size_t>(event->key() - Qt::Key_0)];
+    if (modifiers == Qt::ControlModifier) {
+      bookmark = selection_.view();
+      emit bookmarks_changed();
+    } else if (bookmark) {
+      show_view(*bookmark, Selection::Gesture::single);
+    }
     return;
   }
-  switch (event->key()) {
+  switch (modifiers == Qt::NoModifier ? event->key() : 0) {
     case Qt::Key_Left:
       return pan(-kKeyPan);
     case Qt::Key_Right:
@@ -362,40 +408,14 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
       return scroll_->setValue(scroll_->value() - 40);
     case Qt::Key_Down:
       return scroll_->setValue(scroll_->value() + 40);
-    case Qt::Key_Plus:
     case Qt::Key_Equal:
       return zoom(kKeyZoom);
-    case Qt::Key_Minus:
-      return zoom(1 / kKeyZoom);
-    case Qt::Key_F:
-      return fit();
-    case Qt::Key_Home:
-      return home();
-    case Qt::Key_Z:
-      return zoom_to_range();
-    case Qt::Key_Period:
-      return next_same();
-    case Qt::Key_Comma:
-      return previous_same();
-    case Qt::Key_N:
-      return event->modifiers() & Qt::ShiftModifier ? previous_match() : next_match();
-    case Qt::Key_BracketLeft:
-    case Qt::Key_BracketRight:
-      return follow_flow();
-    case Qt::Key_M:
-      return mark();
-    case Qt::Key_T:
-      if (event->modifiers() & Qt::ShiftModifier) return toggle_pin();
-      break;
-    case Qt::Key_Escape:
-      return clear_choice();
     case Qt::Key_Space:
       space_ = true;
       return;
     default:
-      break;
+      QWidget::keyPressEvent(event);
   }
-  QWidget::keyPressEvent(event);
 }
 
 void TimelineView::keyReleaseEvent(QKeyEvent* event) {

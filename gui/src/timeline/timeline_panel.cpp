@@ -67,6 +67,7 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
       selection_(selection),
       view_(new TimelineView(selection, this)),
       search_(new QLineEdit(this)),
+      caption_(new QLabel(this)),
       found_(new QLabel(this)),
       status_(new QLabel(this)) {
   auto* all = new QVBoxLayout(this);
@@ -78,6 +79,7 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   search_->setAccessibleName(tr("Search in the timeline"));
   search_->setClearButtonEnabled(true);
   search_->setFixedWidth(260);
+  bar->addWidget(caption_);
   bar->addWidget(search_);
   bar->addWidget(found_);
   bar->addStretch(1);

@@ -17,6 +17,8 @@ class TimelinePanel : public QWidget {
 
   [[nodiscard]] TimelineView* view() const { return view_; }
   [[nodiscard]] QLineEdit* search_field() const { return search_; }
+  /// Before the search field; for two timelines below each other.
+  void set_caption(const QString& text) { caption_->setText(text); }
   [[nodiscard]] bool busy() const { return worker_.busy() || reading_; }
 
  signals:
@@ -32,6 +34,7 @@ class TimelinePanel : public QWidget {
   Selection& selection_;
   TimelineView* view_;
   QLineEdit* search_;
+  QLabel* caption_;
   QLabel* found_;
   QLabel* status_;
   bool reading_ = true;

@@ -40,6 +40,7 @@ class TimelineScene {
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] const TimeWindow& extent() const { return data_->extent; }
   [[nodiscard]] const TimelineData& data() const { return *data_; }
+  [[nodiscard]] const std::shared_ptr<const TimelineData>& shared_data() const { return data_; }
 
   [[nodiscard]] std::size_t row_count() const { return rows_.size(); }
   [[nodiscard]] const TimelineRow& row(std::size_t i) const { return *rows_[i]; }

@@ -7,6 +7,7 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "timeline/timeline_accessible.h"
 
 namespace ridgeline::gui {
 namespace {
@@ -29,6 +30,7 @@ TimelineView::TimelineView(Selection& selection, QWidget* parent)
   setFocusPolicy(Qt::StrongFocus);
   setMinimumSize(400, 160);
   setAccessibleName(tr("Timeline"));
+  install_timeline_accessibility();
   connect(scroll_, &QScrollBar::valueChanged, this, qOverload<>(&QWidget::update));
   connect(&selection_, &Selection::view_changed, this, qOverload<>(&QWidget::update));
   connect(&selection_, &Selection::range_changed, this, qOverload<>(&QWidget::update));

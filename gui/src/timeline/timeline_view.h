@@ -8,19 +8,14 @@
 #include <QWidget>
 #include <memory>
 
+#include "models/key_map.h"
 #include "models/selection.h"
+#include "models/sidecar.h"
 #include "timeline/row_painter.h"
 #include "timeline/time_axis.h"
 #include "timeline/timeline_scene.h"
 
 namespace ridgeline::gui {
-
-/// A remark at a time.
-struct TimelineNote {
-  std::int64_t time_ns = 0;
-  QString text;
-  friend bool operator==(const TimelineNote&, const TimelineNote&) = default;
-};
 
 /// From the call that launched a kernel to the kernel.
 struct LaunchArrow {
@@ -48,6 +43,13 @@ class TimelineView : public QWidget {
   void set_notes(std::vector<TimelineNote> notes);
   [[nodiscard]] const std::vector<TimelineNote>& notes() const { return notes_; }
   void search(const QString& text);
+  /// Which key does what; it outlives the view. Without one, the standard keys hold.
+  void set_keys(const KeyMap* keys) { keys_ = keys; }
+  /// Does what the command of that name says; false: it is none of the timeline's.
+  bool run(const QString& command);
+  using Bookmarks = std::array<std::optional<TimeWindow>, 10>;
+  [[nodiscard]] const Bookmarks& bookmarks() const { return bookmarks_; }
+  void set_bookmarks(const Bookmarks& bookmarks) { bookmarks_ = bookmarks; }
 
   [[nodiscard]] TimeAxis axis() const;
   [[nodiscard]] int label_width() const { return label_width_; }
@@ -86,7 +88,7 @@ class TimelineView : public QWidget {
  signals:
   void arrangement_changed();
   void notes_changed();
-  void search_asked();
+  void bookmarks_changed();
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -135,6 +137,8 @@ class TimelineView : public QWidget {
   std::optional<TimeWindow> step_;
   std::optional<LaunchArrow> arrow_;
   std::vector<TimelineNote> notes_;
+  const KeyMap* keys_ = nullptr;
+  Bookmarks bookmarks_;
 
   std::vector<std::pair<QImage, TimeWindow>> images_;  // of each row, and what they show
   QImage strip_;

@@ -1,0 +1,204 @@
+// main_window_commands.cpp: menus, keys, the box, and what is kept of a view.
+#include <QApplication>
+#include <QCryptographicHash>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenuBar>
+#include <QStandardPaths>
+
+#include "app/key_sheet.h"
+#include "app/main_window.h"
+#include "app/record_dialog.h"
+#include "models/text.h"
+#include "panels/ranking_panel.h"
+#include "panels/sql_panel.h"
+#include "roofline/roofline_panel.h"
+#include "search/command_box.h"
+#include "timeline/timeline_panel.h"
+
+namespace ridgeline::gui {
+namespace {
+constexpr qsizetype kMostRecent = 10;
+}
+
+void MainWindow::make_menus() {
+  const auto add = [this](QMenu* menu, std::initializer_list<const char*> ids) {
+    for (const char* id : ids) {
+      if (*id == '\0') {
+        menu->addSeparator();
+        continue;
+      }
+      const KeyMap::Entry* entry = keys_.find(id);
+      QAction* action = menu->addAction(entry->text, this, [this, command = entry->id] { run(command); });
+      actions_[entry->id] = action;
+    }
+  };
+  add(menuBar()->addMenu(tr("&File")), {"open", "compare", "record", "doctor", "", "save_view",
+                                        "export_ranking", "export_roofline", "", "quit"});
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  add(view, {"back", "forward", "", "search", "commands", "sql", "", "light", "dark", "reset_layout", ""});
+  connect(view, &QMenu::aboutToShow, this, [this, view] {
+    for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());
+  });
+  add(menuBar()->addMenu(tr("&Help")), {"keys"});
+  connect(&keys_, &KeyMap::changed, this, &MainWindow::set_keys);
+  set_keys();
+}
+
+void MainWindow::set_keys() {
+  for (const auto& [id, action] : actions_) action->setShortcut(keys_.find(id)->key);
+}
+
+void MainWindow::connect_box() {
+  connect(box_, &CommandBox::command_chosen, this, &MainWindow::run);
+  connect(box_, &CommandBox::search_asked, this, [this](const QString& text) {
+    if (timeline_ != nullptr) timeline_->search_field()->setText(text);
+  });
+  connect(box_, &CommandBox::sql_asked, this, [this](const QString& sql) {
+    if (sql_ == nullptr) return;
+    show_panel("sql");
+    sql_->run(sql);
+  });
+  connect(box_, &CommandBox::name_chosen, this, [this](qint64 index) {
+    if (timeline_ == nullptr) return;
+    const EventName& name = timeline_->view()->scene().data().names[static_cast<std::size_t>(index)];
+    if (name.kind == EventName::Kind::kernel) {
+      selection_.select_kernel({{name.kernel_id}, name.text});
+    } else {
+      timeline_->search_field()->setText("^" + QRegularExpression::escape(shown(name.text)) + "$");
+      timeline_->view()->next_match();
+    }
+    timeline_->view()->setFocus();
+  });
+}
+
+void MainWindow::run(const QString& command) {
+  if (timeline_ != nullptr && timeline_->view()->run(command)) return;
+  if (command == "open") {
+    choose_file();
+  } else if (command == "compare") {
+    choose_second();
+  } else if (command == "record" || command == "doctor") {
+    record_program();
+  } else if (command == "search" || command == "commands" || command == "sql") {
+    box_->open(command == "search" ? '/' : command == "commands" ? '>' : ':');
+  } else if (command == "back") {
+    selection_.undo();
+  } else if (command == "forward") {
+    selection_.redo();
+  } else if (command == "save_view") {
+    if (document_ && document_->state() == CaptureDocument::State::ready) save_view();
+  } else if (command == "export_ranking") {
+    if (auto* ranking = dynamic_cast<RankingPanel*>(panel("ranking"))) ranking->table()->export_csv();
+  } else if (command == "export_roofline") {
+    if (auto* roofline = dynamic_cast<RooflinePanel*>(panel("roofline"))) roofline->export_picture();
+  } else if (command == "light" || command == "dark") {
+    set_theme(command == "light" ? ThemeChoice::light : ThemeChoice::dark);
+  } else if (command == "reset_layout") {
+    if (!standard_docks_.isEmpty()) restoreState(standard_docks_);
+  } else if (command == "keys") {
+    KeySheet(keys_, this).exec();
+  } else if (command == "quit") {
+    close();
+  }
+}
+
+void MainWindow::choose_second() {
+  if (!document_ || document_->state() != CaptureDocument::State::ready) return;
+  const QString path =
+      QFileDialog::getOpenFileName(this, tr("Compare with"), QFileInfo(document_->path()).absolutePath(),
+                                   tr("Captures (*.ridge);;All files (*)"));
+  if (!path.isEmpty()) compare_with(path);
+}
+
+void MainWindow::record_program() {
+  auto* dialog = new RecordDialog(QCoreApplication::applicationDirPath() + "/ridgeline", this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &RecordDialog::open_asked, this, &MainWindow::open);
+  dialog->show();
+}
+
+void MainWindow::remember(const QString& path) {
+  if (!settings_) return;
+  QStringList recent = settings_->value("recent").toStringList();
+  const QString whole = QFileInfo(path).absoluteFilePath();
+  recent.removeAll(whole);
+  recent.prepend(whole);
+  while (recent.size() > kMostRecent) recent.removeLast();
+  settings_->setValue("recent", recent);
+  welcome_->set_recent(recent);
+}
+
+ViewState MainWindow::view_state() const {
+  ViewState state;
+  if (timeline_ == nullptr) return state;
+  state.rows = timeline_->view()->scene().arrangement();
+  state.notes = timeline_->view()->notes();
+  state.bookmarks = timeline_->view()->bookmarks();
+  state.view = selection_.view();
+  state.range = selection_.range();
+  state.docks = saveState();
+  return state;
+}
+
+void MainWindow::apply(const ViewState& state) {
+  if (timeline_ == nullptr) return;
+  TimelineView* view = timeline_->view();
+  view->scene().arrange(state.rows);
+  view->set_notes(state.notes);
+  view->set_bookmarks(state.bookmarks);
+  view->scene_changed();
+  if (state.view) selection_.show(*state.view);
+  if (state.range) selection_.select_range(state.range);
+  if (!state.docks.isEmpty()) restoreState(state.docks);
+}
+
+// Where captures may not be written beside, views are among the user's own data.
+QString MainWindow::own_view_path() const {
+  const QByteArray name = QCryptographicHash::hash(QFileInfo(document_->path()).absoluteFilePath().toUtf8(),
+                                                   QCryptographicHash::Sha1)
+                              .toHex();
+  return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + "/views/" + name + ".json";
+}
+
+void MainWindow::restore_view() {
+  QString path = !options_.view.isEmpty() ? options_.view : sidecar_path(document_->path());
+  if (options_.view.isEmpty() && !QFileInfo::exists(path)) path = own_view_path();
+  const Result<ViewState> state = load_view(path);
+  if (!state) {
+    log_->note(Severity::warning, shown(state.failure().message) + tr(": the view was not restored"));
+  } else if (!options_.view.isEmpty() && !QFileInfo::exists(path)) {
+    log_->note(Severity::info, tr("%1 is not there yet: the view will be kept in it").arg(path));
+  } else if (!(state.value() == ViewState{})) {
+    apply(state.value());
+  }
+  restored_ = view_state();
+}
+
+void MainWindow::save_view() {
+  const ViewState state = view_state();
+  QString path = !options_.view.isEmpty() ? options_.view : sidecar_path(document_->path());
+  Result<void> saved = gui::save_view(path, state);
+  if (!saved && options_.view.isEmpty()) {
+    path = own_view_path();
+    QDir().mkpath(QFileInfo(path).absolutePath());
+    saved = gui::save_view(path, state);
+  }
+  if (saved) {
+    restored_ = state;
+    log_->note(Severity::info, tr("view kept in %1").arg(path));
+  } else {
+    log_->note(Severity::error, shown(saved.failure().message));
+  }
+}
+
+// What somebody wrote or arranged is kept; where they looked last is not worth a file.
+void MainWindow::leave_capture() {
+  if (!settings_ || timeline_ == nullptr) return;
+  const ViewState now = view_state();
+  if (!(now.rows == restored_.rows) || now.notes != restored_.notes || now.bookmarks != restored_.bookmarks)
+    save_view();
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,239 @@
+#include "app/record_dialog.h"
+
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QScrollBar>
+#include <QTimer>
+
+#include "models/text.h"
+#include "style/theme.h"
+
+namespace ridgeline::gui {
+namespace {
+
+constexpr int kMostLines = 5000;
+constexpr int kPatience_ms = 10'000;  // from asking it to end to ending it
+
+}  // namespace
+
+QStringList RecordingPlan::command() const {
+  QStringList words = {"record", "-o", capture};
+  if (!schedule.isEmpty()) words << "--schedule" << schedule;
+  if (stalls) words << "--stalls";
+  if (!directory.isEmpty()) words << "--directory" << directory;
+  words << "--" << program << arguments;
+  return words;
+}
+
+QString RecordingPlan::complaint() const {
+  if (program.isEmpty()) return RecordDialog::tr("Say which program to record.");
+  if (capture.isEmpty()) return RecordDialog::tr("Say where the capture goes.");
+  if (QFileInfo::exists(capture))
+    return RecordDialog::tr("%1 is already there: choose another name.").arg(capture);
+  if (!directory.isEmpty() && !QFileInfo(directory).isDir())
+    return RecordDialog::tr("There is no folder %1.").arg(directory);
+  for (const QString& variable : environment) {
+    if (variable.indexOf('=') <= 0) return RecordDialog::tr("“%1” is not NAME=VALUE.").arg(variable);
+  }
+  return {};
+}
+
+RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
+    : QDialog(parent),
+      ridgeline_(std::move(ridgeline)),
+      machine_(new QLabel(tr("Asking what this machine lets be measured…"), this)),
+      program_(new QLineEdit(this)),
+      arguments_(new QLineEdit(this)),
+      directory_(new QLineEdit(this)),
+      environment_(new QPlainTextEdit(this)),
+      schedule_(new QLineEdit(this)),
+      capture_(new QLineEdit(this)),
+      stalls_(new QCheckBox(tr("also what warps wait for (--stalls)"), this)),
+      output_(new QPlainTextEdit(this)),
+      status_(new QLabel(this)) {
+  setWindowTitle(tr("Record a program"));
+  resize(760, 680);
+  auto* column = new QVBoxLayout(this);
+  machine_->setWordWrap(true);
+  machine_->setTextFormat(Qt::PlainText);
+  machine_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  column->addWidget(machine_);
+  auto* form = new QFormLayout;
+  const auto with_browse = [this](QLineEdit* field, auto browse) {
+    auto* row = new QHBoxLayout;
+    auto* button = new QPushButton(tr("Browse…"), this);
+    connect(button, &QPushButton::clicked, this, browse);
+    row->addWidget(field, 1);
+    row->addWidget(button);
+    return row;
+  };
+  form->addRow(tr("&Program"), with_browse(program_, [this] {
+                 const QString path = QFileDialog::getOpenFileName(this, tr("Program"));
+                 if (!path.isEmpty()) program_->setText(path);
+               }));
+  form->addRow(tr("&Arguments"), arguments_);
+  form->addRow(tr("&Folder"), with_browse(directory_, [this] {
+                 const QString path = QFileDialog::getExistingDirectory(this, tr("Folder"));
+                 if (!path.isEmpty()) directory_->setText(path);
+               }));
+  environment_->setMaximumHeight(56);
+  environment_->setPlaceholderText(tr("NAME=VALUE, one a line"));
+  environment_->setTabChangesFocus(true);
+  form->addRow(tr("&Environment"), environment_);
+  schedule_->setPlaceholderText("warmup=10,timeline=20,sample=6,replay=8");
+  form->addRow(tr("&Schedule"), schedule_);
+  form->addRow(QString(), stalls_);
+  capture_->setText(QDir::current().filePath("recording.ridge"));
+  form->addRow(tr("&Capture"), with_browse(capture_, [this] {
+                 const QString path = QFileDialog::getSaveFileName(this, tr("Capture"), capture_->text(),
+                                                                   tr("Captures (*.ridge)"));
+                 if (!path.isEmpty()) capture_->setText(path);
+               }));
+  column->addLayout(form);
+  output_->setReadOnly(true);
+  output_->setMaximumBlockCount(kMostLines);
+  output_->setLineWrapMode(QPlainTextEdit::NoWrap);
+  output_->setAccessibleName(tr("Output of the program"));
+  QFont fixed("DejaVu Sans Mono");
+  fixed.setStyleHint(QFont::Monospace);
+  fixed.setPointSizeF(font().pointSizeF() * 0.9);
+  output_->setFont(fixed);
+  column->addWidget(output_, 1);
+  status_->setTextFormat(Qt::PlainText);
+  status_->setWordWrap(true);
+  column->addWidget(status_);
+  auto* buttons = new QHBoxLayout;
+  start_ = new QPushButton(tr("&Record"), this);
+  stop_ = new QPushButton(tr("S&top"), this);
+  open_ = new QPushButton(tr("&Open the capture"), this);
+  auto* done = new QPushButton(tr("Close"), this);
+  start_->setDefault(true);
+  stop_->setEnabled(false);
+  open_->setEnabled(false);
+  for (QPushButton* button : {start_, stop_, open_}) buttons->addWidget(button);
+  buttons->addStretch(1);
+  buttons->addWidget(done);
+  column->addLayout(buttons);
+  connect(start_, &QPushButton::clicked, this, &RecordDialog::start);
+  connect(stop_, &QPushButton::clicked, this, &RecordDialog::stop);
+  connect(done, &QPushButton::clicked, this, &QDialog::reject);
+  connect(open_, &QPushButton::clicked, this, [this] {
+    emit open_asked(plan().capture);
+    accept();
+  });
+  process_.setProcessChannelMode(QProcess::MergedChannels);
+  connect(&process_, &QProcess::readyRead, this, [this] {
+    const QString text = shown_lines(process_.readAll().toStdString());
+    output_->moveCursor(QTextCursor::End);
+    output_->insertPlainText(text);
+    output_->verticalScrollBar()->setValue(output_->verticalScrollBar()->maximum());
+  });
+  connect(&process_, &QProcess::finished, this, [this](int code) { finished(code); });
+  connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart) {
+      status_->setText(tr("%1: %2").arg(ridgeline_, process_.errorString()));
+      start_->setEnabled(true);
+      stop_->setEnabled(false);
+    }
+  });
+  ask_doctor();
+}
+
+// A recording goes on without its window no longer than it takes to end it in order.
+RecordDialog::~RecordDialog() {
+  process_.disconnect(this);
+  doctor_.disconnect(this);
+  doctor_.kill();
+  doctor_.waitForFinished(1000);
+  if (!running()) return;
+  process_.terminate();
+  if (!process_.waitForFinished(kPatience_ms)) process_.kill();
+  process_.waitForFinished(1000);
+}
+
+void RecordDialog::ask_doctor() {
+  doctor_.setProcessChannelMode(QProcess::MergedChannels);
+  connect(&doctor_, &QProcess::finished, this, [this](int code) {
+    const QString said = shown_lines(doctor_.readAll().toStdString()).trimmed();
+    // Its last paragraph is the conclusion.
+    const QString last = said.section("\n\n", -1).simplified();
+    machine_->setText((code == 0 ? QString() : QString("▲ ")) + last);
+    machine_->setToolTip(said);
+    output_->setPlainText(said + "\n");
+  });
+  connect(&doctor_, &QProcess::errorOccurred, this,
+          [this] { machine_->setText(tr("%1: %2").arg(ridgeline_, doctor_.errorString())); });
+  doctor_.start(ridgeline_, {"doctor"});
+}
+
+RecordingPlan RecordDialog::plan() const {
+  RecordingPlan plan;
+  plan.program = program_->text().trimmed();
+  plan.arguments = QProcess::splitCommand(arguments_->text());
+  plan.directory = directory_->text().trimmed();
+  plan.environment = environment_->toPlainText().split('\n', Qt::SkipEmptyParts);
+  plan.schedule = schedule_->text().trimmed();
+  plan.capture = capture_->text().trimmed();
+  plan.stalls = stalls_->isChecked();
+  return plan;
+}
+
+void RecordDialog::set_plan(const RecordingPlan& plan) {
+  program_->setText(plan.program);
+  arguments_->setText(plan.arguments.join(' '));
+  directory_->setText(plan.directory);
+  environment_->setPlainText(plan.environment.join('\n'));
+  schedule_->setText(plan.schedule);
+  capture_->setText(plan.capture);
+  stalls_->setChecked(plan.stalls);
+}
+
+void RecordDialog::start() {
+  const RecordingPlan plan = this->plan();
+  if (const QString complaint = plan.complaint(); !complaint.isEmpty()) {
+    status_->setText(complaint);
+    return;
+  }
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  for (const QString& variable : plan.environment)
+    environment.insert(variable.section('=', 0, 0).trimmed(), variable.section('=', 1));
+  process_.setProcessEnvironment(environment);
+  output_->clear();
+  status_->setText(tr("recording…"));
+  start_->setEnabled(false);
+  stop_->setEnabled(true);
+  open_->setEnabled(false);
+  process_.start(ridgeline_, plan.command());
+}
+
+// The recording ends in order: what was recorded until then becomes the capture.
+void RecordDialog::stop() {
+  if (!running()) return;
+  status_->setText(tr("ending the recording…"));
+  process_.terminate();
+  QTimer::singleShot(kPatience_ms, this, [this] {
+    if (running()) process_.kill();
+  });
+}
+
+void RecordDialog::finished(int exit_code) {
+  start_->setEnabled(true);
+  stop_->setEnabled(false);
+  const QString capture = plan().capture;
+  const bool there = QFileInfo::exists(capture);
+  open_->setEnabled(there);
+  if (there) {
+    status_->setText(exit_code == 0
+                         ? tr("Recorded: %1").arg(capture)
+                         : tr("The program ended with status %1; %2 holds what was recorded until then.")
+                               .arg(exit_code)
+                               .arg(capture));
+    open_->setDefault(true);
+  } else {
+    status_->setText(tr("Nothing was recorded (exit status %1); the output above says why.").arg(exit_code));
+  }
+}
+
+}  // namespace ridgeline::gui

@@ -1,0 +1,201 @@
+// bench_main.cpp: how fast the timeline is. Usage: ridgeline_gui_bench [--events N] [--rows N] [CAPTURE]
+// Without a capture, rows of made-up launches; with one, opening it too. One line a figure, on the offscreen platform.
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QThread>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "app/main_window.h"
+#include "app/screenshot.h"
+#include "timeline/timeline_panel.h"
+
+namespace ridgeline::gui {
+namespace {
+
+constexpr QSize kScreen{1920, 1080};
+
+std::shared_ptr<TimelineData> made_up(std::int64_t events, int rows) {
+  auto data = std::make_shared<TimelineData>();
+  for (int i = 0; i < 200; ++i) {
+    data->names.push_back({"void kernel_" + std::to_string(i) + "<float, 128, true>(float*, int)",
+                           EventName::Kind::kernel, static_cast<KernelClass>(i % 11), i + 1});
+  }
+  std::mt19937_64 random(7);
+  const std::int64_t a_row = events / rows;
+  for (int r = 0; r < rows; ++r) {
+    TimelineRow row;
+    row.kind = RowKind::kernels;
+    row.label = "Stream " + std::to_string(r);
+    row.id = "stream/0/" + std::to_string(r);
+    row.events.reserve(static_cast<std::size_t>(a_row));
+    std::int64_t now = 1'000'000'000;
+    for (std::int64_t i = 0; i < a_row; ++i) {
+      const auto length = static_cast<std::int64_t>(2000 + random() % 30'000);
+      row.events.add(now, now + length, static_cast<std::uint32_t>(random() % 200));
+      now += length + static_cast<std::int64_t>(random() % 100 == 0 ? random() % 1'000'000 : random() % 2000);
+    }
+    row.events.finish();
+    data->extent = r == 0 ? row.events.extent()
+                          : TimeWindow{std::min(data->extent.start_ns, row.events.extent().start_ns),
+                                       std::max(data->extent.end_ns, row.events.extent().end_ns)};
+    data->rows.push_back(std::move(row));
+  }
+  data->launches = a_row * rows;
+  return data;
+}
+
+void say(const std::string& what, const std::vector<double>& all_ms) {
+  std::vector<double> ms = all_ms;
+  std::sort(ms.begin(), ms.end());
+  std::printf("%-44s median %6.2f ms, 95 %% %6.2f ms, worst %6.2f ms, %zu frames\n", what.c_str(),
+              ms[ms.size() / 2], ms[ms.size() * 95 / 100], ms.back(), ms.size());
+}
+
+void bench_frames(TimelineView& view, Selection& selection) {
+  const TimeWindow all = view.scene().extent();
+  QImage screen(view.size(), QImage::Format_ARGB32_Premultiplied);
+  const auto frame = [&](const TimeWindow& window) {
+    selection.show(window, Selection::Gesture::continued);
+    QElapsedTimer timer;
+    timer.start();
+    view.render(&screen);
+    return static_cast<double>(timer.nsecsElapsed()) / 1e6;
+  };
+  frame(all);
+  std::vector<double> ms;
+  for (int i = 0; i < 40; ++i) ms.push_back(frame({all.start_ns, all.end_ns - i * all.length_ns() / 4000}));
+  say("everything in view", ms);
+  // From everything to a microsecond a pixel, about one place.
+  ms.clear();
+  double length = static_cast<double>(all.length_ns());
+  const std::int64_t middle = all.start_ns + all.length_ns() / 3;
+  while (length > 2e6) {
+    length *= 0.93;
+    ms.push_back(frame(
+        {middle - static_cast<std::int64_t>(length / 2), middle + static_cast<std::int64_t>(length / 2)}));
+  }
+  say("zooming in", ms);
+  for (const double share : {0.1, 0.01, 0.001, 0.0001}) {
+    ms.clear();
+    const auto wide = static_cast<std::int64_t>(static_cast<double>(all.length_ns()) * share);
+    for (int i = 0; i < 100; ++i) {
+      const std::int64_t start = all.start_ns + all.length_ns() / 4 + i * wide / 50;
+      ms.push_back(frame({start, start + wide}));
+    }
+    char what[64];
+    std::snprintf(what, sizeof what, "panning, %.3g of it in view", share);
+    say(what, ms);
+  }
+  ms.clear();
+  for (int i = 0; i < 40; ++i) {
+    QElapsedTimer timer;
+    timer.start();
+    view.render(&screen);
+    ms.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+  }
+  say("nothing changed but the mouse", ms);
+  QElapsedTimer timer;
+  timer.start();
+  selection.select_kernel({{7}, "kernel"});
+  std::printf("%-44s %.1f ms\n", "marking a kernel", static_cast<double>(timer.nsecsElapsed()) / 1e6);
+  timer.restart();
+  view.search("kernel_1.*128");
+  std::printf("%-44s %.1f ms\n", "searching", static_cast<double>(timer.nsecsElapsed()) / 1e6);
+}
+
+void bench_made_up(std::int64_t events, int rows) {
+  QElapsedTimer timer;
+  timer.start();
+  const auto data = made_up(events, rows);
+  std::printf("%lld launches in %d rows, %dx%d: made in %lld ms\n", static_cast<long long>(data->launches),
+              rows, kScreen.width(), kScreen.height(), static_cast<long long>(timer.elapsed()));
+  std::printf("%-44s %.2f bytes a launch\n", "memory",
+              static_cast<double>(data->bytes()) / static_cast<double>(data->launches));
+  Selection selection;
+  selection.reset(data->extent);
+  TimelineView view(selection);
+  view.resize(kScreen);
+  view.scene().set_data(data);
+  view.scene_changed();
+  view.show();
+  bench_frames(view, selection);
+}
+
+int bench_capture(const QString& path) {
+  Options options;
+  options.screenshot = "none";  // no settings are touched
+  MainWindow window(options);
+  window.resize(kScreen);
+  window.show();
+  QElapsedTimer timer;
+  timer.start();
+  double first_ms = 0;
+  QObject::connect(&window, &MainWindow::opened, [&] {
+    window.grab();
+    first_ms = static_cast<double>(timer.nsecsElapsed()) / 1e6;
+  });
+  double read_ms = 0;
+  window.open(path);
+  while (read_ms == 0 && timer.elapsed() < 600'000) {
+    QApplication::processEvents(QEventLoop::AllEvents, 5);
+    if (window.document()->state() == CaptureDocument::State::failed) {
+      std::fprintf(stderr, "%s\n", window.document()->failure().message.c_str());
+      return 1;
+    }
+    if (first_ms > 0 && window.timeline() != nullptr && !window.timeline()->busy())
+      read_ms = static_cast<double>(timer.nsecsElapsed()) / 1e6;
+    QThread::usleep(200);
+  }
+  const TimelineData& data = window.timeline()->view()->scene().data();
+  std::printf("%s: %lld launches\n", qPrintable(path), static_cast<long long>(data.launches));
+  std::printf("%-44s %.0f ms\n", "first paint: verdict, ranking, steps", first_ms);
+  std::printf("%-44s %.0f ms\n", "the whole timeline", read_ms);
+  std::printf(
+      "%-44s %.2f bytes a launch, calls and ranges with it\n", "memory",
+      static_cast<double>(data.bytes()) / static_cast<double>(std::max<std::int64_t>(data.launches, 1)));
+  if (!wait_until_settled(window)) return 1;
+  bench_frames(*window.timeline()->view(), window.selection());
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  std::int64_t events = 10'000'000;
+  int rows = 40;
+  QString capture;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if ((argument == "--events" || argument == "--rows") && i + 1 < argc) {
+      const long long value = std::atoll(argv[++i]);
+      if (value < 1) return 2;
+      if (argument == "--events") {
+        events = value;
+      } else {
+        rows = static_cast<int>(value);
+      }
+    } else if (argument.rfind("--", 0) == 0) {
+      std::fprintf(stderr, "usage: ridgeline_gui_bench [--events N] [--rows N] [CAPTURE]\n");
+      return 2;
+    } else {
+      capture = QString::fromLocal8Bit(argument.c_str());
+    }
+  }
+  if (!capture.isEmpty()) return bench_capture(capture);
+  bench_made_up(events, rows);
+  return 0;
+}
+
+}  // namespace
+}  // namespace ridgeline::gui
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  qInstallMessageHandler([](QtMsgType, const QMessageLogContext&, const QString&) {});
+  QApplication application(argc, argv);
+  ridgeline::gui::apply_theme(application, ridgeline::gui::ThemeChoice::light);
+  return ridgeline::gui::run(argc, argv);
+}

@@ -1,0 +1,250 @@
+// Keys, the box, SQL, what is kept of a view, what a screen reader sees.
+#include <QAccessible>
+#include <QFile>
+#include <QFileInfo>
+#include <QKeyEvent>
+#include <QTemporaryDir>
+
+#include "gui/gui_testing.h"
+#include "models/key_map.h"
+#include "models/sidecar.h"
+#include "panels/sql_panel.h"
+#include "search/command_box.h"
+#include "timeline/timeline_panel.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using testing::opened_window;
+using testing::wait_for;
+
+TEST(KeyMap, KeysAreRebornAndKept) {
+  const QTemporaryDir directory;
+  {
+    QSettings settings(directory.filePath("keys.ini"), QSettings::IniFormat);
+    KeyMap keys(&settings);
+    EXPECT_EQ(keys.command(KeyMap::Place::timeline, QKeySequence("F")), "fit");
+    EXPECT_FALSE(keys.rebind("fit", QKeySequence("Z")));  // another command's
+    EXPECT_TRUE(keys.rebind("fit", QKeySequence("G")));
+    EXPECT_EQ(keys.command(KeyMap::Place::timeline, QKeySequence("F")), "");
+  }
+  QSettings settings(directory.filePath("keys.ini"), QSettings::IniFormat);
+  KeyMap keys(&settings);
+  EXPECT_EQ(keys.command(KeyMap::Place::timeline, QKeySequence("G")), "fit");
+  keys.reset();
+  EXPECT_EQ(keys.command(KeyMap::Place::timeline, QKeySequence("F")), "fit");
+}
+
+TEST(KeyMap, NoKeyOfAPlaceIsTakenTwice) {
+  const KeyMap keys;
+  for (const KeyMap::Entry& entry : keys.entries()) {
+    if (entry.key.isEmpty()) continue;
+    EXPECT_EQ(keys.command(entry.place, entry.key), entry.id) << entry.id.toStdString();
+  }
+}
+
+ViewState some_state() {
+  ViewState state;
+  state.rows.order = {"stream/0/7", "gaps"};
+  state.rows.hidden = {"copies/0/7"};
+  state.rows.pinned = {"steps/0"};
+  state.notes = {{1'795'316'453'015'010'677, "here it \"waits\"\n"}};
+  state.bookmarks[3] = analyzer::TimeWindow{1'795'316'453'015'010'677, 1'795'316'453'015'010'999};
+  state.view = analyzer::TimeWindow{5, 9};
+  state.docks = QByteArray("\x00\xff\x01", 3);
+  return state;
+}
+
+TEST(Sidecar, TheViewSurvivesToTheNanosecond) {
+  const auto read = view_from_json(to_json(some_state()));
+  ASSERT_TRUE(read.ok());
+  EXPECT_TRUE(read.value() == some_state());
+}
+
+TEST(Sidecar, WhatIsNoViewIsRefusedAndHolesAreEmpty) {
+  EXPECT_EQ(view_from_json("{").failure().kind, ErrorKind::corrupt);
+  EXPECT_EQ(view_from_json("[1]").failure().kind, ErrorKind::corrupt);
+  EXPECT_EQ(view_from_json(R"({"ridgeline_view": 99})").failure().kind, ErrorKind::corrupt);
+  const auto odd = view_from_json(
+      R"({"ridgeline_view":1,"rows":7,"notes":[{"time_ns":"x"},3],"bookmarks":[{"start_ns":"9","end_ns":"2"}],"view":"wide"})");
+  ASSERT_TRUE(odd.ok());
+  EXPECT_TRUE(odd.value() == ViewState{});
+}
+
+TEST(Sidecar, AMissingFileIsAnEmptyViewAndAnUnwritableOneAFailure) {
+  const QTemporaryDir directory;
+  EXPECT_TRUE(load_view(directory.filePath("none.json")).value() == ViewState{});
+  EXPECT_EQ(save_view(directory.filePath("no/where.json"), {}).failure().kind, ErrorKind::io);
+}
+
+TEST(CommandBox, FindsCommandsByWords) {
+  const KeyMap keys;
+  EXPECT_EQ(matching_commands(keys, "").size(), keys.entries().size());
+  ASSERT_EQ(matching_commands(keys, "roofline export").size(), 1U);
+  EXPECT_EQ(matching_commands(keys, "ROOFLINE exp")[0].command, "export_roofline");
+  EXPECT_TRUE(matching_commands(keys, "no such thing").empty());
+}
+
+TEST(CommandBox, FindsNamesKernelsFirst) {
+  TimelineData data;
+  data.names = {{"forward gemm", EventName::Kind::range},
+                {"gemm<1>", EventName::Kind::kernel, KernelClass::gemm, 1},
+                {"gemm<1>", EventName::Kind::kernel, KernelClass::gemm, 2},
+                {"gelu", EventName::Kind::kernel}};
+  const auto found = matching_names(data, "GEMM", 10);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].text, "gemm<1>");
+  EXPECT_EQ(found[1].hint, "NVTX range");
+  EXPECT_EQ(matching_names(data, "g", 1).size(), 1U);
+}
+
+class CommandsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = std::make_unique<QTemporaryDir>();
+    capture_ = directory_->filePath("run.ridge");
+    ASSERT_TRUE(QFile::copy(testing::bundled_capture(), capture_));
+    window_ = opened_window(capture_);
+  }
+  static void TearDownTestSuite() {
+    window_.reset();
+    directory_.reset();
+  }
+  TimelineView* view() { return window_->timeline()->view(); }
+  static inline std::unique_ptr<QTemporaryDir> directory_;
+  static inline QString capture_;
+  static inline std::unique_ptr<MainWindow> window_;
+};
+
+TEST_F(CommandsTest, EveryCommandOfTheTimelineIsOne) {
+  for (const KeyMap::Entry& entry : window_->keys().entries()) {
+    if (entry.place != KeyMap::Place::timeline || entry.id == "mark") continue;  // that one asks in a dialog
+    EXPECT_TRUE(view()->run(entry.id)) << entry.id.toStdString();
+  }
+  EXPECT_FALSE(view()->run("open"));
+}
+
+TEST_F(CommandsTest, ARebornKeyWorksAndTheOldOneDoesNot) {
+  window_->run("home");
+  const auto all = window_->selection().view();
+  ASSERT_TRUE(window_->keys().rebind("fit", QKeySequence("G")));
+  QTest::keyClick(view(), Qt::Key_F);
+  EXPECT_EQ(window_->selection().view(), all);
+  QTest::keyClick(view(), Qt::Key_G);
+  EXPECT_NE(window_->selection().view(), all);
+  window_->keys().reset();
+}
+
+TEST_F(CommandsTest, BookmarksAreSetAndGoneTo) {
+  window_->run("fit");
+  const auto there = window_->selection().view();
+  QTest::keyClick(view(), Qt::Key_4, Qt::ControlModifier);
+  window_->run("home");
+  QTest::keyClick(view(), Qt::Key_4);
+  EXPECT_EQ(window_->selection().view(), there);
+}
+
+TEST_F(CommandsTest, TheBoxSearchesRunsAndAsks) {
+  CommandBox* box = window_->command_box();
+  window_->run("search");
+  EXPECT_TRUE(box->isVisible());
+  QTest::keyClicks(box->field(), "adamw");
+  ASSERT_GT(box->list()->count(), 0);
+  QTest::keyClick(box->field(), Qt::Key_Return);
+  EXPECT_FALSE(box->isVisible());
+  EXPECT_TRUE(window_->selection().kernel().name.find("adamw") != std::string::npos)
+      << window_->selection().kernel().name;
+  EXPECT_GT(view()->scene().found_count(), 0);
+
+  window_->run("commands");
+  QTest::keyClicks(box->field(), "show everything");
+  QTest::keyClick(box->field(), Qt::Key_Return);
+  EXPECT_GE(window_->selection().view().length_ns(), view()->scene().extent().length_ns());
+
+  window_->run("sql");
+  QTest::keyClicks(box->field(),
+                   "SELECT kernel, start_ns, end_ns FROM v_launch ORDER BY duration_ns DESC LIMIT 3");
+  QTest::keyClick(box->field(), Qt::Key_Return);
+  auto* sql = dynamic_cast<SqlPanel*>(window_->panel("sql"));
+  ASSERT_TRUE(wait_for([&] { return !sql->busy(); }));
+  ASSERT_EQ(sql->table()->model()->rowCount(), 3) << sql->status().toStdString();
+  // A row leads to the timeline.
+  sql->table()->setCurrentIndex(sql->table()->model()->index(1, 0));
+  ASSERT_TRUE(window_->selection().range());
+  EXPECT_EQ(window_->selection().range()->start_ns,
+            sql->table()->model()->index(1, 1).data(kValueRole).toLongLong());
+  window_->selection().select_range(std::nullopt);
+}
+
+TEST_F(CommandsTest, SqlThatWritesOrIsNoneIsRefusedInWords) {
+  auto* sql = dynamic_cast<SqlPanel*>(window_->panel("sql"));
+  for (const char* query : {"DELETE FROM run", "SELEC 1", "SELECT * FROM nowhere"}) {
+    sql->run(query);
+    ASSERT_TRUE(wait_for([&] { return !sql->busy(); }));
+    EXPECT_FALSE(sql->status().isEmpty());
+    EXPECT_FALSE(sql->status().contains("row,")) << sql->status().toStdString();
+  }
+}
+
+TEST_F(CommandsTest, WhatWasArrangedIsThereWhenTheCaptureIsOpenedAgain) {
+  const QByteArray before = [] {
+    QFile file(capture_);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  }();
+  const std::size_t row = view()->boxes().back().row;
+  const std::string id = view()->scene().row(row).id;
+  view()->scene().set_pinned(row, true);
+  view()->set_notes({{view()->scene().extent().start_ns, "look here"}});
+  const auto there = window_->selection().view();
+  window_->run("save_view");
+  ASSERT_TRUE(QFileInfo::exists(sidecar_path(capture_)));
+  window_ = opened_window(capture_);
+  EXPECT_TRUE(view()->scene().arrangement().pinned.contains(id));
+  ASSERT_EQ(view()->notes().size(), 1U);
+  EXPECT_EQ(view()->notes()[0].text, "look here");
+  EXPECT_EQ(window_->selection().view(), there);
+  QFile file(capture_);
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  EXPECT_EQ(file.readAll(), before) << "the capture was touched";
+}
+
+TEST_F(CommandsTest, AScreenReaderWalksRowsAndEventsAndChoosesOne) {
+  window_->run("fit");
+  QAccessibleInterface* timeline = QAccessible::queryAccessibleInterface(view());
+  ASSERT_NE(timeline, nullptr);
+  EXPECT_EQ(timeline->role(), QAccessible::Table);
+  EXPECT_EQ(timeline->text(QAccessible::Name), "Timeline");
+  const auto rows = view()->scene().pinned_rows().size() + view()->scene().scrolling_rows().size();
+  ASSERT_EQ(timeline->childCount(), static_cast<int>(rows));
+  QAccessibleInterface* stream = nullptr;
+  for (int i = 0; i < timeline->childCount(); ++i) {
+    QAccessibleInterface* row = timeline->child(i);
+    EXPECT_FALSE(row->text(QAccessible::Name).isEmpty());
+    EXPECT_EQ(timeline->indexOfChild(row), i);
+    if (row->text(QAccessible::Name).startsWith("Stream 13:")) stream = row;
+  }
+  ASSERT_NE(stream, nullptr);
+  EXPECT_TRUE(stream->text(QAccessible::Name).contains("busy"))
+      << stream->text(QAccessible::Name).toStdString();
+  ASSERT_GT(stream->childCount(), 100);
+  QAccessibleInterface* event = stream->child(5);
+  EXPECT_EQ(event->parent(), stream);
+  EXPECT_FALSE(event->rect().isEmpty());
+  ASSERT_NE(event->actionInterface(), nullptr);
+  event->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+  EXPECT_TRUE(window_->selection().launch());
+}
+
+TEST_F(CommandsTest, WhatCanBeUsedHasAName) {
+  for (const char* name : {"ranking", "roofline", "kernel", "step", "sql", "timeline"}) {
+    for (const QWidget* widget : window_->panel(name)->findChildren<QWidget*>()) {
+      const bool input = qobject_cast<const QLineEdit*>(widget) != nullptr ||
+                         qobject_cast<const QTableView*>(widget) != nullptr;
+      if (!input || widget->parentWidget() != window_->panel(name)) continue;
+      EXPECT_FALSE(widget->accessibleName().isEmpty()) << name << " " << widget->metaObject()->className();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::gui

@@ -1,0 +1,176 @@
+// Two captures beside each other, and recording from the window.
+#include <QFile>
+#include <QFileInfo>
+#include <QTemporaryDir>
+
+#include "app/record_dialog.h"
+#include "app/screenshot.h"
+#include "compare/compare_panel.h"
+#include "gui/gui_testing.h"
+
+namespace ridgeline::gui {
+namespace {
+
+using testing::wait_for;
+
+TEST(LinkedAxes, MoveTogetherAtTheirShift) {
+  Selection a, b;
+  a.reset({0, 100});
+  b.reset({1000, 1100});
+  LinkedAxes axes(a, b);
+  axes.align(10, 1010);
+  a.show({20, 60});
+  EXPECT_EQ(b.view(), (analyzer::TimeWindow{1020, 1060}));
+  b.show({1000, 1010});
+  EXPECT_EQ(a.view(), (analyzer::TimeWindow{0, 10}));
+  axes.slide(5);
+  EXPECT_EQ(b.view(), (analyzer::TimeWindow{1005, 1015}));
+  EXPECT_EQ(a.view(), (analyzer::TimeWindow{0, 10}));
+}
+
+TEST(LinkedAxes, UnlinkedEachMovesByItselfAndLinkingKeepsTheShift) {
+  Selection a, b;
+  a.reset({0, 100});
+  b.reset({0, 100});
+  LinkedAxes axes(a, b);
+  axes.set_linked(false);
+  b.show({300, 400});
+  EXPECT_EQ(a.view(), (analyzer::TimeWindow{0, 100}));
+  axes.set_linked(true);
+  EXPECT_EQ(axes.offset_ns(), 300);
+  a.show({10, 20});
+  EXPECT_EQ(b.view(), (analyzer::TimeWindow{310, 320}));
+}
+
+TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
+  Options options;
+  options.captures = {testing::bundled_capture(), testing::bundled_capture()};
+  MainWindow window(options);
+  window.resize(1400, 900);
+  window.show();
+  window.open(options.captures[0]);
+  ASSERT_TRUE(wait_for([&] { return window.panel("compare") != nullptr && window.settled(); }, 60'000));
+  auto* compare = dynamic_cast<ComparePanel*>(window.panel("compare"));
+  ASSERT_NE(compare->comparison(), nullptr) << compare->verdict().toStdString();
+  EXPECT_EQ(compare->comparison()->step_delta_ns, 0);
+  EXPECT_EQ(compare->comparison()->regressed, 0);
+  EXPECT_GT(compare->table()->model()->rowCount(), 10);
+  EXPECT_FALSE(compare->verdict().isEmpty());
+  // A row of the table is chosen in both timelines; with its durations over each other.
+  compare->table()->setCurrentIndex(compare->table()->model()->index(0, 0));
+  EXPECT_FALSE(compare->selection_a().kernel().empty());
+  EXPECT_EQ(compare->selection_a().kernel(), compare->selection_b().kernel());
+  // And what is chosen in one is chosen in the other and in the table.
+  compare->table()->setCurrentIndex(compare->table()->model()->index(3, 0));
+  const KernelChoice third = compare->selection_a().kernel();
+  compare->table()->setCurrentIndex(compare->table()->model()->index(0, 0));
+  compare->selection_b().select_kernel(third);
+  EXPECT_EQ(compare->selection_a().kernel().kernels, third.kernels);
+  EXPECT_EQ(compare->table()->currentIndex().row(), 3);
+}
+
+TEST(Compare, ASecondCaptureThatIsNoneIsALineOfTheLog) {
+  const QTemporaryDir directory;
+  QFile file(directory.filePath("none.ridge"));
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write("not a capture");
+  file.close();
+  const auto window = testing::opened_window(testing::bundled_capture());
+  const int lines = window->log()->lines();
+  window->compare_with(file.fileName());
+  ASSERT_TRUE(wait_for([&] { return window->log()->lines() > lines; }));
+  EXPECT_EQ(window->failure().kind, ErrorKind::not_a_capture);
+  EXPECT_EQ(window->panel("compare"), nullptr);
+  EXPECT_NE(window->panel("ranking"), nullptr);
+}
+
+TEST(RecordingPlan, BecomesACommandLine) {
+  RecordingPlan plan;
+  plan.program = "python3";
+  plan.arguments = {"train.py", "--lr", "1e-3"};
+  plan.capture = "/tmp/out.ridge";
+  plan.schedule = "warmup=1,timeline=2";
+  plan.stalls = true;
+  EXPECT_EQ(plan.command(),
+            QStringList({"record", "-o", "/tmp/out.ridge", "--schedule", "warmup=1,timeline=2", "--stalls",
+                         "--", "python3", "train.py", "--lr", "1e-3"}));
+}
+
+TEST(RecordingPlan, ComplainsInWords) {
+  RecordingPlan plan;
+  EXPECT_TRUE(plan.complaint().contains("which program"));
+  plan.program = "x";
+  EXPECT_TRUE(plan.complaint().contains("where the capture"));
+  plan.capture = testing::bundled_capture();
+  EXPECT_TRUE(plan.complaint().contains("already there"));
+  plan.capture = "/tmp/ridgeline-none.ridge";
+  plan.directory = "/no/such/folder";
+  EXPECT_TRUE(plan.complaint().contains("no folder"));
+  plan.directory.clear();
+  plan.environment = {"A=1", "B"};
+  EXPECT_TRUE(plan.complaint().contains("NAME=VALUE"));
+  plan.environment = {"A=1"};
+  EXPECT_TRUE(plan.complaint().isEmpty());
+}
+
+// A program in ridgeline's place that says what it was asked and records a file.
+class RecordDialogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    QFile script(directory_.filePath("ridgeline"));
+    ASSERT_TRUE(script.open(QIODevice::WriteOnly));
+    script.write(
+        "#!/bin/sh\n"
+        "if [ \"$1\" = doctor ]; then echo 'fail gpu'; echo; echo 'nothing can be recorded here: no GPU'; "
+        "exit 4; fi\n"
+        "echo \"asked: $* with $COLOUR\"\n"
+        "trap 'echo ended in order; echo x > \"$3\"; exit 0' TERM\n"
+        "case \"$*\" in *endless*) while :; do sleep 0.05; done ;; *failing*) exit 4 ;; esac\n"
+        "echo x > \"$3\"\n");
+    script.close();
+    ASSERT_TRUE(script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+    dialog_ = std::make_unique<RecordDialog>(script.fileName());
+    plan_.program = "train";
+    plan_.capture = directory_.filePath("new.ridge");
+    plan_.environment = {"COLOUR=blue"};
+  }
+  QTemporaryDir directory_;
+  std::unique_ptr<RecordDialog> dialog_;
+  RecordingPlan plan_;
+};
+
+TEST_F(RecordDialogTest, SaysWhatTheMachineCannotDo) {
+  ASSERT_TRUE(wait_for([&] { return dialog_->machine().startsWith("▲"); }));
+  EXPECT_TRUE(dialog_->machine().contains("no GPU"));
+}
+
+TEST_F(RecordDialogTest, RunsShowsAndOpens) {
+  dialog_->set_plan(plan_);
+  dialog_->start();
+  ASSERT_TRUE(wait_for([&] { return !dialog_->running(); }));
+  ASSERT_TRUE(wait_for([&] { return dialog_->status().startsWith("Recorded"); }));
+  EXPECT_TRUE(dialog_->output().contains("asked: record -o")) << dialog_->output().toStdString();
+  EXPECT_TRUE(dialog_->output().contains("-- train with blue")) << dialog_->output().toStdString();
+}
+
+TEST_F(RecordDialogTest, StoppingEndsItInOrder) {
+  plan_.arguments = {"endless"};
+  dialog_->set_plan(plan_);
+  dialog_->start();
+  ASSERT_TRUE(wait_for([&] { return dialog_->output().contains("asked"); }));
+  dialog_->stop();
+  ASSERT_TRUE(wait_for([&] { return !dialog_->running() && dialog_->status().startsWith("Recorded"); }));
+  EXPECT_TRUE(dialog_->output().contains("ended in order"));
+  EXPECT_TRUE(QFileInfo::exists(plan_.capture));
+}
+
+TEST_F(RecordDialogTest, AFailureIsSaid) {
+  plan_.arguments = {"failing"};
+  dialog_->set_plan(plan_);
+  dialog_->start();
+  ASSERT_TRUE(wait_for([&] { return dialog_->status().startsWith("Nothing was recorded"); }));
+  EXPECT_TRUE(dialog_->status().contains("4"));
+}
+
+}  // namespace
+}  // namespace ridgeline::gui
