@@ -202,6 +202,24 @@ TEST_F(ActivityTest, ARangeThatNeverEndedOverlapsEverythingAfterItsStart) {
   EXPECT_EQ(ranges, 1);
 }
 
+// Captures from schema 5 on are read as they are: the work of one without tokens and products has none.
+TEST_F(ActivityTest, WorkOfACaptureBeforeTokensIsReadInPlace) {
+  capture_.reset();
+  {
+    Database database(directory_.file("a.ridge"), OpenMode::read_write);
+    database.execute("DROP VIEW annotation");
+    for (const char* column : {"tokens", "samples", "m", "n", "k"})
+      database.execute(std::string("ALTER TABLE declared_work DROP COLUMN ") + column);
+    database.execute("DELETE FROM table_rows");
+    database.execute("PRAGMA user_version = 6");
+  }
+  const Capture old = std::move(Capture::open(directory_.file("a.ridge"))).value();
+  const std::vector<Annotation> rows = old.annotations();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[1].bytes, 64.0);
+  EXPECT_FALSE(rows[1].tokens || rows[1].samples || rows[1].m || rows[1].n || rows[1].k);
+}
+
 TEST_F(ActivityTest, AStopEndsTheVisitAndLeavesTheCaptureUsable) {
   const Activity activity(*capture_);
   std::stop_source source;

@@ -25,7 +25,8 @@ struct Migration {
 /// The migrations from an empty database to the current schema.
 [[nodiscard]] std::span<const Migration> migrations();
 
-/// Captures from this version on are read as they are: what later versions add is a table that a reader can do without.
+/// Captures from this version on are read as they are: what later versions add are a table and columns that
+/// a reader can do without.
 inline constexpr int kReadInPlace = 5;
 
 /// The version this build writes: the last migration's.
