@@ -1,7 +1,7 @@
 // measure.h: records two sides in turn until the verdict is clear, each run in a process of its own.
 //
-// Lifecycle of measure(): 1. pairs A B, B A, A B … 2. after three and after each further one a look, with the error spent
-// over the looks 3. what was found must show again in one fresh pair 4. captures stay, named by side and number.
+// Lifecycle of measure(): 1. pairs A B, B A, A B … 2. after three and after each further one a look, with the error
+// spent over the looks 3. what was found must show again in one fresh pair 4. captures stay, named by side and number.
 #pragma once
 
 #include <chrono>

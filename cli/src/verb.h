@@ -32,6 +32,7 @@ struct Verb {
 [[nodiscard]] Verb add_steps(CLI::App& program);
 [[nodiscard]] Verb add_report(CLI::App& program);
 [[nodiscard]] Verb add_compare(CLI::App& program);
+[[nodiscard]] Verb add_history(CLI::App& program);
 [[nodiscard]] Verb add_commits(CLI::App& program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_bisect(CLI::App& program, const std::vector<std::string>& command);
 [[nodiscard]] Verb add_calibrate(CLI::App& program, const std::vector<std::string>& command);

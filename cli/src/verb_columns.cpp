@@ -55,7 +55,8 @@ Verb add_columns(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand("columns", "List the columns of a table: keys, headers, meanings");
   app->add_option("TABLE", options->table,
-                  "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts or work (default rank)")
+                  "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts, history "
+                  "or work (default rank)")
       ->type_name("");
   app->add_flag("--markdown", options->markdown, "As docs/json.md has them");
   return {app, [options] {

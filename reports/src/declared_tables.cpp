@@ -4,6 +4,7 @@
 #include "ranking_columns.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/escape.h"
+#include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::reports {
@@ -16,6 +17,7 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const std::vector<analyzer::PhaseSummary> phases;
     static const std::vector<analyzer::KernelChange> changes;
     static const std::vector<analyzer::Endpoint> endpoints;
+    static const std::vector<analyzer::HistorySeries> series;
     Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true}), 0,
                [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());
@@ -31,6 +33,7 @@ const std::vector<DeclaredTable>& declared_tables() {
         {"launches", "launches of the step, in `report --format json`", launches_table(model, analysis)},
         {"compare", "rows of `compare`, largest difference of the step first", compare_table(changes)},
         {"parts", "the step and its parts, of `compare`", endpoints_table(endpoints)},
+        {"history", "rows of `history show`, largest change first", history_table(series)},
         {"work", "declared work, in `report --format json`", declared_work_table(analysis.declared_work)},
     };
   }();

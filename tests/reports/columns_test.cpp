@@ -411,6 +411,7 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "bound "
       "cause match\n"
       "parts: part outcome time_a_ns time_b_ns delta_ns change_ratio interval p\n"
+      "history: series runs latest_ns commit before_ns after_ns change_ratio p accepted\n"
       "work: operation ranges launches kernels time_ns declared_bytes measured_bytes bytes_ratio "
       "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }

@@ -167,7 +167,7 @@ class Fabricator {
     run_.os = "Linux 6.1.0";
     run_.ridgeline_version = "0.1.0";
     run_.clock = "cupti";
-    run_.start_ns = kOrigin_ns;
+    run_.start_ns = kOrigin_ns + options_.start_offset_s * 1'000'000'000;
     run_.schedule = "warmup=2,timeline=7,replay=4";
     run_.step_range = "step";
     writer_.set_run(run_);

@@ -31,6 +31,7 @@ struct FabricatedCapture {
   double slow_factor = 1;
   bool codes = false;  // kernels have code hashes
   std::string git_commit = "8ba260e1f3c57d0a9e2b4c6d8f0a1b3c5d7e9f01";
+  std::int64_t start_offset_s = 0;  // of the recording
   std::string driver = "580.159.03";
   std::string extra_kernel;  // one more launch a step under that name, of 1 ms
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
