@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/absence_text.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -13,7 +14,7 @@ using analyzer::KernelVerdict;
 std::string nothing_judged_text(const analyzer::Ranking& ranking) {
   std::string text = "no kernel could be judged";
   for (const analyzer::RankRow& row : ranking.rows) {
-    if (!row.reason.empty()) return text + ": " + row.reason;
+    if (!row.why.empty()) return text + ": " + absence_text(row.why);
   }
   return text;
 }
@@ -25,7 +26,7 @@ std::string utilisation_text(const analyzer::RankRow& row, KernelVerdict verdict
     case KernelVerdict::no_roof:
       return "no meaningful roof";
     case KernelVerdict::not_measured:
-      return row.reason.empty() ? "not measured" : row.reason;
+      return row.why.empty() ? "not measured" : absence_text(row.why);
     default:
       return fmt::format("{} of {} peak, {} asked", percent_text(row.limiter.value_or(0)),
                          to_string(row.limiter_kind), percent_text(required));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 
@@ -299,7 +300,8 @@ std::string words_of(const Finding& f) {
              " of the step's kernel time";
     case FindingCode::missing:
       return fmt::format("{} without utilisation, the longest {}{}", counted(f.count, "launch", "launches"),
-                         time_text(f.magnitude_ns.value_or(0)), detail_of(f));
+                         time_text(f.magnitude_ns.value_or(0)),
+                         f.why.empty() ? "" : ": " + absence_text(f.why));
     case FindingCode::clock_spread:
     case FindingCode::clock_throttled:
     case FindingCode::clock_replay_differs:

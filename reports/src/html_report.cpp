@@ -412,9 +412,9 @@ std::string detail_sections(const analyzer::Model& model, const analyzer::Analys
   how.wrapping = {"reason"};
   how.name_key = "kernel";
   how.class_key = "class";
-  const bool reasons = std::any_of(
-      analysis.utilisation.launches.groups().begin(), analysis.utilisation.launches.groups().end(),
-      [](const analyzer::LaunchVerdict& u) { return !u.values->reason.empty(); });
+  const bool reasons = std::any_of(analysis.utilisation.launches.groups().begin(),
+                                   analysis.utilisation.launches.groups().end(),
+                                   [](const analyzer::LaunchVerdict& u) { return !u.values->why.empty(); });
   if (!reasons) how.hidden.insert("reason");
   return out + html_table(launches, how) + "</details>\n</section>\n";
 }

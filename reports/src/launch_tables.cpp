@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cells.h"
+#include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/tables.h"
 
@@ -125,7 +126,7 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
         .elide = Elide::end,
         .least_width = 12,
         .drop_order = 6},
-       [](const LaunchLine& l) { return Cell::text(l.u.values->reason); }},
+       [](const LaunchLine& l) { return Cell::text(absence_text(l.u.values->why)); }},
       measured({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"},
                &U::dram_bytes, Form::general),
       measured(

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cells.h"
+#include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/tables.h"
 
@@ -364,7 +365,7 @@ void add_parts(Columns& columns) {
                                  .repeats = true}),
                      [](const RankLine& l) { return Cell::text(std::string(to_string(l.row->missing))); }});
   columns.push_back({extra_text({.key = "reason", .header = "reason", .help = "the same in words"}),
-                     [](const RankLine& l) { return Cell::text(l.row->reason); }});
+                     [](const RankLine& l) { return Cell::text(absence_text(l.row->why)); }});
   columns.push_back(
       {extra({.key = "replay_disagreement_ratio",
               .header = "replay",

@@ -147,6 +147,11 @@ std::vector<Column<SpotLine>> spot_columns() {
   };
 }
 
+// Why there are no samples, or not all; "" if all is well.
+std::string loss_text(const analyzer::StallAnalysis& stalls) {
+  return stalls.buffer_full ? "the sampling buffer was full: samples are missing" : stalls.reason;
+}
+
 }  // namespace
 
 Table stalls_table(const analyzer::StallAnalysis& stalls) {
@@ -166,10 +171,10 @@ Table hot_spots_table(const analyzer::StallAnalysis& stalls) {
 }
 
 std::string stalls_line(const analyzer::StallAnalysis& stalls) {
+  const std::string why = loss_text(stalls);
   if (!stalls.requested)
     return "This recording holds no stall reasons: ridgeline record --stalls samples them.";
-  if (stalls.samples == 0)
-    return "No stall reasons: " + (stalls.reason.empty() ? "no sample arrived" : stalls.reason) + ".";
+  if (stalls.samples == 0) return "No stall reasons: " + (why.empty() ? "no sample arrived" : why) + ".";
   std::string line = fmt::format("{} of program counters over {}", counted(stalls.samples, "sample"),
                                  counted(stalls.steps, "step"));
   if (stalls.period_cycles > 0) line += fmt::format(", every {} cycles of each SM", stalls.period_cycles);
@@ -181,7 +186,7 @@ std::string stalls_line(const analyzer::StallAnalysis& stalls) {
     line += fmt::format(" {} were dropped by the hardware.", counted(stalls.dropped_samples, "sample"));
   if (stalls.unsampled > 0)
     line += fmt::format(" No sample fell on {} of the worst.", counted(stalls.unsampled, "kernel"));
-  if (!stalls.reason.empty()) line += fmt::format(" Not all: {}.", stalls.reason);
+  if (!why.empty()) line += fmt::format(" Not all: {}.", why);
   return line;
 }
 
@@ -224,7 +229,7 @@ Json stalls_json(const analyzer::StallAnalysis& stalls) {
           {"dropped_samples", stalls.dropped_samples},
           {"steps", stalls.steps},
           {"period_cycles", stalls.period_cycles},
-          {"reason", valid_utf8(stalls.reason)},
+          {"reason", valid_utf8(loss_text(stalls))},
           {"unsampled_kernels", stalls.unsampled},
           {"kernels", std::move(kernels)}};
 }

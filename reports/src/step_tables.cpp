@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <unordered_map>
 
 #include "gap_text.h"
 #include "ridgeline/base/units.h"
@@ -292,14 +292,19 @@ std::vector<Column<BoundLine>> bound_columns() {
 }
 
 struct GapLine {
-  const analyzer::Model* model;
-  const analyzer::Accounting* accounting;
+  const analyzer::Model* model = nullptr;
+  const analyzer::Accounting* accounting = nullptr;
   analyzer::Gap gap;
+  std::unordered_map<store::Id, std::string>* names = nullptr;  // of kernels, as far as they were asked for
 };
 
 // The gap follows the launch `before` and precedes the launch `after`.
-std::string launch_name(const analyzer::Model& model, const std::optional<analyzer::LaunchIndex>& launch) {
-  return launch ? kernel_display_name(model.kernel_name(model.launches[*launch])) : "";
+std::string launch_name(const GapLine& line, const std::optional<analyzer::LaunchIndex>& launch) {
+  if (!launch) return "";
+  const store::Launch& site = line.model->launches.site(*launch);
+  const auto [place, fresh] = line.names->try_emplace(site.kernel_id);
+  if (fresh) place->second = kernel_display_name(line.model->kernel_name(site));
+  return place->second;
 }
 
 std::vector<Column<GapLine>> gap_columns() {
@@ -330,14 +335,14 @@ std::vector<Column<GapLine>> gap_columns() {
         .elide = Elide::kernel_name,
         .least_width = 20,
         .drop_order = 1},
-       [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap.before)); }},
+       [](const GapLine& l) { return Cell::text(launch_name(l, l.gap.before)); }},
       {{.key = "before_kernel",
         .header = "before",
         .help = "the kernel behind the gap",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .least_width = 20},
-       [](const GapLine& l) { return Cell::text(launch_name(*l.model, l.gap.after)); }},
+       [](const GapLine& l) { return Cell::text(launch_name(l, l.gap.after)); }},
       {{.key = "start_ns",
         .header = "start",
         .unit = "ns",
@@ -469,8 +474,18 @@ Table gaps_table(const analyzer::Model& model, const analyzer::Accounting& accou
   } else {
     std::sort(order->begin(), order->end(), longer);
   }
-  return {gap_columns(), order->size(), [order, &model, &accounting](std::size_t i) {
-            return GapLine{&model, &accounting, accounting.gaps[(*order)[i].gap]};
+  // A row is asked for once for each of its cells, one row after the other.
+  struct Known {
+    std::unordered_map<store::Id, std::string> names;
+    std::size_t row = SIZE_MAX;
+    GapLine line;
+  };
+  auto known = std::make_shared<Known>();
+  return {gap_columns(), order->size(), [order, known, &model, &accounting](std::size_t i) -> const GapLine& {
+            if (known->row != i)
+              known->line = {&model, &accounting, accounting.gaps[(*order)[i].gap], &known->names};
+            known->row = i;
+            return known->line;
           }};
 }
 

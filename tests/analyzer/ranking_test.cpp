@@ -126,7 +126,8 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
   EXPECT_EQ(unmeasured.unmeasured_calls, 1);
   EXPECT_DOUBLE_EQ(unmeasured.saved_target_ns, 0);
   EXPECT_EQ(unmeasured.missing, MissingReason::not_replayed);
-  EXPECT_FALSE(unmeasured.reason.empty());
+  ASSERT_EQ(unmeasured.why.size(), 1U);
+  EXPECT_EQ(unmeasured.why[0].cause, AbsenceCause::not_replayed);
   EXPECT_EQ(unmeasured.tier, Tier::t0);
   EXPECT_FALSE(unmeasured.limiter.has_value());
   EXPECT_EQ(row(r.ranking, "tiny").launch_bound_time_ns, 2'000);

@@ -32,7 +32,7 @@ void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& 
     case LaunchStatus::unmeasured:
       row.unmeasured_time_ns = time_ns;
       row.unmeasured_calls = 1;
-      row.reason = "no replay";
+      row.why = {Absence{.cause = AbsenceCause::no_replay_step}};
       ranking.totals.unmeasured_time_ns += time_ns;
       break;
     case LaunchStatus::launch_bound:

@@ -161,7 +161,8 @@ TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
   EXPECT_EQ(k.missing, MissingReason::none);
   EXPECT_EQ(k.values->dram_utilisation->tier, Tier::t1);
   EXPECT_EQ(k.values->t2.missing, MissingReason::excluded);
-  EXPECT_NE(k.values->t2.reason.find("name"), std::string::npos);
+  EXPECT_EQ(k.values->t2.why.cause, AbsenceCause::excluded);
+  EXPECT_EQ(k.values->t2.why.exclusion, ExclusionReason::name);
   EXPECT_EQ(u.launches[1].values->dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(u.launches[1].values->t1.missing, MissingReason::no_sample);
   const Ranking r = ranking(f.model);
@@ -179,15 +180,18 @@ TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
   f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission"});
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
   EXPECT_EQ(k.missing, MissingReason::tier_refused);
-  EXPECT_NE(k.values->reason.find("no permission"), std::string::npos);
-  EXPECT_NE(k.values->reason.find("no sample tells"), std::string::npos) << k.values->reason;
+  ASSERT_EQ(k.values->why.size(), 2U);
+  EXPECT_EQ(k.values->why[0].detail, "no permission");
+  EXPECT_EQ(k.values->why[1].cause, AbsenceCause::not_told_apart);
 
   FabricatedModel refused = one_launch();
   refused.model.tier_statuses.push_back({1, Tier::t1, TierOutcome::refused, "not permitted"});
   const LaunchUtilisation r = utilisation(refused.done()).launches[0];
   EXPECT_EQ(r.values->t1.missing, MissingReason::tier_refused);
-  EXPECT_EQ(r.values->t1.reason, "samples (T1) refused: not permitted");
-  EXPECT_EQ(r.values->reason, "the recording has no replay step");
+  EXPECT_EQ(r.values->t1.why.tier, Tier::t1);
+  EXPECT_EQ(r.values->t1.why.detail, "not permitted");
+  ASSERT_EQ(r.values->why.size(), 1U);
+  EXPECT_EQ(r.values->why[0].cause, AbsenceCause::no_replay_step);
 }
 
 TEST(Tiers, L2IsMeasuredAgainstItsCountedPeak) {

@@ -145,13 +145,13 @@ TEST(Utilisation, RowsOfAnotherKernelOrGridAreNotTaken) {
   const auto u = run(f.done());
   EXPECT_EQ(u.launches[0].missing, MissingReason::not_replayed);
   EXPECT_EQ(u.launches[1].missing, MissingReason::mismatch);
-  EXPECT_NE(u.launches[1].values->reason.find("with another grid"), std::string::npos)
-      << u.launches[1].values->reason;
+  ASSERT_FALSE(u.launches[1].values->why.empty());
+  EXPECT_EQ(u.launches[1].values->why[0].cause, AbsenceCause::another_grid);
   EXPECT_EQ(u.launches[2].missing, MissingReason::not_replayed);
   for (const auto& launch : u.launches) {
     EXPECT_EQ(launch.status, LaunchStatus::unmeasured);
     EXPECT_FALSE(launch.values->dram_utilisation.has_value());
-    EXPECT_FALSE(launch.values->reason.empty());
+    EXPECT_FALSE(launch.values->why.empty());
   }
 }
 
@@ -207,7 +207,7 @@ TEST(Utilisation, EveryMissingValueHasItsReason) {
     const auto u = analyze_utilisation(f.model, steps.value());
     ASSERT_EQ(u.launches.size(), 1U) << c.name;
     EXPECT_EQ(to_string(u.launches[0].missing), to_string(c.expected)) << c.name;
-    EXPECT_FALSE(u.launches[0].values->reason.empty()) << c.name;
+    EXPECT_FALSE(u.launches[0].values->why.empty()) << c.name;
     EXPECT_EQ(u.launches[0].status, LaunchStatus::unmeasured) << c.name;
     EXPECT_FALSE(u.launches[0].limiter_utilisation.has_value()) << c.name;
   }
@@ -218,7 +218,12 @@ TEST(Utilisation, RefusalIsGivenInTheCollectorsWords) {
   f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
   f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission: run as root"});
-  EXPECT_EQ(run(f.done()).launches[0].values->reason, "counters refused: no permission: run as root");
+  const LaunchUtilisation k = run(f.done()).launches[0];
+  ASSERT_EQ(k.values->why.size(), 1U);
+  EXPECT_EQ(k.values->why[0].cause, AbsenceCause::tier_refused);
+  EXPECT_EQ(k.values->why[0].tier, Tier::t2);
+  EXPECT_EQ(k.values->why[0].outcome, TierOutcome::refused);
+  EXPECT_EQ(k.values->why[0].detail, "no permission: run as root");
 }
 
 TEST(Utilisation, ShortLaunchesAreLaunchBoundWhateverTheyMeasure) {
@@ -243,7 +248,7 @@ TEST(Utilisation, NoBytesAndNoPipeOrCommunicationHasNoRoof) {
   FabricatedModel g = one_launch({{kRead, 40e6}, {kWritten, 0}, {kTensor, 0}, {kDuration, 100e3}});
   g.model.kernels[1].kernel_class = KernelClass::communication;
   EXPECT_EQ(run(g.done()).launches[0].status, LaunchStatus::no_roof);
-  EXPECT_FALSE(run(g.model).launches[0].values->reason.empty());
+  EXPECT_FALSE(run(g.model).launches[0].values->why.empty());
 }
 
 TEST(Utilisation, AboveOneIsReportedAndCutOnlyOnRequest) {
@@ -376,7 +381,7 @@ TEST(Utilisation, APercentageOfTheSparsePeakIsNoPipe) {
                   {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 46}});
   const auto u = run(f.done());
   EXPECT_FALSE(u.launches[0].values->compute_utilisation.has_value());
-  EXPECT_FALSE(u.launches[0].values->reason.empty());
+  EXPECT_FALSE(u.launches[0].values->why.empty());
 }
 
 TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {

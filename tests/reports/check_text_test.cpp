@@ -28,7 +28,10 @@ TEST(CheckText, SaysWhyTheStepGotItsVerdict) {
   check.missed_count = 2;
   EXPECT_EQ(text(CheckReason::kernels_missed), "2 of 5 judged kernels miss their target");
   EXPECT_EQ(text(CheckReason::nothing_judged), "no kernel could be judged");
-  ranking.rows[1].reason = "counters refused: no permission";
+  ranking.rows[1].why = {analyzer::Absence{.cause = analyzer::AbsenceCause::tier_refused,
+                                           .tier = Tier::t2,
+                                           .outcome = TierOutcome::refused,
+                                           .detail = "no permission"}};
   EXPECT_EQ(text(CheckReason::nothing_judged), "no kernel could be judged: counters refused: no permission");
   check.unmeasured_share = 0.2;
   EXPECT_EQ(text(CheckReason::too_little_measured),
@@ -60,8 +63,8 @@ TEST(CheckText, SaysTheFiguresBehindTheVerdictOfAKernel) {
   EXPECT_EQ(text(KernelVerdict::launch_bound), "3 calls shorter than the launch floor");
   EXPECT_EQ(text(KernelVerdict::no_roof), "no meaningful roof");
   EXPECT_EQ(text(KernelVerdict::not_measured), "not measured");
-  row.reason = "no replay step";
-  EXPECT_EQ(text(KernelVerdict::not_measured), "no replay step");
+  row.why = {analyzer::Absence{.cause = analyzer::AbsenceCause::no_replay_step}};
+  EXPECT_EQ(text(KernelVerdict::not_measured), "the recording has no replay step");
 }
 
 TEST(CheckText, SaysWhatABudgetAllows) {

@@ -76,7 +76,7 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.launch_bound_calls = 138;
   row_.no_roof_calls = 139;
   row_.unmeasured_calls = 140;
-  row_.reason = "because";
+  row_.why = {analyzer::Absence{.cause = analyzer::AbsenceCause::no_cold_step}};
   row_.replay_disagreement = 0.141;
   row_.waves = 142;
   row_.wave_waste_ratio = 0.143;
@@ -137,7 +137,7 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
       {"launch_bound_calls", 138},
       {"no_roof_calls", 139},
       {"unmeasured_calls", 140},
-      {"reason", "because"},
+      {"reason", "the recording has no cold step"},
       {"replay_disagreement_ratio", 0.141},
       {"waves", 142.0},
       {"wave_waste_ratio", 0.143},

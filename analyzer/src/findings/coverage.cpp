@@ -18,8 +18,7 @@ void assess_coverage(const QualityInput& input, Quality& quality) {
     if (launch.values->dram_utilisation) dram += t;
     if (launch.values->compute_utilisation) compute += t;
     if (launch.limiter_utilisation) both += t;
-    if (launch.limiter_utilisation ||
-        (launch.missing != MissingReason::none && !launch.values->reason.empty()))
+    if (launch.limiter_utilisation || (launch.missing != MissingReason::none && !launch.values->why.empty()))
       explained += launch.calls;
     if (launch.limiter_utilisation) continue;
     auto& entry = missing[launch.missing];
@@ -47,7 +46,7 @@ void assess_coverage(const QualityInput& input, Quality& quality) {
   for (const auto& [reason, entry] : missing) {
     Finding finding{.severity = Severity::info, .code = FindingCode::missing, .count = entry.first};
     finding.missing = reason;
-    finding.detail = entry.second->values->reason;
+    finding.why = entry.second->values->why;
     finding.subject.launch_id = input.model.launches.row(launches.row(entry.second->longest).launch).id;
     finding.subject.kernel_id = entry.second->kernel_id;
     finding.magnitude_ns = static_cast<double>(entry.second->longest_ns);

@@ -431,9 +431,9 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   row.compute_pipe = key_of_most_time(pipes, std::string());
   bounds.finish(options.bounds, row);
   row.missing = key_of_most_time(missing, MissingReason::none);
-  std::map<std::string, std::int64_t> reasons;
-  for (const auto& [shared, time] : unmeasured) reasons[shared->reason] += time;
-  row.reason = key_of_most_time(reasons, std::string());
+  std::map<std::vector<Absence>, std::int64_t> reasons;
+  for (const auto& [shared, time] : unmeasured) reasons[shared->why] += time;
+  row.why = key_of_most_time(reasons, std::vector<Absence>());
   if (row.measured_calls > 0 && error_known) row.saved_target_error_ns = std::sqrt(error_squares);
   if (replayed_timeline_ns > 0) row.replay_disagreement = replay_ns / replayed_timeline_ns - 1.0;
   if (step_ns > 0) {

@@ -24,7 +24,7 @@ struct ReplayValues {
   std::vector<double> duration_ns;
   std::vector<double> clock_hz;  ///< of the SMs
   int mismatched = 0;
-  std::string mismatch;  // the first
+  Absence mismatch;  // the first
 
   bool replayed = false;
 

@@ -81,8 +81,7 @@ TierSteps::TierSteps(const Model& model, const StepAnalysis& steps, Phase phase,
     if (step.process_id != steps.process_id || step.phase != phase) continue;
     ++seen_;
     if (step.status != StepStatus::ok) {
-      if (unusable_.empty())
-        unusable_ = std::string(to_string(step.status)) + (step.reason.empty() ? "" : ": " + step.reason);
+      if (unusable_ == nullptr) unusable_ = &step;
       continue;
     }
     steps_.push_back(step.index);
@@ -131,6 +130,14 @@ TierSteps::Places TierSteps::places_in(const StepSummary& step,
   return places;
 }
 
+Absence TierSteps::unusable(AbsenceCause cause) const {
+  Absence absence{.cause = cause};
+  if (unusable_ == nullptr) return absence;
+  absence.status = unusable_->status;
+  absence.detail = unusable_->reason;
+  return absence;
+}
+
 TierRows TierSteps::rows(const store::Launch& launch) const {
   TierRows found;
   if (!launch.ordinal_in_step) return found;
@@ -141,11 +148,11 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
     if (!same_launch(launch, other)) {
       ++found.mismatched;
       if (found.mismatch.empty()) {
-        found.mismatch = std::string(to_string(phase_)) + " step " +
-                         std::to_string(model_.steps[steps_[i]].step.step_index) + " launched " +
-                         (launch.kernel_id == other.kernel_id ? std::string("it with another grid")
-                                                              : std::string(model_.kernel_family(other))) +
-                         " at this place";
+        const bool same_kernel = launch.kernel_id == other.kernel_id;
+        found.mismatch.cause = same_kernel ? AbsenceCause::another_grid : AbsenceCause::another_kernel;
+        found.mismatch.phase = phase_;
+        found.mismatch.step_index = model_.steps[steps_[i]].step.step_index;
+        if (!same_kernel) found.mismatch.name = model_.kernel_family(other);
       }
       continue;
     }

@@ -60,7 +60,7 @@ using ValuesByMetric = std::map<std::string_view, std::vector<double>>;
 struct TierRows {
   std::vector<TierRow> rows;  // a row for each step with values for the launch
   int mismatched = 0;         // steps with another kernel or grid at this place
-  std::string mismatch;       // the first of them, in words
+  Absence mismatch;           // the first of them
 };
 
 /// The steps of one phase, joined launch by launch: at the same place where they launch what the representative does,
@@ -72,9 +72,8 @@ class TierSteps {
 
   [[nodiscard]] const std::vector<StepIndex>& steps() const { return steps_; }
   [[nodiscard]] int seen() const { return seen_; }  // ok or not
-  [[nodiscard]] const std::string& unusable() const {
-    return unusable_;
-  }  // why the first that is not ok is so
+  /// Of that cause: what the first is that is not ok, and why.
+  [[nodiscard]] Absence unusable(AbsenceCause cause) const;
   [[nodiscard]] TierRows rows(const store::Launch& launch) const;
 
  private:
@@ -87,7 +86,7 @@ class TierSteps {
   std::vector<StepIndex> steps_;
   std::vector<Places> ordinals_;
   int seen_ = 0;
-  std::string unusable_;
+  const StepSummary* unusable_ = nullptr;  // the first that is not ok
 };
 
 [[nodiscard]] std::unordered_map<std::int64_t, LaunchIndex> by_ordinal(

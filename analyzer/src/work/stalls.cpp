@@ -143,8 +143,10 @@ StallAnalysis analyze_stalls(const Model& model, const UtilisationAnalysis& util
       out.steps += window.last_step_index - window.first_step_index + 1;
     if (window.reason) {
       out.reason = *window.reason;
+      out.buffer_full = false;
     } else if (window.status == WindowStatus::overflow) {
-      out.reason = "the sampling buffer was full: samples are missing";
+      out.reason.clear();
+      out.buffer_full = true;
     }
   }
   out.requested = out.requested || !model.stall_samples.empty();

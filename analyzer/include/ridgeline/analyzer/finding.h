@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ridgeline/analyzer/absence.h"
 #include "ridgeline/analyzer/peaks.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/store/records.h"
@@ -165,6 +166,7 @@ struct Finding {
   std::vector<Evidence> evidence;      ///< of the worst case
   Remedy remedy = Remedy::none;
   MissingReason missing = MissingReason::none;  ///< of FindingCode::missing
+  std::vector<Absence> why;                     ///< likewise
   std::string detail;                           ///< what the recording says, verbatim; "" if nothing
   std::vector<std::string> also;                ///< names of the other cases
   /// Of FindingCode::peak_fallback: the peak that was taken, and the source that had none.

@@ -107,7 +107,7 @@ struct RankRow {
   std::int64_t no_roof_calls = 0;
   std::int64_t unmeasured_calls = 0;
   MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
-  std::string reason;
+  std::vector<Absence> why;                     // likewise
   std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
   TierSet tier;                               // behind the utilisations; T0: there is only time
   SharedVector<std::uint32_t> launches;       // into UtilisationAnalysis::launches

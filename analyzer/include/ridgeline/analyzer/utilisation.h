@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ridgeline/analyzer/absence.h"
 #include "ridgeline/analyzer/finding.h"
 #include "ridgeline/analyzer/launch_utilisations.h"
 #include "ridgeline/analyzer/model.h"
@@ -71,13 +72,13 @@ struct TierUtilisation {
   std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
   bool concurrent = false;  // T1: other kernels ran beside it in every sampled step; the values are of all
   MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
-  std::string reason;
+  Absence why;
 };
 
 /// What was measured of a launch. Launches of which nothing was measured, for the same reason, share one.
 struct LaunchValues {
-  std::string reason;  // why a value is missing, in words; "" if nothing is missing
-  bool blank = false;  ///< no tier measured it: no value below is there
+  std::vector<Absence> why;  // a value is missing, by T2 and then by T1; empty if none is
+  bool blank = false;        ///< no tier measured it: no value below is there
 
   /// What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
   /// over its own in the cold steps, as Nsight Compute would.

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cmath>
+
+#include "pipe_utilisation.h"
+#include "statistics.h"
+#include "tier_fill.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+void fill_dram(const store::Launch& launch, const ReplayValues& values, Roofs& roofs, Draft& out) {
+  out.t2.dram_bytes = measured_mean(values.dram_bytes, Tier::t2);
+  out.dram_read_bytes = value_of(values, metric_name::kDramRead);
+  out.dram_write_bytes = value_of(values, metric_name::kDramWrite);
+  if (!out.t2.dram_bytes) {
+    set_missing(out.t2, MissingReason::metric_missing, AbsenceCause::replayed_without_dram);
+    return;
+  }
+  const Peak* roof = roofs.dram(launch.device_id);
+  if (roof == nullptr) {
+    set_missing(out.t2, MissingReason::no_peak, roofs.no_dram(launch.device_id));
+    return;
+  }
+  if (out.duration_ns > 0) {
+    out.t2.dram_utilisation = ratio_of(*out.t2.dram_bytes, out, *roof);
+  }
+}
+
+void fill_caches(const store::Launch& launch, const ReplayValues& values, Roofs& roofs, Draft& out) {
+  out.t2.l2_bytes = value_of(values, metric_name::kL2Bytes);
+  using namespace metric_name;
+  out.t2.l2_hit_ratio = hit_ratio_of(values.values, kL2Hits, kL2Misses, kL2HitRate, Tier::t2);
+  out.l1_bytes = value_of(values, kL1Bytes);
+  out.l1_hit_ratio = hit_ratio_of(values.values, kL1Hits, kL1Misses, kL1HitRate, Tier::t2);
+  if (auto percent = value_of(values, metric_name::kOccupancy)) {
+    percent->value /= 100.0;
+    if (percent->error) *percent->error /= 100.0;
+    out.occupancy_ratio = percent;
+  }
+  if (!out.t2.l2_bytes || out.duration_ns <= 0) return;
+  if (const Peak* roof = roofs.l2(launch.device_id)) {
+    out.t2.l2_utilisation = ratio_of(*out.t2.l2_bytes, out, *roof);
+  }
+}
+
+void fill_compute_by_pipes(const ReplayValues& values, std::set<std::string>& pipes, Draft& out) {
+  const InSitu in_situ{.duration_ns = static_cast<double>(out.duration_ns),
+                       .duration_deviation_ns = out.duration_deviation_ns,
+                       .sampled_cycles = out.in_situ_cycles,
+                       .clock_hz = out.timeline_clock_hz};
+  if (!fill_pipes(values, in_situ, out, pipes))
+    set_missing(out.t2, MissingReason::metric_missing, AbsenceCause::replayed_without_pipes);
+}
+
+void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values, Roofs& roofs,
+                                std::set<std::string>& pipes, Draft& out) {
+  Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = Tier::t2};
+  const std::vector<Operations> types = operations_of(values);
+  for (const Operations& type : types) {
+    total.sample_count = std::max(total.sample_count, type.count.sample_count);
+    if (type.count.value == 0) continue;
+    const Peak* roof = roofs.operations(launch.device_id, type.peak_quantity);
+    if (roof == nullptr) {
+      set_missing(out.t2, MissingReason::no_peak, roofs.absence(launch.device_id, type.peak_quantity));
+      return;
+    }
+    if (out.duration_ns <= 0) return;
+    const Measured part = ratio_of(type.count, out, *roof);
+    total.value += part.value;
+    total.error =
+        total.error && part.error ? std::optional(std::hypot(*total.error, *part.error)) : std::nullopt;
+  }
+  if (types.empty()) {
+    set_missing(out.t2, MissingReason::metric_missing, AbsenceCause::replayed_without_tensor);
+    return;
+  }
+  pipes.insert("tensor");
+  if (out.duration_ns > 0) {
+    out.t2.compute_utilisation = total;
+    out.t2.compute_pipe = "tensor";
+    out.t2.pipes.set(Roof::tensor, total.value);
+  }
+}
+
+void fill_operations(const ReplayValues& values, Draft& out) {
+  double most = 0;
+  for (const Operations& type : operations_of(values)) {
+    if (type.count.value > most) {
+      most = type.count.value;
+      out.tensor_quantity = type.peak_quantity;
+    }
+    if (!out.tensor_ops) {
+      out.tensor_ops = type.count;
+      continue;
+    }
+    Measured& sum = *out.tensor_ops;
+    sum.value += type.count.value;
+    sum.sample_count = std::max(sum.sample_count, type.count.sample_count);
+    sum.error = sum.error && type.count.error ? std::optional(std::hypot(*sum.error, *type.count.error))
+                                              : std::nullopt;
+  }
+}
+
+}  // namespace
+
+void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,
+                   Roofs& roofs, std::set<std::string>& pipes, Draft& out) {
+  out.replay_duration = value_of(values, metric_name::kDuration);
+  out.t2.duration = measured_mean(values.duration_ns, Tier::t2);
+  if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);
+  fill_operations(values, out);
+  fill_dram(launch, values, roofs, out);
+  fill_caches(launch, values, roofs, out);
+  if (policy.compute == PeakSource::clock || policy.compute == PeakSource::counter) {
+    fill_compute_by_pipes(values, pipes, out);
+  } else {
+    fill_compute_by_operations(launch, values, roofs, pipes, out);
+  }
+  // A duration of 0 ns with valid timestamps divides nothing.
+  if (out.duration_ns <= 0)
+    set_missing(out.t2, MissingReason::zero_timestamp, AbsenceCause::equal_timestamps);
+}
+
+void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_step, Roofs& roofs,
+               TierUtilisation& out) {
+  std::vector<double> bytes, durations, ratios;
+  ValuesByMetric values;
+  for (const TierRow& row : rows.rows) {
+    for (const auto& [name, value] : row.values) values[name].push_back(value.value);
+    const auto duration = row.duration_ns();
+    const auto moved = row.dram_bytes();
+    if (duration) durations.push_back(*duration);
+    if (moved) bytes.push_back(*moved);
+    if (!duration || !moved) continue;
+    if (const Peak* roof = roofs.dram(launch.device_id))
+      ratios.push_back(*moved / *duration / (roof->value / 1e9));
+  }
+  out.duration = measured_mean(durations, Tier::t3);
+  out.dram_bytes = measured_mean(bytes, Tier::t3);
+  out.dram_utilisation = measured_mean(ratios, Tier::t3);
+  using namespace metric_name;
+  out.l2_hit_ratio = hit_ratio_of(values, kL2Hits, kL2Misses, kL2HitRate, Tier::t3);
+  if (out.dram_utilisation) return;
+  set_missing(out, any_cold_step ? MissingReason::not_replayed : MissingReason::no_replay,
+              any_cold_step ? AbsenceCause::not_replayed_cold : AbsenceCause::no_cold_step);
+}
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,56 @@
+// roofs.h: the peaks that launches are measured against, each looked up once, and the clocks they may depend on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ridgeline/analyzer/absence.h"
+#include "ridgeline/analyzer/finding.h"
+#include "ridgeline/analyzer/peaks.h"
+#include "ridgeline/analyzer/steps.h"
+
+namespace ridgeline::analyzer {
+
+class Roofs {
+ public:
+  /// Keeps references to all.
+  Roofs(const Model& model, const StepAnalysis& steps, const PeakPolicy& policy)
+      : model_(model), steps_(steps), policy_(policy) {}
+
+  /// Null: the capture has none.
+  [[nodiscard]] const Peak* dram(store::Id device_id) { return at(device_id, kDram, policy_.dram); }
+  [[nodiscard]] const Peak* l2(store::Id device_id) {
+    return at(device_id, "l2_bytes_per_s", PeakSource::counter);
+  }
+  [[nodiscard]] const Peak* operations(store::Id device_id, std::string_view quantity) {
+    return at(device_id, quantity, policy_.compute);
+  }
+  /// Why there is none.
+  [[nodiscard]] Absence no_dram(store::Id device_id) const { return absence(device_id, kDram); }
+  [[nodiscard]] Absence absence(store::Id device_id, std::string_view quantity) const;
+
+  /// Median SM clock while the timeline's steps ran.
+  [[nodiscard]] std::optional<double> timeline_clock(store::Id device_id);
+
+  /// Those that were asked for, and a finding for each that is not of the source asked for.
+  [[nodiscard]] std::vector<Peak> take_used() { return std::move(used_); }
+  [[nodiscard]] Findings take_findings() { return std::move(findings_); }
+
+ private:
+  static constexpr std::string_view kDram = "dram_bytes_per_s";
+  const Peak* at(store::Id device_id, std::string_view quantity, PeakSource source);
+
+  const Model& model_;
+  const StepAnalysis& steps_;
+  const PeakPolicy& policy_;
+  std::map<std::pair<store::Id, std::string>, std::optional<Peak>> known_;
+  std::map<store::Id, std::optional<double>> clocks_;
+  std::vector<Peak> used_;
+  Findings findings_;
+};
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "statistics.h"
+#include "tier_fill.h"
+
+namespace ridgeline::analyzer {
+
+namespace {
+
+bool plausible_clock(const store::Device* device, double clock_hz) {
+  const double most = device != nullptr && device->max_sm_clock_hz
+                          ? 1.1 * static_cast<double>(*device->max_sm_clock_hz)
+                          : 5e9;
+  return clock_hz > 0.05 * most && clock_hz <= most;
+}
+
+}  // namespace
+
+void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
+                  TierUtilisation& out) {
+  std::vector<double> durations, clocks;
+  std::vector<Estimate> dram, l2, hits, cycles, active;
+  std::map<std::string_view, std::vector<Estimate>> pipes;
+  double own = 0;
+  const store::Device* device = model.device(launch.device_id);
+  const auto rate = [&own](const MetricValue& value, double over) {
+    return Estimate{value.value / over,
+                    value.error ? std::optional(std::fabs(*value.error / over)) : std::nullopt,
+                    value.sample_count.value_or(0), own};
+  };
+  // A step in which it ran alone says more than one in which it did not.
+  out.concurrent =
+      std::all_of(rows.rows.begin(), rows.rows.end(), [](const TierRow& row) { return row.concurrent(); });
+  for (const TierRow& row : rows.rows) {
+    if (!has_time(row.launch) || duration_ns(row.launch) <= 0) continue;
+    if (row.concurrent() && !out.concurrent) continue;
+    own = static_cast<double>(duration_ns(row.launch));
+    durations.push_back(own);
+    using namespace metric_name;
+    const MetricValue* read = row.find(kDramRead);
+    const MetricValue* written = row.find(kDramWrite);
+    if (read != nullptr && written != nullptr) {
+      Estimate both = rate(*read, own);
+      const Estimate other = rate(*written, own);
+      both.value += other.value;
+      both.error =
+          both.error && other.error ? std::optional(std::hypot(*both.error, *other.error)) : std::nullopt;
+      dram.push_back(both);
+    }
+    if (const MetricValue* bytes = row.find(kL2Bytes)) l2.push_back(rate(*bytes, own));
+    if (const MetricValue* clock = row.find(kClockSampled);
+        clock != nullptr && plausible_clock(device, clock->value)) {
+      clocks.push_back(clock->value);
+      cycles.push_back(rate(*clock, 1e9 / own));
+    }
+    if (const MetricValue* ratio = row.find(kSmActive)) active.push_back(rate(*ratio, 100.0));
+    if (const MetricValue* ratio = row.find(kL2HitRateSampled)) hits.push_back(rate(*ratio, 100.0));
+    for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
+      if (const MetricValue* value = row.find(pipe.metric)) pipes[pipe.metric].push_back(rate(*value, 100.0));
+    }
+  }
+  if (durations.empty()) {
+    set_missing(out, MissingReason::zero_timestamp, AbsenceCause::no_sampled_timestamps);
+    return;
+  }
+  out.duration = measured_mean(durations, Tier::t1);
+  if (!clocks.empty()) out.clock_hz = mean(clocks);
+  out.cycles = mean_of_estimates(cycles, Tier::t1);
+  out.sm_active_ratio = mean_of_estimates(active, Tier::t1);
+  const auto scaled = [](std::optional<Measured> value, double by) {
+    if (!value) return value;
+    value->value *= by;
+    if (value->error) *value->error *= by;
+    return value;
+  };
+  const std::optional<Measured> dram_rate = mean_of_estimates(dram, Tier::t1);  // bytes a ns
+  const std::optional<Measured> l2_rate = mean_of_estimates(l2, Tier::t1);
+  out.dram_bytes = scaled(dram_rate, out.duration->value);
+  out.l2_bytes = scaled(l2_rate, out.duration->value);
+  out.l2_hit_ratio = mean_of_estimates(hits, Tier::t1);
+  if (dram_rate) {
+    if (const Peak* roof = roofs.dram(launch.device_id)) {
+      out.dram_utilisation = scaled(dram_rate, 1e9 / roof->value);
+    } else {
+      set_missing(out, MissingReason::no_peak, roofs.no_dram(launch.device_id));
+    }
+  } else {
+    set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_dram);
+  }
+  if (l2_rate) {
+    if (const Peak* roof = roofs.l2(launch.device_id))
+      out.l2_utilisation = scaled(l2_rate, 1e9 / roof->value);
+  }
+  std::set<std::string_view> done;
+  for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
+    const auto found = pipes.find(pipe.metric);
+    if (found == pipes.end() || !done.insert(pipe.pipe).second) continue;
+    const auto ratio = mean_of_estimates(found->second, Tier::t1);
+    if (pipe.roof == Roof::tensor) out.tensor_utilisation = ratio;
+    out.pipes.set(pipe.roof, ratio->value);
+    if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
+      out.compute_utilisation = ratio;
+      out.compute_pipe = pipe.pipe;
+    }
+  }
+  if (done.empty()) set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_pipes);
+}
+
+}  // namespace ridgeline::analyzer

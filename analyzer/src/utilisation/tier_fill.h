@@ -1,0 +1,26 @@
+// tier_fill.h: what each tier says about one launch.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "draft.h"
+#include "replay_values.h"
+#include "roofs.h"
+#include "tier_values.h"
+
+namespace ridgeline::analyzer {
+
+/// T1. Bytes ÷ own duration ÷ peak, step by step: the sampled steps' own times belong to their own bytes.
+void fill_sampled(const Model& model, const store::Launch& launch, const TierRows& rows, Roofs& roofs,
+                  TierUtilisation& out);
+
+/// T2, of a launch that was replayed. Adds the names of the pipes that were counted.
+void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,
+                   Roofs& roofs, std::set<std::string>& pipes, Draft& out);
+
+/// T3, as Nsight Compute shows it: bytes and time both of the launch with cold caches.
+void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_step, Roofs& roofs,
+               TierUtilisation& out);
+
+}  // namespace ridgeline::analyzer
