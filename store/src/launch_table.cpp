@@ -6,12 +6,6 @@
 
 namespace ridgeline::store {
 
-namespace {
-
-// In keys, of a field that has no value.
-
-}  // namespace
-
 LaunchTable::LaunchTable(Database& database, StepSums& sums)
     : sums_(sums),
       insert_site_(database.prepare(
@@ -43,11 +37,20 @@ std::size_t LaunchTable::phase_number(std::optional<Id> step_id) const {
 
 LaunchTable::Site& LaunchTable::site_of(const Launch& launch) {
   const LaunchSiteKey key = launch_site_key(launch);
+  Site* const guess = last_site_ == nullptr ? nullptr : last_site_->next;
+  if (guess != nullptr && *guess->key == key) return *(last_site_ = guess);
+  Site& found = find_site(launch, key);
+  if (last_site_ != nullptr) last_site_->next = &found;
+  return *(last_site_ = &found);
+}
+
+LaunchTable::Site& LaunchTable::find_site(const Launch& launch, const LaunchSiteKey& key) {
   if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
   if (sites_.size() >= kMostRemembered) {
     for (Site* site : dirty_sites_) write_totals(*site);
     dirty_sites_.clear();
     sites_.clear();
+    last_site_ = nullptr;
   }
   const auto size = [&](std::int64_t Dim3::*member) {
     return launch.cluster ? std::optional((*launch.cluster).*member) : std::nullopt;
@@ -58,7 +61,9 @@ LaunchTable::Site& LaunchTable::site_of(const Launch& launch) {
       launch.block.x, launch.block.y, launch.block.z, size(&Dim3::x), size(&Dim3::y), size(&Dim3::z),
       launch.registers_per_thread, launch.static_smem_bytes, launch.dynamic_smem_bytes, launch.nvtx_path_id);
   insert_site_.run();
-  Site& site = sites_[key];
+  const auto place = sites_.try_emplace(key).first;
+  Site& site = place->second;
+  site.key = &place->first;
   site.id = database_.last_insert_id();
   return site;
 }
@@ -84,16 +89,19 @@ void LaunchTable::take_chunk(Id id, const Launch& launch) {
 Id LaunchTable::add(const Launch& launch) {
   if (chunk_of(next_id_) == chunk_.id && chunk_.process_id != launch.process_id)
     next_id_ = (chunk_.id + 1) << kChunkShift;
-  Launch numbered = launch;
-  numbered.id = next_id_;
-  add_with_id(numbered);
-  return numbered.id;
+  const Id id = next_id_;
+  add_as(launch, id);
+  return id;
 }
 
 void LaunchTable::add_with_id(const Launch& launch) {
-  next_id_ = std::max(next_id_, launch.id + 1);
+  add_as(launch, launch.id);
+}
+
+void LaunchTable::add_as(const Launch& launch, Id id) {
+  next_id_ = std::max(next_id_, id + 1);
   Site& site = site_of(launch);
-  take_chunk(launch.id, launch);
+  take_chunk(id, launch);
   if (chunk_.process_id != launch.process_id) chunk_.process_id.reset();
   const bool timed = has_usable_time(launch);
   const std::int64_t duration_ns = wrapping_subtract(launch.end_ns, launch.start_ns);
@@ -107,7 +115,7 @@ void LaunchTable::add_with_id(const Launch& launch) {
   if (launch.host_start_ns) host_lead = wrapping_subtract(from_ns, *launch.host_start_ns);
   if (launch.host_end_ns)
     host_duration = wrapping_subtract(*launch.host_end_ns, launch.host_start_ns.value_or(from_ns));
-  rows_.add({launch.id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns, host_lead,
+  rows_.add({id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns, host_lead,
              host_duration, wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id)});
 
   const std::size_t phase = phase_number(launch.step_id);
@@ -120,7 +128,7 @@ void LaunchTable::add_with_id(const Launch& launch) {
   }
   if (!site.dirty) dirty_sites_.push_back(&site);
   site.dirty = true;
-  if (launch.step_id) sums_.add(launch, launch.id);
+  if (launch.step_id) sums_.add(launch, id);
 }
 
 void LaunchTable::write_totals(Site& site) {

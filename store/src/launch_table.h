@@ -38,6 +38,8 @@ class LaunchTable {
     std::int64_t launches = 0, timed_launches = 0, kernel_time_ns = 0;
   };
   struct Site {
+    const LaunchSiteKey* key = nullptr;
+    Site* next = nullptr;  // that the last launch after one of this site was of: steps repeat
     Id id = 0;
     bool dirty = false;
     std::vector<Total> totals;  // by number of the phase; 0: of no step
@@ -50,7 +52,9 @@ class LaunchTable {
     std::optional<std::int64_t> begin_ns, end_ns;
   };
 
+  void add_as(const Launch& launch, Id id);
   Site& site_of(const Launch& launch);
+  Site& find_site(const Launch& launch, const LaunchSiteKey& key);
   void take_chunk(Id id, const Launch& launch);
   void write_chunk();
   void write_totals(Site& site);
@@ -64,6 +68,7 @@ class LaunchTable {
   Database& database_;
   std::unordered_map<LaunchSiteKey, Site, SiteHash> sites_;
   std::vector<Site*> dirty_sites_;
+  Site* last_site_ = nullptr;
   std::vector<std::uint8_t> phase_of_step_;
   Chunk chunk_;
   Id next_id_ = 1;
