@@ -214,23 +214,22 @@ void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation,
     const store::Device* device = model.device(site.device_id);
     of_site.push_back(device == nullptr ? std::nullopt : launch_shape(*device, site));
   }
-  const auto kernel_of_site = [&](Launches::SiteIndex site) {
-    return model.launches.sites()[site].kernel_id;
-  };
-  const auto kernel_of = [&](std::size_t index) {
-    return kernel_of_site(model.launches.row(utilisation.launches.row(index).launch).site);
-  };
   for (RankRow& row : ranking.rows) {
+    if (row.launches.empty()) continue;
     RowShape shape;
+    // A row may have millions of launches, and few sites.
+    const store::Id kernel_id = utilisation.launches.group_of(row.launches.front()).kernel_id;
     bool one_kernel = true;
+    std::optional<Launches::SiteIndex> last;
     for (const std::size_t index : row.launches) {
       const LaunchUtilisations::Row& item = utilisation.launches.row(index);
       const Launches::SiteIndex site = model.launches.row(item.launch).site;
-      one_kernel = one_kernel && kernel_of_site(site) == kernel_of(row.launches.front());
+      if (site != last) one_kernel = one_kernel && model.launches.sites()[site].kernel_id == kernel_id;
+      last = site;
       if (const auto& known = of_site[site]) shape.add(*known, item.duration_ns);
     }
     shape.write_to(row);
-    if (one_kernel && !row.launches.empty()) read_name(row);
+    if (one_kernel) read_name(row);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "models/occupancy.h"
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/tables.h"
 #include "style/theme.h"
 
@@ -146,8 +147,8 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row) {
     facts.emplace_back("Could save", QString("%1 at %2, %3 at %4")
                                          .arg(time_of(row.saved_target_ns), share(options.target),
                                               time_of(row.saved_stretch_ns), share(options.stretch)));
-  } else if (!row.reason.empty()) {
-    facts.emplace_back("Not measured", shown(row.reason));
+  } else if (!row.why.empty()) {
+    facts.emplace_back("Not measured", shown(reports::absence_text(row.why)));
   }
   if (const QString text = tiers(row.dram_t1, row.dram_t2, row.cold_dram); !text.isEmpty())
     facts.emplace_back("DRAM", text);
