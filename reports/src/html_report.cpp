@@ -74,10 +74,10 @@ std::string fix_first(const analyzer::Analysis& analysis) {
   const bool measured = anything_measured(ranking);
   if (!measured) table.sort("-time_ns");
   table.keep(kFirst);
-  table.select(measured
-                   ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,bound,saved_target_ns,"
-                     "saved_stretch_ns"
-                   : "key,class,time_ns,step_share_ratio");
+  table.select(
+      measured ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,bound,saved_target_ns,"
+                 "saved_stretch_ns"
+               : "key,class,time_ns,step_share_ratio");
   return std::string("<h2>") + (measured ? "Where the savings are" : "Longest kernels") + "</h2>\n" +
          html_table(table, how);
 }

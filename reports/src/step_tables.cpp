@@ -26,10 +26,7 @@ Cell time_or_missing(std::int64_t ns) {
 
 std::vector<Column<StepLine>> step_columns() {
   return {
-      {{.key = "process_id",
-        .header = "process",
-        .help = "id of the process in the capture",
-        .shown = false},
+      {{.key = "process_id", .header = "process", .help = "id of the process in the capture", .shown = false},
        [](const StepLine& l) { return Cell::number(l.step->process_id); }},
       {{.key = "step_index", .header = "step", .help = "number of the step in its process, from 0"},
        [](const StepLine& l) { return Cell::number(l.step->step_index); }},
@@ -142,10 +139,7 @@ std::vector<Column<analyzer::PhaseSummary>> phase_columns() {
   };
   using Spread = analyzer::StepSpread;
   return {
-      {{.key = "process_id",
-        .header = "process",
-        .help = "id of the process in the capture",
-        .shown = false},
+      {{.key = "process_id", .header = "process", .help = "id of the process in the capture", .shown = false},
        [](const Summary& p) { return Cell::number(p.process_id); }},
       {{.key = "phase", .header = "phase", .help = "what the schedule did", .align = Align::left},
        [](const Summary& p) { return Cell::text(std::string(to_string(p.phase))); }},
