@@ -60,6 +60,7 @@ def record(options):
         return {"round": number, "kind": kind, "file": os.path.basename(file), "start_s": time.monotonic() - begin}
 
     one(0, "a", keep=False)
+    seconds.clear()  # that run searched the products' algorithms
     kinds = ["a", *[f"p{percent:g}" for percent in percents], "b"]
     for number in itertools.count(1):
         order = kinds if number % 2 else kinds[::-1]
