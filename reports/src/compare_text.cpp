@@ -139,7 +139,7 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
   text += fmt::format("{} instead of {}, {}", time_text(time.b), time_text(time.a),
                       signed_percent(time.ratio, 2));
   if (time.interval) {
-    text += fmt::format(" ({:.0f} % interval {} to {}, {})", 100 * (1 - comparison.options.alpha),
+    text += fmt::format(" ({:.4g} % interval {} to {}, {})", 100 * (1 - comparison.options.alpha),
                         signed_percent(time.interval->low, 2), signed_percent(time.interval->high, 2),
                         runs_text(comparison));
   } else {

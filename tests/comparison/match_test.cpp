@@ -120,6 +120,22 @@ TEST(Match, AFusedPairIsOneGroup) {
   EXPECT_EQ(found->b, std::vector<std::uint32_t>{index_of(b, "nvjet_sm90_tst_128x256")});
 }
 
+// Seen on an H200: two products had a tile each, and got the same one; what is left is no match for another kernel.
+TEST(Match, TwoProductsThatGotOneTileAreOneGroup) {
+  const std::string path = "step / backward / layer * / matmul_backward_weight";
+  const std::vector<MadeKernel> a = {
+      {path, "nvjet_sm90_tss_192x192_64x3_1x2_h_bz_coopB_splitK_NTN", 2513, 12, "1"},
+      {path, "nvjet_sm90_tss_192x96_64x5_1x1_v_bz_NTT", 2512, 12, "2"}};
+  const std::vector<MadeKernel> b = {
+      {path, "nvjet_sm90_tss_192x192_64x3_1x2_h_bz_coopB_splitK_NTN", 4942, 24, "1"},
+      {path, "cublasLt::splitKreduce_kernel", 150, 12, "3"}};
+  const Matching matching = match(a, b);
+  ASSERT_EQ(matching.matches.size(), 1U);
+  EXPECT_EQ(matching.matches[0].a.size(), 2U);
+  EXPECT_EQ(matching.matches[0].level, MatchLevel::group);
+  EXPECT_EQ(matching.time_share, 1);
+}
+
 TEST(Match, AnInsertedLayerChangesCallsOnly) {
   const Matching matching = match(training_step(12), training_step(13));
   EXPECT_EQ(matching.matches.size(), training_step().size());

@@ -157,7 +157,7 @@ std::vector<EnvironmentDifference> environment_differences(const Runs& a, const 
               [](const RunProfile& run) { return devices_text(run, &DeviceFacts::uuid); });
   for (const std::string& name : keys_of(a, b, &RunProfile::versions)) {
     const Weight weight = name == "driver" || name == "cuda_driver" ? Weight::invalid
-                          : name == "agent"                         ? Weight::note
+                          : name == "agent" || name == "cupti"      ? Weight::note
                                                                     : Weight::explains;
     out.compare(weight, "version " + name, [&](const RunProfile& run) { return at(run.versions, name); });
   }

@@ -20,6 +20,7 @@ constexpr std::uint32_t kFree = UINT32_MAX;
 constexpr std::size_t kMostAligned = 4000;
 // Of two sites that the alignment puts side by side.
 constexpr double kLeastSimilarity = 0.5;
+constexpr double kLeastTimeRatio = 0.1;
 
 constexpr double kConfidenceRule = 1.0;
 constexpr double kConfidenceExact = 1.0;
@@ -158,14 +159,11 @@ class Matcher {
     }
   }
 
-  void match_groups() {
-    for (std::uint32_t i = 0; i < of_a_.size(); ++i) {
-      if (of_a_[i] == kFree) join_changed(i, true);
-    }
-    for (std::uint32_t j = 0; j < of_b_.size(); ++j) {
-      if (of_b_[j] == kFree) join_changed(j, false);
-    }
-  }
+  // A kernel whose calls went to, or came from, another of its class at the same place: an autotuner's choice for two
+  // products has become one.
+  void match_calls() { join_free(Join::calls); }
+
+  void match_groups() { join_free(Join::changed); }
 
   Matching finish() {
     Matching& out = result_;
@@ -314,11 +312,19 @@ class Matcher {
     return 3 * site_similarity(a_.sites[i], b_.sites[j]) - 1.5;
   }
 
+  // A kernel that takes a tenth of the time is hardly the same work.
+  static bool comparable_time(const KernelSite& a, const KernelSite& b) {
+    const double per_call_a = a.calls > 0 ? a.time_ns / a.calls : 0;
+    const double per_call_b = b.calls > 0 ? b.time_ns / b.calls : 0;
+    return std::min(per_call_a, per_call_b) >= kLeastTimeRatio * std::max(per_call_a, per_call_b);
+  }
+
   void take_similar(const std::vector<AlignedPair>& columns, const Sites& a, const Sites& b) {
     for (const auto& [i, j] : columns) {
       if (!i || !j || of_a_[a[*i]] != kFree || of_b_[b[*j]] != kFree) continue;
       const double alike = site_similarity(a_.sites[a[*i]], b_.sites[b[*j]]);
-      if (alike >= kLeastSimilarity) add({a[*i]}, {b[*j]}, MatchLevel::sequence, 0.4 + 0.4 * alike);
+      if (alike >= kLeastSimilarity && comparable_time(a_.sites[a[*i]], b_.sites[b[*j]]))
+        add({a[*i]}, {b[*j]}, MatchLevel::sequence, 0.4 + 0.4 * alike);
     }
   }
 
@@ -348,18 +354,41 @@ class Matcher {
            std::all_of(b.begin(), b.end(), [&](auto j) { return inside(b_.sites[j]); });
   }
 
-  // A match whose kernel is not quite the same any more, or is called another number of times.
-  bool changed(const SiteMatch& match, bool loses_a, double free_calls) const {
-    if (match.level != MatchLevel::exact) return true;
-    const KernelSite& a = a_.sites[match.a.front()];
-    const KernelSite& b = b_.sites[match.b.front()];
-    if (!a.code.empty() && !b.code.empty() && a.code != b.code) return true;
-    const double gained = loses_a ? b.calls - a.calls : a.calls - b.calls;
+  // What makes a match take up a site that has no counterpart.
+  enum class Join {
+    calls,    // it gained at least the site's calls
+    changed,  // that, or it is not quite the same kernel any more
+  };
+
+  void join_free(Join how) {
+    for (std::uint32_t i = 0; i < of_a_.size(); ++i) {
+      if (of_a_[i] == kFree) join_one(i, true, how);
+    }
+    for (std::uint32_t j = 0; j < of_b_.size(); ++j) {
+      if (of_b_[j] == kFree) join_one(j, false, how);
+    }
+  }
+
+  static double calls_of(const RunProfile& run, const Sites& sites) {
+    double sum = 0;
+    for (const std::uint32_t site : sites) sum += run.sites[site].calls;
+    return sum;
+  }
+
+  bool gained_calls(const SiteMatch& match, bool loses_a, double free_calls) const {
+    const double gained = (loses_a ? 1 : -1) * (calls_of(b_, match.b) - calls_of(a_, match.a));
     return gained > 0 && gained >= free_calls;
   }
 
+  bool changed(const SiteMatch& match) const {
+    if (match.level != MatchLevel::exact) return true;
+    const KernelSite& a = a_.sites[match.a.front()];
+    const KernelSite& b = b_.sites[match.b.front()];
+    return !a.code.empty() && !b.code.empty() && a.code != b.code;
+  }
+
   // A site without a counterpart belongs to the changed match beside it: its work went there, or came from there.
-  void join_changed(std::uint32_t free, bool of_a) {
+  void join_one(std::uint32_t free, bool of_a, Join how) {
     const RunProfile& run = of_a ? a_ : b_;
     const KernelSite& site = run.sites[free];
     std::uint32_t best = kFree;
@@ -369,8 +398,12 @@ class Matcher {
       for (const std::uint32_t other : of_a ? match.a : match.b) {
         const KernelSite& neighbour = run.sites[other];
         const auto distance = other > free ? other - free : free - other;
-        if (neighbour.stream != site.stream || !changed(match, of_a, site.calls)) continue;
+        if (neighbour.stream != site.stream) continue;
         const bool same_path = !site.path.empty() && neighbour.path == site.path;
+        const bool gained = gained_calls(match, of_a, site.calls);
+        if (how == Join::calls ? !gained || !same_path || neighbour.kernel_class != site.kernel_class
+                               : !gained && !changed(match))
+          continue;
         const bool beside = distance == 1 && parent_of(neighbour.path) == parent_of(site.path);
         if (!same_path && !beside) continue;
         const double weight = (same_path ? 2.0 : 1.0) + 1.0 / static_cast<double>(distance);
@@ -425,6 +458,7 @@ Result<Matching> match_kernels(const RunProfile& a, const RunProfile& b, const M
     matcher.match_families();
   } else {
     matcher.match_names();
+    matcher.match_calls();
     matcher.match_sequences();
     matcher.match_groups();
   }
