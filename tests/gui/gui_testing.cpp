@@ -43,7 +43,8 @@ std::unique_ptr<MainWindow> opened_window(const QString& path, QSize size) {
 }  // namespace ridgeline::gui::testing
 
 int main(int argc, char** argv) {
-  qputenv("QT_QPA_PLATFORM", "offscreen");
+  // A real window where one is asked for: tests/gui/real_window_test.sh.
+  qputenv("QT_QPA_PLATFORM", qEnvironmentVariable("RIDGELINE_GUI_TEST_PLATFORM", "offscreen").toLatin1());
   qputenv("QT_SCALE_FACTOR", "1");
   QStandardPaths::setTestModeEnabled(true);  // settings of the tests, not of the user
   ::testing::InitGoogleTest(&argc, argv);

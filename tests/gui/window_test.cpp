@@ -121,6 +121,28 @@ TEST(Window, LoadingCanBeCancelled) {
   EXPECT_EQ(window.panel("ranking"), nullptr);
 }
 
+TEST(Window, PanelsStandWhereTheyWereLeft) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  const QString path = QString::fromStdString(directory.file("run.ridge"));
+  ASSERT_TRUE(QFile::copy(bundled_capture(), path));
+  const auto dock_of = [](const MainWindow& window, const char* name) {
+    return window.findChild<QDockWidget*>(QString("dock-") + name);
+  };
+  {
+    const auto window = opened_window(path);
+    dock_of(*window, "roofline")->hide();
+    window->addDockWidget(Qt::LeftDockWidgetArea, dock_of(*window, "step"));
+    window->save_view();
+  }
+  const auto window = opened_window(path);
+  EXPECT_FALSE(dock_of(*window, "roofline")->isVisible());
+  EXPECT_TRUE(dock_of(*window, "ranking")->isVisible());
+  EXPECT_EQ(window->dockWidgetArea(dock_of(*window, "step")), Qt::LeftDockWidgetArea);
+  window->run("reset_layout");
+  EXPECT_TRUE(dock_of(*window, "roofline")->isVisible());
+  EXPECT_EQ(window->dockWidgetArea(dock_of(*window, "step")), Qt::RightDockWidgetArea);
+}
+
 TEST(Window, NothingMeasuredIsSaidInTheRanking) {
   const ridgeline::testing::TemporaryDirectory directory;
   ridgeline::testing::FabricatedCapture options;

@@ -1,7 +1,7 @@
 // record_dialog.h: runs `ridgeline record` and shows what it says.
 //
-// Lifecycle: 1. the form 2. start(): the program runs, its output appears as it comes 3. stop(), or its end 4. the capture
-// can be opened. What the machine lets be measured (`ridgeline doctor`) is asked when the dialog opens.
+// Lifecycle: 1. the form 2. start(): the program runs, its output appears as it comes 3. stop(), or its end
+// 4. the capture can be opened. What the machine lets be measured (`ridgeline doctor`) is asked when the dialog opens.
 #pragma once
 
 #include <QCheckBox>

@@ -34,6 +34,11 @@ Result<QPixmap> take_picture(MainWindow& window, const Options& options) {
   window.open(options.captures.front());
   if (!wait_until_settled(window)) return Failure{ErrorKind::internal, "the panels did not come to rest"};
   if (failed) return window.failure();
+  // The kernel that would save most, where nobody chose another.
+  if (options.panel == "kernel" && window.selection().kernel().empty() &&
+      !window.document()->overview()->ranking->rows.empty()) {
+    window.selection().select_kernel(kernels_of(*window.document()->overview(), 0));
+  }
   if (options.panel == "window") return window.grab();
   QWidget* panel = window.panel(options.panel);
   if (panel == nullptr)

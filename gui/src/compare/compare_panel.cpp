@@ -138,6 +138,19 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
           [this] { choose_beside(selection_b_, selection_a_, false); });
   connect(timeline_a_, &TimelinePanel::read, this, &ComparePanel::show_durations);
   connect(timeline_b_, &TimelinePanel::read, this, &ComparePanel::show_durations);
+  // Little room each: the streams stay in sight.
+  for (TimelinePanel* timeline : {timeline_a_, timeline_b_}) {
+    connect(timeline, &TimelinePanel::read, this, [timeline] {
+      TimelineScene& scene = timeline->view()->scene();
+      RowArrangement arrangement;
+      for (std::size_t row = 0; row < scene.row_count(); ++row) {
+        if (scene.row(row).kind == RowKind::kernels || scene.row(row).kind == RowKind::steps)
+          arrangement.pinned.insert(scene.row(row).id);
+      }
+      scene.arrange(arrangement);
+      timeline->view()->scene_changed();
+    });
+  }
   align_on_steps();
   show_roofline();
   ask();

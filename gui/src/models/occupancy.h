@@ -16,9 +16,9 @@ struct Occupancy {
   [[nodiscard]] double ratio() const { return most_warps > 0 ? static_cast<double>(warps) / most_warps : 0; }
 };
 
-/// From the launch's block, registers and shared memory and the limits of the compute capability ("9.0"; CUDA C++
-/// Programming Guide, table of technical specifications). Empty: the capability is not known here, or the launch does not
-/// fit an SM by these limits.
+/// From the launch's block, registers and shared memory and the limits of the compute capability ("9.0": CUDA C++
+/// Programming Guide, table of technical specifications). Empty: the capability is not known here, or the launch
+/// does not fit an SM by these limits.
 [[nodiscard]] std::optional<Occupancy> theoretical_occupancy(const store::Launch& launch,
                                                              const std::string& compute_capability);
 

@@ -57,6 +57,9 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
   title_->setTextFormat(Qt::PlainText);
+  title_->setTextInteractionFlags(Qt::NoTextInteraction);  // the tooltip has the name without breaks
+  title_->setMinimumWidth(1);
+  facts_->setMinimumWidth(1);
   place_->setTextFormat(Qt::PlainText);
   hot_->setTextFormat(Qt::PlainText);
   findings_->setTextFormat(Qt::PlainText);
@@ -126,7 +129,10 @@ void KernelPanel::show_kernel() {
     hot_->hide();
     findings_->hide();
   } else {
+    // Names have no blanks: they may be broken behind these signs.
     QString title = shown(reports::kernel_display_name(rows[*row].key));
+    title_->setToolTip(title);
+    title.replace("_", QString("_") + QChar(0x200b)).replace("::", QString("::") + QChar(0x200b));
     if (several > 1) title += tr("\nand %1 more: the longest is shown").arg(several - 1);
     title_->setText(title);
     facts_->setText(facts_html(kernel_facts(*answer(), *row)));

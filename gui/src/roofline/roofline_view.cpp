@@ -215,7 +215,7 @@ void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
   double y = f.graph.top() + (plot_.mode == RooflineMode::time ? 40 : 8);
   const double x = f.graph.left() + 10;
   painter.setPen(t.faint);
-  if (plot_.mode == RooflineMode::intensity) {
+  if (plot_.mode == RooflineMode::intensity && f.graph.height() >= 150) {
     painter.drawText(QRectF(x, y - 2, 320, 14), Qt::AlignLeft | Qt::AlignVCenter,
                      tr("broken lines: 85 % and 70 % of the roof"));
     y += 16;
@@ -228,7 +228,7 @@ void RooflineView::draw_legend(QPainter& painter, const Frame& f) const {
     }
   }
   for (const KernelClass each : classes) {
-    if (y > f.graph.top() + f.graph.height() * 0.45) break;
+    if (f.graph.height() < 150 || y > f.graph.top() + f.graph.height() * 0.45) break;
     painter.fillRect(QRectF(x, y + 2, 9, 9), t.of(each));
     painter.drawText(QRectF(x + 14, y, 160, 14), Qt::AlignLeft | Qt::AlignVCenter, plain(to_string(each)));
     y += 15;

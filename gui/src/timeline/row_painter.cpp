@@ -105,9 +105,9 @@ QImage ImageRowPainter::paint(const TimelineScene& scene, std::size_t row, const
   const QSize size(static_cast<int>(std::ceil(axis.width() * style.pixel_ratio)),
                    static_cast<int>(std::ceil(row_height(line) * style.pixel_ratio)));
   QImage image(size, QImage::Format_ARGB32_Premultiplied);
-  image.fill(Qt::transparent);
   if (size.isEmpty()) return image;
   if (line.kind == RowKind::counter) {
+    image.fill(Qt::transparent);
     paint_counter(line, axis, style, image);
     image.setDevicePixelRatio(style.pixel_ratio);
     return image;
@@ -121,34 +121,46 @@ QImage ImageRowPainter::paint(const TimelineScene& scene, std::size_t row, const
   return image;
 }
 
+// A name's colour, looked up once for a theme and a capture.
+QRgb ImageRowPainter::colour_of(const TimelineScene& scene, const EventPlace& place, bool fade) {
+  if (scene.row(place.row).kind == RowKind::gaps) return event_colour(scene.name_of(place), false).rgb();
+  if (colours_of_ != &scene.data() || colours_dark_ != theme().dark ||
+      colours_.size() != scene.data().names.size()) {
+    colours_of_ = &scene.data();
+    colours_dark_ = theme().dark;
+    colours_.assign(scene.data().names.size(), {0, 0});
+  }
+  auto& [whole, pale] = colours_[scene.row(place.row).events.name(place.event)];
+  if (whole == 0) {
+    whole = event_colour(scene.name_of(place), false).rgb();
+    pale = faded(whole, 0.38, theme().base);
+  }
+  return fade ? pale : whole;
+}
+
 // Each column of pixels is as high as its time is busy, in the colour of its longest event.
 void ImageRowPainter::paint_density(const TimelineScene& scene, std::size_t row, const TimeAxis& axis,
                                     QImage& image) {
   const TimelineRow& line = scene.row(row);
-  bins_.resize(static_cast<std::size_t>(image.width()));
+  const auto width = static_cast<std::size_t>(image.width());
+  bins_.resize(width);
   line.events.bins(axis.view(), bins_);
   const int height = image.height() - 2;
   const bool fade = scene.has_kernel() && (line.kind == RowKind::kernels || line.kind == RowKind::calls);
-  const QColor ground = theme().base;
-  std::uint32_t last_name = 0;
-  QRgb colour = 0;
-  bool known = false;
-  auto* pixels = reinterpret_cast<QRgb*>(image.bits());
-  const auto stride = static_cast<std::size_t>(image.bytesPerLine()) / sizeof(QRgb);
-  for (std::size_t x = 0; x < bins_.size(); ++x) {
+  tops_.assign(width, image.height());
+  inks_.assign(width, 0);
+  for (std::size_t x = 0; x < width; ++x) {
     const EventBin& bin = bins_[x];
     if (bin.longest == EventBin::kNone) continue;
-    const std::uint32_t name = line.events.name(bin.longest);
-    if (!known || name != last_name) {
-      colour = event_colour(scene.name_of({row, bin.longest}), false).rgb();
-      if (fade) colour = faded(colour, 0.38, ground);
-      last_name = name;
-      known = true;
-    }
+    inks_[x] = colour_of(scene, {row, bin.longest}, fade);
     const double share = std::max(static_cast<double>(bin.busy), kLeastHeight);
-    const int filled = std::clamp(static_cast<int>(std::lround(share * height)), 1, height);
-    for (int y = 1 + height - filled; y < 1 + height; ++y)
-      pixels[static_cast<std::size_t>(y) * stride + x] = colour;
+    tops_[x] = 1 + height - std::clamp(static_cast<int>(share * height + 0.5), 1, height);
+  }
+  // Line by line, as memory lies.
+  for (int y = 0; y < image.height(); ++y) {
+    auto* pixels = reinterpret_cast<QRgb*>(image.scanLine(y));
+    const bool edge = y == image.height() - 1;
+    for (std::size_t x = 0; x < width; ++x) pixels[x] = y >= tops_[x] && !edge ? inks_[x] : 0;
   }
 }
 

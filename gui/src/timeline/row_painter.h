@@ -42,7 +42,14 @@ class ImageRowPainter : public RowPainter {
   [[nodiscard]] const QString& label(const EventName& name, std::uint32_t key, int columns);
 
   QHash<quint64, QString> labels_;  // by name and columns
+  [[nodiscard]] QRgb colour_of(const TimelineScene& scene, const EventPlace& place, bool fade);
+
+  const TimelineData* colours_of_ = nullptr;  // only compared
+  bool colours_dark_ = false;
+  std::vector<std::pair<QRgb, QRgb>> colours_;  // of each name: whole, and pale beside a chosen kernel
   std::vector<EventBin> bins_;
+  std::vector<int> tops_;
+  std::vector<QRgb> inks_;
   std::vector<CounterBin> counter_bins_;
 };
 
