@@ -131,9 +131,10 @@ TEST(EventRow, TheLongestIsTheLongest) {
   for (const std::size_t n : {1U, 7U, 100U}) {
     std::vector<EventBin> bins(n);
     row.bins(row.extent(), bins);
-    EXPECT_EQ(
-        std::count_if(bins.begin(), bins.end(), [](const EventBin& bin) { return bin.longest == 1234; }), 1)
-        << n;
+    // In its bin, or in two neighbours where their edge cuts a bin of the pyramid.
+    const auto found =
+        std::count_if(bins.begin(), bins.end(), [](const EventBin& bin) { return bin.longest == 1234; });
+    EXPECT_TRUE(found == 1 || found == 2) << n;
   }
 }
 
