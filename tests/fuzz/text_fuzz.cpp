@@ -1,6 +1,8 @@
-// text_fuzz.cpp: what people and files hand over as text: budgets, schedules, durations, names of kernels.
+// text_fuzz.cpp: what people and files hand over as text: budgets, project files, schedules, names of kernels.
 #include "budget.h"
 #include "fuzz.h"
+#include "project_file.h"
+#include "ridgeline/analyzer/comparison_profile.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/launch/duration.h"
@@ -26,6 +28,7 @@ void use_name(const std::string& input) {
   (void)reports::markdown_cell(input);
   (void)command_without_secrets(split(input, ' '));
   (void)bounded_text(input, 16);
+  (void)analyzer::folded_path(input);
 }
 
 }  // namespace
@@ -39,6 +42,13 @@ int main(int argc, char** argv) {
       {{"budget",
         {},
         [](const std::string& input, Random&) { (void)cli::parse_budget(input, "budget.json"); }},
+       {"project",
+        {},
+        [](const std::string& input, Random&) {
+          (void)cli::parse_project(input, "ridgeline.toml");
+          (void)cli::parse_rules(input, "match.toml");
+          (void)cli::parse_noise(input, "noise.toml");
+        }},
        {"schedule",
         {},
         [](const std::string& input, Random&) {
