@@ -217,14 +217,23 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
   // Launches of a site have one path: each is added to its site, and then the sites to the parts of the program.
   std::vector<SiteTime> by_site(model.launches.sites().size());
   std::vector<Launches::SiteIndex> sites;  // in order of first launch
-  std::vector<KernelBound> bounds;         // by group
-  for (const LaunchUtilisations::Group& group : utilisation.launches.groups())
-    bounds.push_back(bound_of(group, options));
+  // What the launches of a group have in common, which are of one site.
+  struct GroupTime {
+    SiteTime* site = nullptr;  // null: of another device
+    KernelBound bound = KernelBound::unmeasured;
+  };
+  std::vector<GroupTime> groups;
+  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) {
+    const Launches::SiteIndex site = model.launches.row(utilisation.launches.row(group.longest).launch).site;
+    const bool here = model.launches.sites()[site].device_id == device_id;
+    groups.push_back({here ? &by_site[site] : nullptr, bound_of(group, options)});
+    if (!here) continue;
+    if (by_site[site].launches == 0) sites.push_back(site);
+    by_site[site].launches += group.calls;
+  }
   for (const LaunchUtilisations::Row& item : utilisation.launches.rows()) {
-    const Launches::SiteIndex site = model.launches.row(item.launch).site;
-    if (model.launches.sites()[site].device_id != device_id) continue;
-    if (by_site[site].launches++ == 0) sites.push_back(site);
-    by_site[site].time.add(bounds[item.group], std::exchange(exposed[item.launch], 0));
+    const GroupTime& group = groups[item.group];
+    if (group.site != nullptr) group.site->time.add(group.bound, std::exchange(exposed[item.launch], 0));
   }
   Tree tree;
   Cut phases, layers, operations;

@@ -209,24 +209,29 @@ std::string_view precision_in_name(std::string_view kernel) {
 }
 
 void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation, Ranking& ranking) {
+  const auto& launches = utilisation.launches;
   std::vector<std::optional<LaunchShape>> of_site;
   for (const store::Launch& site : model.launches.sites()) {
     const store::Device* device = model.device(site.device_id);
     of_site.push_back(device == nullptr ? std::nullopt : launch_shape(*device, site));
   }
+  // A row may have millions of launches, and few groups, each of one site.
+  std::vector<const LaunchShape*> of_group;
+  for (const LaunchUtilisations::Group& group : launches.groups()) {
+    const auto& shape = of_site[model.launches.row(launches.row(group.longest).launch).site];
+    of_group.push_back(shape ? &*shape : nullptr);
+  }
   for (RankRow& row : ranking.rows) {
     if (row.launches.empty()) continue;
     RowShape shape;
-    // A row may have millions of launches, and few sites.
-    const store::Id kernel_id = utilisation.launches.group_of(row.launches.front()).kernel_id;
+    const store::Id kernel_id = launches.group_of(row.launches.front()).kernel_id;
     bool one_kernel = true;
-    std::optional<Launches::SiteIndex> last;
+    std::optional<LaunchUtilisations::GroupIndex> last;
     for (const std::size_t index : row.launches) {
-      const LaunchUtilisations::Row& item = utilisation.launches.row(index);
-      const Launches::SiteIndex site = model.launches.row(item.launch).site;
-      if (site != last) one_kernel = one_kernel && model.launches.sites()[site].kernel_id == kernel_id;
-      last = site;
-      if (const auto& known = of_site[site]) shape.add(*known, item.duration_ns);
+      const LaunchUtilisations::Row& item = launches.row(index);
+      if (item.group != last) one_kernel = one_kernel && launches.groups()[item.group].kernel_id == kernel_id;
+      last = item.group;
+      if (const LaunchShape* known = of_group[item.group]) shape.add(*known, item.duration_ns);
     }
     shape.write_to(row);
     if (one_kernel) read_name(row);
