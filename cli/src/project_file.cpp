@@ -9,10 +9,18 @@
 #include <set>
 #include <sstream>
 
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
 #include "ridgeline/base/text.h"
+
+// Some files that are no TOML run toml++ 3.3 into its own assertions, which end the program or, with NDEBUG, are taken
+// for granted. Here they mean that the file cannot be read. No header may stand behind this one.
+#undef NDEBUG
+#define TOML_ASSERT(expr) \
+  static_cast<void>((expr) ? 0 : throw ridgeline::Error(ridgeline::ErrorKind::usage, "no TOML"))
+#define TOML_HEADER_ONLY 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wterminate"  // in a few functions that do not throw; none of them parses
+#include <toml++/toml.h>
+#pragma GCC diagnostic pop
 
 namespace ridgeline::cli {
 namespace {
@@ -103,7 +111,8 @@ Result<T> parse(std::string_view text, const std::string& path, Read read) {
     return Failure{ErrorKind::usage, one_line(fmt::format("{}:{}: {}", path, error.source().begin.line,
                                                           std::string_view(error.description())))};
   } catch (const Error& error) {
-    return Failure{error.kind(), error.message()};
+    const bool named = error.message().starts_with(path);
+    return Failure{error.kind(), named ? error.message() : path + ": " + error.message()};
   }
 }
 
