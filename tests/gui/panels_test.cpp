@@ -184,6 +184,15 @@ TEST_F(PanelsTest, BoxesOfTheFlameViewLieInTheirParents) {
   }
 }
 
+TEST_F(PanelsTest, ARangeOfTheTreeChoosesTheKernelsInIt) {
+  const auto* step = panel<StepPanel>("step");
+  const auto all = step->kernels_inside("step"), forward = step->kernels_inside("step / forward");
+  EXPECT_GT(all.kernels.size(), forward.kernels.size());
+  EXPECT_GT(forward.kernels.size(), 5U);
+  for (const store::Id id : forward.kernels) EXPECT_TRUE(all.holds(id));
+  EXPECT_TRUE(step->kernels_inside("step / forw").empty());
+}
+
 TEST_F(PanelsTest, AnotherStepIsAccountedFor) {
   auto* step = panel<StepPanel>("step");
   EXPECT_TRUE(step->title().contains("Step 14")) << step->title().toStdString();

@@ -156,6 +156,12 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   ask();
 }
 
+// The timelines refer to the selections, which would go before them.
+ComparePanel::~ComparePanel() {
+  delete timeline_a_;
+  delete timeline_b_;
+}
+
 bool ComparePanel::busy() const {
   return worker_.busy() || timeline_a_->busy() || timeline_b_->busy();
 }

@@ -20,6 +20,8 @@ class ComparePanel : public QWidget {
   /// Both documents are ready and outlive the panel.
   ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* parent = nullptr);
 
+  ~ComparePanel() override;
+
   [[nodiscard]] bool busy() const;
   [[nodiscard]] const std::shared_ptr<const analyzer::Comparison>& comparison() const { return comparison_; }
   [[nodiscard]] LinkedAxes& axes() { return axes_; }

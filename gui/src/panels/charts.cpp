@@ -295,6 +295,14 @@ void FlameChart::paintEvent(QPaintEvent*) {
   }
 }
 
+void FlameChart::mousePressEvent(QMouseEvent* event) {
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    if (!rect_of(boxes_[i]).contains(event->position())) continue;
+    emit box_chosen(i);
+    return;
+  }
+}
+
 bool FlameChart::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);

@@ -109,8 +109,12 @@ class FlameChart : public QWidget {
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] const std::vector<FlameBox>& boxes() const { return boxes_; }
 
+ signals:
+  void box_chosen(std::size_t box);
+
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
   bool event(QEvent* event) override;
 
  private:

@@ -142,6 +142,10 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   back_->setText(tr("Back to the representative step"));
   back_->hide();
   bar()->addWidget(back_);
+  connect(flame_, &FlameChart::box_chosen, this, [this](std::size_t box) {
+    const std::string& path = flame_->boxes()[box].key;
+    if (!path.empty()) selection_.select_kernel(kernels_inside(path));
+  });
   connect(back_, &QToolButton::clicked, this, [this] { choose_step(std::nullopt); });
   connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
     const analyzer::StepSummary& step = shown_steps_[static_cast<std::size_t>(column_at)];
@@ -149,6 +153,20 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
     choose_step(step.step_index);
   });
   start();
+}
+
+KernelChoice StepPanel::kernels_inside(const std::string& path) const {
+  KernelChoice choice;
+  choice.name = path;
+  for (const analyzer::LaunchUtilisation& launch : answer()->utilisation->launches) {
+    const std::string_view own =
+        answer()->model->string(answer()->model->launches.site(launch.launch).nvtx_path_id);
+    if (own == path || (own.starts_with(path) && own.substr(path.size()).starts_with(" / ")))
+      choice.kernels.push_back(launch.kernel_id);
+  }
+  std::sort(choice.kernels.begin(), choice.kernels.end());
+  choice.kernels.erase(std::unique(choice.kernels.begin(), choice.kernels.end()), choice.kernels.end());
+  return choice;
 }
 
 void StepPanel::choose_step(std::optional<std::int64_t> step_index) {

@@ -15,6 +15,8 @@ class StepPanel : public ScopePanel {
 
   [[nodiscard]] const FlameChart* flame() const { return flame_; }
   [[nodiscard]] QString title() const { return title_->text(); }
+  /// The kernels that were launched inside a range of the tree, and inside what it holds.
+  [[nodiscard]] KernelChoice kernels_inside(const std::string& path) const;
   /// The step of that number; empty: the representative.
   void choose_step(std::optional<std::int64_t> step_index);
 
