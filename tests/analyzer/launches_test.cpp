@@ -93,5 +93,24 @@ TEST(Launches, NearHoldsAllThatOverlapAWindow) {
   }
 }
 
+TEST(Launches, NotesOfEachWhatOthersWouldCountOver) {
+  Launches launches;
+  store::Launch launch = some_launch(1, 1, 100, 400);
+  launch.step_id = 7;
+  launches.push_back(launch);
+  launch = some_launch(2, 1, 500, 550);
+  launch.step_id = 9;
+  launch.host_start_ns = -12'000;
+  launches.push_back(launch);
+  launches.push_back(some_launch(3, 1, 0, 0));  // of no step, without a time
+  launch.id = 4;
+  launch.host_start_ns.reset();
+  launches.push_back(launch);
+  EXPECT_EQ(launches.step_ids(), (std::vector<store::Id>{0, 7, 9}));
+  EXPECT_EQ(launches.step_sizes(), (std::vector<std::size_t>{1, 1, 2}));
+  EXPECT_EQ(launches.farthest_time_ns(), 12'000U) << "before the clock's zero it is as far";
+  EXPECT_EQ(launches.total_ns(), 400);
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer
