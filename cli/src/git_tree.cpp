@@ -80,7 +80,8 @@ std::string GitRepository::subject(const std::string& commit) const {
   return text ? one_line(trimmed(text.value())) : "";
 }
 
-WorkTree::WorkTree(const GitRepository& repository, std::string commit, std::string directory, bool keep)
+WorkTree::WorkTree(const GitRepository& repository, std::string commit, const std::string& directory,
+                   bool keep)
     : repository_(repository),
       commit_(std::move(commit)),
       directory_(std::filesystem::absolute(directory).string()),
@@ -95,7 +96,10 @@ WorkTree::WorkTree(const GitRepository& repository, std::string commit, std::str
 
 WorkTree::~WorkTree() {
   if (keep_) return;
-  static_cast<void>(repository_.git({"worktree", "remove", "--force", directory_}));
+  try {
+    static_cast<void>(repository_.git({"worktree", "remove", "--force", directory_}));
+  } catch (...) {  // a checkout that stays is no reason to end the program
+  }
 }
 
 }  // namespace ridgeline::cli

@@ -35,7 +35,7 @@ class GitRepository {
 class WorkTree {
  public:
   /// Throws Error(environment) if git cannot.
-  WorkTree(const GitRepository& repository, std::string commit, std::string directory, bool keep);
+  WorkTree(const GitRepository& repository, std::string commit, const std::string& directory, bool keep);
   ~WorkTree();
   WorkTree(const WorkTree&) = delete;
   WorkTree& operator=(const WorkTree&) = delete;

@@ -16,7 +16,6 @@
 namespace ridgeline::cli {
 namespace {
 
-using analyzer::Comparison;
 using analyzer::ComparisonVerdict;
 
 struct CommitsOptions {

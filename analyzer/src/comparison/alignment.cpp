@@ -9,11 +9,11 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // The three ways a prefix pair may end, and where its best score came from.
-enum State : std::uint8_t { kPair, kGapInSecond, kGapInFirst };
+enum class State : std::uint8_t { pair, gap_in_second, gap_in_first };
 
 State best_of(double pair, double gap_in_second, double gap_in_first) {
-  if (pair >= gap_in_second && pair >= gap_in_first) return kPair;
-  return gap_in_second >= gap_in_first ? kGapInSecond : kGapInFirst;
+  if (pair >= gap_in_second && pair >= gap_in_first) return State::pair;
+  return gap_in_second >= gap_in_first ? State::gap_in_second : State::gap_in_first;
 }
 
 }  // namespace
@@ -23,13 +23,13 @@ std::vector<AlignedPair> align(std::size_t first, std::size_t second,
                                const AlignmentCosts& costs) {
   const std::size_t width = second + 1;
   // From which state each of the three states of a cell was reached.
-  std::vector<std::uint8_t> from_pair((first + 1) * width), from_down(from_pair), from_right(from_pair);
+  std::vector<State> from_pair((first + 1) * width), from_down(from_pair), from_right(from_pair);
   std::vector<double> pair(width, kNever), down(width, kNever), right(width, kNever);
   std::vector<double> last_pair(width), last_down(width), last_right(width);
   pair[0] = 0;
   for (std::size_t j = 1; j <= second; ++j) {
     right[j] = -costs.gap_open - costs.gap_extend * static_cast<double>(j - 1);
-    from_right[j] = j == 1 ? kPair : kGapInFirst;
+    from_right[j] = j == 1 ? State::pair : State::gap_in_first;
   }
   for (std::size_t i = 1; i <= first; ++i) {
     last_pair.swap(pair);
@@ -38,7 +38,7 @@ std::vector<AlignedPair> align(std::size_t first, std::size_t second,
     const std::size_t row = i * width;
     pair[0] = right[0] = kNever;
     down[0] = -costs.gap_open - costs.gap_extend * static_cast<double>(i - 1);
-    from_down[row] = i == 1 ? kPair : kGapInSecond;
+    from_down[row] = i == 1 ? State::pair : State::gap_in_second;
     for (std::size_t j = 1; j <= second; ++j) {
       const State before = best_of(last_pair[j - 1], last_down[j - 1], last_right[j - 1]);
       pair[j] = score(i - 1, j - 1) + std::max({last_pair[j - 1], last_down[j - 1], last_right[j - 1]});
@@ -46,15 +46,15 @@ std::vector<AlignedPair> align(std::size_t first, std::size_t second,
       const double open_down = std::max(last_pair[j], last_right[j]) - costs.gap_open;
       const double extend_down = last_down[j] - costs.gap_extend;
       down[j] = std::max(open_down, extend_down);
-      from_down[row + j] = extend_down >= open_down        ? kGapInSecond
-                           : last_pair[j] >= last_right[j] ? kPair
-                                                           : kGapInFirst;
+      from_down[row + j] = extend_down >= open_down        ? State::gap_in_second
+                           : last_pair[j] >= last_right[j] ? State::pair
+                                                           : State::gap_in_first;
       const double open_right = std::max(pair[j - 1], down[j - 1]) - costs.gap_open;
       const double extend_right = right[j - 1] - costs.gap_extend;
       right[j] = std::max(open_right, extend_right);
-      from_right[row + j] = extend_right >= open_right   ? kGapInFirst
-                            : pair[j - 1] >= down[j - 1] ? kPair
-                                                         : kGapInSecond;
+      from_right[row + j] = extend_right >= open_right   ? State::gap_in_first
+                            : pair[j - 1] >= down[j - 1] ? State::pair
+                                                         : State::gap_in_second;
     }
   }
   std::vector<AlignedPair> columns;
@@ -63,15 +63,15 @@ std::vector<AlignedPair> align(std::size_t first, std::size_t second,
   std::size_t j = second;
   while (i > 0 || j > 0) {
     const std::size_t at = i * width + j;
-    if (state == kPair) {
+    if (state == State::pair) {
       columns.emplace_back(static_cast<std::uint32_t>(--i), static_cast<std::uint32_t>(--j));
-      state = static_cast<State>(from_pair[at]);
-    } else if (state == kGapInSecond) {
+      state = from_pair[at];
+    } else if (state == State::gap_in_second) {
       columns.emplace_back(static_cast<std::uint32_t>(--i), std::nullopt);
-      state = static_cast<State>(from_down[at]);
+      state = from_down[at];
     } else {
       columns.emplace_back(std::nullopt, static_cast<std::uint32_t>(--j));
-      state = static_cast<State>(from_right[at]);
+      state = from_right[at];
     }
   }
   std::reverse(columns.begin(), columns.end());

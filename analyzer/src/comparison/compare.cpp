@@ -21,7 +21,7 @@ using Runs = std::vector<RunProfile>;
 // Kernels of unchanged code that a common mode must be the mode of.
 constexpr std::int64_t kLeastCommon = 5;
 // Shorter launches are noisier: their variances have a prior of their own.
-constexpr double kShortLaunch_ns = 20'000;
+constexpr double kShortLaunchNs = 20'000;
 constexpr std::size_t kLeastStratum = 10;
 // Of the difference that was found: so much of it must show again.
 constexpr double kConfirmedPart = 0.5;
@@ -312,7 +312,7 @@ class Comparer {
         Tested item;
         item.kernel = out_.kernels.size();
         item.sample = sample_of(series, layout_);
-        item.brief = change.calls_a > 0 && change.time.a / change.calls_a < kShortLaunch_ns;
+        item.brief = change.calls_a > 0 && change.time.a / change.calls_a < kShortLaunchNs;
         item.series = std::move(series);
         tested.push_back(std::move(item));
       }
@@ -500,11 +500,9 @@ class Comparer {
         return part.outcome == Outcome::regressed && part.name != "gaps";
       });
     }
-    if (step == Outcome::regressed)
-      out_.verdict = ComparisonVerdict::regressed;
-    else if (step == Outcome::improved)
+    if (step == Outcome::improved)
       out_.verdict = ComparisonVerdict::improved;
-    else if (worse)
+    else if (step == Outcome::regressed || worse)
       out_.verdict = ComparisonVerdict::regressed;
     else if (step == Outcome::same)
       out_.verdict = ComparisonVerdict::same;

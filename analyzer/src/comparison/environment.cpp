@@ -17,7 +17,7 @@ using Weight = EnvironmentWeight;
 
 // A step's time follows the clock; less than this is within what a steady clock does.
 constexpr double kClockRatio = 0.01;
-constexpr int kTemperature_c = 10;
+constexpr int kTemperatureC = 10;
 constexpr double kThrottledShare = 0.25;
 // Of the clock samples: a moment of it at the beginning says nothing.
 constexpr double kHardlyThrottled = 0.10;
@@ -134,7 +134,7 @@ void compare_state(Differences& out, const Runs& a, const Runs& b) {
     out.add(Weight::explains, "sm_clock", clock_text(*clock_a), clock_text(*clock_b));
   const auto hot_a = hottest(a);
   const auto hot_b = hottest(b);
-  if (hot_a && hot_b && std::abs(*hot_a - *hot_b) > kTemperature_c)
+  if (hot_a && hot_b && std::abs(*hot_a - *hot_b) > kTemperatureC)
     out.add(Weight::note, "temperature", std::to_string(*hot_a) + " °C", std::to_string(*hot_b) + " °C");
   const auto bad_a = bad_throttling(a);
   const auto bad_b = bad_throttling(b);

@@ -132,7 +132,9 @@ std::map<PlaceKey, bool> varying_places(const Reading& reading, const std::map<I
   for (const auto& [place, by_shape] : shapes) {
     bool& varies = varying[place] = by_shape.size() > kMostShapes;
     for (const auto& [shape, calls] : by_shape) {
-      varies = varies || std::any_of(calls.begin(), calls.end(), [&](auto n) { return n != calls.front(); });
+      const std::int64_t first = calls.front();
+      varies =
+          varies || std::any_of(calls.begin(), calls.end(), [first](std::int64_t n) { return n != first; });
     }
   }
   return varying;
