@@ -10,7 +10,7 @@ A, each planted amount, and A again; every other round runs backwards, so that a
 trainer's cache of plans and is not kept, so that all others take the same products. Rounds follow while --seconds last; a run that
 fails is a line and is left out, and a round without its two A does not count. DIR holds a capture a run and runs.json.
 
-judge needs no GPU. A/A: windows of --window consecutive rounds, A against the A at the other end of the round: verdict and kernels that
+judge needs no GPU. A/A: windows of --window rounds that have none in common, A against the A at the other end of the round: verdict and kernels that
 were blamed, all of them false alarms. Planted: the first 3, 5 and all rounds: found or not, estimate with its interval beside the mean over
 all rounds. The same data by three other rules: Mann-Whitney p < .05, 2 % of the median, and nvbench's rule as its documentation has it (the
 medians differ by more than the larger relative spread). Power: pairs drawn anew from the A/A differences of the kernel, with the planted
@@ -108,19 +108,19 @@ def kernel_times(options, capture):
 
 
 def mann_whitney_p(first, second):
-    """Exact two-sided p; ties count half."""
-    def u_of(x, y):
-        return sum(1.0 if b > a else 0.5 if b == a else 0.0 for a in x for b in y)
-    seen = u_of(first, second)
-    middle = len(first) * len(second) / 2
-    together = first + second
-    extreme = total = 0
-    for chosen in itertools.combinations(range(len(together)), len(first)):
-        x = [together[i] for i in chosen]
-        y = [together[i] for i in range(len(together)) if i not in chosen]
-        total += 1
-        extreme += abs(u_of(x, y) - middle) >= abs(seen - middle) - 1e-9
-    return extreme / total
+    """Exact two-sided p by the distribution of U without ties; ties count half."""
+    u = sum(1.0 if b > a else 0.5 if b == a else 0.0 for a in first for b in second)
+    n, m = len(first), len(second)
+    # ways[i][u]: to order i of the first and j of the second so that u pairs have the second above, j growing.
+    ways = [[1] + [0] * (n * m) for _ in range(n + 1)]
+    for j in range(1, m + 1):
+        row = [ways[0]]
+        for i in range(1, n + 1):
+            # The largest is one of the second, above all i of the first, or one of the first.
+            row.append([(ways[i][k - i] if k >= i else 0) + row[i - 1][k] for k in range(n * m + 1)])
+        ways = row
+    total, middle = sum(ways[n]), n * m / 2
+    return sum(count for k, count in enumerate(ways[n]) if abs(k - middle) >= abs(u - middle) - 1e-9) / total
 
 
 def other_rules(first, second):
@@ -168,7 +168,8 @@ def judge(options):
     result = {"rounds": len(rounds), "a_a": [], "planted": [], "other_rules": {}, "power": [], "noise": {}}
 
     # The first of a round against the last, whichever kind ran first.
-    windows = [rounds[i:i + options.window] for i in range(len(rounds) - options.window + 1)]
+    pairs = options.window
+    windows = [rounds[i:i + pairs] for i in range(0, len(rounds) - pairs + 1, pairs)]
     alarms = 0
     counts = {"Mann-Whitney": [0, 0], "2 %": [0, 0], "nvbench": [0, 0]}
     for window in windows:
