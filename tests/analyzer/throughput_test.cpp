@@ -76,6 +76,36 @@ TEST(Throughput, DeclaredFlopsGiveMfu) {
   EXPECT_NEAR(*t.hardware, 400.0 / 989.4, 1e-9);
 }
 
+// A recording of the timeline alone: nothing says that the tensor pipe did nothing.
+TEST(Throughput, WithoutCountersTheTypeIsThatOfTheProductsNames) {
+  for (const auto& [name, peak] :
+       {std::pair("nvjet_sm90_tst_128x256_64x4_1x2_h_bz_NNT", 989.4e12), {"k", 0.0}}) {
+    FabricatedModel f;
+    f.model.devices[0].name = "NVIDIA H200";
+    f.model.devices[0].sm_count = 132;
+    f.model.devices[0].compute_capability = "9.0";
+    f.step(Phase::timeline);
+    f.launch(name, 1'000'000, 1'100'000);
+    f.launches[0].host_start_ns = 900'000;
+    f.launches[0].host_end_ns = 901'000;
+    store::NvtxRange range;
+    range.id = 1;
+    range.process_id = 1;
+    range.step_id = 1;
+    range.start_ns = 800'000;
+    range.end_ns = 950'000;
+    f.model.nvtx_ranges.push_back(range);
+    f.model.annotations.push_back({.nvtx_range_id = 1, .name = "op_cost", .bytes = 1e6, .flops = 30e9});
+    const Throughput t = analyzed(f.done()).throughput;
+    EXPECT_FALSE(t.tensor_ops.has_value());
+    EXPECT_NEAR(*t.declared_flops_per_s, 300e12, 1);
+    EXPECT_EQ(t.mfu.has_value(), peak > 0) << name;
+    if (t.mfu) {
+      EXPECT_NEAR(*t.mfu, 300e12 / peak, 1e-9);
+    }
+  }
+}
+
 // Steps 1 to 3 are the timeline, sample and replay step.
 void size_range(FabricatedModel& f, store::Id step_id, std::int64_t start_ns, std::int64_t end_ns,
                 std::optional<double> tokens, std::optional<double> samples, std::int64_t thread_id = 1) {

@@ -7,6 +7,8 @@
 #include "app/screenshot.h"
 #include "compare/compare_panel.h"
 #include "gui/gui_testing.h"
+#include "reports/fabricated_capture.h"
+#include "support/temporary_directory.h"
 
 namespace ridgeline::gui {
 namespace {
@@ -67,6 +69,28 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
   compare->selection_b().select_kernel(third);
   EXPECT_EQ(compare->selection_a().kernel().kernels, third.kernels);
   EXPECT_EQ(compare->table()->currentIndex().row(), 3);
+}
+
+TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::write_fabricated_capture(directory.file("other.ridge"), {});
+  Options options;
+  options.captures = {testing::bundled_capture(), QString::fromStdString(directory.file("other.ridge"))};
+  MainWindow window(options);
+  window.resize(1400, 900);
+  window.show();
+  window.open(options.captures[0]);
+  ASSERT_TRUE(wait_for([&] { return window.panel("compare") != nullptr && window.settled(); }, 60'000));
+  auto* compare = dynamic_cast<ComparePanel*>(window.panel("compare"));
+  const auto alone = [](const QString& path) {
+    const auto one = testing::opened_window(path);
+    const auto& step = one->document()->overview()->steps->representative;
+    return analyzer::TimeWindow{step.window_start_ns, step.window_end_ns};
+  };
+  const analyzer::TimeWindow a = alone(options.captures[0]), b = alone(options.captures[1]);
+  ASSERT_NE(a.start_ns, b.start_ns);
+  EXPECT_EQ(compare->selection_a().view().start_ns, a.start_ns);
+  EXPECT_EQ(compare->selection_b().view().start_ns, b.start_ns);
 }
 
 TEST(Compare, ASecondCaptureThatIsNoneIsALineOfTheLog) {

@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
+
+#include "ridgeline/analyzer/launch_shape.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
 
-// The type that most operations are of; FP32 where the tensor pipe did nothing.
-std::string main_quantity(const std::map<std::string, double>& operations) {
-  const auto most = std::max_element(operations.begin(), operations.end(),
+// What there is most of; "" of nothing.
+std::string most_of(const std::map<std::string, double>& amounts) {
+  const auto most = std::max_element(amounts.begin(), amounts.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == operations.end() ? "fp32_flops_per_s" : most->first;
+  return most == amounts.end() ? "" : most->first;
 }
 
 std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utilisation,
@@ -42,12 +46,16 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
     if (size.tokens) out.tokens_per_s = *size.tokens / seconds;
     if (size.samples) out.samples_per_s = *size.samples / seconds;
   }
-  std::map<std::string, double> types;
+  std::map<std::string, double> types;  // operations by the peak of their type
+  std::map<std::string, double> named;  // ns of products by that of the type in their kernel's name
   std::set<store::Id> devices;
   double operations = 0;
   bool complete = !utilisation.launches.empty();
   for (const LaunchUtilisations::Group& item : utilisation.launches.groups()) {
-    devices.insert(model.launches.site(utilisation.launches.row(item.longest).launch).device_id);
+    const store::Launch& site = model.launches.site(utilisation.launches.row(item.longest).launch);
+    devices.insert(site.device_id);
+    if (const std::string_view precision = precision_in_name(model.kernel_name(site)); !precision.empty())
+      named[std::string(precision) + "_flops_per_s"] += static_cast<double>(item.time_ns);
     if (!item.values->tensor_ops) {
       // A launch that is too short to be counted does nothing to speak of.
       complete = complete && item.status == LaunchStatus::launch_bound;
@@ -61,7 +69,12 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   if (ranking.totals.work) out.declared_flops = ranking.totals.work->declared_flops;
   if (out.step_ns <= 0 || (!out.tensor_ops && !out.declared_flops)) return out;
   out.device_count = static_cast<std::int64_t>(devices.size());
-  out.peak = peak_of(model, utilisation, devices, main_quantity(types), rate_source(peaks));
+  // What was not counted is of the type that the products' names say. FP32 is for a step whose tensor pipe is known
+  // to have done nothing: of a step of which nothing is known no share of a peak is.
+  const std::string quantity = !types.empty() ? most_of(types)
+                               : complete     ? "fp32_flops_per_s"
+                                              : most_of(named);
+  if (!quantity.empty()) out.peak = peak_of(model, utilisation, devices, quantity, rate_source(peaks));
   const auto rate = [&](const std::optional<double>& amount, std::optional<double>& per_s,
                         std::optional<double>& ratio) {
     if (!amount) return;

@@ -56,8 +56,11 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
       durations_title_(new QLabel(this)),
       roofline_(new RooflineView(this)),
       offset_(new QLabel(this)) {
+  // Each on its own step: linked before the shift is known, one would drag the other along.
+  axes_.set_linked(false);
   selection_a_.reset(step_of(a_));
   selection_b_.reset(step_of(b_));
+  axes_.set_linked(true);
   timeline_a_ = new TimelinePanel(a_, selection_a_, this);
   timeline_b_ = new TimelinePanel(b_, selection_b_, this);
   auto* all = new QVBoxLayout(this);
