@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The checkers of this folder can fail: each verdict is shown a capture, or ncu's rows, made wrong.
 
-usage: checkers_test.py CAPTURE. The capture is copied; T1 values and ncu's rows are made from its own T2 values.
+usage: checkers_test.py CAPTURE GENERATE. The capture is copied; T1 values and ncu's rows are made from its own T2 values. It may be
+of an older schema: what the checkers ask is asked of a capture that GENERATE (ridgeline_generate) writes in the present one, too.
 """
 import csv
 import os
 import shutil
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -21,7 +23,7 @@ import ncu
 import overhead
 from common import Checks, open_capture
 
-CAPTURE = sys.argv.pop(1)
+CAPTURE, GENERATE = sys.argv.pop(1), sys.argv.pop(1)
 
 
 class Quiet(Checks):
@@ -143,6 +145,28 @@ class Checkers(unittest.TestCase):
 # The weight gradient of the attention's output projection, B * T = 32768: 768 x 768, K in 512 steps of 64.
 DECLARED = 2 * 768 * 768 * 32768
 CUT_192 = "nvjet_sm90_tss_192x192_64x3_1x2_h_bz_coopB_splitK_NTN"  # 16 tiles
+
+
+class PresentSchema(unittest.TestCase):
+    """Every query of the checkers finds its tables and columns in a capture of today."""
+
+    def test_the_checkers_read_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "made.ridge")
+            subprocess.run([GENERATE, "capture", path, "--shape", "timeline", "--launches", "6000", "--step-launches", "100", "--replay", "4",
+                            "--sample", "2", "--ranges", "--annotations"], check=True, stdout=subprocess.DEVNULL)
+            db, checks = open_capture(path), Quiet()
+            capture_checks.check_records(db, checks)
+            step, steps = capture_checks.median_step(db)
+            capture_checks.check_accounting(db, step, checks)
+            capture_checks.check_gemm(db, 768, 32768, 50304, checks)
+            capture_checks.check_tensor_pipe(db, [], checks)
+            capture_checks.check_bytes(db, [], checks)
+            verdict = {row["check"]: row["passed"] for row in checks.rows}
+            self.assertTrue(verdict["records"] and steps, verdict)
+            self.assertFalse(verdict["gemm-ops"] or verdict["bytes"], "there is no product and no stream in it")
+            self.assertEqual(len(crosscheck.step_of(db)), 100)
+            db.close()
 
 
 class SplitProducts(unittest.TestCase):
