@@ -82,6 +82,8 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   table_->setAccessibleName(tr("Kernels by change"));
   durations_->setMinimumHeight(110);
   durations_title_->setText(tr("Durations: choose a kernel"));
+  // A kernel's long name is cut off here rather than widening the charts.
+  durations_title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   auto* charts = new QWidget(this);
   auto* column = new QVBoxLayout(charts);
   column->setContentsMargins(4, 0, 0, 0);
@@ -100,6 +102,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   rows->setSpacing(0);
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(6, 2, 6, 2);
+  bar->setSpacing(6);
   auto* linked = new QCheckBox(tr("Linked"), this);
   linked->setChecked(true);
   auto* steps = new QPushButton(tr("Align steps"), this);

@@ -75,6 +75,7 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   all->setSpacing(0);
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(6, 3, 6, 3);
+  bar->setSpacing(8);
   search_->setPlaceholderText(tr("Search kernels, ranges, copies"));
   search_->setAccessibleName(tr("Search in the timeline"));
   search_->setClearButtonEnabled(true);
