@@ -343,7 +343,10 @@ bool ScannedSpool::is_empty() const {
   const bool complaint = std::any_of(messages.begin(), messages.end(), [](const MessageText& message) {
     return message.severity != Severity::info;
   });
-  return !complaint && kernel_records + graph_kernel_records + launches_seen + graph_launches + copies == 0;
+  // The agent's own count outlives the records that were lost.
+  const bool counted = completeness && completeness->launches_seen > 0;
+  return !complaint && !counted &&
+         kernel_records + graph_kernel_records + launches_seen + graph_launches + copies == 0;
 }
 
 std::int64_t ScannedSpool::ordinal_in_step(const ScannedStep& step, std::uint32_t position) {

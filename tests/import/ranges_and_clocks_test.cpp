@@ -281,6 +281,17 @@ TEST_F(RangesAndClocks, WhenTheAgentsRoomForPathsIsFullItIsSaid) {
   EXPECT_FALSE(warned("could not be followed")) << "one cause, one line";
 }
 
+// All chunks of records were lost; the agent's count, which has a place of its own, was not.
+TEST_F(RangesAndClocks, LaunchesThatAreOnlyCountedAreWorthACapture) {
+  FakeSpool spool(directory_.path());
+  spool::CompletenessRecord totals{};
+  totals.launches_seen = 5;
+  spool.writer().put_completeness(totals);
+  spool.end();
+  const auto capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT launches_seen || ' ' || kernel_records FROM completeness"), "5 0");
+}
+
 TEST_F(RangesAndClocks, ASpoolWithoutComplaintsSaysNothing) {
   FakeSpool spool(directory_.path());
   spool.completeness(0, 1);
