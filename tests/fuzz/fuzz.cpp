@@ -32,6 +32,7 @@ struct Running {
   char command[512];  // that repeats it
   const char* bytes;
   std::size_t size;
+  pid_t process;  // the fuzzer's: a child that a target starts and gives little memory may end as it likes
 } running;
 
 void say(const char* text) {
@@ -50,6 +51,10 @@ void save_input() {
 }
 
 void failed_at(int signal) {
+  if (getpid() != running.process) {
+    std::signal(signal, SIG_DFL);
+    raise(signal);
+  }
   say(signal == SIGALRM ? "\nan input takes too long" : "\na signal ended an input");
   save_input();
   std::signal(signal == SIGALRM ? SIGABRT : signal, SIG_DFL);
@@ -217,6 +222,7 @@ int main(int argc, char** argv, std::vector<Target> targets) {
   const rlimit memory{kMostMemoryBytes, kMostMemoryBytes};
   setrlimit(RLIMIT_AS, &memory);  // an AddressSanitizer reserves terabytes
 #endif
+  running.process = getpid();
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) std::signal(signal, failed_at);
   bool all = true;
   for (const Target& target : targets)
