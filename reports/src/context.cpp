@@ -152,6 +152,11 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
   return text + fmt::format(", {}.", counted(step.summary.launches, "launch", "launches"));
 }
 
+std::string roof_label(const analyzer::Peak& roof) {
+  const std::string precision = roof.quantity.substr(0, roof.quantity.find("_flops_per_s"));
+  return fmt::format("{} {} ({})", precision, operations_text(roof.value), to_string(roof.source));
+}
+
 std::string peak_text(const analyzer::Peak& peak) {
   std::string text = peak.quantity.ends_with("bytes_per_s")   ? bandwidth_text(peak.value)
                      : peak.quantity.ends_with("flops_per_s") ? operations_text(peak.value)

@@ -27,12 +27,6 @@ double radius_of(double share) {
   return std::clamp(std::sqrt(std::max(share, 0.0)) * 34.0, 4.0, 22.0);
 }
 
-// "bf16 989.4 TFLOP/s (spec)".
-std::string roof_label(const analyzer::Peak& roof) {
-  const std::string precision = roof.quantity.substr(0, roof.quantity.find("_flops_per_s"));
-  return fmt::format("{} {} ({})", precision, operations_text(roof.value), to_string(roof.source));
-}
-
 // Kernels without operations, by their share of the DRAM roof: dots on one line, from 0 to 100 %.
 void draw_memory_side(const analyzer::Roofline& roofline, double top, double left, Svg& svg) {
   const double right = kChartWidth - 20;

@@ -58,8 +58,8 @@ TEST(Throughput, CountedOperationsOverTheStepAgainstTheDataSheet) {
   EXPECT_EQ(t.device_count, 1);
 }
 
-TEST(Throughput, DeclaredFlopsGiveMfu) {
-  FabricatedModel f = product();
+// The first launch's range declares 30 GFLOP.
+void declare_flops(FabricatedModel& f) {
   f.launches[0].host_start_ns = 900'000;
   f.launches[0].host_end_ns = 901'000;
   store::NvtxRange range;
@@ -70,6 +70,11 @@ TEST(Throughput, DeclaredFlopsGiveMfu) {
   range.end_ns = 950'000;
   f.model.nvtx_ranges.push_back(range);
   f.model.annotations.push_back({.nvtx_range_id = 1, .name = "op_cost", .bytes = 1e6, .flops = 30e9});
+}
+
+TEST(Throughput, DeclaredFlopsGiveMfu) {
+  FabricatedModel f = product();
+  declare_flops(f);
   const Throughput t = analyzed(f.done()).throughput;
   EXPECT_DOUBLE_EQ(*t.declared_flops, 30e9);
   EXPECT_NEAR(*t.mfu, 300.0 / 989.4, 1e-9);
@@ -86,16 +91,7 @@ TEST(Throughput, WithoutCountersTheTypeIsThatOfTheProductsNames) {
     f.model.devices[0].compute_capability = "9.0";
     f.step(Phase::timeline);
     f.launch(name, 1'000'000, 1'100'000);
-    f.launches[0].host_start_ns = 900'000;
-    f.launches[0].host_end_ns = 901'000;
-    store::NvtxRange range;
-    range.id = 1;
-    range.process_id = 1;
-    range.step_id = 1;
-    range.start_ns = 800'000;
-    range.end_ns = 950'000;
-    f.model.nvtx_ranges.push_back(range);
-    f.model.annotations.push_back({.nvtx_range_id = 1, .name = "op_cost", .bytes = 1e6, .flops = 30e9});
+    declare_flops(f);
     const Throughput t = analyzed(f.done()).throughput;
     EXPECT_FALSE(t.tensor_ops.has_value());
     EXPECT_NEAR(*t.declared_flops_per_s, 300e12, 1);

@@ -2,6 +2,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QTemporaryDir>
+#include <memory>
 
 #include "app/record_dialog.h"
 #include "app/screenshot.h"
@@ -44,15 +45,23 @@ TEST(LinkedAxes, UnlinkedEachMovesByItselfAndLinkingKeepsTheShift) {
   EXPECT_EQ(b.view(), (analyzer::TimeWindow{310, 320}));
 }
 
-TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
+// A window on both, compared; null if that does not come to an end.
+std::unique_ptr<MainWindow> compared(const QString& a, const QString& b) {
   Options options;
-  options.captures = {testing::bundled_capture(), testing::bundled_capture()};
-  MainWindow window(options);
-  window.resize(1400, 900);
-  window.show();
-  window.open(options.captures[0]);
-  ASSERT_TRUE(wait_for([&] { return window.panel("compare") != nullptr && window.settled(); }, 60'000));
-  auto* compare = dynamic_cast<ComparePanel*>(window.panel("compare"));
+  options.captures = {a, b};
+  auto window = std::make_unique<MainWindow>(options);
+  window->resize(1400, 900);
+  window->show();
+  window->open(a);
+  const bool done =
+      wait_for([&] { return window->panel("compare") != nullptr && window->settled(); }, 60'000);
+  return done ? std::move(window) : nullptr;
+}
+
+TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
+  const auto window = compared(testing::bundled_capture(), testing::bundled_capture());
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
   ASSERT_NE(compare->comparison(), nullptr) << compare->verdict().toStdString();
   EXPECT_EQ(compare->comparison()->step_delta_ns, 0);
   EXPECT_EQ(compare->comparison()->regressed, 0);
@@ -74,20 +83,16 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
 TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {
   const ridgeline::testing::TemporaryDirectory directory;
   ridgeline::testing::write_fabricated_capture(directory.file("other.ridge"), {});
-  Options options;
-  options.captures = {testing::bundled_capture(), QString::fromStdString(directory.file("other.ridge"))};
-  MainWindow window(options);
-  window.resize(1400, 900);
-  window.show();
-  window.open(options.captures[0]);
-  ASSERT_TRUE(wait_for([&] { return window.panel("compare") != nullptr && window.settled(); }, 60'000));
-  auto* compare = dynamic_cast<ComparePanel*>(window.panel("compare"));
+  const QString other = QString::fromStdString(directory.file("other.ridge"));
+  const auto window = compared(testing::bundled_capture(), other);
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
   const auto alone = [](const QString& path) {
     const auto one = testing::opened_window(path);
     const auto& step = one->document()->overview()->steps->representative;
     return analyzer::TimeWindow{step.window_start_ns, step.window_end_ns};
   };
-  const analyzer::TimeWindow a = alone(options.captures[0]), b = alone(options.captures[1]);
+  const analyzer::TimeWindow a = alone(testing::bundled_capture()), b = alone(other);
   ASSERT_NE(a.start_ns, b.start_ns);
   EXPECT_EQ(compare->selection_a().view().start_ns, a.start_ns);
   EXPECT_EQ(compare->selection_b().view().start_ns, b.start_ns);

@@ -298,7 +298,7 @@ class RateSums {
       sum.first += time * *value;
       sum.second += time;
     };
-    if (!values.t1.concurrent && values.t1.cycles) weigh(in_situ_, values.t1.cycles->value / time * 1e9);
+    if (values.in_situ_cycles) weigh(in_situ_, values.in_situ_cycles->value / time * 1e9);
     weigh(replay_, values.replay_clock_hz);
     if (!values.tensor_ops || values.tensor_ops->value <= 0) return;
     operations_ += values.tensor_ops->value;

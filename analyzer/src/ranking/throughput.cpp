@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "ridgeline/analyzer/launch_shape.h"
 
@@ -17,6 +16,22 @@ std::string most_of(const std::map<std::string, double>& amounts) {
   const auto most = std::max_element(amounts.begin(), amounts.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == amounts.end() ? "" : most->first;
+}
+
+const store::Launch& site_of(const Model& model, const UtilisationAnalysis& utilisation,
+                             const LaunchUtilisations::Group& group) {
+  return model.launches.site(utilisation.launches.row(group.longest).launch);
+}
+
+// The peak of the type that most of the products' time is of, by their kernels' names; "" if none says.
+std::string quantity_in_names(const Model& model, const UtilisationAnalysis& utilisation) {
+  std::map<std::string, double> times;
+  for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) {
+    const auto precision = precision_in_name(model.kernel_name(site_of(model, utilisation, group)));
+    if (!precision.empty())
+      times[std::string(precision) + "_flops_per_s"] += static_cast<double>(group.time_ns);
+  }
+  return most_of(times);
 }
 
 std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utilisation,
@@ -47,15 +62,11 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
     if (size.samples) out.samples_per_s = *size.samples / seconds;
   }
   std::map<std::string, double> types;  // operations by the peak of their type
-  std::map<std::string, double> named;  // ns of products by that of the type in their kernel's name
   std::set<store::Id> devices;
   double operations = 0;
   bool complete = !utilisation.launches.empty();
   for (const LaunchUtilisations::Group& item : utilisation.launches.groups()) {
-    const store::Launch& site = model.launches.site(utilisation.launches.row(item.longest).launch);
-    devices.insert(site.device_id);
-    if (const std::string_view precision = precision_in_name(model.kernel_name(site)); !precision.empty())
-      named[std::string(precision) + "_flops_per_s"] += static_cast<double>(item.time_ns);
+    devices.insert(site_of(model, utilisation, item).device_id);
     if (!item.values->tensor_ops) {
       // A launch that is too short to be counted does nothing to speak of.
       complete = complete && item.status == LaunchStatus::launch_bound;
@@ -73,7 +84,7 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   // to have done nothing: of a step of which nothing is known no share of a peak is.
   const std::string quantity = !types.empty() ? most_of(types)
                                : complete     ? "fp32_flops_per_s"
-                                              : most_of(named);
+                                              : quantity_in_names(model, utilisation);
   if (!quantity.empty()) out.peak = peak_of(model, utilisation, devices, quantity, rate_source(peaks));
   const auto rate = [&](const std::optional<double>& amount, std::optional<double>& per_s,
                         std::optional<double>& ratio) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::gui {
@@ -40,11 +41,6 @@ RooflineDot dot_of(const ScopeAnswer& answer, std::size_t row) {
   dot.ratio = rank.limiter;
   dot.bound = reports::bound_word(rank);
   return dot;
-}
-
-std::string roof_label(const analyzer::Peak& peak) {
-  const std::string precision = peak.quantity.substr(0, peak.quantity.find("_flops_per_s"));
-  return precision + " " + operations_text(peak.value) + " (" + std::string(to_string(peak.source)) + ")";
 }
 
 // Some room on both sides.
@@ -88,9 +84,10 @@ void add_roofs(const ScopeAnswer& answer, const RooflineSettings& settings, Roof
   }
   for (const analyzer::Peak& each : compute) highest = std::max(highest, each.value);
   for (const analyzer::Peak& each : compute) {
-    plot.roofs.push_back({roof_label(each), true, each.value, 1});
+    plot.roofs.push_back({reports::roof_label(each), true, each.value, 1});
     if (each.value < highest) continue;
-    for (const double share : {0.85, 0.70}) plot.roofs.push_back({roof_label(each), true, each.value, share});
+    for (const double share : {0.85, 0.70})
+      plot.roofs.push_back({reports::roof_label(each), true, each.value, share});
   }
 }
 
