@@ -76,7 +76,8 @@ class CommandLine(unittest.TestCase):
         self.refused(4, "no usable GPU", *own)
         for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
                          ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--gelu", "own"], ["--gelu", "mixed"],
-                         ["--gelu", "fused"], ["--l2-persist", "weights,gradient"]):
+                         ["--gelu", "fused"], ["--l2-persist", "weights,gradient"], ["--slow-kernel", "layernorm_forward=0"],
+                         ["--slow-kernel", "layernorm_forward=0.25"]):
             self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)
 
 

@@ -9,6 +9,7 @@
 // from the last to the first: the end of inp2 is what the product before this kernel left in L2, and the
 // beginning of out is what the next product reads first.
 #include <cmath>
+#include <optional>
 
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
@@ -51,7 +52,7 @@ constexpr int kBlock = 256;
 constexpr int kRowsPerBlock = kBlock / kWarpSize;
 
 // Rows of a thousand that are read once more, elsewhere: set_planted_slowdown().
-unsigned planted_per_mille = 0;
+std::optional<unsigned> planted_per_mille;
 
 // kChunks: 16-byte vectors a lane holds, the smallest instantiated count with kChunks*32*vector >= C.
 // inp2 is null without a residual addition.
@@ -147,12 +148,13 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // The same with a planted slow-down: so many rows of a thousand read the inputs of a row half the tensor away as well,
-// which is half the traffic of a row.
-template <typename T, int kChunks, bool kResidual>
+// which is half the traffic of a row. With none it still costs what the loop costs. kSome makes that one another
+// machine code than those with some, as a commit that slows a kernel down does.
+template <typename T, int kChunks, bool kResidual, bool kSome>
 __global__ void __launch_bounds__(kBlock)
-    layernorm_forward_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1, const T* inp2,
-                             const T* weight, const T* bias, std::int64_t rows, int channels,
-                             unsigned extra_per_mille) {
+    planted_layernorm_forward_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1,
+                                     const T* inp2, const T* weight, const T* bias, std::int64_t rows,
+                                     int channels, unsigned extra_per_mille) {
   constexpr int kVector = kPackedSize<T>;
   const std::int64_t turn = static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarpSize;
   if (turn >= rows) return;
@@ -179,7 +181,7 @@ __global__ void __launch_bounds__(kBlock)
     }
   }
   // Never so: it keeps the compiler from leaving the reads out.
-  if (sum == -1.2345e30F) out[row * channels] = from_float<T>(sum);
+  if (sum == (kSome ? -1.2345e30F : -1.2346e30F)) out[row * channels] = from_float<T>(sum);
 }
 
 // Any C and any alignment, one element an access: a warp walks the row three times, from cache after the
@@ -225,13 +227,16 @@ void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, cons
   const bool aligned = is_aligned_16(residual) && is_aligned_16(out) && is_aligned_16(inp1) &&
                        is_aligned_16(inp2) && is_aligned_16(weight) && is_aligned_16(bias);
   const auto run = [&]<int kChunks>() {
-    if (planted_per_mille > 0) {
+    if (!planted_per_mille) {
       layernorm_forward_kernel<T, kChunks, kResidual><<<blocks, kBlock, 0, stream>>>(
-          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels, planted_per_mille);
-      return;
+          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels);
+    } else if (*planted_per_mille == 0) {
+      planted_layernorm_forward_kernel<T, kChunks, kResidual, false><<<blocks, kBlock, 0, stream>>>(
+          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels, 0);
+    } else {
+      planted_layernorm_forward_kernel<T, kChunks, kResidual, true><<<blocks, kBlock, 0, stream>>>(
+          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels, *planted_per_mille);
     }
-    layernorm_forward_kernel<T, kChunks, kResidual>
-        <<<blocks, kBlock, 0, stream>>>(residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels);
   };
   const std::int64_t chunks = ceil_div(channels, kWarpSize * kPackedSize<T>);
   if (width == KernelWidth::scalar || channels % kPackedSize<T> != 0 || !aligned || chunks > 13) {
@@ -257,8 +262,9 @@ void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, cons
 
 }  // namespace
 
-void set_planted_slowdown(double percent) {
-  planted_per_mille = static_cast<unsigned>(std::lround(percent * 20));
+void set_planted_slowdown(std::optional<double> percent) {
+  planted_per_mille.reset();
+  if (percent) planted_per_mille = static_cast<unsigned>(std::lround(*percent * 20));
 }
 
 template <typename T>

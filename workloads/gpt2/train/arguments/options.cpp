@@ -241,8 +241,8 @@ int parse_options(int argc, char** argv, Options& o) {
   std::string slow_kernel;
   app.add_option("--slow-kernel", slow_kernel,
                  "Plant a slow-down into a kernel, to try comparisons on: layernorm_forward=PERCENT (0 to "
-                 "50) moves about "
-                 "that much more; results stay the same")
+                 "50, in steps of 0.05) moves about that much more than layernorm_forward=0, which has the "
+                 "loop for it and nothing to do; results stay the same")
       ->type_name("NAME=PERCENT")
       ->group("Output");
   std::string profile_steps;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ struct Options {
   std::string log;
   bool json = false;
   bool matmul_report = false;
-  double slow_layernorm_percent = 0;  // planted into the forward kernel
+  std::optional<double> slow_layernorm_percent;  // planted into the forward kernel
   int profile_first = -1;  // cudaProfilerStart before this step, Stop after profile_last; -1: never
   int profile_last = -1;
 };
