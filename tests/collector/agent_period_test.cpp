@@ -253,6 +253,40 @@ TEST(StepPeriod, GivesUpAutotuningForTheSteps) {
   EXPECT_EQ(p.step(), kTrainerLaunches);
 }
 
+TEST(StepPeriod, GivesUpALongInitialisationWithinAFewSteps) {
+  // Sharding and initialising a model: 16 launches every 2 ms for longer than the whole training takes.
+  Program p;
+  run(p, 8, [&] {
+    p.launch(400, 7, 100'000);
+    for (std::uint32_t k = 401; k < 416; ++k) p.launch(k, 7, 126'000);
+  });
+  ASSERT_EQ(p.found.size(), 1u);
+  EXPECT_EQ(p.found[0].launches, 16u);
+  int steps = 0;
+  // A step has one of the kernels that began a pass of the initialisation.
+  for (; steps < 70 && p.found.size() < 2; ++steps) {
+    trainer_step(p, 30'000'000);
+    for (std::uint32_t k = 500; k < 1200; ++k) p.launch(k, 3, 35'000);
+    p.launch(400, 7);
+  }
+  ASSERT_EQ(p.found.size(), 2u);
+  EXPECT_TRUE(p.found[1].replaces);
+  EXPECT_EQ(p.found[1].launches, kTrainerLaunches + 701);
+  EXPECT_LE(steps, 12);
+}
+
+TEST(StepPeriod, KeepsToTheStepWhereAnEvaluationIsSeveralTimesAsLong) {
+  // Six times a step is no initialisation that gave way to the steps.
+  Program p;
+  run(p, 12, [&] { trainer_step(p); });
+  run(p, 4, [&] {
+    for (std::uint32_t k = 1000; k < 1000 + 6 * kTrainerLaunches; ++k) p.launch(k);
+  });
+  run(p, 2, [&] { trainer_step(p); });
+  EXPECT_EQ(p.found.size(), 1u);
+  EXPECT_EQ(p.step(), kTrainerLaunches);
+}
+
 TEST(StepPeriod, DoesNotTakeALongEvaluationForTheProgram) {
   Program p;
   run(p, 12, [&] { trainer_step(p); });

@@ -298,7 +298,7 @@ TEST(Sampling, SaysWhatToDoWithoutPermission) {
   EXPECT_EQ(cupti.pm_windows, 0);
   const auto c = p.contents();
   const std::string text = c.message(spool::Topic::sampling_refused);
-  EXPECT_NE(text.find("no in-situ samples"), std::string::npos) << text;
+  EXPECT_NE(text.find("no sampled counters"), std::string::npos) << text;
   EXPECT_NE(text.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos) << text;
   ASSERT_EQ(c.pm_windows.size(), 1u);
   EXPECT_EQ(c.pm_windows[0].status, WindowStatus::failed);

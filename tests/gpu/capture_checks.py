@@ -11,6 +11,7 @@ Reads the capture's tables directly and computes each figure again, apart from t
                 slices of K
   tensor-pipe   the tensor pipe's utilisation that `rank` prints = counted operations / (SMs x the pipe's peak a cycle x the
                 row's SM clock x its time): what a reader works out from one row
+  tokens        tokens a step as `rank` has them from the program's declaration = B * T of the command, and the rate is that ÷ step
   bytes         DRAM bytes of kernels that stream more than L2 holds many times over = what the program declares, within what
                 L2 can have kept from before or keep for later
 Prints one line a check: name, pass or FAIL, figures. Exits 1 if any failed.
@@ -235,6 +236,12 @@ def check_tensor_pipe(db, launches, checks):
                f"median, {ratios[edge]:.4f} to {ratios[-1 - edge]:.4f} for nine in ten")
 
 
+def check_tokens(throughput, step_ns, tokens, checks):
+    said, rate = throughput.get("tokens"), throughput.get("tokens_per_s")
+    good = said == tokens and rate and abs(rate / (tokens / (step_ns / 1e9)) - 1) <= STEP_TOLERANCE
+    checks.add("tokens", good, f"{said} tokens a step ({tokens} launched), {rate or 0:.0f} a second")
+
+
 def check_bytes(db, kernels, checks):
     l2 = db.execute("SELECT l2_bytes FROM device").fetchone()[0]
     found = []
@@ -268,7 +275,9 @@ def main():
     check_accounting(db, step, checks)
     check_gemm(db, options.channels, options.tokens, options.vocabulary, checks)
     check_tensor_pipe(db, ridgeline_json(options.ridgeline, "rank", options.capture, "--by", "launch")["rows"], checks)
-    check_bytes(db, ridgeline_json(options.ridgeline, "rank", options.capture)["rows"], checks)
+    ranking = ridgeline_json(options.ridgeline, "rank", options.capture)
+    check_tokens(ranking["throughput"], step["duration_ns"], options.tokens, checks)
+    check_bytes(db, ranking["rows"], checks)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(checks.rows, file, indent=1)

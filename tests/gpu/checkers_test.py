@@ -169,6 +169,19 @@ class PresentSchema(unittest.TestCase):
             db.close()
 
 
+class Tokens(unittest.TestCase):
+    def passes(self, throughput):
+        checks = Quiet()
+        capture_checks.check_tokens(throughput, 50_000_000, 32768, checks)
+        return not checks.failed()
+
+    def test_what_the_program_launched_is_what_is_declared(self):
+        self.assertTrue(self.passes({"tokens": 32768.0, "tokens_per_s": 655360.0}))
+        self.assertFalse(self.passes({"tokens": 1024.0, "tokens_per_s": 20480.0}))
+        self.assertFalse(self.passes({"tokens": 32768.0, "tokens_per_s": 32768.0}))
+        self.assertFalse(self.passes({"tokens": None, "tokens_per_s": None}))
+
+
 class SplitProducts(unittest.TestCase):
     """Rows made up: the operations of a product whose K is cut in slices, beside the kernel that adds them up."""
 

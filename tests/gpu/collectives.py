@@ -4,12 +4,15 @@ Collectives wait for each other across processes: run one at a time, as replay s
 their time comes from the timeline, their counters from samples alone, and the capture says why.
 """
 import os
+import statistics
 import subprocess
 
 from common import open_capture
 
 COLLECTIVE = "k.mangled_name LIKE '%nccl%'"
 LEAST_MEASURED = 0.8  # of the launches that are no collectives
+LONGEST_TIMELINE_STEP = 2  # times the median: a peer that samples, counts or decodes holds a step up by seconds
+REPLAY_OF_RANKS = 2  # times the replay steps of the same program in one process
 
 
 def all_gpus():
@@ -65,6 +68,36 @@ def judge_devices(db, processes, uuids, wrong):
     return texts
 
 
+def phase_lengths(db, process_id):
+    """Of the steps of a process that are ok, by phase: how many, the median and the longest in ms (v_step: duration)."""
+    lengths = {}
+    for phase, ns in db.execute("SELECT phase, duration_ns FROM v_step WHERE process_id = ? AND status = 'ok'", (process_id,)):
+        lengths.setdefault(phase, []).append(ns / 1e6)
+    return {phase: {"steps": len(ms), "median_ms": statistics.median(ms), "longest_ms": max(ms)} for phase, ms in lengths.items()}
+
+
+def judge_phases(name, phases, wrong):
+    """No step of the timeline waited for a peer that was being sampled or counted, or was decoding."""
+    timeline, replay = phases.get("timeline"), phases.get("replay")
+    if not timeline:
+        return f"{name}: no timeline steps"
+    if timeline["longest_ms"] > LONGEST_TIMELINE_STEP * timeline["median_ms"]:
+        wrong.append(f"{name}: a timeline step of {timeline['longest_ms']:.0f} ms, {timeline['median_ms']:.0f} in the median")
+    return (f"{name}: timeline steps {timeline['median_ms']:.1f} ms, {timeline['longest_ms']:.1f} at most"
+            + (f", replay steps {replay['median_ms']:.0f} ms, {replay['longest_ms']:.0f} at most" if replay else ""))
+
+
+def judge_replay(ranks, alone, wrong):
+    """`ranks`: phase_lengths() of every rank; `alone`: those of the same program in one process."""
+    if not alone.get("replay") or not all(rank.get("replay") for rank in ranks):
+        wrong.append("no replay steps to compare")
+        return ""
+    ratios = [rank["replay"]["median_ms"] / alone["replay"]["median_ms"] for rank in ranks]
+    if max(ratios) > REPLAY_OF_RANKS:
+        wrong.append(f"replay steps of a rank take {max(ratios):.2f} times those of one process")
+    return f"replay steps of the ranks take {', '.join(f'{ratio:.2f}' for ratio in ratios)} times those of one process"
+
+
 def judge_process(db, process, samples, wrong):
     name = f"rank {process['rank']}"
     timed = db.execute(f"""SELECT count(*) n, avg(v.duration_ns) ns, count(DISTINCT v.step_index) steps, count(v.duration_ns) timed
@@ -109,5 +142,6 @@ def judge(path, uuids, samples=True):
         wrong.append(f"{len(processes)} processes used a GPU")
     texts = [", ".join(judge_devices(db, processes, uuids, wrong))]
     texts += [judge_process(db, process, samples, wrong) for process in processes]
+    texts += [judge_phases(f"rank {process['rank']}", phase_lengths(db, process["id"]), wrong) for process in processes]
     db.close()
     return wrong, "; ".join(texts)

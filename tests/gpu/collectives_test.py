@@ -73,6 +73,26 @@ class Recorded(unittest.TestCase):
         for words in ("rank 0 on device 0", "rank 1 on device 1", "1 collectives a step", "measured (name)"):
             self.assertIn(words, text)
 
+    def test_a_timeline_step_that_waited_for_a_peer_fails(self):
+        self.second_process()
+        wrong = self.wrong("UPDATE step SET gpu_end_ns = gpu_end_ns + 3000000000, host_end_ns = host_end_ns + 3000000000 WHERE id = "
+                           "(SELECT max(id) FROM step WHERE process_id = 2 AND phase = 'timeline' AND status = 'ok')")
+        self.assertEqual(len(wrong), 1)
+        self.assertRegex(wrong[0], r"rank 1: a timeline step of 30\d\d ms, 5\d in the median")
+
+    def test_replay_steps_are_compared_with_those_of_one_process(self):
+        def of(ms):
+            return {"replay": {"steps": 8, "median_ms": ms, "longest_ms": ms}}
+
+        wrong = []
+        self.assertEqual(collectives.judge_replay([of(1900), of(1000)], of(1000), wrong),
+                         "replay steps of the ranks take 1.90, 1.00 times those of one process")
+        self.assertEqual(wrong, [])
+        collectives.judge_replay([of(1000), of(2100)], of(1000), wrong)
+        self.assertEqual(wrong, ["replay steps of a rank take 2.10 times those of one process"])
+        collectives.judge_replay([of(1000), {}], of(1000), wrong)
+        self.assertEqual(wrong[1:], ["no replay steps to compare"])
+
     def test_one_process_fails(self):
         self.assertEqual(self.wrong(), ["1 processes used a GPU"])
 

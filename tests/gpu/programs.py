@@ -85,6 +85,9 @@ def programs(options):
         "collectives": Program([*torchrun, options.python_program, "--json", "-B", "8", "-T", "512", "--steps", "100", "--nvtx"],
                                processes=2, source="nvtx", takes_gpus=2, ranks=2, limit_s=180),
         "fsdp": Program([*torchrun, os.path.join(here, "fsdp.py")], processes=2, takes_gpus=2, ranks=2, limit_s=180),
+        # Hardly more steps than the schedule has, behind an initialisation that launches more than all of them.
+        "fsdp-short": Program([*torchrun, os.path.join(here, "fsdp.py"), "70"], processes=2, takes_gpus=2, ranks=2, limit_s=180),
+        "fsdp-one": Program([*torchrun[:-1], "1", os.path.join(here, "fsdp.py"), "100"], limit_s=120),
         "second-gpu": Program([*trainer, "--no-cuda-graph", "--steps", "200"], source="nvtx", takes_gpus=2, watched=True),
     }
 
@@ -191,6 +194,9 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
     if program.graphs and facts.total("graph_kernel_records") == 0:
         wrong.append("no kernel of a CUDA graph")
     table = {"program": name, "steps": facts.steps, "sources": sorted(facts.sources), "ranks": []}
+    db = open_capture(capture)
+    table["phases"] = [collectives.phase_lengths(db, process) for process in launching]
+    db.close()
     for process in launching:
         found = coverage(ridgeline, capture, process)
         if found is None:
@@ -303,6 +309,11 @@ def main(argv=None):
     for name in names:
         if every[name].watched:
             one(name)
+    for name in ("fsdp", "fsdp-short"):
+        if tables.get(name) and tables.get("fsdp-one"):
+            wrong = []
+            text = collectives.judge_replay(tables[name]["phases"], tables["fsdp-one"]["phases"][0], wrong)
+            checks.add(f"{name}-replay", not wrong, "; ".join([text, *wrong]))
     rows = [tables[name] for name in names if tables.get(name)]
     print_table(rows)
     checks.finish(options.json, programs=rows)

@@ -1,6 +1,7 @@
 #include "ridgeline/store/capture.h"
 
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -212,6 +213,31 @@ TEST(Capture, WhatIsNoCaptureIsNamed) {
   EXPECT_EQ(kind_of(directory.file("text")), ErrorKind::not_a_capture);
   EXPECT_EQ(kind_of(directory.file("short")), ErrorKind::corrupt);
   EXPECT_EQ(kind_of(directory.file("other")), ErrorKind::not_a_capture);
+}
+
+// Root reads every folder; this thread gives that up for as long as it looks.
+class AsNobody {
+ public:
+  AsNobody() : before_(setfsuid(kNobody)) {}
+  ~AsNobody() { setfsuid(static_cast<uid_t>(before_)); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  int before_;
+};
+
+TEST(Capture, AFolderThatMayNotBeReadIsNotCalledAMissingFile) {
+  TemporaryDirectory directory;
+  const std::string folder = directory.file("closed");
+  ASSERT_EQ(mkdir(folder.c_str(), 0000), 0);
+  AsNobody other;
+  const auto opened = Capture::open(folder + "/a.ridge");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.failure().kind, ErrorKind::io);
+  EXPECT_EQ(opened.failure().message,
+            folder + "/a.ridge cannot be reached: check the permissions of its folder");
 }
 
 TEST(Capture, ANewerFileIsNamed) {

@@ -23,6 +23,13 @@ ErrorKind kind_thrown(const std::function<void()>& action) {
   return ErrorKind::internal;
 }
 
+// A damaged length asks for more bytes than SQLite gives any value; that is the file's fault.
+TEST(Database, AValueLongerThanAnyIsDamage) {
+  TemporaryDirectory directory;
+  Database database(directory.file("a"), OpenMode::create);
+  EXPECT_EQ(kind_thrown([&] { database.prepare("SELECT zeroblob(2147483647)").step(); }), ErrorKind::corrupt);
+}
+
 TEST(Database, EveryValueTypeComesBackAsItWentIn) {
   TemporaryDirectory directory;
   Database database(directory.file("a"), OpenMode::create);

@@ -76,7 +76,7 @@ void Session::make_tiers() {
       sampling_prepared_ = true;
       parts_.sampling->rule_out(
           spool::Topic::sampling_refused,
-          std::string("no in-situ samples: sampling was switched off by ") + spool::environment::kTiers);
+          std::string("no sampled counters: sampling was switched off by ") + spool::environment::kTiers);
     }
   }
   if (parts_.settings.schedule.has(Phase::stalls)) {

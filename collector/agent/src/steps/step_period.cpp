@@ -21,6 +21,8 @@ constexpr std::int64_t kAnalysisPauseNs = 100'000'000;
 constexpr std::int64_t kGridsMatterNs = 3'000'000'000;
 constexpr std::uint32_t kRepeatsWithoutGrids = 16;
 constexpr std::int64_t kSettledNs = 60'000'000'000;
+// A period is silent if of so many borders due fewer than one in four came.
+constexpr std::uint64_t kExpectedAnchors = 16, kSilentShare = 4;
 
 std::uint64_t scramble(std::uint64_t x) noexcept {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -199,11 +201,37 @@ bool StepPeriod::choose(const std::vector<Candidate>& all, bool often_will_do, C
   return true;
 }
 
+bool StepPeriod::silent(std::uint64_t count) {
+  const std::uint64_t hits = hits_.load(std::memory_order_relaxed);
+  const std::uint64_t period = std::max<std::uint64_t>(launches_, 1);
+  const std::uint64_t expected = (count - heard_) / period;
+  if (expected < kExpectedAnchors) return false;
+  if ((hits - heard_hits_) * kSilentShare < expected) return true;
+  heard_ = count;
+  heard_hits_ = hits;
+  return false;
+}
+
+bool StepPeriod::successor(std::uint64_t count, std::int64_t now_ns, Found* found) {
+  const View seen = view(count - std::min<std::uint64_t>(count - heard_, kHistory / 2), count, true);
+  // The longer it has been silent, the more there is to search and the less a wait matters.
+  next_listen_ns_ = now_ns + seen.span_ns / 8 + kAnalysisPauseNs;
+  if (seen.span_ns < kShortestEvidenceNs) return false;
+  Candidate best;
+  if (!choose(candidates(seen, true), false, &best)) return false;
+  if (best.period < kMuchLonger * launches_ || best.period_ns < kMuchLonger * period_ns_) return false;
+  enforce(best, now_ns, found);
+  found->replaces = true;
+  return true;
+}
+
 bool StepPeriod::analyse(std::int64_t now_ns, Found* found) {
   const std::uint64_t count = count_.load(std::memory_order_relaxed);
-  if (count < next_count_ || now_ns < next_ns_) return false;
   const bool was_active = active_.load(std::memory_order_relaxed);
   if (was_active && now_ns - active_since_ns_ > kSettledNs) return false;
+  if (was_active && now_ns >= next_listen_ns_ && silent(count) && successor(count, now_ns, found))
+    return true;
+  if (count < next_count_ || now_ns < next_ns_) return false;
   next_ns_ = now_ns + kAnalysisPauseNs;
   // Checking a period that is in force may wait; while there is none, the pause below holds the cost down.
   const std::uint64_t share = was_active ? 4 : 64;
@@ -273,6 +301,11 @@ void StepPeriod::enforce(const Candidate& c, std::int64_t now_ns, Found* found) 
   step_launches_.store(c.period * std::max(periods, 1u), std::memory_order_relaxed);
   last_border_.store(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   active_since_ns_ = now_ns;
+  launches_ = c.period;
+  period_ns_ = period_ns;
+  heard_ = count_.load(std::memory_order_relaxed);
+  heard_hits_ = 0;
+  next_listen_ns_ = now_ns + kAnalysisPauseNs;
   challenger_ = 0;
   often_ = c.coverage < kLeastCoverage;
   *found = {c.period, std::max(periods, 1u), c.repeats, period_ns * std::max(periods, 1u), c.coverage, false};

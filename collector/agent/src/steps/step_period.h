@@ -10,7 +10,7 @@
 // Lifecycle: 1. launch() at each launch, on the program's threads. 2. analyse() now and then on one thread of
 // the agent's, until it finds a period. From then on launch() tells when a step begins. 3. analyse() goes on
 // for a while: what it found may have been autotuning, or the micro-steps of a step, and gives way to what
-// explains more.
+// explains more, or to what is much longer and comes in its place.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,9 @@ class StepPeriod {
   /// repeats this often.
   static constexpr std::int64_t kShortestRecentNs = 1'000'000'000;
   static constexpr std::uint32_t kRecentRepeats = 32;
+  /// A period that has gone silent gives way at once to one this many times as long, in launches and in time:
+  /// what initialises a model repeats by parameter or by layer, its steps go over all of them.
+  static constexpr std::uint32_t kMuchLonger = 8;
 
   /// A launch as the search sees it: low half kernel and grid, high half the kernel alone.
   using Key = std::uint32_t;
@@ -91,6 +94,10 @@ class StepPeriod {
   static std::vector<Candidate> candidates(const View& view, bool exact);
   /// `often_will_do`: a period that covers less counts too if it repeats often.
   static bool choose(const std::vector<Candidate>& all, bool often_will_do, Candidate* best);
+  /// Whether the period in force has mostly stopped; moves heard_ along while it has not.
+  bool silent(std::uint64_t count);
+  /// What has repeated since the period in force fell silent, if it is much longer.
+  bool successor(std::uint64_t count, std::int64_t now_ns, Found* found);
   void enforce(const Candidate& c, std::int64_t now_ns, Found* found);
 
   std::atomic<std::uint64_t>* ring_;  // time in us << 32 | key
@@ -109,6 +116,10 @@ class StepPeriod {
   bool often_ = false;            // the period in force was taken for repeating often
   std::uint64_t challenger_ = 0;  // what explains more than the period in force
   std::int64_t challenger_since_ns_ = 0;
+  std::uint64_t launches_ = 0;                // of the period in force
+  std::int64_t period_ns_ = 0;                // median of it
+  std::uint64_t heard_ = 0, heard_hits_ = 0;  // launches and anchors when it was last seen to go on
+  std::int64_t next_listen_ns_ = 0;
 };
 
 }  // namespace ridgeline::agent

@@ -45,7 +45,7 @@ constexpr std::chrono::seconds kReadyTimeout{10};
 constexpr std::chrono::seconds kCloseTimeout{60};
 
 std::string permission_remedy() {
-  return with_permission_remedy("no in-situ samples: this user may not read GPU counters");
+  return with_permission_remedy("no sampled counters: this user may not read GPU counters");
 }
 
 constexpr char kEndedEarly[] = "the program ended while its samples were being taken or read";
@@ -125,8 +125,9 @@ void Sampling::rule_out(spool::Topic topic, const std::string& reason) noexcept 
 
 void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcept {
   if (!api_.has_pm_sampling)
-    return rule_out(spool::Topic::sampling_refused,
-                    "no in-situ samples: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later");
+    return rule_out(
+        spool::Topic::sampling_refused,
+        "no sampled counters: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later");
   CUpti_PmSampling_GetCounterAvailability_Params p = {
       CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
   p.deviceIndex = device_id;
@@ -141,7 +142,7 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
   if (result != CUPTI_SUCCESS)
     return rule_out(
         spool::Topic::sampling_refused,
-        "no in-situ samples: CUPTI cannot tell which counters can be sampled: " + api_.error_text(result) +
+        "no sampled counters: CUPTI cannot tell which counters can be sampled: " + api_.error_text(result) +
             "; the device does not support it, or another profiler holds its counters (DCGM: dcgmi "
             "profile --pause)");
   {
@@ -157,7 +158,7 @@ void Sampling::prepare(std::uint32_t device_id, const std::string& chip) noexcep
     message(Severity::warning, spool::Topic::metric_unavailable, "samples without " + left);
   if (resolved.config.metrics().empty())
     return rule_out(spool::Topic::sampling_refused,
-                    "no in-situ samples: no metric can be sampled on chip " + chip_);
+                    "no sampled counters: no metric can be sampled on chip " + chip_);
   std::vector<std::uint32_t> ids;
   for (const CounterConfig::Metric& m : resolved.config.metrics()) {
     spool::MetricRecord record{};
@@ -245,7 +246,7 @@ void Sampling::fail(const char* what, CUptiResult result) noexcept {
   reason_ =
       is_permission(result) ? permission_remedy() : std::string(what) + " failed: " + api_.error_text(result);
   message(Severity::warning, is_permission(result) ? spool::Topic::sampling_refused : spool::Topic::sampling,
-          is_permission(result) ? reason_ : "no in-situ samples: " + reason_);
+          is_permission(result) ? reason_ : "no sampled counters: " + reason_);
   if (is_permission(result)) {
     readiness_ = Readiness::ruled_out;
     ruled_out_reason_ = reason_;
@@ -361,9 +362,9 @@ void Sampling::finish(const std::string& early) noexcept {
   if (!early.empty()) {
     window_.status = WindowStatus::overflow;
     reason_ = early;
-    message(
-        Severity::warning, spool::Topic::sampling,
-        "in-situ samples end in step " + std::to_string(window_.first_step + steps_ended_) + ": " + early);
+    message(Severity::warning, spool::Topic::sampling,
+            "the sampling of counters ends in step " + std::to_string(window_.first_step + steps_ended_) +
+                ": " + early);
   }
   bool read = false;
   try {
@@ -484,11 +485,11 @@ bool Sampling::read_samples() {
                   : std::string("the device sampled faster than it was asked to, ")) +
         std::to_string(window_.samples) +
         " samples could be read; sample fewer steps or at a longer interval";
-    message(Severity::warning, spool::Topic::sampling, "in-situ samples end early: " + reason_);
+    message(Severity::warning, spool::Topic::sampling, "the sampling of counters ended early: " + reason_);
   } else if (window_.samples == 0) {
     window_.status = WindowStatus::failed;
     reason_ = "CUPTI gave no samples";
-    message(Severity::warning, spool::Topic::sampling, "no in-situ samples: " + reason_);
+    message(Severity::warning, spool::Topic::sampling, "no sampled counters: " + reason_);
   }
   return true;
 }
@@ -577,7 +578,7 @@ void Sampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
   window_.status = WindowStatus::failed;
   reason_ = std::string(kEndedEarly) + ": reading " + std::to_string(samples) +
             " of them would have kept it waiting; let it run on for some seconds after them";
-  message(Severity::warning, spool::Topic::sampling, "no in-situ samples: " + reason_);
+  message(Severity::warning, spool::Topic::sampling, "no sampled counters: " + reason_);
   close();
 }
 
