@@ -154,14 +154,15 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
     EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();
   EXPECT_FALSE(kernel->durations()->rank());
   // One launch of it: where it stands among its likes.
-  const auto launches = window_->timeline()->view()->scene().launches_of(selection().kernel(), 100'000);
+  const auto launches =
+      window_->timeline()->view()->scene().finder().launches_of(selection().kernel(), 100'000).value();
   ASSERT_GT(launches.size(), 100U);
   const auto longest = *std::max_element(launches.begin(), launches.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
   selection().select_launch(LaunchChoice{window_->document()->device_id(), selection().kernel().kernels[0],
                                          longest.first, longest.first + longest.second},
                             "");
-  ASSERT_TRUE(kernel->durations()->rank());
+  ASSERT_TRUE(wait_for([&] { return !kernel->busy() && kernel->durations()->rank(); }));
   EXPECT_GT(*kernel->durations()->rank(), 0.99);
 }
 

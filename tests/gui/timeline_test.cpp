@@ -138,9 +138,33 @@ TEST(EventRow, TheLongestIsTheLongest) {
   }
 }
 
-TEST(EventRow, TakesLessThanNineteenBytesAnEvent) {
+// A launch and its call: 30 bytes.
+TEST(EventRow, TakesLessThanFifteenBytesAnEvent) {
   const EventRow row = random_row(200'000, 4);
-  EXPECT_LT(static_cast<double>(row.bytes()) / 200'000, 19.0);
+  EXPECT_LT(static_cast<double>(row.bytes()) / 200'000, 15.0);
+}
+
+TEST(EventRow, TimesAreExactHoweverFarApartEventsBegin) {
+  std::mt19937_64 random(8);
+  EventRow row;
+  std::vector<std::pair<std::int64_t, std::int64_t>> expected;
+  std::int64_t now = 1'700'000'000'000'000'000;
+  for (int i = 0; i < 1000; ++i) {
+    // Blocks of events within seconds of each other, and blocks with hours between them.
+    now += static_cast<std::int64_t>(random() % (i / 200 % 2 == 0 ? 1'000'000 : 7'200'000'000'000));
+    const auto length = static_cast<std::int64_t>(i % 97 == 0 ? 5'000'000'000 : 1 + random() % 9'000);
+    row.add(now, now + length, static_cast<std::uint32_t>(i));
+    expected.emplace_back(now, length);
+    now += length;
+  }
+  row.finish();
+  ASSERT_EQ(row.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(row.start_ns(i), expected[i].first) << i;
+    EXPECT_EQ(row.duration_ns(i), expected[i].second) << i;
+    EXPECT_EQ(row.first_from(expected[i].first), i);
+    EXPECT_EQ(row.first_from(expected[i].first + 1), i + 1);
+  }
 }
 
 TEST(CounterRow, MeansAreOverTimeAndGapsStayUnknown) {
@@ -242,6 +266,10 @@ std::shared_ptr<TimelineData> small_data() {
   return data;
 }
 
+EventIndices found_in(const TimelineScene& scene, const QString& text) {
+  return scene.finder().matching(text).value();
+}
+
 QString order_of(const TimelineScene& scene) {
   QString all;
   for (const std::size_t row : scene.pinned_rows()) all += QString::fromStdString(scene.row(row).id) + "!";
@@ -272,15 +300,57 @@ TEST(TimelineScene, RowsAreHiddenPinnedAndMoved) {
   EXPECT_TRUE(other.is_shown(0));
 }
 
-TEST(TimelineScene, MarksAKernelInEveryRow) {
+TEST(TimelineScene, ARowGoesToThePlaceWhereItIsDropped) {
   TimelineScene scene;
   scene.set_data(small_data());
-  scene.set_kernel({{1}, "gemm"});
+  scene.set_hidden(3, false);
+  scene.move_to(0, 2);
+  EXPECT_EQ(order_of(scene), "stream 1;stream 2;nvtx;rare;");
+  scene.move_to(3, 0);
+  EXPECT_EQ(order_of(scene), "rare;stream 1;stream 2;nvtx;");
+  scene.move_to(1, 99);
+  EXPECT_EQ(order_of(scene), "rare;stream 2;nvtx;stream 1;");
+  // A hidden row keeps its place between the others.
+  scene.set_hidden(2, true);
+  scene.move_to(1, 1);
+  scene.set_hidden(2, false);
+  EXPECT_EQ(order_of(scene), "rare;stream 2;stream 1;nvtx;");
+  // Pinned rows are moved among themselves.
+  scene.set_pinned(0, true);
+  scene.set_pinned(1, true);
+  scene.move_to(0, 0);
+  EXPECT_EQ(order_of(scene), "nvtx!stream 1!rare;stream 2;");
+}
+
+TEST(TimelineScene, FindsAKernelInEveryRow) {
+  TimelineScene scene;
+  scene.set_data(small_data());
+  const KernelChoice kernel{{1}, "gemm"};
+  scene.set_marked(kernel, scene.finder().of_kernel(kernel).value());
+  EXPECT_TRUE(scene.has_kernel());
   EXPECT_EQ(scene.marked(1), (std::vector<std::uint32_t>{0, 2}));
   EXPECT_EQ(scene.marked(2), (std::vector<std::uint32_t>{0}));
   EXPECT_TRUE(scene.marked(0).empty());
-  scene.set_kernel({});
+  EXPECT_EQ(scene.finder().launches_of(kernel, 10).value(),
+            (EventFinder::Launches{{0, 10}, {15, 3}, {40, 10}}));
+  EXPECT_EQ(scene.finder().launches_of(kernel, 1).value().size(), 1U);
+  // Rows may be others with other data.
+  scene.set_data(small_data());
+  EXPECT_FALSE(scene.has_kernel());
   EXPECT_TRUE(scene.marked(1).empty());
+}
+
+TEST(TimelineScene, LookingForEventsCanBeCancelled) {
+  TimelineScene scene;
+  scene.set_data(small_data());
+  std::stop_source stop;
+  stop.request_stop();
+  for (const auto& found : {scene.finder().of_kernel({{1}, "gemm"}, stop.get_token()),
+                            scene.finder().matching("gemm", stop.get_token())}) {
+    ASSERT_FALSE(found.ok());
+    EXPECT_EQ(found.failure().kind, ErrorKind::cancelled);
+  }
+  EXPECT_FALSE(scene.finder().launches_of({{1}, "gemm"}, 10, stop.get_token()).ok());
 }
 
 TEST(TimelineScene, WalksTheLaunchesOfAKernelOverAllStreams) {
@@ -296,14 +366,18 @@ TEST(TimelineScene, WalksTheLaunchesOfAKernelOverAllStreams) {
 TEST(TimelineScene, SearchFindsKernelsAndRangesByExpression) {
   TimelineScene scene;
   scene.set_data(small_data());
-  scene.search("^ge");
+  scene.set_found(found_in(scene, "^ge"));
   EXPECT_EQ(scene.found_count(), 5);
-  scene.search("FORW");
+  scene.set_found(found_in(scene, "FORW"));
   EXPECT_EQ(scene.found_count(), 1);
   EXPECT_EQ(scene.next_found(-1), (EventPlace{0, 0}));
+  EXPECT_FALSE(scene.next_found(0));
+  EXPECT_EQ(scene.previous_found(1), (EventPlace{0, 0}));
   scene.set_hidden(0, true);
   EXPECT_EQ(scene.found_count(), 0);
   EXPECT_FALSE(scene.next_found(-1));
+  scene.set_found(found_in(scene, ""));
+  EXPECT_TRUE(scene.found(1).empty());
 }
 
 TEST(TimelineScene, EdgesAttractWithinReachOnly) {

@@ -1,4 +1,5 @@
 // The timeline as people use it: keys, wheel, drag, clicks, and what the other panels make of it.
+#include <QSignalSpy>
 #include <QWheelEvent>
 
 #include "gui/gui_testing.h"
@@ -141,6 +142,7 @@ TEST_F(TimelineViewTest, AClickChoosesALaunchEverywhereAndKeysWalkItsLikes) {
 
 TEST_F(TimelineViewTest, ARowOfTheRankingIsMarkedInTheTimeline) {
   selection().select_kernel(kernels_of(*window_->document()->overview(), 0));
+  ASSERT_TRUE(wait_for([&] { return !view_->finding(); }));
   std::size_t marked = 0;
   for (std::size_t row = 0; row < view_->scene().row_count(); ++row) {
     if (view_->scene().row(row).kind == RowKind::kernels) marked += view_->scene().marked(row).size();
@@ -166,11 +168,52 @@ TEST_F(TimelineViewTest, UndoGoesBackToWhatWasSeen) {
 }
 
 TEST_F(TimelineViewTest, SearchingCountsAndWalksMatches) {
-  QTest::keyClicks(window_->timeline()->search_field(), "backward$");
-  EXPECT_GT(view_->scene().found_count(), 30);
   const TimeWindow before = selection().view();
+  // Enter may come before the answer: it goes to the match as soon as there is one.
+  QTest::keyClicks(window_->timeline()->search_field(), "backward$");
   QTest::keyClick(window_->timeline()->search_field(), Qt::Key_Return);
+  ASSERT_TRUE(wait_for([&] { return !view_->finding(); }));
+  EXPECT_GT(view_->scene().found_count(), 30);
   EXPECT_TRUE(selection().range() || selection().view() != before);
+  window_->timeline()->search_field()->clear();
+  EXPECT_FALSE(view_->matching());
+  EXPECT_EQ(view_->scene().found_count(), 0);
+}
+
+TEST_F(TimelineViewTest, ARowIsDraggedByItsName) {
+  const std::vector<TimelineView::Box> boxes = view_->boxes();
+  const std::size_t first = boxes[0].row, second = boxes[1].row, third = boxes[2].row;
+  QSignalSpy changed(view_, &TimelineView::arrangement_changed);
+  QTest::mousePress(view_, Qt::LeftButton, {}, {20, boxes[0].rect.center().y()});
+  QTest::mouseMove(view_, {20, boxes[1].rect.center().y()});
+  const QImage dragging = view_->grab().toImage();
+  QTest::mouseMove(view_, {20, boxes[2].rect.center().y()});
+  EXPECT_NE(view_->grab().toImage(), dragging);  // where it would go is shown
+  QTest::mouseRelease(view_, Qt::LeftButton, {}, {20, boxes[2].rect.center().y()});
+  EXPECT_EQ(changed.count(), 1);
+  EXPECT_EQ(view_->boxes()[0].row, second);
+  EXPECT_EQ(view_->boxes()[1].row, third);
+  EXPECT_EQ(view_->boxes()[2].row, first);
+  // Escape lets it where it was, and a click moves nothing.
+  QTest::mousePress(view_, Qt::LeftButton, {}, {20, boxes[0].rect.center().y()});
+  QTest::mouseMove(view_, {20, boxes[2].rect.center().y()});
+  QTest::keyClick(view_, Qt::Key_Escape);
+  QTest::mouseRelease(view_, Qt::LeftButton, {}, {20, boxes[2].rect.center().y()});
+  QTest::mouseClick(view_, Qt::LeftButton, {}, {20, boxes[2].rect.center().y()});
+  EXPECT_EQ(view_->boxes()[0].row, second);
+  EXPECT_EQ(changed.count(), 1);
+}
+
+TEST_F(TimelineViewTest, AnEdgeOfTheStripsWindowIsDragged) {
+  const TimeWindow all = view_->scene().extent();
+  selection().show({all.start_ns + all.length_ns() / 4, all.start_ns + all.length_ns() / 2});
+  const TimeWindow before = selection().view();
+  const int edge = view_->label_width() + static_cast<int>(view_->axis().width() * 0.5);
+  QTest::mousePress(view_, Qt::LeftButton, {}, {edge, 15});
+  QTest::mouseMove(view_, {edge + 100, 15});
+  QTest::mouseRelease(view_, Qt::LeftButton, {}, {edge + 100, 15});
+  EXPECT_EQ(selection().view().start_ns, before.start_ns);
+  EXPECT_GT(selection().view().end_ns, before.end_ns + all.length_ns() / 20);
 }
 
 TEST_F(TimelineViewTest, TheStripMovesTheView) {

@@ -140,6 +140,7 @@ void MainWindow::drop_panels() {
   panels_.clear();
   timeline_ = nullptr;
   sql_ = nullptr;
+  kernel_ = nullptr;
   compare_ = nullptr;
   if (docks_.contains("compare")) docks_["compare"]->hide();
   second_.reset();
@@ -174,20 +175,20 @@ void MainWindow::build_panels() {
     timeline_->view()->setFocus();
   });
   auto* roofline = new RooflinePanel(*document_, selection_, this);
-  auto* kernel = new KernelPanel(*document_, selection_, timeline_->view()->scene(), this);
+  kernel_ = new KernelPanel(*document_, selection_, timeline_->view()->scene(), this);
   auto* step = new StepPanel(*document_, selection_, this);
   panels_["roofline"] = roofline;
-  panels_["kernel"] = kernel;
+  panels_["kernel"] = kernel_;
   panels_["step"] = step;
-  connect(timeline_, &TimelinePanel::read, kernel, &KernelPanel::scene_read);
-  connect(kernel, &KernelPanel::step_chosen, this,
+  connect(timeline_, &TimelinePanel::read, kernel_, &KernelPanel::scene_read);
+  connect(kernel_, &KernelPanel::step_chosen, this,
           [this](const analyzer::TimeWindow& window) { selection_.show(window); });
 
   sql_ = new SqlPanel(*document_, selection_, this);
   panels_["sql"] = sql_;
   add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
   add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
-  add_dock("kernel", tr("Kernel"), kernel, Qt::RightDockWidgetArea);
+  add_dock("kernel", tr("Kernel"), kernel_, Qt::RightDockWidgetArea);
   add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
   add_dock("sql", tr("SQL"), sql_, Qt::BottomDockWidgetArea);
   arrange_docks();
@@ -255,8 +256,8 @@ void MainWindow::show_panel(const QString& name) {
 
 bool MainWindow::settled() const {
   return document_ && !document_->busy() && (timeline_ == nullptr || !timeline_->busy()) &&
-         (sql_ == nullptr || !sql_->busy()) && (!second_ || !second_->busy()) &&
-         (compare_ == nullptr || !compare_->busy());
+         (sql_ == nullptr || !sql_->busy()) && (kernel_ == nullptr || !kernel_->busy()) &&
+         (!second_ || !second_->busy()) && (compare_ == nullptr || !compare_->busy());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

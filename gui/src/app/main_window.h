@@ -22,6 +22,7 @@ namespace ridgeline::gui {
 
 class CommandBox;
 class ComparePanel;
+class KernelPanel;
 class RankingPanel;
 class RooflinePanel;
 class SqlPanel;
@@ -100,6 +101,7 @@ class MainWindow : public QMainWindow {
   QWidget* content_ = nullptr;
   TimelinePanel* timeline_ = nullptr;
   SqlPanel* sql_ = nullptr;
+  KernelPanel* kernel_ = nullptr;
   ComparePanel* compare_ = nullptr;
   LogPanel* log_;
   std::map<QString, QDockWidget*> docks_;

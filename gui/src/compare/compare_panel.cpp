@@ -35,10 +35,9 @@ KernelChoice kernels_named(const CaptureDocument& document, const std::vector<st
   return choice;
 }
 
-std::vector<double> durations_of(const TimelineScene& scene, const KernelChoice& kernel) {
+std::vector<double> durations_of(const EventFinder::Launches& launches) {
   std::vector<double> durations;
-  for (const auto& [start, duration] : scene.launches_of(kernel, kMostLaunches))
-    durations.push_back(static_cast<double>(duration));
+  for (const auto& [start, duration] : launches) durations.push_back(static_cast<double>(duration));
   return durations;
 }
 
@@ -267,9 +266,23 @@ void ComparePanel::choose_beside(const Selection& chosen, Selection& other, bool
 
 void ComparePanel::show_durations() {
   if (selection_a_.kernel().empty() && selection_b_.kernel().empty()) return;
-  durations_->set_values(durations_of(timeline_b_->view()->scene(), selection_b_.kernel()), {},
-                         durations_of(timeline_a_->view()->scene(), selection_a_.kernel()));
-  durations_->setToolTip(tr("bars: B, line: A"));
+  using Both = std::pair<std::vector<double>, std::vector<double>>;
+  worker_.ask<Both>(
+      this, "durations",
+      [finder_a = timeline_a_->view()->scene().finder(), finder_b = timeline_b_->view()->scene().finder(),
+       kernel_a = selection_a_.kernel(),
+       kernel_b = selection_b_.kernel()](const std::stop_token& stop) -> Result<Both> {
+        const auto a = finder_a.launches_of(kernel_a, kMostLaunches, stop);
+        if (!a) return a.failure();
+        const auto b = finder_b.launches_of(kernel_b, kMostLaunches, stop);
+        if (!b) return b.failure();
+        return Both{durations_of(a.value()), durations_of(b.value())};
+      },
+      [this](Result<Both> both) {
+        if (!both) return;
+        durations_->set_values(both.value().second, {}, both.value().first);
+        durations_->setToolTip(tr("bars: B, line: A"));
+      });
 }
 
 void ComparePanel::align_on_steps() {

@@ -91,12 +91,7 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
 }
 
 void KernelPanel::scene_read() {
-  show_launches();
-}
-
-void KernelPanel::set_other(std::vector<double> durations_ns) {
-  other_ = std::move(durations_ns);
-  show_launches();
+  find_launches();
 }
 
 void KernelPanel::show_answer(const ScopeAnswer&) {
@@ -146,20 +141,37 @@ void KernelPanel::show_kernel() {
     findings_->setText(said.join('\n'));
     findings_->setVisible(!said.isEmpty());
   }
-  show_launches();
+  find_launches();
+}
+
+// All events are looked through: beside the window.
+void KernelPanel::find_launches() {
+  launches_of_ = {};
+  if (selection_.kernel().empty()) return worker_.cancel("launches");
+  worker_.ask<EventFinder::Launches>(
+      this, "launches",
+      [finder = scene_.finder(), kernel = selection_.kernel()](const std::stop_token& stop) {
+        return finder.launches_of(kernel, kMostLaunches, stop);
+      },
+      [this, kernel = selection_.kernel()](Result<EventFinder::Launches> launches) {
+        if (!launches) return;
+        launches_of_ = kernel;
+        launches_ = std::move(launches).value();
+        show_launches();
+      });
 }
 
 void KernelPanel::show_launches() {
   const KernelChoice& kernel = selection_.kernel();
-  if (kernel.empty()) return;
-  const auto launches = scene_.launches_of(kernel, kMostLaunches);
+  if (kernel.empty() || !(kernel == launches_of_)) return;
+  const EventFinder::Launches& launches = launches_;
   std::vector<double> durations;
   durations.reserve(launches.size());
   for (const auto& [start, duration] : launches) durations.push_back(static_cast<double>(duration));
   std::optional<double> marked;
   if (selection_.launch() && kernel.holds(selection_.launch()->kernel_id))
     marked = static_cast<double>(selection_.launch()->end_ns - selection_.launch()->start_ns);
-  durations_->set_values(durations, marked, other_);
+  durations_->set_values(durations, marked);
   QString place = plain(counted(static_cast<std::int64_t>(launches.size()), "launch", "launches")) +
                   tr(" in the capture");
   if (const auto rank = durations_->rank())

@@ -17,8 +17,8 @@ class KernelPanel : public ScopePanel {
               QWidget* parent = nullptr);
 
   void scene_read();
-  /// Durations of the same kernel elsewhere, drawn over its own: of another capture.
-  void set_other(std::vector<double> durations_ns);
+  /// Whether its launches are being looked for.
+  [[nodiscard]] bool busy() const { return worker_.busy(); }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
   [[nodiscard]] QString facts() const { return facts_->text(); }
   [[nodiscard]] QString title() const { return title_->text(); }
@@ -31,6 +31,7 @@ class KernelPanel : public ScopePanel {
 
  private:
   void show_kernel();
+  void find_launches();
   void show_launches();
   void show_stalls(std::size_t rank_row);
 
@@ -47,7 +48,9 @@ class KernelPanel : public ScopePanel {
   QLabel* hot_;
   QLabel* findings_;
   std::vector<analyzer::TimeWindow> step_windows_;
-  std::vector<double> other_;
+  EventFinder::Launches launches_;
+  KernelChoice launches_of_;  // empty: they are being looked for
+  Worker worker_;
 };
 
 }  // namespace ridgeline::gui

@@ -7,53 +7,71 @@ namespace ridgeline::gui {
 
 void EventRow::add(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t name) {
   const std::int64_t length = std::max<std::int64_t>(end_ns - start_ns, 1);
-  if (length >= kLong) {
-    long_[static_cast<std::uint32_t>(events_.size())] = length;
-    events_.push_back({start_ns, kLong, name});
-  } else {
-    events_.push_back({start_ns, static_cast<std::uint32_t>(length), name});
-  }
+  if (length >= kLong) added_long_.emplace_back(start_ns, length);
+  added_.push_back({start_ns, length >= kLong ? kLong : static_cast<std::uint32_t>(length), name});
+}
+
+// Both lists by their begin, and what begins together in the order of adding: the long ones stay in step.
+void EventRow::sort_added() {
+  const auto earlier = [](const Added& a, const Added& b) { return a.start_ns < b.start_ns; };
+  if (std::is_sorted(added_.begin(), added_.end(), earlier)) return;
+  std::stable_sort(added_.begin(), added_.end(), earlier);
+  std::stable_sort(added_long_.begin(), added_long_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
 void EventRow::finish(EventRow* overlapping) {
-  const auto earlier = [](const Event& a, const Event& b) { return a.start_ns < b.start_ns; };
-  if (!std::is_sorted(events_.begin(), events_.end(), earlier)) {
-    // The long ones are known by their place: they travel in their names' stead.
-    std::vector<std::pair<Event, std::int64_t>> longs;
-    for (const auto& [i, length] : long_) longs.emplace_back(events_[i], length);
-    std::stable_sort(events_.begin(), events_.end(), earlier);
-    std::stable_sort(longs.begin(), longs.end(),
-                     [](const auto& a, const auto& b) { return a.first.start_ns < b.first.start_ns; });
-    long_.clear();
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < events_.size() && next < longs.size(); ++i) {
-      if (events_[i].duration_ns == kLong) long_[static_cast<std::uint32_t>(i)] = longs[next++].second;
-    }
-  }
-  std::size_t kept = 0;
+  sort_added();
+  events_.clear();
+  events_.reserve(added_.size());
   std::int64_t busy_until = std::numeric_limits<std::int64_t>::min();
-  std::map<std::uint32_t, std::int64_t> kept_long;
-  for (std::size_t i = 0; i < events_.size(); ++i) {
-    const std::int64_t start = events_[i].start_ns, end = end_ns(i);
+  std::size_t next_long = 0;
+  for (; !added_.empty(); added_.pop_front()) {
+    const Added& added = added_.front();
+    const std::int64_t length =
+        added.duration_ns == kLong ? added_long_[next_long++].second : added.duration_ns;
+    const std::int64_t start = added.start_ns, end = start + length;
     if (start < busy_until) {
       if (overlapping != nullptr) {
-        overlapping->add(start, end, events_[i].name);
+        overlapping->add(start, end, added.name);
         continue;
       }
       if (end <= busy_until) continue;
     }
-    Event event = events_[i];
-    event.start_ns = std::max(start, busy_until);
-    const std::int64_t length = end - event.start_ns;
-    event.duration_ns = length >= kLong ? kLong : static_cast<std::uint32_t>(length);
-    if (event.duration_ns == kLong) kept_long[static_cast<std::uint32_t>(kept)] = length;
+    const std::int64_t from = std::max(start, busy_until);
+    keep(from, end - from, added.name);
     busy_until = end;
-    events_[kept++] = event;
   }
-  events_.resize(kept);
+  close_block();
+  added_.shrink_to_fit();
+  added_long_ = {};
+  open_starts_ns_ = {};
   events_.shrink_to_fit();
-  long_ = std::move(kept_long);
+  wide_starts_ns_.shrink_to_fit();
+  blocks_.shrink_to_fit();
   build();
+}
+
+void EventRow::keep(std::int64_t start_ns, std::int64_t length_ns, std::uint32_t name) {
+  if (open_starts_ns_.size() == kBlock) close_block();
+  open_starts_ns_.push_back(start_ns);
+  if (length_ns >= kLong) long_[static_cast<std::uint32_t>(events_.size())] = length_ns;
+  events_.push_back({0, length_ns >= kLong ? kLong : static_cast<std::uint32_t>(length_ns), name});
+}
+
+void EventRow::close_block() {
+  if (open_starts_ns_.empty()) return;
+  Block block{open_starts_ns_.front(), 0, 0, kNarrow};
+  if (open_starts_ns_.back() - block.start_ns > std::numeric_limits<std::uint32_t>::max()) {
+    block.wide = static_cast<std::uint32_t>(wide_starts_ns_.size());
+    wide_starts_ns_.insert(wide_starts_ns_.end(), open_starts_ns_.begin(), open_starts_ns_.end());
+  } else {
+    const std::size_t first = events_.size() - open_starts_ns_.size();
+    for (std::size_t i = 0; i < open_starts_ns_.size(); ++i)
+      events_[first + i].start_offset_ns = static_cast<std::uint32_t>(open_starts_ns_[i] - block.start_ns);
+  }
+  blocks_.push_back(block);
+  open_starts_ns_.clear();
 }
 
 TimeWindow EventRow::extent() const {
@@ -61,14 +79,16 @@ TimeWindow EventRow::extent() const {
 }
 
 void EventRow::build() {
-  blocks_.clear();
   levels_.clear();
   if (events_.empty()) return;
   std::int64_t busy = 0;
   for (std::size_t i = 0; i < size(); ++i) {
-    if (i % kBlock == 0) blocks_.push_back({busy, static_cast<std::uint32_t>(i)});
-    if (duration_ns(i) > duration_ns(blocks_.back().longest))
-      blocks_.back().longest = static_cast<std::uint32_t>(i);
+    Block& block = blocks_[i / kBlock];
+    if (i % kBlock == 0) {
+      block.busy_before_ns = busy;
+      block.longest = static_cast<std::uint32_t>(i);
+    }
+    if (duration_ns(i) > duration_ns(block.longest)) block.longest = static_cast<std::uint32_t>(i);
     busy += duration_ns(i);
   }
   const TimeWindow all = extent();
@@ -105,11 +125,23 @@ std::size_t EventRow::first_ending_after(std::int64_t ns) const {
   return next > 0 && end_ns(next - 1) > ns ? next - 1 : next;
 }
 
+// The block that begins last before it, then the events of that block.
 std::size_t EventRow::first_from(std::int64_t ns) const {
-  const auto found =
-      std::lower_bound(events_.begin(), events_.end(), ns,
-                       [](const Event& event, std::int64_t at) { return event.start_ns < at; });
-  return static_cast<std::size_t>(found - events_.begin());
+  const auto after =
+      std::lower_bound(blocks_.begin(), blocks_.end(), ns,
+                       [](const Block& block, std::int64_t at) { return block.start_ns < at; });
+  if (after == blocks_.begin()) return 0;
+  std::size_t low = static_cast<std::size_t>(after - blocks_.begin() - 1) * kBlock;
+  std::size_t high = std::min(low + kBlock, size());
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (start_ns(middle) < ns) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 std::size_t EventRow::at(std::int64_t ns) const {
@@ -225,7 +257,8 @@ void EventRow::bins_from_level(const Level& level, const TimeWindow& window, std
 }
 
 std::size_t EventRow::bytes() const {
-  std::size_t all = events_.capacity() * sizeof(Event) + blocks_.capacity() * sizeof(Block);
+  std::size_t all = events_.capacity() * sizeof(Event) + blocks_.capacity() * sizeof(Block) +
+                    wide_starts_ns_.capacity() * sizeof(std::int64_t);
   for (const Level& level : levels_) all += level.bins.capacity() * sizeof(EventBin);
   return all;
 }

@@ -21,12 +21,18 @@ QRgb faded(QRgb colour, double share, const QColor& ground) {
               mix(qBlue(colour), ground.blue()));
 }
 
+bool of_kernels(RowKind kind) {
+  return kind == RowKind::kernels || kind == RowKind::collectives || kind == RowKind::calls;
+}
+
 }  // namespace
 
 int row_height(const TimelineRow& row) {
   switch (row.kind) {
     case RowKind::kernels:
       return 28;
+    case RowKind::collectives:
+      return 22;
     case RowKind::counter:
       return 34;
     case RowKind::steps:
@@ -146,7 +152,7 @@ void ImageRowPainter::paint_density(const TimelineScene& scene, std::size_t row,
   bins_.resize(width);
   line.events.bins(axis.view(), bins_);
   const int height = image.height() - 2;
-  const bool fade = scene.has_kernel() && (line.kind == RowKind::kernels || line.kind == RowKind::calls);
+  const bool fade = scene.has_kernel() && of_kernels(line.kind);
   tops_.assign(width, image.height());
   inks_.assign(width, 0);
   for (std::size_t x = 0; x < width; ++x) {
@@ -175,7 +181,7 @@ void ImageRowPainter::paint_events(const TimelineScene& scene, std::size_t row, 
   const QFontMetricsF metrics(style.font);
   const double column = std::max(metrics.averageCharWidth(), 1.0);
   const int height = row_height(line) - 2;
-  const bool fade = scene.has_kernel() && (line.kind == RowKind::kernels || line.kind == RowKind::calls);
+  const bool fade = scene.has_kernel() && of_kernels(line.kind);
   const std::vector<std::uint32_t>& marked = scene.marked(row);
   auto mark = std::lower_bound(marked.begin(), marked.end(), static_cast<std::uint32_t>(first));
   const QColor ground = theme().base;

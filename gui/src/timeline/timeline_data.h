@@ -17,12 +17,13 @@ namespace ridgeline::gui {
 
 enum class RowKind {
   steps,
-  ranges,   ///< NVTX, of one thread at one depth
-  calls,    ///< that launched kernels, of one thread
-  waits,    ///< calls on which a thread waited for the device
-  gaps,     ///< the device did nothing, by cause
-  kernels,  ///< of one stream
-  copies,   ///< and memsets of one stream
+  ranges,       ///< NVTX, of one thread at one depth
+  calls,        ///< that launched kernels, of one thread
+  waits,        ///< calls on which a thread waited for the device
+  gaps,         ///< the device did nothing, by cause
+  collectives,  ///< of one device, on whichever stream: they are in its rows too
+  kernels,      ///< of one stream
+  copies,       ///< and memsets of one device, on whichever stream
   counter,
 };
 

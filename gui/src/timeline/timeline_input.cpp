@@ -17,8 +17,11 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kSnap = 7;          // pixels
-constexpr int kLeastDrag = 4;     // pixels that tell a drag from a click
+constexpr int kSnap = 7;         // pixels
+constexpr int kLeastDrag = 4;    // pixels that tell a drag from a click
+constexpr int kScrollZone = 12;  // pixels at the rows' ends where dragging a row scrolls
+constexpr int kScrollStep = 10;
+constexpr int kStripEdge = 5;     // pixels beside an edge of the strip's window that move it
 constexpr double kKeyZoom = 0.8;  // of the stretch in view, a key press
 constexpr double kKeyPan = 0.15;
 
@@ -62,7 +65,7 @@ void TimelineView::zoom_to_range() {
 void TimelineView::choose(const EventPlace& place) {
   const EventName& name = scene_.name_of(place);
   const TimelineRow& row = scene_.row(place.row);
-  if (row.kind == RowKind::kernels) {
+  if (row.kind == RowKind::kernels || row.kind == RowKind::collectives) {
     const TimeWindow when = scene_.time_of(place);
     selection_.select_launch(LaunchChoice{row.device_id, name.kernel_id, when.start_ns, when.end_ns},
                              name.text);
@@ -116,23 +119,24 @@ void TimelineView::previous_same() {
 }
 
 void TimelineView::next_match() {
-  const auto& launch = selection_.launch();
-  const TimeWindow view = selection_.view();
-  const bool seen = launch && launch->start_ns >= view.start_ns && launch->start_ns < view.end_ns;
-  if (const auto next = scene_.next_found(seen ? launch->start_ns : view.start_ns + view.length_ns() / 2)) {
-    choose(*next);
-    reveal(*next);
-  }
+  go_to_match(1);
 }
 
 void TimelineView::previous_match() {
+  go_to_match(-1);
+}
+
+// While they are still being looked for: as soon as they are known.
+void TimelineView::go_to_match(int direction) {
+  match_wanted_ = matching_ ? direction : 0;
+  if (matching_) return;
   const auto& launch = selection_.launch();
   const TimeWindow view = selection_.view();
   const bool seen = launch && launch->start_ns >= view.start_ns && launch->start_ns < view.end_ns;
-  if (const auto previous =
-          scene_.previous_found(seen ? launch->start_ns : view.start_ns + view.length_ns() / 2)) {
-    choose(*previous);
-    reveal(*previous);
+  const std::int64_t from = seen ? launch->start_ns : view.start_ns + view.length_ns() / 2;
+  if (const auto place = direction > 0 ? scene_.next_found(from) : scene_.previous_found(from)) {
+    choose(*place);
+    reveal(*place);
   }
 }
 
@@ -176,12 +180,27 @@ void TimelineView::mark() {
 }
 
 void TimelineView::clear_choice() {
-  if (selection_.range()) {
+  if (drag_ == Drag::labels) {
+    drag_ = Drag::none;
+    dragged_row_.reset();
+    unsetCursor();
+    update();
+  } else if (selection_.range()) {
     selection_.select_range(std::nullopt);
   } else {
     selection_.select_launch(std::nullopt, "");
     selection_.select_kernel({});
   }
+}
+
+// An edge of the window in the strip, if it is near and the window is wide enough to have a middle.
+TimelineView::Drag TimelineView::strip_part(int x) const {
+  const TimeAxis all = strip_axis();
+  const double from = graph_rect().left() + all.x_of(selection_.view().start_ns);
+  const double to = graph_rect().left() + all.x_of(selection_.view().end_ns);
+  if (to - from < 4 * kStripEdge) return Drag::strip;
+  if (std::abs(x - from) < kStripEdge) return Drag::strip_start;
+  return std::abs(x - to) < kStripEdge ? Drag::strip_end : Drag::strip;
 }
 
 // Edges of the events of the row under the mouse attract; with Alt they do not.
@@ -217,9 +236,11 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
   const bool pan =
       event->button() == Qt::MiddleButton ||
       (event->button() == Qt::LeftButton && (space_ || (event->modifiers() & Qt::ShiftModifier)));
-  if (at.y() < 30 && at.x() >= graph.left() && event->button() == Qt::LeftButton) {
-    drag_ = Drag::strip;
+  if (at.y() < kStripHeight && at.x() >= graph.left() && event->button() == Qt::LeftButton) {
+    drag_ = strip_part(at.x());
     mouseMoveEvent(event);
+  } else if (event->button() == Qt::LeftButton && at.x() < graph.left() && at.y() >= graph.top()) {
+    dragged_row_ = row_at(at.y());
   } else if (pan && at.x() >= graph.left()) {
     drag_ = Drag::pan;
     setCursor(Qt::ClosedHandCursor);
@@ -232,11 +253,34 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
 void TimelineView::mouseMoveEvent(QMouseEvent* event) {
   const QPoint at = event->position().toPoint();
   const QRect graph = graph_rect();
+  if (dragged_row_ && drag_ == Drag::none && std::abs(at.y() - drag_from_.y()) >= kLeastDrag) {
+    drag_ = Drag::labels;
+    setCursor(Qt::ClosedHandCursor);
+  }
   switch (drag_) {
+    case Drag::labels:
+      // At the upper and lower end the rows scroll on.
+      if (at.y() < graph.top() + kScrollZone) scroll_->setValue(scroll_->value() - kScrollStep);
+      if (at.y() > graph.bottom() - kScrollZone) scroll_->setValue(scroll_->value() + kScrollStep);
+      mouse_ = at;
+      update();
+      return;
     case Drag::strip: {
       const std::int64_t middle = strip_axis().ns_at(at.x() - graph.left());
       const std::int64_t half = selection_.view().length_ns() / 2;
       show_view({middle - half, middle + half}, Selection::Gesture::continued);
+      return;
+    }
+    case Drag::strip_start:
+    case Drag::strip_end: {
+      TimeWindow view = selection_.view();
+      const std::int64_t to = strip_axis().ns_at(at.x() - graph.left());
+      if (drag_ == Drag::strip_start) {
+        view.start_ns = std::min(to, view.end_ns - TimeAxis::kShortest_ns);
+      } else {
+        view.end_ns = std::max(to, view.start_ns + TimeAxis::kShortest_ns);
+      }
+      show_view(view, Selection::Gesture::continued);
       return;
     }
     case Drag::pan:
@@ -254,12 +298,19 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
     }
     default:
       hover(at);
+      if (at.y() < kStripHeight && at.x() >= graph.left() && strip_part(at.x()) != Drag::strip) {
+        setCursor(Qt::SizeHorCursor);
+      } else {
+        unsetCursor();
+      }
   }
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   const Drag was = drag_;
+  if (was == Drag::labels) drop_row(event->position().toPoint());
   drag_ = Drag::none;
+  dragged_row_.reset();
   unsetCursor();
   if (was != Drag::range) return;
   if (dragged_) {
@@ -272,6 +323,33 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     clear_choice();
   }
   update();
+}
+
+// Among the rows that stay if it is one of them, else among those that scroll: the place of the row under the mouse.
+std::optional<std::size_t> TimelineView::drop_place(int y) const {
+  if (!dragged_row_) return std::nullopt;
+  const bool pinned = scene_.arrangement().pinned.contains(scene_.row(*dragged_row_).id);
+  const std::vector<std::size_t>& among = pinned ? scene_.pinned_rows() : scene_.scrolling_rows();
+  std::optional<std::size_t> nearest;
+  int least = 0;
+  for (const Box& box : boxes()) {
+    const auto place = std::find(among.begin(), among.end(), box.row);
+    if (place == among.end()) continue;
+    const int away = std::max({box.rect.top() - y, y - box.rect.bottom(), 0});
+    if (nearest && away >= least) continue;
+    nearest = static_cast<std::size_t>(place - among.begin());
+    least = away;
+  }
+  return nearest;
+}
+
+void TimelineView::drop_row(const QPoint& at) {
+  const auto place = drop_place(at.y());
+  if (!place) return;
+  const RowArrangement before = scene_.arrangement();
+  scene_.move_to(*dragged_row_, *place);
+  update();
+  if (!(scene_.arrangement() == before)) emit arrangement_changed();
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {

@@ -87,10 +87,8 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   bar->addWidget(status_);
   all->addLayout(bar);
   all->addWidget(view_, 1);
-  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
-    view_->search(text);
-    show_found();
-  });
+  connect(search_, &QLineEdit::textChanged, view_, &TimelineView::search);
+  connect(view_, &TimelineView::found_changed, this, &TimelinePanel::show_found);
   connect(search_, &QLineEdit::returnPressed, view_, &TimelineView::next_match);
   connect(&selection_, &Selection::launch_changed, this, &TimelinePanel::find_arrow);
 
@@ -126,7 +124,6 @@ void TimelinePanel::read_all() {
         status_->setText(plain(counted(result.value()->launches, "launch", "launches")));
         view_->scene().set_data(result.value());
         view_->scene_changed();
-        show_found();
         emit read();
       });
   // More gaps than the overview's one step has.
@@ -166,10 +163,14 @@ void TimelinePanel::find_arrow() {
 }
 
 void TimelinePanel::show_found() {
-  const std::int64_t count = view_->scene().found_count();
-  found_->setText(search_->text().isEmpty()
-                      ? QString()
-                      : tr("%1 found, Enter or N: next").arg(plain(counted(count, "event"))));
+  if (search_->text().isEmpty()) {
+    found_->clear();
+  } else if (view_->matching()) {
+    found_->setText(tr("searching…"));
+  } else {
+    found_->setText(
+        tr("%1 found, Enter or N: next").arg(plain(counted(view_->scene().found_count(), "event"))));
+  }
 }
 
 }  // namespace ridgeline::gui

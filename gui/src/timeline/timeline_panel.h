@@ -19,7 +19,7 @@ class TimelinePanel : public QWidget {
   [[nodiscard]] QLineEdit* search_field() const { return search_; }
   /// Before the search field; for two timelines below each other.
   void set_caption(const QString& text) { caption_->setText(text); }
-  [[nodiscard]] bool busy() const { return worker_.busy() || reading_; }
+  [[nodiscard]] bool busy() const { return worker_.busy() || reading_ || view_->finding(); }
 
  signals:
   void read();  ///< the whole timeline is there

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "ridgeline/base/units.h"
@@ -153,16 +154,19 @@ class Reader {
 
   struct Site {
     TimelineRow* kernels = nullptr;
+    TimelineRow* collectives = nullptr;
     TimelineRow* calls = nullptr;
     std::uint32_t name = 0;
   };
 
   bool read_launches() {
     std::unordered_map<Id, std::uint32_t> names;
+    std::set<Id> communicates;
     for (const store::Kernel& kernel : capture_.kernels()) {
       names[kernel.id] = static_cast<std::uint32_t>(data_->names.size());
       data_->names.push_back(
           {kernel.demangled_name, EventName::Kind::kernel, kernel.kernel_class, kernel.id});
+      if (kernel.kernel_class == KernelClass::communication) communicates.insert(kernel.id);
     }
     std::unordered_map<Id, Site> sites;
     Id last_id = 0;
@@ -174,6 +178,8 @@ class Reader {
         const store::Launch site = activity_.launch_site(id);
         found->second.kernels = &row(RowKind::kernels, 5, site.process_id, site.device_id, site.stream_id, 0);
         found->second.kernels->stream_id = site.stream_id;
+        if (communicates.contains(site.kernel_id))
+          found->second.collectives = &row(RowKind::collectives, 4, site.process_id, site.device_id, 0, 0);
         if (site.thread_id) {
           found->second.calls = &row(RowKind::calls, 2, site.process_id, 0, *site.thread_id, 0);
           found->second.calls->thread_id = *site.thread_id;
@@ -190,8 +196,11 @@ class Reader {
         [&](const store::LaunchRow& launch) {
           if ((++data_->launches & 0x3ffff) == 0 && progress_) progress_(data_->launches, total_);
           Site& site = site_of(launch.site_id);
-          if (launch.start_ns > 0 && launch.end_ns >= launch.start_ns)
+          if (launch.start_ns > 0 && launch.end_ns >= launch.start_ns) {
             site.kernels->events.add(launch.start_ns, launch.end_ns, site.name);
+            if (site.collectives != nullptr)
+              site.collectives->events.add(launch.start_ns, launch.end_ns, site.name);
+          }
           if (site.calls != nullptr && launch.host_start_ns && launch.host_end_ns &&
               *launch.host_end_ns > *launch.host_start_ns)
             site.calls->events.add(*launch.host_start_ns, *launch.host_end_ns, site.name);
@@ -202,8 +211,7 @@ class Reader {
   bool read_copies() {
     const auto add = [&](const auto& copy, std::uint32_t name) {
       if (copy.start_ns <= 0 || copy.end_ns < copy.start_ns) return;
-      TimelineRow& line = row(RowKind::copies, 6, copy.process_id, copy.device_id, copy.stream_id, 0);
-      line.stream_id = copy.stream_id;
+      TimelineRow& line = row(RowKind::copies, 6, copy.process_id, copy.device_id, 0, 0);
       line.events.add(copy.start_ns, copy.end_ns, name);
     };
     return activity_.for_each_memcpy(
@@ -240,12 +248,15 @@ class Reader {
     for (auto& [key, line] : rows_) {
       const std::string process = std::to_string(process_number(line.process_id));
       const std::string thread = process + "/" + std::to_string(thread_number(line));
-      const std::string stream = std::to_string(device_index(line.device_id)) + "/" +
-                                 std::to_string(line.stream_id) +
-                                 (processes_.size() > 1 ? "/" + process : "");
+      const std::string of_process = processes_.size() > 1 ? "/" + process : "";
+      const std::string device = std::to_string(device_index(line.device_id)) + of_process;
+      const std::string stream =
+          std::to_string(device_index(line.device_id)) + "/" + std::to_string(line.stream_id) + of_process;
       switch (line.kind) {
         case RowKind::ranges:
-          line.label = line.depth == 0 ? "NVTX · " + thread_words(line) : "";
+          // The outermost that there is: one that was never closed leaves no row.
+          if (named_threads_.emplace(line.process_id, line.thread_id).second)
+            line.label = "NVTX · " + thread_words(line);
           line.help = "NVTX ranges of " + thread_words(line) + ", depth " + std::to_string(line.depth);
           line.id = "nvtx/" + thread + "/" + std::to_string(line.depth);
           break;
@@ -263,10 +274,17 @@ class Reader {
           line.label = "Stream " + std::to_string(line.stream_id) + where(line.process_id, line.device_id);
           line.id = "stream/" + stream;
           break;
+        case RowKind::collectives:
+          line.label = "Collectives" + where(line.process_id, line.device_id);
+          line.help =
+              "Kernels of class communication on any stream of this GPU; what overlaps, as with several "
+              "communicators, has a line below";
+          line.id = "collectives/" + device;
+          break;
         case RowKind::copies:
-          line.label =
-              "Copies · stream " + std::to_string(line.stream_id) + where(line.process_id, line.device_id);
-          line.id = "copies/" + stream;
+          line.label = "Copies" + where(line.process_id, line.device_id);
+          line.help = "Copies and memsets on any stream of this GPU";
+          line.id = "copies/" + device;
           break;
         default:
           break;
@@ -315,6 +333,7 @@ class Reader {
   std::map<Id, store::Process> processes_;
   std::map<std::pair<Id, std::int64_t>, std::string> threads_;
   std::map<std::pair<Id, std::int64_t>, int> thread_numbers_;
+  std::set<std::pair<Id, std::int64_t>> named_threads_;  // that have a row which says so
   std::int64_t total_ = 0;
   bool several_ = false;
 };

@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdlib>
 
-#include "models/table_model.h"
-#include "models/text.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::gui {
@@ -48,7 +46,8 @@ void TimelineScene::gather() {
   rows_.clear();
   bool placed = gaps_ == nullptr;
   for (const TimelineRow& row : data_->rows) {
-    if (!placed && (row.kind == RowKind::kernels || row.kind == RowKind::copies) &&
+    if (!placed &&
+        (row.kind == RowKind::kernels || row.kind == RowKind::collectives || row.kind == RowKind::copies) &&
         row.process_id == gaps_->process_id) {
       rows_.push_back(gaps_.get());
       placed = true;
@@ -56,8 +55,8 @@ void TimelineScene::gather() {
     rows_.push_back(&row);
   }
   apply_arrangement();
-  set_kernel(kernel_);
-  search(search_);
+  set_marked({}, EventIndices(rows_.size()));
+  set_found(EventIndices(rows_.size()));
 }
 
 const EventName& TimelineScene::name_of(const EventPlace& place) const {
@@ -123,14 +122,23 @@ void TimelineScene::set_pinned(std::size_t row, bool pinned) {
 }
 
 void TimelineScene::move(std::size_t row, int by) {
-  const bool pinned = arrangement_.pinned.contains(rows_[row]->id);
-  const std::vector<std::size_t>& among = pinned ? pinned_ : scrolling_;
-  const auto at = std::find(among.begin(), among.end(), row) - among.begin();
-  const auto to = at + by;
-  if (to < 0 || to >= static_cast<std::ptrdiff_t>(among.size())) return;
+  const std::vector<std::size_t>& among = arrangement_.pinned.contains(rows_[row]->id) ? pinned_ : scrolling_;
+  const auto to = std::find(among.begin(), among.end(), row) - among.begin() + by;
+  if (to >= 0 && to < static_cast<std::ptrdiff_t>(among.size())) move_to(row, static_cast<std::size_t>(to));
+}
+
+void TimelineScene::move_to(std::size_t row, std::size_t place) {
+  const std::vector<std::size_t>& among = arrangement_.pinned.contains(rows_[row]->id) ? pinned_ : scrolling_;
+  const auto from = static_cast<std::size_t>(std::find(among.begin(), among.end(), row) - among.begin());
+  place = std::min(place, among.empty() ? 0 : among.size() - 1);
+  if (from >= among.size() || place == from) return;
+  // Before or behind the row that has the place, whatever hidden rows lie between.
+  const std::size_t there = among[place];
   std::vector<std::size_t> order = order_;
-  std::iter_swap(std::find(order.begin(), order.end(), row),
-                 std::find(order.begin(), order.end(), among[static_cast<std::size_t>(to)]));
+  std::erase(order, row);
+  auto at = std::find(order.begin(), order.end(), there);
+  if (place > from) ++at;
+  order.insert(at, row);
   arrangement_.order.clear();
   for (const std::size_t i : order) arrangement_.order.push_back(rows_[i]->id);
   apply_arrangement();
@@ -144,43 +152,9 @@ void TimelineScene::show_all() {
   apply_arrangement();
 }
 
-TimelineScene::Indices TimelineScene::events_named(const std::vector<bool>& names) const {
-  Indices indices(rows_.size());
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const TimelineRow& line = *rows_[r];
-    if (line.kind == RowKind::gaps) continue;
-    for (std::size_t i = 0; i < line.events.size(); ++i) {
-      if (names[line.events.name(i)]) indices[r].push_back(static_cast<std::uint32_t>(i));
-    }
-  }
-  return indices;
-}
-
-void TimelineScene::set_kernel(const KernelChoice& kernel) {
+void TimelineScene::set_marked(const KernelChoice& kernel, EventIndices marked) {
   kernel_ = kernel;
-  if (kernel.empty()) {
-    marked_.assign(rows_.size(), {});
-    return;
-  }
-  std::vector<bool> names(data_->names.size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const EventName& name = data_->names[i];
-    names[i] = name.kind == EventName::Kind::kernel && kernel.holds(name.kernel_id);
-  }
-  marked_ = events_named(names);
-}
-
-void TimelineScene::search(const QString& text) {
-  search_ = text;
-  if (text.isEmpty()) {
-    found_.assign(rows_.size(), {});
-    return;
-  }
-  const QRegularExpression pattern = pattern_of(text);
-  std::vector<bool> names(data_->names.size());
-  for (std::size_t i = 0; i < names.size(); ++i)
-    names[i] = pattern.match(shown(data_->names[i].text)).hasMatch();
-  found_ = events_named(names);
+  marked_ = std::move(marked);
 }
 
 std::int64_t TimelineScene::found_count() const {
@@ -191,60 +165,65 @@ std::int64_t TimelineScene::found_count() const {
   return count;
 }
 
-std::optional<EventPlace> TimelineScene::first_after(const Indices& indices, std::int64_t ns) const {
+std::optional<EventPlace> TimelineScene::next_found(std::int64_t after_ns) const {
   std::optional<EventPlace> best;
-  for (std::size_t r = 0; r < indices.size(); ++r) {
+  for (std::size_t r = 0; r < found_.size(); ++r) {
     if (!is_shown(r)) continue;
     const EventRow& events = rows_[r]->events;
     const auto next =
-        std::upper_bound(indices[r].begin(), indices[r].end(), ns,
+        std::upper_bound(found_[r].begin(), found_[r].end(), after_ns,
                          [&](std::int64_t at, std::uint32_t i) { return at < events.start_ns(i); });
-    if (next == indices[r].end()) continue;
+    if (next == found_[r].end()) continue;
     if (!best || events.start_ns(*next) < time_of(*best).start_ns) best = EventPlace{r, *next};
   }
   return best;
 }
 
-std::optional<EventPlace> TimelineScene::last_before(const Indices& indices, std::int64_t ns) const {
+std::optional<EventPlace> TimelineScene::previous_found(std::int64_t before_ns) const {
   std::optional<EventPlace> best;
-  for (std::size_t r = 0; r < indices.size(); ++r) {
+  for (std::size_t r = 0; r < found_.size(); ++r) {
     if (!is_shown(r)) continue;
     const EventRow& events = rows_[r]->events;
     const auto next =
-        std::lower_bound(indices[r].begin(), indices[r].end(), ns,
+        std::lower_bound(found_[r].begin(), found_[r].end(), before_ns,
                          [&](std::uint32_t i, std::int64_t at) { return events.start_ns(i) < at; });
-    if (next == indices[r].begin()) continue;
+    if (next == found_[r].begin()) continue;
     const std::uint32_t before = *(next - 1);
     if (!best || events.start_ns(before) > time_of(*best).start_ns) best = EventPlace{r, before};
   }
   return best;
 }
 
-std::optional<EventPlace> TimelineScene::next_found(std::int64_t after_ns) const {
-  return first_after(found_, after_ns);
-}
-std::optional<EventPlace> TimelineScene::previous_found(std::int64_t before_ns) const {
-  return last_before(found_, before_ns);
-}
-
-TimelineScene::Indices TimelineScene::launches_named(store::Id kernel) const {
-  Indices indices(rows_.size());
+// From there on, row by row, no further than the best so far.
+std::optional<EventPlace> TimelineScene::next_launch(store::Id kernel, std::int64_t after_ns) const {
+  std::optional<EventPlace> best;
+  std::int64_t best_ns = INT64_MAX;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const TimelineRow& line = *rows_[r];
-    if (line.kind != RowKind::kernels) continue;
-    for (std::size_t i = 0; i < line.events.size(); ++i) {
-      if (data_->names[line.events.name(i)].kernel_id == kernel)
-        indices[r].push_back(static_cast<std::uint32_t>(i));
+    const EventRow& events = rows_[r]->events;
+    if (rows_[r]->kind != RowKind::kernels || !is_shown(r)) continue;
+    for (std::size_t i = events.first_from(after_ns + 1); i < events.size() && events.start_ns(i) < best_ns;
+         ++i) {
+      if (data_->names[events.name(i)].kernel_id != kernel) continue;
+      best = EventPlace{r, i};
+      best_ns = events.start_ns(i);
     }
   }
-  return indices;
+  return best;
 }
 
-std::optional<EventPlace> TimelineScene::next_launch(store::Id kernel, std::int64_t after_ns) const {
-  return first_after(launches_named(kernel), after_ns);
-}
 std::optional<EventPlace> TimelineScene::previous_launch(store::Id kernel, std::int64_t before_ns) const {
-  return last_before(launches_named(kernel), before_ns);
+  std::optional<EventPlace> best;
+  std::int64_t best_ns = INT64_MIN;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const EventRow& events = rows_[r]->events;
+    if (rows_[r]->kind != RowKind::kernels || !is_shown(r)) continue;
+    for (std::size_t i = events.first_from(before_ns); i > 0 && events.start_ns(i - 1) > best_ns; --i) {
+      if (data_->names[events.name(i - 1)].kernel_id != kernel) continue;
+      best = EventPlace{r, i - 1};
+      best_ns = events.start_ns(i - 1);
+    }
+  }
+  return best;
 }
 
 std::optional<EventPlace> TimelineScene::launch_at(const LaunchChoice& launch) const {
@@ -256,25 +235,6 @@ std::optional<EventPlace> TimelineScene::launch_at(const LaunchChoice& launch) c
       return EventPlace{r, i};
   }
   return std::nullopt;
-}
-
-std::vector<std::pair<std::int64_t, std::int64_t>> TimelineScene::launches_of(const KernelChoice& kernel,
-                                                                              std::size_t most) const {
-  std::vector<std::pair<std::int64_t, std::int64_t>> launches;
-  std::vector<bool> names(data_->names.size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const EventName& name = data_->names[i];
-    names[i] = name.kind == EventName::Kind::kernel && kernel.holds(name.kernel_id);
-  }
-  for (const TimelineRow* line : rows_) {
-    if (line->kind != RowKind::kernels) continue;
-    for (std::size_t i = 0; i < line->events.size() && launches.size() < most; ++i) {
-      if (names[line->events.name(i)])
-        launches.emplace_back(line->events.start_ns(i), line->events.duration_ns(i));
-    }
-  }
-  std::sort(launches.begin(), launches.end());
-  return launches;
 }
 
 std::optional<std::int64_t> TimelineScene::edge_near(std::size_t row, std::int64_t ns,

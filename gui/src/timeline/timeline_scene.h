@@ -2,11 +2,13 @@
 // selection and by the search. No window, no pixels.
 #pragma once
 
-#include <QRegularExpression>
+#include <QString>
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/selection.h"
@@ -31,6 +33,36 @@ struct RowArrangement {
   friend bool operator==(const RowArrangement&, const RowArrangement&) = default;
 };
 
+/// Of each row, events by their index, in order of time.
+using EventIndices = std::vector<std::vector<std::uint32_t>>;
+
+/// All events of a scene, to be looked through by another thread; it keeps what it looks at.
+class EventFinder {
+ public:
+  EventFinder() = default;
+  EventFinder(std::shared_ptr<const TimelineData> data, std::shared_ptr<const TimelineRow> gaps,
+              std::vector<const TimelineRow*> rows)
+      : data_(std::move(data)), gaps_(std::move(gaps)), rows_(std::move(rows)) {}
+
+  /// The launches of these kernels, and the calls that launched them. Failure: cancelled.
+  [[nodiscard]] Result<EventIndices> of_kernel(const KernelChoice& kernel,
+                                               const std::stop_token& stop = {}) const;
+  /// Events whose name matches; "": none. Failure: cancelled.
+  [[nodiscard]] Result<EventIndices> matching(const QString& text, const std::stop_token& stop = {}) const;
+  /// Begin and duration of the launches of these kernels, in order of time; at most so many. Failure: cancelled.
+  using Launches = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  [[nodiscard]] Result<Launches> launches_of(const KernelChoice& kernel, std::size_t most,
+                                             const std::stop_token& stop = {}) const;
+
+ private:
+  [[nodiscard]] std::vector<bool> names_of(const KernelChoice& kernel) const;
+  [[nodiscard]] Result<EventIndices> named(const std::vector<bool>& names, const std::stop_token& stop) const;
+
+  std::shared_ptr<const TimelineData> data_;
+  std::shared_ptr<const TimelineRow> gaps_;  // one of the rows, which is not the data's
+  std::vector<const TimelineRow*> rows_;
+};
+
 class TimelineScene {
  public:
   /// The data of a capture; the arrangement stays.
@@ -53,18 +85,23 @@ class TimelineScene {
   void set_pinned(std::size_t row, bool pinned);
   /// Up (-1) or down (1) among the rows that are shown.
   void move(std::size_t row, int by);
+  /// To that place among the pinned rows if it is pinned, else among those that scroll.
+  void move_to(std::size_t row, std::size_t place);
   void show_all();
   /// Indices of rows as they are to be drawn.
   [[nodiscard]] const std::vector<std::size_t>& pinned_rows() const { return pinned_; }
   [[nodiscard]] const std::vector<std::size_t>& scrolling_rows() const { return scrolling_; }
   [[nodiscard]] bool is_shown(std::size_t row) const;
 
-  /// Marks the events of these kernels. In each row they are indices in order.
-  void set_kernel(const KernelChoice& kernel);
+  /// Looks through the rows as they are now. What it finds holds until the data or the gaps are others: then nothing is
+  /// marked or found, until somebody asks again.
+  [[nodiscard]] EventFinder finder() const { return {data_, gaps_, rows_}; }
+  /// These events are marked as those of the chosen kernel.
+  void set_marked(const KernelChoice& kernel, EventIndices marked);
   [[nodiscard]] bool has_kernel() const { return !kernel_.empty(); }
   [[nodiscard]] const std::vector<std::uint32_t>& marked(std::size_t row) const { return marked_[row]; }
-  /// Events whose name matches; "": none.
-  void search(const QString& text);
+  /// These match the search.
+  void set_found(EventIndices found) { found_ = std::move(found); }
   [[nodiscard]] const std::vector<std::uint32_t>& found(std::size_t row) const { return found_[row]; }
   [[nodiscard]] std::int64_t found_count() const;
   /// The first found event that starts after a time, in any row that is shown; or the last before it.
@@ -76,21 +113,13 @@ class TimelineScene {
   [[nodiscard]] std::optional<EventPlace> previous_launch(store::Id kernel, std::int64_t before_ns) const;
   /// The launch that starts then.
   [[nodiscard]] std::optional<EventPlace> launch_at(const LaunchChoice& launch) const;
-  /// Durations of all launches of these kernels, in order of time; at most so many.
-  [[nodiscard]] std::vector<std::pair<std::int64_t, std::int64_t>> launches_of(const KernelChoice& kernel,
-                                                                               std::size_t most) const;
   /// The begin or end of an event of that row nearest to a time, if within `reach_ns`.
   [[nodiscard]] std::optional<std::int64_t> edge_near(std::size_t row, std::int64_t ns,
                                                       std::int64_t reach_ns) const;
 
  private:
-  using Indices = std::vector<std::vector<std::uint32_t>>;
   void gather();
   void apply_arrangement();
-  [[nodiscard]] Indices events_named(const std::vector<bool>& names) const;
-  [[nodiscard]] std::optional<EventPlace> first_after(const Indices& indices, std::int64_t ns) const;
-  [[nodiscard]] std::optional<EventPlace> last_before(const Indices& indices, std::int64_t ns) const;
-  [[nodiscard]] Indices launches_named(store::Id kernel) const;
 
   std::shared_ptr<const TimelineData> data_ = std::make_shared<const TimelineData>();
   std::shared_ptr<const TimelineRow> gaps_;
@@ -98,8 +127,7 @@ class TimelineScene {
   RowArrangement arrangement_;
   std::vector<std::size_t> order_, pinned_, scrolling_;
   KernelChoice kernel_;
-  QString search_;
-  Indices marked_, found_;
+  EventIndices marked_, found_;
 };
 
 /// "launch-bound gap", as it is called in the row of gaps.

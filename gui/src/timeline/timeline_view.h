@@ -11,6 +11,7 @@
 #include "models/key_map.h"
 #include "models/selection.h"
 #include "models/sidecar.h"
+#include "models/worker.h"
 #include "timeline/row_painter.h"
 #include "timeline/time_axis.h"
 #include "timeline/timeline_scene.h"
@@ -42,7 +43,12 @@ class TimelineView : public QWidget {
   void set_arrow(const std::optional<LaunchArrow>& arrow);
   void set_notes(std::vector<TimelineNote> notes);
   [[nodiscard]] const std::vector<TimelineNote>& notes() const { return notes_; }
+  /// Looks for events beside the window; what was being looked for before is given up. "": shows none.
   void search(const QString& text);
+  /// Whether the matches of the search are not known yet.
+  [[nodiscard]] bool matching() const { return matching_; }
+  /// Whether marks or matches are being looked for.
+  [[nodiscard]] bool finding() const { return finder_.busy(); }
   /// Which key does what; it outlives the view. Without one, the standard keys hold.
   void set_keys(const KeyMap* keys) { keys_ = keys; }
   /// Does what the command of that name says; false: it is none of the timeline's.
@@ -89,6 +95,7 @@ class TimelineView : public QWidget {
   void arrangement_changed();
   void notes_changed();
   void bookmarks_changed();
+  void found_changed();
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -105,8 +112,9 @@ class TimelineView : public QWidget {
   bool event(QEvent* event) override;
 
  private:
-  enum class Drag { none, range, pan, strip, strip_edge, labels };
-  struct Frame;
+  enum class Drag { none, range, pan, strip, strip_start, strip_end, labels };
+  static constexpr int kStripHeight = 30;
+  static constexpr int kAxisHeight = 20;
 
   void paint_strip(QPainter& painter);
   void paint_axis(QPainter& painter);
@@ -120,9 +128,18 @@ class TimelineView : public QWidget {
   [[nodiscard]] int top_of_rows() const;
   [[nodiscard]] int scroll_height() const;
   void update_scroll_bar();
+  void update_label_width();
+  void find_marks();
+  void find_matches();
+  void go_to_match(int direction);
+  void drop_images();
+  void drop_row(const QPoint& at);
+  [[nodiscard]] std::optional<std::size_t> drop_place(int y) const;
+  void paint_drop(QPainter& painter);
   [[nodiscard]] std::int64_t snapped(const QPoint& at) const;
   [[nodiscard]] QRect graph_rect() const;
   [[nodiscard]] TimeAxis strip_axis() const;
+  [[nodiscard]] Drag strip_part(int x) const;
   void show_view(const TimeWindow& view, Selection::Gesture gesture);
   void hover(const QPoint& at);
   bool position_key(const QKeyEvent& event);
@@ -139,6 +156,9 @@ class TimelineView : public QWidget {
   std::vector<TimelineNote> notes_;
   const KeyMap* keys_ = nullptr;
   Bookmarks bookmarks_;
+  QString search_;
+  bool matching_ = false;
+  int match_wanted_ = 0;  // which way to go as soon as the matches are known
 
   std::vector<std::pair<QImage, TimeWindow>> images_;  // of each row, and what they show
   QImage strip_;
@@ -149,7 +169,9 @@ class TimelineView : public QWidget {
   std::optional<TimeWindow> dragged_;  // the range under way
   QPoint mouse_{-1, -1};
   std::optional<std::size_t> hovered_row_;
+  std::optional<std::size_t> dragged_row_;  // by its name
   bool space_ = false;
+  Worker finder_;  // last: what it is asked refers to the rest
 };
 
 }  // namespace ridgeline::gui
