@@ -4,6 +4,8 @@
 #include <random>
 
 #include "gui/gui_testing.h"
+#include "reports/fabricated_capture.h"
+#include "support/temporary_directory.h"
 #include "timeline/counter_row.h"
 #include "timeline/event_row.h"
 #include "timeline/time_axis.h"
@@ -427,6 +429,32 @@ TEST(TimelineReader, ReadsTheBundledCapture) {
   EXPECT_GE(depth, 3);
   EXPECT_TRUE(dram);
   EXPECT_TRUE(power);
+}
+
+TEST(TimelineReader, CollectivesHaveARowOfTheirOwn) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::FabricatedCapture with;
+  with.extra_kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+  ridgeline::testing::write_fabricated_capture(directory.file("nccl.ridge"), with);
+  const auto data = read_timeline(directory.file("nccl.ridge"), {});
+  ASSERT_TRUE(data.ok());
+  std::size_t collectives = 0, streams = 0;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind != RowKind::collectives && row.kind != RowKind::kernels) continue;
+    for (std::size_t i = 0; i < row.events.size(); ++i) {
+      const EventName& name = data.value()->names[row.events.name(i)];
+      const bool communicates = name.kernel_class == KernelClass::communication;
+      if (row.kind == RowKind::collectives) {
+        EXPECT_TRUE(communicates) << name.text;
+        EXPECT_EQ(row.id, "collectives/0");
+        ++collectives;
+      } else if (communicates) {
+        ++streams;
+      }
+    }
+  }
+  EXPECT_GE(collectives, 7U);
+  EXPECT_EQ(collectives, streams);
 }
 
 TEST(TimelineReader, CanBeCancelled) {
