@@ -49,7 +49,7 @@ inline RunProfile made(const MadeRun& how) {
     site.family = identity.normalised_name;
     site.kernel_class = identity.kernel_class;
     site.code = kernel.code;
-    site.shape = LaunchShape{.grid = {kernel.grid, 1, 1}, .block = {kernel.block, 1, 1}};
+    site.shape = LaunchConfiguration{.grid = {kernel.grid, 1, 1}, .block = {kernel.block, 1, 1}};
     site.stream = kernel.stream;
     site.calls = kernel.calls;
     site.time_ns = kernel.time_us * 1000 * how.factor * std::exp(how.noise * normal(random));

@@ -70,6 +70,16 @@ class CheckStyle(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", str(SCRIPT), *arguments, str(self.root)], capture_output=True, text=True)
         return done.returncode, done.stdout
 
+    def test_a_type_is_defined_once_in_a_program(self):
+        self.write("store/a.h", "namespace store {\nstruct Shape {\n  int a;\n};\n}\n")
+        self.write("store/b.h", "namespace store {\nstruct Shape {\n  long b;\n};\n}\n")
+        self.write("store/c.cpp", "namespace store {\nnamespace {\nstruct Shape {\n};\n}\nstruct Shape::Part {\n};\n}\n")
+        self.write("store/d.h", "namespace other {\nstruct Shape {\n};\n}\n")
+        self.write("tests/store/e_test.cpp", "namespace store {\nstruct Shape {\n};\n}\n")
+        out = self.run_check()[1]
+        self.assertIn("store/b.h: store::Shape is defined in store/a.h too", out)
+        self.assertEqual(out.count("is defined in"), 1)
+
     def test_each_broken_convention_is_found(self):
         code, out = self.run_check()
         self.assertEqual(code, 1)

@@ -64,7 +64,7 @@ std::set<std::string> codes(const Sites& sites) {
   return result;
 }
 
-bool same_launch(const LaunchShape& x, const LaunchShape& y) {
+bool same_launch(const LaunchConfiguration& x, const LaunchConfiguration& y) {
   return x.block == y.block && x.cluster == y.cluster && x.dynamic_smem_bytes == y.dynamic_smem_bytes;
 }
 

@@ -33,7 +33,7 @@ bool is_deterministic(std::string_view metric) {
                      [&](std::string_view prefix) { return metric.starts_with(prefix); });
 }
 
-LaunchShape shape_of(const store::Launch& site) {
+LaunchConfiguration shape_of(const store::Launch& site) {
   return {site.grid,
           site.block,
           site.cluster,

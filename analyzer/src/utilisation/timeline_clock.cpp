@@ -12,7 +12,7 @@ TimeWindow timeline_window(const StepAnalysis& steps) {
   for (const StepSummary& step : steps.steps) {
     if (step.process_id != steps.process_id || step.phase != Phase::timeline || step.gpu_start_ns == 0)
       continue;
-    if (window.begin_ns == 0) window.begin_ns = step.gpu_start_ns;
+    if (window.start_ns == 0) window.start_ns = step.gpu_start_ns;
     window.end_ns = std::max(window.end_ns, step.gpu_end_ns);
   }
   return window;
@@ -26,7 +26,7 @@ std::optional<double> timeline_sm_clock_hz(const Model& model, const StepAnalysi
     if (sample.device_id != device_id || sample.sm_clock_hz.value_or(0) <= 0) continue;
     const auto clock_hz = static_cast<double>(*sample.sm_clock_hz);
     all.push_back(clock_hz);
-    if (sample.time_ns >= window.begin_ns && sample.time_ns <= window.end_ns) inside.push_back(clock_hz);
+    if (sample.time_ns >= window.start_ns && sample.time_ns <= window.end_ns) inside.push_back(clock_hz);
   }
   std::vector<double>& used = inside.empty() ? all : inside;
   if (used.empty()) return std::nullopt;

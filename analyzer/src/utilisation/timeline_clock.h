@@ -5,16 +5,13 @@
 #include <optional>
 
 #include "ridgeline/analyzer/model.h"
+#include "ridgeline/analyzer/scope.h"
 #include "ridgeline/analyzer/steps.h"
 
 namespace ridgeline::analyzer {
 
-struct TimeWindow {
-  std::int64_t begin_ns = 0;  // both 0: no timeline step has a time
-  std::int64_t end_ns = 0;
-};
-
-/// From the first timeline step's GPU work to the last one's end, of the analysed process.
+/// From the first timeline step's GPU work to the last one's end, of the analysed process; both 0: no timeline step
+/// has a time.
 [[nodiscard]] TimeWindow timeline_window(const StepAnalysis& steps);
 
 /// Median of the clock samples inside the window, in Hz; of all samples if none is inside; empty if there is

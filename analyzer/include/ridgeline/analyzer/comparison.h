@@ -201,7 +201,7 @@ struct KernelChange {
   std::optional<double> dram_a, dram_b, compute_a, compute_b;  ///< utilisation, 0..1
   std::optional<double> dram_bytes_a, dram_bytes_b;
   KernelBound bound_a = KernelBound::unmeasured, bound_b = KernelBound::unmeasured;
-  std::optional<LaunchShape> shape_a, shape_b;  ///< of the longest site
+  std::optional<LaunchConfiguration> shape_a, shape_b;  ///< of the longest site
   std::optional<bool> code_changed;             ///< empty: not known
   bool launch_changed = false;
   std::vector<CountChange> counts;

@@ -17,14 +17,14 @@
 namespace ridgeline::analyzer {
 
 /// How a kernel is launched.
-struct LaunchShape {
+struct LaunchConfiguration {
   store::Dim3 grid;
   store::Dim3 block;
   std::optional<store::Dim3> cluster;
   std::int64_t registers_per_thread = 0;
   std::int64_t static_smem_bytes = 0;
   std::int64_t dynamic_smem_bytes = 0;
-  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
+  friend bool operator==(const LaunchConfiguration&, const LaunchConfiguration&) = default;
 };
 
 /// The launches of one kernel at one place of the program, with numbered ranges (layers) taken together: all of one
@@ -36,7 +36,7 @@ struct KernelSite {
   std::string family;  ///< normalised name
   KernelClass kernel_class = KernelClass::other;
   std::string code;                  ///< hash of the machine code; "" not known
-  std::optional<LaunchShape> shape;  ///< empty: launches of many shapes, or of other shapes in each step
+  std::optional<LaunchConfiguration> shape;  ///< empty: launches of many shapes, or of other shapes in each step
   int stream = 0;      ///< of its first launch: streams are numbered in the order of their first launch
   double calls = 0;    ///< median over the steps
   double time_ns = 0;  ///< of all calls of a step: median over the steps
