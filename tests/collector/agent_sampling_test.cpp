@@ -1,5 +1,7 @@
 // In-situ sampling against a fake CUPTI: the plan of a window, when it starts and stops, refusals, ways to
 // end.
+#include <set>
+
 #include "agent_testing.h"
 #include "tiers/sampling.h"
 
@@ -240,6 +242,107 @@ TEST(Sampling, TakesAWindowForEachPhase) {
   EXPECT_EQ(c.pm_windows[3].window_id, 2u);
   EXPECT_EQ(c.pm_windows[3].first_step, 8u);
   EXPECT_EQ(c.pm_windows[3].status, WindowStatus::ok) << c.text(c.pm_windows[3].reason);
+}
+
+// A program that works on two devices by turns in each step.
+struct TwoDevices {
+  explicit TwoDevices(FakeCupti& fake) : cupti(fake) {
+    program = std::make_unique<FakeProgram>(
+        cupti, std::map<std::string, std::string>{{"RIDGELINE_SCHEDULE", "timeline=3,sample=6"}});
+    cupti.on_flush = [this] { flush(); };
+    EXPECT_TRUE(program->start());
+    for (const std::uint32_t device : {1u, 0u}) {
+      program->use_device(device);
+      program->create_context();
+    }
+    step();
+    program->tick();
+    steps(2);
+  }
+  ~TwoDevices() { cupti.on_flush = nullptr; }
+  void step() {
+    program->push("step");
+    for (const std::uint32_t device : {0u, 1u}) {
+      program->use_device(device);
+      for (int i = 0; i < 3; ++i) pending[device].push_back(program->launch("k"));
+    }
+    cupti.clock_ns += 10 * kMillisecond;
+    program->pop();
+  }
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) step();
+  }
+  void flush() {
+    for (auto& [device, launches] : pending) {
+      if (hangs.contains(device)) continue;
+      std::vector<CUpti_ActivityKernel10> records;
+      for (const std::uint32_t id : launches) {
+        records.push_back(FakeProgram::kernel(id, "k", static_cast<std::uint64_t>(cupti.clock_ns - 1000),
+                                              static_cast<std::uint64_t>(cupti.clock_ns)));
+        records.back().deviceId = device;
+      }
+      launches.clear();
+      if (!records.empty()) program->deliver(records);
+    }
+    if (!hangs.empty()) cupti.clock_ns += kMillisecond;
+  }
+  void tick() { program->session().tick(cupti.clock_ns += kMillisecond); }
+
+  FakeCupti& cupti;
+  std::unique_ptr<FakeProgram> program;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> pending;
+  std::set<std::uint32_t> hangs;
+};
+
+TEST(Sampling, TakesEveryDeviceThatIsUsed) {
+  FakeCupti cupti;
+  TwoDevices p(cupti);
+  p.steps(6);
+  EXPECT_EQ(cupti.pm_log, (std::vector<std::string>{"start 0", "start 1"}));
+  p.tick();
+  EXPECT_EQ(cupti.pm_log,
+            (std::vector<std::string>{"start 0", "start 1", "stop 0", "stop 1", "read 0", "read 1"}))
+      << "while one is read, the buffer of another would run full";
+  EXPECT_EQ(cupti.pm_open, 0);
+  const auto c = p.program->contents();
+  ASSERT_EQ(c.pm_windows.size(), 4u) << "of each device at opening and at the end";
+  std::map<std::uint32_t, std::uint32_t> device_of_window;
+  for (const auto& w : c.pm_windows) {
+    device_of_window[w.window_id] = w.device_id;
+    EXPECT_EQ(w.first_step, 5u);
+  }
+  EXPECT_EQ(device_of_window, (std::map<std::uint32_t, std::uint32_t>{{1, 0}, {2, 1}}));
+  EXPECT_EQ(c.pm_windows[2].status, WindowStatus::ok) << c.text(c.pm_windows[2].reason);
+  EXPECT_EQ(c.pm_windows[3].status, WindowStatus::ok) << c.text(c.pm_windows[3].reason);
+  EXPECT_GT(c.pm_windows[2].samples, 0u);
+  EXPECT_EQ(c.pm_windows[2].samples + c.pm_windows[3].samples, c.pm_samples.size());
+}
+
+TEST(Sampling, OfOneDeviceWaitsForThatDevice) {
+  FakeCupti cupti;
+  TwoDevices p(cupti);
+  p.steps(5);
+  p.hangs = {0};  // launched before what the other device is through with
+  p.step();
+  for (int i = 0; i < 3; ++i) p.tick();
+  EXPECT_EQ(cupti.pm_log, (std::vector<std::string>{"start 0", "start 1", "stop 1"}));
+  p.hangs.clear();
+  p.tick();
+  EXPECT_EQ(cupti.pm_stops, 2);
+  EXPECT_EQ(cupti.pm_open, 0);
+}
+
+TEST(Sampling, OfSeveralDevicesEndsWithTheProgram) {
+  FakeCupti cupti;
+  TwoDevices p(cupti);
+  p.steps(4);
+  EXPECT_EQ(cupti.pm_starts, 2);
+  p.program->session().at_exit(spool::EndReason::exit);
+  EXPECT_EQ(cupti.pm_open, 0);
+  const auto c = p.program->contents();
+  ASSERT_EQ(c.pm_windows.size(), 4u);
+  for (const std::size_t i : {2u, 3u})
+    EXPECT_EQ(c.pm_windows[i].status, WindowStatus::overflow) << c.text(c.pm_windows[i].reason);
 }
 
 TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {

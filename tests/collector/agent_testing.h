@@ -17,6 +17,17 @@
 
 namespace ridgeline::agent::testing {
 
+/// Each device has one context.
+inline CUcontext context_on(std::uint32_t device_id) {
+  return reinterpret_cast<CUcontext>(std::uintptr_t{0x1000} * (1 + device_id));
+}
+inline std::uint32_t device_of(CUcontext context) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(context) / 0x1000) - 1;
+}
+inline std::string of_device(const CUpti_PmSampling_Object* sampling) {
+  return std::to_string(reinterpret_cast<std::uintptr_t>(sampling) - 2);
+}
+
 struct FakeCupti {
   /// What it answers.
   CUptiResult subscribe_result = CUPTI_SUCCESS;
@@ -64,7 +75,9 @@ struct FakeCupti {
   int profiler_starts = 0;
   int sessions_open = 0, sessions_made = 0, starts = 0, stops = 0, flushes = 0, forced_flushes = 0;
   int pm_open = 0, pm_windows = 0, pm_starts = 0, pm_stops = 0;
-  int collisions = 0;  // a counter session and sampling at one time
+  int collisions = 0;                                   // a counter session and sampling at one time
+  std::map<std::uint32_t, std::string> chip_of_device;  // GH100 else
+  std::vector<std::string> pm_log;                      // "start 0": device 0; stop, read
   std::int64_t pm_interval_ns = 0, pm_start_ns = 0, pm_stop_ns = 0;
   std::size_t pm_buffer_bytes = 0, pm_max_samples = 0, pm_decoded = 0;
   int disables = 0;  // of activity kinds
@@ -139,8 +152,12 @@ struct FakeCupti {
     a.enable_domain = [](std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain) {
       return CUPTI_SUCCESS;
     };
-    a.get_device_id = [](CUcontext, std::uint32_t* id) { return *id = 0, CUPTI_SUCCESS; };
-    a.get_context_id = [](CUcontext, std::uint32_t* id) { return *id = 1, CUPTI_SUCCESS; };
+    a.get_device_id = [](CUcontext context, std::uint32_t* id) {
+      return *id = device_of(context), CUPTI_SUCCESS;
+    };
+    a.get_context_id = [](CUcontext context, std::uint32_t* id) {
+      return *id = 1 + device_of(context), CUPTI_SUCCESS;
+    };
     a.activity_register_callbacks = [](CUpti_BuffersCallbackRequestFunc r,
                                        CUpti_BuffersCallbackCompleteFunc c) {
       current()->requested = r;
@@ -186,7 +203,10 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.device_get_chip_name = [](CUpti_Device_GetChipName_Params* p) {
-      return p->pChipName = "GH100", CUPTI_SUCCESS;
+      const auto& chips = current()->chip_of_device;
+      const auto other = chips.find(static_cast<std::uint32_t>(p->deviceIndex));
+      p->pChipName = other == chips.end() ? "GH100" : other->second.c_str();
+      return CUPTI_SUCCESS;
     };
     a.profiler_get_counter_availability = [](CUpti_Profiler_GetCounterAvailability_Params* p) {
       p->counterAvailabilityImageSize = 8;
@@ -327,7 +347,7 @@ struct FakeCupti {
       ++current()->pm_open;
       ++current()->pm_windows;
       if (current()->sessions_open > 0) ++current()->collisions;
-      p->pPmSamplingObject = reinterpret_cast<CUpti_PmSampling_Object*>(2);
+      p->pPmSamplingObject = reinterpret_cast<CUpti_PmSampling_Object*>(2 + p->deviceIndex);
       return CUPTI_SUCCESS;
     };
     a.pm_disable = [](CUpti_PmSampling_Disable_Params*) {
@@ -339,12 +359,14 @@ struct FakeCupti {
       current()->pm_buffer_bytes = p->hardwareBufferSize;
       return current()->pm_config_result;
     };
-    a.pm_start = [](CUpti_PmSampling_Start_Params*) {
+    a.pm_start = [](CUpti_PmSampling_Start_Params* p) {
+      current()->pm_log.push_back("start " + of_device(p->pPmSamplingObject));
       ++current()->pm_starts;
       current()->pm_start_ns = current()->clock_ns;
       return current()->pm_start_result;
     };
-    a.pm_stop = [](CUpti_PmSampling_Stop_Params*) {
+    a.pm_stop = [](CUpti_PmSampling_Stop_Params* p) {
+      current()->pm_log.push_back("stop " + of_device(p->pPmSamplingObject));
       ++current()->pm_stops;
       current()->pm_stop_ns = current()->clock_ns;
       return CUPTI_SUCCESS;
@@ -362,6 +384,7 @@ struct FakeCupti {
     // nothing.
     a.pm_decode_data = [](CUpti_PmSampling_DecodeData_Params* p) {
       FakeCupti& f = *current();
+      f.pm_log.push_back("read " + of_device(p->pPmSamplingObject));
       if (f.pm_buffer_full) {
         p->overflow = 1;
         return CUPTI_ERROR_OUT_OF_MEMORY;
@@ -559,6 +582,8 @@ class FakeProgram {
   Session& session() { return *session_; }
   spool::Control* control() { return control_; }
 
+  /// From now on the program works on this device, in a context of its own.
+  void use_device(std::uint32_t device_id) { context_ = context_on(device_id); }
   void create_context() {
     CUpti_ResourceData data{};
     data.context = context_;
@@ -591,7 +616,7 @@ class FakeProgram {
     data.functionReturnValue = &result;
     data.symbolName = name;
     data.context = context_;
-    data.contextUid = 1;
+    data.contextUid = 1 + device_of(context_);
     data.correlationId = correlation;
     const CUpti_CallbackId id =
         graph ? CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch : CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
@@ -618,7 +643,7 @@ class FakeProgram {
     const std::uint32_t correlation = ++correlation_;
     CUpti_CallbackData data{};
     data.context = context_;
-    data.contextUid = 1;
+    data.contextUid = 1 + device_of(context_);
     data.correlationId = correlation;
     data.callbackSite = CUPTI_API_ENTER;
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
@@ -751,7 +776,7 @@ class FakeProgram {
   const CuptiApi* api_ = nullptr;
   spool::Control* control_ = nullptr;
   Session* session_ = nullptr;  // leaked, as in the agent
-  CUcontext context_ = reinterpret_cast<CUcontext>(0x1000);
+  CUcontext context_ = context_on(0);
   std::uint32_t correlation_ = 0;
 };
 

@@ -42,7 +42,7 @@ class Program:
     """How a program is started and what its capture must hold."""
 
     def __init__(self, command, processes=1, source="period", graphs=False, takes_gpus=1, ranks=0, samples=True, watched=False,
-                 limit_s=120, least_steps=5, status=0):
+                 limit_s=120, least_steps=5, status=0, sampled_devices=0):
         self.command, self.limit_s, self.status = command, limit_s, status
         self.watched = watched  # sees one GPU of several, and whether the clocks are that one's is looked at
         self.processes = processes  # that use the GPU
@@ -50,6 +50,7 @@ class Program:
         self.least_steps = least_steps  # of the timeline, a process
         self.graphs = graphs  # must kernels come out of graphs
         self.takes_gpus = takes_gpus
+        self.sampled_devices = sampled_devices  # of a process that works on several at once
         self.ranks, self.samples = ranks, samples  # with so many GPUs: what collectives.judge() is asked
 
 
@@ -88,6 +89,8 @@ def programs(options):
         # Hardly more steps than the schedule has, behind an initialisation that launches more than all of them.
         "fsdp-short": Program([*torchrun, os.path.join(here, "fsdp.py"), "70"], processes=2, takes_gpus=2, ranks=2, limit_s=180),
         "fsdp-one": Program([*torchrun[:-1], "1", os.path.join(here, "fsdp.py"), "100"], limit_s=120),
+        "two-devices": kind("two_devices", takes_gpus=2, sampled_devices=2),
+        "second-device": kind("second_device", takes_gpus=2),
         "second-gpu": Program([*trainer, "--no-cuda-graph", "--steps", "200"], source="nvtx", takes_gpus=2, watched=True),
     }
 
@@ -195,6 +198,9 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
         wrong.append("no kernel of a CUDA graph")
     table = {"program": name, "steps": facts.steps, "sources": sorted(facts.sources), "ranks": []}
     db = open_capture(capture)
+    sampled = db.execute("SELECT count(DISTINCT device_id) FROM pm_window WHERE sample_count > 0").fetchone()[0]
+    if program.sampled_devices and sampled != program.sampled_devices:
+        wrong.append(f"{sampled} devices were sampled, {program.sampled_devices} are used")
     table["phases"] = [collectives.phase_lengths(db, process) for process in launching]
     db.close()
     for process in launching:

@@ -226,9 +226,12 @@ void Timeline::take_kernel(const CUpti_ActivityKernel9& k) noexcept {
     return;
   }
   if (windowed_.load(std::memory_order_acquire) && !seen_.seen(k.correlationId, 0)) return;
-  std::uint32_t newest = newest_correlation_id_.load(std::memory_order_relaxed);
-  while (newest < k.correlationId &&
-         !newest_correlation_id_.compare_exchange_weak(newest, k.correlationId, std::memory_order_relaxed)) {
+  if (k.deviceId < kMaxDevices) {
+    auto& newest_here = newest_correlation_ids_[k.deviceId];
+    std::uint32_t newest = newest_here.load(std::memory_order_relaxed);
+    while (newest < k.correlationId &&
+           !newest_here.compare_exchange_weak(newest, k.correlationId, std::memory_order_relaxed)) {
+    }
   }
   const bool node = k.graphNodeId != 0;
   totals_.add(node ? &Count::graph_kernel_records : &Count::kernel_records);

@@ -5,11 +5,13 @@
 // the end, when the program's work on the device is done. Nothing is disabled: the process ends.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "cupti/cupti_api.h"
+#include "cupti/device_launches.h"
 #include "cupti/kernel_table.h"
 #include "ridgeline/spool/writer.h"
 #include "tiers/concurrency.h"
@@ -94,10 +96,10 @@ class Timeline {
   /// Readies buffers in advance; called by the agent's thread.
   void maintain() noexcept;
 
-  /// Highest correlation id of the kernel records that came in: launches up to there have ended, apart from
-  /// those on other streams.
-  std::uint32_t newest_correlation_id() const noexcept {
-    return newest_correlation_id_.load(std::memory_order_relaxed);
+  /// Highest correlation id of the kernel records of a device that came in: launches up to there have ended, apart
+  /// from those on other streams.
+  std::uint32_t newest_correlation_id(std::uint32_t device_id) const noexcept {
+    return device_id < kMaxDevices ? newest_correlation_ids_[device_id].load(std::memory_order_relaxed) : 0;
   }
 
   /// Timeline kernels are shown to `watch` from now on, those left out by name excepted. Before enable().
@@ -130,7 +132,7 @@ class Timeline {
   std::vector<std::uint8_t*> all_;
   std::atomic<bool> windowed_{false};
   std::atomic<std::int64_t> window_open_ns_{0}, window_close_ns_{0};
-  std::atomic<std::uint32_t> newest_correlation_id_{0};
+  std::array<std::atomic<std::uint32_t>, kMaxDevices> newest_correlation_ids_{};
   SeenLaunches seen_;
   CounterIntervals intervals_;
   ConcurrencyWatch* watch_ = nullptr;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cupti/device_info.h"
+#include "cupti/device_launches.h"
 #include "session/parts.h"
 
 namespace ridgeline::agent {
@@ -34,8 +35,6 @@ class Devices {
   void sample_clocks(std::int64_t now_ns) noexcept;
 
  private:
-  static constexpr std::uint32_t kMaxDevices = 64;
-
   void start_profiler();
   void describe(std::uint32_t device_id);
 

@@ -145,8 +145,16 @@ void LaunchRecorder::launch_exit(ThreadState& thread, CUpti_CallbackId id,
       if (parts_.replay && parts_.replay->untraced()) write_untraced(entry, data);
     }
   }
-  if (!failed && !captured) parts_.last_correlation_id.store(data.correlationId, std::memory_order_relaxed);
+  if (!failed && !captured) parts_.device_launches.note(device_of(data), data.correlationId);
   parts_.writer.put(record);
+}
+
+std::uint32_t LaunchRecorder::device_of(const CUpti_CallbackData& data) noexcept {
+  std::uint32_t device_id = parts_.device_launches.device_of(data.contextUid);
+  if (device_id == DeviceLaunches::kUnknown &&
+      parts_.api->get_device_id(data.context, &device_id) == CUPTI_SUCCESS)
+    parts_.device_launches.context_created(data.contextUid, device_id);
+  return device_id;
 }
 
 // Stands for the record that CUPTI does not make while instructions are counted, so that the counts have a
@@ -157,7 +165,8 @@ void LaunchRecorder::write_untraced(const SequenceEntry& entry, const CUpti_Call
   record.correlation_id = data.correlationId;
   record.kernel_id = entry.kernel_id;
   record.context_id = data.contextUid;
-  parts_.api->get_device_id(data.context, &record.device_id);
+  if (const std::uint32_t device_id = device_of(data); device_id != DeviceLaunches::kUnknown)
+    record.device_id = device_id;
   record.grid_x = entry.grid_x;
   record.grid_y = entry.grid_y;
   record.grid_z = entry.grid_z;

@@ -26,6 +26,8 @@ class LaunchRecorder {
   LaunchCall call_of(const ThreadState& thread, CUpti_CallbackId id,
                      const CUpti_CallbackData& data) const noexcept;
   void launch_exit(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  /// DeviceLaunches::kUnknown if CUPTI cannot tell.
+  std::uint32_t device_of(const CUpti_CallbackData& data) noexcept;
   void write_untraced(const SequenceEntry& entry, const CUpti_CallbackData& data) noexcept;
 
   Parts& parts_;

@@ -10,6 +10,7 @@
 
 #include "call_gate.h"
 #include "cupti/cupti_api.h"
+#include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
 #include "cupti/kernel_table.h"
 #include "cupti/timeline.h"
@@ -86,11 +87,11 @@ struct Parts {
   std::unique_ptr<Sampling> sampling;
   std::unique_ptr<PcSampling> stalls;
 
-  std::atomic<bool> closed{false};                    // nothing is recorded any more
-  std::atomic<std::uint32_t> last_correlation_id{0};  // of the launches noted
-  std::atomic<std::uint32_t> module_generation{1};    // of what threads remember of kernels
-  std::atomic<CUcontext> first_context{nullptr};      // that launched a kernel, and is there
-  std::timed_mutex context_mutex;                     // held while the agent's thread uses it
+  std::atomic<bool> closed{false};  // nothing is recorded any more
+  DeviceLaunches device_launches;
+  std::atomic<std::uint32_t> module_generation{1};  // of what threads remember of kernels
+  std::atomic<CUcontext> first_context{nullptr};    // that launched a kernel, and is there
+  std::timed_mutex context_mutex;                   // held while the agent's thread uses it
 };
 
 }  // namespace ridgeline::agent

@@ -114,6 +114,7 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
           parts_.api->get_device_id(data.context, &record.device_id) != CUPTI_SUCCESS)
         return;
       parts_.writer.put(record);
+      parts_.device_launches.context_created(record.context_id, record.device_id);
       devices_.note(record.device_id);
       return;
     }

@@ -96,6 +96,7 @@ class Session {
   bool described_device(std::uint32_t* device_id) const noexcept;
   void prepare_replay() noexcept;
   void prepare_sampling() noexcept;
+  void prepare_further_devices() noexcept;
   void watch_for_hang(std::int64_t now_ns) noexcept;
   void report_losses() noexcept;
   /// At exit (session_exit.cpp).
@@ -119,7 +120,8 @@ class Session {
   /// The agent's thread only.
   bool replay_prepared_ = false;
   bool sampling_prepared_ = false;
-  std::int64_t hang_since_ns_ = 0;  // a launch of a replay step hangs, the program was asked to end
+  std::uint64_t prepared_devices_ = 0;  // a bit a device
+  std::int64_t hang_since_ns_ = 0;      // a launch of a replay step hangs, the program was asked to end
   bool hang_killed_ = false;
   bool losses_reported_ = false;
   bool paths_reported_ = false;

@@ -69,7 +69,7 @@ void Session::make_tiers() {
 
   if (parts_.settings.schedule.has(Phase::sample)) {
     parts_.sampling = std::make_unique<Sampling>(
-        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate,
+        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate, parts_.device_launches,
         SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
     parts_.sampling->meet_by([this] { parts_.agreement.meet([this] { return parts_.gate.closed(); }); });
     if (!parts_.settings.sampling_allowed) {

@@ -93,6 +93,9 @@ void Session::tick(std::int64_t now) noexcept {
     if (parts_.replay) parts_.replay->evaluate();
     watch_for_hang(now);
     if (parts_.sampling && !sampling_prepared_ && !parts_.gate.closed()) prepare_sampling();
+    if ((!parts_.replay || replay_prepared_ || !parts_.settings.replay_allowed) &&
+        (!parts_.sampling || sampling_prepared_))
+      prepare_further_devices();
   } catch (...) {
     parts_.totals.add(&Count::callback_errors);
   }
@@ -137,16 +140,33 @@ void Session::prepare_replay() noexcept {
   std::uint32_t device_id = 0;
   if (!described_device(&device_id)) return;
   replay_prepared_ = true;
+  if (!parts_.sampling) prepared_devices_ |= std::uint64_t{1} << device_id;
   const bool available = parts_.replay->ask_availability(parts_.first_context.load(std::memory_order_acquire),
                                                          device_id, devices_.chip(device_id));
   lock.unlock();
   if (available) parts_.replay->prepare();
 }
 
+// Devices that the program came to use after its first one; the first one's preparations come first, since the
+// first sample and replay steps wait for them.
+void Session::prepare_further_devices() noexcept {
+  const std::uint64_t fresh = parts_.device_launches.used() & ~prepared_devices_;
+  if (fresh == 0) return;
+  for (std::uint32_t device = 0; device < kMaxDevices; ++device) {
+    if ((fresh >> device & 1) == 0 || devices_.chip(device).empty() || parts_.gate.closed()) continue;
+    prepared_devices_ |= std::uint64_t{1} << device;
+    if (parts_.replay && parts_.settings.replay_allowed)
+      parts_.replay->also_on(device, devices_.chip(device));
+    if (parts_.sampling && parts_.settings.sampling_allowed)
+      parts_.sampling->prepare(device, devices_.chip(device));
+  }
+}
+
 void Session::prepare_sampling() noexcept {
   std::uint32_t device_id = 0;
   if (!described_device(&device_id)) return;
   sampling_prepared_ = true;
+  prepared_devices_ |= std::uint64_t{1} << device_id;
   parts_.sampling->prepare(device_id, devices_.chip(device_id));
 }
 

@@ -8,8 +8,7 @@ namespace ridgeline::agent {
 std::uint16_t StepConductor::prepare_sampling(const StepTracker::Step& step) noexcept {
   if (!parts_.sampling) return 0;
   if (step.phase == Phase::sample) {
-    const bool measured = parts_.sampling->step_begin(
-        step, usual_step_ns(), parts_.last_correlation_id.load(std::memory_order_relaxed));
+    const bool measured = parts_.sampling->step_begin(step, usual_step_ns());
     if (parts_.sampling->busy()) wake_threads_();  // its thread turns slowly between windows
     return measured ? 0 : spool::kStepUnmeasured;
   }
@@ -74,8 +73,7 @@ void StepConductor::end(ThreadState& thread, std::int64_t now_ns) noexcept {
   const AgentCall call{parts_.gate, thread};
   if (!call) return;
   const StepTracker::Step step = parts_.steps.end(now_ns);
-  if (step.phase == Phase::sample && parts_.sampling)
-    parts_.sampling->step_end(step, parts_.last_correlation_id.load(std::memory_order_relaxed));
+  if (step.phase == Phase::sample && parts_.sampling) parts_.sampling->step_end(step);
   bool done = true;
   if (Replay::measures(step.phase) && parts_.replay) {
     done = parts_.replay->step_end(thread.thread_id);

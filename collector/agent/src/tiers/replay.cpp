@@ -146,9 +146,15 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
   }
   std::lock_guard<std::mutex> guard(mutex_);
   chip_ = chip;
-  device_id_ = device_id;
+  if (device_id < kMaxDevices) devices_.fetch_or(std::uint64_t{1} << device_id);
   availability_ = std::move(availability);
   return true;
+}
+
+void Replay::also_on(std::uint32_t device_id, const std::string& chip) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (device_id < kMaxDevices && devices_.load() != 0 && chip == chip_)
+    devices_.fetch_or(std::uint64_t{1} << device_id);
 }
 
 void Replay::prepare() noexcept {
@@ -304,9 +310,10 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     }
   }
   std::uint32_t device_id = 0;
-  if (api_.get_device_id(call.context, &device_id) != CUPTI_SUCCESS || device_id != device_id_) {
-    *why = "the step launches on device " + std::to_string(device_id) +
-           ", counters were prepared for device " + std::to_string(device_id_);
+  if (api_.get_device_id(call.context, &device_id) != CUPTI_SUCCESS || device_id >= kMaxDevices ||
+      (devices_.load() >> device_id & 1) == 0) {
+    *why = "the step launches on device " + std::to_string(device_id) + ", and counters were prepared for " +
+           chip_ + " alone";
     *status = spool::CounterStatus::not_available;
     return false;
   }

@@ -30,6 +30,7 @@
 
 #include "call_gate.h"
 #include "cupti/cupti_api.h"
+#include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
 #include "cupti/timeline.h"
 #include "ridgeline/spool/writer.h"
@@ -72,6 +73,9 @@ class Replay {
   /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
   /// cannot: replay steps are then reported as failed.
   bool ask_availability(CUcontext context, std::uint32_t device_id, const std::string& chip) noexcept;
+  /// After that: another device that the program uses. Steps on it are measured if its chip is the same, since the
+  /// metric sets are resolved for one. The agent's own thread.
+  void also_on(std::uint32_t device_id, const std::string& chip) noexcept;
   /// After that. May take a second, less if the process ends. Errors become messages, after which replay steps
   /// are reported as failed.
   void prepare() noexcept;
@@ -176,7 +180,7 @@ class Replay {
   Readiness readiness_ = Readiness::pending;
   std::string ruled_out_reason_;
   std::string chip_;
-  std::uint32_t device_id_ = 0;
+  std::atomic<std::uint64_t> devices_{0};  // a bit a device whose launches can be measured
   std::vector<std::uint8_t> availability_;
   /// Fixed once ready:
   std::vector<CounterConfig> configs_;          // by config id - 1; without metrics if not available

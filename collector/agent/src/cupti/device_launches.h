@@ -1,0 +1,50 @@
+// The latest launch on each device, as launches are noted: whether a device is used at all, and, beside the newest
+// record of it (timeline.h), whether it is through with what was launched. Any thread; takes no lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace ridgeline::agent {
+
+/// Devices beyond are neither described nor sampled.
+inline constexpr std::uint32_t kMaxDevices = 64;
+
+class DeviceLaunches {
+ public:
+  static constexpr std::uint32_t kUnknown = UINT32_MAX;
+
+  /// A context was made; ids from kMaxContexts on are not remembered.
+  void context_created(std::uint32_t context_id, std::uint32_t device_id) noexcept {
+    if (context_id < kMaxContexts && device_id < kMaxDevices)
+      device_of_context_[context_id].store(static_cast<std::uint8_t>(device_id + 1),
+                                           std::memory_order_relaxed);
+  }
+  /// kUnknown: the context was made unseen, or too many were.
+  std::uint32_t device_of(std::uint32_t context_id) const noexcept {
+    const std::uint8_t known =
+        context_id < kMaxContexts ? device_of_context_[context_id].load(std::memory_order_relaxed) : 0;
+    return known > 0 ? known - 1u : kUnknown;
+  }
+  void note(std::uint32_t device_id, std::uint32_t correlation_id) noexcept {
+    if (device_id >= kMaxDevices) return;
+    latest_[device_id].store(correlation_id, std::memory_order_relaxed);
+    const std::uint64_t bit = std::uint64_t{1} << device_id;
+    if ((used_.load(std::memory_order_relaxed) & bit) == 0) used_.fetch_or(bit, std::memory_order_release);
+  }
+  /// Correlation id of the latest launch; 0 before the first.
+  std::uint32_t latest(std::uint32_t device_id) const noexcept {
+    return device_id < kMaxDevices ? latest_[device_id].load(std::memory_order_relaxed) : 0;
+  }
+  /// A bit a device that something was launched on.
+  std::uint64_t used() const noexcept { return used_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr std::uint32_t kMaxContexts = 256;
+  std::array<std::atomic<std::uint8_t>, kMaxContexts> device_of_context_{};  // device + 1; 0: not known
+  std::array<std::atomic<std::uint32_t>, kMaxDevices> latest_{};
+  std::atomic<std::uint64_t> used_{0};
+};
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,152 @@
+// T1 on one device: periodic samples of the whole device while the program runs as it always does.
+//
+// CUPTI's PM sampling reads a set of counters every few microseconds; nothing is serialised, no cache is
+// touched. Reading a sample back costs far more host time than its interval, so that sampling is a bounded
+// window: the raw records wait in a hardware buffer until the window is over, then a thread of the agent's decodes
+// them. Sampling (sampling.h) has one of these for each device that the program uses, and makes their windows one.
+//
+// Lifecycle of a window:
+// 1. prepare() once, on the agent's own thread: what this device can sample, the metrics resolved into one
+//    pass.
+// 2. step_begin() of the first step of a `sample` phase, on the program's thread: window and interval are
+//    chosen, the session is enabled and configured. That takes 0.1 to 0.5 s of that thread, at the border of
+//    two steps, and lets the device cool: the first steps of the phase run unmeasured until power and clocks
+//    have settled.
+// 3. step_begin() of the first measured step waits for the device and starts sampling; step_end() of the last
+//    one asks for the end. The host runs ahead of the device, so that stop_if_due() stops only when that step's last
+//    launch on this device is known to have ended.
+// 4. read_if_stopped() then reads the samples, disables the session and writes the window's record.
+// Counters of replay steps and sampling exclude each other on a device: end_phase() comes before a replay
+// step. At process exit finish_at_exit() ends a window that is open. A window's record is written when it
+// opens, as one that the program's end cut off, and again with what became of it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "call_gate.h"
+#include "cupti/cupti_api.h"
+#include "cupti/device_launches.h"
+#include "cupti/timeline.h"
+#include "ridgeline/spool/writer.h"
+#include "steps/step_tracker.h"
+#include "tiers/metric_sets.h"
+#include "tiers/sampling_plan.h"
+
+namespace ridgeline::agent {
+
+class DeviceSampling {
+ public:
+  /// `window_ids`: the next one, shared by the devices; `first_metric_id`: of ids that are this device's own.
+  DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
+                 const DeviceLaunches& launches, const SamplingLimits& limits,
+                 std::atomic<std::uint32_t>& window_ids, std::uint32_t first_metric_id);
+
+  /// Once, on the agent's thread. Errors become messages, after which windows are reported as failed.
+  void prepare(std::uint32_t device_id, const std::string& chip) noexcept;
+  /// Tells that prepare() will never be called, and why.
+  void rule_out(spool::Topic topic, const std::string& reason) noexcept;
+
+  /// A step of a sample phase begins on this thread. True if it is a measured one. `step_ns`: length of the
+  /// steps before, 0 if unknown; `devices` that share the memory.
+  bool step_begin(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
+  void step_end(const StepTracker::Step& step) noexcept;
+
+  /// Stops sampling if the window is over and the device through with it. Any thread, every few milliseconds
+  /// while running().
+  void stop_if_due(std::int64_t now_ns) noexcept;
+  /// Reads the samples, which takes some 90 us each, once it was stopped.
+  void read_if_stopped() noexcept;
+  bool running() const noexcept {
+    const State s = state_.load(std::memory_order_acquire);
+    return s == State::sampling || s == State::draining;
+  }
+  /// Samples are to be read.
+  bool stopped() const noexcept { return state_.load(std::memory_order_acquire) == State::stopped; }
+  /// A session is open on the device.
+  bool open() const noexcept { return state_.load(std::memory_order_acquire) != State::idle; }
+  /// No step of the phase comes any more: ends what was not over. A window that only waits for the device goes on.
+  void end_phase() noexcept;
+  /// Called just before samples are taken: waits for processes that this one waits for in collectives, so that
+  /// none of them is still setting up.
+  void meet_by(std::function<void()> meet) { meet_ = std::move(meet); }
+  /// The gate was closed: whoever waits in here goes on.
+  void wake() noexcept { changed_.notify_all(); }
+  /// No measured step will come any more: has stop_if_due() end the window. Does not wait.
+  void cut_short(const char* why) noexcept;
+  /// In an exit handler that runs before those of CUPTI's libraries: ends and closes what is open. The samples are
+  /// read only if that can be done by `deadline_ns`; a window that takes longer is reported as cut off.
+  void finish_at_exit(std::int64_t deadline_ns) noexcept;
+  /// At exit, when finish_at_exit() could not: touches nothing of CUPTI's, reports the window.
+  void abandon() noexcept;
+
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(std::uint8_t* memory) const noexcept;
+  };
+
+ private:
+  enum class State { idle, configured, sampling, draining, stopped };
+  enum class Readiness { pending, ready, ruled_out };
+
+  bool configure(std::uint32_t phase_first, std::uint32_t phase_steps, std::int64_t step_ns,
+                 std::uint32_t devices) noexcept;
+  bool device_passed(std::uint32_t correlation_id) const noexcept;
+  bool start() noexcept;
+  /// `early`: why before the window's end, else empty. False if it failed, and all is closed.
+  bool stop(const std::string& early) noexcept;
+  void read() noexcept;
+  bool read_samples();
+  /// Values of samples 1 to `count` - 1, sample after sample; NaN where CUPTI fails.
+  std::vector<double> evaluate(std::size_t count) const;
+  void close() noexcept;
+  void fail(const char* what, CUptiResult result) noexcept;
+  void write_window() noexcept;
+  void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
+
+  const CuptiApi& api_;
+  spool::Writer& writer_;
+  Timeline& timeline_;
+  const CallGate& gate_;
+  const DeviceLaunches& launches_;
+  const SamplingLimits limits_;
+  std::atomic<std::uint32_t>& window_ids_;
+  const std::uint32_t first_metric_id_;
+  std::function<void()> meet_;
+
+  std::mutex mutex_;  // serialises everything below
+  std::condition_variable changed_;
+  Readiness readiness_ = Readiness::pending;
+  std::string ruled_out_reason_;
+  std::string chip_;
+  std::uint32_t device_id_ = 0;
+  std::vector<std::uint8_t> availability_;
+  CounterConfig config_;
+  std::vector<CounterConfig> helpers_;  // the same, for the threads that help to evaluate
+  std::vector<std::uint32_t> metric_ids_;
+
+  std::atomic<State> state_{State::idle};
+  std::uint32_t phase_first_ = 0;  // step index
+  bool phase_given_up_ = false;    // the phase that began at phase_first_ will not be measured
+  bool phase_known_ = false;
+  SamplingPlan plan_;
+  CUpti_PmSampling_Object* session_ = nullptr;
+  std::unique_ptr<std::uint8_t[], Unmap>
+      image_;  // gigabytes: in huge pages, else the page faults take a second
+  spool::PmWindowRecord window_{};
+  std::string reason_;
+  std::uint32_t last_correlation_id_ = 0;
+  std::string cut_short_;
+  std::uint32_t steps_ended_ = 0;  // of the measured ones
+  std::int64_t settling_since_ns_ = 0;
+  std::int64_t full_ns_ = 0;  // when the hardware buffer will be nearly full
+  std::int64_t drain_deadline_ns_ = 0;
+};
+
+}  // namespace ridgeline::agent
