@@ -10,6 +10,7 @@
 #include "models/sidecar.h"
 #include "panels/sql_panel.h"
 #include "search/command_box.h"
+#include "style/icons.h"
 #include "timeline/timeline_panel.h"
 
 namespace ridgeline::gui {
@@ -33,6 +34,26 @@ TEST(KeyMap, KeysAreRebornAndKept) {
   EXPECT_EQ(keys.command(KeyMap::Place::timeline, QKeySequence("G")), "fit");
   keys.reset();
   EXPECT_EQ(keys.command(KeyMap::Place::timeline, QKeySequence("F")), "fit");
+}
+
+TEST(Icons, AreOfCommandsAndFollowTheTheme) {
+  const KeyMap keys;
+  for (const QString& command : commands_with_icons()) {
+    EXPECT_NE(keys.find(command), nullptr) << command.toStdString();
+    QImage drawn[2];
+    for (const ThemeChoice choice : {ThemeChoice::light, ThemeChoice::dark}) {
+      apply_theme(*qApp, choice);
+      drawn[choice == ThemeChoice::dark ? 1 : 0] = command_icon(command).pixmap(32, 32).toImage();
+    }
+    apply_theme(*qApp, ThemeChoice::light);
+    int inked = 0;
+    for (int y = 0; y < drawn[0].height(); ++y) {
+      for (int x = 0; x < drawn[0].width(); ++x) inked += qAlpha(drawn[0].pixel(x, y)) > 128 ? 1 : 0;
+    }
+    EXPECT_GT(inked, 30) << command.toStdString();
+    EXPECT_NE(drawn[0], drawn[1]) << command.toStdString();
+  }
+  EXPECT_TRUE(command_icon("no such command").isNull());
 }
 
 TEST(KeyMap, NoKeyOfAPlaceIsTakenTwice) {
@@ -154,6 +175,7 @@ TEST_F(CommandsTest, TheBoxSearchesRunsAndAsks) {
   EXPECT_FALSE(box->isVisible());
   EXPECT_TRUE(window_->selection().kernel().name.find("adamw") != std::string::npos)
       << window_->selection().kernel().name;
+  ASSERT_TRUE(wait_for([&] { return !view()->finding(); }));
   EXPECT_GT(view()->scene().found_count(), 0);
 
   window_->run("commands");
@@ -206,6 +228,27 @@ TEST_F(CommandsTest, WhatWasArrangedIsThereWhenTheCaptureIsOpenedAgain) {
   QFile file(capture_);
   ASSERT_TRUE(file.open(QIODevice::ReadOnly));
   EXPECT_EQ(file.readAll(), before) << "the capture was touched";
+}
+
+TEST_F(CommandsTest, TheRangeIsExportedAsACaptureThatOpens) {
+  const QTemporaryDir directory;
+  const QString path = directory.filePath("part.ridge");
+  const auto& step = window_->document()->overview()->steps->representative;
+  window_->selection().select_range(
+      analyzer::TimeWindow{step.window_start_ns, step.window_start_ns + 1'000'000});
+  window_->export_part(path);
+  ASSERT_TRUE(wait_for([&] { return window_->settled(); }));
+  ASSERT_TRUE(QFileInfo::exists(path));
+  const auto part = opened_window(path);
+  EXPECT_EQ(part->document()->overview()->steps->representative.summary.launches,
+            window_->document()->overview()->steps->representative.summary.launches);
+  EXPECT_EQ(part->document()->overview()->ranking->rows[0].key,
+            window_->document()->overview()->ranking->rows[0].key);
+  // It is not written over, and the log says so.
+  const int lines = window_->log()->lines();
+  window_->export_part(path);
+  ASSERT_TRUE(wait_for([&] { return window_->settled() && window_->log()->lines() > lines + 1; }));
+  window_->selection().select_range(std::nullopt);
 }
 
 TEST_F(CommandsTest, AScreenReaderWalksRowsAndEventsAndChoosesOne) {

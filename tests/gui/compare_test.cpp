@@ -6,9 +6,11 @@
 
 #include "app/record_dialog.h"
 #include "app/screenshot.h"
+#include "compare/compare_dialog.h"
 #include "compare/compare_panel.h"
 #include "gui/gui_testing.h"
 #include "reports/fabricated_capture.h"
+#include "ridgeline/reports/compare_documents.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::gui {
@@ -45,21 +47,37 @@ TEST(LinkedAxes, UnlinkedEachMovesByItselfAndLinkingKeepsTheShift) {
   EXPECT_EQ(b.view(), (analyzer::TimeWindow{310, 320}));
 }
 
+TEST(LinkedAxes, ARangeOfOneIsARangeOfTheOther) {
+  Selection a, b;
+  a.reset({0, 100});
+  b.reset({1000, 1100});
+  LinkedAxes axes(a, b);
+  axes.align(0, 1000);
+  a.select_range(analyzer::TimeWindow{20, 30});
+  EXPECT_EQ(b.range(), (analyzer::TimeWindow{1020, 1030}));
+  b.select_range(std::nullopt);
+  EXPECT_FALSE(a.range());
+  axes.set_linked(false);
+  a.select_range(analyzer::TimeWindow{20, 30});
+  EXPECT_FALSE(b.range());
+}
+
 // A window on both, compared; null if that does not come to an end.
-std::unique_ptr<MainWindow> compared(const QString& a, const QString& b) {
+std::unique_ptr<MainWindow> compared(const std::vector<QString>& a, const std::vector<QString>& b) {
   Options options;
-  options.captures = {a, b};
+  options.captures = a;
+  options.against = b;
   auto window = std::make_unique<MainWindow>(options);
   window->resize(1400, 900);
   window->show();
-  window->open(a);
+  window->open(a.front());
   const bool done =
       wait_for([&] { return window->panel("compare") != nullptr && window->settled(); }, 60'000);
   return done ? std::move(window) : nullptr;
 }
 
 TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
-  const auto window = compared(testing::bundled_capture(), testing::bundled_capture());
+  const auto window = compared({testing::bundled_capture()}, {testing::bundled_capture()});
   ASSERT_NE(window, nullptr);
   auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
   ASSERT_NE(compare->comparison(), nullptr) << compare->verdict().toStdString();
@@ -84,7 +102,7 @@ TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {
   const ridgeline::testing::TemporaryDirectory directory;
   ridgeline::testing::write_fabricated_capture(directory.file("other.ridge"), {});
   const QString other = QString::fromStdString(directory.file("other.ridge"));
-  const auto window = compared(testing::bundled_capture(), other);
+  const auto window = compared({testing::bundled_capture()}, {other});
   ASSERT_NE(window, nullptr);
   auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
   const auto alone = [](const QString& path) {
@@ -98,6 +116,97 @@ TEST(Compare, CapturesOfDifferentTimesBeginAtTheirOwnSteps) {
   EXPECT_EQ(compare->selection_b().view().start_ns, b.start_ns);
 }
 
+// Three runs a side, B with a slower GELU.
+class RunsASide : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = std::make_unique<ridgeline::testing::TemporaryDirectory>();
+    for (int run = 1; run <= 3; ++run) {
+      for (const bool slow : {false, true}) {
+        ridgeline::testing::FabricatedCapture made;
+        made.run = slow ? 10 + run : run;
+        made.start_offset_s = 100 * made.run;
+        made.codes = true;
+        if (slow) {
+          made.slow_kernel = "gelu";
+          made.slow_factor = 1.3;
+        }
+        const std::string path = directory_->file((slow ? "b" : "a") + std::to_string(run) + ".ridge");
+        ridgeline::testing::write_fabricated_capture(path, made);
+        (slow ? b_ : a_).push_back(QString::fromStdString(path));
+      }
+    }
+  }
+  static void TearDownTestSuite() {
+    directory_.reset();
+    a_.clear();
+    b_.clear();
+  }
+  static inline std::unique_ptr<ridgeline::testing::TemporaryDirectory> directory_;
+  static inline std::vector<QString> a_, b_;
+};
+
+TEST_F(RunsASide, TheVerdictIsThatOfTheCommandLine) {
+  const auto window = compared(a_, b_);
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  std::vector<analyzer::RunProfile> a, b;
+  for (const QString& path : a_) a.push_back(analyzer::profile_run(path.toStdString()).value());
+  for (const QString& path : b_) b.push_back(analyzer::profile_run(path.toStdString()).value());
+  const auto expected = analyzer::compare(a, b);
+  ASSERT_TRUE(expected.ok());
+  EXPECT_EQ(compare->verdict().toStdString(), reports::compare_verdict_sentence(expected.value()));
+  EXPECT_EQ(compare->comparison()->pairs, 3);
+  // The slower kernel, with what each pair says.
+  std::size_t slow = 0;
+  for (std::size_t i = 0; i < compare->comparison()->kernels.size(); ++i) {
+    if (compare->comparison()->kernels[i].outcome == analyzer::Outcome::regressed) slow = i;
+  }
+  compare->table()->setCurrentIndex(compare->table()->model()->index(compare->table()->row_of(slow), 0));
+  EXPECT_TRUE(compare->change().startsWith("pairs: +")) << compare->change().toStdString();
+  EXPECT_TRUE(compare->change().contains("confidence")) << compare->change().toStdString();
+}
+
+TEST_F(RunsASide, AnotherRunIsLookedAtWithTheSameKernel) {
+  const auto window = compared(a_, b_);
+  ASSERT_NE(window, nullptr);
+  auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
+  compare->table()->setCurrentIndex(compare->table()->model()->index(0, 0));
+  const std::string chosen = compare->selection_b().kernel().name;
+  const KernelChoice other = compare->selection_a().kernel();
+  const std::int64_t before = compare->selection_b().view().start_ns;
+  compare->show_run(false, 2);
+  ASSERT_TRUE(wait_for([&] { return compare->document_b().path() == b_[2] && window->settled(); }));
+  EXPECT_NE(compare->selection_b().view().start_ns, before);
+  EXPECT_EQ(compare->selection_b().kernel().name, chosen);
+  EXPECT_EQ(compare->selection_a().kernel(), other);
+  compare->show_run(false, 0);
+  ASSERT_TRUE(wait_for([&] { return window->settled(); }));
+  EXPECT_EQ(compare->document_b().path(), b_[0]);
+  EXPECT_EQ(compare->selection_b().view().start_ns, before);
+}
+
+TEST_F(RunsASide, ARunThatIsGoneIsALineOfTheLog) {
+  const auto window = compared(a_, b_);
+  ASSERT_NE(window, nullptr);
+  QFile::remove(a_[1]);
+  const int lines = window->log()->lines();
+  dynamic_cast<ComparePanel*>(window->panel("compare"))->show_run(true, 1);
+  EXPECT_TRUE(wait_for([&] { return window->log()->lines() > lines; }));
+}
+
+TEST(CompareDialog, TakesRunsOnceAndSaysHowManyAreNeeded) {
+  CompareDialog dialog(CompareSides{{"/x/a1.ridge"}, {}, true});
+  EXPECT_FALSE(dialog.can_accept());
+  dialog.add(false, {"/x/b1.ridge", "/x/b2.ridge", "/x/b1.ridge"});
+  EXPECT_TRUE(dialog.can_accept());
+  EXPECT_EQ(dialog.sides(), (CompareSides{{"/x/a1.ridge"}, {"/x/b1.ridge", "/x/b2.ridge"}, true}));
+  // Uneven sides cannot have been recorded in turn.
+  EXPECT_FALSE(dialog.findChild<QCheckBox*>()->isEnabled());
+  dialog.add(true, {"/x/a2.ridge"});
+  EXPECT_TRUE(dialog.findChild<QCheckBox*>()->isEnabled());
+}
+
 TEST(Compare, ASecondCaptureThatIsNoneIsALineOfTheLog) {
   const QTemporaryDir directory;
   QFile file(directory.filePath("none.ridge"));
@@ -106,7 +215,7 @@ TEST(Compare, ASecondCaptureThatIsNoneIsALineOfTheLog) {
   file.close();
   const auto window = testing::opened_window(testing::bundled_capture());
   const int lines = window->log()->lines();
-  window->compare_with(file.fileName());
+  window->compare({{testing::bundled_capture()}, {file.fileName()}, true});
   ASSERT_TRUE(wait_for([&] { return window->log()->lines() > lines; }));
   EXPECT_EQ(window->failure().kind, ErrorKind::not_a_capture);
   EXPECT_EQ(window->panel("compare"), nullptr);

@@ -206,6 +206,9 @@ TEST(Options, ComplainsInWords) {
       {{"--panel", "cake", "a"}, "no panel 'cake'"},
       {{"--screenshot", "x.png"}, "needs a capture"},
       {{"--panel", "compare", "a"}, "needs two captures"},
+      {{"a", "b", "c"}, "--against"},
+      {{"a", "--against"}, "before it and behind it"},
+      {{"--against", "b"}, "before it and behind it"},
       {{"a", "b", "c"}, "more than two"}};
   for (const auto& [arguments, words] : kCases) {
     const auto options = parse_options(arguments);

@@ -42,7 +42,8 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   setAcceptDrops(true);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  // The ranking has many columns: the lower panels go from edge to edge.
+  setCorner(Qt::BottomRightCorner, Qt::BottomDockWidgetArea);
   setCentralWidget(pages_);
   for (QWidget* page :
        {static_cast<QWidget*>(welcome_), static_cast<QWidget*>(loading_), static_cast<QWidget*>(error_)}) {
@@ -121,8 +122,8 @@ void MainWindow::open(const QString& path) {
     log_->note(Severity::info, tr("opened %1").arg(document->path()));
     log_->note_findings(*document);
     emit opened();
-    if (options_.captures.size() == 2 && document->path() == options_.captures[0])
-      compare_with(options_.captures[1]);
+    if (!options_.against.empty() && document->path() == options_.captures[0])
+      compare({options_.captures, options_.against, options_.paired});
   });
   setWindowTitle(QFileInfo(path).fileName() + " – Ridgeline");
   loading_->begin(path);
@@ -162,6 +163,7 @@ void MainWindow::build_panels() {
   panels_["timeline"] = timeline_;
   column->addWidget(timeline_, 1);
   timeline_->view()->set_keys(&keys_);
+  set_buttons();
   connect(timeline_, &TimelinePanel::read, this,
           [this] { box_->set_names(timeline_->view()->scene().shared_data()); });
   connect(timeline_, &TimelinePanel::failed, this,
@@ -200,7 +202,7 @@ void MainWindow::arrange_docks() {
   tabifyDockWidget(docks_["ranking"], docks_["log"]);
   tabifyDockWidget(docks_["step"], docks_["kernel"]);
   show_page(content_);
-  resizeDocks({docks_["ranking"], docks_["roofline"]}, {3, 2}, Qt::Horizontal);
+  resizeDocks({docks_["ranking"], docks_["roofline"]}, {width() * 5 / 8, width() * 3 / 8}, Qt::Horizontal);
   resizeDocks({docks_["ranking"]}, {height() * 2 / 5}, Qt::Vertical);
   resizeDocks({docks_["step"]}, {width() / 4}, Qt::Horizontal);
   docks_["ranking"]->raise();
@@ -208,15 +210,15 @@ void MainWindow::arrange_docks() {
   standard_docks_ = saveState();
 }
 
-void MainWindow::compare_with(const QString& path) {
-  if (!document_ || document_->state() != CaptureDocument::State::ready) return;
+void MainWindow::compare(const CompareSides& sides) {
+  if (!document_ || document_->state() != CaptureDocument::State::ready || sides.b.empty()) return;
   if (compare_ != nullptr) {
     docks_["compare"]->setWidget(nullptr);
     delete compare_;
     compare_ = nullptr;
     panels_.erase("compare");
   }
-  second_ = std::make_unique<CaptureDocument>(path);
+  second_ = std::make_unique<CaptureDocument>(sides.b.front());
   CaptureDocument* second = second_.get();
   connect(second, &CaptureDocument::failed, this, [this, second] {
     failure_ = second->failure();
@@ -224,8 +226,10 @@ void MainWindow::compare_with(const QString& path) {
     show_panel("log");
     emit opening_failed();
   });
-  connect(second, &CaptureDocument::loaded, this, [this, second] {
-    compare_ = new ComparePanel(*document_, *second, this);
+  connect(second, &CaptureDocument::loaded, this, [this, second, sides] {
+    compare_ = new ComparePanel(*document_, *second, sides, this);
+    connect(compare_, &ComparePanel::failed, this,
+            [this](const QString& why) { log_->note(Severity::error, why); });
     panels_["compare"] = compare_;
     const bool first = !docks_.contains("compare");
     QDockWidget* dock = add_dock("compare", tr("Compare"), compare_, Qt::BottomDockWidgetArea);
@@ -237,7 +241,10 @@ void MainWindow::compare_with(const QString& path) {
     remember(second->path());
     setWindowTitle(QFileInfo(document_->path()).fileName() + tr(" and ") +
                    QFileInfo(second->path()).fileName() + " – Ridgeline");
-    log_->note(Severity::info, tr("compared with %1").arg(second->path()));
+    log_->note(Severity::info,
+               sides.a.size() + sides.b.size() == 2
+                   ? tr("compared with %1").arg(second->path())
+                   : tr("compared: %1 runs of A with %2 of B").arg(sides.a.size()).arg(sides.b.size()));
   });
   second->load();
 }
@@ -255,9 +262,10 @@ void MainWindow::show_panel(const QString& name) {
 }
 
 bool MainWindow::settled() const {
-  return document_ && !document_->busy() && (timeline_ == nullptr || !timeline_->busy()) &&
-         (sql_ == nullptr || !sql_->busy()) && (kernel_ == nullptr || !kernel_->busy()) &&
-         (!second_ || !second_->busy()) && (compare_ == nullptr || !compare_->busy());
+  return document_ && !document_->busy() && !exporter_.busy() &&
+         (timeline_ == nullptr || !timeline_->busy()) && (sql_ == nullptr || !sql_->busy()) &&
+         (kernel_ == nullptr || !kernel_->busy()) && (!second_ || !second_->busy()) &&
+         (compare_ == nullptr || !compare_->busy());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -13,6 +13,7 @@
 
 #include "app/options.h"
 #include "app/pages.h"
+#include "compare/compare_sides.h"
 #include "models/capture_document.h"
 #include "models/key_map.h"
 #include "models/sidecar.h"
@@ -35,8 +36,8 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   void open(const QString& path);
-  /// Opens another capture beside the open one: B under A.
-  void compare_with(const QString& path);
+  /// Compares runs with the open capture's: it is the first of A's. B is shown under A.
+  void compare(const CompareSides& sides);
   [[nodiscard]] CaptureDocument* document() const { return document_.get(); }
   [[nodiscard]] Selection& selection() { return selection_; }
   /// Of --panel; nullptr: there is no such panel now.
@@ -52,6 +53,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] bool settled() const;
   /// Why the last capture was not opened.
   [[nodiscard]] const Failure& failure() const { return failure_; }
+  /// Writes the chosen range as a capture of its own, beside the window; the log says how it ended.
+  void export_part(const QString& path);
   /// Does what a command of the key map says.
   void run(const QString& command);
 
@@ -72,6 +75,7 @@ class MainWindow : public QMainWindow {
  private:
   void make_menus();
   void set_keys();
+  void set_buttons();
   void connect_box();
   void show_page(QWidget* page);
   void build_panels();
@@ -79,7 +83,8 @@ class MainWindow : public QMainWindow {
   void drop_panels();
   QDockWidget* add_dock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
   void choose_file();
-  void choose_second();
+  void choose_sides();
+  void choose_part();
   void record_program();
   void set_theme(ThemeChoice choice);
   void remember(const QString& path);
@@ -110,6 +115,7 @@ class MainWindow : public QMainWindow {
   Failure failure_;
   ViewState restored_;  // what the view was when it was opened
   QByteArray standard_docks_;
+  Worker exporter_;
 };
 
 }  // namespace ridgeline::gui

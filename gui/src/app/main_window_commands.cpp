@@ -10,11 +10,15 @@
 #include "app/key_sheet.h"
 #include "app/main_window.h"
 #include "app/record_dialog.h"
+#include "compare/compare_dialog.h"
+#include "compare/compare_panel.h"
 #include "models/text.h"
 #include "panels/ranking_panel.h"
 #include "panels/sql_panel.h"
+#include "ridgeline/store/capture_part.h"
 #include "roofline/roofline_panel.h"
 #include "search/command_box.h"
+#include "style/icons.h"
 #include "timeline/timeline_panel.h"
 
 namespace ridgeline::gui {
@@ -31,11 +35,12 @@ void MainWindow::make_menus() {
       }
       const KeyMap::Entry* entry = keys_.find(id);
       QAction* action = menu->addAction(entry->text, this, [this, command = entry->id] { run(command); });
+      action->setIcon(command_icon(entry->id));
       actions_[entry->id] = action;
     }
   };
   add(menuBar()->addMenu(tr("&File")), {"open", "compare", "record", "doctor", "", "save_view",
-                                        "export_ranking", "export_roofline", "", "quit"});
+                                        "export_capture", "export_ranking", "export_roofline", "", "quit"});
   QMenu* view = menuBar()->addMenu(tr("&View"));
   add(view, {"back", "forward", "", "search", "commands", "sql", "", "light", "dark", "reset_layout", ""});
   connect(view, &QMenu::aboutToShow, this, [this, view] {
@@ -48,6 +53,23 @@ void MainWindow::make_menus() {
 
 void MainWindow::set_keys() {
   for (const auto& [id, action] : actions_) action->setShortcut(keys_.find(id)->key);
+  if (timeline_ != nullptr) set_buttons();
+}
+
+// The commands that are used most, as buttons beside the timeline's search; each says its key.
+void MainWindow::set_buttons() {
+  for (const char* id : {"back", "forward", "zoom_out", "zoom_in", "fit", "home", "zoom_to_range",
+                         "previous_same", "next_same", "mark"}) {
+    const KeyMap::Entry& entry = *keys_.find(id);
+    QToolButton* button = timeline_->button(entry.id);
+    if (button->icon().isNull()) {
+      button->setIcon(command_icon(entry.id));
+      connect(button, &QToolButton::clicked, this, [this, command = entry.id] { run(command); });
+    }
+    const QString key = entry.key.toString(QKeySequence::NativeText);
+    button->setToolTip(key.isEmpty() ? entry.text : tr("%1 (%2)").arg(entry.text, key));
+    button->setAccessibleName(entry.text);
+  }
 }
 
 void MainWindow::connect_box() {
@@ -78,7 +100,7 @@ void MainWindow::run(const QString& command) {
   if (command == "open") {
     choose_file();
   } else if (command == "compare") {
-    choose_second();
+    choose_sides();
   } else if (command == "record" || command == "doctor") {
     record_program();
   } else if (command == "search" || command == "commands" || command == "sql") {
@@ -89,6 +111,8 @@ void MainWindow::run(const QString& command) {
     selection_.redo();
   } else if (command == "save_view") {
     if (document_ && document_->state() == CaptureDocument::State::ready) save_view();
+  } else if (command == "export_capture") {
+    choose_part();
   } else if (command == "export_ranking") {
     if (auto* ranking = dynamic_cast<RankingPanel*>(panel("ranking"))) ranking->table()->export_csv();
   } else if (command == "export_roofline") {
@@ -104,12 +128,52 @@ void MainWindow::run(const QString& command) {
   }
 }
 
-void MainWindow::choose_second() {
+void MainWindow::choose_sides() {
   if (!document_ || document_->state() != CaptureDocument::State::ready) return;
-  const QString path =
-      QFileDialog::getOpenFileName(this, tr("Compare with"), QFileInfo(document_->path()).absolutePath(),
-                                   tr("Captures (*.ridge);;All files (*)"));
-  if (!path.isEmpty()) compare_with(path);
+  CompareDialog dialog(compare_ != nullptr ? compare_->sides() : CompareSides{{document_->path()}, {}, true},
+                       this);
+  if (dialog.exec() == QDialog::Accepted) compare(dialog.sides());
+}
+
+void MainWindow::choose_part() {
+  if (!document_ || document_->state() != CaptureDocument::State::ready) return;
+  if (!selection_.range()) {
+    log_->note(Severity::info, tr("nothing to export: drag a range out in the timeline first"));
+    return show_panel("log");
+  }
+  const QFileInfo whole(document_->path());
+  const QString path = QFileDialog::getSaveFileName(
+      this, tr("Export the range"), whole.absolutePath() + "/" + whole.completeBaseName() + "-part.ridge",
+      tr("Captures (*.ridge)"), nullptr, QFileDialog::DontConfirmOverwrite);
+  if (!path.isEmpty()) export_part(path);
+}
+
+void MainWindow::export_part(const QString& path) {
+  if (!document_ || document_->state() != CaptureDocument::State::ready || !selection_.range()) return;
+  const analyzer::TimeWindow range = *selection_.range();
+  log_->note(Severity::info, tr("writing %1…").arg(path));
+  exporter_.ask<store::CapturePart>(
+      this, path.toStdString(),
+      [whole = document_->path().toStdString(), range,
+       to = path.toStdString()](const std::stop_token& stop) -> Result<store::CapturePart> {
+        const auto capture = store::Capture::open(whole);
+        if (!capture) return capture.failure();
+        return store::write_part(capture.value(), {range.start_ns, range.end_ns}, to, stop);
+      },
+      [this, path](Result<store::CapturePart> part) {
+        if (part) {
+          log_->note(Severity::info, tr("%1 holds %2 of %3 launches and %4 of %5 steps")
+                                         .arg(path)
+                                         .arg(part.value().launches)
+                                         .arg(part.value().launches_of_whole)
+                                         .arg(part.value().steps)
+                                         .arg(part.value().steps_of_whole));
+          remember(path);
+        } else {
+          log_->note(Severity::error, tr("%1 was not written: %2").arg(path, shown(part.failure().message)));
+          show_panel("log");
+        }
+      });
 }
 
 void MainWindow::record_program() {

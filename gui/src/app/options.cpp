@@ -8,7 +8,10 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr const char* kHelp = R"(usage: ridgeline gui [CAPTURE [CAPTURE_B]] [options]
-Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, compares them.
+       ridgeline gui A1 A2 A3 --against B1 B2 B3 [options]
+Opens a capture (*.ridge) in a window: timeline, roofline, ranking. With two, or several runs a side, compares them.
+  --against RUNS     the runs of B, in the order in which those of A were recorded
+  --unpaired         runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B
   --view FILE        layout, pins and notes from FILE, not from beside the capture
   --theme THEME      light, dark or system (default)
   --screenshot FILE  write a PNG and end, without a window
@@ -30,10 +33,19 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
     return Failure{ErrorKind::usage, (what + ": see ridgeline gui --help").toStdString()};
   };
   Options options;
+  bool of_b = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     QString name = QString::fromLocal8Bit(arguments[i].c_str());
     if (!name.startsWith("--")) {
-      options.captures.push_back(name);
+      (of_b ? options.against : options.captures).push_back(name);
+      continue;
+    }
+    if (name == "--against") {
+      of_b = true;
+      continue;
+    }
+    if (name == "--unpaired") {
+      options.paired = false;
       continue;
     }
     if (name == "--help") return Failure{ErrorKind::cancelled, kHelp};
@@ -76,9 +88,16 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
         return usage("--size is at most 16384x16384");
     }
   }
-  if (options.captures.size() > 2) return usage("more than two captures");
+  if (of_b && (options.captures.empty() || options.against.empty()))
+    return usage("--against needs captures before it and behind it");
+  if (!of_b && options.captures.size() > 2)
+    return usage("more than two captures: write --against before the runs of B");
+  if (!of_b && options.captures.size() == 2) {
+    options.against = {options.captures.back()};
+    options.captures.pop_back();
+  }
   if (!options.screenshot.isEmpty() && options.captures.empty()) return usage("--screenshot needs a capture");
-  if (options.panel == "compare" && options.captures.size() < 2)
+  if (options.panel == "compare" && options.against.empty())
     return usage("--panel compare needs two captures");
   return options;
 }

@@ -13,7 +13,9 @@
 namespace ridgeline::gui {
 
 struct Options {
-  std::vector<QString> captures;  ///< none, one, or two to be compared
+  std::vector<QString> captures;  ///< none, or one; with `against`, the runs of A
+  std::vector<QString> against;   ///< the runs of B; empty: nothing is compared
+  bool paired = true;             ///< runs of A and B were recorded in turn
   QString view;                   ///< file of --view; "": the capture's own sidecar
   QString screenshot;             ///< write a picture there and end
   QString panel = "window";

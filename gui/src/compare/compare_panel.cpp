@@ -1,6 +1,5 @@
 #include "compare/compare_panel.h"
 
-#include <QBoxLayout>
 #include <QCheckBox>
 #include <QFileInfo>
 #include <QPushButton>
@@ -35,6 +34,16 @@ KernelChoice kernels_named(const CaptureDocument& document, const std::vector<st
   return choice;
 }
 
+// The names of the chosen kernels, which another run of the same side has too.
+std::vector<std::string> names_of(const CaptureDocument& document, const KernelChoice& choice) {
+  std::vector<std::string> names;
+  for (const store::Id id : choice.kernels) {
+    const auto found = document.overview()->model->kernels.find(id);
+    if (found != document.overview()->model->kernels.end()) names.push_back(found->second.demangled_name);
+  }
+  return names;
+}
+
 std::vector<double> durations_of(const EventFinder::Launches& launches) {
   std::vector<double> durations;
   for (const auto& [start, duration] : launches) durations.push_back(static_cast<double>(duration));
@@ -43,25 +52,31 @@ std::vector<double> durations_of(const EventFinder::Launches& launches) {
 
 }  // namespace
 
-ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* parent)
+ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides sides, QWidget* parent)
     : QWidget(parent),
-      a_(a),
-      b_(b),
-      axes_(selection_a_, selection_b_),
+      sides_(std::move(sides)),
+      axes_(a_.selection, b_.selection),
       verdict_(new QLabel(this)),
       notes_(new QLabel(this)),
       table_(new TableView(this)),
       durations_(new HistogramChart(this)),
       durations_title_(new QLabel(this)),
+      change_(new QLabel(this)),
       roofline_(new RooflineView(this)),
       offset_(new QLabel(this)) {
+  const auto begin = [](Side& side, const char* name, const std::vector<QString>& runs,
+                        CaptureDocument& document) {
+    side.name = name;
+    side.runs = runs;
+    side.document = side.first = &document;
+    side.further.resize(runs.size());
+    side.selection.reset(step_of(document));
+  };
   // Each on its own step: linked before the shift is known, one would drag the other along.
   axes_.set_linked(false);
-  selection_a_.reset(step_of(a_));
-  selection_b_.reset(step_of(b_));
+  begin(a_, "A", sides_.a, a);
+  begin(b_, "B", sides_.b, b);
   axes_.set_linked(true);
-  timeline_a_ = new TimelinePanel(a_, selection_a_, this);
-  timeline_b_ = new TimelinePanel(b_, selection_b_, this);
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(2);
@@ -83,12 +98,17 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   durations_title_->setText(tr("Durations: choose a kernel"));
   // A kernel's long name is cut off here rather than widening the charts.
   durations_title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  change_->setFont(small_font(0.92));
+  change_->setTextFormat(Qt::PlainText);
+  change_->setWordWrap(true);
+  change_->hide();
   auto* charts = new QWidget(this);
   auto* column = new QVBoxLayout(charts);
   column->setContentsMargins(4, 0, 0, 0);
   column->addWidget(durations_title_);
-  column->addWidget(durations_);
-  column->addWidget(roofline_, 1);
+  column->addWidget(change_);
+  column->addWidget(durations_, 1);
+  column->addWidget(roofline_, 2);
   auto* upper = new QSplitter(Qt::Horizontal, this);
   upper->addWidget(table_);
   upper->addWidget(charts);
@@ -96,9 +116,9 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   upper->setStretchFactor(1, 2);
 
   auto* lower = new QWidget(this);
-  auto* rows = new QVBoxLayout(lower);
-  rows->setContentsMargins(0, 0, 0, 0);
-  rows->setSpacing(0);
+  timelines_ = new QVBoxLayout(lower);
+  timelines_->setContentsMargins(0, 0, 0, 0);
+  timelines_->setSpacing(0);
   auto* bar = new QHBoxLayout;
   bar->setContentsMargins(6, 2, 6, 2);
   bar->setSpacing(6);
@@ -118,11 +138,9 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   }
   for (QPushButton* button : {earlier, later}) button->setAutoRepeat(true);
   bar->addStretch(1);
-  rows->addLayout(bar);
-  rows->addWidget(timeline_a_, 1);
-  rows->addWidget(timeline_b_, 1);
-  timeline_a_->set_caption("A · " + QFileInfo(a_.path()).fileName());
-  timeline_b_->set_caption("B · " + QFileInfo(b_.path()).fileName());
+  for (Side* side : {&a_, &b_}) make_run_box(*side, *bar);
+  timelines_->addLayout(bar);
+  for (Side* side : {&a_, &b_}) make_timeline(*side);
   auto* both = new QSplitter(Qt::Vertical, this);
   both->addWidget(upper);
   both->addWidget(lower);
@@ -132,30 +150,15 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
   connect(steps, &QPushButton::clicked, this, &ComparePanel::align_on_steps);
   connect(chosen, &QPushButton::clicked, this, &ComparePanel::align_on_chosen);
   connect(earlier, &QPushButton::clicked, this,
-          [this] { axes_.slide(selection_a_.view().length_ns() / 100); });
+          [this] { axes_.slide(a_.selection.view().length_ns() / 100); });
   connect(later, &QPushButton::clicked, this,
-          [this] { axes_.slide(-selection_a_.view().length_ns() / 100); });
+          [this] { axes_.slide(-a_.selection.view().length_ns() / 100); });
   connect(&axes_, &LinkedAxes::offset_changed, this, &ComparePanel::show_offset);
   connect(table_, &TableView::row_chosen, this, &ComparePanel::choose);
-  connect(&selection_a_, &Selection::kernel_changed, this,
-          [this] { choose_beside(selection_a_, selection_b_, true); });
-  connect(&selection_b_, &Selection::kernel_changed, this,
-          [this] { choose_beside(selection_b_, selection_a_, false); });
-  connect(timeline_a_, &TimelinePanel::read, this, &ComparePanel::show_durations);
-  connect(timeline_b_, &TimelinePanel::read, this, &ComparePanel::show_durations);
-  // Little room each: the streams stay in sight.
-  for (TimelinePanel* timeline : {timeline_a_, timeline_b_}) {
-    connect(timeline, &TimelinePanel::read, this, [timeline] {
-      TimelineScene& scene = timeline->view()->scene();
-      RowArrangement arrangement;
-      for (std::size_t row = 0; row < scene.row_count(); ++row) {
-        if (scene.row(row).kind == RowKind::kernels || scene.row(row).kind == RowKind::steps)
-          arrangement.pinned.insert(scene.row(row).id);
-      }
-      scene.arrange(arrangement);
-      timeline->view()->scene_changed();
-    });
-  }
+  connect(&a_.selection, &Selection::kernel_changed, this,
+          [this] { choose_beside(a_.selection, b_.selection, true); });
+  connect(&b_.selection, &Selection::kernel_changed, this,
+          [this] { choose_beside(b_.selection, a_.selection, false); });
   align_on_steps();
   show_roofline();
   ask();
@@ -163,27 +166,109 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* pare
 
 // The timelines refer to the selections, which would go before them.
 ComparePanel::~ComparePanel() {
-  delete timeline_a_;
-  delete timeline_b_;
+  delete a_.timeline;
+  delete b_.timeline;
 }
 
 bool ComparePanel::busy() const {
-  return worker_.busy() || timeline_a_->busy() || timeline_b_->busy();
+  const auto loading = [](const Side& side) {
+    return side.timeline->busy() ||
+           std::any_of(side.further.begin(), side.further.end(), [](const auto& document) {
+             return document && (document->busy() || document->state() == CaptureDocument::State::loading);
+           });
+  };
+  return worker_.busy() || loading(a_) || loading(b_);
+}
+
+// Where a side has several runs, which of them is looked at.
+void ComparePanel::make_run_box(Side& side, QBoxLayout& bar) {
+  if (side.runs.size() < 2) return;
+  side.run = new QComboBox(this);
+  side.run->setAccessibleName(tr("Run of %1 that is looked at").arg(side.name));
+  side.run->setToolTip(
+      tr("The verdict and the table are of all runs; the timeline, the durations and the roofline "
+         "are of this one."));
+  for (std::size_t i = 0; i < side.runs.size(); ++i) {
+    side.run->addItem(tr("%1 %2 · %3").arg(side.name).arg(i + 1).arg(QFileInfo(side.runs[i]).fileName()));
+  }
+  bar.addWidget(side.run);
+  connect(side.run, &QComboBox::currentIndexChanged, this,
+          [this, &side](int run) { show_run(&side == &a_, static_cast<std::size_t>(run)); });
+}
+
+void ComparePanel::make_timeline(Side& side) {
+  delete side.timeline;
+  side.timeline = new TimelinePanel(*side.document, side.selection, this);
+  side.timeline->set_caption(QString("%1 · %2").arg(side.name, QFileInfo(side.document->path()).fileName()));
+  timelines_->insertWidget(&side == &a_ ? 1 : timelines_->count(), side.timeline, 1);
+  connect(side.timeline, &TimelinePanel::read, this, &ComparePanel::show_durations);
+  // Little room each: the streams stay in sight.
+  connect(side.timeline, &TimelinePanel::read, this, [timeline = side.timeline] {
+    TimelineScene& scene = timeline->view()->scene();
+    RowArrangement arrangement;
+    for (std::size_t row = 0; row < scene.row_count(); ++row) {
+      if (scene.row(row).kind == RowKind::kernels || scene.row(row).kind == RowKind::steps)
+        arrangement.pinned.insert(scene.row(row).id);
+    }
+    scene.arrange(arrangement);
+    timeline->view()->scene_changed();
+  });
+}
+
+void ComparePanel::show_run(bool of_a, std::size_t run) {
+  Side& side = of_a ? a_ : b_;
+  if (run >= side.runs.size()) return;
+  if (side.run != nullptr) side.run->setCurrentIndex(static_cast<int>(run));
+  std::unique_ptr<CaptureDocument>& document = side.further[run];
+  if (run == 0) return look_at(side, *side.first);
+  if (document && document->state() == CaptureDocument::State::ready) return look_at(side, *document);
+  document = std::make_unique<CaptureDocument>(side.runs[run]);
+  connect(document.get(), &CaptureDocument::loaded, this, [this, &side, run] {
+    if (side.run->currentIndex() == static_cast<int>(run)) look_at(side, *side.further[run]);
+  });
+  connect(document.get(), &CaptureDocument::failed, this, [this, &side, run] {
+    emit failed(side.runs[run] + ": " + shown(side.further[run]->failure().message));
+  });
+  document->load();
+}
+
+void ComparePanel::look_at(Side& side, CaptureDocument& document) {
+  if (side.document == &document) return;
+  const std::vector<std::string> names = names_of(*side.document, side.selection.kernel());
+  side.document = &document;
+  choosing_ = true;  // the other side keeps its kernel
+  axes_.set_linked(false);
+  side.selection.reset(step_of(document));
+  axes_.set_linked(true);
+  make_timeline(side);
+  align_on_steps();
+  show_roofline();
+  side.selection.select_kernel(kernels_named(document, names));
+  choosing_ = false;
 }
 
 void ComparePanel::ask() {
   using Answer = std::shared_ptr<const analyzer::Comparison>;
   worker_.ask<Answer>(
       this, "compare",
-      [a = a_.path().toStdString(),
-       b = b_.path().toStdString()](const std::stop_token& stop) -> Result<Answer> {
-        std::vector<analyzer::RunProfile> profiles;
-        for (const std::string& path : {a, b}) {
-          auto profile = analyzer::profile_run(path, {}, {stop, {}});
-          if (!profile) return Failure{profile.failure().kind, path + ": " + profile.failure().message};
-          profiles.push_back(std::move(profile).value());
+      [this, sides = sides_](const std::stop_token& stop) -> Result<Answer> {
+        std::vector<analyzer::RunProfile> profiles_a, profiles_b;
+        for (const bool of_a : {true, false}) {
+          for (const QString& run : of_a ? sides.a : sides.b) {
+            const std::size_t done = profiles_a.size() + profiles_b.size(),
+                              all = sides.a.size() + sides.b.size();
+            worker_.tell(this, [this, done, all] {
+              if (!comparison_) verdict_->setText(tr("Comparing: run %1 of %2…").arg(done + 1).arg(all));
+            });
+            const std::string path = run.toStdString();
+            auto profile = analyzer::profile_run(path, {}, {stop, {}});
+            if (!profile) return Failure{profile.failure().kind, path + ": " + profile.failure().message};
+            (of_a ? profiles_a : profiles_b).push_back(std::move(profile).value());
+          }
         }
-        auto compared = analyzer::compare({profiles[0]}, {profiles[1]});
+        analyzer::ComparisonOptions options;
+        options.paired = sides.paired;
+        auto compared = analyzer::compare(profiles_a, profiles_b, options);
         if (!compared) return compared.failure();
         return std::make_shared<const analyzer::Comparison>(std::move(compared).value());
       },
@@ -210,7 +295,7 @@ void ComparePanel::show_comparison() {
 
 // Dots of B, with arrows from where the same kernels, or those that they replace, stood in A.
 void ComparePanel::show_roofline() {
-  RooflinePlot before = make_plot(*a_.overview(), {});
+  RooflinePlot before = make_plot(*a_.document->overview(), {});
   if (comparison_) {
     for (RooflineDot& dot : before.dots) {
       for (const analyzer::KernelChange& change : comparison_->kernels) {
@@ -219,11 +304,13 @@ void ComparePanel::show_roofline() {
       }
     }
   }
-  RooflinePlot plot = make_plot(*b_.overview(), {});
+  RooflinePlot plot = make_plot(*b_.document->overview(), {});
   plot.low_x = std::min(plot.low_x, before.low_x);
   plot.low_y = std::min(plot.low_y, before.low_y);
   plot.high_x = std::max(plot.high_x, before.high_x);
   plot.high_y = std::max(plot.high_y, before.high_y);
+  // Recordings for a comparison often have no counters: the durations take its room then.
+  roofline_->setVisible(!plot.dots.empty() || !plot.strip.empty() || !before.dots.empty());
   roofline_->set_plot(std::move(plot));
   roofline_->set_before(std::move(before.dots));
 }
@@ -232,10 +319,10 @@ void ComparePanel::choose(std::size_t row) {
   if (!comparison_ || row >= comparison_->kernels.size()) return;
   const analyzer::KernelChange& change = comparison_->kernels[row];
   choosing_ = true;
-  selection_a_.select_kernel(kernels_named(a_, change.kernels_a));
-  selection_b_.select_kernel(kernels_named(b_, change.kernels_b));
+  a_.selection.select_kernel(kernels_named(*a_.document, change.kernels_a));
+  b_.selection.select_kernel(kernels_named(*b_.document, change.kernels_b));
   choosing_ = false;
-  durations_title_->setText(shown(reports::kernel_display_name(reports::change_name(change))));
+  show_change(change);
   show_durations();
 }
 
@@ -254,24 +341,45 @@ void ComparePanel::choose_beside(const Selection& chosen, Selection& other, bool
     const auto& names = chosen_is_a ? change.kernels_a : change.kernels_b;
     if (std::find(names.begin(), names.end(), chosen.kernel().name) == names.end()) continue;
     choosing_ = true;
-    other.select_kernel(
-        kernels_named(chosen_is_a ? b_ : a_, chosen_is_a ? change.kernels_b : change.kernels_a));
+    other.select_kernel(kernels_named(chosen_is_a ? *b_.document : *a_.document,
+                                      chosen_is_a ? change.kernels_b : change.kernels_a));
     table_->choose_quietly(table_->row_of(row));
     choosing_ = false;
-    durations_title_->setText(shown(reports::kernel_display_name(reports::change_name(change))));
+    show_change(change);
     break;
   }
   show_durations();
 }
 
+// What the runs say of a kernel: each pair's change, and how sure their mean is.
+void ComparePanel::show_change(const analyzer::KernelChange& change) {
+  durations_title_->setText(shown(reports::kernel_display_name(reports::change_name(change))));
+  const analyzer::Change& time = change.adjusted;
+  QStringList said;
+  if (time.pair_ratios.size() > 1) {
+    QStringList pairs;
+    for (const double ratio : time.pair_ratios) pairs << plain(reports::signed_percent(ratio));
+    said << tr("pairs: %1").arg(pairs.join("  "));
+  }
+  if (time.interval) {
+    said << tr("%1, between %2 and %3 with 95 % confidence")
+                .arg(plain(reports::signed_percent(time.ratio)),
+                     plain(reports::signed_percent(time.interval->low)),
+                     plain(reports::signed_percent(time.interval->high)));
+  }
+  if (change.cause != analyzer::ChangeCause::none) said << shown(reports::cause_text(change.cause));
+  change_->setText(said.join('\n'));
+  change_->setVisible(!said.isEmpty());
+}
+
 void ComparePanel::show_durations() {
-  if (selection_a_.kernel().empty() && selection_b_.kernel().empty()) return;
+  if (a_.selection.kernel().empty() && b_.selection.kernel().empty()) return;
   using Both = std::pair<std::vector<double>, std::vector<double>>;
   worker_.ask<Both>(
       this, "durations",
-      [finder_a = timeline_a_->view()->scene().finder(), finder_b = timeline_b_->view()->scene().finder(),
-       kernel_a = selection_a_.kernel(),
-       kernel_b = selection_b_.kernel()](const std::stop_token& stop) -> Result<Both> {
+      [finder_a = a_.timeline->view()->scene().finder(), finder_b = b_.timeline->view()->scene().finder(),
+       kernel_a = a_.selection.kernel(),
+       kernel_b = b_.selection.kernel()](const std::stop_token& stop) -> Result<Both> {
         const auto a = finder_a.launches_of(kernel_a, kMostLaunches, stop);
         if (!a) return a.failure();
         const auto b = finder_b.launches_of(kernel_b, kMostLaunches, stop);
@@ -281,28 +389,28 @@ void ComparePanel::show_durations() {
       [this](Result<Both> both) {
         if (!both) return;
         durations_->set_values(both.value().second, {}, both.value().first);
-        durations_->setToolTip(tr("bars: B, line: A"));
       });
 }
 
 void ComparePanel::align_on_steps() {
-  axes_.align(step_of(a_).start_ns, step_of(b_).start_ns);
+  axes_.align(step_of(*a_.document).start_ns, step_of(*b_.document).start_ns);
 }
 
 void ComparePanel::align_on_chosen() {
-  if (selection_a_.kernel().empty() || selection_b_.kernel().empty()) return;
+  if (a_.selection.kernel().empty() || b_.selection.kernel().empty()) return;
   const auto first = [](const Selection& selection, const TimelineScene& scene) {
     if (selection.launch()) return std::optional(selection.launch()->start_ns);
     const auto place = scene.next_launch(selection.kernel().kernels.front(), selection.view().start_ns - 1);
     return place ? std::optional(scene.time_of(*place).start_ns) : std::nullopt;
   };
-  const auto a = first(selection_a_, timeline_a_->view()->scene()),
-             b = first(selection_b_, timeline_b_->view()->scene());
+  const auto a = first(a_.selection, a_.timeline->view()->scene()),
+             b = first(b_.selection, b_.timeline->view()->scene());
   if (a && b) axes_.align(*a, *b);
 }
 
 void ComparePanel::show_offset() {
-  const std::int64_t shift = axes_.offset_ns() - (step_of(b_).start_ns - step_of(a_).start_ns);
+  const std::int64_t shift =
+      axes_.offset_ns() - (step_of(*b_.document).start_ns - step_of(*a_.document).start_ns);
   offset_->setText(shift == 0 ? tr("steps begin together")
                               : tr("B slid by %1")
                                     .arg((shift < 0 ? QString("−") : QString()) +

@@ -1,9 +1,13 @@
-// compare_panel.h: two captures, A over B: what the comparison says, and both to look at side by side.
+// compare_panel.h: two sides of one or more captures, A over B: what the comparison of all runs says, and one run of each
+// side to look at beside the other's.
 #pragma once
 
+#include <QBoxLayout>
+#include <QComboBox>
 #include <QLabel>
 #include <QWidget>
 
+#include "compare/compare_sides.h"
 #include "compare/linked_axes.h"
 #include "models/capture_document.h"
 #include "panels/charts.h"
@@ -17,34 +21,58 @@ namespace ridgeline::gui {
 class ComparePanel : public QWidget {
   Q_OBJECT
  public:
-  /// Both documents are ready and outlive the panel.
-  ComparePanel(CaptureDocument& a, CaptureDocument& b, QWidget* parent = nullptr);
+  /// The documents are of the first run of each side; they are ready and outlive the panel.
+  ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides sides, QWidget* parent = nullptr);
 
   ~ComparePanel() override;
 
   [[nodiscard]] bool busy() const;
   [[nodiscard]] const std::shared_ptr<const analyzer::Comparison>& comparison() const { return comparison_; }
   [[nodiscard]] LinkedAxes& axes() { return axes_; }
-  [[nodiscard]] Selection& selection_a() { return selection_a_; }
-  [[nodiscard]] Selection& selection_b() { return selection_b_; }
+  [[nodiscard]] const CompareSides& sides() const { return sides_; }
+  [[nodiscard]] Selection& selection_a() { return a_.selection; }
+  [[nodiscard]] Selection& selection_b() { return b_.selection; }
+  /// Of the run that is looked at.
+  [[nodiscard]] CaptureDocument& document_a() { return *a_.document; }
+  [[nodiscard]] CaptureDocument& document_b() { return *b_.document; }
+  /// Looks at another run of that side.
+  void show_run(bool of_a, std::size_t run);
   [[nodiscard]] TableView* table() const { return table_; }
   [[nodiscard]] QString verdict() const { return verdict_->text(); }
+  [[nodiscard]] QString change() const { return change_->text(); }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
 
+ signals:
+  void failed(const QString& why);
+
  private:
+  struct Side {
+    const char* name = "";
+    std::vector<QString> runs;
+    CaptureDocument* document = nullptr;                    // of the run that is looked at
+    std::vector<std::unique_ptr<CaptureDocument>> further;  // of the others, once they were
+    CaptureDocument* first = nullptr;
+    Selection selection;
+    TimelinePanel* timeline = nullptr;
+    QComboBox* run = nullptr;
+  };
+
+  void make_run_box(Side& side, QBoxLayout& bar);
+  void make_timeline(Side& side);
+  void look_at(Side& side, CaptureDocument& document);
   void ask();
   void show_comparison();
   void show_roofline();
   void choose(std::size_t row);
   void choose_beside(const Selection& chosen, Selection& other, bool chosen_is_a);
+  void show_change(const analyzer::KernelChange& change);
   void show_durations();
   void align_on_steps();
   void align_on_chosen();
   void show_offset();
 
-  CaptureDocument& a_;
-  CaptureDocument& b_;
-  Selection selection_a_, selection_b_;
+  CompareSides sides_;
+  Side a_, b_;
   LinkedAxes axes_;
   std::shared_ptr<const analyzer::Comparison> comparison_;
   QLabel* verdict_;
@@ -52,9 +80,9 @@ class ComparePanel : public QWidget {
   TableView* table_;
   HistogramChart* durations_;
   QLabel* durations_title_;
+  QLabel* change_;
   RooflineView* roofline_;
-  TimelinePanel* timeline_a_;
-  TimelinePanel* timeline_b_;
+  QVBoxLayout* timelines_ = nullptr;
   QLabel* offset_;
   bool choosing_ = false;
   Worker worker_;

@@ -7,7 +7,8 @@
 
 namespace ridgeline::gui {
 
-/// A time t of A stands beside t + offset of B. Both selections outlive this.
+/// A time t of A stands beside t + offset of B; a range that is chosen in one is chosen in the other. Both selections
+/// outlive this.
 class LinkedAxes : public QObject {
   Q_OBJECT
  public:
@@ -27,6 +28,7 @@ class LinkedAxes : public QObject {
 
  private:
   void follow(Selection& leader, Selection& follower, std::int64_t shift_ns);
+  void follow_range(Selection& leader, Selection& follower, std::int64_t shift_ns);
 
   Selection& a_;
   Selection& b_;

@@ -10,7 +10,7 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   };
   using enum Place;
   add("open", "Open a capture", window, QKeySequence::Open);
-  add("compare", "Compare with another capture", window, QKeySequence("Ctrl+Shift+O"));
+  add("compare", "Compare with other captures", window, QKeySequence("Ctrl+Shift+O"));
   add("record", "Record a program", window, QKeySequence("Ctrl+R"));
   add("doctor", "Doctor: what this machine lets be measured", window, {});
   add("search", "Search names and ranges", window, QKeySequence("/"));
@@ -20,6 +20,7 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("forward", "Forward again", window, QKeySequence("Alt+Right"));
   add("save_view", "Save layout, pins, notes and bookmarks", window, QKeySequence::Save);
   add("export_roofline", "Export the roofline", window, {});
+  add("export_capture", "Export the range as a capture of its own", window, {});
   add("export_ranking", "Export the ranking as CSV", window, {});
   add("light", "Light theme", window, {});
   add("dark", "Dark theme", window, {});

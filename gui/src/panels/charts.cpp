@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/text.h"
@@ -94,6 +95,13 @@ void HistogramChart::paintEvent(QPaintEvent*) {
     }
     painter.setPen(QPen(t.hovered, 1.6));
     painter.drawPolyline(line);
+    const int letters = painter.fontMetrics().horizontalAdvance("A");
+    const double right = graph.right() - letters;
+    painter.drawLine(QPointF(right - 20, 12), QPointF(right - 4, 12));
+    painter.fillRect(QRectF(right - 20, 22, 16, 8), t.accent);
+    painter.setPen(t.text);
+    painter.drawText(QPointF(right, 16), "A");
+    painter.drawText(QPointF(right, 30), "B");
   }
   painter.setPen(t.line);
   painter.drawLine(graph.bottomLeft(), graph.bottomRight());
@@ -119,9 +127,8 @@ void ColumnChart::set_points(std::vector<SeriesPoint> points, std::function<QStr
   update();
 }
 
-void ColumnChart::set_line(std::vector<std::optional<double>> line, QString label) {
-  line_ = std::move(line);
-  line_label_ = std::move(label);
+void ColumnChart::set_lines(std::vector<Line> lines) {
+  lines_ = std::move(lines);
   update();
 }
 
@@ -162,32 +169,48 @@ void ColumnChart::paintEvent(QPaintEvent*) {
     const QRectF column(area.left() + wide * static_cast<double>(i), area.bottom() - tall,
                         std::max(wide - (wide > 4 ? 1.5 : 0), 1.0), tall);
     painter.fillRect(column, point.colour);
-    if (point.chosen) {
+    if (point.chosen && wide > 5) {
       painter.setPen(QPen(t.selected, 2));
       painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
+    } else if (point.chosen) {
+      // Too narrow for an outline: a mark above it.
+      painter.setPen(t.selected);
+      painter.drawText(column.adjusted(-8, -15, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▼");
     }
     painter.setPen(t.bad);
     if (point.outlier) painter.drawText(column.adjusted(-8, -16, 8, 0), Qt::AlignHCenter | Qt::AlignTop, "▲");
     painter.setPen(Theme::on(point.colour));
     if (point.value > most && wide > 9) painter.drawText(column, Qt::AlignHCenter | Qt::AlignTop, "≈");
   }
-  double low = INFINITY, high = -INFINITY;
-  for (const auto& value : line_) {
-    if (!value) continue;
-    low = std::min(low, *value);
-    high = std::max(high, *value);
-  }
-  if (high > 0) {
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(QPen(t.text, 1.4));
+  paint_lines(painter, area);
+}
+
+// Told apart by their strokes, for they have the same colour.
+void ColumnChart::paint_lines(QPainter& painter, const QRectF& area) const {
+  constexpr std::array<Qt::PenStyle, 3> kStrokes = {Qt::SolidLine, Qt::DashLine, Qt::DotLine};
+  const double wide = area.width() / static_cast<double>(points_.size());
+  double right = area.right();
+  for (std::size_t n = 0; n < lines_.size(); ++n) {
+    const Line& line = lines_[n];
+    double high = 0;
+    for (const auto& value : line.values) high = std::max(high, value.value_or(0));
+    if (high <= 0) continue;
     QPolygonF polygon;
-    for (std::size_t i = 0; i < std::min(line_.size(), points_.size()); ++i) {
-      if (!line_[i]) continue;
+    for (std::size_t i = 0; i < std::min(line.values.size(), points_.size()); ++i) {
+      if (!line.values[i]) continue;
       polygon << QPointF(area.left() + wide * (static_cast<double>(i) + 0.5),
-                         area.bottom() - area.height() * 0.9 * *line_[i] / high);
+                         area.bottom() - area.height() * 0.9 * *line.values[i] / high);
     }
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme().text, 1.4, kStrokes[n % kStrokes.size()]));
     painter.drawPolyline(polygon);
-    painter.drawText(QRectF(area.left(), 0, area.width(), 16), Qt::AlignRight, "— " + line_label_);
+    const double words = painter.fontMetrics().horizontalAdvance(line.label);
+    painter.drawLine(QPointF(right - words - 24, 8), QPointF(right - words - 5, 8));
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.setPen(theme().text);
+    painter.drawText(QRectF(right - words - 2, 0, words + 2, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                     line.label);
+    right -= words + 36;
   }
 }
 

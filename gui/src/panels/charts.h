@@ -16,7 +16,7 @@ class HistogramChart : public QWidget {
   Q_OBJECT
  public:
   using QWidget::QWidget;
-  /// Nanoseconds. `other` is drawn as a line over it: the same of another capture.
+  /// Nanoseconds. `other` is drawn as a line over it: the same of the capture A that this one, B, is compared with.
   void set_values(std::vector<double> values, std::optional<double> marked = {},
                   std::vector<double> other = {});
   [[nodiscard]] QSize sizeHint() const override { return {320, 120}; }
@@ -44,9 +44,14 @@ class ColumnChart : public QWidget {
   Q_OBJECT
  public:
   explicit ColumnChart(QWidget* parent = nullptr);
-  /// `text` writes a value of the axis. `line`: one more value a column, on an axis of its own, as a line.
+  /// `text` writes a value of the axis.
   void set_points(std::vector<SeriesPoint> points, std::function<QString(double)> text);
-  void set_line(std::vector<std::optional<double>> line, QString label);
+  /// One more value a column, each line on an axis of its own from 0 to its largest value.
+  struct Line {
+    std::vector<std::optional<double>> values;
+    QString label;  ///< with its largest value
+  };
+  void set_lines(std::vector<Line> lines);
   [[nodiscard]] QSize sizeHint() const override { return {320, 130}; }
 
  signals:
@@ -60,9 +65,9 @@ class ColumnChart : public QWidget {
  private:
   [[nodiscard]] QRectF graph() const;
   [[nodiscard]] int column_at(double x) const;
+  void paint_lines(QPainter& painter, const QRectF& area) const;
   std::vector<SeriesPoint> points_;
-  std::vector<std::optional<double>> line_;
-  QString line_label_;
+  std::vector<Line> lines_;
   std::function<QString(double)> text_;
 };
 

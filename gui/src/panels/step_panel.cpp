@@ -34,20 +34,47 @@ KernelBound largest(const analyzer::BoundSplit& split) {
       ->second;
 }
 
-// Mean power while the step ran; a step shorter than the interval has the sample before its end.
-std::optional<double> power_during(const analyzer::Model& recording, const analyzer::StepSummary& step,
-                                   store::Id device) {
+// Mean of what the driver said while the step ran; a step shorter than the interval has the sample before its end.
+using Sampled = std::optional<double> (*)(const store::ClockSample&);
+std::optional<double> during(const analyzer::Model& recording, const analyzer::StepSummary& step,
+                             store::Id device, Sampled value) {
   double sum = 0, count = 0;
   std::optional<double> before;
   for (const store::ClockSample& sample : recording.clock_samples) {
-    if (sample.device_id != device || !sample.power_mw) continue;
+    if (sample.device_id != device || !value(sample)) continue;
     if (sample.time_ns > step.gpu_end_ns) break;
-    before = static_cast<double>(*sample.power_mw) / 1000;
+    before = value(sample);
     if (sample.time_ns < step.gpu_start_ns) continue;
     sum += *before;
     ++count;
   }
   return count > 0 ? std::optional(sum / count) : before;
+}
+
+std::optional<double> watts(const store::ClockSample& sample) {
+  return sample.power_mw ? std::optional(static_cast<double>(*sample.power_mw) / 1000) : std::nullopt;
+}
+std::optional<double> clock_hz(const store::ClockSample& sample) {
+  return sample.sm_clock_hz ? std::optional(static_cast<double>(*sample.sm_clock_hz)) : std::nullopt;
+}
+
+double largest_of(const std::vector<std::optional<double>>& values) {
+  double most = 0;
+  for (const auto& value : values) most = std::max(most, value.value_or(0));
+  return most;
+}
+
+// What the collectives cost beside what they take: none of it is a part of its own, for it lies in the kernels' time.
+QString communication_words(const analyzer::Accounting& accounting) {
+  if (accounting.communication_sum_ns <= 0) return {};
+  const auto words = [](std::int64_t ns) { return plain(time_text(static_cast<double>(ns))); };
+  return StepPanel::tr(
+             "Collectives take %1 of the kernels' time: %2 exposed (%3 of the step), %4 hidden behind other "
+             "kernels")
+      .arg(words(accounting.communication_sum_ns), words(accounting.communication_exposed_ns),
+           plain(percent_text(static_cast<double>(accounting.communication_exposed_ns) /
+                              static_cast<double>(std::max<std::int64_t>(accounting.step_ns, 1)))),
+           words(accounting.communication_hidden_ns));
 }
 
 }  // namespace
@@ -118,6 +145,9 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   column->setSpacing(6);
   title_ = heading({}, page);
   bar_parts_ = new StackedBar(page);
+  communication_ = new QLabel(page);
+  communication_->setWordWrap(true);
+  communication_->setTextFormat(Qt::PlainText);
   flame_title_ = heading(tr("Kernel time by NVTX range, coloured by what bounds it"), page);
   flame_ = new FlameChart(page);
   steps_ = new ColumnChart(page);
@@ -130,6 +160,7 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
   steps_->setAccessibleName(tr("GPU time of each step"));
   column->addWidget(title_);
   column->addWidget(bar_parts_);
+  column->addWidget(communication_);
   column->addWidget(flame_title_);
   column->addWidget(flame_);
   column->addWidget(heading(tr("GPU time of the steps; a click chooses one"), page));
@@ -182,6 +213,8 @@ void StepPanel::show_answer(const ScopeAnswer& answer) {
           ? tr("The chosen range, %1").arg(plain(time_text(static_cast<double>(accounting.step_ns))))
           : shown(reports::step_line(*answer.steps)));
   bar_parts_->set_parts(accounting_parts(accounting), static_cast<double>(accounting.step_ns));
+  communication_->setText(communication_words(accounting));
+  communication_->setVisible(!communication_->text().isEmpty());
   flame_->set_boxes(flame_boxes(accounting.kernels.tree));
   flame_->setVisible(!flame_->boxes().empty());
   flame_title_->setVisible(!flame_->boxes().empty());
@@ -201,7 +234,7 @@ void StepPanel::show_steps() {
   outliers_->setVisible(!said.isEmpty());
   const std::int64_t current = chosen_.value_or(steps.representative.summary.step_index);
   std::vector<SeriesPoint> points;
-  std::vector<std::optional<double>> power;
+  std::vector<std::optional<double>> power, clock;
   shown_steps_.clear();
   for (const analyzer::StepSummary& step : steps.steps) {
     if (step.process_id != steps.process_id || step.gpu_start_ns == 0) continue;
@@ -210,17 +243,21 @@ void StepPanel::show_steps() {
     point.colour = theme().of(step.phase);
     point.chosen = step.step_index == current && !steps.representative.whole_recording;
     point.outlier = std::find(outliers.begin(), outliers.end(), step.step_index) != outliers.end();
-    power.push_back(power_during(*document_.recording(), step, document_.device_id()));
+    power.push_back(during(*document_.recording(), step, document_.device_id(), watts));
+    clock.push_back(during(*document_.recording(), step, document_.device_id(), clock_hz));
     point.help = tr("step %1 · %2 · %3\n%4, %5")
                      .arg(step.step_index)
                      .arg(plain(to_string(step.phase)), plain(to_string(step.status)),
                           plain(time_text(point.value)), plain(counted(step.launches, "launch", "launches")));
     if (power.back()) point.help += tr(", %1 W").arg(plain(fixed(*power.back(), 0)));
+    if (clock.back()) point.help += ", " + plain(clock_text(*clock.back()));
     points.push_back(std::move(point));
     shown_steps_.push_back(step);
   }
   steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
-  steps_->set_line(std::move(power), tr("power"));
+  const QString watt_words = tr("power, %1 W").arg(plain(fixed(largest_of(power), 0)));
+  const QString clock_words = tr("SM clock, %1").arg(plain(clock_text(largest_of(clock))));
+  steps_->set_lines({{std::move(power), watt_words}, {std::move(clock), clock_words}});
 }
 
 }  // namespace ridgeline::gui

@@ -28,6 +28,7 @@ class StepPanel : public ScopePanel {
 
   QLabel* title_;
   StackedBar* bar_parts_;
+  QLabel* communication_;
   FlameChart* flame_;
   QLabel* flame_title_;
   ColumnChart* steps_;

@@ -29,7 +29,7 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
   roofs_->addItem(tr("at the clock"), static_cast<int>(PeakSource::clock));
   roofs_->addItem(tr("measured"), static_cast<int>(PeakSource::measured));
   roofs_->setAccessibleName(tr("Source of the roofs"));
-  what_->setText(tr("Roofs"));
+  what_->setText(tr("Roofs") + "  ");  // room for the arrow
   what_->setPopupMode(QToolButton::InstantPopup);
   slider_->setRange(50, 100);
   slider_->setValue(100);

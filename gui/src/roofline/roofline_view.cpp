@@ -16,6 +16,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr double kLeft = 78, kRight = 16, kTop = 14, kBottom = 40, kStrip = 76;
+constexpr double kRoofName = 20;
 
 double radius_of(double share) {
   return std::clamp(std::sqrt(std::max(share, 0.0)) * 40, 3.5, 26.0);
@@ -64,6 +65,16 @@ RooflineView::Frame RooflineView::frame(const QRectF& area) const {
     f.graph.setBottom(f.graph.bottom() - kStrip);
     f.strip = QRectF(f.graph.left(), f.graph.bottom() + kBottom + 22, f.graph.width(), kStrip - 44);
   }
+  // The highest roof has room for its name above it, however low the drawing is.
+  double highest = 0;
+  for (const RooflineRoof& roof : plot_.roofs) {
+    if (roof.flat) highest = std::max(highest, roof.value);
+  }
+  if (highest > f.low_y && highest < f.high_y && f.graph.height() > 3 * kRoofName) {
+    const double share = kRoofName / f.graph.height(), whole = std::log(f.high_y / f.low_y);
+    const double missing = (share * whole - std::log(f.high_y / highest)) / (1 - share);
+    if (missing > 0) f.high_y *= std::exp(missing);
+  }
   return f;
 }
 
@@ -108,13 +119,14 @@ void RooflineView::draw(QPainter& painter, const QRectF& area) const {
   }
   draw_axes(painter, f);
   if (plot_.mode == RooflineMode::intensity) {
-    draw_roofs(painter, f);
+    draw_roofs(painter, f, false);
     draw_strip(painter, f);
   } else {
     draw_time_marks(painter, f);
   }
   draw_legend(painter, f);
   draw_dots(painter, f);
+  if (plot_.mode == RooflineMode::intensity) draw_roofs(painter, f, true);
 }
 
 void RooflineView::draw_axes(QPainter& painter, const Frame& f) const {
@@ -158,7 +170,7 @@ void RooflineView::draw_axes(QPainter& painter, const Frame& f) const {
   painter.drawRect(f.graph);
 }
 
-void RooflineView::draw_roofs(QPainter& painter, const Frame& f) const {
+void RooflineView::draw_roofs(QPainter& painter, const Frame& f, bool names) const {
   const Theme& t = theme();
   double highest = 0;
   for (const RooflineRoof& roof : plot_.roofs) {
@@ -192,12 +204,20 @@ void RooflineView::draw_roofs(QPainter& painter, const Frame& f) const {
       from = {f.x(begin), f.y(begin * value)};
       to = {f.x(end), f.y(end * value)};
     }
-    painter.drawLine(from, to);
+    if (!names) {
+      painter.drawLine(from, to);
+      continue;
+    }
     if (!whole) continue;
     painter.setPen(t.text);
     if (roof.flat) {
-      painter.drawText(QRectF(to.x() - 260, to.y() - 17, 254, 14), Qt::AlignRight | Qt::AlignVCenter,
-                       plain(roof.label));
+      // Over the dots, which stand close below the roof.
+      const double wide = painter.fontMetrics().horizontalAdvance(plain(roof.label)) + 8;
+      QColor ground = t.base;
+      ground.setAlphaF(0.7F);
+      const QRectF name(to.x() - wide - 4, to.y() - 17, wide, 14);
+      painter.fillRect(name, ground);
+      painter.drawText(name, Qt::AlignCenter, plain(roof.label));
     } else {
       painter.save();
       painter.translate(from + (to - from) * 0.25);

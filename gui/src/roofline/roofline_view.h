@@ -42,7 +42,7 @@ class RooflineView : public QWidget {
   struct Frame;
   [[nodiscard]] Frame frame(const QRectF& area) const;
   void draw_axes(QPainter& painter, const Frame& frame) const;
-  void draw_roofs(QPainter& painter, const Frame& frame) const;
+  void draw_roofs(QPainter& painter, const Frame& frame, bool names) const;
   void draw_time_marks(QPainter& painter, const Frame& frame) const;
   void draw_legend(QPainter& painter, const Frame& frame) const;
   void draw_dots(QPainter& painter, const Frame& frame) const;

@@ -14,6 +14,13 @@ QString duration_text(std::int64_t ns) {
   return plain(time_text(static_cast<double>(ns)));
 }
 
+// On whole pixels of the screen: at a scale of 1.5 a line of one logical pixel would now be one wide, now two.
+QRectF on_pixels(const QRectF& line, double ratio) {
+  const auto length = [&](double logical) { return std::max(std::floor(logical * ratio), 1.0) / ratio; };
+  return {std::round(line.left() * ratio) / ratio, std::round(line.top() * ratio) / ratio,
+          length(line.width()), length(line.height())};
+}
+
 }  // namespace
 
 const QImage& TimelineView::row_image(std::size_t row, const TimeAxis& time) {
@@ -199,7 +206,9 @@ void TimelineView::paint_rows(QPainter& painter) {
   painter.fillRect(QRect(0, top_of_rows(), label_width_, height()), t.window);
   for (const TimeTick& tick : time.ticks(origin_ns_)) {
     if (tick.text.empty()) continue;
-    painter.fillRect(QRectF(graph.left() + tick.x, graph.top(), 1, graph.height()), t.grid);
+    painter.fillRect(
+        on_pixels(QRectF(graph.left() + tick.x, graph.top(), 1, graph.height()), devicePixelRatioF()),
+        t.grid);
   }
   int fixed = top_of_rows();
   for (const std::size_t row : scene_.pinned_rows()) fixed += row_height(scene_.row(row)) + 1;
@@ -212,7 +221,7 @@ void TimelineView::paint_rows(QPainter& painter) {
       if (scene_.arrangement().pinned.contains(scene_.row(box.row).id) == scrolling) continue;
       painter.drawImage(QPointF(graph.left(), box.rect.top()), row_image(box.row, time));
       paint_label(painter, box);
-      painter.fillRect(QRect(0, box.rect.bottom() + 1, width(), 1), t.grid);
+      painter.fillRect(on_pixels(QRectF(0, box.rect.bottom() + 1, width(), 1), devicePixelRatioF()), t.grid);
     }
   }
   painter.restore();

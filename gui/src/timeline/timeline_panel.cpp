@@ -1,7 +1,5 @@
 #include "timeline/timeline_panel.h"
 
-#include <QBoxLayout>
-
 #include "models/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/store/activity.h"
@@ -67,6 +65,7 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
       selection_(selection),
       view_(new TimelineView(selection, this)),
       search_(new QLineEdit(this)),
+      buttons_(new QHBoxLayout),
       caption_(new QLabel(this)),
       found_(new QLabel(this)),
       status_(new QLabel(this)) {
@@ -84,6 +83,8 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   bar->addWidget(search_);
   bar->addWidget(found_);
   bar->addStretch(1);
+  buttons_->setSpacing(0);
+  bar->addLayout(buttons_);
   bar->addWidget(status_);
   all->addLayout(bar);
   all->addWidget(view_, 1);
@@ -100,6 +101,17 @@ TimelinePanel::TimelinePanel(CaptureDocument& document, Selection& selection, QW
   view_->scene().set_gaps(*document_.overview()->accounting);
   view_->scene_changed();
   read_all();
+}
+
+QToolButton* TimelinePanel::button(const QString& command) {
+  QToolButton*& button = button_of_[command];
+  if (button == nullptr) {
+    button = new QToolButton(this);
+    button->setAutoRaise(true);
+    button->setFocusPolicy(Qt::NoFocus);  // the keys stay with the timeline
+    buttons_->addWidget(button);
+  }
+  return button;
 }
 
 void TimelinePanel::read_all() {

@@ -1,8 +1,11 @@
 // timeline_panel.h: the timeline of one capture: reads it beside the window, finds what belongs to a chosen launch.
 #pragma once
 
+#include <QBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QToolButton>
+#include <map>
 
 #include "models/capture_document.h"
 #include "models/worker.h"
@@ -17,6 +20,8 @@ class TimelinePanel : public QWidget {
 
   [[nodiscard]] TimelineView* view() const { return view_; }
   [[nodiscard]] QLineEdit* search_field() const { return search_; }
+  /// A button beside the search field, by the command that it is for; made when it is first asked for.
+  [[nodiscard]] QToolButton* button(const QString& command);
   /// Before the search field; for two timelines below each other.
   void set_caption(const QString& text) { caption_->setText(text); }
   [[nodiscard]] bool busy() const { return worker_.busy() || reading_ || view_->finding(); }
@@ -34,6 +39,8 @@ class TimelinePanel : public QWidget {
   Selection& selection_;
   TimelineView* view_;
   QLineEdit* search_;
+  QHBoxLayout* buttons_;
+  std::map<QString, QToolButton*> button_of_;
   QLabel* caption_;
   QLabel* found_;
   QLabel* status_;
