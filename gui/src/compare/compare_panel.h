@@ -1,5 +1,5 @@
-// compare_panel.h: two sides of one or more captures, A over B: what the comparison of all runs says, and one run of each
-// side to look at beside the other's.
+// compare_panel.h: two sides of one or more captures, A over B: what the comparison of all runs says, and one run of
+// each side to look at beside that of the other.
 #pragma once
 
 #include <QBoxLayout>
