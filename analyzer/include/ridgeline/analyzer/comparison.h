@@ -202,7 +202,7 @@ struct KernelChange {
   std::optional<double> dram_bytes_a, dram_bytes_b;
   KernelBound bound_a = KernelBound::unmeasured, bound_b = KernelBound::unmeasured;
   std::optional<LaunchConfiguration> shape_a, shape_b;  ///< of the longest site
-  std::optional<bool> code_changed;             ///< empty: not known
+  std::optional<bool> code_changed;                     ///< empty: not known
   bool launch_changed = false;
   std::vector<CountChange> counts;
   Outcome outcome = Outcome::inconclusive;

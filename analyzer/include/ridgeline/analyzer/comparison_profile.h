@@ -35,8 +35,9 @@ struct KernelSite {
   std::string kernel;  ///< demangled name
   std::string family;  ///< normalised name
   KernelClass kernel_class = KernelClass::other;
-  std::string code;                  ///< hash of the machine code; "" not known
-  std::optional<LaunchConfiguration> shape;  ///< empty: launches of many shapes, or of other shapes in each step
+  std::string code;  ///< hash of the machine code; "" not known
+  std::optional<LaunchConfiguration>
+      shape;           ///< empty: launches of many shapes, or of other shapes in each step
   int stream = 0;      ///< of its first launch: streams are numbered in the order of their first launch
   double calls = 0;    ///< median over the steps
   double time_ns = 0;  ///< of all calls of a step: median over the steps
