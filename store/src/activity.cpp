@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "chunk.h"
+#include "convert_v8.h"
 #include "ridgeline/store/database.h"
 #include "row_scan.h"
 #include "sequence_hash.h"
@@ -103,6 +104,9 @@ struct Chunk {
   std::int64_t base_correlation_id = 0;
   std::optional<std::int64_t> begin_ns, end_ns;
   bool open_ended = false;
+  std::int64_t stride_ns = 0, correlation_stride = 0;
+  std::int64_t base_host_ns = 0, host_stride_ns = 0;
+  std::int64_t base_step_id = 0, base_ordinal = 0;
 };
 using Chunks = std::map<Id, Chunk>;
 
@@ -255,20 +259,24 @@ NvtxRange range_site_of(const Statement& row) {
 constexpr std::string_view kRangeSite =
     "SELECT process_id, thread_id, depth, name_id, path_id, domain_id FROM range_site WHERE id = ?";
 
-constexpr std::string_view kLaunchTimes =
-    "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns";
 constexpr int kLaunchColumnCount = 9;
-std::string launch_columns(LaunchColumns columns = LaunchColumns::all) {
-  std::string text(kLaunchTimes);
-  if (columns == LaunchColumns::all) text += ", r.host_lead_ns, r.host_duration_ns, r.correlation_offset";
+// of_v3: as versions 3 to 7 kept them.
+std::string launch_columns(bool of_v3, LaunchColumns columns = LaunchColumns::all) {
+  std::string text =
+      of_v3 ? "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns"
+            : "r.id, r.site_id, r.step_offset, r.ordinal_offset, r.start_offset_ns, r.duration_ns";
+  if (columns == LaunchColumns::all) {
+    text += of_v3 ? ", r.host_lead_ns" : ", r.host_offset_ns";
+    text += ", r.host_duration_ns, r.correlation_offset";
+  }
   return text;
 }
 
 // Reads rows of launch_columns().
 class LaunchDecoder {
  public:
-  LaunchDecoder(const Chunks& chunks, LaunchColumns columns)
-      : chunks_(chunks), columns_(columns), last_(chunks.end()) {}
+  LaunchDecoder(const Chunks& chunks, bool of_v3, LaunchColumns columns)
+      : chunks_(chunks), of_v3_(of_v3), columns_(columns), last_(chunks.end()) {}
 
   template <typename Values>  // Statement or RowValues
   [[nodiscard]] LaunchRow read(const Values& row) {
@@ -276,18 +284,25 @@ class LaunchDecoder {
     launch.id = row.int64(0);
     launch.site_id = row.int64(1);
     const Chunk& chunk = chunk_at(chunks_, launch.id, last_);
-    launch.step_id = row.optional_int64(2);
-    launch.ordinal_in_step = row.optional_int64(3);
+    const std::int64_t place = of_v3_ ? 0 : place_in_chunk(launch.id);
+    const auto at = [&](std::int64_t base, std::int64_t stride, std::int64_t offset) {
+      return wrapping_add(wrapping_add(base, wrapping_multiply(place, stride)), offset);
+    };
+    if (const auto offset = row.optional_int64(2)) launch.step_id = wrapping_add(chunk.base_step_id, *offset);
+    if (const auto offset = row.optional_int64(3))
+      launch.ordinal_in_step = at(chunk.base_ordinal, 1, *offset);
     const std::optional<std::int64_t> offset_ns = row.optional_int64(4);
-    if (offset_ns) launch.start_ns = wrapping_add(chunk.base_ns, *offset_ns);
+    if (offset_ns) launch.start_ns = at(chunk.base_ns, chunk.stride_ns, *offset_ns);
     launch.end_ns = wrapping_add(launch.start_ns, row.int64(5));
     if (columns_ == LaunchColumns::times) return launch;
     const std::int64_t from_ns = offset_ns ? launch.start_ns : chunk.base_ns;
-    if (const auto lead_ns = row.optional_int64(6))
-      launch.host_start_ns = wrapping_subtract(from_ns, *lead_ns);
+    if (const auto host_ns = row.optional_int64(6)) {
+      launch.host_start_ns = of_v3_ ? wrapping_subtract(from_ns, *host_ns)
+                                    : at(chunk.base_host_ns, chunk.host_stride_ns, *host_ns);
+    }
     if (const auto duration_ns = row.optional_int64(7))
       launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), *duration_ns);
-    launch.correlation_id = wrapping_add(chunk.base_correlation_id, row.int64(8));
+    launch.correlation_id = at(chunk.base_correlation_id, chunk.correlation_stride, row.int64(8));
     return launch;
   }
 
@@ -299,6 +314,7 @@ class LaunchDecoder {
 
  private:
   const Chunks& chunks_;
+  const bool of_v3_;
   LaunchColumns columns_;
   Chunks::const_iterator last_;
 };
@@ -320,9 +336,13 @@ Launch joined(const LaunchRow& row, const Launch& site) {
 
 struct Activity::State {
   explicit State(const Database& source)
-      : database(source), launch_site(source.prepare(kLaunchSite)), range_site(source.prepare(kRangeSite)) {}
+      : database(source),
+        of_v3(has_launches_of_v3(source)),
+        launch_site(source.prepare(kLaunchSite)),
+        range_site(source.prepare(kRangeSite)) {}
 
   const Database& database;
+  const bool of_v3;
   Statement launch_site;
   Statement range_site;
   Sites<Launch> launch_sites;
@@ -334,19 +354,39 @@ struct Activity::State {
     if (launch_chunks_read) return *launch_chunks_read;
     Chunks chunks;
     Statement row = database.prepare(
-        "SELECT id, process_id, base_ns, base_correlation_id, begin_ns, end_ns FROM launch_chunk");
-    while (row.step())
-      chunks[row.int64(0)] = {row.optional_int64(1), row.int64(2),          row.int64(3),
-                              row.optional_int64(4), row.optional_int64(5), false};
+        std::string("SELECT id, process_id, base_ns, base_correlation_id, begin_ns, end_ns") +
+        (of_v3
+             ? ""
+             : ", stride_ns, correlation_stride, base_host_ns, host_stride_ns, base_step_id, base_ordinal") +
+        " FROM launch_chunk");
+    while (row.step()) {
+      Chunk& chunk = chunks[row.int64(0)];
+      chunk.process_id = row.optional_int64(1);
+      chunk.base_ns = row.int64(2);
+      chunk.base_correlation_id = row.int64(3);
+      chunk.begin_ns = row.optional_int64(4);
+      chunk.end_ns = row.optional_int64(5);
+      if (of_v3) continue;
+      chunk.stride_ns = row.int64(6);
+      chunk.correlation_stride = row.int64(7);
+      chunk.base_host_ns = row.int64(8);
+      chunk.host_stride_ns = row.int64(9);
+      chunk.base_step_id = row.int64(10);
+      chunk.base_ordinal = row.int64(11);
+    }
     return launch_chunks_read.emplace(std::move(chunks));
   }
   const Chunks& range_chunks() {
     if (range_chunks_read) return *range_chunks_read;
     Chunks chunks;
     Statement row = database.prepare("SELECT id, base_ns, begin_ns, end_ns FROM range_chunk");
-    while (row.step())
-      chunks[row.int64(0)] = {std::nullopt,          row.int64(1),          0,
-                              row.optional_int64(2), row.optional_int64(3), row.is_null(3)};
+    while (row.step()) {
+      Chunk& chunk = chunks[row.int64(0)];
+      chunk.base_ns = row.int64(1);
+      chunk.begin_ns = row.optional_int64(2);
+      chunk.end_ns = row.optional_int64(3);
+      chunk.open_ended = row.is_null(3);
+    }
     return range_chunks_read.emplace(std::move(chunks));
   }
 
@@ -421,16 +461,15 @@ bool Activity::for_each_launch(const ActivityFilter& filter, const Visit<Launch>
 bool Activity::for_each_launch_row(const ActivityFilter& filter, LaunchColumns columns,
                                    const Visit<LaunchRow>& visit, const std::stop_token& stop) const {
   const Interruptible guard(state_->database.handle(), stop);
-  LaunchDecoder decoder(state_->launch_chunks(), columns);
+  LaunchDecoder decoder(state_->launch_chunks(), state_->of_v3, columns);
   Statement statement = state_->database.prepare(
-      row_scan_sql(launch_columns(columns), std::string("launch_row r WHERE r.id BETWEEN ?2 AND ?3") +
-                                                (filter.step_ids ? " AND r.step_id = ?4" : "")));
+      row_scan_sql(launch_columns(state_->of_v3, columns), "launch_row r WHERE r.id BETWEEN ?2 AND ?3"));
   for (const IdRange& ids : state_->launch_ranges(filter)) {
     statement.bind(2, ids.first);
     statement.bind(3, ids.last);
-    if (ids.step_id) statement.bind(4, *ids.step_id);
     const bool whole = scan_rows(statement, guard, [&](const RowValues& values) {
       const LaunchRow row = decoder.read(values);
+      if (ids.step_id && row.step_id != ids.step_id) return;  // of few at the step's borders
       const Id process_id = filter.process_id ? state_->launch_site_at(row.site_id).process_id : 0;
       if (wanted(row, process_id, filter)) visit(row);
     });
@@ -501,22 +540,21 @@ bool Activity::for_each_annotation(const ActivityFilter& filter, const Visit<Ann
 bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<LaunchMetric>& visit,
                                       const std::stop_token& stop) const {
   const Interruptible guard(state_->database.handle(), stop);
-  LaunchDecoder decoder(state_->launch_chunks(), LaunchColumns::all);
-  const std::string select = "SELECT " + launch_columns() +
-                             ", m.metric_id, m.tier, m.value, m.error, m.sample_count, m.concurrent"
-                             " FROM launch_metric m CROSS JOIN launch_row r ON r.id = m.launch_id"
-                             " WHERE m.launch_id BETWEEN ?1 AND ?2 " +
-                             (filter.step_ids ? "AND r.step_id = ?3 " : "") +
-                             "ORDER BY m.launch_id, m.metric_id, m.tier";
-  Statement statement = state_->database.prepare(select);
-  const bool look = filter.process_id || filter.time;
+  LaunchDecoder decoder(state_->launch_chunks(), state_->of_v3, LaunchColumns::all);
+  Statement statement =
+      state_->database.prepare("SELECT " + launch_columns(state_->of_v3) +
+                               ", m.metric_id, m.tier, m.value, m.error, m.sample_count, m.concurrent"
+                               " FROM launch_metric m CROSS JOIN launch_row r ON r.id = m.launch_id"
+                               " WHERE m.launch_id BETWEEN ?1 AND ?2"
+                               " ORDER BY m.launch_id, m.metric_id, m.tier");
+  const bool look = filter.process_id || filter.time || filter.step_ids;
   for (const IdRange& ids : state_->launch_ranges(filter)) {
     statement.bind(1, ids.first);
     statement.bind(2, ids.last);
-    if (ids.step_id) statement.bind(3, *ids.step_id);
     const bool whole = visit_rows(statement, guard, [&](const Statement& row) {
       if (look) {
         const LaunchRow launch = decoder.read(row);
+        if (ids.step_id && launch.step_id != ids.step_id) return;
         if (!wanted(launch, state_->launch_site_at(launch.site_id).process_id, filter)) return;
       }
       LaunchMetric metric;
@@ -536,9 +574,9 @@ bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<
 
 std::vector<Launch> Activity::launches_by_id(const std::vector<Id>& ids) const {
   std::vector<Launch> launches;
-  LaunchDecoder decoder(state_->launch_chunks(), LaunchColumns::all);
-  Statement statement =
-      state_->database.prepare("SELECT " + launch_columns() + " FROM launch_row r WHERE r.id = ?1");
+  LaunchDecoder decoder(state_->launch_chunks(), state_->of_v3, LaunchColumns::all);
+  Statement statement = state_->database.prepare("SELECT " + launch_columns(state_->of_v3) +
+                                                 " FROM launch_row r WHERE r.id = ?1");
   for (const Id id : ids) {
     statement.bind(1, id);
     if (statement.step()) {

@@ -17,12 +17,19 @@ inline constexpr Id kChunkRows = Id{1} << kChunkShift;
   return row_id >> kChunkShift;
 }
 
-/// Times of a damaged capture may be anything: sums and differences wrap instead of being undefined.
+[[nodiscard]] constexpr std::int64_t place_in_chunk(Id row_id) {
+  return row_id & (kChunkRows - 1);
+}
+
+/// Times of a damaged capture may be anything: sums, differences and products wrap instead of being undefined.
 [[nodiscard]] constexpr std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 [[nodiscard]] constexpr std::int64_t wrapping_subtract(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+[[nodiscard]] constexpr std::int64_t wrapping_multiply(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
 /// A hash over the fields of a row, for the maps that find what is stored once.

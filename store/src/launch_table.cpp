@@ -14,8 +14,8 @@ LaunchTable::LaunchTable(Database& database, StepSums& sums)
           " cluster_z, registers_per_thread, static_smem_bytes, dynamic_smem_bytes, nvtx_path_id)"
           " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       insert_chunk_(database.prepare(
-          "INSERT INTO launch_chunk VALUES (?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET process_id = ?2,"
-          " begin_ns = ?5, end_ns = ?6")),
+          "INSERT INTO launch_chunk VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) ON CONFLICT(id) DO UPDATE"
+          " SET process_id = ?2, begin_ns = ?5, end_ns = ?6")),
       rows_(database, "launch_row"),
       insert_total_(database.prepare(
           "INSERT INTO site_total VALUES (?1,?2,?3,?4,?5) ON CONFLICT(site_id, phase) DO UPDATE SET"
@@ -71,19 +71,42 @@ LaunchTable::Site& LaunchTable::find_site(const Launch& launch, const LaunchSite
 void LaunchTable::write_chunk() {
   if (chunk_.id == kNoChunk) return;
   insert_chunk_.bind_all(chunk_.id, chunk_.process_id, chunk_.base_ns, chunk_.base_correlation_id,
-                         chunk_.begin_ns, chunk_.end_ns);
+                         chunk_.begin_ns, chunk_.end_ns, chunk_.stride_ns, chunk_.correlation_stride,
+                         chunk_.base_host_ns, chunk_.host_stride_ns, chunk_.base_step_id,
+                         chunk_.base_ordinal);
   insert_chunk_.run();
+}
+
+std::int64_t LaunchTable::Increase::mean() const {
+  constexpr std::int64_t kMost =
+      1'000'000'000'000;  // times a place it is still far from the end of an integer
+  if (last_place_ <= first_place_) return 0;
+  const std::int64_t mean = wrapping_subtract(last_, first_) / (last_place_ - first_place_);
+  return mean > 0 && mean < kMost ? mean : 0;
 }
 
 void LaunchTable::take_chunk(Id id, const Launch& launch) {
   if (chunk_of(id) == chunk_.id) return;
   write_chunk();
-  chunk_ = {.id = chunk_of(id),
-            .process_id = launch.process_id,
-            .base_ns = has_usable_time(launch) ? launch.start_ns : launch.host_start_ns.value_or(0),
-            .base_correlation_id = launch.correlation_id,
-            .begin_ns = {},
-            .end_ns = {}};
+  Chunk next;
+  next.id = chunk_of(id);
+  next.process_id = launch.process_id;
+  if (chunk_.process_id == next.process_id) {
+    next.stride_ns = chunk_.starts.mean();
+    next.host_stride_ns = chunk_.host_starts.mean();
+    next.correlation_stride = chunk_.correlation_ids.mean();
+  }
+  const std::int64_t place = place_in_chunk(id);
+  const auto before = [&](std::int64_t value, std::int64_t stride) {
+    return wrapping_subtract(value, place * stride);
+  };
+  next.base_ns =
+      before(has_usable_time(launch) ? launch.start_ns : launch.host_start_ns.value_or(0), next.stride_ns);
+  next.base_host_ns = before(launch.host_start_ns.value_or(next.base_ns), next.host_stride_ns);
+  next.base_correlation_id = before(launch.correlation_id, next.correlation_stride);
+  next.base_step_id = launch.step_id.value_or(0);
+  next.base_ordinal = before(launch.ordinal_in_step.value_or(0), 1);
+  chunk_ = next;
 }
 
 Id LaunchTable::add(const Launch& launch) {
@@ -109,14 +132,28 @@ void LaunchTable::add_as(const Launch& launch, Id id) {
     chunk_.begin_ns = std::min(chunk_.begin_ns.value_or(launch.start_ns), launch.start_ns);
     chunk_.end_ns = std::max(chunk_.end_ns.value_or(launch.end_ns), launch.end_ns);
   }
-  std::optional<std::int64_t> start_offset, host_lead, host_duration;
-  if (launch.start_ns != 0) start_offset = wrapping_subtract(launch.start_ns, chunk_.base_ns);
-  const std::int64_t from_ns = launch.start_ns != 0 ? launch.start_ns : chunk_.base_ns;
-  if (launch.host_start_ns) host_lead = wrapping_subtract(from_ns, *launch.host_start_ns);
-  if (launch.host_end_ns)
+  const std::int64_t place = place_in_chunk(id);
+  const auto from = [&](std::int64_t base, std::int64_t stride, std::int64_t value) {
+    return wrapping_subtract(value, wrapping_add(base, place * stride));
+  };
+  std::optional<std::int64_t> step_offset, ordinal_offset, start_offset, host_offset, host_duration;
+  if (launch.step_id) step_offset = wrapping_subtract(*launch.step_id, chunk_.base_step_id);
+  if (launch.ordinal_in_step) ordinal_offset = from(chunk_.base_ordinal, 1, *launch.ordinal_in_step);
+  if (launch.start_ns != 0) {
+    start_offset = from(chunk_.base_ns, chunk_.stride_ns, launch.start_ns);
+    chunk_.starts.add(place, launch.start_ns);
+  }
+  if (launch.host_start_ns) {
+    host_offset = from(chunk_.base_host_ns, chunk_.host_stride_ns, *launch.host_start_ns);
+    chunk_.host_starts.add(place, *launch.host_start_ns);
+  }
+  if (launch.host_end_ns) {
+    const std::int64_t from_ns = launch.start_ns != 0 ? launch.start_ns : chunk_.base_ns;
     host_duration = wrapping_subtract(*launch.host_end_ns, launch.host_start_ns.value_or(from_ns));
-  rows_.add({id, site.id, launch.step_id, launch.ordinal_in_step, start_offset, duration_ns, host_lead,
-             host_duration, wrapping_subtract(launch.correlation_id, chunk_.base_correlation_id)});
+  }
+  chunk_.correlation_ids.add(place, launch.correlation_id);
+  rows_.add({id, site.id, step_offset, ordinal_offset, start_offset, duration_ns, host_offset, host_duration,
+             from(chunk_.base_correlation_id, chunk_.correlation_stride, launch.correlation_id)});
 
   const std::size_t phase = phase_number(launch.step_id);
   if (site.totals.size() <= phase) site.totals.resize(phase + 1);

@@ -1,5 +1,5 @@
 // launch_table.h: writes launches compactly: what they have in common once, as a site, and the rest in a short
-// row whose times count from those of its chunk.
+// row of offsets from what its chunk expects: that they follow each other as evenly as those of the chunk before.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +44,31 @@ class LaunchTable {
     bool dirty = false;
     std::vector<Total> totals;  // by number of the phase; 0: of no step
   };
+  // First and last of a quantity in a chunk: its mean increase is what the next chunk expects.
+  class Increase {
+   public:
+    void add(std::int64_t place, std::int64_t value) {
+      if (!known_) first_place_ = place, first_ = value;
+      known_ = true;
+      last_place_ = place;
+      last_ = value;
+    }
+    [[nodiscard]] std::int64_t mean() const;
+
+   private:
+    bool known_ = false;
+    std::int64_t first_place_ = 0, first_ = 0, last_place_ = 0, last_ = 0;
+  };
   struct Chunk {
     Id id = kNoChunk;
     std::optional<Id> process_id;
     std::int64_t base_ns = 0;
     std::int64_t base_correlation_id = 0;
     std::optional<std::int64_t> begin_ns, end_ns;
+    std::int64_t stride_ns = 0, correlation_stride = 0;
+    std::int64_t base_host_ns = 0, host_stride_ns = 0;
+    std::int64_t base_step_id = 0, base_ordinal = 0;
+    Increase starts, host_starts, correlation_ids;
   };
 
   void add_as(const Launch& launch, Id id);

@@ -60,25 +60,33 @@ CREATE TABLE launch_site (         -- what launches have in common, once: a kern
   nvtx_path_id         INTEGER REFERENCES string(id) -- open ranges at launch, joined by " / "
 ) STRICT;
 
-CREATE TABLE launch_chunk (        -- 1024 launches in a row: what their times count from, and when they ran
+-- Of a launch, place is its id & 1023. What is expected of it follows from its place, so that its row holds small
+-- numbers: zeros and ones take no room at all, others as few bytes as they need.
+CREATE TABLE launch_chunk (        -- 1024 launches in a row: what is expected of them, and when they ran
   id                  INTEGER PRIMARY KEY,  -- launch_row.id >> 10 of its launches
   process_id          INTEGER,              -- of all of them; NULL: of several
-  base_ns             INTEGER NOT NULL,
-  base_correlation_id INTEGER NOT NULL,
+  base_ns             INTEGER NOT NULL,     -- start expected on the GPU: base_ns + place * stride_ns
+  base_correlation_id INTEGER NOT NULL,     -- base_correlation_id + place * correlation_stride
   begin_ns            INTEGER,     -- first start and last end of those with a usable time; NULL: none has one
-  end_ns              INTEGER
+  end_ns              INTEGER,
+  stride_ns           INTEGER NOT NULL,
+  correlation_stride  INTEGER NOT NULL,
+  base_host_ns        INTEGER NOT NULL,     -- begin of the launching call: base_host_ns + place * host_stride_ns
+  host_stride_ns      INTEGER NOT NULL,
+  base_step_id        INTEGER NOT NULL,     -- this step
+  base_ordinal        INTEGER NOT NULL      -- and in it base_ordinal + place
 ) STRICT;
 
 CREATE TABLE launch_row (          -- one kernel execution; the view launch has it in plain columns
   id                 INTEGER PRIMARY KEY,   -- in order of arrival; a step's are together, but for few at its borders
   site_id            INTEGER NOT NULL REFERENCES launch_site(id),
-  step_id            INTEGER REFERENCES step(id),  -- NULL: outside any step
-  ordinal_in_step    INTEGER,      -- 0-based, in order of launch; the key that joins steps
-  start_offset_ns    INTEGER,      -- on the GPU, from launch_chunk.base_ns; NULL: the driver gave no timestamp
+  step_offset        INTEGER,      -- offsets are from what launch_chunk expects; NULL: outside any step
+  ordinal_offset     INTEGER,      -- ordinal_in_step is 0-based, in order of launch; the key that joins steps
+  start_offset_ns    INTEGER,      -- on the GPU; NULL: the driver gave no timestamp
   duration_ns        INTEGER NOT NULL,
-  host_lead_ns       INTEGER,      -- from the launching call's begin to the start (to base_ns without a start)
+  host_offset_ns     INTEGER,      -- begin of the launching call; NULL: not known
   host_duration_ns   INTEGER,      -- of the launching call; without its begin: from the start (from base_ns) to its end
-  correlation_offset INTEGER NOT NULL  -- from launch_chunk.base_correlation_id
+  correlation_offset INTEGER NOT NULL
 ) STRICT;
 
 -- Its launches are rows of launch_row now. The text of the table is changed because copying its rows would be half of

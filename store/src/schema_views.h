@@ -26,16 +26,18 @@ FROM step s LEFT JOIN counter_configuration c ON c.id = s.configuration_id;
 CREATE VIEW v_launch AS            -- one row a kernel execution, names resolved
 SELECT r.id AS launch_id,
        t.process_id, t.device_id, t.context_id, t.stream_id,
-       c.base_correlation_id + r.correlation_offset AS correlation_id,
+       c.base_correlation_id + (r.id & 1023) * c.correlation_stride + r.correlation_offset AS correlation_id,
        t.graph_id, t.graph_node_id,
        t.kernel_id, k.demangled_name AS kernel, k.normalised_name, k.class,
-       s.step_index, s.phase, r.ordinal_in_step,
+       s.step_index, s.phase, c.base_ordinal + (r.id & 1023) + r.ordinal_offset AS ordinal_in_step,
        p.value AS nvtx_path,
-       coalesce(c.base_ns + r.start_offset_ns, 0) AS start_ns,
-       coalesce(c.base_ns + r.start_offset_ns, 0) + r.duration_ns AS end_ns,
-       CASE WHEN c.base_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0 THEN r.duration_ns END AS duration_ns,
-       c.base_ns + coalesce(r.start_offset_ns, 0) - r.host_lead_ns AS host_start_ns,
-       c.base_ns + coalesce(r.start_offset_ns, 0) - coalesce(r.host_lead_ns, 0) + r.host_duration_ns AS host_end_ns,
+       coalesce(c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns, 0) AS start_ns,
+       coalesce(c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns, 0) + r.duration_ns AS end_ns,
+       CASE WHEN c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0
+            THEN r.duration_ns END AS duration_ns,
+       c.base_host_ns + (r.id & 1023) * c.host_stride_ns + r.host_offset_ns AS host_start_ns,
+       coalesce(c.base_host_ns + (r.id & 1023) * c.host_stride_ns + r.host_offset_ns,
+                c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns, c.base_ns) + r.host_duration_ns AS host_end_ns,
        t.grid_x, t.grid_y, t.grid_z, t.block_x, t.block_y, t.block_z,
        t.cluster_x, t.cluster_y, t.cluster_z,
        t.registers_per_thread, t.static_smem_bytes, t.dynamic_smem_bytes
@@ -43,18 +45,20 @@ FROM launch_row r
 JOIN launch_chunk c ON c.id = r.id >> 10
 JOIN launch_site t ON t.id = r.site_id
 JOIN kernel k ON k.id = t.kernel_id
-LEFT JOIN step s ON s.id = r.step_id AND r.id BETWEEN s.first_launch_id AND s.last_launch_id
+LEFT JOIN step s ON s.id = c.base_step_id + r.step_offset AND r.id BETWEEN s.first_launch_id AND s.last_launch_id
 LEFT JOIN string p ON p.id = t.nvtx_path_id;
 
 CREATE VIEW v_launch_metric AS     -- one row a measured value
-SELECT m.launch_id, s.step_index, s.phase, r.ordinal_in_step, k.demangled_name AS kernel,
+SELECT m.launch_id, s.step_index, s.phase, c.base_ordinal + (r.id & 1023) + r.ordinal_offset AS ordinal_in_step,
+       k.demangled_name AS kernel,
        n.name AS metric, n.label, n.unit, m.tier, m.value, m.error, m.sample_count, m.concurrent
 FROM launch_metric m
 JOIN metric n ON n.id = m.metric_id
 JOIN launch_row r ON r.id = m.launch_id
+JOIN launch_chunk c ON c.id = r.id >> 10
 JOIN launch_site t ON t.id = r.site_id
 JOIN kernel k ON k.id = t.kernel_id
-LEFT JOIN step s ON s.id = r.step_id AND m.launch_id BETWEEN s.first_launch_id AND s.last_launch_id;
+LEFT JOIN step s ON s.id = c.base_step_id + r.step_offset AND m.launch_id BETWEEN s.first_launch_id AND s.last_launch_id;
 
 CREATE VIEW v_kernel_step AS       -- one row a kernel of a step: its launches taken together
 SELECT step_index, phase, kernel_id, kernel, normalised_name, class,
@@ -98,13 +102,13 @@ chosen AS MATERIALIZED (
   ORDER BY duration_ns, step_index LIMIT 1
   OFFSET (SELECT (count(*) - 1) / 2 FROM alike WHERE closed = (SELECT max(closed) FROM alike))),
 ran AS MATERIALIZED (
-  SELECT t.kernel_id, t.device_id, c.base_ns + r.start_offset_ns AS start_ns,
-         c.base_ns + r.start_offset_ns + r.duration_ns AS end_ns
+  SELECT t.kernel_id, t.device_id, c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns AS start_ns,
+         c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns + r.duration_ns AS end_ns
   FROM chosen s
-  JOIN launch_row r ON r.id BETWEEN s.first_launch_id AND s.last_launch_id AND r.step_id = s.id
-  JOIN launch_chunk c ON c.id = r.id >> 10
+  JOIN launch_row r ON r.id BETWEEN s.first_launch_id AND s.last_launch_id
+  JOIN launch_chunk c ON c.id = r.id >> 10 AND c.base_step_id + r.step_offset = s.id
   JOIN launch_site t ON t.id = r.site_id
-  WHERE c.base_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0),
+  WHERE c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0),
 -- Launches that run at once share the time: up to each moment, the time that one launch running all along would have.
 moment AS (
   SELECT device_id, at_ns, sum(begun) AS begun FROM (
@@ -174,17 +178,20 @@ LEFT JOIN string f ON f.id = l.file_id;
 -- As these tables were up to version 2, so that queries on them go on working.
 CREATE VIEW launch AS              -- one row a kernel execution
 SELECT r.id, t.process_id, t.device_id, t.context_id, t.stream_id,
-       c.base_correlation_id + r.correlation_offset AS correlation_id,
+       c.base_correlation_id + (r.id & 1023) * c.correlation_stride + r.correlation_offset AS correlation_id,
        t.graph_id, t.graph_node_id, t.kernel_id,
-       coalesce(c.base_ns + r.start_offset_ns, 0) AS start_ns,
-       coalesce(c.base_ns + r.start_offset_ns, 0) + r.duration_ns AS end_ns,
-       c.base_ns + coalesce(r.start_offset_ns, 0) - r.host_lead_ns AS host_start_ns,
-       c.base_ns + coalesce(r.start_offset_ns, 0) - coalesce(r.host_lead_ns, 0) + r.host_duration_ns AS host_end_ns,
+       coalesce(c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns, 0) AS start_ns,
+       coalesce(c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns, 0) + r.duration_ns AS end_ns,
+       c.base_host_ns + (r.id & 1023) * c.host_stride_ns + r.host_offset_ns AS host_start_ns,
+       coalesce(c.base_host_ns + (r.id & 1023) * c.host_stride_ns + r.host_offset_ns,
+                c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns, c.base_ns) + r.host_duration_ns AS host_end_ns,
        t.thread_id,
        t.grid_x, t.grid_y, t.grid_z, t.block_x, t.block_y, t.block_z,
        t.cluster_x, t.cluster_y, t.cluster_z,
        t.registers_per_thread, t.static_smem_bytes, t.dynamic_smem_bytes,
-       r.step_id, r.ordinal_in_step, t.nvtx_path_id
+       c.base_step_id + r.step_offset AS step_id,
+       c.base_ordinal + (r.id & 1023) + r.ordinal_offset AS ordinal_in_step,
+       t.nvtx_path_id
 FROM launch_row r
 JOIN launch_chunk c ON c.id = r.id >> 10
 JOIN launch_site t ON t.id = r.site_id;

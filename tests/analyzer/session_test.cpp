@@ -349,8 +349,9 @@ TEST_F(SessionTest, LaunchesThatAreGoneAreFoundAndNothingIsJudged) {
     EXPECT_EQ(session.quality().value()->complete, true);
     EXPECT_NE(session.check().value()->overall, OverallVerdict::not_enough_data);
     const auto steps = session.steps().value();
-    return "DELETE FROM launch_row WHERE ordinal_in_step = 7 AND step_id = " +
-           std::to_string(steps->representative.summary.step_id);
+    return "DELETE FROM launch_row WHERE id = (SELECT id FROM launch WHERE ordinal_in_step = 7 AND step_id "
+           "= " +
+           std::to_string(steps->representative.summary.step_id) + ")";
   }();
   store::Database(path_, store::OpenMode::read_write).execute(change);
   Session session = open();

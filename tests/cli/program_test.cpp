@@ -218,8 +218,8 @@ TEST_F(Program, LostRowsAreSaidAndJudgedByNobody) {
   EXPECT_EQ(run({"rank", "c.ridge"}).out.find("lost rows"), std::string::npos);
   // Every second launch of the timeline: nothing else tells that they are gone.
   damaged("half.ridge",
-          "DELETE FROM launch_row WHERE id % 2 = 0 AND step_id IN (SELECT id FROM step WHERE phase = "
-          "'timeline')");
+          "DELETE FROM launch_row WHERE id IN (SELECT launch_id FROM v_launch WHERE launch_id % 2 = 0 AND"
+          " phase = 'timeline')");
   EXPECT_NE(run({"rank", "half.ridge"})
                 .out.find("the capture has lost rows since it was made: launch holds 2,363 of"),
             std::string::npos)

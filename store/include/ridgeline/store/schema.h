@@ -26,7 +26,7 @@ struct Migration {
 [[nodiscard]] std::span<const Migration> migrations();
 
 /// Captures from this version on are read as they are: what later versions add are a table and columns that
-/// a reader can do without.
+/// a reader can do without, and launches as versions 3 to 7 kept them are understood.
 inline constexpr int kReadInPlace = 5;
 
 /// The version this build writes: the last migration's.
