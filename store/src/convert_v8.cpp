@@ -4,7 +4,8 @@ namespace ridgeline::store {
 
 namespace {
 
-// Nothing is expected of these launches: their offsets are what they are, in a private copy that needs no small numbers.
+// Nothing is expected of these launches: their offsets are what they are, in a private copy that needs no
+// small numbers.
 constexpr const char* kConvert = R"sql(
 ALTER TABLE launch_chunk ADD COLUMN stride_ns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE launch_chunk ADD COLUMN correlation_stride INTEGER NOT NULL DEFAULT 0;

@@ -44,7 +44,7 @@ class LaunchTable {
     bool dirty = false;
     std::vector<Total> totals;  // by number of the phase; 0: of no step
   };
-  // First and last of a quantity in a chunk: its mean increase is what the next chunk expects.
+  /// First and last of a quantity in a chunk: its mean increase is what the next chunk expects.
   class Increase {
    public:
     void add(std::int64_t place, std::int64_t value) {
