@@ -297,6 +297,7 @@ struct TwoDevices {
 TEST(Sampling, TakesEveryDeviceThatIsUsed) {
   FakeCupti cupti;
   TwoDevices p(cupti);
+  cupti.pm_config_ns = 300 * kMillisecond;  // no part of the steps that settle
   p.steps(6);
   EXPECT_EQ(cupti.pm_log, (std::vector<std::string>{"start 0", "start 1"}));
   p.tick();
@@ -310,6 +311,7 @@ TEST(Sampling, TakesEveryDeviceThatIsUsed) {
   for (const auto& w : c.pm_windows) {
     device_of_window[w.window_id] = w.device_id;
     EXPECT_EQ(w.first_step, 5u);
+    EXPECT_EQ(w.last_step, 8u);
   }
   EXPECT_EQ(device_of_window, (std::map<std::uint32_t, std::uint32_t>{{1, 0}, {2, 1}}));
   EXPECT_EQ(c.pm_windows[2].status, WindowStatus::ok) << c.text(c.pm_windows[2].reason);

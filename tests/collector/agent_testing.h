@@ -44,6 +44,7 @@ struct FakeCupti {
   bool pm_sampling = true;
   CUptiResult pm_availability_result = CUPTI_SUCCESS;
   CUptiResult pm_config_result = CUPTI_SUCCESS;
+  std::int64_t pm_config_ns = 0;  // that it takes
   CUptiResult pm_start_result = CUPTI_SUCCESS;
   bool pm_buffer_full = false;
   double pm_faster = 1;            // samples at that many times the rate asked for
@@ -357,6 +358,7 @@ struct FakeCupti {
     a.pm_set_config = [](CUpti_PmSampling_SetConfig_Params* p) {
       current()->pm_interval_ns = static_cast<std::int64_t>(p->samplingInterval);
       current()->pm_buffer_bytes = p->hardwareBufferSize;
+      current()->clock_ns += current()->pm_config_ns;
       return current()->pm_config_result;
     };
     a.pm_start = [](CUpti_PmSampling_Start_Params* p) {

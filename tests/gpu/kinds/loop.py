@@ -6,6 +6,9 @@ import sys
 import time
 
 
+SETTLING = 10  # steps at the start that are no measure of the longest
+
+
 def steps(count, done=None):
     """Yields 0 to count - 1. `done` waits for the device, once, at the end. The last third of the steps is timed: a recording with the
     default schedule has long returned to its timeline there. The mean goes to the device's end, the median from begin to begin on
@@ -19,8 +22,10 @@ def steps(count, done=None):
     end = time.perf_counter()
     third = max(count // 3, 1)
     lengths = [1e3 * (b - a) for a, b in zip(begins, begins[1:])][-third:] or [0]
+    settled = [1e3 * (b - a) for a, b in zip(begins, begins[1:])][SETTLING:] or [0]
     print(json.dumps({"steps": count, "median_ms": round(statistics.median(lengths), 4),
-                      "mean_ms": round(1e3 * (end - begins[-third]) / third, 4)}), flush=True)
+                      "mean_ms": round(1e3 * (end - begins[-third]) / third, 4),
+                      "longest_ms": round(max(settled), 4), "longest_step": SETTLING + settled.index(max(settled))}), flush=True)
 
 
 def count(default):

@@ -178,6 +178,11 @@ bool DeviceSampling::step_begin(const StepTracker::Step& step, std::int64_t step
   return state_.load(std::memory_order_relaxed) == State::sampling;
 }
 
+void DeviceSampling::settle_from(std::int64_t now_ns) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  settling_since_ns_ = now_ns;
+}
+
 void DeviceSampling::step_end(const StepTracker::Step& step) noexcept {
   if (state_.load(std::memory_order_acquire) != State::sampling) return;
   std::lock_guard<std::mutex> guard(mutex_);

@@ -57,6 +57,8 @@ class DeviceSampling {
   /// steps before, 0 if unknown; `devices` that share the memory.
   bool step_begin(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
   void step_end(const StepTracker::Step& step) noexcept;
+  /// The program goes on only now, after other devices were set up too: what settles does so from here.
+  void settle_from(std::int64_t now_ns) noexcept;
 
   /// Stops sampling if the window is over and the device through with it. Any thread, every few milliseconds
   /// while running().
