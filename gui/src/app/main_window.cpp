@@ -183,6 +183,7 @@ void MainWindow::build_panels() {
   panels_["kernel"] = kernel_;
   panels_["step"] = step;
   connect(timeline_, &TimelinePanel::read, kernel_, &KernelPanel::scene_read);
+  connect(kernel_, &KernelPanel::step_times_known, step, &StepPanel::set_kernel_times);
   connect(kernel_, &KernelPanel::step_chosen, this,
           [this](const analyzer::TimeWindow& window) { selection_.show(window); });
 

@@ -85,6 +85,8 @@ class MainWindow : public QMainWindow {
   void choose_file();
   void choose_sides();
   void choose_part();
+  void go_to_panel(const QString& name);
+  void export_timeline();
   void record_program();
   void set_theme(ThemeChoice choice);
   void remember(const QString& path);

@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <QMenuBar>
 #include <QStandardPaths>
+#include <QTableView>
 
 #include "app/key_sheet.h"
 #include "app/main_window.h"
@@ -39,10 +40,14 @@ void MainWindow::make_menus() {
       actions_[entry->id] = action;
     }
   };
-  add(menuBar()->addMenu(tr("&File")), {"open", "compare", "record", "doctor", "", "save_view",
-                                        "export_capture", "export_ranking", "export_roofline", "", "quit"});
+  add(menuBar()->addMenu(tr("&File")),
+      {"open", "compare", "record", "doctor", "", "save_view", "export_capture", "export_timeline",
+       "export_ranking", "export_roofline", "", "quit"});
   QMenu* view = menuBar()->addMenu(tr("&View"));
-  add(view, {"back", "forward", "", "search", "commands", "sql", "", "light", "dark", "reset_layout", ""});
+  add(view, {"back", "forward", "", "search", "commands", "sql", "", "light", "dark", "reset_layout"});
+  add(view->addMenu(tr("Go to")), {"panel_timeline", "panel_ranking", "panel_roofline", "panel_step",
+                                   "panel_kernel", "panel_sql", "panel_log", "panel_compare"});
+  view->addSeparator();
   connect(view, &QMenu::aboutToShow, this, [this, view] {
     for (const auto& [name, dock] : docks_) view->addAction(dock->toggleViewAction());
   });
@@ -113,6 +118,10 @@ void MainWindow::run(const QString& command) {
     if (document_ && document_->state() == CaptureDocument::State::ready) save_view();
   } else if (command == "export_capture") {
     choose_part();
+  } else if (command == "export_timeline") {
+    export_timeline();
+  } else if (command.startsWith("panel_")) {
+    go_to_panel(command.mid(6));
   } else if (command == "export_ranking") {
     if (auto* ranking = dynamic_cast<RankingPanel*>(panel("ranking"))) ranking->table()->export_csv();
   } else if (command == "export_roofline") {
@@ -133,6 +142,28 @@ void MainWindow::choose_sides() {
   CompareDialog dialog(compare_ != nullptr ? compare_->sides() : CompareSides{{document_->path()}, {}, true},
                        this);
   if (dialog.exec() == QDialog::Accepted) compare(dialog.sides());
+}
+
+// To the front, with the keys: a table where it has one, else whatever takes them first.
+void MainWindow::go_to_panel(const QString& name) {
+  QWidget* content = name == "log" ? log_ : panel(name);
+  if (content == nullptr) return;
+  show_panel(name);
+  if (name == "timeline") return timeline_->view()->setFocus();
+  QWidget* first = nullptr;
+  for (QWidget* widget : content->findChildren<QWidget*>()) {
+    const bool takes = (widget->focusPolicy() & Qt::TabFocus) != 0 && widget->isVisibleTo(content);
+    if (takes && (first == nullptr || qobject_cast<QTableView*>(widget) != nullptr)) first = widget;
+  }
+  if (first != nullptr) first->setFocus(Qt::ShortcutFocusReason);
+}
+
+void MainWindow::export_timeline() {
+  if (timeline_ == nullptr) return;
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export the timeline"), "timeline.png", tr("PNG (*.png)"));
+  if (!path.isEmpty() && !timeline_->view()->grab().save(path, "PNG"))
+    log_->note(Severity::error, tr("%1: cannot be written").arg(path));
 }
 
 void MainWindow::choose_part() {
@@ -177,7 +208,10 @@ void MainWindow::export_part(const QString& path) {
 }
 
 void MainWindow::record_program() {
-  auto* dialog = new RecordDialog(QCoreApplication::applicationDirPath() + "/ridgeline", this);
+  auto* dialog =
+      new RecordDialog(options_.ridgeline.isEmpty() ? QCoreApplication::applicationDirPath() + "/ridgeline"
+                                                    : options_.ridgeline,
+                       this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &RecordDialog::open_asked, this, &MainWindow::open);
   dialog->show();

@@ -22,6 +22,7 @@ struct Options {
   QSize size{1400, 900};
   ThemeChoice theme = ThemeChoice::system;
   bool theme_given = false;
+  QString ridgeline;  ///< the program that records; "": the one beside this
 };
 
 [[nodiscard]] const QStringList& panel_names();

@@ -63,6 +63,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
       durations_title_(new QLabel(this)),
       change_(new QLabel(this)),
       roofline_(new RooflineView(this)),
+      band_(new JoinBand(this)),
       offset_(new QLabel(this)) {
   const auto begin = [](Side& side, const char* name, const std::vector<QString>& runs,
                         CaptureDocument& document) {
@@ -140,6 +141,7 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
   bar->addStretch(1);
   for (Side* side : {&a_, &b_}) make_run_box(*side, *bar);
   timelines_->addLayout(bar);
+  timelines_->addWidget(band_);
   for (Side* side : {&a_, &b_}) make_timeline(*side);
   auto* both = new QSplitter(Qt::Vertical, this);
   both->addWidget(upper);
@@ -159,6 +161,8 @@ ComparePanel::ComparePanel(CaptureDocument& a, CaptureDocument& b, CompareSides 
           [this] { choose_beside(a_.selection, b_.selection, true); });
   connect(&b_.selection, &Selection::kernel_changed, this,
           [this] { choose_beside(b_.selection, a_.selection, false); });
+  for (const Side* side : {&a_, &b_})
+    connect(&side->selection, &Selection::view_changed, band_, qOverload<>(&QWidget::update));
   align_on_steps();
   show_roofline();
   ask();
@@ -197,10 +201,13 @@ void ComparePanel::make_run_box(Side& side, QBoxLayout& bar) {
 }
 
 void ComparePanel::make_timeline(Side& side) {
+  band_->set_views(nullptr, nullptr);
   delete side.timeline;
   side.timeline = new TimelinePanel(*side.document, side.selection, this);
   side.timeline->set_caption(QString("%1 · %2").arg(side.name, QFileInfo(side.document->path()).fileName()));
   timelines_->insertWidget(&side == &a_ ? 1 : timelines_->count(), side.timeline, 1);
+  if (a_.timeline != nullptr && b_.timeline != nullptr)
+    band_->set_views(a_.timeline->view(), b_.timeline->view());
   connect(side.timeline, &TimelinePanel::read, this, &ComparePanel::show_durations);
   // Little room each: the streams stay in sight.
   connect(side.timeline, &TimelinePanel::read, this, [timeline = side.timeline] {
@@ -333,7 +340,7 @@ void ComparePanel::choose_beside(const Selection& chosen, Selection& other, bool
     choosing_ = true;
     other.select_kernel({});
     choosing_ = false;
-    return;
+    return show_durations();
   }
   if (!comparison_) return;
   for (std::size_t row = 0; row < comparison_->kernels.size(); ++row) {
@@ -373,22 +380,26 @@ void ComparePanel::show_change(const analyzer::KernelChange& change) {
 }
 
 void ComparePanel::show_durations() {
-  if (a_.selection.kernel().empty() && b_.selection.kernel().empty()) return;
-  using Both = std::pair<std::vector<double>, std::vector<double>>;
+  if (a_.selection.kernel().empty() && b_.selection.kernel().empty())
+    return band_->set_launches({}, {}, 0, 0);
+  using Both = std::pair<EventFinder::Launches, EventFinder::Launches>;
   worker_.ask<Both>(
       this, "durations",
       [finder_a = a_.timeline->view()->scene().finder(), finder_b = b_.timeline->view()->scene().finder(),
        kernel_a = a_.selection.kernel(),
        kernel_b = b_.selection.kernel()](const std::stop_token& stop) -> Result<Both> {
-        const auto a = finder_a.launches_of(kernel_a, kMostLaunches, stop);
+        auto a = finder_a.launches_of(kernel_a, kMostLaunches, stop);
         if (!a) return a.failure();
-        const auto b = finder_b.launches_of(kernel_b, kMostLaunches, stop);
+        auto b = finder_b.launches_of(kernel_b, kMostLaunches, stop);
         if (!b) return b.failure();
-        return Both{durations_of(a.value()), durations_of(b.value())};
+        return Both{std::move(a).value(), std::move(b).value()};
       },
       [this](Result<Both> both) {
         if (!both) return;
-        durations_->set_values(both.value().second, {}, both.value().first);
+        auto [of_a, of_b] = std::move(both).value();
+        durations_->set_values(durations_of(of_b), {}, durations_of(of_a));
+        band_->set_launches(std::move(of_a), std::move(of_b), step_of(*a_.document).start_ns,
+                            step_of(*b_.document).start_ns);
       });
 }
 

@@ -8,6 +8,7 @@
 #include <QWidget>
 
 #include "compare/compare_sides.h"
+#include "compare/join_band.h"
 #include "compare/linked_axes.h"
 #include "models/capture_document.h"
 #include "panels/charts.h"
@@ -39,6 +40,7 @@ class ComparePanel : public QWidget {
   void show_run(bool of_a, std::size_t run);
   [[nodiscard]] TableView* table() const { return table_; }
   [[nodiscard]] QString verdict() const { return verdict_->text(); }
+  [[nodiscard]] const JoinBand* band() const { return band_; }
   [[nodiscard]] QString change() const { return change_->text(); }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
 
@@ -83,6 +85,7 @@ class ComparePanel : public QWidget {
   QLabel* change_;
   RooflineView* roofline_;
   QVBoxLayout* timelines_ = nullptr;
+  JoinBand* band_;
   QLabel* offset_;
   bool choosing_ = false;
   Worker worker_;

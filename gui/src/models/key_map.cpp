@@ -22,6 +22,15 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("export_roofline", "Export the roofline", window, {});
   add("export_capture", "Export the range as a capture of its own", window, {});
   add("export_ranking", "Export the ranking as CSV", window, {});
+  add("export_timeline", "Export the timeline as a picture", window, {});
+  add("panel_timeline", "Go to the timeline", window, QKeySequence("Alt+1"));
+  add("panel_ranking", "Go to the ranking", window, QKeySequence("Alt+2"));
+  add("panel_roofline", "Go to the roofline", window, QKeySequence("Alt+3"));
+  add("panel_step", "Go to the step", window, QKeySequence("Alt+4"));
+  add("panel_kernel", "Go to the kernel", window, QKeySequence("Alt+5"));
+  add("panel_sql", "Go to SQL", window, QKeySequence("Alt+6"));
+  add("panel_log", "Go to the log", window, QKeySequence("Alt+7"));
+  add("panel_compare", "Go to the comparison", window, QKeySequence("Alt+8"));
   add("light", "Light theme", window, {});
   add("dark", "Dark theme", window, {});
   add("reset_layout", "Panels back to where they were", window, {});
@@ -38,6 +47,10 @@ KeyMap::KeyMap(QSettings* settings, QObject* parent) : QObject(parent), settings
   add("previous_match", "Previous match of the search", timeline, QKeySequence("Shift+N"));
   add("follow_flow", "Between a call and its kernel", timeline, QKeySequence("]"));
   add("follow_back", "Between a kernel and its call", timeline, QKeySequence("["));
+  add("next_event", "Next event of the row", timeline, QKeySequence("Ctrl+Right"));
+  add("previous_event", "Previous event of the row", timeline, QKeySequence("Ctrl+Left"));
+  add("row_below", "What the row below has at that time", timeline, QKeySequence("Ctrl+Down"));
+  add("row_above", "What the row above has at that time", timeline, QKeySequence("Ctrl+Up"));
   add("mark", "Note at this time", timeline, QKeySequence("M"));
   add("toggle_pin", "Pin the row under the mouse", timeline, QKeySequence("Shift+T"));
   add("clear", "Let go of the range, then of the kernel", timeline, QKeySequence("Esc"));

@@ -46,7 +46,9 @@ Container read_list(const QJsonValue& value) {
 QByteArray to_json(const ViewState& state) {
   QJsonArray notes, bookmarks;
   for (const TimelineNote& note : state.notes)
-    notes.append(QJsonObject{{"time_ns", QString::number(note.time_ns)}, {"text", note.text}});
+    notes.append(QJsonObject{{"time_ns", QString::number(note.time_ns)},
+                             {"text", note.text},
+                             {"row", QString::fromStdString(note.row)}});
   for (const auto& bookmark : state.bookmarks) bookmarks.append(window_of(bookmark));
   const QJsonObject all{{"ridgeline_view", kVersion},
                         {"rows", QJsonObject{{"order", list_of(state.rows.order)},
@@ -80,7 +82,7 @@ Result<ViewState> view_from_json(const QByteArray& json) {
     const QJsonObject note = value.toObject();
     bool whole = false;
     const std::int64_t time = note["time_ns"].toString().toLongLong(&whole);
-    if (whole) state.notes.push_back({time, note["text"].toString()});
+    if (whole) state.notes.push_back({time, note["text"].toString(), note["row"].toString().toStdString()});
   }
   const QJsonArray bookmarks = all["bookmarks"].toArray();
   for (qsizetype i = 0; i < bookmarks.size() && i < 10; ++i)

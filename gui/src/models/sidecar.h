@@ -13,10 +13,11 @@
 
 namespace ridgeline::gui {
 
-/// A remark at a time.
+/// A remark at a time, on a row.
 struct TimelineNote {
   std::int64_t time_ns = 0;
   QString text;
+  std::string row = {};  ///< TimelineRow::id; "": on none in particular
   friend bool operator==(const TimelineNote&, const TimelineNote&) = default;
 };
 

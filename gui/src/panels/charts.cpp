@@ -169,6 +169,10 @@ void ColumnChart::paintEvent(QPaintEvent*) {
     const QRectF column(area.left() + wide * static_cast<double>(i), area.bottom() - tall,
                         std::max(wide - (wide > 4 ? 1.5 : 0), 1.0), tall);
     painter.fillRect(column, point.colour);
+    if (point.part > 0) {
+      const double part = std::max(area.height() * std::min(point.part / most, 1.0), 1.0);
+      painter.fillRect(QRectF(column.left(), area.bottom() - part, column.width(), part), t.selected);
+    }
     if (point.chosen && wide > 5) {
       painter.setPen(QPen(t.selected, 2));
       painter.drawRect(column.adjusted(-0.5, -0.5, 0.5, 0.5));
@@ -284,10 +288,24 @@ void StackedBar::paintEvent(QPaintEvent*) {
 
 FlameChart::FlameChart(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  setMouseTracking(true);
+}
+
+void FlameChart::set_chosen(std::vector<bool> boxes) {
+  chosen_ = std::move(boxes);
+  update();
+}
+
+void FlameChart::set_hovered(std::vector<bool> boxes) {
+  hovered_ = std::move(boxes);
+  update();
 }
 
 void FlameChart::set_boxes(std::vector<FlameBox> boxes) {
   boxes_ = std::move(boxes);
+  chosen_.clear();
+  hovered_.clear();
+  under_mouse_.reset();
   updateGeometry();
   update();
 }
@@ -316,29 +334,73 @@ void FlameChart::paintEvent(QPaintEvent*) {
         area.adjusted(3, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter,
         painter.fontMetrics().elidedText(box.label, Qt::ElideRight, static_cast<int>(area.width()) - 5));
   }
+  for (const auto& [marked, colour] :
+       {std::pair{&chosen_, theme().selected}, std::pair{&hovered_, theme().hovered}}) {
+    painter.setPen(QPen(colour, 1.5));
+    for (std::size_t i = 0; i < std::min(marked->size(), boxes_.size()); ++i) {
+      if ((*marked)[i]) painter.drawRect(rect_of(boxes_[i]).adjusted(0.7, 0.7, -0.7, -0.7));
+    }
+  }
+}
+
+std::optional<std::size_t> FlameChart::box_at(const QPointF& at) const {
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    if (rect_of(boxes_[i]).contains(at)) return i;
+  }
+  return std::nullopt;
 }
 
 void FlameChart::mousePressEvent(QMouseEvent* event) {
-  for (std::size_t i = 0; i < boxes_.size(); ++i) {
-    if (!rect_of(boxes_[i]).contains(event->position())) continue;
-    emit box_chosen(i);
-    return;
+  if (const auto box = box_at(event->position())) emit box_chosen(*box);
+}
+
+void FlameChart::mouseMoveEvent(QMouseEvent* event) {
+  const auto box = box_at(event->position());
+  if (box == under_mouse_) return;
+  under_mouse_ = box;
+  if (box) {
+    emit box_hovered(*box);
+  } else {
+    emit hover_left();
   }
+}
+
+void FlameChart::leaveEvent(QEvent*) {
+  under_mouse_.reset();
+  emit hover_left();
 }
 
 bool FlameChart::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
-    for (const FlameBox& box : boxes_) {
-      if (rect_of(box).contains(help->pos())) {
-        QToolTip::showText(help->globalPos(), box.help, this);
-        return true;
-      }
+    if (const auto box = box_at(help->pos())) {
+      QToolTip::showText(help->globalPos(), boxes_[*box].help, this);
+    } else {
+      QToolTip::hideText();
     }
-    QToolTip::hideText();
     return true;
   }
   return QWidget::event(event);
+}
+
+SpanStrip::SpanStrip(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void SpanStrip::set_spans(std::vector<std::pair<double, double>> spans, const QColor& colour) {
+  spans_ = std::move(spans);
+  colour_ = colour;
+  update();
+}
+
+void SpanStrip::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const QRectF bar = QRectF(rect()).adjusted(6, 2, -6, -2);
+  painter.fillRect(bar, theme().grid);
+  for (const auto& [from, to] : spans_)
+    painter.fillRect(QRectF(bar.left() + bar.width() * from, bar.top(),
+                            std::max(bar.width() * (to - from), 1.0), bar.height()),
+                     colour_);
 }
 
 }  // namespace ridgeline::gui

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ridgeline::gui {
@@ -37,6 +38,7 @@ struct SeriesPoint {
   QString help;
   bool outlier = false;
   bool chosen = false;
+  double part = 0;  ///< of the value: what the chosen kernel takes
 };
 
 /// A column a step. A click chooses one.
@@ -111,20 +113,49 @@ class FlameChart : public QWidget {
  public:
   explicit FlameChart(QWidget* parent = nullptr);
   void set_boxes(std::vector<FlameBox> boxes);
+  /// Boxes that hold the chosen kernel, and the one under the mouse.
+  void set_chosen(std::vector<bool> boxes);
+  void set_hovered(std::vector<bool> boxes);
+  [[nodiscard]] const std::vector<bool>& chosen() const { return chosen_; }
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] const std::vector<FlameBox>& boxes() const { return boxes_; }
 
  signals:
   void box_chosen(std::size_t box);
+  void box_hovered(std::size_t box);
+  void hover_left();
 
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
   [[nodiscard]] QRectF rect_of(const FlameBox& box) const;
+  [[nodiscard]] std::optional<std::size_t> box_at(const QPointF& at) const;
   std::vector<FlameBox> boxes_;
+  std::vector<bool> chosen_, hovered_;
+  std::optional<std::size_t> under_mouse_;
+};
+
+/// Where something lies in a whole: stretches of a bar.
+class SpanStrip : public QWidget {
+  Q_OBJECT
+ public:
+  explicit SpanStrip(QWidget* parent = nullptr);
+  /// Shares of the width, from and to.
+  void set_spans(std::vector<std::pair<double, double>> spans, const QColor& colour);
+  [[nodiscard]] const std::vector<std::pair<double, double>>& spans() const { return spans_; }
+  [[nodiscard]] QSize sizeHint() const override { return {320, 20}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::vector<std::pair<double, double>> spans_;
+  QColor colour_;
 };
 
 }  // namespace ridgeline::gui

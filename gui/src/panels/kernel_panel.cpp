@@ -42,6 +42,9 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   title_ = heading({}, page_);
   facts_ = new QLabel(page_);
   place_ = new QLabel(page_);
+  strip_title_ = heading(tr("Where it stands in the step"), page_);
+  strip_ = new SpanStrip(page_);
+  strip_->setAccessibleName(tr("Where its launches stand in the step"));
   durations_ = new HistogramChart(page_);
   steps_ = new ColumnChart(page_);
   stalls_title_ = heading(tr("What its warps waited for"), page_);
@@ -66,6 +69,8 @@ KernelPanel::KernelPanel(CaptureDocument& document, Selection& selection, const 
   facts_->setTextFormat(Qt::RichText);
   column->addWidget(title_);
   column->addWidget(facts_);
+  column->addWidget(strip_title_);
+  column->addWidget(strip_);
   column->addWidget(heading(tr("Durations of all its launches"), page_));
   column->addWidget(durations_);
   column->addWidget(place_);
@@ -147,7 +152,10 @@ void KernelPanel::show_kernel() {
 // All events are looked through: beside the window.
 void KernelPanel::find_launches() {
   launches_of_ = {};
-  if (selection_.kernel().empty()) return worker_.cancel("launches");
+  if (selection_.kernel().empty()) {
+    emit step_times_known({});
+    return worker_.cancel("launches");
+  }
   worker_.ask<EventFinder::Launches>(
       this, "launches",
       [finder = scene_.finder(), kernel = selection_.kernel()](const std::stop_token& stop) {
@@ -179,7 +187,9 @@ void KernelPanel::show_launches() {
                  .arg(plain(time_text(*marked)), plain(percent_text(*rank, 0)));
   place_->setText(place);
 
+  show_place();
   std::vector<SeriesPoint> points;
+  std::map<store::Id, double> times;
   step_windows_.clear();
   auto at = launches.begin();
   const auto& representative = answer()->steps->representative.summary;
@@ -197,9 +207,27 @@ void KernelPanel::show_launches() {
         tr("step %1 · %2: %3").arg(step.step_index).arg(plain(to_string(step.phase)), plain(time_text(sum)));
     point.chosen = step.step_id == representative.step_id;
     points.push_back(point);
+    times[step.step_id] = sum;
     step_windows_.push_back({step.gpu_start_ns, step.gpu_end_ns});
   }
   steps_->set_points(std::move(points), [](double value) { return plain(time_text(value)); });
+  emit step_times_known(times);
+}
+
+void KernelPanel::show_place() {
+  const analyzer::RepresentativeStep& step = answer()->steps->representative;
+  const auto length =
+      static_cast<double>(std::max<std::int64_t>(step.window_end_ns - step.window_start_ns, 1));
+  std::vector<std::pair<double, double>> spans;
+  auto at = std::lower_bound(launches_.begin(), launches_.end(),
+                             std::pair<std::int64_t, std::int64_t>{step.window_start_ns, 0});
+  for (; at != launches_.end() && at->first < step.window_end_ns; ++at) {
+    const double from = static_cast<double>(at->first - step.window_start_ns) / length;
+    spans.emplace_back(from, std::min(from + static_cast<double>(at->second) / length, 1.0));
+  }
+  strip_title_->setVisible(!spans.empty());
+  strip_->setVisible(!spans.empty());
+  strip_->set_spans(std::move(spans), theme().accent);
 }
 
 void KernelPanel::show_stalls(std::size_t rank_row) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QLabel>
+#include <map>
 
 #include "panels/charts.h"
 #include "panels/scope_panel.h"
@@ -20,11 +21,14 @@ class KernelPanel : public ScopePanel {
   /// Whether its launches are being looked for.
   [[nodiscard]] bool busy() const { return worker_.busy(); }
   [[nodiscard]] const HistogramChart* durations() const { return durations_; }
+  [[nodiscard]] const SpanStrip* strip() const { return strip_; }
   [[nodiscard]] QString facts() const { return facts_->text(); }
   [[nodiscard]] QString title() const { return title_->text(); }
 
  signals:
   void step_chosen(const analyzer::TimeWindow& window);
+  /// What it takes in each step, by Step::id; nothing: none is chosen.
+  void step_times_known(const std::map<store::Id, double>& times_ns);
 
  protected:
   void show_answer(const ScopeAnswer& answer) override;
@@ -34,6 +38,7 @@ class KernelPanel : public ScopePanel {
   void find_launches();
   void show_launches();
   void show_stalls(std::size_t rank_row);
+  void show_place();
 
   const TimelineScene& scene_;
   QWidget* page_;
@@ -41,6 +46,8 @@ class KernelPanel : public ScopePanel {
   QLabel* title_;
   QLabel* facts_;
   QLabel* place_;
+  QLabel* strip_title_;
+  SpanStrip* strip_;
   HistogramChart* durations_;
   ColumnChart* steps_;
   QLabel* stalls_title_;

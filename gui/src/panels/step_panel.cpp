@@ -1,6 +1,7 @@
 #include "panels/step_panel.h"
 
 #include <algorithm>
+#include <set>
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
@@ -177,6 +178,18 @@ StepPanel::StepPanel(CaptureDocument& document, Selection& selection, QWidget* p
     const std::string& path = flame_->boxes()[box].key;
     if (!path.empty()) selection_.select_kernel(kernels_inside(path));
   });
+  connect(flame_, &FlameChart::box_hovered, this, [this](std::size_t box) {
+    if (box < kernels_of_boxes_.size())
+      selection_.hover_kernel({kernels_of_boxes_[box], flame_->boxes()[box].key});
+  });
+  connect(flame_, &FlameChart::hover_left, this, [this] { selection_.hover_kernel({}); });
+  connect(&selection_, &Selection::kernel_changed, this,
+          [this] { flame_->set_chosen(boxes_with(selection_.kernel())); });
+  // What the mouse is on lights up here too, but for a whole range: that would light all of it.
+  connect(&selection_, &Selection::hover_changed, this, [this] {
+    flame_->set_hovered(selection_.hovered().kernels.size() == 1 ? boxes_with(selection_.hovered())
+                                                                 : std::vector<bool>{});
+  });
   connect(back_, &QToolButton::clicked, this, [this] { choose_step(std::nullopt); });
   connect(steps_, &ColumnChart::column_chosen, this, [this](int column_at) {
     const analyzer::StepSummary& step = shown_steps_[static_cast<std::size_t>(column_at)];
@@ -200,6 +213,44 @@ KernelChoice StepPanel::kernels_inside(const std::string& path) const {
   return choice;
 }
 
+// A launch counts for its range and for all round it.
+void StepPanel::find_kernels_of_boxes(const ScopeAnswer& answer) {
+  const auto& tree = answer.accounting->kernels.tree;
+  std::map<std::string_view, std::size_t> box_of;
+  for (std::size_t i = 0; i < tree.size(); ++i) box_of.emplace(tree[i].path, i);
+  std::vector<std::set<store::Id>> kernels(tree.size());
+  std::map<std::optional<store::Id>, std::optional<std::size_t>> of_path;
+  for (const analyzer::LaunchUtilisation& launch : answer.utilisation->launches) {
+    const std::optional<store::Id> path = answer.model->launches.site(launch.launch).nvtx_path_id;
+    const auto [known, added] = of_path.try_emplace(path);
+    if (added) {
+      const auto found = box_of.find(answer.model->string(path));
+      if (found != box_of.end()) known->second = found->second;
+    }
+    if (known->second) kernels[*known->second].insert(launch.kernel_id);
+  }
+  // Parents come before what they hold.
+  for (std::size_t i = tree.size(); i > 0; --i) {
+    if (tree[i - 1].parent) kernels[*tree[i - 1].parent].insert(kernels[i - 1].begin(), kernels[i - 1].end());
+  }
+  kernels_of_boxes_.clear();
+  for (const auto& each : kernels) kernels_of_boxes_.emplace_back(each.begin(), each.end());
+}
+
+std::vector<bool> StepPanel::boxes_with(const KernelChoice& kernel) const {
+  std::vector<bool> boxes(kernels_of_boxes_.size());
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    boxes[i] = std::any_of(kernels_of_boxes_[i].begin(), kernels_of_boxes_[i].end(),
+                           [&](store::Id id) { return kernel.holds(id); });
+  }
+  return boxes;
+}
+
+void StepPanel::set_kernel_times(const std::map<store::Id, double>& times_ns) {
+  kernel_times_ = times_ns;
+  show_steps();
+}
+
 void StepPanel::choose_step(std::optional<std::int64_t> step_index) {
   chosen_ = step_index;
   back_->setVisible(chosen_.has_value());
@@ -216,6 +267,8 @@ void StepPanel::show_answer(const ScopeAnswer& answer) {
   communication_->setText(communication_words(accounting));
   communication_->setVisible(!communication_->text().isEmpty());
   flame_->set_boxes(flame_boxes(accounting.kernels.tree));
+  find_kernels_of_boxes(answer);
+  flame_->set_chosen(boxes_with(selection_.kernel()));
   flame_->setVisible(!flame_->boxes().empty());
   flame_title_->setVisible(!flame_->boxes().empty());
   show_steps();
@@ -242,6 +295,8 @@ void StepPanel::show_steps() {
     point.value = static_cast<double>(step.gpu_duration_ns);
     point.colour = theme().of(step.phase);
     point.chosen = step.step_index == current && !steps.representative.whole_recording;
+    if (const auto found = kernel_times_.find(step.step_id); found != kernel_times_.end())
+      point.part = found->second;
     point.outlier = std::find(outliers.begin(), outliers.end(), step.step_index) != outliers.end();
     power.push_back(during(*document_.recording(), step, document_.device_id(), watts));
     clock.push_back(during(*document_.recording(), step, document_.device_id(), clock_hz));
@@ -250,6 +305,7 @@ void StepPanel::show_steps() {
                      .arg(plain(to_string(step.phase)), plain(to_string(step.status)),
                           plain(time_text(point.value)), plain(counted(step.launches, "launch", "launches")));
     if (power.back()) point.help += tr(", %1 W").arg(plain(fixed(*power.back(), 0)));
+    if (point.part > 0) point.help += tr("\nthe chosen kernel: %1").arg(plain(time_text(point.part)));
     if (clock.back()) point.help += ", " + plain(clock_text(*clock.back()));
     points.push_back(std::move(point));
     shown_steps_.push_back(step);

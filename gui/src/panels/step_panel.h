@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QScrollArea>
+#include <map>
 
 #include "panels/charts.h"
 #include "panels/scope_panel.h"
@@ -19,12 +20,16 @@ class StepPanel : public ScopePanel {
   [[nodiscard]] KernelChoice kernels_inside(const std::string& path) const;
   /// The step of that number; empty: the representative.
   void choose_step(std::optional<std::int64_t> step_index);
+  /// What the chosen kernel takes in each step, by Step::id; nothing: no kernel is chosen.
+  void set_kernel_times(const std::map<store::Id, double>& times_ns);
 
  protected:
   void show_answer(const ScopeAnswer& answer) override;
 
  private:
   void show_steps();
+  void find_kernels_of_boxes(const ScopeAnswer& answer);
+  [[nodiscard]] std::vector<bool> boxes_with(const KernelChoice& kernel) const;
 
   QLabel* title_;
   StackedBar* bar_parts_;
@@ -36,6 +41,8 @@ class StepPanel : public ScopePanel {
   QToolButton* back_;
   std::optional<std::int64_t> chosen_;
   std::vector<analyzer::StepSummary> shown_steps_;
+  std::vector<std::vector<store::Id>> kernels_of_boxes_;  // ascending
+  std::map<store::Id, double> kernel_times_;
 };
 
 /// The parts that an accounting adds up to, largest kinds first as people read them.

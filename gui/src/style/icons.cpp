@@ -20,6 +20,7 @@ const std::map<QString, const char*>& paths() {
       {"save_view", "M3 2.5h8l2 2v9H3z M5.5 2.5v4h5v-4 M5.5 13.5v-4h5v4"},
       {"export_ranking", "M2.5 3h11v10h-11z M2.5 6.3h11 M2.5 9.6h11 M6.5 3v10"},
       {"export_roofline", "M2.5 2.5v11h11 M4 11l4-5h5.5"},
+      {"export_timeline", "M2 4h6 M9.5 4H14 M4 8h8 M2 12h3.5 M7 12h7"},
       {"export_capture", "M2 5v6 M14 5v6 M4.5 8h7 M4.5 8l2-2 M4.5 8l2 2 M11.5 8l-2-2 M11.5 8l-2 2"},
       {"quit", "M4 4l8 8 M12 4l-8 8"},
       {"back", "M13 8H3.5 M7.5 4l-4 4 4 4"},

@@ -1,9 +1,6 @@
 // timeline_input.cpp: what keys, wheel and mouse do in the timeline.
-#include <QContextMenuEvent>
 #include <QHelpEvent>
-#include <QInputDialog>
 #include <QKeyEvent>
-#include <QMenu>
 #include <QMouseEvent>
 #include <QToolTip>
 #include <QWheelEvent>
@@ -63,6 +60,7 @@ void TimelineView::zoom_to_range() {
 }
 
 void TimelineView::choose(const EventPlace& place) {
+  cursor_ = place;
   const EventName& name = scene_.name_of(place);
   const TimelineRow& row = scene_.row(place.row);
   if (row.kind == RowKind::kernels || row.kind == RowKind::collectives) {
@@ -140,6 +138,51 @@ void TimelineView::go_to_match(int direction) {
   }
 }
 
+void TimelineView::next_event() {
+  walk(1, 0);
+}
+void TimelineView::previous_event() {
+  walk(-1, 0);
+}
+void TimelineView::row_below() {
+  walk(0, 1);
+}
+void TimelineView::row_above() {
+  walk(0, -1);
+}
+
+// From the event that was chosen last to the next of its row, or to what another row has at that time.
+void TimelineView::walk(int along, int across) {
+  std::vector<std::size_t> rows = scene_.pinned_rows();
+  rows.insert(rows.end(), scene_.scrolling_rows().begin(), scene_.scrolling_rows().end());
+  std::erase_if(rows, [this](std::size_t row) { return scene_.row(row).events.empty(); });
+  if (rows.empty()) return;
+  const auto at = cursor_ ? std::find(rows.begin(), rows.end(), cursor_->row) : rows.end();
+  if (at == rows.end()) {
+    // The first kernel in view, where none was chosen.
+    const auto first = std::find_if(rows.begin(), rows.end(), [this](std::size_t row) {
+      return scene_.row(row).kind == RowKind::kernels;
+    });
+    cursor_ = EventPlace{first == rows.end() ? rows.front() : *first, 0};
+    const EventRow& events = scene_.row(cursor_->row).events;
+    cursor_->event = std::min(events.first_from(selection_.view().start_ns), events.size() - 1);
+  } else if (along != 0) {
+    const std::size_t last = scene_.row(cursor_->row).events.size() - 1;
+    if ((along < 0 && cursor_->event == 0) || (along > 0 && cursor_->event >= last)) return;
+    cursor_->event += static_cast<std::size_t>(along);
+  } else {
+    const auto to = at - rows.begin() + across;
+    if (to < 0 || to >= static_cast<std::ptrdiff_t>(rows.size())) return;
+    const std::int64_t then = scene_.time_of(*cursor_).start_ns;
+    const EventRow& events = scene_.row(rows[static_cast<std::size_t>(to)]).events;
+    cursor_ = EventPlace{rows[static_cast<std::size_t>(to)],
+                         std::min(events.first_ending_after(then), events.size() - 1)};
+  }
+  const EventPlace place = *cursor_;
+  choose(place);
+  reveal(place);
+}
+
 // Between a kernel and the call that launched it.
 void TimelineView::follow_flow() {
   if (!arrow_) return;
@@ -163,20 +206,6 @@ void TimelineView::toggle_pin() {
   update_scroll_bar();
   update();
   emit arrangement_changed();
-}
-
-void TimelineView::mark() {
-  const QRect graph = graph_rect();
-  const std::int64_t when = graph.contains(mouse_)
-                                ? axis().ns_at(mouse_.x() - graph.left())
-                                : selection_.view().start_ns + selection_.view().length_ns() / 2;
-  bool given = false;
-  const QString text =
-      QInputDialog::getText(this, tr("Note"), tr("Note at this time:"), QLineEdit::Normal, {}, &given);
-  if (!given || text.trimmed().isEmpty()) return;
-  notes_.push_back({when, text.trimmed()});
-  update();
-  emit notes_changed();
 }
 
 void TimelineView::clear_choice() {
@@ -353,6 +382,7 @@ void TimelineView::drop_row(const QPoint& at) {
 }
 
 void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const auto note = note_at(event->position().toPoint())) return edit_note(*note);
   if (const auto place = event_at(event->position().toPoint()))
     show_view(TimeAxis::around(scene_.time_of(*place), 0.3, scene_.extent()), Selection::Gesture::single);
 }
@@ -436,6 +466,10 @@ bool TimelineView::run(const QString& command) {
       {"previous_match", &TimelineView::previous_match},
       {"follow_flow", &TimelineView::follow_flow},
       {"follow_back", &TimelineView::follow_flow},
+      {"next_event", &TimelineView::next_event},
+      {"previous_event", &TimelineView::previous_event},
+      {"row_below", &TimelineView::row_below},
+      {"row_above", &TimelineView::row_above},
       {"mark", &TimelineView::mark},
       {"toggle_pin", &TimelineView::toggle_pin},
       {"clear", &TimelineView::clear_choice}};
@@ -506,7 +540,9 @@ bool TimelineView::event(QEvent* event) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const auto place = event_at(help->pos());
     const auto row = row_at(help->pos().y());
-    if (place) {
+    if (const auto note = note_at(help->pos())) {
+      QToolTip::showText(help->globalPos(), notes_[*note].text, this);
+    } else if (place) {
       QToolTip::showText(help->globalPos(), describe(*place), this);
     } else if (row && help->pos().x() < label_width_) {
       const TimelineRow& line = scene_.row(*row);
@@ -518,56 +554,6 @@ bool TimelineView::event(QEvent* event) {
     return true;
   }
   return QWidget::event(event);
-}
-
-void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
-  QMenu menu(this);
-  const auto changed = [this] {
-    update_scroll_bar();
-    update();
-    emit arrangement_changed();
-  };
-  if (const auto row = row_at(event->pos().y())) {
-    const TimelineRow& line = scene_.row(*row);
-    const bool pinned = scene_.arrangement().pinned.contains(line.id);
-    menu.addSection(plain(line.label.empty() ? line.help : line.label));
-    menu.addAction(pinned ? tr("Unpin") : tr("Pin to the top"), this, [this, row, pinned, changed] {
-      scene_.set_pinned(*row, !pinned);
-      changed();
-    });
-    menu.addAction(tr("Hide"), this, [this, row, changed] {
-      scene_.set_hidden(*row, true);
-      changed();
-    });
-    menu.addAction(tr("Move up"), this, [this, row, changed] {
-      scene_.move(*row, -1);
-      changed();
-    });
-    menu.addAction(tr("Move down"), this, [this, row, changed] {
-      scene_.move(*row, 1);
-      changed();
-    });
-  }
-  QMenu* rows = menu.addMenu(tr("Rows"));
-  for (std::size_t i = 0; i < scene_.row_count() && i < 200; ++i) {
-    const TimelineRow& line = scene_.row(i);
-    QAction* action = rows->addAction(plain(line.label.empty() ? line.help : line.label));
-    action->setCheckable(true);
-    action->setChecked(scene_.is_shown(i));
-    connect(action, &QAction::toggled, this, [this, i, changed](bool on) {
-      scene_.set_hidden(i, !on);
-      changed();
-    });
-  }
-  menu.addAction(tr("Show all rows"), this, [this, changed] {
-    scene_.show_all();
-    changed();
-  });
-  menu.addSeparator();
-  menu.addAction(tr("Zoom to the range"), this, &TimelineView::zoom_to_range)
-      ->setEnabled(selection_.range().has_value());
-  menu.addAction(tr("Note here…"), this, &TimelineView::mark);
-  menu.exec(event->globalPos());
 }
 
 }  // namespace ridgeline::gui

@@ -311,21 +311,24 @@ void TimelineView::paint_arrow(QPainter& painter) {
 void TimelineView::paint_notes(QPainter& painter) {
   const Theme& t = theme();
   const QRect graph = graph_rect();
-  const TimeAxis time = axis();
   painter.setFont(small_font());
   painter.save();
   painter.setClipRect(QRect(graph.left(), kStripHeight, graph.width(), height()));
   for (const TimelineNote& note : notes_) {
-    const double x = graph.left() + time.x_of(note.time_ns);
-    if (x < graph.left() - 300 || x > graph.right()) continue;
+    const QRectF flag = note_rect(note);
+    if (flag.isEmpty()) continue;
+    // Down to where it belongs: through its row, else through all.
+    double bottom = graph.bottom();
+    for (const Box& box : boxes()) {
+      if (scene_.row(box.row).id == note.row) bottom = box.rect.bottom();
+    }
     painter.setPen(QPen(t.fair, 1, Qt::DashDotLine));
-    painter.drawLine(QPointF(x, graph.top()), QPointF(x, graph.bottom()));
-    const int wide = std::min(painter.fontMetrics().horizontalAdvance(note.text) + 14, 260);
-    const QRectF flag(x, graph.top() + 2, wide, 17);
+    painter.drawLine(flag.topLeft(), QPointF(flag.left(), bottom));
     painter.fillRect(flag, t.fair);
     painter.setPen(Theme::on(t.fair));
-    painter.drawText(flag.adjusted(5, 0, -3, 0), Qt::AlignVCenter | Qt::AlignLeft,
-                     painter.fontMetrics().elidedText(note.text, Qt::ElideRight, wide - 8));
+    painter.drawText(
+        flag.adjusted(5, 0, -3, 0), Qt::AlignVCenter | Qt::AlignLeft,
+        painter.fontMetrics().elidedText(note.text, Qt::ElideRight, static_cast<int>(flag.width()) - 8));
   }
   painter.restore();
 }

@@ -45,6 +45,7 @@ TimelineView::TimelineView(Selection& selection, QWidget* parent)
 TimelineView::~TimelineView() = default;
 
 void TimelineView::scene_changed() {
+  cursor_.reset();
   update_label_width();
   drop_images();
   update_scroll_bar();

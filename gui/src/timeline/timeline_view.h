@@ -42,6 +42,11 @@ class TimelineView : public QWidget {
   void set_step(const TimeWindow& step) { step_ = step; }
   void set_arrow(const std::optional<LaunchArrow>& arrow);
   void set_notes(std::vector<TimelineNote> notes);
+  void add_note(std::int64_t time_ns, const std::string& row, const QString& text);
+  /// No text removes it.
+  void set_note(std::size_t note, const QString& text);
+  /// The note whose flag is there.
+  [[nodiscard]] std::optional<std::size_t> note_at(const QPoint& at) const;
   [[nodiscard]] const std::vector<TimelineNote>& notes() const { return notes_; }
   /// Looks for events beside the window; what was being looked for before is given up. "": shows none.
   void search(const QString& text);
@@ -87,7 +92,12 @@ class TimelineView : public QWidget {
   void next_match();
   void previous_match();
   void follow_flow();
+  void next_event();
+  void previous_event();
+  void row_below();
+  void row_above();
   void toggle_pin();
+  /// Asks for a note at the mouse.
   void mark();
   void clear_choice();
 
@@ -115,6 +125,7 @@ class TimelineView : public QWidget {
   enum class Drag { none, range, pan, strip, strip_start, strip_end, labels };
   static constexpr int kStripHeight = 30;
   static constexpr int kAxisHeight = 20;
+  static constexpr int kMostNote = 260;  // pixels of a note's flag
 
   void paint_strip(QPainter& painter);
   void paint_axis(QPainter& painter);
@@ -132,6 +143,9 @@ class TimelineView : public QWidget {
   void find_marks();
   void find_matches();
   void go_to_match(int direction);
+  void walk(int along, int across);
+  void edit_note(std::size_t note);
+  [[nodiscard]] QRectF note_rect(const TimelineNote& note) const;
   void drop_images();
   void drop_row(const QPoint& at);
   [[nodiscard]] std::optional<std::size_t> drop_place(int y) const;
@@ -153,6 +167,7 @@ class TimelineView : public QWidget {
   QString origin_name_;
   std::optional<TimeWindow> step_;
   std::optional<LaunchArrow> arrow_;
+  std::optional<EventPlace> cursor_;  // what was chosen last, for keys
   std::vector<TimelineNote> notes_;
   const KeyMap* keys_ = nullptr;
   Bookmarks bookmarks_;
