@@ -1,5 +1,5 @@
-// recording_main.cpp: records a program as a person does, with the dialog of a window: the form, the output as it comes,
-// the end, the capture opened. Takes a picture of each. Without a screen; with a GPU, or what plays ridgeline.
+// recording_main.cpp: records a program as a person does, with the dialog of a window: the form, the output as it
+// comes, the end, the capture opened. Takes a picture of each. Without a screen; with a GPU, or what plays ridgeline.
 //   ridgeline_gui_recording [--stop-after SECONDS] RIDGELINE FOLDER PROGRAM ARGUMENTS…
 // Exits 0 if the capture was opened and its kernels are ranked; says on the way what the dialog says.
 #include <QApplication>

@@ -21,8 +21,8 @@ class JoinBand : public QWidget {
 
   /// The timelines above and below; both are asked for their axes when the band is drawn.
   void set_views(const TimelineView* a, const TimelineView* b);
-  /// Launches of the chosen kernel in order of time. The first of A from `a_from` on is the counterpart of the first of B
-  /// from `b_from` on, and so forth.
+  /// Launches of the chosen kernel in order of time. The first of A from `a_from` on is the counterpart of the first
+  /// of B from `b_from` on, and so forth.
   void set_launches(EventFinder::Launches a, EventFinder::Launches b, std::int64_t a_from,
                     std::int64_t b_from);
   /// What is drawn: launches that begin in view on one side at least, unless they are too many to be told apart.
