@@ -65,6 +65,10 @@ void print(const PrintOptions& options, const reports::Document& document) {
 
 void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("CAPTURE", arguments.capture, "Capture file (*.ridge)")->required()->type_name("");
+  add_step_options(app, arguments);
+}
+
+void add_step_options(CLI::App& app, AnalysisArguments& arguments) {
   app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")
       ->type_name("RATIO");
   app.add_option("--stretch", arguments.stretch,

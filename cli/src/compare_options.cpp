@@ -20,6 +20,24 @@ void require_above_floor(const analyzer::ComparisonOptions& options, bool step_g
                           percent_text(options.step_ratio, 2), percent_text(options.floor->step_ratio, 2)));
 }
 
+// Of words that stand for flags, those that were given are true; without any, the flags stay.
+void choose(const std::vector<std::string>& words,
+            const std::vector<std::pair<std::string_view, bool*>>& known) {
+  if (words.empty()) return;
+  for (const auto& [name, flag] : known) *flag = false;
+  for (const std::string& word : words) {
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == word; });
+    if (found != known.end()) {
+      *found->second = true;
+    } else if (word != "none" || words.size() > 1) {
+      std::string names;
+      for (const auto& [name, flag] : known) names += std::string(name) + ", ";
+      throw Error(ErrorKind::usage, fmt::format("--fail-on: '{}' is none of {}none", word, names));
+    }
+  }
+}
+
 std::pair<std::string, std::string> format_and_file(const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at + 1 == text.size())
@@ -51,6 +69,15 @@ void add_compare_options(CLI::App& app, CompareArguments& arguments) {
   app.add_flag("--strict", arguments.strict, "Test kernels against the threshold, not against no difference");
   app.add_flag("--any-environment", arguments.any_environment,
                "Give a verdict across GPU models, drivers and throttled runs too");
+}
+
+void add_sides_options(CLI::App& app, CompareArguments& arguments) {
+  app.add_option("--confirm", arguments.confirm,
+                 "Keep the last N pairs out of the tests: what is blamed must show in them again")
+      ->check(whole_number(1))
+      ->type_name("N");
+  app.add_flag("--unpaired", arguments.unpaired,
+               "Runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B");
 }
 
 void add_compare_print(CLI::App& app, ComparePrint& print) {
@@ -102,22 +129,28 @@ analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments
 
 analyzer::FailOn fail_on(const CompareArguments& arguments, const ProjectFile& project) {
   analyzer::FailOn result;
-  std::vector<std::string> words =
+  const std::vector<std::string> words =
       arguments.fail_on.empty() ? project.fail_on : split(arguments.fail_on, ',');
-  if (words.empty()) return result;
-  result.regression = false;
-  for (const std::string& word : words) {
-    if (word == "regression")
-      result.regression = true;
-    else if (word == "inconclusive")
-      result.inconclusive = true;
-    else if (word == "unmatched")
-      result.unmatched = true;
-    else if (word != "none" || words.size() > 1)
-      throw Error(ErrorKind::usage,
-                  fmt::format("--fail-on: '{}' is none of regression, inconclusive, unmatched, none", word));
-  }
+  choose(words, {{"regression", &result.regression},
+                 {"inconclusive", &result.inconclusive},
+                 {"unmatched", &result.unmatched}});
   return result;
+}
+
+analyzer::CheckFailOn check_fail_on(const std::string& words) {
+  analyzer::CheckFailOn result;
+  choose(split(words, ','),
+         {{"budget", &result.budget}, {"target", &result.target}, {"unmeasured", &result.unmeasured}});
+  return result;
+}
+
+std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
+    const std::vector<std::string>& captures, const std::vector<std::string>& against) {
+  if (!against.empty()) return {captures, against};
+  if (captures.size() != 2)
+    throw Error(ErrorKind::usage, fmt::format("{} captures: give two, or those of A, --against and those of B",
+                                              captures.size()));
+  return {{captures.front()}, {captures.back()}};
 }
 
 std::vector<analyzer::RunProfile> read_profiles(const std::vector<std::string>& captures) {
@@ -131,20 +164,24 @@ std::vector<analyzer::RunProfile> read_profiles(const std::vector<std::string>& 
 }
 
 void check_print(const ComparePrint& print) {
-  static_cast<void>(reports::parse_compare_format(print.print.format).value());
+  static_cast<void>(reports::parse_report_format(print.print.format).value());
   for (const std::string& item : print.write)
-    static_cast<void>(reports::parse_compare_format(format_and_file(item).first).value());
+    static_cast<void>(reports::parse_report_format(format_and_file(item).first).value());
+}
+
+void print_formats(const ComparePrint& print, const Render& render) {
+  const reports::ReportFormat format = reports::parse_report_format(print.print.format).value();
+  for (const std::string& item : print.write) {
+    const auto [name, file] = format_and_file(item);
+    write_file(file, render(reports::parse_report_format(name).value(), {}));
+  }
+  cli::print(print.print, render(format, document_options(print.print)));
 }
 
 void print_comparison(const ComparePrint& print, const analyzer::Comparison& comparison) {
-  const reports::CompareFormat format = reports::parse_compare_format(print.print.format).value();
-  for (const std::string& item : print.write) {
-    const auto [name, file] = format_and_file(item);
-    reports::DocumentOptions plain;
-    write_file(file,
-               reports::compare_document(comparison, reports::parse_compare_format(name).value(), plain));
-  }
-  cli::print(print.print, reports::compare_document(comparison, format, document_options(print.print)));
+  print_formats(print, [&](reports::ReportFormat format, const reports::DocumentOptions& options) {
+    return reports::compare_document(comparison, format, options);
+  });
 }
 
 }  // namespace ridgeline::cli

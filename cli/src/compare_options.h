@@ -1,7 +1,9 @@
 // compare_options.h: how sides are compared and printed: shared by compare, commits, calibrate and bisect.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "project_file.h"
@@ -30,6 +32,8 @@ struct ComparePrint {
 };
 
 void add_compare_options(CLI::App& app, CompareArguments& arguments);
+/// --confirm and --unpaired, of sides whose runs are given.
+void add_sides_options(CLI::App& app, CompareArguments& arguments);
 void add_compare_print(CLI::App& app, ComparePrint& print);
 
 /// From the command line, else from the project file, else the defaults. Throws Error(usage): also for a threshold
@@ -37,12 +41,23 @@ void add_compare_print(CLI::App& app, ComparePrint& print);
 [[nodiscard]] analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,
                                                              const ProjectFile& project);
 [[nodiscard]] analyzer::FailOn fail_on(const CompareArguments& arguments, const ProjectFile& project);
+/// The words of --fail-on that one capture can be asked for: budget, target, unmeasured, or none.
+[[nodiscard]] analyzer::CheckFailOn check_fail_on(const std::string& words);
 
 /// Reads the captures; throws their failures.
 [[nodiscard]] std::vector<analyzer::RunProfile> read_profiles(const std::vector<std::string>& captures);
 
+/// What `captures` and --against give as sides: the runs of A and of B. Throws Error(usage).
+[[nodiscard]] std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
+    const std::vector<std::string>& captures, const std::vector<std::string>& against);
+
+/// Makes the document of a format.
+using Render = std::function<reports::Document(reports::ReportFormat, const reports::DocumentOptions&)>;
+
 /// Checks the formats before anything long begins. Throws Error(usage).
 void check_print(const ComparePrint& print);
+/// --write's files, then --format's document.
+void print_formats(const ComparePrint& print, const Render& render);
 void print_comparison(const ComparePrint& print, const analyzer::Comparison& comparison);
 
 }  // namespace ridgeline::cli

@@ -67,6 +67,8 @@ struct AnalysisArguments {
   std::string compute_peak = "clock";
 };
 void add_analysis_options(CLI::App& app, AnalysisArguments& arguments);
+/// The same without CAPTURE.
+void add_step_options(CLI::App& app, AnalysisArguments& arguments);
 /// Options for analyze(); throws Error(usage).
 [[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
 

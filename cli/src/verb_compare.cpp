@@ -1,6 +1,4 @@
 // verb_compare.cpp: what changed between two sides of one or more captures each.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "compare_options.h"
@@ -26,26 +24,12 @@ Verb add_compare(CLI::App& program) {
   app->add_option("--against", options->against,
                   "The runs of B, in the order in which those of A were recorded")
       ->type_name("CAPTURES");
-  app->add_option("--confirm", options->compare.confirm,
-                  "Keep the last N pairs out of the tests: what is blamed must show in them again")
-      ->check(whole_number(1))
-      ->type_name("N");
-  app->add_flag("--unpaired", options->compare.unpaired,
-                "Runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B");
+  add_sides_options(*app, options->compare);
   add_compare_options(*app, options->compare);
   add_compare_print(*app, options->print);
   return {app, [options] {
             check_print(options->print);
-            std::vector<std::string> a = options->captures;
-            std::vector<std::string> b = options->against;
-            if (b.empty()) {
-              if (a.size() != 2)
-                throw Error(
-                    ErrorKind::usage,
-                    fmt::format("{} captures: give two, or those of A, --against and those of B", a.size()));
-              b = {a.back()};
-              a.pop_back();
-            }
+            const auto [a, b] = sides_of(options->captures, options->against);
             const ProjectFile project = read_project(options->compare.project).value();
             const analyzer::ComparisonOptions how = comparison_options(options->compare, project);
             const analyzer::FailOn fail = fail_on(options->compare, project);

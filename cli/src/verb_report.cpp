@@ -1,52 +1,162 @@
-// verb_report.cpp: everything about one step in one file.
+// verb_report.cpp: everything about one step, or about two sides, in one file of any format.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
+#include "compare_options.h"
 #include "output.h"
+#include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> inputs;
+  std::vector<std::string> against;
+  AnalysisArguments analysis;
+  CompareArguments compare;
+  ComparePrint print;
+};
+
+constexpr const char* kOfCaptures = "Of one capture";
+constexpr const char* kOfSides = "Of two sides";
+
+// A capture begins with SQLite's name.
+bool holds_json(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char first = 0;
+  return file >> first && first == '{';  // white space is skipped
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) throw Error(ErrorKind::io, path + ": cannot be read");
+  return text;
+}
+
+// What was said that does not go with what is reported on.
+void refuse_options(const CLI::App& app, const std::vector<std::string_view>& groups, std::string_view why) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0 &&
+        std::find(groups.begin(), groups.end(), option->get_group()) != groups.end())
+      throw Error(ErrorKind::usage, fmt::format("{} {}", option->get_name(), why));
+  }
+}
+
+void print_report(ComparePrint print, const Render& render) {
+  if (print.print.format == "html" && print.print.output.empty()) print.print.output = "report.html";
+  print_formats(print, render);
+  if (print.print.format == "html" && print.print.output != "-") {
+    write_standard_output(fmt::format(
+        "Wrote {} ({}).\n", print.print.output,
+        bytes_text(static_cast<double>(std::filesystem::file_size(print.print.output)))));
+  }
+}
+
+int report_comparison(const ReportOptions& options, const analyzer::Comparison& comparison,
+                      const ProjectFile& project) {
+  const analyzer::FailOn fail = fail_on(options.compare, project);
+  print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {
+    return reports::compare_document(comparison, format, how);
+  });
+  return analyzer::exit_code(comparison, fail);
+}
+
+int report_sides(const ReportOptions& options) {
+  const auto [a, b] = sides_of(options.inputs, options.against);
+  const ProjectFile project = read_project(options.compare.project).value();
+  const analyzer::ComparisonOptions how = comparison_options(options.compare, project);
+  static_cast<void>(fail_on(options.compare, project));  // wrong words end it before anything long begins
+  const auto comparison = analyzer::compare(read_profiles(a), read_profiles(b), how);
+  return report_comparison(options, comparison.value(), project);
+}
+
+int report_file(const ReportOptions& options) {
+  const std::string& path = options.inputs.front();
+  const auto comparison = reports::parse_comparison(read_text(path), path);
+  return report_comparison(options, comparison.value(), read_project(options.compare.project).value());
+}
+
+int report_capture(const ReportOptions& options) {
+  const std::string& capture = options.inputs.front();
+  const analyzer::CheckFailOn fail = check_fail_on(options.compare.fail_on);
+  analyzer::AnalysisOptions analysis = analysis_options(options.analysis);
+  analysis.targets.budgets = read_project(options.compare.project).value().budgets;
+  analyzer::Session session = open_session(capture, analysis);
+  // The samples are there to be drawn; everything else is quick.
+  const auto wants_html = [](const std::string& text) { return text.rfind("html", 0) == 0; };
+  const bool html = wants_html(options.print.print.format) ||
+                    std::any_of(options.print.write.begin(), options.print.write.end(), wants_html);
+  const auto all = analyzer::Session::kEverything;
+  const auto done = answer_of(session.analysis({}, html ? all : all & ~analyzer::Session::kSamples), capture);
+  const auto model = answer_of(session.model(), capture);
+  print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {
+    return reports::capture_document(*model, *done, format, fail, how);
+  });
+  return analyzer::exit_code(done->check, fail);
+}
+
+}  // namespace
 
 Verb add_report(CLI::App& program) {
-  struct Options {
-    AnalysisArguments analysis;
-    std::string format = "html";
-    std::string output;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App* app = program.add_subcommand(
-      "report", "Write a report: ranking, accounting, verdict, roofline, every launch");
-  add_analysis_options(*app, options->analysis);
-  app->add_option("--format", options->format, "What to write (default html)")
-      ->check(CLI::IsMember({"html", "markdown", "json"}))
-      ->type_name("FORMAT");
-  app->add_option("-o,--output", options->output,
-                  "File to write, - for the standard output (default report.html; markdown and json: -)")
-      ->type_name("FILE");
-  return {app, [options] {
-            analyzer::Session session =
-                open_session(options->analysis.capture, analysis_options(options->analysis));
-            const bool html = options->format == "html";
-            const auto all = analyzer::Session::kEverything;
-            const auto done = answer_of(session.analysis({}, html ? all : all & ~analyzer::Session::kSamples),
-                                        options->analysis.capture);
-            const auto model = answer_of(session.model(), options->analysis.capture);
-            const reports::Document document =
-                html                            ? reports::Document(reports::html_report(*model, *done))
-                : options->format == "markdown" ? reports::Document(reports::markdown_report(*model, *done))
-                                                : reports::json_report(*model, *done);
-            std::string output = options->output;
-            if (output.empty()) output = options->format == "html" ? "report.html" : "-";
-            if (output == "-") {
-              write_standard_output(document);
-            } else {
-              const std::int64_t bytes = write_file(output, document);
-              write_standard_output(
-                  fmt::format("Wrote {} ({}).\n", output, bytes_text(static_cast<double>(bytes))));
+      "report",
+      "Write a report. Of one capture: ranking, accounting, targets, budgets, every launch. Of two sides, or of the "
+      "JSON of a comparison: what changed. Exit 0 nothing that --fail-on names, 1 missed or slower, 3 too little "
+      "data, 4 not comparable");
+  app->add_option("INPUT", options->inputs,
+                  "A capture; captures A and B; the runs of A, with --against; or a comparison's JSON")
+      ->required()
+      ->type_name("");
+  app->add_option("--against", options->against,
+                  "The runs of B, in the order in which those of A were recorded")
+      ->type_name("CAPTURES")
+      ->group(kOfSides);
+  const auto options_so_far = [&] { return app->get_options().size(); };
+  const auto group_from = [&](std::size_t first, const char* group) {
+    const std::vector<CLI::Option*> all = app->get_options();
+    for (std::size_t i = first; i < all.size(); ++i) all[i]->group(group);
+  };
+  std::size_t first = options_so_far();
+  add_step_options(*app, options->analysis);
+  group_from(first, kOfCaptures);
+  first = options_so_far();
+  add_sides_options(*app, options->compare);
+  add_compare_options(*app, options->compare);
+  group_from(first, kOfSides);
+  app->get_option("--project")->group("Options");
+  app->get_option("--fail-on")
+      ->group("Options")
+      ->description(
+          "What ends with another code than 0, comma-separated, or none. Of one capture: budget, target, unmeasured "
+          "(default budget); of two sides: regression, inconclusive, unmatched (default regression)");
+  options->print.print.format = "html";
+  add_compare_print(*app, options->print);
+  app->get_option("--format")
+      ->description(
+          "How to print: html, markdown, text, json, csv, junit, github, gitlab-metrics, bencher (default html)");
+  app->get_option("--output")->description(
+      "File to write, - for the standard output (default: html to report.html, others to -)");
+  return {app, [options, app] {
+            check_print(options->print);
+            if (options->inputs.size() == 1 && options->against.empty()) {
+              if (holds_json(options->inputs.front())) {
+                refuse_options(*app, {kOfSides, kOfCaptures}, "is settled in a comparison's JSON");
+                return report_file(*options);
+              }
+              refuse_options(*app, {kOfSides}, "is of two sides: give captures A and B, or --against");
+              return report_capture(*options);
             }
-            return 0;
+            refuse_options(*app, {kOfCaptures}, "is of one capture");
+            return report_sides(*options);
           }};
 }
 

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "compare_parts.h"
 #include "document_parts.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
-#include "ridgeline/reports/json_writer.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -18,88 +16,10 @@ namespace {
 using analyzer::Comparison;
 using analyzer::KernelChange;
 using analyzer::Outcome;
-using nlohmann::ordered_json;
 
 // A comment of GitHub holds 64 KiB; a page of kernels is less.
 constexpr std::size_t kCommentRows = 30;
 constexpr std::size_t kCommentBytes = 60 * 1024;
-
-template <typename T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
-}
-
-ordered_json side_json(const analyzer::ComparisonSide& side) {
-  ordered_json json;
-  json["captures"] = side.captures;
-  json["git_commit"] = side.git_commit.empty() ? ordered_json(nullptr) : ordered_json(side.git_commit);
-  json["git_dirty"] = side.git_dirty;
-  json["command_line"] = side.command_line;
-  json["device"] = side.device;
-  json["sm_clock_hz"] = or_null(side.sm_clock_hz);
-  json["power_w"] = or_null(side.power_w);
-  json["temperature_c"] = or_null(side.temperature_c);
-  json["two_modes"] = side.two_modes;
-  return json;
-}
-
-ordered_json ratio_json(const std::optional<analyzer::Change>& change) {
-  if (!change) return nullptr;
-  ordered_json json;
-  json["change_ratio"] = change->ratio;
-  json["low_ratio"] = change->interval ? ordered_json(change->interval->low) : ordered_json(nullptr);
-  json["high_ratio"] = change->interval ? ordered_json(change->interval->high) : ordered_json(nullptr);
-  return json;
-}
-
-Document json_document(const Comparison& comparison) {
-  return Document([&comparison](const Sink& sink) {
-    JsonWriter out(sink, "ridgeline.compare");
-    out.value("verdict", std::string(to_string(comparison.verdict)));
-    out.value("text", compare_verdict_sentence(comparison));
-    out.value("notes", compare_notes(comparison));
-    out.value("a", side_json(comparison.a));
-    out.value("b", side_json(comparison.b));
-    out.value("pairs", comparison.pairs);
-    out.value("paired", comparison.paired);
-    out.value("matched_ratio", comparison.matched_share);
-    out.value("families_only", comparison.families_only);
-    ordered_json mode = ratio_json(comparison.common_mode);
-    if (comparison.common_mode) {
-      mode["kernels"] = comparison.common_mode_kernels;
-      mode["of_all"] = comparison.common_mode_of_all;
-    }
-    out.value("common_mode", mode);
-    out.value("clock", ratio_json(comparison.clock));
-    ordered_json environment = ordered_json::array();
-    for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
-      environment.push_back({{"weight", std::string(to_string(difference.weight))},
-                             {"what", difference.what},
-                             {"a", difference.a},
-                             {"b", difference.b}});
-    }
-    out.value("environment", environment);
-    out.value("counts", ordered_json{{"regressed", comparison.regressed},
-                                     {"improved", comparison.improved},
-                                     {"same", comparison.same},
-                                     {"inconclusive", comparison.inconclusive},
-                                     {"added", comparison.added},
-                                     {"removed", comparison.removed}});
-    ordered_json budgets = ordered_json::array();
-    for (const analyzer::BudgetCheck& check : comparison.budgets) {
-      budgets.push_back(
-          {{"kernel", comparison.options.budgets[check.budget].kernel},
-           {"matched", check.kernel ? ordered_json(change_name(comparison.kernels[*check.kernel]))
-                                    : ordered_json(nullptr)},
-           {"missed", check.missed},
-           {"measured", check.measured}});
-    }
-    out.value("budgets", budgets);
-    out.rows("parts", endpoints_table(comparison.endpoints));
-    out.rows("rows", compare_table(comparison.kernels));
-    out.finish();
-  });
-}
 
 // What people look at: what changed, was added or removed. The rest is counted.
 std::vector<std::size_t> telling_rows(const Comparison& comparison) {
@@ -206,45 +126,29 @@ Document markdown_document(const Comparison& comparison, const DocumentOptions& 
 
 }  // namespace
 
-Result<CompareFormat> parse_compare_format(std::string_view text) {
-  static constexpr std::pair<std::string_view, CompareFormat> kNames[] = {
-      {"text", CompareFormat::text},       {"markdown", CompareFormat::markdown},
-      {"json", CompareFormat::json},       {"csv", CompareFormat::csv},
-      {"html", CompareFormat::html},       {"junit", CompareFormat::junit},
-      {"github", CompareFormat::github},   {"gitlab-metrics", CompareFormat::gitlab_metrics},
-      {"bencher", CompareFormat::bencher},
-  };
-  std::string known;
-  for (const auto& [name, format] : kNames) {
-    if (name == text) return format;
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
-  return Failure{ErrorKind::usage, fmt::format("no format '{}': choose from {}", text, known)};
-}
-
-Document compare_document(const Comparison& comparison, CompareFormat format,
+Document compare_document(const Comparison& comparison, ReportFormat format,
                           const DocumentOptions& options) {
   switch (format) {
-    case CompareFormat::text:
+    case ReportFormat::text:
       return text_document(comparison, options);
-    case CompareFormat::markdown:
+    case ReportFormat::markdown:
       return markdown_document(comparison, options);
-    case CompareFormat::json:
-      return json_document(comparison);
-    case CompareFormat::csv: {
+    case ReportFormat::json:
+      return compare_json(comparison);
+    case ReportFormat::csv: {
       DocumentOptions all = options;
       all.format = Format::csv;
       return csv_document(chosen(compare_table(comparison.kernels), all));
     }
-    case CompareFormat::html:
+    case ReportFormat::html:
       return Document(compare_html(comparison));
-    case CompareFormat::junit:
+    case ReportFormat::junit:
       return Document(compare_junit(comparison));
-    case CompareFormat::github:
+    case ReportFormat::github:
       return Document(compare_github(comparison));
-    case CompareFormat::gitlab_metrics:
+    case ReportFormat::gitlab_metrics:
       return Document(compare_gitlab_metrics(comparison));
-    case CompareFormat::bencher:
+    case ReportFormat::bencher:
       return Document(compare_bencher(comparison));
   }
   return Document(std::string());

@@ -4,9 +4,12 @@
 #include <string>
 
 #include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/reports/sink.h"
 
 namespace ridgeline::reports {
 
+/// docs/json.md.
+[[nodiscard]] Document compare_json(const analyzer::Comparison& comparison);
 [[nodiscard]] std::string compare_html(const analyzer::Comparison& comparison);
 /// Suite: the comparison. Cases: the step and its parts, then kernels. What is inconclusive is skipped.
 [[nodiscard]] std::string compare_junit(const analyzer::Comparison& comparison);

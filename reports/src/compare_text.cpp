@@ -150,21 +150,50 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
     text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));
     if (step.reason == OutcomeReason::noise) text += detection_text(time, comparison.options.step_ratio);
   }
+  const auto missed = std::count_if(comparison.budgets.begin(), comparison.budgets.end(),
+                                    [](const analyzer::BudgetCheck& check) { return check.missed; });
+  if (missed > 0)
+    text += fmt::format(" {}.", counted(missed, "kernel misses its budget", "kernels miss their budget"));
   return text;
 }
 
-std::vector<std::string> compare_notes(const Comparison& comparison) {
+std::vector<std::string> environment_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
-  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
-    if (difference.weight == EnvironmentWeight::invalid)
-      notes.push_back("Not the code alone differs, " + environment_text(difference) + ".");
+  for (const auto weight : {EnvironmentWeight::invalid, EnvironmentWeight::explains}) {
+    for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+      if (difference.weight != weight) continue;
+      notes.push_back((weight == EnvironmentWeight::invalid ? "Not the code alone differs, "
+                                                            : "May explain more than the code, ") +
+                      environment_text(difference) + ".");
+    }
   }
-  std::int64_t more = 0;
-  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
-    if (difference.weight == EnvironmentWeight::explains)
-      notes.push_back("May explain more than the code, " + environment_text(difference) + ".");
-    more += difference.weight == EnvironmentWeight::note;
-  }
+  return notes;
+}
+
+std::string budget_text(const Comparison& comparison, const analyzer::BudgetCheck& check) {
+  const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
+  if (!check.kernel)
+    return fmt::format("No kernel matches the budget of '{}': rename it or drop the budget.", budget.kernel);
+  const analyzer::KernelChange& change = comparison.kernels[*check.kernel];
+  std::string limits;
+  const auto add = [&](const std::string& text) { limits += (limits.empty() ? "" : ", ") + text; };
+  if (budget.max_time_ns)
+    add(fmt::format("{} of {} allowed", time_text(change.time.b), time_text(*budget.max_time_ns)));
+  if (budget.max_dram_bytes && change.dram_bytes_b)
+    add(fmt::format("{} of {} allowed", bytes_text(*change.dram_bytes_b), bytes_text(*budget.max_dram_bytes)));
+  if (budget.min_utilisation_ratio && change.dram_b && change.compute_b)
+    add(fmt::format("{} of its nearest roof, {} asked", percent_text(std::max(*change.dram_b, *change.compute_b)),
+                    percent_text(*budget.min_utilisation_ratio)));
+  return fmt::format("{} {}{}{}.", change_name(change),
+                     check.missed      ? "misses its budget"
+                     : !check.measured ? "is not measured as its budget needs"
+                                       : "keeps its budget",
+                     budget.reason.empty() ? "" : " (" + budget.reason + ")",
+                     limits.empty() ? "" : ": " + limits);
+}
+
+std::vector<std::string> compare_notes(const Comparison& comparison) {
+  std::vector<std::string> notes = environment_notes(comparison);
   if (comparison.pairs < comparison.options.least_pairs) {
     notes.push_back(
         fmt::format("{} a side: differences are shown, no verdict is given. Record {} pairs at least, each "
@@ -199,16 +228,11 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
                            percent_text(comparison.options.least_matched_share, 0));
   notes.push_back(matched + ".");
   for (const analyzer::BudgetCheck& check : comparison.budgets) {
-    const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
-    if (!check.kernel) {
-      notes.push_back(
-          fmt::format("No kernel matches the budget of '{}': rename it or drop the budget.", budget.kernel));
-    } else if (check.missed || !check.measured) {
-      notes.push_back(fmt::format("{} {}{}.", change_name(comparison.kernels[*check.kernel]),
-                                  check.missed ? "misses its budget" : "is not measured as its budget needs",
-                                  budget.reason.empty() ? "" : " (" + budget.reason + ")"));
-    }
+    if (check.missed || !check.kernel || !check.measured) notes.push_back(budget_text(comparison, check));
   }
+  const auto more =
+      std::count_if(comparison.environment.begin(), comparison.environment.end(),
+                    [](const auto& difference) { return difference.weight == EnvironmentWeight::note; });
   if (more > 0) notes.push_back(counted(more, "further environment difference") + " of little weight.");
   return notes;
 }

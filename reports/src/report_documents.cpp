@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "capture_parts.h"
 #include "document_parts.h"
 #include "gap_text.h"
 #include "json_parts.h"
@@ -107,6 +108,35 @@ Document json_report(const analyzer::Model& model, const analyzer::Analysis& ana
     out.value("quality", quality_json(analysis.quality));
     out.finish();
   });
+}
+
+Document capture_document(const analyzer::Model& model, const analyzer::Analysis& analysis,
+                          ReportFormat format, const analyzer::CheckFailOn& fail_on,
+                          const DocumentOptions& options) {
+  DocumentOptions table = options;
+  switch (format) {
+    case ReportFormat::html:
+      return Document(html_report(model, analysis));
+    case ReportFormat::markdown:
+      return Document(markdown_report(model, analysis));
+    case ReportFormat::json:
+      return json_report(model, analysis);
+    case ReportFormat::text:
+      table.format = Format::text;
+      return check_document(model, analysis, table);
+    case ReportFormat::csv:
+      table.format = Format::csv;
+      return check_document(model, analysis, table);
+    case ReportFormat::junit:
+      return Document(capture_junit(model, analysis, fail_on));
+    case ReportFormat::github:
+      return Document(capture_github(analysis, fail_on));
+    case ReportFormat::gitlab_metrics:
+      return Document(capture_gitlab_metrics(analysis));
+    case ReportFormat::bencher:
+      return Document(capture_bencher(analysis));
+  }
+  return Document(std::string());
 }
 
 }  // namespace ridgeline::reports

@@ -102,7 +102,7 @@ TEST_F(Program, ReportWritesAFile) {
   }
   expect_error({"report", "c.ridge", "-o", "/nonexistent/r.html"}, 4, "/nonexistent/r.html");
   expect_error({"report", "c.ridge", "-o", "."}, 4, "-o");
-  expect_error({"report", "c.ridge", "--format", "csv"}, 2, "--format");
+  expect_error({"report", "c.ridge", "--format", "xml"}, 2, "junit");
 }
 
 TEST_F(Program, BadFilesAreNamed) {

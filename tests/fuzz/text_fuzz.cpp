@@ -1,5 +1,7 @@
-// text_fuzz.cpp: what people and files hand over as text: budgets, project files, schedules, names of kernels.
+// text_fuzz.cpp: what people and files hand over as text: budgets, project files, comparisons, schedules, names of
+// kernels.
 #include "budget.h"
+#include "comparison/made_runs.h"
 #include "fuzz.h"
 #include "project_file.h"
 #include "ridgeline/analyzer/comparison_profile.h"
@@ -7,6 +9,7 @@
 #include "ridgeline/base/text.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/schedule.h"
+#include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/store/kernel_identity.h"
@@ -29,6 +32,32 @@ void use_name(const std::string& input) {
   (void)command_without_secrets(split(input, ' '));
   (void)bounded_text(input, 16);
   (void)analyzer::folded_path(input);
+}
+
+constexpr reports::ReportFormat kFormats[] = {
+    reports::ReportFormat::text,   reports::ReportFormat::markdown,       reports::ReportFormat::json,
+    reports::ReportFormat::csv,    reports::ReportFormat::html,           reports::ReportFormat::junit,
+    reports::ReportFormat::github, reports::ReportFormat::gitlab_metrics, reports::ReportFormat::bencher};
+
+void use_comparison(const std::string& input) {
+  const auto comparison = reports::parse_comparison(input, "made.json");
+  if (!comparison) return;
+  for (const reports::ReportFormat format : kFormats)
+    (void)reports::compare_document(comparison.value(), format).text();
+}
+
+// Three kernels are enough to change every field of.
+std::string comparison_seed() {
+  using namespace analyzer::testing;
+  const std::vector<MadeKernel> a = {{"step / forward", "gemm", 900, 1, "x"}, {"step", "norm", 300, 2, "y"}};
+  auto b = a;
+  b[1].time_us *= 1.5;
+  b.push_back({"step / backward", "added", 50, 1, "z"});
+  analyzer::ComparisonOptions options;
+  options.budgets = {{.kernel = "norm", .max_time_ns = 1000.0, .reason = "why"}};
+  const auto comparison = analyzer::compare(made_side({.kernels = a, .noise = 0.002}, 3, 1),
+                                            made_side({.kernels = b, .noise = 0.002}, 3, 9), options);
+  return reports::compare_document(comparison.value(), reports::ReportFormat::json).text();
 }
 
 }  // namespace
@@ -55,5 +84,8 @@ int main(int argc, char** argv) {
           (void)launch::read_schedule(input);
           (void)launch::parse_duration(input);
         }},
+       {"comparison",
+        {fuzz::comparison_seed()},
+        [](const std::string& input, Random&) { fuzz::use_comparison(input); }},
        {"kernel_name", {}, [](const std::string& input, Random&) { fuzz::use_name(input); }}});
 }

@@ -38,7 +38,7 @@ Comparison regressed() {
   return compared(training_step(), slower(training_step(), "layernorm_backward", 1.2));
 }
 
-std::string text_of(const Comparison& comparison, CompareFormat format, const DocumentOptions& options = {}) {
+std::string text_of(const Comparison& comparison, ReportFormat format, const DocumentOptions& options = {}) {
   return compare_document(comparison, format, options).text();
 }
 
@@ -56,7 +56,7 @@ Comparison hostile() {
 }
 
 TEST(CompareText, NamesVerdictKernelAndCause) {
-  const std::string text = text_of(regressed(), CompareFormat::text);
+  const std::string text = text_of(regressed(), ReportFormat::text);
   EXPECT_NE(text.find("REGRESSED"), std::string::npos) << text;
   EXPECT_NE(text.find("layernorm_backward"), std::string::npos);
   EXPECT_NE(text.find("code"), std::string::npos);
@@ -64,12 +64,12 @@ TEST(CompareText, NamesVerdictKernelAndCause) {
   EXPECT_EQ(text.find("adamw_kernel"), std::string::npos) << "what is the same is counted";
   DocumentOptions all;
   all.all = true;
-  EXPECT_NE(text_of(regressed(), CompareFormat::text, all).find("adamw_kernel"), std::string::npos);
+  EXPECT_NE(text_of(regressed(), ReportFormat::text, all).find("adamw_kernel"), std::string::npos);
 }
 
 TEST(CompareText, OneRunASideIsNoVerdict) {
   const std::string text = text_of(
-      compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), CompareFormat::text);
+      compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), ReportFormat::text);
   EXPECT_NE(text.find("INCONCLUSIVE"), std::string::npos) << text;
   EXPECT_NE(text.find("One run a side"), std::string::npos);
   EXPECT_NE(text.find("(hint)"), std::string::npos);
@@ -77,14 +77,14 @@ TEST(CompareText, OneRunASideIsNoVerdict) {
 }
 
 TEST(CompareText, EnvironmentComesBeforeTheCode) {
-  const std::string text = text_of(hostile(), CompareFormat::text);
+  const std::string text = text_of(hostile(), ReportFormat::text);
   EXPECT_LT(text.find("version driver"), text.find("Common mode")) << text;
   EXPECT_NE(text.find("NOT COMPARABLE"), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
 TEST(CompareMarkdown, IsShortWhenAllIsWell) {
-  const std::string text = text_of(compared(training_step(), training_step()), CompareFormat::markdown);
+  const std::string text = text_of(compared(training_step(), training_step()), ReportFormat::markdown);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
   EXPECT_NE(text.find("SAME"), std::string::npos);
 }
@@ -98,14 +98,14 @@ TEST(CompareMarkdown, StaysBelowAComment) {
   }
   const Comparison comparison = compared(a, b, 3);
   EXPECT_GE(comparison.regressed, 199);
-  const std::string text = text_of(comparison, CompareFormat::markdown);
+  const std::string text = text_of(comparison, ReportFormat::markdown);
   EXPECT_LT(text.size(), 64U * 1024);
   EXPECT_NE(text.find("of less weight not shown"), std::string::npos);
 }
 
 TEST(CompareMarkdown, TableRowsHaveAsManyCellsAsTheHead) {
   for (const Comparison& comparison : {regressed(), hostile()}) {
-    std::istringstream lines(text_of(comparison, CompareFormat::markdown));
+    std::istringstream lines(text_of(comparison, ReportFormat::markdown));
     std::string line;
     std::ptrdiff_t cells = -1;
     while (std::getline(lines, line)) {
@@ -124,7 +124,7 @@ TEST(CompareMarkdown, TableRowsHaveAsManyCellsAsTheHead) {
 
 TEST(CompareJson, SaysWhatTheComparisonSays) {
   const Comparison comparison = regressed();
-  const json document = json::parse(text_of(comparison, CompareFormat::json));
+  const json document = json::parse(text_of(comparison, ReportFormat::json));
   EXPECT_EQ(document["format"], "ridgeline.compare");
   EXPECT_EQ(document["verdict"], "regressed");
   EXPECT_EQ(document["counts"]["regressed"], 1);
@@ -138,12 +138,12 @@ TEST(CompareJson, SaysWhatTheComparisonSays) {
   EXPECT_LT(first["low_ratio"].get<double>(), first["change_ratio"].get<double>());
   EXPECT_EQ(first["code_changed"], true);
   EXPECT_EQ(document["parts"][0]["part"], "step");
-  EXPECT_FALSE(json::parse(text_of(hostile(), CompareFormat::json))["environment"].empty());
+  EXPECT_FALSE(json::parse(text_of(hostile(), ReportFormat::json))["environment"].empty());
 }
 
 TEST(CompareCsv, HasARowAKernel) {
   const Comparison comparison = regressed();
-  const std::string text = text_of(comparison, CompareFormat::csv);
+  const std::string text = text_of(comparison, ReportFormat::csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
             static_cast<std::ptrdiff_t>(comparison.kernels.size() + 1));
   EXPECT_EQ(text.substr(0, 7), "kernel,");
@@ -152,7 +152,7 @@ TEST(CompareCsv, HasARowAKernel) {
 TEST(CompareHtml, IsWellFormedAndRunsNothing) {
   for (const Comparison& comparison :
        {regressed(), hostile(), compared(training_step(), training_step(), 1)}) {
-    const std::string text = text_of(comparison, CompareFormat::html);
+    const std::string text = text_of(comparison, ReportFormat::html);
     const std::string body = text.substr(text.find("<html"));
     EXPECT_EQ(testing::check_xml(body).error, "");
     EXPECT_EQ(text.find("<script"), std::string::npos);
@@ -162,7 +162,7 @@ TEST(CompareHtml, IsWellFormedAndRunsNothing) {
 
 TEST(CompareJunit, CountsItsCases) {
   const Comparison comparison = regressed();
-  const std::string text = text_of(comparison, CompareFormat::junit);
+  const std::string text = text_of(comparison, ReportFormat::junit);
   const auto count = [&](const std::string& what) {
     std::size_t found = 0;
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
@@ -176,7 +176,7 @@ TEST(CompareJunit, CountsItsCases) {
 
 TEST(CompareJunit, WhatIsInconclusiveIsSkipped) {
   const std::string text = text_of(
-      compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), CompareFormat::junit);
+      compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), ReportFormat::junit);
   EXPECT_EQ(text.find("<failure"), std::string::npos);
   EXPECT_NE(text.find("<skipped"), std::string::npos);
 }
@@ -190,7 +190,7 @@ TEST(CompareGithub, CommandsAreOneLineEachAndTenOfAKindAtMost) {
   }
   const std::regex command("::(error|warning|notice) title=[^:,\r\n]*::[^\r\n]*");
   for (const Comparison& comparison : {compared(a, b), hostile(), regressed()}) {
-    std::istringstream lines(text_of(comparison, CompareFormat::github));
+    std::istringstream lines(text_of(comparison, ReportFormat::github));
     std::map<std::string, int> kinds;
     std::string line;
     while (std::getline(lines, line)) {
@@ -201,14 +201,14 @@ TEST(CompareGithub, CommandsAreOneLineEachAndTenOfAKindAtMost) {
     for (const auto& [kind, count] : kinds) EXPECT_LE(count, 10) << kind;
     EXPECT_FALSE(kinds.empty());
   }
-  EXPECT_NE(text_of(compared(a, b), CompareFormat::github).find("more kernels are not shown here"),
+  EXPECT_NE(text_of(compared(a, b), ReportFormat::github).find("more of this kind are not shown here"),
             std::string::npos);
 }
 
 TEST(CompareGitlabMetrics, AreOpenMetrics) {
   const std::regex sample("[a-zA-Z_:][a-zA-Z0-9_:]*(\\{[a-z]+=\"([^\"\\\\]|\\\\.)*\"\\})? -?[0-9.e+-]+");
   for (const Comparison& comparison : {regressed(), hostile()}) {
-    std::istringstream lines(text_of(comparison, CompareFormat::gitlab_metrics));
+    std::istringstream lines(text_of(comparison, ReportFormat::gitlab_metrics));
     std::string line, last;
     while (std::getline(lines, line)) {
       if (line.rfind("# ", 0) != 0) {
@@ -219,13 +219,13 @@ TEST(CompareGitlabMetrics, AreOpenMetrics) {
     EXPECT_EQ(last, "# EOF");
   }
   EXPECT_NE(
-      text_of(regressed(), CompareFormat::gitlab_metrics).find("ridgeline_kernels{outcome=\"regressed\"} 1"),
+      text_of(regressed(), ReportFormat::gitlab_metrics).find("ridgeline_kernels{outcome=\"regressed\"} 1"),
       std::string::npos);
 }
 
 // github.com/bencherdev/bencher, "Bencher Metric Format": {benchmark: {measure: {value, lower_value?, upper_value?}}}.
 TEST(CompareBencher, IsItsMetricFormat) {
-  const json document = json::parse(text_of(regressed(), CompareFormat::bencher));
+  const json document = json::parse(text_of(regressed(), ReportFormat::bencher));
   ASSERT_TRUE(document.is_object());
   EXPECT_GT(document.size(), 10U);
   for (const auto& [name, measures] : document.items()) {
@@ -259,8 +259,8 @@ TEST(CompareNotes, TellBudgetsThatAreMissedOrOfNothing) {
 }
 
 TEST(CompareFormats, AreNamed) {
-  EXPECT_EQ(parse_compare_format("gitlab-metrics").value(), CompareFormat::gitlab_metrics);
-  EXPECT_NE(parse_compare_format("xml").failure().message.find("junit"), std::string::npos);
+  EXPECT_EQ(parse_report_format("gitlab-metrics").value(), ReportFormat::gitlab_metrics);
+  EXPECT_NE(parse_report_format("xml").failure().message.find("junit"), std::string::npos);
 }
 
 TEST(SignedPercent, HasASignAndNoMinusZero) {

@@ -189,6 +189,25 @@ int exit_code(OverallVerdict verdict) {
   return 3;
 }
 
+bool fails(const KernelCheck& kernel, const CheckFailOn& fail_on) {
+  return kernel.verdict == KernelVerdict::missed && (fail_on.target || (kernel.budget && fail_on.budget));
+}
+
+int exit_code(const TargetCheck& check, const CheckFailOn& fail_on) {
+  const bool of_all = fail_on.target || fail_on.unmeasured;
+  if (!of_all && (!fail_on.budget || check.options.budgets.empty())) return 0;
+  if (std::any_of(check.kernels.begin(), check.kernels.end(),
+                  [&](const KernelCheck& kernel) { return fails(kernel, fail_on); }))
+    return 1;
+  if (of_all && check.overall == OverallVerdict::not_enough_data) return 3;
+  if (!fail_on.budget) return 0;
+  const bool unmeasured =
+      std::any_of(check.kernels.begin(), check.kernels.end(), [](const KernelCheck& kernel) {
+        return kernel.budget && kernel.verdict == KernelVerdict::not_measured;
+      });
+  return unmeasured || !check.unmatched_budgets.empty() || check.reason == CheckReason::rows_lost ? 3 : 0;
+}
+
 Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const Ranking& ranking,
                                   const TargetOptions& options) {
   if (auto failure = check_options(options)) return *failure;

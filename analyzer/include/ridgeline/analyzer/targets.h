@@ -77,6 +77,17 @@ struct TargetCheck {
   std::vector<std::size_t> unmatched_budgets;  // budgets that no row matches: a renamed kernel passes unseen
 };
 
+/// What of a check fails a report of one capture.
+struct CheckFailOn {
+  bool budget = true;       ///< a kernel above its budget, or a budget that cannot be judged
+  bool target = false;      ///< any missed target: as `check` does
+  bool unmeasured = false;  ///< not enough data for a verdict
+};
+/// 0 nothing of that; 1 missed; 3 what was asked for cannot be judged.
+[[nodiscard]] int exit_code(const TargetCheck& check, const CheckFailOn& fail_on);
+/// Whether that kernel misses what `fail_on` asks for.
+[[nodiscard]] bool fails(const KernelCheck& kernel, const CheckFailOn& fail_on);
+
 /// Judges a ranking (of any key; per kernel is usual). The ranking's own target does not matter.
 /// Failure: usage (target or share outside 0..1, stretch below target, an empty budget).
 [[nodiscard]] Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation,

@@ -8,28 +8,19 @@
 
 #include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/report_format.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {
 
-enum class CompareFormat {
-  text,
-  markdown,        // short when all is well; never above the 64 KiB of a comment
-  json,            // docs/json.md
-  csv,             // the table of kernels
-  html,            // one file, no scripts
-  junit,           // a case for the step and its parts, one for each kernel
-  github,          // workflow commands: annotations, ten of a kind at most
-  gitlab_metrics,  // OpenMetrics text
-  bencher,         // Bencher Metric Format
-};
-/// Failure: usage (lists the names: text, markdown, json, csv, html, junit, github, gitlab-metrics, bencher).
-[[nodiscard]] Result<CompareFormat> parse_compare_format(std::string_view text);
-
 /// The comparison refers to nothing else; the document refers to the comparison. Throws Error(usage) for an unknown
 /// column of `options` (text, markdown, csv).
-[[nodiscard]] Document compare_document(const analyzer::Comparison& comparison, CompareFormat format,
+[[nodiscard]] Document compare_document(const analyzer::Comparison& comparison, ReportFormat format,
                                         const DocumentOptions& options = {});
+
+/// A comparison from its JSON: every format is then what it was of the comparison that was written. Failure: corrupt
+/// (no JSON, not of a comparison, of another version).
+[[nodiscard]] Result<analyzer::Comparison> parse_comparison(std::string_view text, const std::string& path);
 
 /// One row a kernel, largest |Δ| of the step first. Refers to the rows.
 [[nodiscard]] Table compare_table(const std::vector<analyzer::KernelChange>& kernels);
@@ -40,6 +31,11 @@ enum class CompareFormat {
 [[nodiscard]] std::string compare_verdict_sentence(const analyzer::Comparison& comparison);
 /// What a reader must know beside it, weightiest first: environment, common mode, clock, modes, matching.
 [[nodiscard]] std::vector<std::string> compare_notes(const analyzer::Comparison& comparison);
+/// Of the environment alone, what may explain more than the code or makes the sides incomparable.
+[[nodiscard]] std::vector<std::string> environment_notes(const analyzer::Comparison& comparison);
+/// A budget and what it was held against: "k misses its budget (agreed in May): 1.774 ms of 1.000 ms allowed.".
+[[nodiscard]] std::string budget_text(const analyzer::Comparison& comparison,
+                                      const analyzer::BudgetCheck& check);
 /// "other machine code", "the same code at another clock", …; "" for none.
 [[nodiscard]] std::string cause_text(analyzer::ChangeCause cause);
 /// Why an outcome is no better; "" for none.

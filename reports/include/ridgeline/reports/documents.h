@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/report_format.h"
 #include "ridgeline/reports/sink.h"
 #include "ridgeline/reports/table.h"
 
@@ -50,5 +51,9 @@ struct DocumentOptions {
 [[nodiscard]] std::string html_report(const analyzer::Model&, const analyzer::Analysis&);
 [[nodiscard]] std::string markdown_report(const analyzer::Model&, const analyzer::Analysis&);
 [[nodiscard]] Document json_report(const analyzer::Model&, const analyzer::Analysis&);
+/// One capture in any format: html, markdown and json are the whole report; text and csv the target check; the others
+/// what continuous integration reads of targets, budgets and findings. Throws Error(usage) for an unknown column.
+[[nodiscard]] Document capture_document(const analyzer::Model&, const analyzer::Analysis&, ReportFormat,
+                                        const analyzer::CheckFailOn&, const DocumentOptions& = {});
 
 }  // namespace ridgeline::reports

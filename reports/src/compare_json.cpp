@@ -1,0 +1,405 @@
+// compare_json.cpp: a comparison as JSON, and back: what one job has measured, another may render.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "compare_parts.h"
+#include "ridgeline/base/text.h"
+#include "ridgeline/reports/compare_documents.h"
+#include "ridgeline/reports/json_writer.h"
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Change;
+using analyzer::Comparison;
+using analyzer::KernelChange;
+using Json = nlohmann::json;
+using nlohmann::ordered_json;
+
+template <typename T>
+ordered_json or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json side_json(const analyzer::ComparisonSide& side) {
+  ordered_json json;
+  json["captures"] = side.captures;
+  json["git_commit"] = side.git_commit.empty() ? ordered_json(nullptr) : ordered_json(side.git_commit);
+  json["git_dirty"] = side.git_dirty;
+  json["command_line"] = side.command_line;
+  json["device"] = side.device;
+  json["sm_clock_hz"] = or_null(side.sm_clock_hz);
+  json["power_w"] = or_null(side.power_w);
+  json["temperature_c"] = or_null(side.temperature_c);
+  json["two_modes"] = side.two_modes;
+  return json;
+}
+
+std::string bound_word(analyzer::KernelBound bound) {
+  return std::string(to_string(bound));
+}
+
+ordered_json options_json(const analyzer::ComparisonOptions& options) {
+  return {{"alpha", options.alpha},
+          {"equivalence_alpha", options.equivalence_alpha},
+          {"false_discovery_rate", options.false_discovery_rate},
+          {"step_ratio", options.step_ratio},
+          {"kernel_ratio", options.kernel_ratio},
+          {"kernel_ns", options.kernel_ns},
+          {"kernel_step_share_ratio", options.kernel_step_share},
+          {"strict", options.strict},
+          {"least_pairs", options.least_pairs},
+          {"least_matched_ratio", options.least_matched_share}};
+}
+
+ordered_json budget_json(const Comparison& comparison, const analyzer::BudgetCheck& check) {
+  const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
+  ordered_json json;
+  json["kernel"] = budget.kernel;
+  json["matched"] = check.kernel ? ordered_json(change_name(comparison.kernels[*check.kernel])) : ordered_json();
+  json["row"] = or_null(check.kernel);
+  json["missed"] = check.missed;
+  json["measured"] = check.measured;
+  json["max_time_ns"] = or_null(budget.max_time_ns);
+  json["max_dram_bytes"] = or_null(budget.max_dram_bytes);
+  json["min_utilisation_ratio"] = or_null(budget.min_utilisation_ratio);
+  json["reason"] = budget.reason;
+  return json;
+}
+
+// What of a kernel has no place in a table's cell.
+ordered_json kernel_json(const KernelChange& change) {
+  ordered_json counts = ordered_json::array();
+  for (const analyzer::CountChange& count : change.counts)
+    counts.push_back({{"name", count.name}, {"a", count.a}, {"b", count.b}});
+  ordered_json json;
+  json["a"] = change.kernels_a;
+  json["b"] = change.kernels_b;
+  json["family"] = change.family;
+  json["bound_a"] = bound_word(change.bound_a);
+  json["bound_b"] = bound_word(change.bound_b);
+  json["hint"] = change.hint;
+  json["adjusted_delta_ns"] = change.adjusted.delta;
+  json["measured_low_ratio"] = change.time.interval ? ordered_json(change.time.interval->low) : ordered_json();
+  json["measured_high_ratio"] = change.time.interval ? ordered_json(change.time.interval->high) : ordered_json();
+  json["counts"] = std::move(counts);
+  return json;
+}
+
+ordered_json ratio_json(const std::optional<analyzer::Change>& change) {
+  if (!change) return nullptr;
+  ordered_json json;
+  json["change_ratio"] = change->ratio;
+  json["low_ratio"] = change->interval ? ordered_json(change->interval->low) : ordered_json(nullptr);
+  json["high_ratio"] = change->interval ? ordered_json(change->interval->high) : ordered_json(nullptr);
+  return json;
+}
+
+// --- back ---------------------------------------------------------------------------------------------------
+
+[[noreturn]] void wrong(const std::string& what) {
+  throw Error(ErrorKind::corrupt, what);
+}
+
+const Json& member(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) wrong(fmt::format("'{}' is missing", key));
+  return *found;
+}
+
+template <typename T>
+T value_of(const Json& object, const char* key) {
+  const Json& found = member(object, key);
+  try {
+    return found.get<T>();
+  } catch (const Json::exception&) {
+    wrong(fmt::format("'{}' is a {}", key, found.type_name()));
+  }
+}
+
+std::string text(const Json& object, const char* key) {
+  const Json& found = member(object, key);
+  return found.is_null() ? std::string() : value_of<std::string>(object, key);
+}
+
+std::optional<double> number(const Json& object, const char* key) {
+  if (member(object, key).is_null()) return std::nullopt;
+  return value_of<double>(object, key);
+}
+
+// A figure that cannot be, as the change of a kernel that was not there, is written as null.
+double figure(const Json& object, const char* key) {
+  return number(object, key).value_or(0);
+}
+
+std::optional<std::int64_t> whole(const Json& object, const char* key) {
+  const auto value = number(object, key);
+  if (!value) return std::nullopt;
+  if (std::abs(*value) > 1e15) wrong(fmt::format("'{}' is too large", key));
+  return static_cast<std::int64_t>(*value);
+}
+
+template <typename E>
+E word(const Json& object, const char* key) {
+  const std::string name = text(object, key);
+  const auto value = parse_word<E>(name);
+  if (!value) wrong(fmt::format("'{}' is no {}: '{}'", key, Vocabulary<E>::kName, bounded_text(name, 40)));
+  return *value;
+}
+
+analyzer::KernelBound bound(const Json& object, const char* key) {
+  using analyzer::KernelBound;
+  const std::string name = text(object, key);
+  for (const KernelBound each : {KernelBound::memory, KernelBound::compute, KernelBound::latency,
+                                 KernelBound::launch_bound, KernelBound::no_roof, KernelBound::unmeasured}) {
+    if (bound_word(each) == name) return each;
+  }
+  wrong(fmt::format("'{}' is no bound: '{}'", key, bounded_text(name, 40)));
+}
+
+std::optional<analyzer::ChangeInterval> interval(const Json& object, const char* low, const char* high) {
+  const auto from = number(object, low);
+  const auto to = number(object, high);
+  if (!from || !to) return std::nullopt;
+  return analyzer::ChangeInterval{*from, *to};
+}
+
+std::optional<Change> ratio_of(const Json& document, const char* key, const char* a, const char* b) {
+  const Json& object = member(document, key);
+  if (object.is_null()) return std::nullopt;
+  Change change;
+  change.ratio = figure(object, "change_ratio");
+  change.interval = interval(object, "low_ratio", "high_ratio");
+  change.a = a != nullptr ? figure(object, a) : 1;
+  change.b = b != nullptr ? figure(object, b) : 1 + change.ratio;
+  return change;
+}
+
+analyzer::ComparisonSide side_of(const Json& object) {
+  analyzer::ComparisonSide side;
+  side.captures = value_of<std::vector<std::string>>(object, "captures");
+  side.git_commit = text(object, "git_commit");
+  side.git_dirty = value_of<bool>(object, "git_dirty");
+  side.command_line = text(object, "command_line");
+  side.device = text(object, "device");
+  side.sm_clock_hz = number(object, "sm_clock_hz");
+  side.power_w = number(object, "power_w");
+  if (const auto degrees = whole(object, "temperature_c"))
+    side.temperature_c = static_cast<int>(std::clamp<std::int64_t>(*degrees, -300, 10000));
+  side.two_modes = value_of<bool>(object, "two_modes");
+  return side;
+}
+
+analyzer::ComparisonOptions options_of(const Json& object) {
+  analyzer::ComparisonOptions options;
+  options.alpha = figure(object, "alpha");
+  options.equivalence_alpha = figure(object, "equivalence_alpha");
+  options.false_discovery_rate = figure(object, "false_discovery_rate");
+  options.step_ratio = figure(object, "step_ratio");
+  options.kernel_ratio = figure(object, "kernel_ratio");
+  options.kernel_ns = figure(object, "kernel_ns");
+  options.kernel_step_share = figure(object, "kernel_step_share_ratio");
+  options.strict = value_of<bool>(object, "strict");
+  options.least_pairs = whole(object, "least_pairs").value_or(0);
+  options.least_matched_share = figure(object, "least_matched_ratio");
+  return options;
+}
+
+void read_tests(const Json& row, Change& change) {
+  change.interval = interval(row, "low_ratio", "high_ratio");
+  change.ratio = figure(row, "change_ratio");
+  change.p = number(row, "p");
+  change.same_p = number(row, "same_p");
+  change.detectable_ratio = number(row, "detectable_ratio");
+  change.pairs_needed = whole(row, "pairs_needed");
+}
+
+analyzer::Endpoint part_of(const Json& row) {
+  analyzer::Endpoint part;
+  part.name = text(row, "part");
+  part.outcome = word<analyzer::Outcome>(row, "outcome");
+  part.reason = word<analyzer::OutcomeReason>(row, "reason");
+  part.time.a = figure(row, "time_a_ns");
+  part.time.b = figure(row, "time_b_ns");
+  part.time.delta = figure(row, "delta_ns");
+  read_tests(row, part.time);
+  return part;
+}
+
+KernelChange kernel_of(const Json& row, const Json& detail) {
+  KernelChange change;
+  change.kernels_a = value_of<std::vector<std::string>>(detail, "a");
+  change.kernels_b = value_of<std::vector<std::string>>(detail, "b");
+  if (change.kernels_a.empty() && change.kernels_b.empty()) wrong("a row without a kernel");
+  change.family = text(detail, "family");
+  change.bound_a = bound(detail, "bound_a");
+  change.bound_b = bound(detail, "bound_b");
+  change.hint = value_of<bool>(detail, "hint");
+  for (const Json& count : member(detail, "counts"))
+    change.counts.push_back({text(count, "name"), figure(count, "a"), figure(count, "b")});
+  change.path = text(row, "path");
+  change.kernel_class = word<KernelClass>(row, "class");
+  if (!member(row, "match").is_null()) change.level = word<analyzer::MatchLevel>(row, "match");
+  change.confidence = figure(row, "confidence");
+  change.calls_a = figure(row, "calls_a");
+  change.calls_b = figure(row, "calls_b");
+  change.time.a = figure(row, "time_a_ns");
+  change.time.b = figure(row, "time_b_ns");
+  change.time.delta = figure(row, "delta_ns");
+  change.time.ratio = figure(row, "measured_ratio");
+  change.time.interval = interval(detail, "measured_low_ratio", "measured_high_ratio");
+  read_tests(row, change.adjusted);
+  change.adjusted.adjusted_p = number(row, "adjusted_p");
+  change.adjusted.delta = figure(detail, "adjusted_delta_ns");
+  if (const auto cycles = number(row, "cycles_ratio")) {
+    change.cycles.emplace();
+    change.cycles->ratio = *cycles;
+  }
+  change.dram_a = number(row, "dram_a_ratio");
+  change.dram_b = number(row, "dram_b_ratio");
+  change.compute_a = number(row, "compute_a_ratio");
+  change.compute_b = number(row, "compute_b_ratio");
+  change.dram_bytes_a = number(row, "dram_a_bytes");
+  change.dram_bytes_b = number(row, "dram_b_bytes");
+  if (!member(row, "code_changed").is_null()) change.code_changed = value_of<bool>(row, "code_changed");
+  change.outcome = word<analyzer::Outcome>(row, "outcome");
+  change.reason = word<analyzer::OutcomeReason>(row, "reason");
+  change.cause = word<analyzer::ChangeCause>(row, "cause");
+  change.confirmed = value_of<bool>(row, "confirmed");
+  return change;
+}
+
+void read_budgets(const Json& list, Comparison& comparison) {
+  for (const Json& object : list) {
+    analyzer::KernelBudget budget;
+    budget.kernel = text(object, "kernel");
+    budget.max_time_ns = number(object, "max_time_ns");
+    budget.max_dram_bytes = number(object, "max_dram_bytes");
+    budget.min_utilisation_ratio = number(object, "min_utilisation_ratio");
+    budget.reason = text(object, "reason");
+    analyzer::BudgetCheck check;
+    check.budget = comparison.options.budgets.size();
+    if (const auto row = whole(object, "row")) {
+      if (*row < 0 || *row >= static_cast<std::int64_t>(comparison.kernels.size()))
+        wrong("a budget is of a row that is not there");
+      check.kernel = static_cast<std::size_t>(*row);
+    }
+    check.missed = value_of<bool>(object, "missed");
+    check.measured = value_of<bool>(object, "measured");
+    comparison.options.budgets.push_back(std::move(budget));
+    comparison.budgets.push_back(check);
+  }
+}
+
+Comparison comparison_of(const Json& document) {
+  if (!document.is_object() || document.value("format", Json()) != "ridgeline.compare")
+    wrong("no comparison: `ridgeline compare --format json` writes one");
+  if (value_of<std::int64_t>(document, "version") != 1)
+    wrong("of another version: render it with the Ridgeline that wrote it");
+  Comparison comparison;
+  comparison.options = options_of(member(document, "options"));
+  comparison.a = side_of(member(document, "a"));
+  comparison.b = side_of(member(document, "b"));
+  comparison.pairs = whole(document, "pairs").value_or(0);
+  comparison.paired = value_of<bool>(document, "paired");
+  comparison.verdict = word<analyzer::ComparisonVerdict>(document, "verdict");
+  comparison.matched_share = figure(document, "matched_ratio");
+  comparison.families_only = value_of<bool>(document, "families_only");
+  comparison.common_mode = ratio_of(document, "common_mode", nullptr, nullptr);
+  if (comparison.common_mode) {
+    comparison.common_mode_kernels = whole(document["common_mode"], "kernels").value_or(0);
+    comparison.common_mode_of_all = value_of<bool>(document["common_mode"], "of_all");
+  }
+  comparison.clock = ratio_of(document, "clock", "a_hz", "b_hz");
+  for (const Json& difference : member(document, "environment"))
+    comparison.environment.push_back({word<analyzer::EnvironmentWeight>(difference, "weight"),
+                                      text(difference, "what"), text(difference, "a"),
+                                      text(difference, "b")});
+  const Json& counts = member(document, "counts");
+  const std::pair<const char*, std::int64_t*> counted[] = {
+      {"regressed", &comparison.regressed},       {"improved", &comparison.improved},
+      {"same", &comparison.same},                 {"inconclusive", &comparison.inconclusive},
+      {"added", &comparison.added},               {"removed", &comparison.removed}};
+  for (const auto& [key, count] : counted) *count = whole(counts, key).value_or(0);
+  for (const Json& row : member(document, "parts")) comparison.endpoints.push_back(part_of(row));
+  if (comparison.endpoints.empty()) wrong("'parts' is empty: the step is the first");
+  comparison.endpoints.front().time.pair_ratios = value_of<std::vector<double>>(document, "pair_ratios");
+  const Json& rows = member(document, "rows");
+  const Json& kernels = member(document, "kernels");
+  if (!rows.is_array() || !kernels.is_array() || rows.size() != kernels.size())
+    wrong("'rows' and 'kernels' are not of the same kernels");
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    comparison.kernels.push_back(kernel_of(rows[i], kernels[i]));
+  read_budgets(member(document, "budgets"), comparison);
+  return comparison;
+}
+
+}  // namespace
+
+Document compare_json(const Comparison& comparison) {
+  return Document([&comparison](const Sink& sink) {
+    JsonWriter out(sink, "ridgeline.compare");
+    out.value("verdict", std::string(to_string(comparison.verdict)));
+    out.value("text", compare_verdict_sentence(comparison));
+    out.value("notes", compare_notes(comparison));
+    out.value("a", side_json(comparison.a));
+    out.value("b", side_json(comparison.b));
+    out.value("pairs", comparison.pairs);
+    out.value("paired", comparison.paired);
+    out.value("matched_ratio", comparison.matched_share);
+    out.value("families_only", comparison.families_only);
+    ordered_json mode = ratio_json(comparison.common_mode);
+    if (comparison.common_mode) {
+      mode["kernels"] = comparison.common_mode_kernels;
+      mode["of_all"] = comparison.common_mode_of_all;
+    }
+    out.value("common_mode", mode);
+    ordered_json clock = ratio_json(comparison.clock);
+    if (comparison.clock) {
+      clock["a_hz"] = comparison.clock->a;
+      clock["b_hz"] = comparison.clock->b;
+    }
+    out.value("clock", clock);
+    out.value("options", options_json(comparison.options));
+    ordered_json environment = ordered_json::array();
+    for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+      environment.push_back({{"weight", std::string(to_string(difference.weight))},
+                             {"what", difference.what},
+                             {"a", difference.a},
+                             {"b", difference.b}});
+    }
+    out.value("environment", environment);
+    out.value("counts", ordered_json{{"regressed", comparison.regressed},
+                                     {"improved", comparison.improved},
+                                     {"same", comparison.same},
+                                     {"inconclusive", comparison.inconclusive},
+                                     {"added", comparison.added},
+                                     {"removed", comparison.removed}});
+    ordered_json budgets = ordered_json::array();
+    for (const analyzer::BudgetCheck& check : comparison.budgets)
+      budgets.push_back(budget_json(comparison, check));
+    out.value("budgets", budgets);
+    out.rows("parts", endpoints_table(comparison.endpoints));
+    out.value("pair_ratios", comparison.step().time.pair_ratios);
+    out.rows("rows", compare_table(comparison.kernels));
+    ordered_json kernels = ordered_json::array();
+    for (const KernelChange& change : comparison.kernels) kernels.push_back(kernel_json(change));
+    out.value("kernels", kernels);
+    out.finish();
+  });
+}
+
+Result<Comparison> parse_comparison(std::string_view text, const std::string& path) {
+  try {
+    return comparison_of(Json::parse(text));
+  } catch (const Json::exception&) {
+    return Failure{ErrorKind::corrupt, path + ": no JSON, or not that of a comparison"};
+  } catch (const Error& error) {
+    return Failure{error.kind(), one_line(fmt::format("{}: {}", path, error.message()))};
+  }
+}
+
+}  // namespace ridgeline::reports
