@@ -148,8 +148,9 @@ std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
     const std::vector<std::string>& captures, const std::vector<std::string>& against) {
   if (!against.empty()) return {captures, against};
   if (captures.size() != 2)
-    throw Error(ErrorKind::usage, fmt::format("{} captures: give two, or those of A, --against and those of B",
-                                              captures.size()));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{} captures: give two, or those of A, --against and those of B", captures.size()));
   return {{captures.front()}, {captures.back()}};
 }
 

@@ -44,8 +44,7 @@ std::string read_text(const std::string& path) {
 // What was said that does not go with what is reported on.
 void refuse_options(const CLI::App& app, const std::vector<std::string_view>& groups, std::string_view why) {
   for (const CLI::Option* option : app.get_options()) {
-    if (option->count() > 0 &&
-        std::find(groups.begin(), groups.end(), option->get_group()) != groups.end())
+    if (option->count() > 0 && std::find(groups.begin(), groups.end(), option->get_group()) != groups.end())
       throw Error(ErrorKind::usage, fmt::format("{} {}", option->get_name(), why));
   }
 }
@@ -54,9 +53,9 @@ void print_report(ComparePrint print, const Render& render) {
   if (print.print.format == "html" && print.print.output.empty()) print.print.output = "report.html";
   print_formats(print, render);
   if (print.print.format == "html" && print.print.output != "-") {
-    write_standard_output(fmt::format(
-        "Wrote {} ({}).\n", print.print.output,
-        bytes_text(static_cast<double>(std::filesystem::file_size(print.print.output)))));
+    write_standard_output(
+        fmt::format("Wrote {} ({}).\n", print.print.output,
+                    bytes_text(static_cast<double>(std::filesystem::file_size(print.print.output)))));
   }
 }
 
@@ -107,11 +106,12 @@ int report_capture(const ReportOptions& options) {
 
 Verb add_report(CLI::App& program) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* app = program.add_subcommand(
-      "report",
-      "Write a report. Of one capture: ranking, accounting, targets, budgets, every launch. Of two sides, or of the "
-      "JSON of a comparison: what changed. Exit 0 nothing that --fail-on names, 1 missed or slower, 3 too little "
-      "data, 4 not comparable");
+  CLI::App* app = program.add_subcommand("report",
+                                         "Write a report. Of one capture: ranking, accounting, targets, "
+                                         "budgets, every launch. Of two sides, or of the "
+                                         "JSON of a comparison: what changed. Exit 0 nothing that --fail-on "
+                                         "names, 1 missed or slower, 3 too little "
+                                         "data, 4 not comparable");
   app->add_option("INPUT", options->inputs,
                   "A capture; captures A and B; the runs of A, with --against; or a comparison's JSON")
       ->required()
@@ -136,15 +136,17 @@ Verb add_report(CLI::App& program) {
   app->get_option("--fail-on")
       ->group("Options")
       ->description(
-          "What ends with another code than 0, comma-separated, or none. Of one capture: budget, target, unmeasured "
+          "What ends with another code than 0, comma-separated, or none. Of one capture: budget, target, "
+          "unmeasured "
           "(default budget); of two sides: regression, inconclusive, unmatched (default regression)");
   options->print.print.format = "html";
   add_compare_print(*app, options->print);
   app->get_option("--format")
       ->description(
-          "How to print: html, markdown, text, json, csv, junit, github, gitlab-metrics, bencher (default html)");
-  app->get_option("--output")->description(
-      "File to write, - for the standard output (default: html to report.html, others to -)");
+          "How to print: html, markdown, text, json, csv, junit, github, gitlab-metrics, bencher (default "
+          "html)");
+  app->get_option("--output")
+      ->description("File to write, - for the standard output (default: html to report.html, others to -)");
   return {app, [options, app] {
             check_print(options->print);
             if (options->inputs.size() == 1 && options->against.empty()) {

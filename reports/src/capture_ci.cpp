@@ -80,7 +80,8 @@ std::string capture_junit(const analyzer::Model& model, const Analysis& analysis
   suite.cases.push_back(std::move(step));
   CaseNames names;
   for (const KernelCheck* kernel : judged(analysis))
-    suite.cases.push_back(case_of(analysis, *kernel, names.of("", kernel_display_name(row_of(analysis, *kernel).key)), fail_on));
+    suite.cases.push_back(case_of(analysis, *kernel,
+                                  names.of("", kernel_display_name(row_of(analysis, *kernel).key)), fail_on));
   CaseNames budgets;
   for (const std::size_t i : analysis.check.unmatched_budgets) {
     const analyzer::KernelBudget& budget = analysis.check.options.budgets[i];
@@ -112,12 +113,14 @@ std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on)
     if (kernel->verdict != KernelVerdict::missed && !unknown_budget) continue;
     const analyzer::RankRow& row = row_of(analysis, *kernel);
     const bool error = fails(*kernel, fail_on) || (unknown_budget && fail_on.budget);
-    annotations.push_back({error ? AnnotationKind::error : AnnotationKind::warning,
-                           (kernel->budget ? "Budget: " : "Below its target: ") + kernel_display_name(row.key),
-                           kernel_check_text(analysis.check, row, *kernel)});
+    annotations.push_back(
+        {error ? AnnotationKind::error : AnnotationKind::warning,
+         (kernel->budget ? "Budget: " : "Below its target: ") + kernel_display_name(row.key),
+         kernel_check_text(analysis.check, row, *kernel)});
   }
   for (const analyzer::Finding& finding : notices(analysis.quality, Severity::warning)) {
-    annotations.push_back({AnnotationKind::warning, "Ridgeline: " + code_word(finding), finding_text(finding)});
+    annotations.push_back(
+        {AnnotationKind::warning, "Ridgeline: " + code_word(finding), finding_text(finding)});
   }
   annotations.push_back({AnnotationKind::notice, "Ridgeline: step", verdict_sentence(analysis)});
   return workflow_commands(annotations);
@@ -128,20 +131,19 @@ std::string capture_gitlab_metrics(const Analysis& analysis) {
   OpenMetrics out;
   out.family("ridgeline_step_milliseconds", "Time of the step, three figures.");
   out.sample(fmt::format("{:.3g}", step_ns(analysis) * 1e-6));
-  out.family("ridgeline_time_at_target_percent", "Share of the kernel time at the target or above, whole per cent.");
+  out.family("ridgeline_time_at_target_percent",
+             "Share of the kernel time at the target or above, whole per cent.");
   if (anything_measured(analysis.check_ranking))
     out.sample(fmt::format("{:.0f}", 100 * check.time_share_at_target));
   out.family("ridgeline_kernels", "Kernels by verdict.");
   const std::pair<KernelVerdict, std::int64_t> counts[] = {
-      {KernelVerdict::stretch, check.stretch_count},
-      {KernelVerdict::met, check.met_count},
-      {KernelVerdict::missed, check.missed_count},
-      {KernelVerdict::launch_bound, check.launch_bound_count},
-      {KernelVerdict::no_roof, check.no_roof_count},
-      {KernelVerdict::not_measured, check.not_measured_count}};
+      {KernelVerdict::stretch, check.stretch_count}, {KernelVerdict::met, check.met_count},
+      {KernelVerdict::missed, check.missed_count},   {KernelVerdict::launch_bound, check.launch_bound_count},
+      {KernelVerdict::no_roof, check.no_roof_count}, {KernelVerdict::not_measured, check.not_measured_count}};
   for (const auto& [verdict, count] : counts)
     out.sample(std::to_string(count), "verdict", to_string(verdict));
-  out.family("ridgeline_budget_missed", "Budgets: 1 missed, 0 kept; those that could not be judged are left out.");
+  out.family("ridgeline_budget_missed",
+             "Budgets: 1 missed, 0 kept; those that could not be judged are left out.");
   CaseNames names;
   for (const KernelCheck* kernel : judged(analysis)) {
     if (kernel->budget && kernel->verdict != KernelVerdict::not_measured)
@@ -156,7 +158,8 @@ std::string capture_bencher(const Analysis& analysis) {
   CaseNames names;
   for (const KernelCheck* kernel : judged(analysis)) {
     const analyzer::RankRow& row = row_of(analysis, *kernel);
-    values.push_back({"kernel / " + names.of("", kernel_display_name(row.key)), static_cast<double>(row.time_ns), std::nullopt, std::nullopt});
+    values.push_back({"kernel / " + names.of("", kernel_display_name(row.key)),
+                      static_cast<double>(row.time_ns), std::nullopt, std::nullopt});
   }
   return bencher_text(values);
 }

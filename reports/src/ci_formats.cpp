@@ -121,8 +121,8 @@ std::string workflow_commands(const std::vector<Annotation>& annotations) {
     }
     if (most < total)
       out += command({kind, "Ridgeline",
-                      fmt::format("{} more of this kind are not shown here", integer(static_cast<std::int64_t>(
-                                                                                 total - most)))});
+                      fmt::format("{} more of this kind are not shown here",
+                                  integer(static_cast<std::int64_t>(total - most)))});
   }
   return out;
 }

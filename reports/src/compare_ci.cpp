@@ -74,7 +74,8 @@ class BudgetNames {
  public:
   std::string of(const Comparison& comparison, const BudgetCheck& check) {
     const std::string& pattern = comparison.options.budgets[check.budget].kernel;
-    return check.kernel ? names_.of(pattern, change_name(comparison.kernels[*check.kernel])) : names_.of("", pattern);
+    return check.kernel ? names_.of(pattern, change_name(comparison.kernels[*check.kernel]))
+                        : names_.of("", pattern);
   }
 
  private:
@@ -119,7 +120,8 @@ std::string compare_github(const Comparison& comparison) {
                          "Ridgeline: step", compare_verdict_sentence(comparison)});
   for (const BudgetCheck& check : comparison.budgets) {
     if (check.missed || !check.kernel || !check.measured)
-      annotations.push_back({AnnotationKind::error, "Budget: " + comparison.options.budgets[check.budget].kernel,
+      annotations.push_back({AnnotationKind::error,
+                             "Budget: " + comparison.options.budgets[check.budget].kernel,
                              budget_text(comparison, check)});
   }
   for (const KernelChange& change : comparison.kernels) {
@@ -149,7 +151,8 @@ std::string compare_gitlab_metrics(const Comparison& comparison) {
     const std::string name = names.of(change.path, change_name(change));
     if (gauge(change.outcome) != 0) out.sample(std::to_string(gauge(change.outcome)), "kernel", name);
   }
-  out.family("ridgeline_budget_missed", "Budgets: 1 missed, 0 kept; those that could not be judged are left out.");
+  out.family("ridgeline_budget_missed",
+             "Budgets: 1 missed, 0 kept; those that could not be judged are left out.");
   BudgetNames budgets;
   for (const BudgetCheck& check : comparison.budgets) {
     const std::string name = budgets.of(comparison, check);

@@ -126,8 +126,7 @@ Document markdown_document(const Comparison& comparison, const DocumentOptions& 
 
 }  // namespace
 
-Document compare_document(const Comparison& comparison, ReportFormat format,
-                          const DocumentOptions& options) {
+Document compare_document(const Comparison& comparison, ReportFormat format, const DocumentOptions& options) {
   switch (format) {
     case ReportFormat::text:
       return text_document(comparison, options);

@@ -59,7 +59,8 @@ ordered_json budget_json(const Comparison& comparison, const analyzer::BudgetChe
   const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
   ordered_json json;
   json["kernel"] = budget.kernel;
-  json["matched"] = check.kernel ? ordered_json(change_name(comparison.kernels[*check.kernel])) : ordered_json();
+  json["matched"] =
+      check.kernel ? ordered_json(change_name(comparison.kernels[*check.kernel])) : ordered_json();
   json["row"] = or_null(check.kernel);
   json["missed"] = check.missed;
   json["measured"] = check.measured;
@@ -83,8 +84,10 @@ ordered_json kernel_json(const KernelChange& change) {
   json["bound_b"] = bound_word(change.bound_b);
   json["hint"] = change.hint;
   json["adjusted_delta_ns"] = change.adjusted.delta;
-  json["measured_low_ratio"] = change.time.interval ? ordered_json(change.time.interval->low) : ordered_json();
-  json["measured_high_ratio"] = change.time.interval ? ordered_json(change.time.interval->high) : ordered_json();
+  json["measured_low_ratio"] =
+      change.time.interval ? ordered_json(change.time.interval->low) : ordered_json();
+  json["measured_high_ratio"] =
+      change.time.interval ? ordered_json(change.time.interval->high) : ordered_json();
   json["counts"] = std::move(counts);
   return json;
 }
@@ -320,9 +323,9 @@ Comparison comparison_of(const Json& document) {
                                       text(difference, "b")});
   const Json& counts = member(document, "counts");
   const std::pair<const char*, std::int64_t*> counted[] = {
-      {"regressed", &comparison.regressed},       {"improved", &comparison.improved},
-      {"same", &comparison.same},                 {"inconclusive", &comparison.inconclusive},
-      {"added", &comparison.added},               {"removed", &comparison.removed}};
+      {"regressed", &comparison.regressed}, {"improved", &comparison.improved},
+      {"same", &comparison.same},           {"inconclusive", &comparison.inconclusive},
+      {"added", &comparison.added},         {"removed", &comparison.removed}};
   for (const auto& [key, count] : counted) *count = whole(counts, key).value_or(0);
   for (const Json& row : member(document, "parts")) comparison.endpoints.push_back(part_of(row));
   if (comparison.endpoints.empty()) wrong("'parts' is empty: the step is the first");
@@ -331,8 +334,7 @@ Comparison comparison_of(const Json& document) {
   const Json& kernels = member(document, "kernels");
   if (!rows.is_array() || !kernels.is_array() || rows.size() != kernels.size())
     wrong("'rows' and 'kernels' are not of the same kernels");
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    comparison.kernels.push_back(kernel_of(rows[i], kernels[i]));
+  for (std::size_t i = 0; i < rows.size(); ++i) comparison.kernels.push_back(kernel_of(rows[i], kernels[i]));
   read_budgets(member(document, "budgets"), comparison);
   return comparison;
 }

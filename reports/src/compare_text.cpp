@@ -180,9 +180,11 @@ std::string budget_text(const Comparison& comparison, const analyzer::BudgetChec
   if (budget.max_time_ns)
     add(fmt::format("{} of {} allowed", time_text(change.time.b), time_text(*budget.max_time_ns)));
   if (budget.max_dram_bytes && change.dram_bytes_b)
-    add(fmt::format("{} of {} allowed", bytes_text(*change.dram_bytes_b), bytes_text(*budget.max_dram_bytes)));
+    add(fmt::format("{} of {} allowed", bytes_text(*change.dram_bytes_b),
+                    bytes_text(*budget.max_dram_bytes)));
   if (budget.min_utilisation_ratio && change.dram_b && change.compute_b)
-    add(fmt::format("{} of its nearest roof, {} asked", percent_text(std::max(*change.dram_b, *change.compute_b)),
+    add(fmt::format("{} of its nearest roof, {} asked",
+                    percent_text(std::max(*change.dram_b, *change.compute_b)),
                     percent_text(*budget.min_utilisation_ratio)));
   return fmt::format("{} {}{}{}.", change_name(change),
                      check.missed      ? "misses its budget"

@@ -31,7 +31,9 @@ class ReportVerb : public Program {
       write_fabricated_capture(side("driver", i), run);
     }
   }
-  static std::string side(const std::string& name, int i) { return file(name + std::to_string(i) + ".ridge"); }
+  static std::string side(const std::string& name, int i) {
+    return file(name + std::to_string(i) + ".ridge");
+  }
   static std::vector<std::string> sides(const std::string& b, const std::vector<std::string>& more,
                                         int runs = 4) {
     std::vector<std::string> arguments = {"report"};
@@ -69,8 +71,8 @@ TEST_F(ReportVerb, OneCaptureInEveryFormat) {
 }
 
 TEST_F(ReportVerb, BudgetsOfTheProjectFileDecide) {
-  const std::string missed = budgets(
-      "[[budget]]\nkernel = '*layernorm_backward*'\nmax_time_us = 1\nreason = 'agreed in May'\n");
+  const std::string missed =
+      budgets("[[budget]]\nkernel = '*layernorm_backward*'\nmax_time_us = 1\nreason = 'agreed in May'\n");
   const std::vector<std::string> report = {"report", "c.ridge", "--project", missed, "--format"};
   const Outcome junit = run(with(report, {"junit"}));
   EXPECT_EQ(junit.code, 1) << junit.err;

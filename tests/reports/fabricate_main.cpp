@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "usage: fabricate_capture FILE "
                  "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|run=N|"
-                 "factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION]\n");
+                 "factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|hostile]\n");
     return 2;
   }
   ridgeline::testing::FabricatedCapture options;
@@ -25,6 +25,12 @@ int main(int argc, char** argv) {
     if (word == "exclude") options.exclude_attention = true;
     if (word == "disagree") options.t1_outlier = 0.05;
     if (word == "codes") options.codes = true;
+    if (word == "hostile") {
+      options.extra_kernel =
+          "\x1b]0;owned\x07</td><script>x</script>,\"|`*_[a](b)\r\n::error::%0A]]>&\xff{}\\";
+      options.command_line = "\x1b[31m./evil \"]]>\x02 ::warning::\xe2\x80\xae";
+      options.nvtx_suffix = "<&>\"'\x01 ::notice title=x::y";
+    }
     if (word.starts_with("run=")) options.run = std::stoi(word.substr(4));
     if (word.starts_with("factor=")) options.factor = std::stod(word.substr(7));
     if (word.starts_with("commit=")) options.git_commit = word.substr(7);
