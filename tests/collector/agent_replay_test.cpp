@@ -322,17 +322,17 @@ constexpr char kCollective[] = "_Z23ncclDevKernel_AllReducePv";
 struct WithWaiting {
   explicit WithWaiting(FakeCupti& cupti, const char* waiting = kCollective,
                        std::map<std::string, std::string> environment = {},
-                       const char* schedule = "timeline=1,replay=2")
-      : program(cupti, with_schedule(std::move(environment), schedule)), name(waiting) {
+                       const char* schedule = "timeline=1,replay=2", const char* metrics = "a,b")
+      : program(cupti, with_schedule(std::move(environment), schedule, metrics)), name(waiting) {
     EXPECT_TRUE(program.start());
     program.create_context();
     run();
     program.tick();
   }
   static std::map<std::string, std::string> with_schedule(std::map<std::string, std::string> e,
-                                                          const char* schedule) {
+                                                          const char* schedule, const char* metrics) {
     e["RIDGELINE_SCHEDULE"] = schedule;
-    e["RIDGELINE_METRICS_R1"] = "a,b";
+    e["RIDGELINE_METRICS_R1"] = metrics;
     return e;
   }
   void run() {
@@ -349,10 +349,10 @@ TEST(Replay, RunsCollectivesUnmeasuredAndMeasuresTheRest) {
   WithWaiting w(cupti);
   cupti.log.clear();
   w.run();
-  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "start kernels",
-                                                 "k2", "k3", "stop"}));
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start ranges", "k1", kCollective, "k2", "k3", "stop"}))
+      << "the timeline step showed it: no pause";
+  EXPECT_EQ(cupti.in_ranges, (std::vector<std::string>{"k1", "k2", "k3"}));
   EXPECT_EQ(cupti.events_recorded, 1);
-  EXPECT_EQ(cupti.configured, 1) << "counting goes on in the same image";
   const auto c = measured(w.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
@@ -371,14 +371,59 @@ TEST(Replay, RunsCollectivesUnmeasuredAndMeasuresTheRest) {
   EXPECT_EQ(c.exclusions[0].reason, ExclusionReason::name);
 }
 
+// The range is longer than its kernel, so what it says of the time is not the kernel's.
+TEST(Replay, MarkedKernelsHaveNoDuration) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, kCollective, {}, "timeline=1,replay=2", "a,gpu__time_duration.sum");
+  w.run();
+  const auto c = measured(w.program);
+  std::map<std::uint32_t, std::string> names;
+  for (const auto& metric : c.metrics) names[metric.metric_id] = c.text(metric.name);
+  ASSERT_EQ(c.values.size(), 3u);
+  for (const auto& value : c.values) EXPECT_EQ(names[value.metric_id], "a");
+}
+
+TEST(Replay, ALaunchInsideAnothersRangeIsNotMeasuredAndTakesTheOthersValues) {
+  FakeCupti cupti;
+  WithWaiting w(cupti);
+  bool once = true;
+  w.program.while_running = [&] {
+    if (cupti.log.back() != "k2" || !std::exchange(once, false)) return;
+    std::thread([&] { w.program.launch("k9"); }).join();
+  };
+  w.run();
+  EXPECT_EQ(cupti.pushes, 3);
+  EXPECT_EQ(cupti.pops, 3);
+  const auto c = measured(w.program);
+  ASSERT_EQ(c.counter_steps.size(), 1u);
+  EXPECT_EQ(c.counter_steps[0].status, CounterStatus::ok) << c.text(c.counter_steps[0].reason);
+  EXPECT_NE(c.text(c.counter_steps[0].reason).find("1 launches ran beside"), std::string::npos);
+  ASSERT_EQ(c.values.size(), 4u) << "two metrics of the first and the last kernel";
+  EXPECT_EQ(c.values[0].step_ordinal, 0u);
+  EXPECT_EQ(c.values[2].step_ordinal, 4u) << "the ordinals of the two launches at once are taken";
+}
+
+// No timeline step had it, so that the step's kernels are measured by themselves.
+TEST(Replay, PausesAtACollectiveThatComesUnexpectedly) {
+  FakeCupti cupti;
+  WithWaiting w(cupti, "k0");
+  cupti.log.clear();
+  w.name = kCollective;
+  w.run();
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "start kernels",
+                                                 "k2", "k3", "stop"}));
+  EXPECT_EQ(cupti.configured, 1) << "counting goes on in the same image";
+  EXPECT_EQ(measured(w.program).counter_steps[0].ranges_received, 3u);
+}
+
 TEST(Replay, MeasuresNothingWhileAnExcludedKernelRuns) {
   FakeCupti cupti;
   WithWaiting w(cupti, "spin", {{"RIDGELINE_REPLAY_EXCLUDE", "spin"}});
   cupti.log.clear();
   cupti.events_not_ready = 1000;
   w.run();
-  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", "spin", "k2", "k3"}))
-      << "what it waits for must be let through";
+  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start ranges", "k1", "spin", "k2", "k3", "stop"}));
+  EXPECT_EQ(cupti.in_ranges, (std::vector<std::string>{"k1"})) << "what it waits for must be let through";
   cupti.events_not_ready = 0;
   w.run();
   const auto c = measured(w.program);
@@ -396,8 +441,7 @@ TEST(Replay, WaitsForTheOtherProcessesOfACollective) {
   cupti.events_not_ready = 3000;  // 1 ms each: longer than a launch may hang
   w.program.while_running = [&] { w.program.tick(); };
   w.run();
-  EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", kCollective, "start kernels",
-                                                 "k2", "k3", "stop"}));
+  EXPECT_EQ(cupti.in_ranges, (std::vector<std::string>{"k1", "k2", "k3"}));
   EXPECT_TRUE(cupti.signals.empty()) << "waiting for others is no hang";
   EXPECT_EQ(measured(w.program).counter_steps[0].ranges_received, 3u);
 }
@@ -512,7 +556,7 @@ TEST(Replay, CountsGraphLaunchesAsAWholeAndKernelsInTurn) {
     program.pop();
     program.tick();
     if (i == 1) {
-      EXPECT_EQ(cupti.log, (std::vector<std::string>{"start graphs", "k1", "graph", "graph", "k2", "stop"}));
+      EXPECT_EQ(cupti.log, (std::vector<std::string>{"start ranges", "k1", "graph", "graph", "k2", "stop"}));
     }
   }
   EXPECT_EQ(cupti.log, (std::vector<std::string>{"start kernels", "k1", "stop", "graph", "graph",

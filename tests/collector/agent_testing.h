@@ -78,6 +78,7 @@ struct FakeCupti {
   int pm_open = 0, pm_windows = 0, pm_starts = 0, pm_stops = 0;
   int collisions = 0;                                   // a counter session and sampling at one time
   std::map<std::uint32_t, std::string> chip_of_device;  // GH100 else
+  std::vector<std::string> in_ranges;                   // launches, as in `log`
   std::vector<std::string> pm_log;                      // "start 0": device 0; stop, read
   std::int64_t pm_interval_ns = 0, pm_start_ns = 0, pm_stop_ns = 0;
   std::size_t pm_buffer_bytes = 0, pm_max_samples = 0, pm_decoded = 0;
@@ -292,7 +293,7 @@ struct FakeCupti {
     a.range_start = [](CUpti_RangeProfiler_Start_Params*) {
       ++current()->starts;
       current()->running = true;
-      current()->log.push_back(current()->segment.graphs != 0 ? "start graphs" : "start kernels");
+      current()->log.push_back(current()->segment.graphs != 0 ? "start ranges" : "start kernels");
       return current()->start_result;
     };
     a.range_stop = [](CUpti_RangeProfiler_Stop_Params*) {
@@ -304,6 +305,7 @@ struct FakeCupti {
     };
     a.range_push = [](CUpti_RangeProfiler_PushRange_Params* p) {
       ++current()->pushes;
+      EXPECT_EQ(current()->pushes, current()->pops + 1) << "one level only";
       EXPECT_TRUE(current()->running && current()->segment.graphs != 0);
       current()->segment.numbers[current()->segment.ranges++] = std::stoul(p->pRangeName);
       return current()->push_result;
@@ -625,6 +627,7 @@ class FakeProgram {
     data.callbackSite = CUPTI_API_ENTER;
     cupti_.callback(cupti_.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     cupti_.log.push_back(graph ? "graph" : name);
+    if (cupti_.pushes > cupti_.pops) cupti_.in_ranges.push_back(cupti_.log.back());
     if (cupti_.running && cupti_.segment.graphs == 0 && !captured) {
       EXPECT_FALSE(graph) << "an automatic range across a graph launch is an error of CUPTI's";
       ++cupti_.segment.ranges;

@@ -5,7 +5,7 @@
 
 namespace ridgeline::agent {
 
-bool CounterSession::enable(CUcontext context, const CounterConfig& config, bool graphs, std::uint32_t ranges,
+bool CounterSession::enable(CUcontext context, const CounterConfig& config, Ranges way, std::uint32_t ranges,
                             Failure* failure) {
   CUpti_RangeProfiler_Enable_Params p = {CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE};
   p.ctx = context;
@@ -16,7 +16,7 @@ bool CounterSession::enable(CUcontext context, const CounterConfig& config, bool
   session_ = p.pRangeProfilerObject;
   config_ = &config;
   joined_ = nullptr;
-  graphs_ = graphs;
+  way_ = way;
   // Segments of about the same length.
   const std::uint32_t segments = std::max(1u, (ranges + kMostRanges - 1) / kMostRanges);
   room_ =
@@ -32,7 +32,7 @@ bool CounterSession::enable(CUcontext context, const CounterConfig& config, bool
 bool CounterSession::enable_rotation(CUcontext context, const CounterConfig& joined,
                                      const std::vector<const CounterConfig*>& sets, std::uint32_t ranges,
                                      Failure* failure) {
-  if (!enable(context, *sets.front(), false, ranges, failure)) return false;
+  if (!enable(context, *sets.front(), Ranges::automatic, ranges, failure)) return false;
   joined_ = &joined;
   sets_ = &sets;
   pass_ = 0;
@@ -118,7 +118,7 @@ bool CounterSession::open(Failure* failure) {
   set.configSize = session_config.image().size();
   set.pCounterDataImage = open_.image.data();
   set.counterDataImageSize = open_.image.size();
-  set.range = graphs_ ? CUPTI_UserRange : CUPTI_AutoRange;
+  set.range = way_ == Ranges::automatic ? CUPTI_AutoRange : CUPTI_UserRange;
   set.replayMode = CUPTI_UserReplay;
   set.maxRangesPerPass = room_;
   set.numNestingLevels = 1;

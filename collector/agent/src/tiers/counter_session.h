@@ -9,9 +9,11 @@
 // every stop, so that with one start and stop a step each step collects the next set (a rotation). A rotation
 // knows no segments and no pauses.
 //
-// Two ways to measure: kernels one at a time (automatic ranges), and one range round a whole graph launch,
-// whose kernels CUPTI cannot tell apart in user replay (an automatic range across a graph launch ends in
-// CUPTI_ERROR_UNKNOWN; kernel replay of it did not run the graph's kernels at all).
+// Three ways to measure. Kernels one at a time by themselves (automatic ranges): every kernel between start and stop is
+// measured, so that one which must not be needs a pause, 35 ms. Kernels one at a time in ranges of ours, for steps
+// with many of those: what is outside a range runs as ever, but a range is 3 to 10 us longer than its kernel. One range
+// round a whole graph launch, whose kernels CUPTI cannot tell apart in user replay (an automatic range across a
+// graph launch ends in CUPTI_ERROR_UNKNOWN; kernel replay of it did not run the graph's kernels at all).
 //
 // Lifecycle: enable(), then for each step begin(), run() and pause() as often as needed, end(),
 // take_segments(); disable(). Calls are serialised by the caller, on a thread where the context is current;
@@ -27,6 +29,8 @@
 #include "tiers/metric_sets.h"
 
 namespace ridgeline::agent {
+
+enum class Ranges : std::uint8_t { automatic, marked, graphs };
 
 class CounterSession {
  public:
@@ -45,7 +49,7 @@ class CounterSession {
   bool enabled() const noexcept { return session_ != nullptr; }
   /// Serves a configuration, which must outlive the session, and one way to measure. `ranges`: how many a
   /// step is expected to need, 0 if not known.
-  bool enable(CUcontext context, const CounterConfig& config, bool graphs, std::uint32_t ranges,
+  bool enable(CUcontext context, const CounterConfig& config, Ranges way, std::uint32_t ranges,
               Failure* failure);
   /// A rotation over the sets that `joined` (join_in_passes()) was made of; all must outlive the session.
   static constexpr std::uint32_t kMostRangesRotating = 1024;
@@ -55,11 +59,12 @@ class CounterSession {
   void begin(const CounterConfig& config) noexcept { config_ = &config; }
   bool rotates() const noexcept { return enabled() && joined_ != nullptr; }
   /// True if the session is enabled for just this, next.
-  bool serves(const CounterConfig& config, bool graphs) const noexcept {
-    if (!enabled() || graphs_ != graphs) return false;
+  bool serves(const CounterConfig& config, Ranges way) const noexcept {
+    if (!enabled() || way_ != way) return false;
     return joined_ != nullptr ? (*sets_)[pass_] == &config : config_ == &config;
   }
-  bool counts_graphs() const noexcept { return graphs_; }
+  bool counts_graphs() const noexcept { return way_ == Ranges::graphs; }
+  bool marks_kernels() const noexcept { return way_ == Ranges::marked; }
   /// Measures launches from now on; waits until the device is idle unless running already.
   bool run(Failure* failure);
   /// Measures nothing until run().
@@ -93,7 +98,7 @@ class CounterSession {
   const std::vector<const CounterConfig*>* sets_ = nullptr;
   std::size_t pass_ = 0;    // of the next start
   std::uint32_t room_ = 0;  // ranges a segment holds
-  bool graphs_ = false;
+  Ranges way_ = Ranges::automatic;
   bool running_ = false;
   bool has_open_ = false;  // open_ is configured
   Segment open_;

@@ -25,7 +25,6 @@ constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
 constexpr std::int64_t kPatienceWithPeersInAllNs = 15000 * kMillisecond;
 constexpr std::chrono::microseconds kPollPause{50};
 constexpr std::size_t kMostEvents = 64;
-constexpr std::uint32_t kMostPauses = 64;  // in a step, 40 ms each
 
 std::string permission_remedy() {
   return with_permission_remedy("timeline only: this user may not read GPU counters");
@@ -53,57 +52,6 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       sets_(joined(plan)),
       session_(api),
       eviction_(driver) {}
-
-// A session counts either kernels or graph launches: steps with both take turns, the graphs first. A step
-// with very many graph launches counts them alone, since counting kernels between them pauses at each.
-bool Replay::takes_turns() const noexcept {
-  const LaunchSequence* reference = steps_.reference();
-  return reference != nullptr && reference->graph_launches() > 0 && reference->count() > 0 &&
-         reference->graph_launches() <= kMostPauses;
-}
-
-bool Replay::counts_graphs(const StepTracker::Step& step) const noexcept {
-  const LaunchSequence* reference = steps_.reference();
-  if (step.phase != Phase::replay || reference == nullptr || reference->graph_launches() == 0) return false;
-  return !takes_turns() || step.number_in_phase % 2 == 0;
-}
-
-// True if the step can be one start and stop of a session that goes on with another set in the next: nothing
-// in it to pause for. As the latest timeline step shows it.
-bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
-  const LaunchSequence* reference = steps_.reference();
-  if (step.phase != Phase::replay || replay_sets_ < 2 || reference == nullptr ||
-      reference->graph_launches() > 0 || reference->count() == 0 ||
-      steps_.most_launches() > CounterSession::kMostRangesRotating)
-    return false;
-  for (std::uint32_t i = 0; i < reference->count(); ++i)
-    if (exclusions_.added((*reference)[i].kernel_id)) return false;
-  return true;
-}
-
-// Opening a session is dear, so that steps of one configuration follow each other: with enough steps each
-// takes several in a row, with too few the last ones none.
-std::uint32_t Replay::config_id(const StepTracker::Step& step) const noexcept {
-  const auto turn = [](std::uint64_t number, std::uint64_t steps, std::uint64_t sets) {
-    return static_cast<std::uint32_t>(steps >= sets && number < steps ? number * sets / steps
-                                                                      : number % sets);
-  };
-  const std::uint32_t cold_sets = std::min(replay_sets_, CounterPlan::kColdSets);
-  const std::uint32_t number = step.number_in_phase, steps = step.steps_in_phase;
-  switch (step.phase) {
-    case Phase::replay:
-      if (replay_sets_ == 0) return 0;
-      if (may_rotate(step)) return 1 + number % replay_sets_;
-      if (takes_turns()) return 1 + turn(number / 2, steps / 2, replay_sets_);
-      return 1 + turn(number, steps, replay_sets_);
-    case Phase::cold:
-      return cold_sets == 0 ? 0 : 1 + turn(number, steps, cold_sets);
-    case Phase::flops:
-      return flops_sets_ == 0 ? 0 : 1 + replay_sets_ + turn(number, steps, flops_sets_);
-    default:
-      return 0;
-  }
-}
 
 void Replay::message(Severity severity, spool::Topic topic, const std::string& text) noexcept {
   put_message(writer_, api_.now_ns(), severity, topic, text);
@@ -323,8 +271,8 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
     *status = spool::CounterStatus::not_available;
     return false;
   }
-  const bool graphs = counts_graphs(step_);
-  if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], graphs) ||
+  const Ranges way = way_of(step_);
+  if (session_.enabled() && (context_ != call.context || !session_.serves(configs_[id - 1], way) ||
                              (session_.rotates() && !may_rotate(step_))))
     close_session();
   context_ = call.context;
@@ -333,13 +281,14 @@ bool Replay::open(const LaunchCall& call, std::string* why, spool::CounterStatus
   bool opened = session_.enabled();
   if (!opened) {
     std::uint32_t expected = 0;
-    if (reference != nullptr) expected = graphs ? reference->graph_launches() : steps_.most_launches();
+    if (reference != nullptr)
+      expected = way == Ranges::graphs ? reference->graph_launches() : steps_.most_launches();
     if (configs_[id - 1].instrumented()) stop_tracing();
     // A rotation begins with its first set; broken, it begins anew when that comes round.
     if (may_rotate(step_) && joined_.passes() > 1 && rotation_.front() == &configs_[id - 1])
       opened = session_.enable_rotation(call.context, joined_, rotation_, expected, &failure);
     else
-      opened = session_.enable(call.context, configs_[id - 1], graphs, expected, &failure);
+      opened = session_.enable(call.context, configs_[id - 1], way, expected, &failure);
   }
   if (opened && session_.rotates()) session_.begin(configs_[id - 1]);
   // Started here and not at the first measured launch: permission shows now.
@@ -392,6 +341,7 @@ Verdict Replay::measure(const LaunchCall& call) {
   if (call.context != context_) return Verdict::unmeasured;  // the step's end says so
   CounterSession::Failure failure;
   const auto pause = [&](Verdict verdict) {
+    if (session_.marks_kernels() && !call.graph) return verdict;  // outside a range nothing is measured
     if (session_.pause(&failure)) return verdict;
     fail_step(failure);
     return Verdict::not_asked;
@@ -417,6 +367,10 @@ Verdict Replay::measure(const LaunchCall& call) {
   }
   // Between two ranges of graphs nothing is measured anyway.
   if (session_.counts_graphs()) return Verdict::unmeasured;
+  if (session_.marks_kernels() && !under_way_.empty()) {  // inside another thread's range
+    for (const UnderWay& other : under_way_) in_doubt_.insert(other.number);
+    return Verdict::unmeasured;
+  }
   if (!settled(call.thread_id)) return pause(Verdict::unmeasured);
   if (!session_.run(&failure)) {
     fail_step(failure);
@@ -424,6 +378,10 @@ Verdict Replay::measure(const LaunchCall& call) {
   }
   if (step_.phase == Phase::cold && !eviction_.evict(call.stream)) {
     fail_step({"evicting the caches", CUPTI_ERROR_UNKNOWN});
+    return Verdict::not_asked;
+  }
+  if (session_.marks_kernels() && !session_.push_range(std::to_string(measured_).c_str(), &failure)) {
+    fail_step(failure);
     return Verdict::not_asked;
   }
   session_.count_launch();
@@ -449,6 +407,9 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (verdict == Verdict::measured && !call.graph) {
     std::erase_if(under_way_, [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
+    const bool open = state_.load(std::memory_order_relaxed) == State::collecting && call.context == context_;
+    if (CounterSession::Failure failure; open && session_.marks_kernels() && !session_.pop_range(&failure))
+      fail_step(failure);
     return;
   }
   if (state_.load(std::memory_order_relaxed) != State::collecting || call.context != context_) return;
@@ -534,6 +495,7 @@ void Replay::finish() noexcept {
     job.reason = "out of memory while reading the counters";
   }
   job.graphs = session_.counts_graphs();
+  job.marked = session_.marks_kernels();
   const bool last = steps_.held();  // a recording window closes behind this step
   if (!keep_ || last || job.record.status == spool::CounterStatus::failed) close();
   if (step_.next_phase != Phase::cold || last) eviction_.release();

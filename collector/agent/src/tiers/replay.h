@@ -138,6 +138,7 @@ class Replay {
     std::vector<std::uint32_t> graph_correlation_ids;  // of measured graph launches, by position in the step
     std::set<std::uint32_t> in_doubt;                  // numbers among the measured launches
     bool graphs = false;
+    bool marked = false;  // by ranges that are longer than their kernels
     std::uint32_t unevaluated = 0;
   };
 
@@ -145,6 +146,8 @@ class Replay {
   bool takes_turns() const noexcept;
   bool may_rotate(const StepTracker::Step& step) const noexcept;
   bool counts_graphs(const StepTracker::Step& step) const noexcept;
+  Ranges way_of(const StepTracker::Step& step) const noexcept;
+  bool leaves_out(const LaunchSequence& step) const noexcept;
   Verdict measure(const LaunchCall& call);
   void note_under_way(std::uint32_t thread_id);
   bool settled(std::uint32_t thread_id) noexcept;

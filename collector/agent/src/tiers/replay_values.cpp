@@ -3,10 +3,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #include "tiers/replay.h"
 
 namespace ridgeline::agent {
+namespace {
+
+constexpr std::string_view kDurationMetric = "gpu__time_duration.sum";
+
+}  // namespace
 
 void Replay::evaluate() noexcept {
   while (true) {
@@ -128,6 +134,8 @@ bool Replay::write_kernels(Job& job, const CounterSession::Segment& segment, std
     value.grid_y = launch.grid_y;
     value.grid_z = launch.grid_z;
     for (std::size_t m = 0; m < metrics; ++m) {
+      // A range of ours begins before its kernel and ends behind it: its duration is not the kernel's.
+      if (job.marked && config.metrics()[m].name == kDurationMetric) continue;
       value.metric_id = metric_ids_[first_metric_[job.record.config_id - 1] + m];
       value.value = values[m];
       writer_.put(value);
