@@ -165,6 +165,20 @@ void bench_made_up(std::int64_t events, int rows) {
   bench_frames(view, selection);
 }
 
+// What launches take with their calls, and what the rest does.
+void say_memory(const TimelineData& data) {
+  std::size_t launches = 0, ranges = 0;
+  for (const TimelineRow& row : data.rows) {
+    if (row.kind == RowKind::kernels || row.kind == RowKind::calls) launches += row.events.bytes();
+    if (row.kind == RowKind::ranges) ranges += row.events.bytes();
+  }
+  const auto a_launch = [&](std::size_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(data.launches, 1));
+  };
+  std::printf("%-44s %.2f bytes a launch, its call with it; ranges %.2f more, all else %.2f\n", "memory",
+              a_launch(launches), a_launch(ranges), a_launch(data.bytes() - launches - ranges));
+}
+
 int bench_capture(const QString& path) {
   Options options;
   options.screenshot = "none";  // no settings are touched
@@ -194,9 +208,7 @@ int bench_capture(const QString& path) {
   std::printf("%s: %lld launches\n", qPrintable(path), static_cast<long long>(data.launches));
   std::printf("%-44s %.0f ms\n", "first paint: verdict, ranking, steps", first_ms);
   std::printf("%-44s %.0f ms\n", "the whole timeline", read_ms);
-  std::printf(
-      "%-44s %.2f bytes a launch, calls and ranges with it\n", "memory",
-      static_cast<double>(data.bytes()) / static_cast<double>(std::max<std::int64_t>(data.launches, 1)));
+  say_memory(data);
   if (!wait_until_settled(window)) return 1;
   bench_frames(*window.timeline()->view(), window.selection());
   return 0;

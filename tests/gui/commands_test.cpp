@@ -69,7 +69,7 @@ ViewState some_state() {
   state.rows.order = {"stream/0/7", "gaps"};
   state.rows.hidden = {"copies/0/7"};
   state.rows.pinned = {"steps/0"};
-  state.notes = {{1'795'316'453'015'010'677, "here it \"waits\"\n"}};
+  state.notes = {{1'795'316'453'015'010'677, "here it \"waits\"\n", "stream/0/7"}, {7, "on no row"}};
   state.bookmarks[3] = analyzer::TimeWindow{1'795'316'453'015'010'677, 1'795'316'453'015'010'999};
   state.view = analyzer::TimeWindow{5, 9};
   state.docks = QByteArray("\x00\xff\x01", 3);
@@ -154,6 +154,18 @@ TEST_F(CommandsTest, ARebornKeyWorksAndTheOldOneDoesNot) {
   QTest::keyClick(view(), Qt::Key_G);
   EXPECT_NE(window_->selection().view(), all);
   window_->keys().reset();
+}
+
+TEST_F(CommandsTest, EveryPanelIsReachedByAKey) {
+  for (const char* name : {"ranking", "roofline", "step", "kernel", "sql", "log", "timeline"}) {
+    window_->run(QString("panel_") + name);
+    const QWidget* content = QString(name) == "log" ? window_->log() : window_->panel(name);
+    QWidget* focus = window_->focusWidget();
+    const bool inside = focus != nullptr && (focus == content || content->isAncestorOf(focus));
+    // A panel of labels and charts alone has nothing to type into: it is in front.
+    EXPECT_TRUE(inside || content->findChild<QLineEdit*>() == nullptr) << name;
+    EXPECT_TRUE(content->isVisible()) << name;
+  }
 }
 
 TEST_F(CommandsTest, BookmarksAreSetAndGoneTo) {

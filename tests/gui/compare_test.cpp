@@ -92,6 +92,15 @@ TEST(Compare, OneCaptureBesideItselfDiffersInNothing) {
   // And what is chosen in one is chosen in the other and in the table.
   compare->table()->setCurrentIndex(compare->table()->model()->index(3, 0));
   const KernelChoice third = compare->selection_a().kernel();
+  // Its launches are joined across the timelines: to themselves, straight down.
+  ASSERT_TRUE(wait_for([&] { return window->settled(); }));
+  const std::vector<Joint> joints = compare->band()->joints();
+  ASSERT_FALSE(joints.empty());
+  for (const Joint& joint : joints) EXPECT_NEAR(joint.a_x, joint.b_x, 0.5);
+  compare->axes().slide(compare->selection_a().view().length_ns() / 10);
+  const std::vector<Joint> slid = compare->band()->joints();
+  ASSERT_FALSE(slid.empty());
+  EXPECT_NE(slid.front().a_x, slid.front().b_x);
   compare->table()->setCurrentIndex(compare->table()->model()->index(0, 0));
   compare->selection_b().select_kernel(third);
   EXPECT_EQ(compare->selection_a().kernel().kernels, third.kernels);
@@ -276,6 +285,13 @@ class RecordDialogTest : public ::testing::Test {
   std::unique_ptr<RecordDialog> dialog_;
   RecordingPlan plan_;
 };
+
+TEST_F(RecordDialogTest, TakesArgumentsAsTheyAre) {
+  plan_.arguments = {"--name", "two words", "say \"so\"", "--lr=1e-3"};
+  dialog_->set_plan(plan_);
+  EXPECT_EQ(dialog_->plan().arguments, plan_.arguments);
+  EXPECT_EQ(dialog_->plan().command(), plan_.command());
+}
 
 TEST_F(RecordDialogTest, SaysWhatTheMachineCannotDo) {
   ASSERT_TRUE(wait_for([&] { return dialog_->machine().startsWith("▲"); }));

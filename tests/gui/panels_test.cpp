@@ -194,6 +194,34 @@ TEST_F(PanelsTest, ARangeOfTheTreeChoosesTheKernelsInIt) {
   EXPECT_TRUE(step->kernels_inside("step / forw").empty());
 }
 
+TEST_F(PanelsTest, AChosenKernelIsSeenInTheTreeInTheStepAndInTheSteps) {
+  selection().select_kernel({});
+  const auto* step = panel<StepPanel>("step");
+  const auto* kernel = panel<KernelPanel>("kernel");
+  const auto marked = [&] {
+    std::set<std::string> paths;
+    for (std::size_t i = 0; i < step->flame()->boxes().size(); ++i) {
+      if (i < step->flame()->chosen().size() && step->flame()->chosen()[i])
+        paths.insert(step->flame()->boxes()[i].key);
+    }
+    return paths;
+  };
+  EXPECT_TRUE(marked().empty());
+  selection().select_kernel(kernels_of(overview(), 0));  // attention, backward
+  EXPECT_TRUE(marked().contains("step / backward"));
+  EXPECT_FALSE(marked().contains("step / forward"));
+  ASSERT_TRUE(wait_for([&] { return !kernel->busy(); }));
+  // Twelve layers: twelve places, in the second half of the step, in order.
+  const auto& spans = kernel->strip()->spans();
+  ASSERT_EQ(spans.size(), 12U);
+  EXPECT_GT(spans.front().first, 0.3);
+  for (std::size_t i = 1; i < spans.size(); ++i) EXPECT_GT(spans[i].first, spans[i - 1].second);
+  const QImage with = panel<StepPanel>("step")->grab().toImage();
+  selection().select_kernel({});
+  EXPECT_NE(with, panel<StepPanel>("step")->grab().toImage());
+  EXPECT_TRUE(marked().empty());
+}
+
 TEST_F(PanelsTest, AnotherStepIsAccountedFor) {
   auto* step = panel<StepPanel>("step");
   EXPECT_TRUE(step->title().contains("Step 14")) << step->title().toStdString();

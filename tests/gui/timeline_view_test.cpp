@@ -204,6 +204,43 @@ TEST_F(TimelineViewTest, ARowIsDraggedByItsName) {
   EXPECT_EQ(changed.count(), 1);
 }
 
+TEST_F(TimelineViewTest, KeysWalkEventsAndRows) {
+  const EventPlace place = kernel();
+  view_->choose(place);
+  QTest::keyClick(view_, Qt::Key_Right, Qt::ControlModifier);
+  ASSERT_TRUE(selection().launch());
+  EXPECT_EQ(selection().launch()->start_ns, view_->scene().time_of({place.row, place.event + 1}).start_ns);
+  QTest::keyClick(view_, Qt::Key_Left, Qt::ControlModifier);
+  QTest::keyClick(view_, Qt::Key_Left, Qt::ControlModifier);
+  EXPECT_EQ(selection().launch()->start_ns, view_->scene().time_of({place.row, place.event - 1}).start_ns);
+  // The row above has gaps: what is chosen there is a range.
+  QTest::keyClick(view_, Qt::Key_Up, Qt::ControlModifier);
+  EXPECT_TRUE(selection().range());
+}
+
+TEST_F(TimelineViewTest, ANoteBelongsToARowAndCanBeChangedAndRemoved) {
+  view_->set_notes({});
+  QSignalSpy changed(view_, &TimelineView::notes_changed);
+  const TimelineView::Box box = view_->boxes()[2];
+  const std::string row = view_->scene().row(box.row).id;
+  const std::int64_t middle = selection().view().start_ns + selection().view().length_ns() / 2;
+  const QImage before = view_->grab().toImage();
+  view_->add_note(middle, row, "  look here ");
+  ASSERT_EQ(view_->notes().size(), 1U);
+  EXPECT_EQ(view_->notes()[0], (TimelineNote{middle, "look here", row}));
+  EXPECT_NE(view_->grab().toImage(), before);
+  const QPoint flag(graph_point(0.5).x() + 5, box.rect.center().y());
+  ASSERT_EQ(view_->note_at(flag), 0U);
+  EXPECT_FALSE(view_->note_at(flag + QPoint(0, 60)));
+  view_->set_note(0, "there");
+  EXPECT_EQ(view_->notes()[0].text, "there");
+  view_->set_note(0, " ");
+  EXPECT_TRUE(view_->notes().empty());
+  EXPECT_EQ(changed.count(), 3);
+  view_->add_note(middle, row, "");
+  EXPECT_TRUE(view_->notes().empty());
+}
+
 TEST_F(TimelineViewTest, AnEdgeOfTheStripsWindowIsDragged) {
   const TimeWindow all = view_->scene().extent();
   selection().show({all.start_ns + all.length_ns() / 4, all.start_ns + all.length_ns() / 2});

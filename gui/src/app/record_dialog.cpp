@@ -16,6 +16,12 @@ namespace {
 constexpr int kMostLines = 5000;
 constexpr int kPatience_ms = 10'000;  // from asking it to end to ending it
 
+// As QProcess::splitCommand() reads it.
+QString quoted(QString argument) {
+  if (!argument.contains(' ') && !argument.contains('"')) return argument;
+  return '"' + argument.replace('"', "\"\"\"") + '"';
+}
+
 }  // namespace
 
 QStringList RecordingPlan::command() const {
@@ -69,12 +75,18 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
     row->addWidget(button);
     return row;
   };
-  form->addRow(tr("&Program"), with_browse(program_, [this] {
+  // A label leads to its field by its letter, also where a button stands beside the field.
+  const auto label = [this](const QString& text, QWidget* field) {
+    auto* label = new QLabel(text, this);
+    label->setBuddy(field);
+    return label;
+  };
+  form->addRow(label(tr("&Program"), program_), with_browse(program_, [this] {
                  const QString path = QFileDialog::getOpenFileName(this, tr("Program"));
                  if (!path.isEmpty()) program_->setText(path);
                }));
   form->addRow(tr("&Arguments"), arguments_);
-  form->addRow(tr("&Folder"), with_browse(directory_, [this] {
+  form->addRow(label(tr("&Folder"), directory_), with_browse(directory_, [this] {
                  const QString path = QFileDialog::getExistingDirectory(this, tr("Folder"));
                  if (!path.isEmpty()) directory_->setText(path);
                }));
@@ -86,7 +98,7 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
   form->addRow(tr("&Schedule"), schedule_);
   form->addRow(QString(), stalls_);
   capture_->setText(QDir::current().filePath("recording.ridge"));
-  form->addRow(tr("&Capture"), with_browse(capture_, [this] {
+  form->addRow(label(tr("&Capture"), capture_), with_browse(capture_, [this] {
                  const QString path = QFileDialog::getSaveFileName(this, tr("Capture"), capture_->text(),
                                                                    tr("Captures (*.ridge)"));
                  if (!path.isEmpty()) capture_->setText(path);
@@ -182,7 +194,9 @@ RecordingPlan RecordDialog::plan() const {
 
 void RecordDialog::set_plan(const RecordingPlan& plan) {
   program_->setText(plan.program);
-  arguments_->setText(plan.arguments.join(' '));
+  QStringList arguments;
+  for (const QString& argument : plan.arguments) arguments << quoted(argument);
+  arguments_->setText(arguments.join(' '));
   directory_->setText(plan.directory);
   environment_->setPlainText(plan.environment.join('\n'));
   schedule_->setText(plan.schedule);

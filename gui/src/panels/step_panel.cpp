@@ -69,9 +69,7 @@ double largest_of(const std::vector<std::optional<double>>& values) {
 QString communication_words(const analyzer::Accounting& accounting) {
   if (accounting.communication_sum_ns <= 0) return {};
   const auto words = [](std::int64_t ns) { return plain(time_text(static_cast<double>(ns))); };
-  return StepPanel::tr(
-             "Collectives take %1 of the kernels' time: %2 exposed (%3 of the step), %4 hidden behind other "
-             "kernels")
+  return StepPanel::tr("Collectives run for %1: %2 exposed (%3 of the step), %4 hidden behind other kernels")
       .arg(words(accounting.communication_sum_ns), words(accounting.communication_exposed_ns),
            plain(percent_text(static_cast<double>(accounting.communication_exposed_ns) /
                               static_cast<double>(std::max<std::int64_t>(accounting.step_ns, 1)))),
