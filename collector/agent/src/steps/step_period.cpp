@@ -21,7 +21,7 @@ constexpr std::int64_t kAnalysisPauseNs = 100'000'000;
 constexpr std::int64_t kGridsMatterNs = 3'000'000'000;
 constexpr std::uint32_t kRepeatsWithoutGrids = 16;
 constexpr std::int64_t kSettledNs = 60'000'000'000;
-// A period is silent if of so many borders due fewer than one in four came.
+// A period is silent if of so many passes due fewer than one in four came.
 constexpr std::uint64_t kExpectedAnchors = 16, kSilentShare = 4;
 
 std::uint64_t scramble(std::uint64_t x) noexcept {
@@ -78,6 +78,8 @@ bool StepPeriod::launch(Key key, std::int64_t now_ns) noexcept {
   const std::uint64_t recent = exact_.load(std::memory_order_relaxed) ? exact : kernels;
   if ((recent & mask_.load(std::memory_order_relaxed)) != anchor_.load(std::memory_order_relaxed))
     return false;
+  if (at - last_anchor_.exchange(at, std::memory_order_relaxed) == launches_.load(std::memory_order_relaxed))
+    regular_.fetch_add(1, std::memory_order_relaxed);
   if (hits_.fetch_add(1, std::memory_order_relaxed) % periods_.load(std::memory_order_relaxed) != 0)
     return false;
   last_border_.store(at, std::memory_order_relaxed);
@@ -202,13 +204,12 @@ bool StepPeriod::choose(const std::vector<Candidate>& all, bool often_will_do, C
 }
 
 bool StepPeriod::silent(std::uint64_t count) {
-  const std::uint64_t hits = hits_.load(std::memory_order_relaxed);
-  const std::uint64_t period = std::max<std::uint64_t>(launches_, 1);
-  const std::uint64_t expected = (count - heard_) / period;
+  const std::uint64_t regular = regular_.load(std::memory_order_relaxed);
+  const std::uint64_t expected = (count - heard_) / std::max<std::uint64_t>(launches_.load(), 1);
   if (expected < kExpectedAnchors) return false;
-  if ((hits - heard_hits_) * kSilentShare < expected) return true;
+  if ((regular - heard_regular_) * kSilentShare < expected) return true;
   heard_ = count;
-  heard_hits_ = hits;
+  heard_regular_ = regular;
   return false;
 }
 
@@ -219,7 +220,7 @@ bool StepPeriod::successor(std::uint64_t count, std::int64_t now_ns, Found* foun
   if (seen.span_ns < kShortestEvidenceNs) return false;
   Candidate best;
   if (!choose(candidates(seen, true), false, &best)) return false;
-  if (best.period < kMuchLonger * launches_ || best.period_ns < kMuchLonger * period_ns_) return false;
+  if (best.period < kMuchLonger * launches_.load() || best.period_ns < kMuchLonger * period_ns_) return false;
   enforce(best, now_ns, found);
   found->replaces = true;
   return true;
@@ -304,7 +305,8 @@ void StepPeriod::enforce(const Candidate& c, std::int64_t now_ns, Found* found) 
   launches_ = c.period;
   period_ns_ = period_ns;
   heard_ = count_.load(std::memory_order_relaxed);
-  heard_hits_ = 0;
+  heard_regular_ = 0;
+  regular_.store(0, std::memory_order_relaxed);
   next_listen_ns_ = now_ns + kAnalysisPauseNs;
   challenger_ = 0;
   often_ = c.coverage < kLeastCoverage;

@@ -109,6 +109,8 @@ class StepPeriod {
   std::atomic<bool> exact_{true};
   std::atomic<std::uint32_t> periods_{1}, hits_{0}, step_launches_{0};
   std::atomic<std::uint64_t> last_border_{0};
+  /// Anchors that came just a period behind the one before: what repeats may contain the same launches elsewhere.
+  std::atomic<std::uint64_t> last_anchor_{0}, regular_{0};
 
   /// analyse() only.
   std::uint64_t first_ = 0, next_count_ = 16;
@@ -116,9 +118,10 @@ class StepPeriod {
   bool often_ = false;            // the period in force was taken for repeating often
   std::uint64_t challenger_ = 0;  // what explains more than the period in force
   std::int64_t challenger_since_ns_ = 0;
-  std::uint64_t launches_ = 0;                // of the period in force
-  std::int64_t period_ns_ = 0;                // median of it
-  std::uint64_t heard_ = 0, heard_hits_ = 0;  // launches and anchors when it was last seen to go on
+  std::atomic<std::uint64_t> launches_{0};  // of the period in force
+  std::int64_t period_ns_ = 0;              // median of it
+  std::uint64_t heard_ = 0,
+                heard_regular_ = 0;  // launches and regular anchors when it was last seen to go on
   std::int64_t next_listen_ns_ = 0;
 };
 
