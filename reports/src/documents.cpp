@@ -168,14 +168,8 @@ Document check_document(const analyzer::Model& model, const analyzer::Analysis& 
   const Style style = analysis.check.overall == analyzer::OverallVerdict::met      ? Style::good
                       : analysis.check.overall == analyzer::OverallVerdict::missed ? Style::bad
                                                                                    : Style::fair;
-  // Wrapped first, coloured line by line: a colour does not run over a line's end.
-  std::string coloured;
   const std::string lines = wrapped(terminal_safe(verdict), options.text.columns);
-  for (std::size_t from = 0; from <= lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', from), lines.size());
-    coloured += styled(lines.substr(from, end - from), style, options.text.colour) + "\n";
-    from = end + 1;
-  }
+  const std::string coloured = styled(lines, style, options.text.colour) + "\n";
   return Document(headline(model, analysis, options.text) + "\n" + render_text(table, options.text) +
                   paragraph(cut, options.text) + "\n" + coloured + paragraph(notes, options.text) +
                   paragraph(shares, options.text) + paragraph(left_out, options.text) +

@@ -126,8 +126,15 @@ std::string styled(std::string_view text, Style style, bool colour) {
       code = "1";
       break;
   }
-  if (!colour || text.empty()) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+  if (!colour) return std::string(text);
+  std::string out;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    if (end > from) out += fmt::format("\x1b[{}m{}\x1b[0m", code, text.substr(from, end - from));
+    if (end < text.size()) out += '\n';
+    from = end + 1;
+  }
+  return out;
 }
 
 int full_width(const Table& table) {

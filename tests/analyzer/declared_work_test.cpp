@@ -252,6 +252,18 @@ TEST_F(Declared, OperationsAreGroupedWhateverTheirLayer) {
   EXPECT_EQ(found->remedy, Remedy::cut_traffic);
 }
 
+// A launch whose call begins or ends its range with the range is in it; one a nanosecond before or after is not.
+TEST_F(Declared, ARangeHoldsTheCallsOfItsOwnMoments) {
+  steps({{"a", 100'000, 40e6, 0}, {"b", 100'000, 20e6, 0}});
+  range("step / a", 1000, 1000, 10e6, 0);
+  range("step / b", 1001, 2000, 20e6, 0);
+  const Analysis a = analysed();
+  EXPECT_NEAR(*row(a, "a").work->bytes_ratio, 4.0, 1e-12);
+  EXPECT_EQ(row(a, "a").work->launches, 1);
+  EXPECT_NEAR(*row(a, "b").work->bytes_ratio, 1.0, 1e-12);
+  EXPECT_EQ(row(a, "b").work->launches, 1);
+}
+
 TEST(ExcessFindings, LeaveOutWhatIsSmallOrWithoutRoof) {
   DeclaredWork work;
   work.operation = "op";

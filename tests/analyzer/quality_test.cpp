@@ -243,7 +243,12 @@ TEST(Quality, ShorterInTimeAndLongerInCyclesIsNoDisagreement) {
 TEST(Quality, ReplayAtAnotherClockIsNamed) {
   FabricatedModel f = sample(100e3);
   f.model.clock_samples.push_back({1, 1'000'000, 1'400'000'000, {}, {}, {}, {}});
-  ASSERT_NE(find(assess(f), "clock.replay_differs"), nullptr);
+  const Quality q = assess(f);
+  const Finding* finding = find(q, "clock.replay_differs");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->subject.device_id, 1);
+  EXPECT_NEAR(finding->value("replay_hz"), 1.8e9, 1);
+  EXPECT_NEAR(finding->value("timeline_hz"), 1.4e9, 1);
 }
 
 TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
@@ -274,6 +279,38 @@ TEST(Quality, ErrorsComeFirstAndNothingIsLost) {
   EXPECT_DOUBLE_EQ(find(two, "tier.partial")->value("processes"), 2);
   EXPECT_EQ(find(two, "collector")->subject.process_id, 2);
   EXPECT_DOUBLE_EQ(find(two, "collector")->value("processes"), 2);
+}
+
+// 100 us twice and 300 us once in the timeline, 40 and 200 us in replay.
+TEST(Quality, DisagreementsSayWhatTheyComeToTheLargestKernelFirst) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  f.launch("short", 1'000'000, 1'100'000);
+  f.launch("short", 1'100'000, 1'200'000);
+  f.launch("long", 1'200'000, 1'500'000);
+  for (int s = 0; s < 2; ++s) {
+    f.step(Phase::replay);
+    std::int64_t at = 9'000'000 + 1'000'000 * s;
+    for (const auto& [name, ns] :
+         {std::pair("short", 40e3), std::pair("short", 40e3), std::pair("long", 200e3)}) {
+      f.launch(name, at, at + static_cast<std::int64_t>(ns));
+      at += static_cast<std::int64_t>(ns);
+      f.counters({{kRead, 1e6}, {kWritten, 1e6}, {kTensor, 5}, {kDuration, ns}, {kGpcCycles, ns * 1.8}});
+    }
+  }
+  const Quality q = assess(f);
+  ASSERT_EQ(q.disagreements.size(), 2u);
+  EXPECT_EQ(q.disagreements[0].kernel, "long");
+  EXPECT_EQ(q.disagreements[1].kernel, "short");
+  EXPECT_EQ(q.disagreements[1].calls, 2);
+  EXPECT_NEAR(q.disagreements[1].ratio, -0.6, 1e-12);
+  // One finding of both, with the worst: 60 us of each of two calls.
+  const Finding* finding = find(q, "t2.disagreement");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->count, 2);
+  EXPECT_EQ(finding->subject.name, "short");
+  EXPECT_NEAR(*finding->magnitude_ns, 120e3, 1e-6);
+  EXPECT_NEAR(*finding->step_share, 0.24, 1e-12);
 }
 
 }  // namespace

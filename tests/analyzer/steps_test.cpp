@@ -328,5 +328,46 @@ TEST(Steps, TheFirstOfAPhaseIsNoOutlier) {
   }
 }
 
+// Records of several streams come in the order of their ends: a step's launches are in that of their launch.
+TEST(Steps, LaunchesOfAStepAreInTheOrderOfTheirOrdinals) {
+  FabricatedModel f;
+  f.step(Phase::timeline);
+  for (const std::int64_t ordinal : {2, 0, 3, 1}) {
+    f.launch("k" + std::to_string(ordinal), 1000 + 100 * ordinal, 1050 + 100 * ordinal).ordinal_in_step =
+        ordinal;
+  }
+  const Model& model = f.done();
+  std::vector<std::string> kernels;
+  for (const LaunchIndex i : model.steps.at(0).launches)
+    kernels.push_back(model.kernel(model.launches.site(i).kernel_id)->demangled_name);
+  EXPECT_EQ(kernels, (std::vector<std::string>{"k0", "k1", "k2", "k3"}));
+}
+
+// Steps are of one kind if they launch the same, or nearly as many launches in nearly the same time: within two or a
+// twentieth of the launches and three tenths of the longer time.
+TEST(Steps, OfNearlyTheSameLaunchesAndTimeAreOfOneKind) {
+  struct Case {
+    int launches;
+    std::int64_t each_ns;
+    bool same;
+  };
+  // Beside 100 launches of 10 us each: 1 ms.
+  for (const Case& one :
+       {Case{102, 10'000, true}, Case{105, 10'000, true}, Case{107, 10'000, false}, Case{101, 7'000, true},
+        Case{101, 6'900, false}, Case{101, 14'100, true}, Case{101, 14'200, false}}) {
+    FabricatedModel f;
+    std::int64_t at = 1'000'000;
+    const auto add = [&](int launches, std::int64_t each_ns) {
+      f.step(Phase::timeline);
+      for (int i = 0; i < launches; ++i, at += each_ns + 100) f.launch("k", at, at + each_ns);
+      at += 1'000'000;
+    };
+    for (int i = 0; i < 3; ++i) add(100, 10'000);
+    for (int i = 0; i < 3; ++i) add(one.launches, one.each_ns);
+    const StepAnalysis steps = analyze_steps(f.done()).value();
+    EXPECT_EQ(steps.kinds.size(), one.same ? 1u : 2u) << one.launches << " of " << one.each_ns;
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

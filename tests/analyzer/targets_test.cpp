@@ -246,5 +246,15 @@ TEST(Targets, BadOptionsAreRefused) {
   }
 }
 
+TEST(Targets, VerdictsHaveTheirWords) {
+  EXPECT_EQ(to_string(KernelVerdict::stretch), "stretch");
+  EXPECT_EQ(to_string(KernelVerdict::met), "met");
+  EXPECT_EQ(to_string(KernelVerdict::missed), "missed");
+  EXPECT_EQ(to_string(KernelVerdict::below_min_share), "below_min_share");
+  EXPECT_EQ(to_string(KernelVerdict::launch_bound), "launch_bound");
+  EXPECT_EQ(to_string(KernelVerdict::no_roof), "no_roof");
+  EXPECT_EQ(to_string(KernelVerdict::not_measured), "not_measured");
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

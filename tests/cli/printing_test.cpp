@@ -85,5 +85,18 @@ TEST_F(Program, ColumnsListsEveryKeyThatAnswersHave) {
   expect_error({"columns", "colours"}, 2, "check, steps");
 }
 
+// Kinds count from 1; the first is what goes without saying.
+TEST_F(Program, TheFirstKindOfStepsIsTheDefault) {
+  const auto rows = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"rank", "c.ridge", "--format", "json"});
+    const Outcome outcome = run(more);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out)["rows"];
+  };
+  EXPECT_EQ(rows({}), rows({"--step-kind", "1"}));
+  expect_error({"rank", "c.ridge", "--step-kind", "0"}, 2, "--step-kind");
+  EXPECT_NE(run({"rank", "c.ridge", "--step-kind", "2"}).code, 0);
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "comparison/made_runs.h"
 #include "ridgeline/analyzer/comparison.h"
@@ -287,6 +288,14 @@ TEST(Compare, AnAutotunersChoicesWithinASideAreOneKernel) {
   const Comparison comparison = compare(runs_a, runs_b).value();
   EXPECT_EQ(comparison.kernels.size(), a.size());
   EXPECT_EQ(comparison.matched_share, 1);
+  // Named as the first run of a side has them.
+  const auto product =
+      std::find_if(comparison.kernels.begin(), comparison.kernels.end(), [](const KernelChange& k) {
+        return !k.kernels_a.empty() && k.kernels_a[0].find("128x160") != std::string::npos;
+      });
+  ASSERT_NE(product, comparison.kernels.end());
+  ASSERT_EQ(product->kernels_b.size(), 1U);
+  EXPECT_NE(product->kernels_b[0].find("256x128"), std::string::npos) << product->kernels_b[0];
 }
 
 TEST(Compare, ThresholdsMayNotUndercutTheNoiseFloor) {
@@ -352,6 +361,95 @@ TEST(Compare, FindsTheFewAmongTheManyWithHardlyAFalseAlarm) {
   }
   EXPECT_GE(found, 35) << "of " << 10 * kTrials;
   EXPECT_LE(false_alarms, 2);
+}
+
+// What differs between the sides, and how much it weighs: a driver is no state to compare code in, a directory is news
+// of no weight.
+TEST(Environment, EveryFactHasItsWeight) {
+  struct Case {
+    std::function<void(RunProfile&)> change;
+    const char* what;
+    EnvironmentWeight weight;
+    const char* a;
+    const char* b;
+  };
+  const Case cases[] = {
+      {[](RunProfile& r) { r.devices[0].name = "NVIDIA A100"; }, "gpu", EnvironmentWeight::invalid,
+       "NVIDIA H200", "NVIDIA A100"},
+      {[](RunProfile& r) { r.devices.push_back(r.devices[0]); }, "gpu_count", EnvironmentWeight::invalid, "1",
+       "2"},
+      {[](RunProfile& r) { r.devices[0].uuid = "GPU-2"; }, "gpu_uuid", EnvironmentWeight::explains, "GPU-1",
+       "GPU-2"},
+      {[](RunProfile& r) { r.versions["driver"] = "590"; }, "version driver", EnvironmentWeight::invalid,
+       "580", "590"},
+      {[](RunProfile& r) { r.versions["cuda_driver"] = "13"; }, "version cuda_driver",
+       EnvironmentWeight::invalid, "not set", "13"},
+      {[](RunProfile& r) { r.versions["cublas"] = "13"; }, "version cublas", EnvironmentWeight::explains,
+       "not set", "13"},
+      {[](RunProfile& r) { r.versions["cupti"] = "26"; }, "version cupti", EnvironmentWeight::note, "not set",
+       "26"},
+      {[](RunProfile& r) { r.versions["agent"] = "0.2"; }, "version agent", EnvironmentWeight::note,
+       "not set", "0.2"},
+      {[](RunProfile& r) { r.command_line = "/elsewhere/train --fast"; }, "command_line",
+       EnvironmentWeight::explains, "train", "train --fast"},
+      {[](RunProfile& r) { r.processes = 2; }, "processes", EnvironmentWeight::explains, "1", "2"},
+      {[](RunProfile& r) { r.environment["NCCL_ALGO"] = "Ring"; }, "variable NCCL_ALGO",
+       EnvironmentWeight::explains, "not set", "Ring"},
+      {[](RunProfile& r) { r.environment["CUDA_PATH"] = "/a"; }, "variable CUDA_PATH",
+       EnvironmentWeight::note, "not set", "/a"},
+      {[](RunProfile& r) { r.environment["CUDA_HOME"] = "/a"; }, "variable CUDA_HOME",
+       EnvironmentWeight::note, "not set", "/a"},
+      {[](RunProfile& r) { r.environment["CACHE_DIR"] = "/a"; }, "variable CACHE_DIR",
+       EnvironmentWeight::note, "not set", "/a"},
+      {[](RunProfile& r) { r.host_name = "b"; }, "host", EnvironmentWeight::note, "a", "b"},
+      {[](RunProfile& r) { r.sm_clock_hz = 1.5e9; }, "sm_clock", EnvironmentWeight::explains, "1700 MHz",
+       "1500 MHz"},
+      {[](RunProfile& r) { r.temperature_c = 71; }, "temperature", EnvironmentWeight::note, "60 °C", "71 °C"},
+      {[](RunProfile& r) { r.throttled_share = 0.26; }, "clock_held_down", EnvironmentWeight::note, "0 %",
+       "26 %"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    auto a = made_side({training_step()}, 3, 1), b = made_side({training_step()}, 3, 9);
+    for (auto* side : {&a, &b}) {
+      for (RunProfile& run : *side) {
+        run.processes = 1;
+        run.host_name = "a";
+        run.temperature_c = 60;
+        run.sm_clock_hz = 1.7e9;
+      }
+    }
+    EXPECT_TRUE(compare(a, b).value().environment.empty());
+    for (RunProfile& run : b) one.change(run);
+    const auto found = compare(a, b).value().environment;
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].what, one.what);
+    EXPECT_EQ(found[0].weight, one.weight);
+    EXPECT_EQ(found[0].a, one.a);
+    EXPECT_EQ(found[0].b, one.b);
+  }
+}
+
+// Up to these differences nothing is said.
+TEST(Environment, SmallDifferencesOfStateAreNone) {
+  auto a = made_side({training_step()}, 3, 1), b = made_side({training_step()}, 3, 9);
+  for (RunProfile& run : a) run.temperature_c = 60, run.sm_clock_hz = 1.7e9;
+  for (RunProfile& run : b) {
+    run.temperature_c = 70;
+    run.sm_clock_hz = 1.7e9;
+    run.throttled_share = 0.25;
+    run.throttle_reasons = {"power limit"};
+  }
+  EXPECT_TRUE(compare(a, b).value().environment.empty());
+  // A moment of heat at the beginning is no state; a tenth of the samples is.
+  for (RunProfile& run : b) run.throttle_reasons = {"thermal (hardware)"}, run.throttled_share = 0.09;
+  EXPECT_TRUE(compare(a, b).value().environment.empty());
+  for (RunProfile& run : b) run.throttled_share = 0.10;
+  const auto found = compare(a, b).value().environment;
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].what, "throttled");
+  EXPECT_EQ(found[0].a, "none");
+  EXPECT_EQ(found[0].b, "thermal (hardware)");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "comparison/made_runs.h"
@@ -223,6 +224,38 @@ TEST(FoldedPath, FoldsNumbersThatStandAlone) {
   EXPECT_EQ(folded_path("h.11.attn / conv2d / fc1"), "h.*.attn / conv2d / fc1");
   EXPECT_EQ(folded_path("block_7 / 3x3"), "block_* / 3x3");
   EXPECT_EQ(folded_path(""), "");
+}
+
+// How sure a match is, by what the two have in common; less where several candidates share a key.
+TEST(Match, ConfidenceFollowsFromWhatIsShared) {
+  const MadeKernel kernel{"step / op", "gelu_forward", 100, 1, "c1"};
+  const auto confidence = [](const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b) {
+    const auto found = match_of_a(match(a, b), 0);
+    return found ? found->confidence : -1;
+  };
+  const auto changed = [&](const std::function<void(MadeKernel&)>& change) {
+    MadeKernel other = kernel;
+    other.code = "other";
+    change(other);
+    return other;
+  };
+  EXPECT_DOUBLE_EQ(confidence({kernel}, {changed([](MadeKernel&) {})}), 1.0);
+  EXPECT_DOUBLE_EQ(confidence({kernel}, {changed([](MadeKernel& k) { k.grid = 264; })}), 0.97)
+      << "another grid";
+  EXPECT_DOUBLE_EQ(confidence({kernel}, {changed([](MadeKernel& k) { k.path = "step / moved"; })}), 0.9);
+  EXPECT_DOUBLE_EQ(
+      confidence({kernel}, {changed([](MadeKernel& k) { k.kernel = "renamed", k.code = "c1"; })}), 0.95);
+  EXPECT_DOUBLE_EQ(
+      confidence({kernel},
+                 {changed([](MadeKernel& k) { k.path = "moved", k.kernel = "renamed", k.code = "c1"; })}),
+      0.90);
+  MadeKernel product{"step / mlp", "nvjet_sm90_tst_128x160_64x5_2x1_v_bz_bias_TNT", 100, 1, "c3"};
+  MadeKernel retuned = product;
+  retuned.kernel = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT";
+  retuned.code = "c4";
+  EXPECT_DOUBLE_EQ(confidence({product}, {retuned}), 0.9) << "of the same family at the same place";
+  retuned.path = "step / head";
+  EXPECT_DOUBLE_EQ(confidence({product}, {retuned}), 0.75) << "of the same family below the same range";
 }
 
 }  // namespace

@@ -181,5 +181,25 @@ TEST(RecordingPlanTest, TiersOfTheManifestLimitTheSchedule) {
   EXPECT_FALSE(first.replay_requested || first.third_tier_requested || first.stalls_requested);
 }
 
+// The program's own word comes first, then the launcher's, then the default.
+TEST(RecordingPlanTest, TheScheduleThatTheProgramDoesNotSayTheManifestDoes) {
+  TemporaryDirectory directory;
+  FakeSpool written(directory.path());
+  std::string error;
+  const auto schedule = [&](const std::optional<spool::LaunchManifest>& manifest) {
+    const auto reader = spool::Reader::open(written.file(), &error);
+    return recording_plan(*reader, scan_definitions(*reader, {}), manifest).schedule;
+  };
+  spool::LaunchManifest manifest;
+  written.process(4242, "");
+  const std::string by_default = schedule(std::nullopt);
+  EXPECT_NE(by_default.find("timeline="), std::string::npos) << by_default;
+  EXPECT_EQ(schedule(manifest), by_default) << "an empty word is none";
+  manifest.schedule = "warmup=7,timeline=9";
+  EXPECT_EQ(schedule(manifest), "warmup=7,timeline=9");
+  written.process(4242, "warmup=1,timeline=2");
+  EXPECT_EQ(schedule(manifest), "warmup=1,timeline=2");
+}
+
 }  // namespace
 }  // namespace ridgeline::import::testing

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/svg.h"
 
 namespace ridgeline::reports {
@@ -384,6 +385,186 @@ TEST(NiceTick, IsOneTwoOrFiveTimesAPowerOfTen) {
   EXPECT_DOUBLE_EQ(nice_tick(0.04, 4), 0.01);
   EXPECT_DOUBLE_EQ(nice_tick(300, 6), 50);
   EXPECT_DOUBLE_EQ(nice_tick(7, 0), 10);
+}
+
+// Steps 0 to 7: two of warm-up, four of the timeline, one that failed, one of replay; step 3 stands for all.
+analyzer::StepAnalysis eight_steps() {
+  analyzer::StepAnalysis steps;
+  steps.process_id = 1;
+  for (const std::int64_t ms : {60, 50, 40, 44, 42, 41, 48, 100}) {
+    analyzer::StepSummary step;
+    step.process_id = 1;
+    step.step_id = static_cast<store::Id>(steps.steps.size()) + 10;
+    step.step_index = static_cast<std::int64_t>(steps.steps.size());
+    step.phase = step.step_index < 2 ? Phase::warmup : step.step_index < 7 ? Phase::timeline : Phase::replay;
+    step.status = step.step_index == 6 ? StepStatus::failed : StepStatus::ok;
+    step.gpu_duration_ns = ms * 1'000'000;
+    steps.steps.push_back(step);
+  }
+  steps.representative.summary = steps.steps[3];
+  return steps;
+}
+
+TEST(StepChart, BarsReadBackAsDurations) {
+  const std::string svg = step_chart(eight_steps());
+  expect_inside(svg);
+  const Axis axis(svg, "y", 48);
+  ASSERT_EQ(axis.ticks(), 3u) << "0, 50 and 100 ms\n" << svg;
+  std::vector<Shape> bars;
+  for (const Shape& shape : shapes_of(svg)) {
+    if (shape.tag == "rect") bars.push_back(shape);
+  }
+  ASSERT_EQ(bars.size(), 8u);
+  const char* css[] = {"s-rest",     "s-rest",     "s-timeline", "s-timeline chosen",
+                       "s-timeline", "s-timeline", "s-bad",      "s-replay"};
+  const double ms[] = {60, 50, 40, 44, 42, 41, 48, 100};
+  const double slot = (kChartWidth - 56) / 8;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(bars[i].attributes.at("class"), css[i]);
+    EXPECT_NEAR(axis.linear(bars[i].number("y")), ms[i], 0.05);
+    EXPECT_NEAR(axis.linear(bars[i].number("y") + bars[i].number("height")), 0, 0.05);
+    EXPECT_NEAR(bars[i].number("x"), 56 + slot * (static_cast<double>(i) + 0.1), 0.02);
+    EXPECT_NEAR(bars[i].number("width"), 0.8 * slot, 0.02);
+  }
+  EXPECT_EQ(bars[3].text, "step 3, timeline, ok: 44.000 ms, stands for all");
+  EXPECT_EQ(bars[6].text, "step 6, timeline, failed: 48.000 ms");
+  std::string phases;
+  for (const Shape& label : all(svg, "text", "tick")) {
+    if (label.text.find_first_not_of("0123456789.") == std::string::npos) continue;
+    phases += label.text + " ";
+    EXPECT_GT(label.number("y"), bars[0].number("y") + bars[0].number("height") + 8) << "below the bars";
+  }
+  EXPECT_EQ(phases, "warmup timeline replay ");
+}
+
+TEST(StepChart, OneStepIsNoChart) {
+  analyzer::StepAnalysis steps = eight_steps();
+  steps.steps.resize(1);
+  EXPECT_EQ(step_chart(steps), "");
+  steps = eight_steps();
+  for (analyzer::StepSummary& step : steps.steps) step.process_id = 2;
+  EXPECT_EQ(step_chart(steps), "") << "of another process";
+}
+
+// More than 200 steps are drawn as neighbours taken together, with the least, the most and the median of each heap.
+TEST(StepChart, ManyStepsAreTakenTogether) {
+  analyzer::StepAnalysis steps;
+  steps.representative.whole_recording = true;
+  for (std::int64_t i = 0; i < 600; ++i) {
+    analyzer::StepSummary step;
+    step.step_index = i;
+    step.phase = Phase::timeline;
+    step.status = StepStatus::ok;
+    step.gpu_duration_ns = (40 + i % 3) * 1'000'000;
+    steps.steps.push_back(step);
+  }
+  std::vector<Shape> bars = all(step_chart(steps), "rect", "s-timeline");
+  ASSERT_EQ(bars.size(), 200u);
+  EXPECT_EQ(bars[1].text, "steps 3 to 5, timeline: 40.000 to 42.000 ms, median 41.000 ms");
+  steps.steps.resize(200);
+  bars = all(step_chart(steps), "rect", "s-timeline");
+  ASSERT_EQ(bars.size(), 200u);
+  EXPECT_EQ(bars[5].text, "step 5, timeline, ok: 42.000 ms");
+}
+
+// The axis ends at the longest step up to two and a half times the usual one; beyond, where most end, with a
+// fifth more.
+TEST(StepChart, TheAxisEndsWhereMostStepsEnd) {
+  const auto highest = [](double last_ms) {
+    analyzer::StepAnalysis steps = eight_steps();
+    steps.steps[7].gpu_duration_ns = static_cast<std::int64_t>(last_ms * 1e6);
+    const std::string svg = step_chart(steps);
+    return Axis(svg, "y", 48).linear(32);  // the top of the plot
+  };
+  EXPECT_NEAR(highest(119), 119, 0.5) << "the median is 48";
+  EXPECT_NEAR(highest(121), 1.2 * 60, 0.5);
+}
+
+TEST(SampleChart, TicksStandBelowTheStrip) {
+  analyzer::SampledStep step;
+  step.window = {0, 10'000'000};
+  step.dram_ratio = {0.5, 0.5};
+  step.classes = {{KernelClass::gemm, 0, 10'000'000}};
+  const std::string svg = sample_chart(step).svg;
+  const Shape strip = all(svg, "rect", "k-gemm").at(0);
+  std::vector<std::string> ticks;
+  for (const Shape& tick : all(svg, "text", "tick")) {
+    if (tick.text.find(" ms") == std::string::npos) continue;
+    ticks.push_back(tick.text);
+    EXPECT_GT(tick.number("y"), strip.number("y") + strip.number("height") + 8);
+    EXPECT_NEAR((tick.number("x") - strip.number("x")) / strip.number("width"), std::stod(tick.text) / 10,
+                0.002);
+  }
+  EXPECT_EQ(ticks, (std::vector<std::string>{"0 ms", "2 ms", "4 ms", "6 ms", "8 ms", "10 ms"}));
+}
+
+// Values of 100, 104, 110 and 130 ms, the last behind a change by another commit.
+TEST(HistoryChart, ValuesReadBackFromTheirPlaces) {
+  analyzer::HistorySeries series;
+  series.name = "step";
+  for (const double ms : {100.0, 104.0, 110.0, 130.0})
+    series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", ms * 1e6});
+  series.changes.push_back({{3, 104e6, 130e6, 0.001}, "fedcba9876543210", false, ""});
+  const std::string page = history_html({series});
+  const auto grid = all(page, "line", "grid");
+  ASSERT_EQ(grid.size(), 2u);
+  const double low = grid[0].number("y1"), high = grid[1].number("y1");
+  EXPECT_GT(low, high + 50) << "upward";
+  const auto values = all(page, "circle", "value");
+  ASSERT_EQ(values.size(), 4u);
+  const double ms[] = {100, 104, 110, 130};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(values[i].number("cx"), 70 + 920.0 / 3 * static_cast<double>(i), 0.05) << i;
+    EXPECT_NEAR(100 + (low - values[i].number("cy")) / (low - high) * 30, ms[i], 0.2) << i;
+    EXPECT_EQ(values[i].text.find("0123456789ab "), 0u) << values[i].text;
+  }
+  EXPECT_EQ(all(page, "line", "trend").size(), 3u);
+  const auto worse = all(page, "line", "worse");
+  ASSERT_EQ(worse.size(), 1u) << page;
+  EXPECT_NEAR(worse[0].number("x1"), (values[2].number("cx") + values[3].number("cx")) / 2, 0.05);
+  EXPECT_EQ(worse[0].number("x1"), worse[0].number("x2"));
+  series.changes[0].accepted = true;
+  EXPECT_EQ(all(history_html({series}), "line", "meant").size(), 1u);
+  series.changes[0].accepted = false;
+  series.changes[0].point = {3, 130e6, 104e6, 0.001};
+  EXPECT_EQ(all(history_html({series}), "line", "better").size(), 1u);
+  series.changes.clear();
+  series.values.resize(1);
+  EXPECT_NEAR(all(history_html({series}), "circle", "value").at(0).number("cx"), 530, 0.05)
+      << "in the middle";
+}
+
+TEST_F(Roofed, TheAxesHoldPointsAndRidgeAndLittleMore) {
+  point("gemm", 400, 700e12, 0.2);
+  const std::string svg = roofline_chart(roofline_, 0.7).svg;
+  double bottom = 0, left = 1e9;
+  for (const Shape& tick : all(svg, "text", "tick")) {
+    bottom = std::max(bottom, tick.number("y"));
+    left = std::min(left, tick.number("x"));
+  }
+  const Axis x(svg, "x", bottom), y(svg, "y", left);
+  const auto grid = all(svg, "line", "grid");
+  const Shape& level = grid.back();  // of the y axis: from the plot's left to its right
+  EXPECT_NEAR(x.logarithmic(level.number("x1")), 200 / 4 / 1.8, 1) << "a quarter of the ridge, with room";
+  EXPECT_NEAR(x.logarithmic(level.number("x2")), 600 * 1.8, 15) << "three times the ridge, with room";
+  EXPECT_NEAR(y.logarithmic(grid.front().number("y2")), 960 / 4 / 1.8, 3);
+  EXPECT_NEAR(y.logarithmic(grid.front().number("y1")), 960 * 1.8, 20);
+  // The label of the compute roof ends just before the plot's end and stands just above its line.
+  const Shape roof = all(svg, "line", "roof").at(1);
+  const Shape label = all(svg, "text", "roof-label").back();
+  EXPECT_NEAR(label.number("x"), roof.number("x2") - 4, 0.02);
+  EXPECT_NEAR(label.number("y"), roof.number("y1") - 6, 0.02);
+}
+
+TEST_F(Roofed, TwoHundredDotsAreDrawnTheLargestSharesFirst) {
+  for (int i = 0; i < 201; ++i) point("gemm", 100 + i, 1e12 * (100 + i), i == 7 ? 0.0001 : 0.001);
+  const RooflineChart chart = roofline_chart(roofline_, 0.7);
+  const auto dots = all(chart.svg, "circle", "dot k-gemm");
+  EXPECT_EQ(dots.size(), 200u);
+  for (const Shape& dot : dots) EXPECT_NE(dot.text.find("0.1 % of the step"), std::string::npos) << dot.text;
+  roofline_.points.resize(200);
+  EXPECT_EQ(all(roofline_chart(roofline_, 0.7).svg, "circle", "dot k-gemm").size(), 200u);
 }
 
 }  // namespace

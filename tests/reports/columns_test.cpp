@@ -416,5 +416,42 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
       "declared_flops measured_tensor_ops ops_ratio minimum_ns minimum_limiter minimum_ratio\n");
 }
 
+// Which columns go where the width does not suffice, the first to go first; columns of equal rank are many only where
+// they are shown if they are asked for.
+TEST(DefaultColumns, GoInThisOrder) {
+  std::string order;
+  for (const DeclaredTable& declared : declared_tables()) {
+    std::map<int, std::vector<std::string>> by_rank;
+    for (const ColumnHead& column : declared.table.columns()) {
+      if (column.drop_order > 0) by_rank[column.drop_order].push_back(column.key);
+    }
+    order += declared.name + ":";
+    for (auto rank = by_rank.rbegin(); rank != by_rank.rend(); ++rank) {
+      order += rank == by_rank.rbegin() ? "" : " >";
+      if (rank->second.size() > 12) order += " " + std::to_string(rank->second.size()) + " columns";
+      if (rank->second.size() > 12) continue;
+      for (const std::string& key : rank->second) order += " " + key;
+    }
+    order += "\n";
+  }
+  EXPECT_EQ(order,
+            "rank: 88 columns > calls > saved_stretch_ns > dram_t1_utilisation_ratio > tier > "
+            "limiter_error_ratio > limiter bound\n"
+            "check: saved_target_exposed_ns text budget budget_reason > saved_target_ns > time_ns > limiter "
+            "> bound\n"
+            "steps: launches_without_time closed > kind > configuration > host_duration_ns source > reason\n"
+            "phases: min_ns\n"
+            "accounting: meaning\n"
+            "bounds: launches > no_roof_ns unmeasured_ns > launch_bound_ns\n"
+            "gaps: start_ns synchronisation_ns call call_ns thread_id > after_kernel\n"
+            "launches: 20 columns > reason > stream_id tier > nvtx_path dram_t1_utilisation_ratio "
+            "dram_t1_error_ratio > class > grid block\n"
+            "compare: bound > compute > dram > match > adjusted_p > interval\n"
+            "parts:\n"
+            "history: kind > runs\n"
+            "work: name measured_fp_ops > measured_tensor_ops > declared_flops > launches kernels > "
+            "declared_bytes measured_bytes > ranges > minimum_limiter\n");
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

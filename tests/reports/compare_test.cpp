@@ -179,6 +179,11 @@ TEST(CompareJunit, WhatIsInconclusiveIsSkipped) {
       compared(training_step(), slower(training_step(), "layernorm_backward", 1.5), 1), ReportFormat::junit);
   EXPECT_EQ(text.find("<failure"), std::string::npos);
   EXPECT_NE(text.find("<skipped"), std::string::npos);
+  // The step's says why nothing is concluded; what is concluded needs no such words.
+  const std::regex reasoned("<skipped message=\"[^\"]* %\\): [^\"]+\"");
+  EXPECT_TRUE(std::regex_search(text, reasoned)) << text;
+  EXPECT_FALSE(std::regex_search(text_of(regressed(), ReportFormat::junit),
+                                 std::regex("<failure message=\"[^\"]* %\\): ")));
 }
 
 TEST(CompareGithub, CommandsAreOneLineEachAndTenOfAKindAtMost) {

@@ -780,5 +780,141 @@ TEST(Documents, AStepThatWasAskedForIsNotCalledTheMedian) {
   EXPECT_NE(line.find("(the median of 6 timeline steps: "), std::string::npos) << line;
 }
 
+TEST(Documents, InfoSeparatesItsSectionsByOneEmptyLine) {
+  const TemporaryCapture capture;
+  const std::string text = info_document(capture.model, {{"launch", 7}}, as(Format::text)).text();
+  EXPECT_NE(text.front(), '\n');
+  EXPECT_EQ(text.find("\n\n\n"), std::string::npos) << text;
+  std::set<std::string> headings;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find("\n\n"); begin < text.size(); end = text.find("\n\n", begin)) {
+    headings.insert(text.substr(begin, text.find('\n', begin) - begin));
+    begin = end == std::string::npos ? text.size() : end + 2;
+  }
+  for (const char* heading : {"Run", "Devices", "Peaks", "Steps", "Tiers", "Rows"})
+    EXPECT_EQ(headings.count(heading), 1u) << heading << " in\n" << text;
+}
+
+// Steps that are marked by a range go without saying; those found by their period do not.
+TEST(Documents, InfoSaysHowStepsWereFoundUnlessByTheirRange) {
+  TemporaryCapture capture;
+  const auto found_by = [&] {
+    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+    std::string text;
+    for (const json& row : document["rows"]) {
+      if (row["section"] == "steps" && row["name"] == "found by")
+        text += row["value"].get<std::string>() + ";";
+    }
+    return text;
+  };
+  EXPECT_EQ(found_by(), "");
+  for (auto& step : capture.model.steps) step.step.source = StepSource::period;
+  EXPECT_NE(found_by(), "");
+}
+
+TEST(Documents, JsonIsIndentedByTwoSpacesALevel) {
+  const TemporaryCapture capture;
+  const std::string text = ranking_document(capture.model, capture.analysis, as(Format::json)).text();
+  EXPECT_EQ(text.find("{\n  \"format\": \"ridgeline.rank\",\n  \"version\": 1,\n"), 0u)
+      << text.substr(0, 100);
+  EXPECT_NE(text.find("\n  \"rows\": [\n    {\""), std::string::npos);
+}
+
+TEST(StallsLine, SaysWhatThereIsAndWhyThereIsNothing) {
+  analyzer::StallAnalysis stalls;
+  EXPECT_EQ(stalls_line(stalls),
+            "This recording holds no stall reasons: ridgeline record --stalls samples them.");
+  stalls.requested = true;
+  EXPECT_EQ(stalls_line(stalls), "No stall reasons: no sample arrived.");
+  stalls.reason = "the driver refused";
+  EXPECT_EQ(stalls_line(stalls), "No stall reasons: the driver refused.");
+  stalls.samples = 12'000;
+  stalls.steps = 2;
+  stalls.period_cycles = 1024;
+  EXPECT_EQ(stalls_line(stalls).find(
+                "12,000 samples of program counters over 2 steps, every 1024 cycles of each SM"),
+            0u)
+      << stalls_line(stalls);
+}
+
+TEST(Notices, FurtherLinesAreIndentedByTwo) {
+  analyzer::Finding finding{.severity = Severity::warning};
+  for (int i = 0; i < 30; ++i) finding.detail += "word" + std::to_string(i) + " ";
+  const std::string text = notices_text({finding}, {.columns = 60, .colour = false});
+  EXPECT_EQ(text.find("warning: word0 "), 0u) << text;
+  std::size_t lines = 0;
+  for (std::size_t at = text.find('\n'); at + 1 < text.size(); at = text.find('\n', at + 1), ++lines) {
+    EXPECT_EQ(text.substr(at + 1, 2), "  ");
+    EXPECT_NE(text[at + 3], ' ');
+  }
+  EXPECT_GE(lines, 2u);
+}
+
+TEST(Documents, InfoTellsAllOfASamplingWindow) {
+  TemporaryCapture capture;
+  const auto text = [&](const store::PmWindow& window) {
+    capture.model.pm_windows = {window};
+    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+    for (const json& row : document["rows"]) {
+      if (row["value"].is_string() && row["value"].get<std::string>().find(" every ") != std::string::npos)
+        return row["value"].get<std::string>();
+    }
+    return std::string();
+  };
+  store::PmWindow window;
+  window.process_id = window.device_id = 1;
+  window.sample_count = 1;
+  window.interval_ns = 5000;
+  window.status = WindowStatus::ok;
+  EXPECT_EQ(text(window), "1 sample every 5.0 µs");
+  window.sample_count = 1200;
+  window.end_ns = 6'000'000;
+  EXPECT_EQ(text(window), "1,200 samples every 5.0 µs") << "without a begin there is no length";
+  window.start_ns = 1'000'000;
+  window.first_step_index = 4;
+  EXPECT_EQ(text(window), "1,200 samples every 5.0 µs, 5.000 ms");
+  window.last_step_index = 4;
+  EXPECT_EQ(text(window), "1,200 samples every 5.0 µs, 5.000 ms, step 4");
+  window.last_step_index = 6;
+  window.buffer_bytes = 1 << 20;
+  window.clock_shift_ns = 750;
+  window.shift_correlation = 0.98765;
+  window.overflow = true;
+  window.status = WindowStatus::overflow;
+  window.reason = "buffer full";
+  const std::string all = text(window);
+  for (const char* part : {", steps 4 to 6, buffer ", ", clock shifted by +750 ns (correlation 0.988)",
+                           ", the buffer overflowed: samples end early; overflow: buffer full"})
+    EXPECT_NE(all.find(part), std::string::npos) << all;
+  window.clock_shift_ns = -750;
+  EXPECT_NE(text(window).find("clock shifted by -750 ns"), std::string::npos);
+}
+
+TEST(TargetText, HasADecimalOnlyWhereItSaysSomething) {
+  EXPECT_EQ(target_text(0.7), "70 %");
+  EXPECT_EQ(target_text(0.725), "72.5 %");
+  EXPECT_EQ(target_text(0.7004), "70 %");
+  EXPECT_EQ(target_text(0.7006), "70.1 %");
+}
+
+// Colour does not run over a line's end: pagers would lose it.
+TEST(Documents, EachLineOfAVerdictIsColouredByItself) {
+  const TemporaryCapture capture;
+  DocumentOptions options = as(Format::text, 80);
+  options.text.columns = 30;
+  options.text.colour = true;
+  const std::string text = check_document(capture.model, capture.analysis, options).text();
+  std::istringstream lines(text);
+  std::size_t coloured = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t begun = 0, ended = 0;
+    for (std::size_t at = line.find("\x1b["); at != std::string::npos; at = line.find("\x1b[", at + 1))
+      ++(line.compare(at, 4, "\x1b[0m") == 0 ? ended : begun);
+    EXPECT_EQ(begun, ended) << line;
+    coloured += begun > 0;
+  }
+  EXPECT_GE(coloured, 2u);
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

@@ -321,7 +321,24 @@ TEST(OrdinalSums, AreNotMadeOfStepsThatWereClosedTooEarly) {
         launch.step_id = steps[static_cast<std::size_t>(i)];
         launch.start_ns = 1000 * (i + 1) + ordinal * 10;
         launch.end_ns = launch.start_ns + 5;
+        if (i == 7) launch.start_ns = launch.end_ns = 0;
         writer.add(launch);
+        if (ordinal == 0) {
+          Memcpy copy;
+          copy.process_id = process;
+          copy.device_id = device;
+          copy.start_ns = 1000 * (i + 1) + 20;
+          copy.end_ns = copy.start_ns + 7;
+          copy.step_id = steps[static_cast<std::size_t>(i)];
+          writer.add(copy);
+          NvtxRange range;
+          range.process_id = process;
+          range.thread_id = 1;
+          range.name_id = range.path_id = writer.string_id("op");
+          range.start_ns = copy.start_ns;
+          range.step_id = copy.step_id;
+          writer.add(range);
+        }
       }
     }
     writer.finish();
@@ -332,6 +349,25 @@ TEST(OrdinalSums, AreNotMadeOfStepsThatWereClosedTooEarly) {
   const auto totals = activity.step_totals();
   ASSERT_EQ(totals.size(), std::size_t{kSteps});
   EXPECT_EQ(totals.front().launches, 2);
+  EXPECT_EQ(totals.front().launches_without_time, 0);
+  EXPECT_EQ(totals.front().kernel_time_ns, 10);
+  EXPECT_EQ(totals.front().kernel_start_ns, 1000);
+  EXPECT_EQ(totals.front().kernel_end_ns, 1015);
+  EXPECT_EQ(totals.front().copies, 1);
+  EXPECT_EQ(totals.front().copy_start_ns, 1020);
+  EXPECT_EQ(totals.front().copy_end_ns, 1027);
+  EXPECT_EQ(totals[7].launches, 2);
+  EXPECT_EQ(totals[7].launches_without_time, 2);
+  EXPECT_EQ(totals[7].kernel_time_ns, 0);
+  // What came before a step was closed is still found: its ids go from the first part to the second.
+  ActivityFilter first_step;
+  first_step.step_ids = std::vector<Id>{totals.front().step_id};
+  std::vector<std::int64_t> starts;
+  activity.for_each_launch(first_step, [&](const Launch& row) { starts.push_back(row.start_ns); });
+  EXPECT_EQ(starts, (std::vector<std::int64_t>{1000, 1010}));
+  int ranges = 0;
+  activity.for_each_range(first_step, [&](const NvtxRange&) { ++ranges; });
+  EXPECT_EQ(ranges, 1);
   EXPECT_EQ(totals.front().sequence_hash, totals.back().sequence_hash);
   EXPECT_TRUE(
       activity.ordinal_sums({capture.value().processes().at(0).id, Phase::timeline, totals[0].sequence_hash})

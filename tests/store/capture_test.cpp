@@ -659,5 +659,21 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// An older capture is copied to be migrated; one that is being written meanwhile is busy, not damaged.
+TEST(Capture, AnOlderOneThatIsBeingWrittenIsBusy) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("old.ridge");
+  std::filesystem::copy_file(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge", path);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  Database writer(path, OpenMode::read_write);
+  writer.execute("BEGIN EXCLUSIVE");
+  const auto opened = Capture::open(path);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.failure().kind, ErrorKind::io) << opened.failure().message;
+  EXPECT_EQ(opened.failure().message.find(path), 0u) << opened.failure().message;
+  writer.execute("ROLLBACK");
+  EXPECT_TRUE(Capture::open(path).ok());
+}
+
 }  // namespace
 }  // namespace ridgeline::store

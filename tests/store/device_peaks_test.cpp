@@ -121,5 +121,105 @@ TEST(DevicePeaks, TheMeasuredClockGivesAPeakOfItsOwn) {
               peak(peaks, "bf16_flops_per_s", PeakSource::spec), 0.1e12);
 }
 
+constexpr const char* kOperations[] = {"fp64_flops_per_s", "fp64_tensor_flops_per_s", "fp32_flops_per_s",
+                                       "tf32_flops_per_s", "fp16_flops_per_s",        "bf16_flops_per_s",
+                                       "fp8_flops_per_s",  "int8_ops_per_s"};
+
+// The vendor's published figures, 10^12 dense operations a second, follow from SMs and clock; 0: the unit is absent
+// or the vendor prints no figure.
+TEST(DevicePeaks, SmsTimesClockGiveThePublishedFigures) {
+  struct Board {
+    const char* name;
+    const char* capability;
+    std::int64_t sms;
+    double clock_hz;
+    double published[8];
+  };
+  const Board boards[] = {
+      {"Tesla V100-SXM2-16GB", "7.0", 80, 1.530e9, {7.8, 0, 15.7, 0, 125, 0, 0, 0}},
+      {"Tesla T4", "7.5", 40, 1.590e9, {0, 0, 8.1, 0, 65, 0, 0, 130}},
+      {"NVIDIA A100-SXM4-80GB", "8.0", 108, 1.410e9, {9.7, 19.5, 19.5, 156, 312, 312, 0, 624}},
+      {"NVIDIA A40", "8.6", 84, 1.740e9, {0.585, 0, 37.4, 74.8, 149.7, 149.7, 0, 299.3}},
+      {"NVIDIA RTX 6000 Ada Generation",
+       "8.9",
+       142,
+       2.505e9,
+       {1.423, 0, 91.1, 182.1, 364.2, 364.2, 728.5, 728.5}},
+      {"NVIDIA H100 80GB HBM3 (tensor)", "9.0", 132, 1.830e9, {0, 0, 0, 494.7, 989.4, 989.4, 1978.9, 1978.9}},
+      {"NVIDIA H100 80GB HBM3 (others)", "9.0", 132, 1.980e9, {33.5, 66.9, 66.9, 0, 0, 0, 0, 0}},
+      {"NVIDIA B200", "10.0", 148, 1.850e9, {0, 0, 0, 1125, 2250, 2250, 4500, 0}},
+      {"NVIDIA RTX PRO 6000 Blackwell", "12.0", 188, 2.617e9, {0, 0, 126, 251.9, 503.8, 503.8, 1007.6, 0}},
+  };
+  for (const Board& board : boards) {
+    Device device;
+    device.name = board.name;
+    device.compute_capability = board.capability;
+    device.sm_count = board.sms;
+    for (std::size_t i = 0; i < std::size(kOperations); ++i) {
+      if (board.published[i] == 0) continue;
+      const auto peak = operations_at_clock(device, kOperations[i], board.clock_hz, "");
+      ASSERT_TRUE(peak.has_value()) << board.name << " " << kOperations[i];
+      EXPECT_NEAR(peak->value / (board.published[i] * 1e12), 1, 0.008) << board.name << " " << kOperations[i];
+      EXPECT_EQ(peak->source, PeakSource::clock);
+    }
+  }
+  // Units that a chip does not have.
+  const auto absent = [](const char* capability, const char* quantity) {
+    Device device;
+    device.compute_capability = capability;
+    device.sm_count = 100;
+    return !operations_at_clock(device, quantity, 1e9, "").has_value();
+  };
+  for (const char* quantity : {"tf32_flops_per_s", "bf16_flops_per_s", "fp8_flops_per_s", "int8_ops_per_s"})
+    EXPECT_TRUE(absent("7.0", quantity)) << quantity;
+  for (const char* quantity : {"fp64_tensor_flops_per_s", "fp8_flops_per_s"}) {
+    EXPECT_TRUE(absent("8.6", quantity)) << quantity;
+    EXPECT_TRUE(absent("7.5", quantity)) << quantity;
+  }
+  EXPECT_TRUE(absent("8.0", "fp8_flops_per_s"));
+  EXPECT_TRUE(absent("8.9", "fp64_tensor_flops_per_s"));
+}
+
+// What the sheets say of boards by their names: memory in TB/s, then 10^12 operations a second as above.
+TEST(DevicePeaks, BoardsHaveTheFiguresOfTheirDataSheets) {
+  struct Board {
+    const char* name;
+    double memory;
+    double operations[8];
+  };
+  const Board boards[] = {
+      {"NVIDIA H200 NVL", 4.8, {30, 60, 60, 417.5, 835.5, 835.5, 1670.5, 1670.5}},
+      {"NVIDIA GH200 480GB", 4.0, {33.5, 66.9, 66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9}},
+      {"NVIDIA GH200 144G HBM3e", 4.9, {33.5, 66.9, 66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9}},
+      {"NVIDIA H100 NVL", 3.9, {30, 60, 60, 417.5, 835.5, 835.5, 1670.5, 1670.5}},
+      {"NVIDIA H100 PCIe", 2.0, {25.6, 51.2, 51.2, 378, 756, 756, 1513, 1513}},
+      {"NVIDIA H100 80GB HBM3", 3.35, {33.5, 66.9, 66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9}},
+      {"NVIDIA A100-SXM4-80GB", 2.039, {9.7, 19.5, 19.5, 156, 312, 312, 0, 624}},
+      {"NVIDIA A100 80GB PCIe", 1.935, {9.7, 19.5, 19.5, 156, 312, 312, 0, 624}},
+      {"NVIDIA A100-SXM4-40GB", 1.555, {9.7, 19.5, 19.5, 156, 312, 312, 0, 624}},
+      {"NVIDIA A100-PCIE-40GB", 1.555, {9.7, 19.5, 19.5, 156, 312, 312, 0, 624}},
+      {"NVIDIA A30", 0.933, {5.2, 10.3, 10.3, 82, 165, 165, 0, 330}},
+      {"NVIDIA A40", 0.696, {0, 0, 37.4, 74.8, 149.7, 149.7, 0, 299.3}},
+      {"NVIDIA L40S", 0.864, {0, 0, 91.6, 183, 362.05, 362.05, 733, 733}},
+      {"NVIDIA L40", 0.864, {0, 0, 90.5, 90.5, 181.05, 181.05, 362, 362}},
+      {"Tesla V100-SXM2-32GB", 0.9, {7.8, 0, 15.7, 0, 125, 0, 0, 0}},
+      {"Tesla T4", 0.32, {0, 0, 8.1, 0, 65, 0, 0, 130}},
+      {"NVIDIA H20", 4.0, {}},
+      {"NVIDIA B300", 8.0, {}},
+      {"NVIDIA A10G", 0.6, {}},
+  };
+  for (const Board& board : boards) {
+    Device device;
+    device.name = board.name;
+    EXPECT_DOUBLE_EQ(datasheet_dram_bytes_per_s(board.name).value_or(0), board.memory * 1e12) << board.name;
+    for (std::size_t i = 0; i < std::size(kOperations); ++i) {
+      const auto peak = datasheet_operations(device, kOperations[i]);
+      EXPECT_DOUBLE_EQ(peak ? peak->value : 0, board.operations[i] * 1e12)
+          << board.name << " " << kOperations[i];
+    }
+  }
+  EXPECT_FALSE(datasheet_dram_bytes_per_s("NVIDIA GeForce RTX 4090").has_value());
+}
+
 }  // namespace
 }  // namespace ridgeline::store

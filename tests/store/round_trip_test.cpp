@@ -636,6 +636,9 @@ TEST_F(RoundTrip, WindowsOfSampling) {
   EXPECT_SAME(reason);
   const auto windows = capture.recording_windows();
   ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0].id, 2);
+  EXPECT_EQ(windows[1].id, 1);
+  EXPECT_EQ(windows[1].process_id, other_process_);
   EXPECT_EQ(windows[0].process_id, process_);
   EXPECT_EQ(windows[0].start_ns, 143);
   EXPECT_FALSE(windows[0].end_ns.has_value());

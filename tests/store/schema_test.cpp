@@ -131,5 +131,16 @@ TEST(Schema, EveryTableIsRequiredOfACapture) {
   EXPECT_EQ(made, std::set<std::string>(required.begin(), required.end()));
 }
 
+// The first version knew of no other kernels beside a launch; its values are of the launch alone.
+TEST(Migrate, ValuesOfTheFirstVersionAreOfOneKernel) {
+  Database database(":memory:", OpenMode::read_write);
+  migrate(database, migrations().first(1), "");
+  database.execute(
+      "INSERT INTO metric VALUES (1, 'dram__bytes_read.sum', 'r', 'bytes', 'm');"
+      "INSERT INTO launch_metric(launch_id, metric_id, tier, value) VALUES (1, 1, 'T1', 5.5)");
+  migrate(database, migrations(), views_sql());
+  EXPECT_EQ(database.scalar_int64("SELECT concurrent FROM launch_metric"), 0);
+}
+
 }  // namespace
 }  // namespace ridgeline::store

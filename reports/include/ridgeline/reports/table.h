@@ -201,7 +201,7 @@ void write_rows_json(const Table& table, const Sink& out, int indent = 0);
 /// Its rows alone, each with the comma or (`first`) the bracket before it.
 void write_row_lines_json(const Table& table, const Sink& out, int indent, bool first);
 
-/// Text in a style's colour, or as it is.
+/// Text in a style's colour, each line for itself: a colour does not run over a line's end. Or as it is.
 [[nodiscard]] std::string styled(std::string_view text, Style style, bool colour);
 
 /// Words wrapped at `columns`; lines after the first are indented by `indent`.
