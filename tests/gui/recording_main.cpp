@@ -17,9 +17,9 @@
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kMost_ms = 300'000;
+constexpr int kMostMs = 300'000;
 
-bool wait_for(const std::function<bool()>& condition, int most_ms = kMost_ms) {
+bool wait_for(const std::function<bool()>& condition, int most_ms = kMostMs) {
   QElapsedTimer timer;
   timer.start();
   while (!condition()) {

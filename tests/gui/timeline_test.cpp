@@ -104,6 +104,16 @@ TEST(EventRow, BinsAddUpToTheSumsAtEveryZoom) {
   }
 }
 
+// Times are since 1970: 1.8e18 ns, of which a double keeps no nanoseconds.
+TEST(EventRow, BinsOfAFewNanosecondsAreExact) {
+  const std::int64_t now = 1'795'316'453'000'000'000;
+  const EventRow row = row_of({{now + 10, now + 25, 0}, {now + 40, now + 41, 1}});
+  std::vector<EventBin> bins(10);
+  row.bins({now, now + 50}, bins);
+  const float expected[] = {0, 0, 1, 1, 1, 0, 0, 0, 0.2F, 0};
+  for (std::size_t i = 0; i < bins.size(); ++i) EXPECT_FLOAT_EQ(bins[i].busy, expected[i]) << i;
+}
+
 TEST(EventRow, EveryEventIsCountedOnceOverTheWhole) {
   const EventRow row = random_row(9'999, 3);
   for (const std::size_t n : {1U, 10U, 333U, 5000U}) {
@@ -221,7 +231,7 @@ TEST(TimeAxis, StaysInsideTheCapture) {
   EXPECT_EQ(axis.zoomed(1000, 500, extent), (TimeWindow{-10'000, 1'010'000}));
   EXPECT_EQ(axis.panned(1e9, extent).end_ns, 1'010'000);
   const TimeAxis near({500, 700}, 1000);
-  EXPECT_EQ(near.zoomed(1e-9, 0, extent).length_ns(), TimeAxis::kShortest_ns);
+  EXPECT_EQ(near.zoomed(1e-9, 0, extent).length_ns(), TimeAxis::kShortestNs);
 }
 
 TEST(TimeAxis, TicksAreRoundAndFarEnoughApart) {

@@ -241,6 +241,20 @@ TEST_F(TimelineViewTest, ANoteBelongsToARowAndCanBeChangedAndRemoved) {
   EXPECT_TRUE(view_->notes().empty());
 }
 
+TEST_F(TimelineViewTest, ACounterThatWasSampledElsewhereLeadsThere) {
+  const TimeWindow before = selection().view();
+  for (const TimelineView::Box& box : view_->boxes()) {
+    const TimelineRow& row = view_->scene().row(box.row);
+    if (row.id != "counter/0/dram__bytes_read.sum") continue;
+    ASSERT_FALSE(row.counter.over(before).known);
+    QTest::mouseClick(view_, Qt::LeftButton, {}, {graph_point(0.5).x(), box.rect.center().y()});
+    EXPECT_TRUE(row.counter.over(selection().view()).known);
+    EXPECT_EQ(selection().view().length_ns(), before.length_ns());
+    return;
+  }
+  FAIL() << "no counter is in sight";
+}
+
 TEST_F(TimelineViewTest, AnEdgeOfTheStripsWindowIsDragged) {
   const TimeWindow all = view_->scene().extent();
   selection().show({all.start_ns + all.length_ns() / 4, all.start_ns + all.length_ns() / 2});

@@ -14,7 +14,7 @@ namespace ridgeline::gui {
 namespace {
 
 constexpr int kMostLines = 5000;
-constexpr int kPatience_ms = 10'000;  // from asking it to end to ending it
+constexpr int kPatienceMs = 10'000;  // from asking it to end to ending it
 
 // As QProcess::splitCommand() reads it.
 QString quoted(QString argument) {
@@ -161,7 +161,7 @@ RecordDialog::~RecordDialog() {
   doctor_.waitForFinished(1000);
   if (!running()) return;
   process_.terminate();
-  if (!process_.waitForFinished(kPatience_ms)) process_.kill();
+  if (!process_.waitForFinished(kPatienceMs)) process_.kill();
   process_.waitForFinished(1000);
 }
 
@@ -227,7 +227,7 @@ void RecordDialog::stop() {
   if (!running()) return;
   status_->setText(tr("ending the recording…"));
   process_.terminate();
-  QTimer::singleShot(kPatience_ms, this, [this] {
+  QTimer::singleShot(kPatienceMs, this, [this] {
     if (running()) process_.kill();
   });
 }

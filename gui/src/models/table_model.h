@@ -12,14 +12,17 @@
 
 namespace ridgeline::gui {
 
-/// Beside Qt's own roles.
-enum TableRole {
-  kValueRole = Qt::UserRole,  ///< number or text of the cell, for sorting; invalid: not known
-  kStyleRole,                 ///< reports::Style as int
-  kRatioRole,                 ///< double, of a cell that is a share of a peak; invalid: it is not
-  kElideRole,                 ///< reports::Elide as int
-  kKeyRole,                   ///< headers: the column's key
-};
+// Roles beside Qt's own.
+/// Number or text of the cell, for sorting; invalid: not known.
+inline constexpr int kValueRole = Qt::UserRole;
+/// reports::Style as int.
+inline constexpr int kStyleRole = Qt::UserRole + 1;
+/// Double, of a cell that is a share of a peak; invalid: it is not.
+inline constexpr int kRatioRole = Qt::UserRole + 2;
+/// reports::Elide as int.
+inline constexpr int kElideRole = Qt::UserRole + 3;
+/// Of headers: the column's key.
+inline constexpr int kKeyRole = Qt::UserRole + 4;
 
 class TableModel : public QAbstractTableModel {
   Q_OBJECT

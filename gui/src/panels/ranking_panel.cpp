@@ -22,7 +22,7 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
   total_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   filter_->setAccessibleName(tr("Filter of the ranking"));
   grouping_->setAccessibleName(tr("What makes a row"));
-  const std::pair<const char*, RankKey> kGroupings[] = {
+  static const std::pair<const char*, RankKey> kGroupings[] = {
       {"kernel", RankKey::kernel},        {"kernel and grid", RankKey::kernel_and_grid},
       {"kernel family", RankKey::family}, {"class", RankKey::kernel_class},
       {"NVTX range", RankKey::nvtx_path}, {"phase", RankKey::phase},
@@ -33,7 +33,7 @@ RankingPanel::RankingPanel(CaptureDocument& document, Selection& selection, QWid
   by->setBuddy(grouping_);
   bar()->addWidget(by);
   bar()->addWidget(grouping_);
-  bar()->addWidget(total_, 1);
+  bar()->addWidget(total_, 100);  // before the stretch behind it
   body()->addWidget(table_);
   table_->setAccessibleName(tr("Ranking"));
 

@@ -26,11 +26,11 @@ QLabel* heading(const QString& text, QWidget* parent) {
 }
 
 KernelBound largest(const analyzer::BoundSplit& split) {
-  const std::pair<std::int64_t, KernelBound> kAll[] = {
+  const std::pair<std::int64_t, KernelBound> all[] = {
       {split.memory_ns, KernelBound::memory},   {split.compute_ns, KernelBound::compute},
       {split.latency_ns, KernelBound::latency}, {split.launch_bound_ns, KernelBound::launch_bound},
       {split.no_roof_ns, KernelBound::no_roof}, {split.unmeasured_ns, KernelBound::unmeasured}};
-  return std::max_element(std::begin(kAll), std::end(kAll),
+  return std::max_element(std::begin(all), std::end(all),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
       ->second;
 }

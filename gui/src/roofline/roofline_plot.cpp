@@ -173,10 +173,10 @@ std::vector<RooflineDot> level_dots(const ScopeAnswer& answer, std::size_t rank_
   if (!point.intensity_flop_per_byte || !point.flops_per_s || !rank.dram_bytes || *rank.dram_bytes <= 0)
     return dots;
   const double operations = *point.intensity_flop_per_byte * *rank.dram_bytes;
-  const std::pair<MemoryLevel, std::optional<double>> kLevels[] = {{MemoryLevel::dram, rank.dram_bytes},
-                                                                   {MemoryLevel::l2, rank.l2_bytes},
-                                                                   {MemoryLevel::l1, rank.l1_bytes}};
-  for (const auto& [level, bytes] : kLevels) {
+  const std::pair<MemoryLevel, std::optional<double>> levels[] = {{MemoryLevel::dram, rank.dram_bytes},
+                                                                  {MemoryLevel::l2, rank.l2_bytes},
+                                                                  {MemoryLevel::l1, rank.l1_bytes}};
+  for (const auto& [level, bytes] : levels) {
     if (!bytes || *bytes <= 0) continue;
     RooflineDot dot = dot_of(answer, rank_row);
     dot.level = level;

@@ -188,41 +188,47 @@ void EventRow::bins(const TimeWindow& window, std::span<EventBin> out) const {
 void EventRow::bins_from_events(const TimeWindow& window, std::span<EventBin> out) const {
   const auto n = static_cast<std::int64_t>(out.size());
   const double bin_ns = static_cast<double>(window.length_ns()) / static_cast<double>(n);
-  const auto bin_of = [&](std::int64_t ns) {
-    const double at = static_cast<double>(ns - window.start_ns) / bin_ns;
-    return std::clamp(static_cast<std::int64_t>(at), std::int64_t{0}, n - 1);
+  // Times count from the window's begin: since 1970 they have no nanoseconds left in a double.
+  const double bins_per_ns = 1 / bin_ns;
+  const auto bin_of = [&](std::int64_t since_ns) {
+    return std::clamp(static_cast<std::int64_t>(static_cast<double>(since_ns) * bins_per_ns), std::int64_t{0},
+                      n - 1);
   };
-  const auto take = [&](EventBin& bin, std::uint32_t event) {
-    if (bin.longest == EventBin::kNone || duration_ns(event) > duration_ns(bin.longest)) bin.longest = event;
+  const auto take = [&](EventBin& bin, std::uint32_t event, std::int64_t length_ns) {
+    if (bin.longest == EventBin::kNone || length_ns > duration_ns(bin.longest)) bin.longest = event;
   };
   for (EventBin& bin : out) bin = {0, 0, EventBin::kNone};
   std::size_t i = first_ending_after(window.start_ns);
-  while (i < size() && start_ns(i) < window.end_ns) {
-    if (i % kBlock == 0 && i + kBlock < size()) {
-      const std::int64_t first = bin_of(start_ns(i));
-      const std::int64_t block_end = end_ns(i + kBlock - 1);
-      if (start_ns(i) >= window.start_ns && block_end < window.end_ns && bin_of(block_end) == first) {
+  const std::int64_t length_ns = window.length_ns();
+  while (i < size()) {
+    const std::int64_t begins = start_ns(i) - window.start_ns;
+    if (begins >= length_ns) break;
+    if (i % kBlock == 0 && i + kBlock < size() && begins >= 0) {
+      const std::int64_t first = bin_of(begins);
+      const std::int64_t block_end = end_ns(i + kBlock - 1) - window.start_ns;
+      if (block_end < length_ns && bin_of(block_end) == first) {
         EventBin& bin = out[static_cast<std::size_t>(first)];
         const std::size_t block = i / kBlock;
         bin.busy += static_cast<float>(
             static_cast<double>(blocks_[block + 1].busy_before_ns - blocks_[block].busy_before_ns) / bin_ns);
         bin.count += kBlock;
-        take(bin, blocks_[block].longest);
+        take(bin, blocks_[block].longest, duration_ns(blocks_[block].longest));
         i += kBlock;
         continue;
       }
     }
-    const std::int64_t start = std::max(start_ns(i), window.start_ns);
-    const std::int64_t end = std::min(end_ns(i), window.end_ns);
+    const std::int64_t lasts = duration_ns(i);
+    const std::int64_t start = std::max(begins, std::int64_t{0});
+    const std::int64_t end = std::min(begins + lasts, length_ns);
     const std::int64_t first = bin_of(start), last = bin_of(end - 1);
-    if (start_ns(i) >= window.start_ns) ++out[static_cast<std::size_t>(first)].count;
+    if (begins >= 0) ++out[static_cast<std::size_t>(first)].count;
     for (std::int64_t b = first; b <= last; ++b) {
-      const double from = static_cast<double>(window.start_ns) + static_cast<double>(b) * bin_ns;
+      const double from = static_cast<double>(b) * bin_ns;
       const double overlap =
           std::min(static_cast<double>(end), from + bin_ns) - std::max(static_cast<double>(start), from);
       EventBin& bin = out[static_cast<std::size_t>(b)];
-      bin.busy += static_cast<float>(std::max(overlap, 0.0) / bin_ns);
-      take(bin, static_cast<std::uint32_t>(i));
+      bin.busy += static_cast<float>(std::max(overlap, 0.0) * bins_per_ns);
+      take(bin, static_cast<std::uint32_t>(i), lasts);
     }
     ++i;
   }

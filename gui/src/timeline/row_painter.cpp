@@ -266,8 +266,8 @@ void ImageRowPainter::paint_counter(const TimelineRow& row, const TimeAxis& axis
       const QString distance = plain(time_text(static_cast<double>(away)));
       painter.drawText(QRectF(8, 0, image.width() - 16, height),
                        Qt::AlignVCenter | (later ? Qt::AlignRight : Qt::AlignLeft),
-                       later ? QString("sampled %1 later →").arg(distance)
-                             : QString("← sampled %1 earlier").arg(distance));
+                       later ? QString("sampled %1 later: click →").arg(distance)
+                             : QString("← click: sampled %1 earlier").arg(distance));
     }
   }
   for (std::size_t x = 0; x < width; ++x) {

@@ -55,13 +55,13 @@ std::vector<TimeTick> TimeAxis::ticks(std::int64_t origin_ns, double least_dista
 TimeWindow TimeAxis::inside(TimeWindow view, const TimeWindow& extent) {
   const std::int64_t margin = std::max<std::int64_t>(extent.length_ns() / 100, 1);
   const std::int64_t low = extent.start_ns - margin, high = extent.end_ns + margin;
-  std::int64_t length = std::clamp(view.length_ns(), std::min(kShortest_ns, high - low), high - low);
+  std::int64_t length = std::clamp(view.length_ns(), std::min(kShortestNs, high - low), high - low);
   const std::int64_t start = std::clamp(view.start_ns, low, high - length);
   return {start, start + length};
 }
 
 TimeWindow TimeAxis::zoomed(double factor, double x, const TimeWindow& extent) const {
-  const double shortest = static_cast<double>(kShortest_ns) / static_cast<double>(view_.length_ns());
+  const double shortest = static_cast<double>(kShortestNs) / static_cast<double>(view_.length_ns());
   factor = std::max(factor, shortest);
   const double share = std::clamp(x / width_, 0.0, 1.0);
   const auto length = static_cast<double>(view_.length_ns());

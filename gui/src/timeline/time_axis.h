@@ -34,7 +34,7 @@ class TimeAxis {
   /// Times are written from `origin`, with the unit that fits the distance of the ticks.
   [[nodiscard]] std::vector<TimeTick> ticks(std::int64_t origin_ns, double least_distance = 90) const;
 
-  static constexpr std::int64_t kShortest_ns = 100;
+  static constexpr std::int64_t kShortestNs = 100;
   /// `factor` times as long, with the time at x where it is; inside the extent.
   [[nodiscard]] TimeWindow zoomed(double factor, double x, const TimeWindow& extent) const;
   [[nodiscard]] TimeWindow panned(double pixels, const TimeWindow& extent) const;

@@ -78,7 +78,7 @@ void add_clocks(const store::Capture& capture, const std::map<Id, store::Device>
     std::optional<double> (*value)(const store::ClockSample&);
     bool secondary;
   };
-  const std::array<Line, 4> kLines = {{
+  static const std::array<Line, 4> kLines = {{
       {"sm_clock", "SM clock", CounterUnit::hertz, 1,
        [](const store::ClockSample& s) -> std::optional<double> {
          return s.sm_clock_hz ? std::optional(static_cast<double>(*s.sm_clock_hz)) : std::nullopt;

@@ -305,9 +305,9 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
       TimeWindow view = selection_.view();
       const std::int64_t to = strip_axis().ns_at(at.x() - graph.left());
       if (drag_ == Drag::strip_start) {
-        view.start_ns = std::min(to, view.end_ns - TimeAxis::kShortest_ns);
+        view.start_ns = std::min(to, view.end_ns - TimeAxis::kShortestNs);
       } else {
-        view.end_ns = std::max(to, view.start_ns + TimeAxis::kShortest_ns);
+        view.end_ns = std::max(to, view.start_ns + TimeAxis::kShortestNs);
       }
       show_view(view, Selection::Gesture::continued);
       return;
@@ -348,10 +348,24 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
     selection_.select_range(range);
   } else if (const auto place = event_at(event->position().toPoint())) {
     choose(*place);
-  } else {
+  } else if (!show_sampled(event->position().toPoint())) {
     clear_choice();
   }
   update();
+}
+
+// A counter that was not sampled in view says where it was: a click goes there. False: it is none.
+bool TimelineView::show_sampled(const QPoint& at) {
+  const auto row = row_at(at.y());
+  if (!row || scene_.row(*row).kind != RowKind::counter) return false;
+  const CounterRow& counter = scene_.row(*row).counter;
+  const TimeWindow view = selection_.view();
+  if (counter.empty() || counter.over(view).known) return false;
+  const TimeWindow sampled = counter.extent();
+  const std::int64_t start =
+      sampled.start_ns >= view.end_ns ? sampled.start_ns : sampled.end_ns - view.length_ns();
+  show_view({start, start + view.length_ns()}, Selection::Gesture::single);
+  return true;
 }
 
 // Among the rows that stay if it is one of them, else among those that scroll: the place of the row under the mouse.

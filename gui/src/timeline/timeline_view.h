@@ -156,6 +156,7 @@ class TimelineView : public QWidget {
   [[nodiscard]] Drag strip_part(int x) const;
   void show_view(const TimeWindow& view, Selection::Gesture gesture);
   void hover(const QPoint& at);
+  bool show_sampled(const QPoint& at);
   bool position_key(const QKeyEvent& event);
 
   Selection& selection_;
