@@ -21,25 +21,6 @@ using analyzer::Outcome;
 constexpr std::size_t kCommentRows = 30;
 constexpr std::size_t kCommentBytes = 60 * 1024;
 
-// What people look at: what changed, was added or removed. The rest is counted.
-std::vector<std::size_t> telling_rows(const Comparison& comparison) {
-  std::vector<std::size_t> rows;
-  const double least =
-      std::max(comparison.options.kernel_ns, comparison.options.kernel_step_share * comparison.step().time.a);
-  for (std::size_t i = 0; i < comparison.kernels.size(); ++i) {
-    const KernelChange& change = comparison.kernels[i];
-    const bool budgeted =
-        std::any_of(comparison.budgets.begin(), comparison.budgets.end(),
-                    [&](const analyzer::BudgetCheck& check) { return check.kernel == i && check.missed; });
-    const bool quiet =
-        !budgeted && (change.outcome == Outcome::same ||
-                      (change.outcome == Outcome::inconclusive && !change.hint &&
-                       std::abs(change.adjusted.delta) < least && change.code_changed != true));
-    if (!quiet) rows.push_back(i);
-  }
-  return rows;
-}
-
 std::string sides_line(const Comparison& comparison) {
   const auto text = [](const analyzer::ComparisonSide& side) {
     std::string line = side.captures.size() == 1
@@ -69,6 +50,7 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
                                                                                      : Style::strong;
   std::string out = paragraph(sides_line(comparison), style);
   out += styled(wrapped(compare_verdict_sentence(comparison), style.columns), colour, style.colour) + "\n";
+  for (const std::string& line : compare_blame(comparison)) out += paragraph(line, style);
   for (const std::string& note : compare_notes(comparison)) out += paragraph(note, style);
   out += "\n" + render_text(endpoints_table(comparison.endpoints), style) + "\n";
   Table table = compare_table(comparison.kernels);
@@ -89,6 +71,7 @@ std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
   const auto rows = telling_rows(comparison);
   const bool green = comparison.verdict == analyzer::ComparisonVerdict::same && rows.empty();
   if (green) return out;
+  for (const std::string& line : compare_blame(comparison)) out += "**" + markdown_cell(line) + "**\n\n";
   for (const std::string& note : compare_notes(comparison)) out += "- " + markdown_cell(note) + "\n";
   out += "\n" + render_markdown(endpoints_table(comparison.endpoints)) + "\n";
   Table table = compare_table(comparison.kernels);
@@ -125,6 +108,24 @@ Document markdown_document(const Comparison& comparison, const DocumentOptions& 
 }
 
 }  // namespace
+
+std::vector<std::size_t> telling_rows(const Comparison& comparison) {
+  std::vector<std::size_t> rows;
+  const double least =
+      std::max(comparison.options.kernel_ns, comparison.options.kernel_step_share * comparison.step().time.a);
+  for (std::size_t i = 0; i < comparison.kernels.size(); ++i) {
+    const KernelChange& change = comparison.kernels[i];
+    const bool budgeted =
+        std::any_of(comparison.budgets.begin(), comparison.budgets.end(),
+                    [&](const analyzer::BudgetCheck& check) { return check.kernel == i && check.missed; });
+    const bool quiet =
+        !budgeted && (change.outcome == Outcome::same ||
+                      (change.outcome == Outcome::inconclusive && !change.hint &&
+                       std::abs(change.adjusted.delta) < least && change.code_changed != true));
+    if (!quiet) rows.push_back(i);
+  }
+  return rows;
+}
 
 Document compare_document(const Comparison& comparison, ReportFormat format, const DocumentOptions& options) {
   switch (format) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "compare_parts.h"
 #include "html_style.h"
@@ -23,6 +24,7 @@ using analyzer::KernelChange;
 using analyzer::Outcome;
 
 constexpr std::size_t kBars = 20;
+constexpr std::size_t kLeastBars = 6;
 constexpr std::size_t kRows = 500;
 
 constexpr const char* kMoreStyle =
@@ -44,30 +46,60 @@ const char* bar_class(Outcome outcome) {
   return outcome == Outcome::improved ? "better" : "neither";
 }
 
+struct Bar {
+  std::string label, title;
+  double delta_ns = 0;
+  const char* css = "neither";
+};
+
+// What changed and the largest differences, then all other kernels as one, and the gaps.
+std::vector<Bar> bars_of(const Comparison& comparison) {
+  std::vector<Bar> bars;
+  std::set<std::size_t> taken;
+  const auto take = [&](std::size_t i) {
+    const KernelChange& change = comparison.kernels[i];
+    if (bars.size() >= kBars || !taken.insert(i).second) return;
+    const std::string name = change_name(change);
+    bars.push_back({elide_kernel_name(name, 56), change.path.empty() ? name : name + " in " + change.path,
+                    change.time.delta, bar_class(change.outcome)});
+  };
+  for (const std::size_t i : telling_rows(comparison)) take(i);
+  for (std::size_t i = 0; bars.size() < kLeastBars && i < comparison.kernels.size(); ++i) take(i);
+  std::stable_sort(bars.begin(), bars.end(),
+                   [](const Bar& x, const Bar& y) { return std::abs(x.delta_ns) > std::abs(y.delta_ns); });
+  double others = 0;
+  for (std::size_t i = 0; i < comparison.kernels.size(); ++i) {
+    if (taken.count(i) == 0) others += comparison.kernels[i].time.delta;
+  }
+  const auto rest = static_cast<std::int64_t>(comparison.kernels.size() - taken.size());
+  if (rest > 0) bars.push_back({counted(rest, "other kernel"), "", others});
+  for (const analyzer::Endpoint& part : comparison.endpoints) {
+    if (part.name == "gaps") bars.push_back({"gaps", "", part.time.delta, bar_class(part.outcome)});
+  }
+  return bars;
+}
+
 // Δ of the step by kernel, to the right what got slower.
 std::string delta_chart(const Comparison& comparison) {
-  std::vector<const KernelChange*> rows;
-  for (const KernelChange& change : comparison.kernels) {
-    if (rows.size() < kBars && change.time.delta != 0) rows.push_back(&change);
-  }
-  if (rows.empty()) return {};
+  if (comparison.kernels.empty()) return {};
+  const std::vector<Bar> bars = bars_of(comparison);
   double most = 0;
-  for (const KernelChange* row : rows) most = std::max(most, std::abs(row->time.delta));
+  for (const Bar& bar : bars) most = std::max(most, std::abs(bar.delta_ns));
+  if (most == 0) return {};
   constexpr double kWidth = 1000, kLeft = 420, kRight = 940, kRow = 22;
   const double middle = (kLeft + kRight) / 2;
   const double half = (kRight - kLeft) / 2;
-  const double height = kRow * static_cast<double>(rows.size()) + 26;
+  const double height = kRow * static_cast<double>(bars.size()) + 26;
   Svg svg(kWidth, height, "Difference of the step's time by kernel");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const KernelChange& change = *rows[i];
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const Bar& bar = bars[i];
     const double y = kRow * static_cast<double>(i);
-    const double length = half * std::abs(change.time.delta) / most;
-    const bool slower = change.time.delta > 0;
-    const std::string words = (slower ? "+" : "−") + microseconds(std::abs(change.time.delta)) + " µs";
-    svg.text(kLeft - 10, y + 15, elide_kernel_name(change_name(change), 56), "kernel", Svg::Anchor::end,
-             change_name(change));
-    svg.rect(slower ? middle : middle - length, y + 4, std::max(length, 0.5), kRow - 8,
-             bar_class(change.outcome), words);
+    const double length = half * std::abs(bar.delta_ns) / most;
+    const bool slower = bar.delta_ns > 0;
+    const std::string words = signed_time(bar.delta_ns);
+    svg.text(kLeft - 10, y + 15, bar.label, bar.title.empty() ? "tick" : "kernel", Svg::Anchor::end,
+             bar.title);
+    svg.rect(slower ? middle : middle - length, y + 4, std::max(length, 0.5), kRow - 8, bar.css, words);
     // Beside the bar's end, or inside the other half where it would leave the chart.
     const bool long_bar = length > half - 70;
     const double x = long_bar ? (slower ? middle - 6 : middle + 6)
@@ -80,6 +112,49 @@ std::string delta_chart(const Comparison& comparison) {
   svg.text(middle - 8, height - 6, "faster", "tick", Svg::Anchor::end);
   svg.text(middle + 8, height - 6, "slower", "tick");
   return svg.finish();
+}
+
+// Kernels of one name stand at several places: the path tells them apart. Columns without a value go.
+std::string kernel_table(const Comparison& comparison, const std::vector<std::size_t>& rows) {
+  const auto any = [&](auto has) {
+    return std::any_of(rows.begin(), rows.end(), [&](std::size_t i) { return has(comparison.kernels[i]); });
+  };
+  Table table = compare_table(comparison.kernels);
+  table.pick(rows);
+  table.keep(kRows);
+  HtmlTable how;
+  how.name_key = "kernel";
+  how.class_key = "class";
+  how.noun = "kernel";
+  how.also_shown = {"path"};
+  how.wrapping = {"path"};
+  if (!any([](const KernelChange& k) { return k.dram_a || k.dram_b; })) how.hidden.insert("dram");
+  if (!any([](const KernelChange& k) { return k.compute_a || k.compute_b; })) how.hidden.insert("compute");
+  if (!any([](const KernelChange& k) {
+        return k.bound_a != analyzer::KernelBound::unmeasured ||
+               k.bound_b != analyzer::KernelBound::unmeasured;
+      }))
+    how.hidden.insert("bound");
+  if (!any([](const KernelChange& k) { return k.cause != analyzer::ChangeCause::none; }))
+    how.hidden.insert("cause");
+  if (!any([](const KernelChange& k) { return k.level != analyzer::MatchLevel::exact; }))
+    how.hidden.insert("match");
+  return html_table(table, how);
+}
+
+std::string reading(const Comparison& comparison) {
+  const analyzer::ComparisonOptions& options = comparison.options;
+  return fmt::format(
+      "How to read it: a run is one process, and what differs between runs of one side is noise. A change of "
+      "the "
+      "step matters from {} on. A kernel is called slower or faster if, less the common mode, it changed by "
+      "{}, by "
+      "{} and by {} of the step or more, and if so large a difference would be chance less often than {} "
+      "among all "
+      "that are called so. What is called the same is shown to be within these margins; what is inconclusive "
+      "is neither.",
+      percent_text(options.step_ratio), percent_text(options.kernel_ratio), time_text(options.kernel_ns),
+      percent_text(options.kernel_step_share), percent_text(options.false_discovery_rate));
 }
 
 // The step's change in each pair, on one line, with the interval.
@@ -129,8 +204,10 @@ std::string header(const Comparison& comparison) {
     if (!side->command_line.empty()) line += ": " + bounded(side->command_line, 500);
     out += paragraph(line, "soft program");
   }
-  out += fmt::format("<div class=\"verdict {}\">{}</div>\n", css,
+  out += fmt::format("<div class=\"verdict {}\"><b>{}</b>\n", css,
                      html_escape(compare_verdict_sentence(comparison)));
+  for (const std::string& line : compare_blame(comparison)) out += paragraph(line);
+  out += "</div>\n";
   for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
     if (difference.weight == analyzer::EnvironmentWeight::note) continue;
     out += fmt::format("<div class=\"notice {}\">{}</div>\n",
@@ -172,19 +249,24 @@ std::string compare_html(const Comparison& comparison) {
   out += html_table(endpoints_table(comparison.endpoints), {}) + "</section>\n";
   out += "<section class=\"long\">\n<h2>Kernels</h2>\n";
   if (const std::string chart = delta_chart(comparison); !chart.empty()) {
-    out +=
-        "<figure>" + chart +
-        "<figcaption>What each kernel adds to the step, as measured. Grey: the same, not told from noise, or "
-        "without a counterpart.</figcaption></figure>\n";
+    out += "<figure>" + chart +
+           "<figcaption>What each kernel adds to the step, medians over the runs. Grey: the same, not told "
+           "from noise, or without a counterpart.</figcaption></figure>\n";
   }
-  Table table = compare_table(comparison.kernels);
-  table.keep(kRows);
-  HtmlTable how;
-  how.name_key = "kernel";
-  how.class_key = "class";
-  how.noun = "kernel";
-  how.wrapping = {"kernel"};
-  out += html_table(table, how) + "</section>\n<section>\n<h2>What this rests on</h2>\n";
+  const std::vector<std::size_t> telling = telling_rows(comparison);
+  std::vector<std::size_t> quiet;
+  for (std::size_t i = 0; i < comparison.kernels.size(); ++i) {
+    if (std::find(telling.begin(), telling.end(), i) == telling.end()) quiet.push_back(i);
+  }
+  if (!telling.empty()) out += kernel_table(comparison, telling);
+  if (!quiet.empty()) {
+    out += fmt::format(
+        "<details{}><summary>{}</summary>\n{}</details>\n", telling.empty() ? " open=\"open\"" : "",
+        html_escape(counted(static_cast<std::int64_t>(quiet.size()), "kernel that is", "kernels that are") +
+                    " the same, or of which too little is known"),
+        kernel_table(comparison, quiet));
+  }
+  out += "</section>\n<section>\n<h2>What this rests on</h2>\n";
   for (const std::string& note : compare_notes(comparison)) out += paragraph(note);
   for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
     if (difference.weight == analyzer::EnvironmentWeight::note)
@@ -192,6 +274,7 @@ std::string compare_html(const Comparison& comparison) {
                                    bounded(difference.b, 400)),
                        "soft");
   }
+  out += paragraph(reading(comparison), "soft");
   out += "</section>\n<footer>\n" + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";
   return out + "</main>\n</body>\n</html>\n";
 }

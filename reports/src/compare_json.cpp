@@ -346,6 +346,7 @@ Document compare_json(const Comparison& comparison) {
     JsonWriter out(sink, "ridgeline.compare");
     out.value("verdict", std::string(to_string(comparison.verdict)));
     out.value("text", compare_verdict_sentence(comparison));
+    out.value("blame", compare_blame(comparison));
     out.value("notes", compare_notes(comparison));
     out.value("a", side_json(comparison.a));
     out.value("b", side_json(comparison.b));

@@ -1,12 +1,17 @@
 // compare_parts.h: the formats of a comparison that are made whole.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/reports/sink.h"
 
 namespace ridgeline::reports {
+
+/// What people look at of the kernels: what changed, was added or removed, misses its budget. The rest is counted.
+[[nodiscard]] std::vector<std::size_t> telling_rows(const analyzer::Comparison& comparison);
 
 /// docs/json.md.
 [[nodiscard]] Document compare_json(const analyzer::Comparison& comparison);

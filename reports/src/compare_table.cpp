@@ -39,7 +39,9 @@ Cell outcome_cell(Outcome outcome, bool hint) {
 Cell interval_cell(const Change& change) {
   if (!change.interval) return Cell::missing();
   const auto number = [](double ratio) {
-    return fmt::format("{}{}", ratio < 0 ? "−" : "+", percent(std::abs(ratio)));
+    const std::string digits = percent(std::abs(ratio));
+    const bool zero = digits.find_first_not_of("0.") == std::string::npos;
+    return (zero ? "" : ratio < 0 ? "−" : "+") + digits;
   };
   return Cell::text(number(change.interval->low) + " … " + number(change.interval->high));
 }

@@ -76,6 +76,10 @@ std::string signed_percent(double ratio, int decimals) {
   return fmt::format("{}{} %", zero ? "±" : ratio < 0 ? "−" : "+", digits);
 }
 
+std::string signed_time(double ns) {
+  return fmt::format("{}{} µs", ns < 0 ? "−" : "+", microseconds(std::abs(ns)));
+}
+
 std::string change_name(const analyzer::KernelChange& change) {
   if (change.kernels_a.empty()) return names(change.kernels_b);
   if (change.kernels_b.empty() || change.kernels_a == change.kernels_b) return names(change.kernels_a);
@@ -155,6 +159,30 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
   if (missed > 0)
     text += fmt::format(" {}.", counted(missed, "kernel misses its budget", "kernels miss their budget"));
   return text;
+}
+
+std::vector<std::string> compare_blame(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  const auto add = [&](std::string_view title, Outcome outcome) {
+    std::int64_t count = 0;
+    for (const analyzer::KernelChange& change : comparison.kernels) {
+      if (change.outcome != outcome || ++count > static_cast<std::int64_t>(kNamesShown)) continue;
+      const bool both = !change.kernels_a.empty() && !change.kernels_b.empty();
+      std::string line =
+          fmt::format("{}: {}, {} of the step", title, change_name(change), signed_time(change.time.delta));
+      if (both) line += fmt::format(" ({})", signed_percent(change.adjusted.ratio));
+      if (const std::string cause = cause_text(change.cause); both && !cause.empty()) line += ", " + cause;
+      lines.push_back(line + ".");
+    }
+    if (count > static_cast<std::int64_t>(kNamesShown))
+      lines.push_back(fmt::format("{}: {} more.", title, count - static_cast<std::int64_t>(kNamesShown)));
+  };
+  if (comparison.verdict == ComparisonVerdict::invalid_environment) return lines;
+  add("Slower", Outcome::regressed);
+  add("Faster", Outcome::improved);
+  add("Only in B", Outcome::added);
+  add("Only in A", Outcome::removed);
+  return lines;
 }
 
 std::vector<std::string> environment_notes(const Comparison& comparison) {

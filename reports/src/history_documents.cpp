@@ -8,6 +8,7 @@
 
 #include "document_parts.h"
 #include "html_style.h"
+#include "html_table.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/elide.h"
@@ -51,10 +52,15 @@ Style style_of(const HistoryChange* change) {
   return change->point.after > change->point.before ? Style::bad : Style::good;
 }
 
+constexpr std::size_t kChangesShown = 100;
+
 constexpr const char* kMoreStyle =
     "svg .trend{stroke:var(--gemm);stroke-width:1.4}svg .worse{stroke:var(--bad);stroke-width:1.4}"
     "svg .better{stroke:var(--good);stroke-width:1.4}svg .meant{stroke:var(--soft);stroke-width:1.4}svg "
-    ".value{fill:var(--gemm)}";
+    ".value{fill:var(--gemm)}svg .level{stroke:var(--bar);stroke-width:7}"
+    ".w-worse{background:var(--bad)}.w-better{background:var(--good)}.w-meant{background:var(--soft)}"
+    ".w-level{background:var(--bar)}figure.trend figcaption{color:var(--text);font-weight:600;margin:14px 0 "
+    "2px}";
 
 std::string trend_chart(const HistorySeries& series) {
   constexpr double kWidth = 1000, kHeight = 130, kLeft = 70, kRight = 990, kTop = 10, kBottom = 108;
@@ -78,6 +84,15 @@ std::string trend_chart(const HistorySeries& series) {
     svg.line(kLeft, y(ns), kRight, y(ns), "grid");
     svg.text(kLeft - 6, y(ns) + 4, time_text(ns), "tick", Svg::Anchor::end);
   }
+  // The medians between changes, beneath the values.
+  std::size_t from = 0;
+  for (std::size_t c = 0; c <= series.changes.size() && !series.changes.empty(); ++c) {
+    const bool last = c == series.changes.size();
+    const double level = last ? series.changes.back().point.after : series.changes[c].point.before;
+    const std::size_t to = last ? series.values.size() : series.changes[c].point.at;
+    if (to > from) svg.line(x(from), y(level), x(to - 1), y(level), "level");
+    from = to;
+  }
   for (std::size_t i = 1; i < series.values.size(); ++i)
     svg.line(x(i - 1), y(series.values[i - 1].value_ns), x(i), y(series.values[i].value_ns), "trend");
   for (std::size_t i = 0; i < series.values.size(); ++i) {
@@ -92,6 +107,14 @@ std::string trend_chart(const HistorySeries& series) {
     svg.text(at, kBottom + 16,
              fmt::format("{} {}", change.commit.substr(0, 10), signed_percent(ratio_of(change))), "tick",
              Svg::Anchor::middle, change.reason);
+  }
+  if (series.changes.empty()) {
+    const auto end = [&](const analyzer::HistoryValue& value, double at, Svg::Anchor anchor) {
+      svg.text(at, kBottom + 16, value.commit.substr(0, 10) + " " + utc_text(value.start_ns).substr(0, 10),
+               "tick", anchor);
+    };
+    end(series.values.front(), kLeft, Svg::Anchor::start);
+    if (series.values.size() > 1) end(series.values.back(), kRight, Svg::Anchor::end);
   }
   return svg.finish();
 }
@@ -139,8 +162,9 @@ Table history_table(const std::vector<HistorySeries>& series) {
        }});
   columns.push_back(
       {{.key = "change_ratio", .header = "Δ", .unit = "%", .help = "after ÷ before − 1"}, [](const Line& l) {
-         return l.change ? Cell::number(ratio_of(*l.change), Form::percent, style_of(l.change))
-                         : Cell::missing();
+         if (l.change == nullptr) return Cell::missing();
+         const double ratio = ratio_of(*l.change);
+         return Cell::worded((ratio < 0 ? "−" : "+") + percent(std::abs(ratio)), ratio, style_of(l.change));
        }});
   columns.push_back(
       {{.key = "p", .header = "p", .help = "probability of such a change by chance (permutations)"},
@@ -170,16 +194,57 @@ std::string history_html(const std::vector<HistorySeries>& series) {
   out += kStyle;
   out += kMoreStyle;
   out += "</style>\n</head>\n<body>\n<main>\n<h1>History</h1>\n";
+  Table changes = history_table(series);
+  std::vector<std::size_t> changed;
+  const auto lines = lines_of(series);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].change != nullptr) changed.push_back(i);
+  }
+  out += fmt::format("<p>{} in {}.</p>\n",
+                     html_escape(counted(static_cast<std::int64_t>(changed.size()), "change")),
+                     html_escape(counted(static_cast<std::int64_t>(series.size()), "series", "series")));
+  if (!changed.empty()) {
+    changes.pick(changed);
+    changes.keep(kChangesShown);
+    HtmlTable how;
+    how.noun = "change";
+    out +=
+        html_table(changes, how) +
+        "<div class=\"legend\"><span><span class=\"chip w-worse\"></span>slower from here</span><span><span "
+        "class=\"chip w-better\"></span>faster from here</span><span><span class=\"chip "
+        "w-meant\"></span>accepted</span><span><span class=\"chip w-level\"></span>median between "
+        "changes</span></div>\n";
+  }
+  // What has not changed is folded away, the step apart: it comes first in its kind.
+  std::string quiet;
+  std::int64_t quiet_count = 0;
+  const auto close = [&] {
+    if (quiet_count > 0)
+      out += fmt::format("<details><summary>{} without a change</summary>\n{}</details>\n",
+                         html_escape(counted(quiet_count, "series", "series")), quiet);
+    quiet.clear();
+    quiet_count = 0;
+  };
   std::string kind;
   for (const HistorySeries& one : series) {
-    if (one.kind != kind) {
+    const bool first = one.kind != kind;
+    if (first) {
+      close();
       kind = one.kind;
       out += fmt::format("<h2>{}</h2>\n", html_escape(bounded(kind, 300)));
     }
-    out += fmt::format(
-        "<figure><figcaption>{}, {}</figcaption>{}</figure>\n", html_escape(bounded(one.name, 300)),
+    const std::string figure = fmt::format(
+        "<figure class=\"trend\"><figcaption>{}, {}</figcaption>{}</figure>\n",
+        html_escape(bounded(one.name, 300)),
         html_escape(counted(static_cast<std::int64_t>(one.values.size()), "run")), trend_chart(one));
+    if (first || !one.changes.empty()) {
+      out += figure;
+    } else {
+      quiet += figure;
+      ++quiet_count;
+    }
   }
+  close();
   return out +
          fmt::format("<footer><p>Made by Ridgeline {}.</p></footer>\n</main>\n</body>\n</html>\n", kVersion);
 }

@@ -221,11 +221,13 @@ class History(Folder):
         for i in range(12):
             words = ["slow=layernorm_backward:1.5"] if i >= 6 else []
             capture = self.path(f"h{i}.ridge")
-            subprocess.run([FABRICATE, capture, "codes", f"run={i + 1}", f"commit={i:040x}", *words], check=True)
+            subprocess.run([FABRICATE, capture, "codes", f"run={i + 1}", f"start={3600 * i}", f"commit={i:040x}", *words], check=True)
             subprocess.run([RIDGELINE, "history", "add", store, capture], check=True, stdout=subprocess.DEVNULL)
         page = self.path("trends.html")
         shown = subprocess.run([RIDGELINE, "history", "show", store, "--html", page, "--format", "json"], check=True, capture_output=True, text=True)
         rows = json.loads(shown.stdout)["rows"]
+        changed = [row for row in rows if row["commit"] is not None]
+        self.assertIn(f"{6:040x}"[:12], {row["commit"] for row in changed if "layernorm_backward" in row["series"]})
         with open(page, encoding="utf-8") as file:
             seen, charts = parsers.html(file.read())
         self.assertGreaterEqual(charts, 2)

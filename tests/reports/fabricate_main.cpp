@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "usage: fabricate_capture FILE "
                  "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|run=N|"
-                 "factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|hostile]\n");
+                 "factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|start=SECONDS|hostile]\n");
     return 2;
   }
   ridgeline::testing::FabricatedCapture options;
@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
     if (word.starts_with("factor=")) options.factor = std::stod(word.substr(7));
     if (word.starts_with("commit=")) options.git_commit = word.substr(7);
     if (word.starts_with("driver=")) options.driver = word.substr(7);
+    if (word.starts_with("start=")) options.start_offset_s = std::stoll(word.substr(6));
     if (word.starts_with("slow=")) {
       const std::size_t colon = word.rfind(':');
       options.slow_kernel = word.substr(5, colon - 5);

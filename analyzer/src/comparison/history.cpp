@@ -195,8 +195,8 @@ std::vector<HistorySeries> History::series(std::size_t kernels) const {
 
   std::map<std::pair<std::string, std::string>, HistorySeries> all;
   Statement rows = file.prepare(
-      "SELECT r.host || ', ' || r.gpu || ', ' || r.gpu_uuid || ', driver ' || r.driver || ', CUDA ' || "
-      "r.cuda || "
+      "SELECT r.host || ', ' || r.gpu || ', ' || r.gpu_uuid || ', driver ' || r.driver || "
+      "CASE r.cuda WHEN '' THEN '' ELSE ', CUDA ' || r.cuda END || "
       "CASE r.policy WHEN '' THEN '' ELSE ', ' || r.policy END, s.name, r.start_ns, r.git_commit, v.ns "
       "FROM value v JOIN run r ON r.id = v.run_id JOIN series s ON s.id = v.series_id ORDER BY r.start_ns, "
       "r.id");
