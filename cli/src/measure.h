@@ -1,7 +1,8 @@
 // measure.h: records two sides in turn until the verdict is clear, each run in a process of its own.
 //
 // Lifecycle of measure(): 1. pairs A B, B A, A B … 2. after three and after each further one a look, with the error
-// spent over the looks 3. what was found must show again in one fresh pair 4. captures stay, named by side and number.
+// spent over the looks, until the step's outcome is clear or time or pairs are up; the last look has what is left of
+// the error 3. what was found must show again in one fresh pair 4. captures stay, named by side and number.
 #pragma once
 
 #include <chrono>
@@ -25,6 +26,8 @@ struct MeasurePlan {
   std::vector<std::string>
       recorder;  // called as RECORDER... -q -f -o FILE --directory DIR OPTIONS... -- PROGRAM...
   std::vector<std::string> record_options;
+  /// Of the first pair instead: counters take time and are the same in every run.
+  std::optional<std::vector<std::string>> first_record_options;
   std::vector<std::string> program;
   std::string output_directory;                     // of the captures
   std::int64_t pairs = 10;                          // at most

@@ -159,6 +159,7 @@ Result<ProjectFile> parse_project(std::string_view text, const std::string& path
     project.path = path;
     project.build = root.text("build").value_or("");
     project.record = root.texts("record");
+    project.first_record = root.texts("first_record");
     if (auto compare = root.table("compare")) {
       if (const auto pairs = compare->number("pairs", 3, 1000))
         project.pairs = static_cast<std::int64_t>(*pairs);

@@ -15,8 +15,9 @@ namespace ridgeline::cli {
 /// What ridgeline.toml says; docs/compare.md lists the keys. Empty: not said.
 struct ProjectFile {
   std::string path;
-  std::string build;                ///< a command line for the shell
-  std::vector<std::string> record;  ///< options of `record`
+  std::string build;                      ///< a command line for the shell
+  std::vector<std::string> record;        ///< options of `record`
+  std::vector<std::string> first_record;  ///< the same, of the first pair of runs
   std::optional<std::int64_t> pairs;
   std::string budget_time;  ///< "10min"
   std::optional<double> step_ratio, kernel_ratio, kernel_us, kernel_step_share, false_discovery_rate;

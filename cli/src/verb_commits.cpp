@@ -22,6 +22,7 @@ struct CommitsOptions {
   std::string base, head;
   std::string build;
   std::string record;
+  std::string first_record;
   std::string recorder;
   std::string directory = "ridgeline-commits";
   std::int64_t pairs = 0;
@@ -38,6 +39,10 @@ void declare(CLI::App& app, CommitsOptions& options) {
       ->type_name("COMMAND");
   app.add_option("--record", options.record,
                  "Options for `record`, in one word (default: record of ridgeline.toml)")
+      ->type_name("OPTIONS");
+  app.add_option("--first-record", options.first_record,
+                 "The same for the first pair alone: counters take time and are the same in every run "
+                 "(default: first_record of ridgeline.toml, else as the others)")
       ->type_name("OPTIONS");
   app.add_option("--recorder", options.recorder,
                  "Command that records instead of this program, as srun ridgeline record: it is given "
@@ -74,6 +79,10 @@ class Job {
     plan_.program = program;
     plan_.recorder = options.recorder.empty() ? own_recorder() : split(options.recorder, ' ');
     plan_.record_options = options.record.empty() ? project_.record : split(options.record, ' ');
+    if (!options.first_record.empty())
+      plan_.first_record_options = split(options.first_record, ' ');
+    else if (!project_.first_record.empty() && options.record.empty())
+      plan_.first_record_options = project_.first_record;
     plan_.output_directory = options.directory;
     plan_.pairs = options.pairs > 0 ? options.pairs : project_.pairs.value_or(10);
     const std::string budget = options.budget.empty() ? project_.budget_time : options.budget;

@@ -213,6 +213,7 @@ analyzer::ComparisonOptions options_of(const Json& object) {
 
 void read_tests(const Json& row, Change& change) {
   change.interval = interval(row, "low_ratio", "high_ratio");
+  change.interval_level = figure(row, "level_ratio");
   change.ratio = figure(row, "change_ratio");
   change.p = number(row, "p");
   change.same_p = number(row, "same_p");

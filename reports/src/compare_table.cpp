@@ -29,9 +29,11 @@ Style outcome_style(Outcome outcome) {
   }
 }
 
-Cell outcome_cell(Outcome outcome, bool hint) {
+Cell outcome_cell(Outcome outcome, analyzer::OutcomeReason reason, bool hint) {
   std::string words(to_string(outcome));
   for (char& c : words) c = c == '_' ? ' ' : c;
+  // Its change may be large, and still nothing that the step feels.
+  if (outcome == Outcome::same && reason == analyzer::OutcomeReason::small) words = "negligible";
   if (hint) words += " (hint)";
   return Cell::worded(words, std::string(to_string(outcome)), outcome_style(outcome));
 }
@@ -100,14 +102,14 @@ void add_times(Columns& columns) {
                       .elide = Elide::kernel_name,
                       .least_width = 28},
                      [](const KernelChange& k) { return Cell::text(change_name(k)); }});
-  columns.push_back(
-      {{.key = "outcome",
-        .header = "outcome",
-        .help = "`regressed`, `improved`, `same` (shown to differ by less than the margin), "
-                "`inconclusive`, `added`, `removed`, `not_measured`; (hint): one run a side, and more "
-                "than the spread inside it",
-        .align = Align::left},
-       [](const KernelChange& k) { return outcome_cell(k.outcome, k.hint); }});
+  columns.push_back({{.key = "outcome",
+                      .header = "outcome",
+                      .help = "`regressed`, `improved`, `same` (shown to differ by less than the margin, "
+                              "or, as negligible, for the step to feel), `inconclusive`, `added`, `removed`, "
+                              "`not_measured`; (hint): one run a side, and more "
+                              "than the spread inside it",
+                      .align = Align::left},
+                     [](const KernelChange& k) { return outcome_cell(k.outcome, k.reason, k.hint); }});
   columns.push_back({{.key = "time_a_ns",
                       .header = "A",
                       .unit = "µs",
@@ -137,7 +139,7 @@ void add_times(Columns& columns) {
   columns.push_back({{.key = "interval",
                       .header = "interval",
                       .unit = "%",
-                      .help = "confidence interval of the change",
+                      .help = "confidence interval of the change: of the test that the outcome rests on",
                       .drop_order = 1},
                      [](const KernelChange& k) { return interval_cell(k.adjusted); }});
   columns.push_back({{.key = "adjusted_p",
@@ -221,6 +223,8 @@ void add_hidden(Columns& columns) {
          [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval->low) : Value(); });
   number("high_ratio", "upper end", Form::percent,
          [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval->high) : Value(); });
+  number("level_ratio", "coverage of the interval", Form::percent,
+         [](const K& k) { return k.adjusted.interval ? Value(k.adjusted.interval_level) : Value(); });
   number("p", "probability before adjustment", Form::general, [](const K& k) { return k.adjusted.p; });
   number("same_p", "probability of what was measured if the change were as large as the margin",
          Form::general, [](const K& k) { return k.adjusted.same_p; });
@@ -272,7 +276,7 @@ Table endpoints_table(const std::vector<analyzer::Endpoint>& endpoints) {
                       .elide = Elide::end},
                      [](const Endpoint& e) { return Cell::text(e.name); }});
   columns.push_back({{.key = "outcome", .header = "outcome", .help = "as of kernels", .align = Align::left},
-                     [](const Endpoint& e) { return outcome_cell(e.outcome, false); }});
+                     [](const Endpoint& e) { return outcome_cell(e.outcome, e.reason, false); }});
   columns.push_back({{.key = "time_a_ns", .header = "A", .unit = "ms", .help = "median over the runs of A"},
                      [](const Endpoint& e) { return Cell::number(e.time.a, Form::milliseconds); }});
   columns.push_back({{.key = "time_b_ns", .header = "B", .unit = "ms", .help = "the same of B"},
@@ -298,6 +302,8 @@ Table endpoints_table(const std::vector<analyzer::Endpoint>& endpoints) {
                 [](const Endpoint& e) { return e.time.interval ? Value(e.time.interval->low) : Value(); });
   hidden_number("high_ratio", "upper end",
                 [](const Endpoint& e) { return e.time.interval ? Value(e.time.interval->high) : Value(); });
+  hidden_number("level_ratio", "coverage of the interval",
+                [](const Endpoint& e) { return e.time.interval ? Value(e.time.interval_level) : Value(); });
   hidden_number("same_p", "probability of what was measured if the change were as large as the margin",
                 [](const Endpoint& e) { return e.time.same_p; });
   hidden_number("detectable_ratio", "smallest change that these runs find four times of five",

@@ -28,6 +28,21 @@ std::string names(const std::vector<std::string>& kernels) {
   return text;
 }
 
+// As change_name(), in words that a sentence can hold.
+std::string short_names(const std::vector<std::string>& kernels) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kernels.size(), kNamesShown); ++i)
+    text += (i > 0 ? " and " : "") + elide_kernel_name(kernels[i], 44);
+  if (kernels.size() > kNamesShown) text += fmt::format(" and {} more", kernels.size() - kNamesShown);
+  return text;
+}
+
+std::string short_name(const analyzer::KernelChange& change) {
+  if (change.kernels_a.empty()) return short_names(change.kernels_b);
+  if (change.kernels_b.empty() || change.kernels_a == change.kernels_b) return short_names(change.kernels_a);
+  return short_names(change.kernels_a) + " → " + short_names(change.kernels_b);
+}
+
 std::string verdict_word(const Comparison& comparison) {
   switch (comparison.verdict) {
     case ComparisonVerdict::regressed:
@@ -131,25 +146,24 @@ std::string outcome_reason_text(OutcomeReason reason) {
 std::string compare_verdict_sentence(const Comparison& comparison) {
   const analyzer::Endpoint& step = comparison.step();
   const analyzer::Change& time = step.time;
-  std::string text = verdict_word(comparison) + ": ";
-  if (comparison.verdict == ComparisonVerdict::regressed && step.outcome != Outcome::regressed) {
-    text += comparison.regressed > 0 ? counted(comparison.regressed, "kernel is slower", "kernels are slower")
-                                     : "a part of the step is slower";
-    text +=
-        step.outcome == Outcome::same ? ", the step as a whole is the same: it takes " : "; the step takes ";
-  } else {
-    text += "the step takes ";
-  }
-  text += fmt::format("{} instead of {}, {}", time_text(time.b), time_text(time.a),
-                      signed_percent(time.ratio, 2));
+  std::string text = fmt::format("{}: the step takes {} instead of {}, {}", verdict_word(comparison),
+                                 time_text(time.b), time_text(time.a), signed_percent(time.ratio, 2));
   if (time.interval) {
-    text += fmt::format(" ({:.4g} % interval {} to {}, {})", 100 * (1 - comparison.options.alpha),
+    text += fmt::format(" ({:.4g} % interval {} to {}, {})", 100 * time.interval_level,
                         signed_percent(time.interval->low, 2), signed_percent(time.interval->high, 2),
                         runs_text(comparison));
   } else {
     text += fmt::format(" ({})", runs_text(comparison));
   }
   text += ".";
+  if (comparison.verdict == ComparisonVerdict::regressed && step.outcome != Outcome::regressed) {
+    text += comparison.regressed > 0
+                ? " " + counted(comparison.regressed, "kernel is slower", "kernels are slower")
+                : " A part of it is slower";
+    text += step.outcome == Outcome::same ? ", the step as a whole is the same."
+                                          : fmt::format("; of the step as a whole nothing is certain: {}.",
+                                                        outcome_reason_text(step.reason));
+  }
   if (comparison.verdict == ComparisonVerdict::inconclusive) {
     text += fmt::format(" No verdict: {}.", outcome_reason_text(step.reason));
     if (step.reason == OutcomeReason::noise) text += detection_text(time, comparison.options.step_ratio);
@@ -169,7 +183,7 @@ std::vector<std::string> compare_blame(const Comparison& comparison) {
       if (change.outcome != outcome || ++count > static_cast<std::int64_t>(kNamesShown)) continue;
       const bool both = !change.kernels_a.empty() && !change.kernels_b.empty();
       std::string line =
-          fmt::format("{}: {}, {} of the step", title, change_name(change), signed_time(change.time.delta));
+          fmt::format("{}: {}, {} of the step", title, short_name(change), signed_time(change.time.delta));
       if (both) line += fmt::format(" ({})", signed_percent(change.adjusted.ratio));
       if (const std::string cause = cause_text(change.cause); both && !cause.empty()) line += ", " + cause;
       lines.push_back(line + ".");

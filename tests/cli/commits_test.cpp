@@ -13,18 +13,23 @@ class Commits : public ::testing::Test {
     std::string pattern = (std::filesystem::temp_directory_path() / "ridgeline-commits-XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
-    write("recorder",
-          "#!/bin/bash\n"
-          "# recorder -q -f -o FILE --directory DIR ... -- PROGRAM\n"
-          "while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift;; --directory) dir=$2; shift;; --) break;; "
-          "esac; shift; done\n"
-          "[ -e \"$dir/crash\" ] && { echo 'the program crashed'; exit 3; }\n"
-          "n=$(cat \"" +
-              directory_ + "/count\" 2>/dev/null || echo 0); echo $((n + 1)) > \"" + directory_ +
-              "/count\"\n"
-              "exec " FABRICATE
-              " \"$out\" codes run=$((n + 1)) slow=layernorm_backward:$(cat \"$dir/slow\") commit=$(git -C "
-              "\"$dir\" rev-parse HEAD)\n");
+    write(
+        "recorder",
+        "#!/bin/bash\n"
+        "# recorder -q -f -o FILE --directory DIR ... -- PROGRAM\n"
+        "echo \"$*\" >> \"" +
+            directory_ +
+            "/calls\"\n"
+            "while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift;; --directory) dir=$2; shift;; --) break;; "
+            "esac; shift; done\n"
+            "[ -e \"$dir/crash\" ] && { echo 'the program crashed'; exit 3; }\n"
+            "n=$(cat \"" +
+            directory_ + "/count\" 2>/dev/null || echo 0); echo $((n + 1)) > \"" + directory_ +
+            "/count\"\n"
+            "exec " FABRICATE
+            " \"$out\" codes run=$((n + 1)) factor=$(sed -n \"$((n + 1))p\" \"$dir/factors\" 2>/dev/null | "
+            "grep . || echo 1) slow=layernorm_backward:$(cat \"$dir/slow\") commit=$(git -C "
+            "\"$dir\" rev-parse HEAD)\n");
     std::filesystem::permissions(directory_ + "/recorder", std::filesystem::perms::owner_all);
     shell("git init -q repo && cd repo && git config user.email a@b && git config user.name n");
     commit("1.0", "begin");
@@ -81,6 +86,36 @@ TEST_F(Commits, NameTheKernelThatACommitMadeSlower) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/out/tree-" + head.substr(0, 12)));
   EXPECT_EQ(output("git -C repo worktree list | wc -l"), "1\n");
   EXPECT_NE(outcome.out.find(head.substr(0, 10)), std::string::npos);
+}
+
+// A kernel is often known before the step is: it is the step that was asked for.
+TEST_F(Commits, GoOnUntilTheStepIsDecided) {
+  write("repo/factors", "1\n1.02\n1.03\n1\n0.97\n1.01\n");
+  commit("1.0", "a clock that wanders");
+  commit("1.5", "slower");
+  const Outcome outcome =
+      run("commits HEAD~1 HEAD --pairs 9" + recorder() +
+          "--record \"--tiers T0\" --first-record \"--schedule timeline=9\" -- ./program");
+  EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.err.find("pair 6 of at most 9"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("REGRESSED: the step takes"), std::string::npos) << outcome.out;
+  std::istringstream calls(read_file(directory_ + "/calls"));
+  std::string line;
+  for (int number = 1; std::getline(calls, line); ++number) {
+    EXPECT_EQ(line.find("--schedule timeline=9") != std::string::npos, number <= 2) << number << line;
+    EXPECT_EQ(line.find("--tiers T0") != std::string::npos, number > 2) << number << line;
+  }
+}
+
+// With no time left the last look has all of the error: three pairs tell what one look at three pairs tells.
+TEST_F(Commits, TheLastLookHasWhatIsLeftOfTheError) {
+  write("repo/factors", "1\n1.003\n0.998\n1\n1.001\n0.997\n");
+  commit("1.0", "some noise");
+  commit("1.5", "slower");
+  const Outcome outcome = run("commits HEAD~1 HEAD --pairs 10 --budget 1s" + recorder() + "-- ./program");
+  EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("(95 % interval"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.err.find("pair 5"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Commits, ThatChangeNothingAreTheSameAfterFewPairs) {

@@ -9,6 +9,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
+using testing::made;
 using testing::made_side;
 using testing::MadeKernel;
 using testing::MadeRun;
@@ -67,6 +68,38 @@ TEST(Compare, TheSameProgramIsTheSame) {
   EXPECT_EQ(comparison.regressed + comparison.improved, 0);
   EXPECT_EQ(exit_code(comparison), 0);
   EXPECT_EQ(comparison.matched_share, 1);
+  // The interval beside it is that of the equivalence test, and so lies within the margin.
+  const Change& step = comparison.step().time;
+  EXPECT_DOUBLE_EQ(step.interval_level, 0.90);
+  EXPECT_GT(step.interval->low, -comparison.options.step_ratio);
+  EXPECT_LT(step.interval->high, comparison.options.step_ratio);
+  for (const KernelChange& change : comparison.kernels) {
+    if (change.outcome != Outcome::same || change.reason != OutcomeReason::none) continue;
+    EXPECT_LT(change.adjusted.interval->high, comparison.options.kernel_ratio) << change.family;
+  }
+}
+
+// The clock moves every run by per cents: the step is undecided, kernels are judged less what moved them all.
+TEST(Compare, AnUndecidedStepIsJudgedByWhatItsKernelsAddUpTo) {
+  const std::vector<double> wander = {1.0, 1.04, 0.97, 1.05, 0.96, 1.02, 0.98, 1.06, 0.95, 1.01};
+  const auto side = [&](const std::vector<MadeKernel>& kernels, std::size_t first) {
+    std::vector<RunProfile> runs;
+    for (std::size_t i = 0; i < 5; ++i)
+      runs.push_back(
+          made({.kernels = kernels, .factor = wander[first + i], .noise = 0.001, .seed = first * 100 + i}));
+    return runs;
+  };
+  const auto a = training_step();
+  const auto verdict = [&](const std::vector<MadeKernel>& b) {
+    const Comparison comparison = compare(side(a, 0), side(b, 5)).value();
+    EXPECT_EQ(comparison.step().outcome, Outcome::inconclusive);
+    EXPECT_EQ(kernel(comparison, "layernorm_backward").outcome, Outcome::regressed);
+    return comparison.verdict;
+  };
+  const auto slow = slower(a, "layernorm_backward", 1.2);
+  EXPECT_EQ(verdict(slow), ComparisonVerdict::regressed);
+  EXPECT_EQ(verdict(slower(slow, "gelu_backward", 0.8)), ComparisonVerdict::inconclusive)
+      << "192 µs less outweigh 108 more";
 }
 
 TEST(Compare, AFasterKernelImprovesTheStep) {

@@ -129,6 +129,8 @@ class Comparisons(Folder):
         documents = self.compared("same")
         document, cases, commands, tables, _ = self.check(documents)
         self.assertEqual(document["verdict"], "same")
+        step = document["parts"][0]
+        self.assertLess(max(abs(step["low_ratio"]), abs(step["high_ratio"])), document["options"]["step_ratio"])
         self.assertEqual(tables, [])
         self.assertLess(len(documents["markdown"]), 400)
         self.assertEqual([command[0] for command in commands], ["notice"])

@@ -221,6 +221,8 @@ class Comparer {
       endpoint.reason = OutcomeReason::two_modes;
     }
     if (!series.usable()) endpoint.outcome = Outcome::not_measured;
+    if (endpoint.outcome == Outcome::same && sample)
+      take_equivalence_interval(endpoint.time, *sample, options_.equivalence_alpha);
     out_.endpoints.push_back(std::move(endpoint));
   }
 
@@ -407,6 +409,8 @@ class Comparer {
         change.reason = OutcomeReason::small;
       }
     }
+    if (change.outcome == Outcome::same && change.reason == OutcomeReason::none && item.sample)
+      take_equivalence_interval(change.adjusted, *item.sample, options_.equivalence_alpha);
     if (change.reason == OutcomeReason::single_run) hint(change, margin, least_ns, item);
   }
 
@@ -493,7 +497,13 @@ class Comparer {
       return;
     }
     const Outcome step = out_.step().outcome;
-    bool worse = out_.regressed > 0;
+    // Where the step itself is undecided, kernels that got slower count unless others got faster by more.
+    double blamed_ns = 0;
+    for (const KernelChange& change : out_.kernels) {
+      if (change.outcome == Outcome::regressed || change.outcome == Outcome::improved)
+        blamed_ns += change.time.delta;
+    }
+    bool worse = out_.regressed > 0 && (step == Outcome::same || blamed_ns > 0);
     if (out_.matched_share < options_.least_matched_share || out_.families_only) {
       // Kernels cannot be told from each other well enough: the ranges decide.
       worse = std::any_of(out_.endpoints.begin(), out_.endpoints.end(), [](const Endpoint& part) {

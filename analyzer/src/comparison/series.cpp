@@ -63,6 +63,14 @@ std::optional<double> confirmation_difference(const Series& series, const RunLay
   return mean(values);
 }
 
+void take_equivalence_interval(Change& change, const Sample& sample, double equivalence_alpha) {
+  // Two one-sided tests at alpha are an interval of 1 - 2 alpha.
+  const double centre = std::log1p(change.ratio);
+  const double width = half_width(sample, 2 * equivalence_alpha);
+  change.interval = ChangeInterval{std::expm1(centre - width), std::expm1(centre + width)};
+  change.interval_level = 1 - 2 * equivalence_alpha;
+}
+
 Change change_of(const Series& series, const RunLayout& layout, const std::optional<Sample>& sample,
                  const Demand& demand) {
   Change change;
@@ -84,6 +92,7 @@ Change change_of(const Series& series, const RunLayout& layout, const std::optio
   const double margin = std::log1p(demand.margin_ratio);
   const double width = half_width(*sample, demand.alpha);
   change.interval = ChangeInterval{std::expm1(centre - width), std::expm1(centre + width)};
+  change.interval_level = 1 - demand.alpha;
   change.p = demand.beyond_margin ? p_value_beyond(*sample, margin) : p_value(*sample);
   change.same_p = p_value_within(*sample, margin);
   change.detectable_ratio = std::expm1(detectable_mean(*sample, demand.alpha));

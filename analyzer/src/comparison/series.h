@@ -46,6 +46,9 @@ struct Demand {
   bool beyond_margin = false;  ///< p is of a difference above the margin
 };
 
+/// Puts the interval of the equivalence test in place: what shows a difference to be within the margin.
+void take_equivalence_interval(Change& change, const Sample& sample, double equivalence_alpha);
+
 /// Medians, ratio, interval, p-values and what more runs would bring. `sample` as it is to be tested; empty: one run.
 [[nodiscard]] Change change_of(const Series& series, const RunLayout& layout,
                                const std::optional<Sample>& sample, const Demand& demand);

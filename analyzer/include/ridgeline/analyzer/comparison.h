@@ -156,10 +156,13 @@ struct ChangeInterval {
 
 /// How one quantity changed.
 struct Change {
-  double a = 0, b = 0;                     ///< medians over the runs
-  double ratio = 0;                        ///< B ÷ A − 1: of the geometric mean over the pairs
-  double delta = 0;                        ///< b − a
-  std::optional<ChangeInterval> interval;  ///< 1 − alpha; empty: too few runs
+  double a = 0, b = 0;  ///< medians over the runs
+  double ratio = 0;     ///< B ÷ A − 1: of the geometric mean over the pairs
+  double delta = 0;     ///< b − a
+  /// What the outcome rests on: 1 − alpha, of what is shown to be the same 1 − 2·equivalence_alpha, which lies within
+  /// the margin. Empty: too few runs.
+  std::optional<ChangeInterval> interval;
+  double interval_level = 0;               ///< its coverage
   std::optional<double> p;                 ///< two-sided, of no difference
   std::optional<double> adjusted_p;        ///< Benjamini–Hochberg, kernels only
   std::optional<double> same_p;            ///< of a difference of the margin or more

@@ -29,7 +29,7 @@ namespace ridgeline::reports {
 
 /// "REGRESSED: the step takes 52.456 ms instead of 50.123 ms, +4.7 % (95 % interval +4.1 to +5.2 %, 5 pairs)".
 [[nodiscard]] std::string compare_verdict_sentence(const analyzer::Comparison& comparison);
-/// Which kernels that is of and what the change comes of, three of a kind at most: "Slower: layernorm_backward_kernel<…>,
+/// Which kernels that is of and what the change comes of, three of a kind at most: "Slower: layernorm_backward<float>,
 /// +620.0 µs of the step (+35.0 %), other machine code.". Empty if none is blamed.
 [[nodiscard]] std::vector<std::string> compare_blame(const analyzer::Comparison& comparison);
 /// What a reader must know beside it, weightiest first: environment, common mode, clock, modes, matching.
