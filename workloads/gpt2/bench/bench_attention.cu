@@ -121,10 +121,13 @@ void bench_length(const Settings& s, int seq, cudaStream_t stream) {
   DeviceBuffer<char> hopper_scratch;
   if (hopper_attention_backward_supported(batch, seq, s.heads, s.head_size)) {
     hopper_scratch = DeviceBuffer<char>(hopper_attention_backward_scratch_bytes(batch, seq, s.heads));
-    add("backward Hopper", false, [&](cudaStream_t st) {
-      launch_hopper_attention_backward(dqkv.data(), d, q, y, lse_expected.data(), batch, seq, s.heads,
-                                       s.head_size, hopper_scratch.data(), st);
-    });
+    for (const bool deterministic : {false, true}) {
+      add(deterministic ? "backward Hopper, deterministic" : "backward Hopper", false,
+          [&, deterministic](cudaStream_t st) {
+            launch_hopper_attention_backward(dqkv.data(), d, q, y, lse_expected.data(), batch, seq, s.heads,
+                                             s.head_size, hopper_scratch.data(), deterministic, st);
+          });
+    }
   }
   add("backward portable", false, [&](cudaStream_t st) { own_backward(dqkv.data(), st); });
 

@@ -150,7 +150,7 @@ void GpuModelOf<T>::attention_backward(const Layer& a, const T* dout) {
     if (switches().attention == AttentionKind::hopper) {
       launch_hopper_attention_backward(act_.dwide, dout, a.qkv, a.att, a.lse, options_.batch,
                                        options_.sequence, config.heads, config.head_size(), scratch_.data(),
-                                       stream_.get());
+                                       switches().deterministic, stream_.get());
       return;
     }
   }

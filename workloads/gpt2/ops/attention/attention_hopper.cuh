@@ -29,6 +29,17 @@ __device__ inline float exp2_flushed(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// Products of two pairs of bfloat16, rounded once.
+__device__ inline std::uint32_t multiply_bf16(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t d;
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+/// sum + a . b of two pairs of bfloat16.
+__device__ inline float dot_bf16(std::uint32_t a, std::uint32_t b, float sum) {
+  sum = fmaf(__uint_as_float(a << 16), __uint_as_float(b << 16), sum);
+  return fmaf(__uint_as_float(a & 0xFFFF0000U), __uint_as_float(b & 0xFFFF0000U), sum);
+}
 /// Over the four lanes that share a row of the accumulators.
 __device__ inline float quad_sum(float value) {
   value += __shfl_xor_sync(0xffffffffU, value, 1);

@@ -1,6 +1,6 @@
 // attention_hopper.h: causal self-attention by kernels for GPUs of compute capability 9.0 alone: wgmma products,
-// tiles fetched by the copy engine, one warp that fetches and two warpgroups that compute. bfloat16, head sizes 64
-// and 128. Tensors as in attention.h.
+// tiles fetched by the copy engine, warps that fetch beside warpgroups that compute. bfloat16, head sizes 64 and 128.
+// Tensors as in attention.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,9 +25,10 @@ void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int
 /// Device bytes of scratch (16-byte aligned, contents irrelevant).
 std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads);
 
-/// Writes all of dqkv (B,T,3,NH,HS). The same bits in every run: sums are formed in a fixed order.
+/// Writes all of dqkv (B,T,3,NH,HS). deterministic: the same bits in every run, since the sums of dq are formed in a
+/// fixed order; without it only dk and dv are.
 void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out,
                                       const float* lse, int batch, int seq, int heads, int head_size,
-                                      void* scratch, cudaStream_t stream);
+                                      void* scratch, bool deterministic, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2

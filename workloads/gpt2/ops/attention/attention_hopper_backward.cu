@@ -1,33 +1,39 @@
 // attention_hopper_backward.cu: causal flash attention backward on wgmma, head size 64
 // shapes  qkv,dqkv (B,T,3,NH,HS) bf16; out,dout (B,T,NH,HS) bf16; lse (B,NH,T) FP32; any T up to 128 tiles of 128
 //         for each two multiprocessors
-// bytes   B*T*NH*(16*HS + 4), and 12*B*T*NH*HS more in the pass over out and dout that forms their row dots
+// bytes   B*T*NH*(16*HS + 4); dout is read twice, once with out for the row dots
 // flops   5*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed)
 // check   ||gpu-ref|| <= 2e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
 // bound   tensor pipe (2560 cycles of a multiprocessor for a tile)
 //
 // Five products a tile, each formed once. S^T = K Q^T and dP^T = V dO^T come out with keys as rows, so that P^T and
 // dS^T are left operands of dV += P^T dO and dK += dS^T Q without leaving the registers. Only dS goes through shared
-// memory, for dQ^T = K^T dS^T. Persistent blocks of three warpgroups, which take chunks of 64 queries:
-//   consumers  two warpgroups, 64 of a tile's 128 keys each, with dK and dV in registers while the queries pass by
-//   collector  one warpgroup forms dQ^T, with K^T in registers, and adds it up over the tiles of a row; one of its
-//              threads fetches what all three need (TMA, swizzled)
+// memory, for dQ^T = K^T dS^T. Persistent blocks of four warpgroups, which take chunks of 64 queries:
+//   consumers  two warpgroups, 64 of a tile's 128 keys each, with dK and dV in registers while the queries pass by.
+//              The next chunk's scores are issued in front of this one's dS, its dP behind: neither is waited for
+//   collector  one warpgroup forms dQ^T, with K^T in registers, and leaves it in shared memory
+//   helpers    four warps: one fetches (TMA, swizzled), two have the copy engine add dQ up, one forms the row
+//              statistics (dout . out) of the head after this one
 //
 // dQ of a block of 128 queries gets a part from every block of keys to its left, from several multiprocessors. They
-// add in a fixed order, one at a time, in FP32 in L2: the first stores, the others add, the last reads the sum and
-// writes bfloat16. So there is nothing to clear, no pass behind, and the same bits come out in every run. The parts
+// are added up in FP32 in L2: the first is stored, the others are added, the last fetches the sum and writes bfloat16.
+// So there is nothing to clear and no pass behind. Deterministic, the others take turns, one at a time. The parts
 // of a head are made at the same time by a group of multiprocessors, each of which takes a long block of keys (p)
 // and a short one (blocks-1-p): as long a time for all. Long blocks are walked from the diagonal down, so that at
 // time t unit p is at query block p + t; short ones from the last query block up. That gives every part its time,
-// and the order of parts is the order of their times: none waits long. Waiting needs all blocks of the grid on
-// multiprocessors at once: a cooperative launch.
+// and the order of parts is the order of their times, two at a time in the second half of the query blocks.
+// Waiting needs all blocks of the grid on multiprocessors at once: a cooperative launch.
 //
 // Barriers, phases counted from 0; a warp arrives once:
-//   keys_full[b], keys_empty[b]  keys and values of a tile; 8 consumer warps are done, 4 collector warps have K^T
+//   keys_full[b], keys_taken[b], keys_empty[b]  keys and values of a tile; 4 collector warps have K^T; 8 consumer
+//                              warps have stored dK and dV, which take their places
 //   rows_full[s], rows_empty[s]  a chunk's queries, dout and row statistics; 8 consumer warps are done
 //   ds_full[s], ds_empty[s]    dS of a chunk: 8 consumer warps have written it, 4 collector warps have used it
+//   dq_full[c], dq_empty[c]    dQ of a tile's chunk c: 4 collector warps have written it, it has been stored
+//   dq_before[c]               the sum of the parts before it is there instead
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -39,6 +45,7 @@
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/attention/attention_hopper_backward.cuh"
 #include "gpt2/ops/attention/attention_hopper_collector.cuh"
+#include "gpt2/ops/attention/attention_hopper_helpers.cuh"
 #include "gpt2/ops/hopper/tensor_map.h"
 
 namespace ridgeline::gpt2 {
@@ -63,169 +70,233 @@ __device__ inline void store_gradient(const CUtensorMap& map, std::uint32_t stag
   }
 }
 
-__device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& p,
-                               const BackwardLayout& layout, int consumer) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
-  const int warp_row = consumer * kConsumerRows + warp * 16;  // of the tile's keys
+// The same value in all lanes, and known to be: descriptors made of it are formed in uniform registers.
+__device__ inline unsigned uniform(unsigned value) {
+  return __reduce_or_sync(0xffffffffU, value);
+}
+
+// Products of 64 keys and 64 queries.
+__device__ inline void issue_scores(float (&s)[32], std::uint32_t keys, std::uint32_t queries) {
   constexpr std::uint64_t kAlongHead = matrix_descriptor(Swizzle::bytes_128, 16, 1024);
+  const std::uint64_t a = descriptor_at(kAlongHead, keys);
+  const std::uint64_t b = descriptor_at(kAlongHead, queries);
+#pragma unroll
+  for (int k = 0; k < kHeadSize / 16; ++k) wgmma<0, 0>(s, a + 2 * k, b + 2 * k, k);
+}
+// dP less the rows' dots, with which the accumulators begin.
+__device__ inline void issue_dp(float (&dp)[32], std::uint32_t values, std::uint32_t dout) {
+  constexpr std::uint64_t kAlongHead = matrix_descriptor(Swizzle::bytes_128, 16, 1024);
+  const std::uint64_t a = descriptor_at(kAlongHead, values);
+  const std::uint64_t b = descriptor_at(kAlongHead, dout);
+#pragma unroll
+  for (int k = 0; k < kHeadSize / 16; ++k) wgmma<0, 0>(dp, a + 2 * k, b + 2 * k, 1);
+}
+// d += A^T (64 keys x 64 queries, in registers) B (64 queries x 64 columns).
+__device__ inline void issue_gradient(float (&d)[32], const std::uint32_t (&a)[16], std::uint32_t rows,
+                                      bool add) {
   constexpr std::uint64_t kAlongRows = matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024);
   constexpr int kStep = 16 * kPanel * 2 / 16;  // 16 rows on
+  const std::uint64_t b = descriptor_at(kAlongRows, rows);
+#pragma unroll
+  for (int k = 0; k < kChunk / 16; ++k) wgmma<1>(d, a + 4 * k, b + k * kStep, (add ? 1 : 0) | k);
+}
+
+template <int kConsumer>
+__device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& p,
+                               const BackwardLayout& layout) {
+  constexpr std::uint32_t kOwnRows = kConsumer * (kPanelBytes / 2);  // of keys, values and dS
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
+  const std::uint32_t warp_rows = kOwnRows + static_cast<std::uint32_t>(warp) * BackwardLayout::kWarpBytes;
+  const auto lane_columns = static_cast<std::uint32_t>(lane % 4 * 8);
   const float scale_log2 = p.problem.scale_log2;
 
-  std::uint32_t probabilities[16];
-  std::uint32_t gradients[16];  // of the scores
+  unsigned chunk = 0;
+  unsigned block = 0;  // of keys
+  // Waits for the chunk, or for the one behind it if its queries see none of this consumer's keys. What to wait for
+  // stands with the chunk before, so that no flags stand between the waiting and the products.
+  const auto await_rows = [&](bool first_of_keys, bool on_diagonal) {
+    barrier_wait(layout.rows_full(chunk), filled<BackwardLayout::kStages>(chunk));
+    if (kConsumer == 1 && on_diagonal) {
+      barrier_wait(layout.ds_empty(chunk), emptied<BackwardLayout::kSlots>(chunk));
+      if (lane == 0) {
+        barrier_arrive(layout.rows_empty(chunk));
+        barrier_arrive(layout.ds_full(chunk));
+      }
+      ++chunk;
+      barrier_wait(layout.rows_full(chunk), filled<BackwardLayout::kStages>(chunk));
+    }
+    if (first_of_keys) barrier_wait(layout.keys_full(block), filled<BackwardLayout::kKeyBuffers>(block));
+    return load_shared(layout.flags(chunk)) | (first_of_keys ? kFirstOfKeys : 0U);
+  };
+
   float s[32];
   float dp[32];
   float dk[32];
   float dv[32];
+  std::uint32_t probabilities[16];
+  std::uint32_t gradients[16];  // of the scores
 #pragma unroll
   for (int i = 0; i < 16; ++i) probabilities[i] = gradients[i] = 0;
 #pragma unroll
   for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0.0F;
 
-  unsigned chunk = 0;
-  unsigned key_blocks = 0;
-  for (BackwardCursor at(p, static_cast<int>(blockIdx.x)); at.valid(p);) {
-    const unsigned buffer = key_blocks % BackwardLayout::kKeyBuffers;
-    const std::uint64_t keys = descriptor_at(kAlongHead, layout.keys(buffer) + consumer * (kPanelBytes / 2));
-    const std::uint64_t values =
-        descriptor_at(kAlongHead, layout.values(buffer) + consumer * (kPanelBytes / 2));
-    barrier_wait(layout.keys_full(buffer), key_blocks / BackwardLayout::kKeyBuffers & 1U);
-    ++key_blocks;
-    const int head = at.head_of_batch(p);
-    const int batch = at.batch(p);
-    const int position = at.key_block * kTile + warp_row;
+  unsigned flags = await_rows(true, true);  // long blocks of keys begin on the diagonal
+  wgmma_fence();
+  issue_scores(s, layout.keys(block) + kOwnRows, layout.queries(chunk));
+  wgmma_commit();
+  wgmma_wait<0>();
+  pin(s);
 
-    int of_tile = 0;
-    bool first = true;
-    bool more = true;
-    while (more) {
-      const int stage = static_cast<int>(chunk % BackwardLayout::kStages);
-      const int slot = static_cast<int>(chunk % BackwardLayout::kSlots);
-      const std::uint32_t queries = layout.queries(stage);
-      const std::uint32_t dout = layout.dout(stage);
-      barrier_wait(layout.rows_full(stage), chunk / BackwardLayout::kStages & 1U);
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < 4; ++k) wgmma<0, 0>(s, keys + 2 * k, descriptor_at(kAlongHead, queries) + 2 * k, k);
-      wgmma_commit();
-#pragma unroll
-      for (int k = 0; k < 4; ++k) wgmma<0, 0>(dp, values + 2 * k, descriptor_at(kAlongHead, dout) + 2 * k, k);
-      wgmma_commit();
-      // The scores are there, and the chunk before this one has been added to dK and dV.
-      wgmma_wait<1>();
-      pin(s);
-      pin(probabilities);
-      pin(gradients);
-      if (!first && lane == 0)
-        barrier_arrive(layout.rows_empty(static_cast<int>((chunk - 1) % BackwardLayout::kStages)));
-
-      const std::uint32_t statistics = layout.statistics(stage) + lane % 4 * 8;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const float2 log_sum = load_shared_float2(statistics + 32 * j);
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          s[4 * j + e] = exp2_flushed(fmaf(s[4 * j + e], scale_log2, -(e % 2 == 0 ? log_sum.x : log_sum.y)));
-        }
-      }
-      if (at.on_diagonal()) {
-        // A key is seen by the queries from its own position on.
-        const int limit = warp_row + lane / 4 - of_tile * kChunk - lane % 4 * 2;
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            if (8 * j + e % 2 < limit + e / 2 * 8) s[4 * j + e] = 0.0F;
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 16; ++i) probabilities[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        wgmma<1>(dv, probabilities + 4 * k, descriptor_at(kAlongRows, dout) + k * kStep, (first ? 0 : 1) | k);
-      }
-      wgmma_commit();
-      wgmma_wait<1>();
-      pin(dp);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const float2 dots = load_shared_float2(statistics + kChunk * 4 + 32 * j);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int i = 4 * j + 2 * half;
-          gradients[i / 2] = pack_bf16(s[i] * (dp[i] - dots.x), s[i + 1] * (dp[i + 1] - dots.y));
-        }
-      }
-      barrier_wait(layout.ds_empty(slot), (chunk / BackwardLayout::kSlots & 1U) ^ 1U);
-      const std::uint32_t ds = matrix_address(layout.ds(slot) + warp_row * 128, lane);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        store_matrix_x4(ds ^ (i * 32), gradients[4 * i], gradients[4 * i + 1], gradients[4 * i + 2],
-                        gradients[4 * i + 3]);
-      }
-      fence_for_copies();
-      __syncwarp();
-      if (lane == 0) barrier_arrive(layout.ds_full(slot));
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        wgmma<1>(dk, gradients + 4 * k, descriptor_at(kAlongRows, queries) + k * kStep, (first ? 0 : 1) | k);
-      }
-      wgmma_commit();
-
-      first = false;
-      ++chunk;
-      if (++of_tile == kChunksPerTile) {
-        of_tile = 0;
-        more = !at.last_of_keys(p);
-        at.advance(p);
-      }
-    }
+  // Of the chunk before. In front of the first one a dK is formed that nobody will see.
+  unsigned chunk_before = chunk;
+  unsigned flags_before = kFirstOfKeys;
+  const auto store_gradients = [&] {
     wgmma_wait<0>();
     pin(dk);
     pin(dv);
-    pin(probabilities);
-    pin(gradients);
-    const std::uint32_t staging =
-        layout.base + BackwardLayout::kOut + (4 * consumer + warp) * (2 * BackwardLayout::kWarpBytes);
-    if (lane == 0) {
-      barrier_arrive(layout.keys_empty(buffer));
-      barrier_arrive(layout.rows_empty(static_cast<int>((chunk - 1) % BackwardLayout::kStages)));
-      bulk_wait_read();  // the gradients before are out of the staging area
-    }
-    __syncwarp();
-    store_gradient(maps.dkeys, staging, dk, p.scale, p.problem.heads + head, position, batch, lane);
-    store_gradient(maps.dkeys, staging + BackwardLayout::kWarpBytes, dv, 1.0F, 2 * p.problem.heads + head,
+    // The gradients leave from where the keys and values were.
+    const unsigned stored = block - 1;
+    barrier_wait(layout.keys_taken(stored), filled<BackwardLayout::kKeyBuffers>(stored));
+    named_barrier_sync(2 + kConsumer, kWarpgroup);
+    const uint4 which = load_shared_128(layout.which_keys(stored));
+    const auto head = static_cast<int>(which.x);
+    const auto batch = static_cast<int>(which.y);
+    const int position = static_cast<int>(which.z) + kConsumer * kConsumerRows + warp * 16;
+    store_gradient(maps.dkeys, layout.keys(stored) + warp_rows, dk, p.scale, p.problem.heads + head, position,
+                   batch, lane);
+    store_gradient(maps.dkeys, layout.values(stored) + warp_rows, dv, 1.0F, 2 * p.problem.heads + head,
                    position, batch, lane);
+  };
+  for (bool more = true; more;) {
+    const std::uint32_t statistics = layout.statistics(chunk) + lane_columns;
+    wgmma_wait<0>();  // its scores, and dV of the chunk before
+    pin(s);
+    pin(probabilities);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float4 dots = load_shared_float4(statistics + kChunk * 4 + lane_columns + 64 * j);
+      dp[4 * j] = dots.x;
+      dp[4 * j + 1] = dots.y;
+      dp[4 * j + 2] = dots.z;
+      dp[4 * j + 3] = dots.w;
+    }
+    pin(dp);
+    const std::uint32_t queries_before = uniform(layout.queries(chunk_before));
+    const std::uint32_t values = uniform(layout.values(block) + kOwnRows);
+    const std::uint32_t dout = uniform(layout.dout(chunk));
+    wgmma_fence();
+    issue_gradient(dk, gradients, queries_before, (flags_before & kFirstOfKeys) == 0);
+    issue_dp(dp, values, dout);
+    wgmma_commit();
+    const bool stored = (flags_before & kLastOfKeys) != 0;
+    if (stored) store_gradients();
+
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float2 log_sum = load_shared_float2(statistics + 32 * j);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        s[4 * j + e] = exp2_flushed(fmaf(s[4 * j + e], scale_log2, -(e % 2 == 0 ? log_sum.x : log_sum.y)));
+      }
+    }
+    if ((flags & kDiagonal) != 0 && chunk % kChunksPerTile == kConsumer) {
+      // A key is seen by the queries from its own position on.
+      const int limit = warp * 16 + lane / 4 - lane % 4 * 2;
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          if (8 * j + e % 2 < limit + e / 2 * 8) s[4 * j + e] = 0.0F;
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 16; ++i) probabilities[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
+
+    wgmma_wait<0>();  // dP, and dK of the chunk before
+    pin(dp);
+    pin(gradients);
+    // Before the next chunk is waited for: what comes may need these places.
+    if (lane == 0) {
+      if (chunk != chunk_before) barrier_arrive(layout.rows_empty(chunk_before));
+      if (stored) {
+        bulk_wait_read();
+        barrier_arrive(layout.keys_empty(block - 1));
+      }
+    }
+    const unsigned now = chunk;
+    const unsigned flags_now = flags;
+    more = (flags & kLastOfAll) == 0;
+    ++chunk;
+    if ((flags & kLastOfKeys) != 0) ++block;
+    // Behind the last chunk the products for the next are formed of whatever is there, and not used.
+    if (more) flags = await_rows((flags_now & kLastOfKeys) != 0, (flags_now & kDiagonalNext) != 0);
+    const std::uint32_t now_dout = uniform(layout.dout(now));
+    const std::uint32_t next_keys = uniform(layout.keys(block) + kOwnRows);
+    const std::uint32_t next_queries = uniform(layout.queries(chunk));
+    wgmma_fence();
+    issue_gradient(dv, probabilities, now_dout, (flags_now & kFirstOfKeys) == 0);
+    issue_scores(s, next_keys, next_queries);
+    wgmma_commit();
+    chunk_before = now;
+    flags_before = flags_now;
+
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      gradients[i] = multiply_bf16(probabilities[i], pack_bf16(dp[2 * i], dp[2 * i + 1]));
+    }
+    barrier_wait(layout.ds_empty(now), emptied<BackwardLayout::kSlots>(now));
+    const std::uint32_t ds = matrix_address(layout.ds(now) + warp_rows, lane);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      store_matrix_x4(ds ^ (i * 32), gradients[4 * i], gradients[4 * i + 1], gradients[4 * i + 2],
+                      gradients[4 * i + 3]);
+    }
+    fence_for_copies();
+    __syncwarp();
+    if (lane == 0) barrier_arrive(layout.ds_full(now));
   }
+  wgmma_wait<0>();
+  pin(s);
+  pin(probabilities);
+  wgmma_fence();
+  issue_gradient(dk, gradients, layout.queries(chunk_before), (flags_before & kFirstOfKeys) == 0);
+  wgmma_commit();
+  store_gradients();
   // Shared memory outlives what the copy engine still reads.
   if (lane == 0) bulk_wait_read();
 }
 
-__global__ void __launch_bounds__(kThreads, 1)
-    attention_hopper_backward_kernel(const __grid_constant__ BackwardMaps maps,
-                                     const BackwardProblem problem) {
+__global__ void __launch_bounds__(kBackwardThreads, 1)
+    attention_hopper_backward_kernel(const __grid_constant__ BackwardMaps maps, const BackwardProblem problem,
+                                     const float* lse) {
   extern __shared__ unsigned char allocation[];
   const BackwardLayout layout{(shared_address(allocation) + 1023U) & ~1023U};
   if (threadIdx.x == 0) {
-    for (const CUtensorMap* map : {&maps.queries, &maps.dout, &maps.keys, &maps.dqueries, &maps.dkeys}) {
+    for (const CUtensorMap* map : {&maps.queries, &maps.dout, &maps.keys, &maps.dqueries, &maps.dkeys,
+                                   &maps.dout_rows, &maps.out_rows}) {
       tma_prefetch_map(map);
     }
     for (unsigned buffer = 0; buffer < BackwardLayout::kKeyBuffers; ++buffer) {
       barrier_init(layout.keys_full(buffer), 1);
-      barrier_init(layout.keys_empty(buffer), kConsumerWarps + 4);
+      barrier_init(layout.keys_taken(buffer), 4);
+      barrier_init(layout.keys_empty(buffer), kConsumerWarps);
     }
-    for (int stage = 0; stage < BackwardLayout::kStages; ++stage) {
+    for (unsigned stage = 0; stage < BackwardLayout::kStages; ++stage) {
       barrier_init(layout.rows_full(stage), 1);
       barrier_init(layout.rows_empty(stage), kConsumerWarps);
     }
-    for (int slot = 0; slot < BackwardLayout::kSlots; ++slot) {
+    for (unsigned slot = 0; slot < BackwardLayout::kSlots; ++slot) {
       barrier_init(layout.ds_full(slot), kConsumerWarps);
       barrier_init(layout.ds_empty(slot), 4);
+      barrier_init(layout.dq_full(slot), 4);
+      barrier_init(layout.dq_empty(slot), 1);
+      barrier_init(layout.dq_before(slot), 1);
+    }
+    barrier_init(layout.round_begun(), 1);
+    for (unsigned piece = 0; piece < BackwardLayout::kPieces; ++piece) {
+      barrier_init(layout.piece_full(piece), 1);
     }
     fence_barrier_init();
   }
@@ -233,54 +304,28 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   if (warpgroup == 0) {
+    release_registers<kHelperRegisters>();
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (warp == 3) {
+      write_statistics(maps, problem, layout, lse, lane);
+    } else if (lane == 0) {
+      if (warp == 0) {
+        fetch(maps, problem, layout);
+      } else {
+        add_up(maps, problem, layout, static_cast<unsigned>(warp - 1));
+      }
+    }
+  } else if (warpgroup == 1) {
     release_registers<kCollectorRegisters>();
-    collect(maps, problem, layout);
+    collect(layout, problem.scale);
   } else {
     take_registers<kBackwardConsumerRegisters>();
-    consume(maps, problem, layout, warpgroup - 1);
-  }
-}
-
-// Row statistics of 64 positions of a head; the first block clears the counts of parts.
-__global__ void __launch_bounds__(256)
-    attention_hopper_statistics_kernel(const bf16* dout, const bf16* out, const float* lse, Problem problem,
-                                       float* statistics, unsigned* parts, int part_count) {
-  constexpr int kLanes = kHeadSize / 8;  // of a row
-  const int chunk = static_cast<int>(blockIdx.x);
-  const int head = static_cast<int>(blockIdx.y);
-  if (chunk == 0 && head == 0) {
-    for (int i = static_cast<int>(threadIdx.x); i < part_count; i += 256) parts[i] = 0;
-  }
-  __shared__ float dots[kChunk];
-#pragma unroll
-  for (int pass = 0; pass < kChunk * kLanes / 256; ++pass) {
-    const int row = (pass * 256 + static_cast<int>(threadIdx.x)) / kLanes;
-    const int t = chunk * kChunk + row;
-    float dot = 0.0F;
-    if (t < problem.seq) {
-      const std::int64_t at =
-          ((static_cast<std::int64_t>(head / problem.heads) * problem.seq + t) * problem.heads +
-           head % problem.heads) *
-              kHeadSize +
-          threadIdx.x % kLanes * 8;
-      float a[8];
-      float b[8];
-      unpack(load128(dout + at), a);
-      unpack(load128(out + at), b);
-#pragma unroll
-      for (int i = 0; i < 8; ++i) dot += a[i] * b[i];
+    if (warpgroup == 2) {
+      consume<0>(maps, problem, layout);
+    } else {
+      consume<1>(maps, problem, layout);
     }
-#pragma unroll
-    for (int offset = kLanes / 2; offset > 0; offset /= 2) dot += __shfl_xor_sync(0xffffffffU, dot, offset);
-    if (threadIdx.x % kLanes == 0) dots[row] = dot;
-  }
-  __syncthreads();
-  float* to = statistics + (static_cast<std::int64_t>(head) * gridDim.x + chunk) * 2 * kChunk;
-  const int row = static_cast<int>(threadIdx.x);
-  if (row < kChunk) {
-    const int t = chunk * kChunk + row;
-    to[row] = t < problem.seq ? lse[static_cast<std::int64_t>(head) * problem.seq + t] * kLog2e : INFINITY;
-    to[kChunk + row] = dots[row];
   }
 }
 
@@ -290,16 +335,17 @@ struct BackwardSizes {
   int groups;
   std::int64_t statistics;  // floats
   std::int64_t sums;        // floats
-  int parts;
+  std::int64_t counts;      // of parts and of units ready; 0 at the beginning
 };
 BackwardSizes sizes_of(int batch, int seq, int heads) {
   BackwardSizes sizes{};
   sizes.blocks = static_cast<int>(ceil_div(seq, kTile));
   sizes.units = (sizes.blocks + 1) / 2;
   sizes.groups = std::max(1, std::min(multiprocessor_count() / sizes.units, batch * heads));
-  sizes.statistics = std::int64_t{batch} * heads * sizes.blocks * kTile * 2;
-  sizes.parts = 2 * sizes.groups * sizes.blocks;
-  sizes.sums = std::int64_t{sizes.parts} * kTile * kHeadSize;
+  sizes.statistics = std::int64_t{batch} * heads * sizes.blocks * kChunksPerTile * kStatisticsFloats;
+  const std::int64_t parts = std::int64_t{2} * sizes.groups * sizes.blocks * kChunksPerTile;
+  sizes.sums = parts * kChunkFloats;
+  sizes.counts = parts + std::int64_t{batch} * heads;
   return sizes;
 }
 
@@ -314,12 +360,12 @@ bool hopper_attention_backward_supported(int batch, int seq, int heads, int head
 
 std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads) {
   const hopper::BackwardSizes sizes = hopper::sizes_of(batch, seq, heads);
-  return (sizes.statistics + sizes.sums + sizes.parts) * std::int64_t{sizeof(float)};
+  return (sizes.statistics + sizes.sums + sizes.counts) * std::int64_t{sizeof(float)};
 }
 
 void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out,
                                       const float* lse, int batch, int seq, int heads, int head_size,
-                                      void* scratch, cudaStream_t stream) {
+                                      void* scratch, bool deterministic, cudaStream_t stream) {
   const NvtxRange range("attention_backward", {attention_backward_bytes<bf16>(batch, seq, heads, head_size),
                                                attention_backward_flops(batch, seq, heads, head_size)});
   if (!hopper_attention_backward_supported(batch, seq, heads, head_size) || !is_aligned_16(dqkv) ||
@@ -333,17 +379,16 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
   const BackwardSizes sizes = sizes_of(batch, seq, heads);
   const float scale = 1.0F / std::sqrt(static_cast<float>(head_size));
   auto* statistics = static_cast<float*>(scratch);
-  BackwardProblem problem{{batch, seq, heads, sizes.blocks, kLog2e * scale},
-                          sizes.units,
-                          sizes.groups,
-                          scale,
-                          {statistics, statistics + sizes.statistics,
-                           reinterpret_cast<unsigned*>(statistics + sizes.statistics + sizes.sums)}};
-  attention_hopper_statistics_kernel<<<dim3(static_cast<unsigned>(sizes.blocks * kChunksPerTile),
-                                            static_cast<unsigned>(batch * heads)),
-                                       256, 0, stream>>>(dout, out, lse, problem.problem, statistics,
-                                                         problem.scratch.parts, sizes.parts);
-  RIDGELINE_CUDA_CHECK_LAUNCH();
+  auto* counts = reinterpret_cast<unsigned*>(statistics + sizes.statistics + sizes.sums);
+  const BackwardProblem problem{
+      {batch, seq, heads, sizes.blocks, kLog2e * scale},
+      sizes.units,
+      sizes.groups,
+      scale,
+      deterministic,
+      {statistics, statistics + sizes.statistics, counts + std::int64_t{batch} * heads, counts}};
+  RIDGELINE_CUDA_CHECK(
+      cudaMemsetAsync(counts, 0, static_cast<std::size_t>(sizes.counts) * sizeof(unsigned), stream));
 
   BackwardMaps maps;
   maps.queries = heads_map(qkv, batch, seq, 3 * heads, head_size, kChunk);
@@ -351,6 +396,8 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
   maps.keys = heads_map(qkv, batch, seq, 3 * heads, head_size, kTile);
   maps.dqueries = heads_map(dqkv, batch, seq, 3 * heads, head_size, kChunk);
   maps.dkeys = heads_map(dqkv, batch, seq, 3 * heads, head_size, 16);
+  maps.dout_rows = heads_map(dout, batch, seq, heads, head_size, kPiece);
+  maps.out_rows = heads_map(out, batch, seq, heads, head_size, kPiece);
   const auto kernel = attention_hopper_backward_kernel;
   RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             BackwardLayout::kAllocatedBytes));
@@ -359,12 +406,12 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
   attribute.val.cooperative = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(sizes.groups * sizes.units));
-  config.blockDim = dim3(kThreads);
+  config.blockDim = dim3(kBackwardThreads);
   config.dynamicSmemBytes = BackwardLayout::kAllocatedBytes;
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  RIDGELINE_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, problem));
+  RIDGELINE_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, problem, lse));
 }
 
 }  // namespace ridgeline::gpt2

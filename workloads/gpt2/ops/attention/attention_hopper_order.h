@@ -14,14 +14,16 @@ struct Problem {
   float scale_log2;  // of a score, into the exponent of 2
 };
 
-/// Row statistics [head][chunk][2][64]: the log-sum in units of log2, +inf beyond the sequence, so that there
-/// probabilities are 0; and dout . out.
+/// Row statistics [head][chunk][192]: 64 log-sums in units of log2, +inf beyond the sequence, so that there
+/// probabilities are 0; and minus dout . out, each pair of rows twice in turn, as the accumulators hold them. How many
+/// units of a head have written theirs [head].
 /// dQ's sums [parity][group][query block][chunk], in the order of the collector's registers; how many parts have been
-/// added [parity][group][query block].
+/// added [parity][group][query block][chunk].
 struct BackwardScratch {
   float* statistics;
   float* sums;
   unsigned* parts;
+  unsigned* ready;
 };
 
 struct BackwardProblem {
@@ -29,6 +31,7 @@ struct BackwardProblem {
   int units;   // of a head: pairs of blocks of keys
   int groups;  // of multiprocessors, each at work on one head
   float scale;
+  bool in_turn;  // parts of dQ are added in one order
   BackwardScratch scratch;
 };
 

@@ -138,6 +138,18 @@ __device__ inline void bulk_load(std::uint32_t destination, const void* source, 
       "l"(source), "r"(bytes), "r"(barrier)
       : "memory");
 }
+/// Copies contiguous bytes the other way, or adds them, as floats, to what is there.
+__device__ inline void bulk_store(void* destination, std::uint32_t source, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination), "r"(source),
+               "r"(bytes)
+               : "memory");
+}
+__device__ inline void bulk_add(float* destination, std::uint32_t source, std::uint32_t bytes) {
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(destination),
+      "r"(source), "r"(bytes)
+      : "memory");
+}
 /// Shows what this thread wrote to shared memory to copies that start after it.
 __device__ inline void fence_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -164,13 +176,20 @@ __device__ inline void tma_store_heads(const CUtensorMap* map, std::uint32_t sou
       "r"(source), "r"(column), "r"(head), "r"(position), "r"(batch)
       : "memory");
 }
+/// Orders accesses of global memory by copies and by ordinary instructions, as this thread has seen them.
+__device__ inline void fence_copies_in_memory() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
 /// Closes the group of this thread's stores; bulk_wait_read waits until all its closed groups have been read
-/// from shared memory.
+/// from shared memory, bulk_wait until they are in memory.
 __device__ inline void bulk_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 __device__ inline void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ inline void bulk_wait() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
 /// Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
@@ -292,6 +311,27 @@ __device__ inline uint4 load_shared_128(std::uint32_t address) {
 __device__ inline void store_shared_128(std::uint32_t address, float a, float b, float c, float d) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b), "f"(c), "f"(d)
                : "memory");
+}
+__device__ inline std::uint32_t load_shared(std::uint32_t address) {
+  std::uint32_t value;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+__device__ inline void store_shared(std::uint32_t address, std::uint32_t value) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+__device__ inline void store_shared_128(std::uint32_t address, const uint4& value) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+}
+__device__ inline float4 load_shared_float4(std::uint32_t address) {
+  float4 value;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+               : "r"(address)
+               : "memory");
+  return value;
 }
 __device__ inline float2 load_shared_float2(std::uint32_t address) {
   float2 value;

@@ -1,0 +1,200 @@
+// attention_hopper_helpers.cuh: the warps of the backward kernel that compute no products: one fetches what the
+// others need, two add dQ up in memory, one forms the row statistics, a head ahead. For
+// attention_hopper_backward.cu alone, whose header comment says how.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "gpt2/ops/attention/attention_hopper_backward.cuh"
+
+namespace ridgeline::gpt2::hopper {
+
+__device__ inline unsigned load_acquire(const unsigned* address) {
+  unsigned value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+__device__ inline void add_release(unsigned* address, unsigned value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
+/// Rows of a head whose statistics a unit forms: those of two query blocks, in pieces.
+struct StatisticsCursor {
+  int begin;
+  int end;
+  int head;  // counted through the batch
+  int row;
+
+  __device__ explicit StatisticsCursor(const BackwardProblem& p)
+      : begin(2 * (static_cast<int>(blockIdx.x) % p.units) * kTile),
+        end(lesser(begin + 2 * kTile, p.problem.blocks * kTile)),
+        head(static_cast<int>(blockIdx.x) / p.units),
+        row(begin) {}
+  __device__ bool valid(const BackwardProblem& p) const { return head < p.problem.batch * p.problem.heads; }
+  __device__ void advance(const BackwardProblem& p) {
+    row += kPiece;
+    if (row < end) return;
+    row = begin;
+    head += p.groups;
+  }
+};
+
+/// One warp: minus dout . out and the log-sum of the rows of this unit's share of each head, a row a lane. A head is
+/// begun when the chunks of the one before it are being fetched.
+__device__ inline void write_statistics(const BackwardMaps& maps, const BackwardProblem& p,
+                                        const BackwardLayout& layout, const float* lse, int lane) {
+  StatisticsCursor fetched(p);
+  unsigned pieces_fetched = 0;
+  const auto fetch_piece = [&] {
+    if (lane == 0 && fetched.valid(p)) {
+      const std::uint32_t full = layout.piece_full(pieces_fetched);
+      const std::uint32_t to = layout.piece(pieces_fetched);
+      const int head = fetched.head % p.problem.heads;
+      const int batch = fetched.head / p.problem.heads;
+      barrier_arrive_expect(full, 2 * BackwardLayout::kPieceBytes);
+      tma_load_heads(to, &maps.dout_rows, full, 0, head, fetched.row, batch);
+      tma_load_heads(to + BackwardLayout::kPieceBytes, &maps.out_rows, full, 0, head, fetched.row, batch);
+    }
+    fetched.advance(p);
+    ++pieces_fetched;
+  };
+  unsigned round = 0;
+  unsigned piece = 0;
+  for (StatisticsCursor at(p); at.valid(p); ++piece) {
+    if (at.row == at.begin) {
+      if (round > 0) barrier_wait(layout.round_begun(), (round - 1) % 2);
+      ++round;
+      // Up to the end of the head: the next one's turn has not come.
+      for (unsigned i = 0; i < BackwardLayout::kPieces; ++i) fetch_piece();
+    }
+    const int t = at.row + lane;
+    float log_sum = INFINITY;
+    if (t < p.problem.seq) log_sum = lse[static_cast<std::int64_t>(at.head) * p.problem.seq + t] * kLog2e;
+    barrier_wait(layout.piece_full(piece), filled<BackwardLayout::kPieces>(piece));
+    const std::uint32_t row = layout.piece(piece) + static_cast<std::uint32_t>(lane) * 128;
+    float dot = 0.0F;
+#pragma unroll
+    for (int i = 0; i < kHeadSize / 8; ++i) {
+      const std::uint32_t address = row + static_cast<std::uint32_t>((i ^ (lane & 7)) << 4);
+      const uint4 a = load_shared_128(address);
+      const uint4 b = load_shared_128(address + BackwardLayout::kPieceBytes);
+      dot = dot_bf16(a.x, b.x, dot);
+      dot = dot_bf16(a.y, b.y, dot);
+      dot = dot_bf16(a.z, b.z, dot);
+      dot = dot_bf16(a.w, b.w, dot);
+    }
+    float* const chunk =
+        p.scratch.statistics +
+        (static_cast<std::int64_t>(at.head) * p.problem.blocks * kChunksPerTile + at.row / kChunk) *
+            kStatisticsFloats;
+    const int of_chunk = t % kChunk;
+    float* const dots = chunk + kChunk + of_chunk / 2 * 4 + of_chunk % 2;
+    chunk[of_chunk] = log_sum;
+    dots[0] = dots[2] = -dot;
+    __syncwarp();
+    const int head = at.head;
+    at.advance(p);
+    if (at.row == at.begin) {
+      if (lane == 0) {
+        __threadfence();
+        add_release(p.scratch.ready + head, 1);
+      }
+    } else if (fetched.head == head) {
+      fetch_piece();
+    }
+  }
+}
+
+/// One thread: keys and values, and chunks of rows, in the order of use.
+__device__ inline void fetch(const BackwardMaps& maps, const BackwardProblem& p,
+                             const BackwardLayout& layout) {
+  unsigned chunk = 0;
+  unsigned block = 0;
+  for (BackwardCursor at(p, static_cast<int>(blockIdx.x)); at.valid(p);) {
+    const int batch = at.batch(p);
+    const int head = at.head_of_batch(p);
+    const int before = at.parts_before(p);
+    unsigned flags = (before == 0 ? kSumFirst : 0U) | (before == at.query_block ? kSumLast : 0U) |
+                     (at.on_diagonal() ? kDiagonal : 0U);
+    if (at.first_of_keys(p)) {
+      flags |= kFirstOfKeys;
+      const std::uint32_t full = layout.keys_full(block);
+      barrier_wait(layout.keys_empty(block), emptied<BackwardLayout::kKeyBuffers>(block));
+      store_shared_128(layout.which_keys(block),
+                       make_uint4(static_cast<unsigned>(head), static_cast<unsigned>(batch),
+                                  static_cast<unsigned>(at.key_block * kTile), 0));
+      barrier_arrive_expect(full, 2 * kPanelBytes);
+      tma_load_heads(layout.keys(block), &maps.keys, full, 0, p.problem.heads + head, at.key_block * kTile,
+                     batch);
+      tma_load_heads(layout.values(block), &maps.keys, full, 0, 2 * p.problem.heads + head,
+                     at.key_block * kTile, batch);
+      ++block;
+      if (at.is_long) {
+        while (load_acquire(p.scratch.ready + at.head) != static_cast<unsigned>(p.units)) {
+        }
+        fence_copies_in_memory();
+        barrier_arrive(layout.round_begun());
+      }
+    }
+    const bool last_of_keys = at.last_of_keys(p);
+    const int first_chunk = at.query_block * kChunksPerTile;
+    const float* const statistics =
+        p.scratch.statistics +
+        (static_cast<std::int64_t>(at.head) * p.problem.blocks * kChunksPerTile + first_chunk) *
+            kStatisticsFloats;
+    at.advance(p);
+    for (int of_tile = 0; of_tile < kChunksPerTile; ++of_tile, ++chunk) {
+      if (of_tile == kChunksPerTile - 1) {
+        flags = (flags & ~kFirstOfKeys) | (last_of_keys ? kLastOfKeys : 0U) |
+                (at.valid(p) ? 0U : kLastOfAll) | (at.on_diagonal() ? kDiagonalNext : 0U);
+      }
+      const std::uint32_t full = layout.rows_full(chunk);
+      const int position = (first_chunk + of_tile) * kChunk;
+      barrier_wait(layout.rows_empty(chunk), emptied<BackwardLayout::kStages>(chunk));
+      store_shared(layout.flags(chunk), flags);
+      barrier_arrive_expect(full, 2 * BackwardLayout::kChunkBytes + kStatisticsBytes);
+      tma_load_heads(layout.queries(chunk), &maps.queries, full, 0, head, position, batch);
+      tma_load_heads(layout.dout(chunk), &maps.dout, full, 0, head, position, batch);
+      bulk_load(layout.statistics(chunk), statistics + of_tile * kStatisticsFloats, kStatisticsBytes, full);
+    }
+  }
+}
+
+/// One thread for each chunk of a tile: adds the collector's parts of dQ to the sums in memory, each when it may, and
+/// stores the rows that the last part completes.
+__device__ inline void add_up(const BackwardMaps& maps, const BackwardProblem& p,
+                              const BackwardLayout& layout, unsigned of_tile) {
+  const std::uint32_t staging = layout.dqueries(of_tile);
+  std::uint32_t parity = 0;
+  for (BackwardCursor at(p, static_cast<int>(blockIdx.x)); at.valid(p); at.advance(p), parity ^= 1U) {
+    const DqueriesPart part(p, at, of_tile);
+    while (!part.may_follow(load_acquire(part.added), p.in_turn)) {
+    }
+    fence_copies_in_memory();
+    if (part.last && !part.first) {
+      barrier_arrive_expect(layout.dq_before(of_tile), BackwardLayout::kSumBytes);
+      bulk_load(staging, part.sum, BackwardLayout::kSumBytes, layout.dq_before(of_tile));
+    }
+    barrier_wait(layout.dq_full(of_tile), parity);
+    if (part.last) {
+      tma_store_heads(&maps.dqueries, staging, 0, at.head_of_batch(p),
+                      at.query_block * kTile + static_cast<int>(of_tile) * kChunk, at.batch(p));
+    } else if (part.first) {
+      bulk_store(part.sum, staging, BackwardLayout::kSumBytes);
+    } else {
+      bulk_add(part.sum, staging, BackwardLayout::kSumBytes);
+    }
+    bulk_commit();
+    bulk_wait_read();
+    barrier_arrive(layout.dq_empty(of_tile));
+    if (!part.last) {
+      bulk_wait();
+      fence_copies_in_memory();
+    }
+    // The next round but one begins its sum in this place; its first part waits for the last of this one.
+    add_release(part.added, 1);
+  }
+}
+
+}  // namespace ridgeline::gpt2::hopper
