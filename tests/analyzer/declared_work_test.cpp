@@ -264,6 +264,16 @@ TEST_F(Declared, ARangeHoldsTheCallsOfItsOwnMoments) {
   EXPECT_EQ(row(a, "b").work->launches, 1);
 }
 
+// Ranges are written when they end, the inner before the outer; that changes nothing.
+TEST_F(Declared, TheOrderInWhichRangesAreWrittenDoesNotMatter) {
+  steps({{"a", 100'000, 40e6, 0}, {"b", 100'000, 20e6, 0}});
+  range("step / layer / a", 900, 1500, 20e6, 0);
+  range("step / layer", 500, 2500, 60e6, 0);
+  const Analysis a = analysed();
+  EXPECT_NEAR(*row(a, "a").work->bytes_ratio, 2.0, 1e-12);
+  EXPECT_NEAR(*row(a, "b").work->bytes_ratio, 1.0, 1e-12);
+}
+
 TEST(ExcessFindings, LeaveOutWhatIsSmallOrWithoutRoof) {
   DeclaredWork work;
   work.operation = "op";

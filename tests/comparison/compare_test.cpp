@@ -58,6 +58,14 @@ TEST(Compare, AChangedKernelIsBlamedAndItsCauseNamed) {
   EXPECT_EQ(comparison.verdict, ComparisonVerdict::regressed);
   EXPECT_EQ(exit_code(comparison), 1);
   EXPECT_EQ(comparison.kernels.front().kernels_b.front(), "layernorm_backward");
+  // At one clock cycles tell what times do; where one run has none, nothing is said of them.
+  ASSERT_TRUE(change.cycles.has_value());
+  EXPECT_NEAR(change.cycles->ratio, 0.10, 0.02);
+  auto runs_a = made_side({.kernels = a}, 3, 1), runs_b = made_side({.kernels = a}, 3, 9);
+  runs_b[1].sites[0].cycles.reset();
+  const Comparison partly = compare(runs_a, runs_b).value();
+  EXPECT_FALSE(kernel(partly, "encoder_forward").cycles.has_value());
+  EXPECT_TRUE(kernel(partly, "gelu_forward").cycles.has_value());
 }
 
 TEST(Compare, TheSameProgramIsTheSame) {

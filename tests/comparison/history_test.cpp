@@ -40,6 +40,18 @@ TEST(ChangePoints, NoiseHasHardlyAny) {
   EXPECT_LE(found, 6) << "of 40 at 5 %";
 }
 
+// Changes that do not matter are taken back, the smallest first: the 1.2 % between the first two parts join them, and
+// the 4 % behind them stay, held against both.
+TEST(ChangePoints, TheSmallestGoFirst) {
+  const std::vector<double> values = noisy({{14, 50.0}, {14, 50.6}, {14, 52.6}});
+  ASSERT_EQ(change_points(values).size(), 2U);
+  const auto found = change_points(values, 0.05, 3, 199, 0.02);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].at, 28U);
+  EXPECT_NEAR(found[0].before, 50.3, 0.2);
+  EXPECT_NEAR(found[0].after, 52.6, 0.2);
+}
+
 TEST(ChangePoints, ShortAndConstantSeriesHaveNone) {
   EXPECT_TRUE(change_points({}).empty());
   EXPECT_TRUE(change_points({1, 2}).empty());

@@ -175,9 +175,12 @@ TEST_F(Sampled, AnOverflowKeepsWhatCameBeforeIt) {
             "overflow1the hardware buffer was full after 180 samples");
   EXPECT_EQ(scalar(capture, "SELECT group_concat(status) FROM step WHERE step_index >= 2"),
             "ok,ok,interrupted,failed");
-  EXPECT_NE(scalar(capture, "SELECT reason FROM step WHERE step_index = 4")
-                .find("the hardware buffer was full after 180"),
-            std::string::npos);
+  // Six tenths of four steps' samples: four tenths of the third step.
+  const std::string reason = scalar(capture, "SELECT reason FROM step WHERE step_index = 4");
+  EXPECT_EQ(reason.find("samples cover "), 0u) << reason;
+  EXPECT_NEAR(std::stod(reason.substr(14)), 40, 15) << reason;
+  EXPECT_NE(reason.find(" % of this step: the hardware buffer was full after 180"), std::string::npos)
+      << reason;
   EXPECT_EQ(t1(capture).find("partial: 2 of 4 sample steps are whole"), 0u) << t1(capture);
   EXPECT_TRUE(warned("tier T1 partial"));
   const double covered =
