@@ -3,7 +3,7 @@
 
 usage: compare_runs.py record --ridgeline RIDGELINE --trainer GPT2_TRAIN --out DIR [--seconds 420] [--planted 1,2,3,5,10]
                               [--tiers T0] [--program-arguments "--model 124M -B 32 -T 1024"]
-       compare_runs.py judge DIR --ridgeline RIDGELINE [--window 5] [--json FILE]
+       compare_runs.py judge DIR --ridgeline RIDGELINE [--window 5] [--base p1] [--json FILE]
 
 record: rounds of runs in fresh processes, each with `ridgeline record` (timeline only, 8 steps of warm-up, 12 recorded). A round is
 A, each planted amount, and A again; every other round runs backwards, so that a drift falls on all. The kernel that plants a slow-down
@@ -201,11 +201,11 @@ def judge(options):
 
     for percent in noted["planted"]:
         kind = f"p{percent:g}"
-        usable = [each for each in rounds if kind in each]
-        if len(usable) < 3:
+        usable = [each for each in rounds if kind in each and (options.base is None or options.base in each)]
+        if len(usable) < 3 or (options.base and percent <= float(options.base[1:])):
             continue
         # Whichever A ran next to it in time stands in the middle of the round: A of the beginning, by turns of the end.
-        sides = [("a" if i % 2 == 0 else "b") for i in range(len(usable))]
+        sides = [options.base or ("a" if i % 2 == 0 else "b") for i in range(len(usable))]
         ratios = [times[each[kind]].get(family, 0) / times[each[side]][family] for each, side in zip(usable, sides)
                   for family in times[each[side]] if KERNEL in family and family in times[each[kind]]]
         truth = math.exp(statistics.mean(map(math.log, ratios))) - 1 if ratios else float("nan")
@@ -268,6 +268,7 @@ def main():
     judging.add_argument("directory")
     judging.add_argument("--ridgeline", required=True)
     judging.add_argument("--window", type=int, default=5)
+    judging.add_argument("--base", metavar="KIND", help="hold the planted amounts against this one (p1) in place of A: smaller changes")
     judging.add_argument("--json")
     options = parser.parse_args()
     sys.exit(record(options) if options.action == "record" else judge(options))
