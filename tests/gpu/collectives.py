@@ -11,7 +11,9 @@ from common import open_capture
 
 COLLECTIVE = "k.mangled_name LIKE '%nccl%'"
 LEAST_MEASURED = 0.8  # of the launches that are no collectives
-LONGEST_TIMELINE_STEP = 2  # times the median: a peer that samples, counts or decodes holds a step up by seconds
+LONGEST_TIMELINE_STEP = 2  # times the median
+OWN_LONGEST_STEP = 1.3  # times the longest step of the program alone, whose host may collect its garbage now and then
+HELD_UP_MS = 500  # where that is not known: a peer that samples, counts or decodes holds a step up by as much at least
 REPLAY_OF_RANKS = 2  # times the replay steps of the same program in one process
 
 
@@ -76,12 +78,14 @@ def phase_lengths(db, process_id):
     return {phase: {"steps": len(ms), "median_ms": statistics.median(ms), "longest_ms": max(ms)} for phase, ms in lengths.items()}
 
 
-def judge_phases(name, phases, wrong):
-    """No step of the timeline waited for a peer that was being sampled or counted, or was decoding."""
+def judge_phases(name, phases, own_longest_ms, wrong):
+    """No step of the timeline waited for a peer that was being sampled or counted, or was decoding. `own_longest_ms`: of the program's
+    steps without a recording; None: not known."""
     timeline, replay = phases.get("timeline"), phases.get("replay")
     if not timeline:
         return f"{name}: no timeline steps"
-    if timeline["longest_ms"] > LONGEST_TIMELINE_STEP * timeline["median_ms"]:
+    allowed = OWN_LONGEST_STEP * own_longest_ms if own_longest_ms else timeline["median_ms"] + HELD_UP_MS
+    if timeline["longest_ms"] > max(LONGEST_TIMELINE_STEP * timeline["median_ms"], allowed):
         wrong.append(f"{name}: a timeline step of {timeline['longest_ms']:.0f} ms, {timeline['median_ms']:.0f} in the median")
     return (f"{name}: timeline steps {timeline['median_ms']:.1f} ms, {timeline['longest_ms']:.1f} at most"
             + (f", replay steps {replay['median_ms']:.0f} ms, {replay['longest_ms']:.0f} at most" if replay else ""))
@@ -132,7 +136,7 @@ def judge_process(db, process, samples, wrong):
             f"T1 of {sampled['measured']} of {sampled['n']}")
 
 
-def judge(path, uuids, samples=True):
+def judge(path, uuids, samples=True, own_longest_ms=None):
     """(what is wrong, what was seen) of a capture of one process for each of `uuids`. `samples`: collectives must have T1 values,
     which processes can promise only if their sampled steps are the same."""
     db, wrong = open_capture(path), []
@@ -142,6 +146,7 @@ def judge(path, uuids, samples=True):
         wrong.append(f"{len(processes)} processes used a GPU")
     texts = [", ".join(judge_devices(db, processes, uuids, wrong))]
     texts += [judge_process(db, process, samples, wrong) for process in processes]
-    texts += [judge_phases(f"rank {process['rank']}", phase_lengths(db, process["id"]), wrong) for process in processes]
+    texts += [judge_phases(f"rank {process['rank']}", phase_lengths(db, process["id"]), own_longest_ms, wrong)
+              for process in processes]
     db.close()
     return wrong, "; ".join(texts)

@@ -79,6 +79,10 @@ class Recorded(unittest.TestCase):
                            "(SELECT max(id) FROM step WHERE process_id = 2 AND phase = 'timeline' AND status = 'ok')")
         self.assertEqual(len(wrong), 1)
         self.assertRegex(wrong[0], r"rank 1: a timeline step of 30\d\d ms, 5\d in the median")
+        wrong, _ = collectives.judge(self.path, [FIRST, SECOND], own_longest_ms=2500)
+        self.assertEqual(wrong, [], "the program has such steps without a recording, too")
+        wrong, _ = collectives.judge(self.path, [FIRST, SECOND], own_longest_ms=100)
+        self.assertEqual(len(wrong), 1)
 
     def test_replay_steps_are_compared_with_those_of_one_process(self):
         def of(ms):

@@ -125,17 +125,21 @@ def start(name, program, options, gpus, say, capture=None):
                last_words_s=min(LAST_WORDS_S, limit_s) if capture else 0)
 
 
-def step_ms(done):
-    """What the program says that a step takes; None if it says nothing."""
+def said_of_steps(done):
+    """What the program says of its steps; nothing if it says nothing."""
     for line in reversed(done.out.splitlines()):
         at = line.find('{"')
         if at >= 0 and '"median_ms"' in line:
             try:
-                said = json.JSONDecoder().raw_decode(line[at:])[0]
-                return said.get("mean_ms", said["median_ms"])
-            except (ValueError, KeyError):
+                return json.JSONDecoder().raw_decode(line[at:])[0]
+            except ValueError:
                 continue
-    return None
+    return {}
+
+
+def step_ms(done):
+    said = said_of_steps(done)
+    return said.get("mean_ms", said.get("median_ms"))
 
 
 def coverage(ridgeline, capture, process):
@@ -211,13 +215,14 @@ def judge(checks, name, ridgeline, capture, done, program, uuids, watch, alone):
         else:
             table["ranks"].append(found)
     recorded = step_ms(done)
-    alone = [ms for ms in alone if ms]
+    own_longest_ms = max((said_of_steps(each).get("longest_ms", 0) for each in alone), default=0)
+    alone = [ms for ms in map(step_ms, alone) if ms]
     if alone and recorded:
         table["alone_ms"], table["recorded_ms"] = alone, recorded
         table["overhead_ratio"] = recorded / (sum(alone) / len(alone)) - 1
         table["alone_spread_ratio"] = (max(alone) - min(alone)) / min(alone)
     if program.ranks and len(uuids) >= program.ranks:
-        bad, more = collectives.judge(capture, uuids, program.samples)
+        bad, more = collectives.judge(capture, uuids, program.samples, own_longest_ms)
         wrong += bad
     elif program.ranks:
         more = "one GPU: no collectives on devices"
@@ -291,7 +296,7 @@ def main(argv=None):
         try:
             alone, compared = [], not options.no_overhead and not program.watched and program.status == 0
             if compared:
-                alone.append(step_ms(start(name, program, options, seen, say)))
+                alone.append(start(name, program, options, seen, say))
             watch = PowerWatch() if program.watched else None
             if watch:
                 watch.start()
@@ -301,7 +306,7 @@ def main(argv=None):
                 if watch:
                     watch.stop()
             if compared:
-                alone.append(step_ms(start(name, program, options, seen, say)))
+                alone.append(start(name, program, options, seen, say))
             tables[name] = judge(checks, name, options.ridgeline, capture, done, program, seen, watch, alone)
         except Exception as error:  # a checker that dies half-way fails its row
             checks.add(name, False, f"the check itself failed: {type(error).__name__}: {error}")
