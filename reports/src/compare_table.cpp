@@ -173,7 +173,8 @@ void add_roofs(Columns& columns) {
       {{.key = "cause",
         .header = "cause",
         .help = "what the change comes of: `code` (other machine code), `launch`, `shapes` (another grid), "
-                "`calls`, `clock`, `neighbours` (same code and launch, other cycles), `unknown`, `none`",
+                "`calls`, `data` (the same code and launch did other work), `clock`, `neighbours` (same code "
+                "and launch, other cycles), `unknown`, `none`",
         .align = Align::left},
        [](const KernelChange& k) {
          return k.cause == analyzer::ChangeCause::none ? Cell::worded("", std::string(to_string(k.cause)))

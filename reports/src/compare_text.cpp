@@ -113,6 +113,8 @@ std::string cause_text(ChangeCause cause) {
       return "the same code on another grid";
     case ChangeCause::calls:
       return "another number of calls";
+    case ChangeCause::data:
+      return "the same code and launch on other data: it executed another number of instructions";
     case ChangeCause::clock:
       return "the same cycles at another clock";
     case ChangeCause::neighbours:

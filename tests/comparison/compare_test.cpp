@@ -190,6 +190,22 @@ TEST(Compare, TheCauseIsTheLaunchTheShapesOrTheCalls) {
   EXPECT_EQ(kernel(compare_sides(a, training_step(14), 5), "gelu_forward").cause, ChangeCause::calls);
   EXPECT_EQ(kernel(compare_sides(a, slower(a, "gelu_forward", 1.3, ""), 5), "gelu_forward").cause,
             ChangeCause::neighbours);
+  // The same code and launch with a third more instructions: a grid-stride loop over more data.
+  const auto counted = [&](const std::vector<MadeKernel>& kernels, std::uint64_t seed, double instructions) {
+    auto runs = made_side({.kernels = kernels, .noise = kNoise}, 5, seed);
+    for (RunProfile& run : runs) {
+      for (KernelSite& site : run.sites)
+        if (site.kernel == "gelu_forward") site.counts["smsp__inst_executed.sum"] = instructions;
+    }
+    return runs;
+  };
+  const auto cause = [&](double instructions) {
+    const auto slow = slower(a, "gelu_forward", 1.3, "");
+    return kernel(compare(counted(a, 100, 1e9), counted(slow, 1100, instructions)).value(), "gelu_forward")
+        .cause;
+  };
+  EXPECT_EQ(cause(1.33e9), ChangeCause::data);
+  EXPECT_EQ(cause(1.0001e9), ChangeCause::neighbours) << "what predicates add from run to run";
 }
 
 TEST(Compare, WithoutCodeHashesTheCauseIsUnknown) {

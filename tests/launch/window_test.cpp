@@ -17,8 +17,9 @@ TEST(Duration, ReadsWhatPeopleWrite) {
   const struct {
     const char* text;
     std::int64_t ms;
-  } cases[] = {{"250ms", 250}, {"30s", 30'000},        {"5m", 300'000},     {"1h30m", 5'400'000},
-               {"1.5s", 1500}, {"2h5m10s", 7'510'000}, {"1m500ms", 60'500}, {"0.5h", 1'800'000}};
+  } cases[] = {{"250ms", 250},     {"30s", 30'000},        {"5m", 300'000},     {"1h30m", 5'400'000},
+               {"1.5s", 1500},     {"2h5m10s", 7'510'000}, {"1m500ms", 60'500}, {"0.5h", 1'800'000},
+               {"10min", 600'000}, {"1h2min3s", 3'723'000}};
   for (const auto& each : cases) {
     const Result<milliseconds> parsed = parse_duration(each.text);
     ASSERT_TRUE(parsed.ok()) << parsed.failure().message;
@@ -35,7 +36,7 @@ TEST(Duration, SaysWhatIsWrong) {
   } cases[] = {{"", "empty"},
                {"30", "lacks a unit"},
                {"ten s", "no duration"},
-               {"5d", "none of ms, s, m, h"},
+               {"5d", "none of ms, s, m, min, h"},
                {"30s5m", "out of order"},
                {"0s", "no time"},
                {"9000h", "a year"},

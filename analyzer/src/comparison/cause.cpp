@@ -132,6 +132,17 @@ void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const
     change.counts.push_back({"dram_bytes", *change.dram_bytes_a, *change.dram_bytes_b});
 }
 
+namespace {
+
+// Instructions and operations depend on the data alone once code and launch are the same; bytes depend on the caches.
+bool did_other_work(const KernelChange& change) {
+  return std::any_of(change.counts.begin(), change.counts.end(), [](const CountChange& count) {
+    return count.name.ends_with(".sum") && count.a > 0 && std::abs(count.b / count.a - 1) > kBytesRatio;
+  });
+}
+
+}  // namespace
+
 ChangeCause cause_of(const KernelChange& change, double margin_ratio) {
   if (change.code_changed.value_or(false)) return ChangeCause::code;
   if (change.calls_a != change.calls_b) return ChangeCause::calls;
@@ -142,6 +153,7 @@ ChangeCause cause_of(const KernelChange& change, double margin_ratio) {
     return ChangeCause::shapes;
   }
   if (!change.code_changed) return ChangeCause::unknown;
+  if (did_other_work(change)) return ChangeCause::data;
   if (change.cycles &&
       std::abs(change.cycles->ratio) < std::min(margin_ratio, 0.5 * std::abs(change.time.ratio)))
     return ChangeCause::clock;

@@ -51,10 +51,11 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
       if (unit == nullptr && text.substr(at, each.name.size()) == each.name) unit = &each;
     }
     if (unit == nullptr)
-      return usage(at == text.size() ? "lacks a unit" : "has a unit that is none of ms, s, m, h");
+      return usage(at == text.size() ? "lacks a unit" : "has a unit that is none of ms, s, m, min, h");
     if (unit->ms >= last_unit_ms) return usage("has its units out of order");
     last_unit_ms = unit->ms;
-    at += unit->name.size();
+    // "min" is read as well, and never written.
+    at += unit->name == "m" && text.substr(at, 3) == "min" ? 3 : unit->name.size();
     total_ms += number * static_cast<double>(unit->ms);
     if (total_ms > kMostMs) return usage("is more than a year");
   }

@@ -46,6 +46,7 @@ enum class ChangeCause : std::uint8_t {
   launch,      ///< the same code launched otherwise: block, cluster, shared memory
   shapes,      ///< the same code with another grid
   calls,       ///< called another number of times
+  data,        ///< the same code and launch did other work: it executed another number of instructions
   clock,       ///< the same cycles at another clock
   neighbours,  ///< same code and launch, other cycles: what runs before or beside it, caches, memory
   unknown,     ///< the machine code was not recorded
@@ -87,13 +88,10 @@ template <>
 struct Vocabulary<analyzer::ChangeCause> {
   using Cause = analyzer::ChangeCause;
   static constexpr std::string_view kName = "cause of a change";
-  static constexpr Word<Cause> kWords[] = {{Cause::none, "none"},
-                                           {Cause::code, "code"},
-                                           {Cause::launch, "launch"},
-                                           {Cause::shapes, "shapes"},
-                                           {Cause::calls, "calls"},
-                                           {Cause::clock, "clock"},
-                                           {Cause::neighbours, "neighbours"},
+  static constexpr Word<Cause> kWords[] = {{Cause::none, "none"},      {Cause::code, "code"},
+                                           {Cause::launch, "launch"},  {Cause::shapes, "shapes"},
+                                           {Cause::calls, "calls"},    {Cause::data, "data"},
+                                           {Cause::clock, "clock"},    {Cause::neighbours, "neighbours"},
                                            {Cause::unknown, "unknown"}};
 };
 template <>
