@@ -44,20 +44,27 @@ struct Ready {
   FakeProgram program;
 };
 
-// A program that begins on one device and works on another: cuda:1 behind a few kernels on cuda:0.
+// A program that begins on one device and works on another: cuda:1 behind a few kernels on cuda:0. Its counters are
+// ready, and two timeline steps are through.
+struct OnAnotherDevice {
+  explicit OnAnotherDevice(FakeCupti& cupti) : program(cupti, kTwoSets) {
+    EXPECT_TRUE(program.start());
+    program.create_context();
+    program.launch("first");
+    program.use_device(1);
+    program.create_context();
+    step(program);
+    program.tick();
+    step(program);
+  }
+  FakeProgram program;
+};
+
 TEST(Replay, MeasuresStepsOnAnotherDeviceOfTheSameChip) {
   FakeCupti cupti;
-  FakeProgram program(cupti, kTwoSets);
-  EXPECT_TRUE(program.start());
-  program.create_context();
-  program.launch("first");
-  program.use_device(1);
-  program.create_context();
-  step(program);
-  program.tick();
-  step(program);
-  for (int i = 0; i < 3; ++i) step(program);
-  const auto c = measured(program);
+  OnAnotherDevice p(cupti);
+  for (int i = 0; i < 3; ++i) step(p.program);
+  const auto c = measured(p.program);
   ASSERT_EQ(c.counter_steps.size(), 3u);
   for (const auto& counted : c.counter_steps)
     EXPECT_EQ(counted.status, CounterStatus::ok) << c.text(counted.reason);
@@ -66,18 +73,10 @@ TEST(Replay, MeasuresStepsOnAnotherDeviceOfTheSameChip) {
 
 TEST(Replay, RefusesStepsOnADeviceOfAnotherChip) {
   FakeCupti cupti;
-  FakeProgram program(cupti, kTwoSets);
-  EXPECT_TRUE(program.start());
-  program.create_context();
-  program.launch("first");
-  program.use_device(1);
   cupti.chip_of_device[1] = "GB100";
-  program.create_context();
-  step(program);
-  program.tick();
-  step(program);
-  step(program);
-  const auto c = measured(program);
+  OnAnotherDevice p(cupti);
+  step(p.program);
+  const auto c = measured(p.program);
   ASSERT_EQ(c.counter_steps.size(), 1u);
   EXPECT_EQ(c.counter_steps[0].status, CounterStatus::not_available);
   EXPECT_EQ(c.text(c.counter_steps[0].reason),
