@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "precision.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/elide.h"
@@ -153,8 +154,8 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
 }
 
 std::string roof_label(const analyzer::Peak& roof) {
-  const std::string precision = roof.quantity.substr(0, roof.quantity.find("_flops_per_s"));
-  return fmt::format("{} {} ({})", precision, operations_text(roof.value), to_string(roof.source));
+  return fmt::format("{} {} ({})", precision_of(roof.quantity), operations_text(roof.value),
+                     to_string(roof.source));
 }
 
 std::string peak_text(const analyzer::Peak& peak) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cells.h"
+#include "precision.h"
 #include "ranking_columns.h"
 
 namespace ridgeline::reports {
@@ -46,8 +47,7 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
                 "too"}),
        [](const RankLine& l) {
          const std::string& quantity = l.row->tensor_quantity;
-         const std::size_t end = std::min(quantity.rfind("_flops_per_s"), quantity.rfind("_ops_per_s"));
-         const std::string precision = quantity.empty() ? l.row->name_precision : quantity.substr(0, end);
+         const std::string precision = quantity.empty() ? l.row->name_precision : precision_of(quantity);
          return precision.empty() ? Cell::missing() : Cell::text(precision);
        }});
   columns.push_back({extra({.key = "tensor_ops_per_s",

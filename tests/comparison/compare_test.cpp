@@ -339,9 +339,9 @@ TEST(Compare, AnAutotunersChoicesWithinASideAreOneKernel) {
     kernel.code = "c3b";
   }
   std::vector<RunProfile> runs_a = {made_side({a}, 1, 1)[0], made_side({other}, 1, 2)[0],
-                                    made_side({a}, 1, 3)[0]};
+                                    made_side({other}, 1, 3)[0]};
   std::vector<RunProfile> runs_b = {made_side({other}, 1, 4)[0], made_side({a}, 1, 5)[0],
-                                    made_side({other}, 1, 6)[0]};
+                                    made_side({a}, 1, 6)[0]};
   const Comparison comparison = compare(runs_a, runs_b).value();
   EXPECT_EQ(comparison.kernels.size(), a.size());
   EXPECT_EQ(comparison.matched_share, 1);

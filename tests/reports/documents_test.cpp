@@ -6,32 +6,23 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "documents_testing.h"
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/finding_text.h"
 #include "ridgeline/reports/tables.h"
-#include "temporary_capture.h"
 
 namespace ridgeline::reports {
 namespace {
 
 using nlohmann::json;
+using testing::all_of;
+using testing::as;
 using testing::FabricatedCapture;
+using testing::lines_that_begin;
 using testing::TemporaryCapture;
-
-DocumentOptions as(Format format, int columns = 100) {
-  DocumentOptions options;
-  options.format = format;
-  options.text.columns = columns;
-  return options;
-}
-
-DocumentOptions all_of(DocumentOptions options) {
-  options.all = true;
-  return options;
-}
 
 DocumentOptions verbose(DocumentOptions options) {
   options.verbose = true;
@@ -226,44 +217,6 @@ TEST(Documents, StepsAddUp) {
   int marked = 0;
   for (const json& row : document["rows"]) marked += row["representative"] == true ? 1 : 0;
   EXPECT_EQ(marked, 1);
-}
-
-TEST(Documents, InfoShowsEverySection) {
-  const TemporaryCapture capture;
-  const json document = json::parse(info_document(capture.model, {{"launch", 7}}, as(Format::json)).text());
-  std::set<std::string> sections;
-  for (const json& row : document["rows"]) sections.insert(row["section"].get<std::string>());
-  for (const char* section : {"run", "processes", "devices", "peaks", "versions", "environment", "steps",
-                              "tiers", "completeness", "messages", "rows"}) {
-    EXPECT_EQ(sections.count(section), 1u) << section;
-  }
-}
-
-// What the program that recorded took for the data sheet's peak is not what reports measure against.
-TEST(Documents, InfoShowsThePeaksThatReportsTake) {
-  TemporaryCapture capture;
-  capture.model.devices.at(0).name = "NVIDIA H200";
-  capture.model.device_peaks = {
-      {capture.model.devices[0].id, "bf16_flops_per_s", PeakSource::spec, 1070.5e12, "highest clock"}};
-  const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
-  std::string peak;
-  for (const json& row : document["rows"]) {
-    if (row["section"] == "peaks") peak = row["value"].get<std::string>();
-  }
-  EXPECT_EQ(peak.find("989.4 TFLOP/s, spec (data sheet of NVIDIA H200"), 0u) << peak;
-}
-
-TEST(Documents, InfoShowsTheEndsOfALongEnvironmentVariableAndJsonAllOfIt) {
-  TemporaryCapture capture;
-  const std::string value = "begins-here " + std::string(4000, 'x') + " ends-here";
-  capture.model.environment["LONG"] = value;
-  const std::string text = info_document(capture.model, {}, as(Format::text)).text();
-  EXPECT_NE(text.find("begins-here"), std::string::npos);
-  EXPECT_NE(text.find("ends-here"), std::string::npos);
-  EXPECT_EQ(text.find(std::string(200, 'x')), std::string::npos);
-  EXPECT_LE(std::count(text.begin(), text.end(), 'x'), 400);
-  const std::string document = info_document(capture.model, {}, as(Format::json)).text();
-  EXPECT_NE(document.find(value), std::string::npos);
 }
 
 TEST(Documents, ReportsHoldEverything) {
@@ -609,13 +562,6 @@ TEST(Documents, WithoutATimelineOtherStepsStandIn) {
             ranking_document(capture.model, capture.analysis, as(Format::json)).text());
 }
 
-std::size_t lines_that_begin(const std::string& text, std::string_view with) {
-  std::istringstream stream(text);
-  std::size_t count = 0;
-  for (std::string line; std::getline(stream, line);) count += line.starts_with(with) ? 1u : 0u;
-  return count;
-}
-
 TEST(Documents, LongListsAreCutAndSaySo) {
   analyzer::AnalysisOptions by_launch;
   by_launch.rank.key = analyzer::RankKey::launch;
@@ -738,19 +684,6 @@ TEST(Documents, KernelTimeByBoundAddsUp) {
   EXPECT_NE(text.find("What bounds the kernels"), std::string::npos);
 }
 
-TEST(Documents, InfoCutsALongSectionAndSaysSo) {
-  TemporaryCapture capture;
-  capture.model.environment.clear();
-  for (int i = 0; i < 100; ++i) capture.model.environment["VARIABLE_" + std::to_string(100 + i)] = "x";
-  const auto variables = [](const std::string& text) { return lines_that_begin(text, "  VARIABLE_"); };
-  const std::string text = info_document(capture.model, {}, as(Format::text)).text();
-  EXPECT_EQ(variables(text), 40u);
-  EXPECT_NE(text.find("60 more: --all shows them"), std::string::npos) << text;
-  const std::string all = info_document(capture.model, {}, all_of(as(Format::text))).text();
-  EXPECT_EQ(variables(all), 100u);
-  EXPECT_EQ(all.find("--all"), std::string::npos);
-}
-
 TEST(Notices, TellWhatIsAtLeastThatSevere) {
   analyzer::Quality quality;
   for (const Severity severity : {Severity::error, Severity::warning, Severity::info}) {
@@ -778,38 +711,6 @@ TEST(Documents, AStepThatWasAskedForIsNotCalledTheMedian) {
   EXPECT_EQ(line.find(", the median of"), std::string::npos) << line;
   EXPECT_NE(line.find(", a replay step: "), std::string::npos) << line;
   EXPECT_NE(line.find("(the median of 6 timeline steps: "), std::string::npos) << line;
-}
-
-TEST(Documents, InfoSeparatesItsSectionsByOneEmptyLine) {
-  const TemporaryCapture capture;
-  const std::string text = info_document(capture.model, {{"launch", 7}}, as(Format::text)).text();
-  EXPECT_NE(text.front(), '\n');
-  EXPECT_EQ(text.find("\n\n\n"), std::string::npos) << text;
-  std::set<std::string> headings;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find("\n\n"); begin < text.size(); end = text.find("\n\n", begin)) {
-    headings.insert(text.substr(begin, text.find('\n', begin) - begin));
-    begin = end == std::string::npos ? text.size() : end + 2;
-  }
-  for (const char* heading : {"Run", "Devices", "Peaks", "Steps", "Tiers", "Rows"})
-    EXPECT_EQ(headings.count(heading), 1u) << heading << " in\n" << text;
-}
-
-// Steps that are marked by a range go without saying; those found by their period do not.
-TEST(Documents, InfoSaysHowStepsWereFoundUnlessByTheirRange) {
-  TemporaryCapture capture;
-  const auto found_by = [&] {
-    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
-    std::string text;
-    for (const json& row : document["rows"]) {
-      if (row["section"] == "steps" && row["name"] == "found by")
-        text += row["value"].get<std::string>() + ";";
-    }
-    return text;
-  };
-  EXPECT_EQ(found_by(), "");
-  for (auto& step : capture.model.steps) step.step.source = StepSource::period;
-  EXPECT_NE(found_by(), "");
 }
 
 TEST(Documents, JsonIsIndentedByTwoSpacesALevel) {
@@ -850,44 +751,10 @@ TEST(Notices, FurtherLinesAreIndentedByTwo) {
   EXPECT_GE(lines, 2u);
 }
 
-TEST(Documents, InfoTellsAllOfASamplingWindow) {
-  TemporaryCapture capture;
-  const auto text = [&](const store::PmWindow& window) {
-    capture.model.pm_windows = {window};
-    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
-    for (const json& row : document["rows"]) {
-      if (row["value"].is_string() && row["value"].get<std::string>().find(" every ") != std::string::npos)
-        return row["value"].get<std::string>();
-    }
-    return std::string();
-  };
-  store::PmWindow window;
-  window.process_id = window.device_id = 1;
-  window.sample_count = 1;
-  window.interval_ns = 5000;
-  window.status = WindowStatus::ok;
-  EXPECT_EQ(text(window), "1 sample every 5.0 µs");
-  window.sample_count = 1200;
-  window.end_ns = 6'000'000;
-  EXPECT_EQ(text(window), "1,200 samples every 5.0 µs") << "without a begin there is no length";
-  window.start_ns = 1'000'000;
-  window.first_step_index = 4;
-  EXPECT_EQ(text(window), "1,200 samples every 5.0 µs, 5.000 ms");
-  window.last_step_index = 4;
-  EXPECT_EQ(text(window), "1,200 samples every 5.0 µs, 5.000 ms, step 4");
-  window.last_step_index = 6;
-  window.buffer_bytes = 1 << 20;
-  window.clock_shift_ns = 750;
-  window.shift_correlation = 0.98765;
-  window.overflow = true;
-  window.status = WindowStatus::overflow;
-  window.reason = "buffer full";
-  const std::string all = text(window);
-  for (const char* part : {", steps 4 to 6, buffer ", ", clock shifted by +750 ns (correlation 0.988)",
-                           ", the buffer overflowed: samples end early; overflow: buffer full"})
-    EXPECT_NE(all.find(part), std::string::npos) << all;
-  window.clock_shift_ns = -750;
-  EXPECT_NE(text(window).find("clock shifted by -750 ns"), std::string::npos);
+TEST(RoofLabel, NamesTheTypeWhateverItsOperationsAreCalled) {
+  EXPECT_EQ(roof_label({"bf16_flops_per_s", 989.4e12, PeakSource::spec, false, {}}),
+            "bf16 989.4 TFLOP/s (spec)");
+  EXPECT_EQ(roof_label({"int8_ops_per_s", 1978.9e12, PeakSource::clock, false, {}}).substr(0, 5), "int8 ");
 }
 
 TEST(TargetText, HasADecimalOnlyWhereItSaysSomething) {
