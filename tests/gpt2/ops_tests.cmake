@@ -1,6 +1,7 @@
 # Tests of the trainer's own kernels and of their CPU references.
 ridgeline_add_test(gpt2.ops_reference SOURCES ops_reference_test.cpp ops_unfused_reference_test.cpp LINK ridgeline::gpt2_ops)
 ridgeline_add_test(gpt2.ops_attention_order SOURCES ops_attention_order_test.cpp LINK ridgeline::gpt2_common)
+ridgeline_add_test(gpt2.ops_attention_protocol SOURCES ops_attention_protocol_test.cpp LINK ridgeline::gpt2_common)
 ridgeline_add_test(gpt2.ops_rounding SOURCES ops_rounding_test.cpp LINK ridgeline::gpt2_ops)
 foreach(op add_bias elementwise gelu_bias encoder layernorm classifier cross_entropy optimizer optimizer_variants
     kernel_width large_offsets attention attention_hopper attention_unfused partial_sums hopper_matmul)

@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ BackwardMaps maps, const BackwardProblem problem,
                                      const float* lse) {
   extern __shared__ unsigned char allocation[];
-  const BackwardLayout layout{(shared_address(allocation) + 1023U) & ~1023U};
+  const BackwardLayout layout{{}, (shared_address(allocation) + 1023U) & ~1023U};
   if (threadIdx.x == 0) {
     for (const CUtensorMap* map : {&maps.queries, &maps.dout, &maps.keys, &maps.dqueries, &maps.dkeys,
                                    &maps.dout_rows, &maps.out_rows}) {

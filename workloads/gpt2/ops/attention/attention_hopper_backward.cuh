@@ -11,10 +11,9 @@
 namespace ridgeline::gpt2::hopper {
 
 constexpr int kHeadSize = 64;
-constexpr int kChunk = 64;  // queries
-constexpr int kChunksPerTile = kTile / kChunk;
-constexpr int kPiece = 32;                     // rows whose statistics are formed together
-constexpr int kStatisticsFloats = 3 * kChunk;  // of a chunk
+constexpr int kChunk = kTile / kChunksPerTile;  // queries
+constexpr int kPiece = 32;                      // rows whose statistics are formed together
+constexpr int kStatisticsFloats = 3 * kChunk;   // of a chunk
 constexpr int kStatisticsBytes = kStatisticsFloats * 4;
 constexpr int kChunkFloats = kChunk * kHeadSize;  // of dQ
 
@@ -23,17 +22,6 @@ constexpr int kBackwardThreads = (2 + kConsumers) * kWarpgroup;
 constexpr int kBackwardConsumerRegisters = 192;
 constexpr int kCollectorRegisters = 96;
 constexpr int kHelperRegisters = 32;
-
-/// What the warpgroups have to know of a chunk, so that the warp that fetches it is the only one that counts tiles.
-enum ChunkFlags : unsigned {
-  kFirstOfKeys = 1,
-  kLastOfKeys = 2,
-  kLastOfAll = 4,
-  kDiagonal = 8,       // its tile is on the diagonal
-  kDiagonalNext = 16,  // the next chunk is the first of a tile on the diagonal
-  kSumFirst = 32,      // no part of dQ comes before this one
-  kSumLast = 64,       // none comes behind
-};
 
 struct BackwardMaps {
   CUtensorMap queries;    // of qkv, 64 positions
@@ -46,12 +34,8 @@ struct BackwardMaps {
 };
 
 /// Places in shared memory. Chunks and blocks of keys are counted from 0, and take the places of a ring in turn.
-struct BackwardLayout {
-  static constexpr unsigned kStages = 4;  // of rows
-  static constexpr unsigned kSlots = 2;   // of dS and dQ: one for each chunk of a tile
-  static constexpr unsigned kKeyBuffers = 2;
+struct BackwardLayout : BackwardRings {
   static constexpr unsigned kPieces = 3;  // of rows whose statistics are formed
-  static constexpr unsigned kFlags = 8;   // by when a word comes to be written again, all have read it
   static constexpr unsigned kChunkBytes = kChunk * kPanel * 2;
   static constexpr unsigned kSumBytes = kChunkFloats * 4;
   static constexpr unsigned kWarpBytes = 16 * kPanel * 2;
@@ -119,17 +103,6 @@ struct BackwardLayout {
     return round_begun() + 8 + count % kPieces * 8;
   }
 };
-
-/// The parity of the phase in which the count-th filling of a ring's place is there; the one before it is that of the
-/// place being empty.
-template <unsigned kPlaces>
-__device__ inline std::uint32_t filled(unsigned count) {
-  return count / kPlaces % 2;
-}
-template <unsigned kPlaces>
-__device__ inline std::uint32_t emptied(unsigned count) {
-  return filled<kPlaces>(count) ^ 1U;
-}
 
 /// Which sum of dQ a chunk is a part of, and how many parts come before it.
 struct DqueriesPart {

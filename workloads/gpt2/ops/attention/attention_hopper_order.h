@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 namespace ridgeline::gpt2::hopper {
 
 struct Problem {
@@ -78,6 +80,38 @@ struct ForwardCursor {
   __host__ __device__ int batch(const Problem& problem) const { return unit / pairs / problem.heads; }
   __host__ __device__ int head(const Problem& problem) const { return unit / pairs % problem.heads; }
 };
+
+constexpr int kChunksPerTile = 2;  // backward: halves of a tile's queries
+
+/// Backward: how many places the rings in shared memory have.
+struct BackwardRings {
+  static constexpr unsigned kStages = 4;  // of rows
+  static constexpr unsigned kSlots = 2;   // of dS and dQ: one for each chunk of a tile
+  static constexpr unsigned kKeyBuffers = 2;
+  static constexpr unsigned kFlags = 8;  // by when a word comes to be written again, all have read it
+};
+
+/// What the warpgroups have to know of a chunk, so that the warp that fetches it is the only one that counts tiles.
+enum ChunkFlags : unsigned {
+  kFirstOfKeys = 1,
+  kLastOfKeys = 2,
+  kLastOfAll = 4,
+  kDiagonal = 8,       // its tile is on the diagonal
+  kDiagonalNext = 16,  // the next chunk is the first of a tile on the diagonal
+  kSumFirst = 32,      // no part of dQ comes before this one
+  kSumLast = 64,       // none comes behind
+};
+
+/// The parity of the phase in which the count-th filling of a ring's place is there; the one before it is that of the
+/// place being empty.
+template <unsigned kPlaces>
+__host__ __device__ constexpr std::uint32_t filled(unsigned count) {
+  return count / kPlaces % 2;
+}
+template <unsigned kPlaces>
+__host__ __device__ constexpr std::uint32_t emptied(unsigned count) {
+  return filled<kPlaces>(count) ^ 1U;
+}
 
 /// Backward: a unit's long block of keys first, query blocks downwards from the diagonal, then the
 /// short one, upwards to the diagonal.
