@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
+#include <algorithm>
 
 #include "compare/compare_panel.h"
 #include "models/text.h"
@@ -53,6 +54,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   make_menus();
   connect_box();
   if (settings_) welcome_->set_recent(settings_->value("recent").toStringList());
+  connect(log_, &LogPanel::subject_chosen, this, &MainWindow::choose_subject);
   connect(welcome_, &WelcomePage::open_asked, this, &MainWindow::choose_file);
   connect(welcome_, &WelcomePage::recent_chosen, this, &MainWindow::open);
   connect(welcome_, &WelcomePage::record_asked, this, &MainWindow::record_program);
@@ -248,6 +250,25 @@ void MainWindow::compare(const CompareSides& sides) {
                    : tr("compared: %1 runs of A with %2 of B").arg(sides.a.size()).arg(sides.b.size()));
   });
   second->load();
+}
+
+// The kernel that a finding is about, else the first of its steps.
+void MainWindow::choose_subject(const analyzer::Subject& subject) {
+  if (timeline_ == nullptr) return;
+  KernelChoice kernel;
+  for (const auto& [id, row] : document_->overview()->model->kernels) {
+    const bool named = !subject.name.empty() && row.demangled_name == subject.name;
+    if (subject.kernel_id == id || (!subject.kernel_id && named)) kernel.kernels.push_back(id);
+    if (subject.kernel_id == id || named) kernel.name = row.demangled_name;
+  }
+  std::sort(kernel.kernels.begin(), kernel.kernels.end());
+  if (!kernel.empty()) return selection_.select_kernel(kernel);
+  const analyzer::StepAnalysis& steps = *document_->overview()->steps;
+  for (const analyzer::StepSummary& step : steps.steps) {
+    const bool meant = !subject.steps.empty() && step.step_index == subject.steps.front() &&
+                       step.process_id == subject.process_id.value_or(steps.process_id);
+    if (meant && step.gpu_end_ns > step.gpu_start_ns) selection_.show({step.gpu_start_ns, step.gpu_end_ns});
+  }
 }
 
 QWidget* MainWindow::panel(const QString& name) const {

@@ -33,6 +33,10 @@ LogPanel::LogPanel(QWidget* parent) : QWidget(parent), list_(new QListWidget(thi
   });
   list_->addAction(copy);
   list_->setContextMenuPolicy(Qt::ActionsContextMenu);
+  connect(list_, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
+    const auto found = subjects_.find(item);
+    if (found != subjects_.end()) emit subject_chosen(found->second);
+  });
 }
 
 void LogPanel::note(Severity severity, const QString& text) {
@@ -44,13 +48,18 @@ void LogPanel::note(Severity severity, const QString& text) {
   if (severity != Severity::info)
     item->setForeground(severity == Severity::error ? theme().bad : theme().fair);
   list_->addItem(item);
-  if (list_->count() > kMostLines) delete list_->takeItem(0);
+  if (list_->count() > kMostLines) {
+    subjects_.erase(list_->item(0));
+    delete list_->takeItem(0);
+  }
   list_->scrollToBottom();
 }
 
 void LogPanel::note_findings(const CaptureDocument& document) {
+  subjects_.clear();  // those of another capture lead nowhere
   for (const analyzer::Finding& finding : reports::notices(document.analysis()->quality, Severity::info)) {
     note(finding.severity, shown(reports::finding_text(finding)));
+    subjects_[list_->item(list_->count() - 1)] = finding.subject;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <QListWidget>
 #include <QWidget>
+#include <map>
 
 #include "models/capture_document.h"
 
@@ -17,9 +18,16 @@ class LogPanel : public QWidget {
   /// The findings of a capture, worst first, with what can be done.
   void note_findings(const CaptureDocument& document);
   [[nodiscard]] int lines() const { return list_->count(); }
+  /// Chooses a line, as a click does.
+  void choose(int line) { list_->setCurrentRow(line); }
+
+ signals:
+  /// A finding's line was chosen: this is what it is about.
+  void subject_chosen(const analyzer::Subject& subject);
 
  private:
   QListWidget* list_;
+  std::map<const QListWidgetItem*, analyzer::Subject> subjects_;
 };
 
 }  // namespace ridgeline::gui

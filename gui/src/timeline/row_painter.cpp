@@ -160,7 +160,7 @@ void ImageRowPainter::paint_density(const TimelineScene& scene, std::size_t row,
     if (bin.longest == EventBin::kNone) continue;
     inks_[x] = colour_of(scene, {row, bin.longest}, fade);
     const double share = std::max(static_cast<double>(bin.busy), kLeastHeight);
-    tops_[x] = 1 + height - std::clamp(static_cast<int>(share * height + 0.5), 1, height);
+    tops_[x] = 1 + height - std::clamp(static_cast<int>(std::lround(share * height)), 1, height);
   }
   // Line by line, as memory lies.
   for (int y = 0; y < image.height(); ++y) {
