@@ -1,6 +1,6 @@
-// Who waits for whom in the Hopper attention's backward kernel, as a model: its warps are coroutines, its barriers count
-// as mbarriers do, and its copies arrive at once. The walk of the tiles, the rings' lengths, the flags and the parities
-// are the kernel's; the order of waits and arrivals is written down again (consume, collect, fetch, add_up and
+// Who waits for whom in the Hopper attention's backward kernel, as a model: its warps are coroutines, its barriers
+// count as mbarriers do, and its copies arrive at once. The walk of the tiles, the rings' lengths, the flags and the
+// parities are the kernel's; the order of waits and arrivals is written down again (consume, collect, fetch, add_up and
 // write_statistics in attention_hopper_backward.cu and beside it), and has to be changed with the kernel's. Run in any
 // order, and with any warp slow, all must come to their end, and each must find in a place what was put there for it.
 #include <gtest/gtest.h>

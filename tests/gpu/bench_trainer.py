@@ -2,14 +2,14 @@
 """ms a step of the trainer: both presets, every switch alone, larger sizes, PyTorch beside it, interleaved.
 
 usage: bench_trainer.py --trainer GPT2_TRAIN [--pytorch-program FILE] [--seconds 300] [--out DIR] [--json FILE]
-                        [--from-naive] [--full-search] [--no-sustained] [--deadline SECONDS] [--only ROW,...] [--list]
+                        [--from-naive] [--full-search] [--no-sustained] [--sustain ROW,...] [--deadline SECONDS] [--only ROW,...] [--list]
 
 The first round runs every row with at least 30 timed steps; further rounds follow while --seconds last, in the opposite order,
 so that a drift of clock or temperature falls on all rows. The fast preset runs again between them: each row's factor is
 against the fast runs next to it, and how far those lie apart is printed. Steps are timed on the GPU, gaps included; the first
 ones, in which libraries build their plans, are left out. So a figure is of a fresh process, whose first steps the power limit
 lets run faster than it will later: the fast preset and PyTorch run once more for 200 steps, of which the last 100 give a
-sustained figure beside the main one. A row that is rejected or fails is a FAIL with its line, and the exit status is then 1.
+sustained figure beside the main one, with joules a step by the card's counter; --sustain names rows that do so too. A row that is rejected or fails is a FAIL with its line, and the exit status is then 1.
 It ends by --deadline: rows for which there is no time are a FAIL that says so, and the time of the long runs is kept free. The
 JSON is written again after every row; SIGTERM and SIGINT end the run under way and print the table of what has run.
 MFU: (6N + 6LCT) FLOPs a token over the dense peak of the precision that the trainer prints (989.4 TFLOP/s in BF16); PyTorch's
@@ -118,12 +118,18 @@ def rows_of(options):
     if options.full_search:
         rows.insert(1, Row(FAST_SEARCH, ["--preset", "fast", *FAST_SEARCH.split()], "from fast"))
     if options.only:
-        wanted = [name.strip() for name in options.only.split(",")]
-        unknown = [name for name in wanted if name not in [row.name for row in rows]]
-        if unknown:
-            raise ValueError(f"no row '{unknown[0]}': --list prints them")
+        wanted = named(options.only, rows)
         rows = [row for row in rows if row.name in wanted]
     return rows
+
+
+def named(names, rows):
+    """The rows of a comma-separated list."""
+    wanted = [name.strip() for name in names.split(",")]
+    unknown = [name for name in wanted if name not in [row.name for row in rows]]
+    if unknown:
+        raise ValueError(f"no row '{unknown[0]}': --list prints them")
+    return wanted
 
 
 class Bench:
@@ -132,13 +138,15 @@ class Bench:
         self.begin = time.monotonic()
         self.fast = Row(FAST, ["--preset", "fast"], "preset")
         self.rows = rows_of(options)
+        self.also_long = named(options.sustain, self.rows) if options.sustain else []
         self.search_s = None
 
     def passed_s(self):
         return time.monotonic() - self.begin
 
     def to_sustain(self):
-        rows = [self.fast, *(row for row in self.rows if row.pytorch)] if self.options.sustained else []
+        long = lambda row: row.pytorch or row.name in self.also_long
+        rows = [self.fast, *filter(long, self.rows)] if self.options.sustained else []
         return [row for row in rows if row.runs and not (row.failure or row.sustained or row.sustained_failure)]
 
     def left_s(self):
@@ -205,7 +213,7 @@ class Bench:
         return True
 
     def sustain(self):
-        """A long run of the fast preset and of PyTorch each."""
+        """A long run of the fast preset, of PyTorch and of the rows asked for each."""
         for row in self.to_sustain():
             left_s = self.options.deadline - self.passed_s()
             if left_s < row.long_s():
@@ -418,6 +426,7 @@ def arguments(argv):
     parser.add_argument("--full-search", action="store_true", help="plans of --matmul-search full for all rows (over a minute, once), and a row with the fast search's")
     parser.add_argument("--sustained", action=argparse.BooleanOptionalAction, default=True,
                         help="also a long run of the fast preset and of PyTorch")
+    parser.add_argument("--sustain", help="these rows too, comma-separated")
     parser.add_argument("--only", help="these rows, comma-separated, beside the fast preset")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     return parser.parse_args(argv)

@@ -139,6 +139,22 @@ class Bench(unittest.TestCase):
         self.assertEqual([row["sustained"] for row in result["rows"]], [None, None])
         self.assertNotIn("sustained", text)
 
+    def test_rows_that_are_named_run_long_too(self):
+        status, text, result = self.bench("--only", "--attention own,B = 64", "--sustain", "--attention own")
+        rows = {row["row"]: row for row in result["rows"]}
+        self.assertEqual(status, 0, text)
+        self.assertIsNone(rows["B = 64"]["sustained"])
+        own = rows["--attention own"]["sustained"]
+        self.assertEqual((own["timed_steps"], own["joules_per_step"]), (100, 33.25))
+        self.assertAlmostEqual(own["against_fast"], own["median_ms"] / rows["preset fast"]["sustained"]["median_ms"])
+        self.assertIn("--attention own", own["run"]["command"])
+        self.assertEqual(text.count("\n  sustained, 33.2 J a step"), 2, text)
+
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(bench_trainer.main(["--trainer", self.trainer, "--only", "B = 64", "--sustain", "--attention own"]), 2)
+        self.assertIn("no row '--attention own'", said.getvalue())
+
     def test_a_long_run_that_fails_leaves_the_figures_of_the_short_ones(self):
         with open(os.path.join(self.folder.name, "runs-short"), "w"):
             pass

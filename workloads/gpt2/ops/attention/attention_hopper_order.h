@@ -1,5 +1,6 @@
-// attention_hopper_order.h: which tile a multiprocessor is at, forward and backward, and in which order the parts of dQ
-// are added. For host and device, so that a test can walk all multiprocessors.
+// attention_hopper_order.h: which tile a multiprocessor is at, forward and backward, in which order the parts of dQ are
+// added, and the rings and flags by which the backward kernel's warps keep in step. For host and device, so that tests
+// can walk all multiprocessors.
 #pragma once
 
 #include <cuda_runtime_api.h>
