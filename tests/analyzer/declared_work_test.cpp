@@ -252,6 +252,25 @@ TEST_F(Declared, OperationsAreGroupedWhateverTheirLayer) {
   EXPECT_EQ(found->remedy, Remedy::cut_traffic);
 }
 
+// Of ranges that begin at once the deeper one owns the launch, whichever is written first.
+TEST_F(Declared, OfRangesThatBeginTogetherTheDeeperOneOwnsTheLaunch) {
+  for (const bool deeper_first : {true, false}) {
+    f = FabricatedModel();
+    f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::clock, 100e12, "test"});
+    steps({{"a", 100'000, 40e6, 0}, {"b", 100'000, 20e6, 0}});
+    for (const bool deeper : {deeper_first, !deeper_first}) {
+      if (deeper)
+        range("step / layer / a", 900, 1500, 20e6, 0);
+      else
+        range("step / layer", 900, 2500, 60e6, 0);
+      f.model.nvtx_ranges.back().depth = deeper ? 2 : 1;
+    }
+    const Analysis a = analysed();
+    EXPECT_NEAR(*row(a, "a").work->bytes_ratio, 2.0, 1e-12);
+    EXPECT_NEAR(*row(a, "b").work->bytes_ratio, 1.0, 1e-12);
+  }
+}
+
 // A launch whose call begins or ends its range with the range is in it; one a nanosecond before or after is not.
 TEST_F(Declared, ARangeHoldsTheCallsOfItsOwnMoments) {
   steps({{"a", 100'000, 40e6, 0}, {"b", 100'000, 20e6, 0}});

@@ -150,5 +150,32 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
   EXPECT_DOUBLE_EQ(mixed.waves.value(), (1.25 * 40 + 0.25 * 10) / 50);
 }
 
+// The CUDA programming guide's table of compute capabilities: blocks, warps and KiB of shared memory of an SM.
+TEST(LaunchShape, EveryArchitectureHasItsLimits) {
+  struct Limits {
+    const char* capability;
+    std::int64_t blocks, warps, shared_kib;
+  };
+  for (const Limits& sm :
+       {Limits{"7.0", 32, 64, 96}, Limits{"7.5", 16, 32, 64}, Limits{"8.0", 32, 64, 164},
+        Limits{"8.6", 16, 48, 100}, Limits{"8.7", 16, 48, 164}, Limits{"8.9", 24, 48, 100},
+        Limits{"9.0", 32, 64, 228}, Limits{"10.0", 32, 64, 228}, Limits{"12.0", 24, 48, 100}}) {
+    SCOPED_TRACE(sm.capability);
+    store::Device device = h200();
+    device.compute_capability = sm.capability;
+    const auto fit = [&](std::int64_t threads, std::int64_t shared_bytes) {
+      const auto shape = launch_shape(device, launch(1, threads, 16, shared_bytes));
+      return shape ? shape->blocks_per_sm : 0;
+    };
+    EXPECT_EQ(fit(32, 0), sm.blocks);
+    EXPECT_EQ(fit(512, 0), sm.warps / 16);
+    // From 8.0 on each block takes 1 KiB more than it asks for.
+    const std::int64_t most = (sm.shared_kib - (sm.capability[0] == '7' ? 0 : 1)) * 1024;
+    EXPECT_EQ(fit(32, most), 1);
+    EXPECT_EQ(fit(32, most + 1), 0);
+    EXPECT_EQ(fit(32, most - 127), 1) << "in pieces of 128 bytes";
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

@@ -258,6 +258,7 @@ TEST(Steps, WithoutStepsTheRecordingIsOne) {
   EXPECT_FALSE(has(analysis.value().findings, "steps.open"));
   const RepresentativeStep& step = analysis.value().representative;
   EXPECT_TRUE(step.whole_recording);
+  EXPECT_EQ(step.summary.kind, 0);
   EXPECT_EQ(step.launches.size(), 3U);
   EXPECT_EQ(step.window_start_ns, 900);
   EXPECT_EQ(step.window_end_ns, 1500);
@@ -328,13 +329,15 @@ TEST(Steps, TheFirstOfAPhaseIsNoOutlier) {
   }
 }
 
-// Records of several streams come in the order of their ends: a step's launches are in that of their launch.
+// Kernels of several streams start in another order than they were launched in: a step's launches are in that of their
+// launch.
 TEST(Steps, LaunchesOfAStepAreInTheOrderOfTheirOrdinals) {
   FabricatedModel f;
   f.step(Phase::timeline);
+  std::int64_t at = 1000;
   for (const std::int64_t ordinal : {2, 0, 3, 1}) {
-    f.launch("k" + std::to_string(ordinal), 1000 + 100 * ordinal, 1050 + 100 * ordinal).ordinal_in_step =
-        ordinal;
+    f.launch("k" + std::to_string(ordinal), at, at + 50).ordinal_in_step = ordinal;
+    at += 100;
   }
   const Model& model = f.done();
   std::vector<std::string> kernels;

@@ -274,5 +274,30 @@ TEST(SignedPercent, HasASignAndNoMinusZero) {
   EXPECT_EQ(signed_percent(-0.00001), "±0.0 %");
 }
 
+TEST(CompareText, EachVerdictHasItsWord) {
+  using analyzer::ComparisonVerdict;
+  Comparison comparison = regressed();
+  for (const auto& [verdict, word] :
+       {std::pair(ComparisonVerdict::regressed, "REGRESSED"),
+        std::pair(ComparisonVerdict::improved, "IMPROVED"), std::pair(ComparisonVerdict::same, "SAME"),
+        std::pair(ComparisonVerdict::inconclusive, "INCONCLUSIVE"),
+        std::pair(ComparisonVerdict::invalid_environment, "NOT COMPARABLE")}) {
+    comparison.verdict = verdict;
+    const std::string text = text_of(comparison, ReportFormat::text);
+    for (const char* other : {"REGRESSED", "IMPROVED", "SAME", "INCONCLUSIVE", "NOT COMPARABLE"})
+      EXPECT_EQ(text.find(other) != std::string::npos, std::string(other) == word) << other << " in\n"
+                                                                                   << text;
+  }
+}
+
+// A kernel's line in a list of tests says by how much, how sure, and why.
+TEST(CompareJunit, AKernelsLineHasItsFigures) {
+  const std::string text = text_of(regressed(), ReportFormat::junit);
+  const std::regex line(
+      "<failure type=\"regressed\" message=\"[^\"]* µs a step \\(\\+20\\.0 %\\), interval \\+19\\.\\d % to "
+      "\\+20\\.\\d %; other machine code\"/>");
+  EXPECT_TRUE(std::regex_search(text, line)) << text.substr(0, 3000);
+}
+
 }  // namespace
 }  // namespace ridgeline::reports
