@@ -44,7 +44,7 @@ class Measurement {
       record_pair();
       if (!plan_.look || pairs() < kFirstLook) continue;
       out_.comparison = compare(0);
-      settled = is_settled(out_.comparison);
+      settled = analyzer::is_settled(out_.comparison, plan_.compare);
     }
     if (!plan_.look || pairs() < kFirstLook) {
       out_.comparison = compare(0);
@@ -75,12 +75,6 @@ class Measurement {
         analyzer::nominal_levels(analyzer::Spending::obrien_fleming, plan_.compare.alpha, kFirstLook, last);
     same_ = analyzer::nominal_levels(analyzer::Spending::pocock, plan_.compare.equivalence_alpha, kFirstLook,
                                      last);
-  }
-
-  // Kernels are often known before the step is; it is the step that was asked for.
-  static bool is_settled(const Comparison& comparison) {
-    return comparison.verdict == ComparisonVerdict::invalid_environment ||
-           comparison.step().outcome != analyzer::Outcome::inconclusive;
   }
 
   static bool found(const Comparison& comparison) {

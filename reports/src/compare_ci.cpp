@@ -27,34 +27,39 @@ std::string change_line(const KernelChange& change) {
   return text;
 }
 
-void judge(CiCase& one, Outcome outcome, bool comparable) {
-  if (!comparable) {
+// Failures are what ends a comparison with another code than 0: a kernel that got slower in a step that got faster is
+// told and fails nothing.
+void judge(CiCase& one, Outcome outcome, ComparisonVerdict verdict) {
+  if (verdict == ComparisonVerdict::invalid_environment) {
     one.result = CaseResult::skipped;
     one.message = "not comparable: " + one.message;
-  } else if (outcome == Outcome::regressed) {
+  } else if (outcome == Outcome::regressed && verdict == ComparisonVerdict::regressed) {
     one.result = CaseResult::failed;
     one.type = "regressed";
+  } else if (outcome == Outcome::regressed) {
+    one.result = CaseResult::skipped;
+    one.message = "slower, outweighed by the rest of the step: " + one.message;
   } else if (outcome != Outcome::same && outcome != Outcome::improved) {
     one.result = CaseResult::skipped;
   }
 }
 
-CiCase case_of(const Endpoint& part, bool comparable) {
+CiCase case_of(const Endpoint& part, ComparisonVerdict verdict) {
   CiCase one{.group = "step", .name = part.name, .seconds = part.time.b * 1e-9};
   one.message = fmt::format("{} → {} ({})", time_text(part.time.a), time_text(part.time.b),
                             signed_percent(part.time.ratio, 2));
   if (part.outcome == Outcome::inconclusive) one.message += ": " + outcome_reason_text(part.reason);
-  judge(one, part.outcome, comparable);
+  judge(one, part.outcome, verdict);
   return one;
 }
 
-CiCase case_of(const KernelChange& change, std::string name, bool comparable) {
+CiCase case_of(const KernelChange& change, std::string name, ComparisonVerdict verdict) {
   CiCase one{.group = "kernel", .name = std::move(name), .seconds = change.time.b * 1e-9};
   one.message = change.outcome == Outcome::added     ? "only in B"
                 : change.outcome == Outcome::removed ? "only in A"
                                                      : change_line(change);
   if (change.outcome == Outcome::inconclusive) one.message += ": " + outcome_reason_text(change.reason);
-  judge(one, change.outcome, comparable);
+  judge(one, change.outcome, verdict);
   return one;
 }
 
@@ -89,7 +94,6 @@ int gauge(Outcome outcome) {
 }  // namespace
 
 std::string compare_junit(const Comparison& comparison) {
-  const bool comparable = comparison.verdict != ComparisonVerdict::invalid_environment;
   CiSuite suite{.program = "ridgeline compare",
                 .name = comparison.b.command_line.empty() ? "comparison" : comparison.b.command_line,
                 .seconds = comparison.step().time.b * 1e-9,
@@ -99,10 +103,10 @@ std::string compare_junit(const Comparison& comparison) {
                                {"device", comparison.b.device},
                                {"pairs", std::to_string(comparison.pairs)}},
                 .output = compare_verdict_sentence(comparison)};
-  for (const Endpoint& part : comparison.endpoints) suite.cases.push_back(case_of(part, comparable));
+  for (const Endpoint& part : comparison.endpoints) suite.cases.push_back(case_of(part, comparison.verdict));
   CaseNames names;
   for (const KernelChange& change : comparison.kernels)
-    suite.cases.push_back(case_of(change, names.of(change.path, change_name(change)), comparable));
+    suite.cases.push_back(case_of(change, names.of(change.path, change_name(change)), comparison.verdict));
   BudgetNames budgets;
   for (const BudgetCheck& check : comparison.budgets) {
     suite.cases.push_back(case_of(check, budgets.of(comparison, check), comparison));
@@ -126,7 +130,8 @@ std::string compare_github(const Comparison& comparison) {
   }
   for (const KernelChange& change : comparison.kernels) {
     if (change.outcome == Outcome::regressed && comparable)
-      annotations.push_back({AnnotationKind::error, "Slower: " + change_name(change), change_line(change)});
+      annotations.push_back({worse ? AnnotationKind::error : AnnotationKind::warning,
+                             "Slower: " + change_name(change), change_line(change)});
   }
   for (const std::string& note : environment_notes(comparison))
     annotations.push_back({AnnotationKind::warning, "Ridgeline: environment", note});

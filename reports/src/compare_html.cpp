@@ -28,7 +28,8 @@ constexpr std::size_t kLeastBars = 6;
 constexpr std::size_t kRows = 500;
 
 constexpr const char* kMoreStyle =
-    "svg .worse{fill:var(--bad)}svg .better{fill:var(--good)}svg .neither{fill:var(--gap-unknown)}"
+    "td small{display:block;color:var(--soft)}svg .worse{fill:var(--bad)}svg .better{fill:var(--good)}svg "
+    ".neither{fill:var(--gap-unknown)}"
     "svg .zero{stroke:var(--text);stroke-width:1.2}svg .whisker{stroke:var(--text);stroke-width:1.4}";
 
 std::string paragraph(std::string_view text, std::string_view css = "") {
@@ -126,8 +127,7 @@ std::string kernel_table(const Comparison& comparison, const std::vector<std::si
   how.name_key = "kernel";
   how.class_key = "class";
   how.noun = "kernel";
-  how.also_shown = {"path"};
-  how.wrapping = {"path"};
+  how.note_key = "path";
   if (!any([](const KernelChange& k) { return k.dram_a || k.dram_b; })) how.hidden.insert("dram");
   if (!any([](const KernelChange& k) { return k.compute_a || k.compute_b; })) how.hidden.insert("compute");
   if (!any([](const KernelChange& k) {

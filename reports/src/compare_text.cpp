@@ -19,6 +19,7 @@ using analyzer::Outcome;
 using analyzer::OutcomeReason;
 
 constexpr std::size_t kNamesShown = 3;
+constexpr std::size_t kBlamed = 5;
 
 std::string names(const std::vector<std::string>& kernels) {
   std::string text;
@@ -179,25 +180,27 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
 
 std::vector<std::string> compare_blame(const Comparison& comparison) {
   std::vector<std::string> lines;
-  const auto add = [&](std::string_view title, Outcome outcome) {
-    std::int64_t count = 0;
-    for (const analyzer::KernelChange& change : comparison.kernels) {
-      if (change.outcome != outcome || ++count > static_cast<std::int64_t>(kNamesShown)) continue;
-      const bool both = !change.kernels_a.empty() && !change.kernels_b.empty();
-      std::string line =
-          fmt::format("{}: {}, {} of the step", title, short_name(change), signed_time(change.time.delta));
-      if (both) line += fmt::format(" ({})", signed_percent(change.adjusted.ratio));
-      if (const std::string cause = cause_text(change.cause); both && !cause.empty()) line += ", " + cause;
-      lines.push_back(line + ".");
-    }
-    if (count > static_cast<std::int64_t>(kNamesShown))
-      lines.push_back(fmt::format("{}: {} more.", title, count - static_cast<std::int64_t>(kNamesShown)));
-  };
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return lines;
-  add("Slower", Outcome::regressed);
-  add("Faster", Outcome::improved);
-  add("Only in B", Outcome::added);
-  add("Only in A", Outcome::removed);
+  std::int64_t more = 0;
+  for (const analyzer::KernelChange& change : comparison.kernels) {
+    const std::string_view title = change.outcome == Outcome::regressed  ? "Slower"
+                                   : change.outcome == Outcome::improved ? "Faster"
+                                   : change.outcome == Outcome::added    ? "Only in B"
+                                   : change.outcome == Outcome::removed  ? "Only in A"
+                                                                         : "";
+    if (title.empty()) continue;
+    if (lines.size() == kBlamed) {
+      ++more;
+      continue;
+    }
+    const bool both = !change.kernels_a.empty() && !change.kernels_b.empty();
+    std::string line =
+        fmt::format("{}: {}, {} of the step", title, short_name(change), signed_time(change.time.delta));
+    if (both) line += fmt::format(" ({})", signed_percent(change.adjusted.ratio));
+    if (const std::string cause = cause_text(change.cause); both && !cause.empty()) line += ", " + cause;
+    lines.push_back(line + ".");
+  }
+  if (more > 0) lines.push_back(counted(more, "more kernel", "more kernels") + " changed, by less.");
   return lines;
 }
 

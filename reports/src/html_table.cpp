@@ -119,6 +119,11 @@ std::string html_table(const Table& table, const HtmlTable& how) {
         const std::string cut = names[i].empty() ? elide_middle(safe, kNameColumns) : names[i][number];
         if (cut != safe) attributes += " title=\"" + html_escape(words) + "\"";
         inner += html_escape(cut);
+        if (!total && c.key == how.name_key && !how.note_key.empty())
+          inner += fmt::format(
+              "<small>{}</small>",
+              html_escape(elide_start(terminal_safe(bounded(cell_of(table.column(how.note_key)).words())),
+                                      kNameColumns)));
       } else {
         inner += html_escape(words);
       }

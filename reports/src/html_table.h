@@ -18,6 +18,7 @@ struct HtmlTable {
   std::set<std::string> largest_bars;   // cells with a bar against the column's largest value
   std::string name_key;                 // the column whose cells get a chip ...
   std::string class_key;                // ... in the colour of the class in this column
+  std::string note_key;                 // and beneath them what this column says
   std::vector<std::string> also_shown;  // shown though not usual
   std::string noun = "row";             // what was cut, for the line that counts it
 };

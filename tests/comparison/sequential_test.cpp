@@ -71,5 +71,40 @@ TEST(NominalLevels, KeepTheErrorOverAllLooks) {
   EXPECT_GT(naive / double{kTrials}, 0.10);
 }
 
+TEST(IsSettled, WhenTheStepIsDecidedAndNoKernelThatMattersIsNearIt) {
+  Comparison comparison;
+  comparison.endpoints.resize(1);
+  Endpoint& step = comparison.endpoints.front();
+  step.time.a = 50e6;
+  KernelChange change;
+  change.outcome = Outcome::inconclusive;
+  change.adjusted.ratio = -0.04;
+  change.adjusted.delta = -69e3;
+  change.adjusted.adjusted_p = 0.009;
+  const auto settled = [&](Outcome outcome) {
+    step.outcome = outcome;
+    return is_settled(comparison, {});
+  };
+  EXPECT_FALSE(settled(Outcome::inconclusive));
+  for (const Outcome outcome : {Outcome::same, Outcome::improved, Outcome::regressed})
+    EXPECT_TRUE(settled(outcome));
+  comparison.kernels = {change};
+  EXPECT_FALSE(settled(Outcome::same)) << "a kernel that this look may not blame yet, and the last one would";
+  comparison.kernels[0].adjusted.adjusted_p = 0.06;
+  EXPECT_TRUE(settled(Outcome::same));
+  comparison.kernels[0] = change;
+  comparison.kernels[0].adjusted.delta = -49e3;  // below 0.1 % of the step
+  EXPECT_TRUE(settled(Outcome::same));
+  comparison.kernels[0] = change;
+  comparison.kernels[0].adjusted.ratio = -0.019;
+  EXPECT_TRUE(settled(Outcome::same));
+  comparison.kernels[0] = change;
+  comparison.kernels[0].outcome = Outcome::improved;
+  EXPECT_TRUE(settled(Outcome::same));
+  comparison.kernels[0] = change;
+  comparison.verdict = ComparisonVerdict::invalid_environment;
+  EXPECT_TRUE(settled(Outcome::inconclusive)) << "no number of pairs makes another GPU the same";
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

@@ -6,9 +6,9 @@ usage: compare_runs.py record --ridgeline RIDGELINE --trainer GPT2_TRAIN --out D
        compare_runs.py judge DIR --ridgeline RIDGELINE [--window 5] [--base p1] [--json FILE]
 
 record: rounds of runs in fresh processes, each with `ridgeline record` (timeline only, 8 steps of warm-up, 12 recorded). A round is
-A, each planted amount, and A again; every other round runs backwards, so that a drift falls on all. The kernel that plants a slow-down
-costs about 2 % by itself, so A of such rounds runs it too, with nothing to do (--slow-kernel layernorm_forward=0), and the truth is the
-difference to that; with --planted "" A is the trainer as it is. Amounts go in steps of 0.05 per cent. The first run of all fills the
+A, each planted amount, and A again; every other round runs backwards, so that a drift falls on all. A of such rounds runs the
+kernel that plants too, with nothing to do (--slow-kernel layernorm_forward=0). The first rows that have something to do cost about 2 % whatever
+their number: amounts below are there between two planted ones (judge --base p1). With --planted "" A is the trainer as it is. Amounts go in steps of 0.05 per cent. The first run of all fills the
 trainer's cache of plans and is not kept, so that all others take the same products. Rounds follow while --seconds last; a run that
 fails is a line and is left out, and a round without its two A does not count. DIR holds a capture a run and runs.json. On a machine
 with a GPU, about 4 s a run:

@@ -186,6 +186,19 @@ TEST(CompareJunit, WhatIsInconclusiveIsSkipped) {
                                  std::regex("<failure message=\"[^\"]* %\\): ")));
 }
 
+TEST(CompareCi, AKernelThatAFasterStepOutweighsFailsNothing) {
+  const Comparison comparison = compared(
+      training_step(), slower(slower(training_step(), "layernorm_backward", 1.2), "classifier_kernel", 0.3));
+  ASSERT_EQ(comparison.verdict, analyzer::ComparisonVerdict::improved);
+  ASSERT_EQ(comparison.regressed, 1);
+  const std::string cases = text_of(comparison, ReportFormat::junit);
+  EXPECT_EQ(cases.find("<failure"), std::string::npos) << cases;
+  EXPECT_NE(cases.find("outweighed by the rest of the step"), std::string::npos);
+  const std::string commands = text_of(comparison, ReportFormat::github);
+  EXPECT_EQ(commands.find("::error"), std::string::npos) << commands;
+  EXPECT_NE(commands.find("::warning title=Slower%3A layernorm_backward"), std::string::npos) << commands;
+}
+
 TEST(CompareGithub, CommandsAreOneLineEachAndTenOfAKindAtMost) {
   std::vector<MadeKernel> a, b;
   for (int i = 0; i < 60; ++i) {

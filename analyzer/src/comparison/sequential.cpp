@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <cstddef>
@@ -101,6 +102,18 @@ std::vector<double> nominal_levels(Spending spending, double alpha, int first, i
   std::vector<double> fractions;
   for (int n = first; n <= last; ++n) fractions.push_back(static_cast<double>(n) / last);
   return nominal_levels(spending, alpha, fractions);
+}
+
+bool is_settled(const Comparison& comparison, const ComparisonOptions& all) {
+  if (comparison.verdict == ComparisonVerdict::invalid_environment) return true;
+  if (comparison.step().outcome == Outcome::inconclusive) return false;
+  const double least_ns = std::max(all.kernel_ns, all.kernel_step_share * comparison.step().time.a);
+  return std::none_of(comparison.kernels.begin(), comparison.kernels.end(), [&](const KernelChange& change) {
+    const Change& time = change.adjusted;
+    return change.outcome == Outcome::inconclusive &&
+           time.adjusted_p.value_or(1) <= all.false_discovery_rate &&
+           std::abs(time.ratio) >= all.kernel_ratio && std::abs(time.delta) >= least_ns;
+  });
 }
 
 }  // namespace ridgeline::analyzer

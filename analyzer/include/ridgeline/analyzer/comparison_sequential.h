@@ -9,6 +9,8 @@
 
 #include <vector>
 
+#include "ridgeline/analyzer/comparison.h"
+
 namespace ridgeline::analyzer {
 
 enum class Spending { obrien_fleming, pocock };
@@ -22,5 +24,10 @@ enum class Spending { obrien_fleming, pocock };
 
 /// Of looks after `first`, `first` + 1, … `last` pairs: one level a look.
 [[nodiscard]] std::vector<double> nominal_levels(Spending spending, double alpha, int first, int last);
+
+/// Whether further pairs have nothing more to say: the sides cannot be compared; or the step is decided, and no kernel
+/// that matters would be blamed if this were the last look. `all` has the error of all looks together, `comparison`
+/// that of this one.
+[[nodiscard]] bool is_settled(const Comparison& comparison, const ComparisonOptions& all);
 
 }  // namespace ridgeline::analyzer

@@ -29,8 +29,8 @@ namespace ridgeline::reports {
 
 /// "REGRESSED: the step takes 52.456 ms instead of 50.123 ms, +4.7 % (95 % interval +4.1 to +5.2 %, 5 pairs)".
 [[nodiscard]] std::string compare_verdict_sentence(const analyzer::Comparison& comparison);
-/// Which kernels that is of and what the change comes of, three of a kind at most: "Slower: layernorm_backward<float>,
-/// +620.0 µs of the step (+35.0 %), other machine code.". Empty if none is blamed.
+/// Which kernels that is of and what each change comes of, largest first, five at most: "Slower:
+/// layernorm_backward<float>, +620.0 µs of the step (+35.0 %), other machine code.". Empty if none is blamed.
 [[nodiscard]] std::vector<std::string> compare_blame(const analyzer::Comparison& comparison);
 /// What a reader must know beside it, weightiest first: environment, common mode, clock, modes, matching.
 [[nodiscard]] std::vector<std::string> compare_notes(const analyzer::Comparison& comparison);

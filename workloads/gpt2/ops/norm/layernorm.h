@@ -59,9 +59,9 @@ constexpr std::int64_t layernorm_backward_flops(std::int64_t rows, std::int64_t 
 }
 
 /// Makes the forward kernel of whole 16-byte vectors move about that much more (0 to 50 per cent, in steps of 0.05): a
-/// regression to try comparisons on. Results stay the same to the last bit. The loop that does it costs about 2 % by
-/// itself; 0 is that loop with nothing to do, which the others are held against. Without a value: the kernel as it is.
-/// Of launches from then on; not thread-safe.
+/// regression to try comparisons on. Results stay the same to the last bit. The first rows that have
+/// something to do cost about 2 % whatever their number; 0 is that kernel with nothing to do. Without a value: the
+/// kernel as it is. Of launches from then on; not thread-safe.
 void set_planted_slowdown(std::optional<double> percent);
 
 /// mean and rstd (N) FP32 are saved for the backward pass; either may be null when there is none.

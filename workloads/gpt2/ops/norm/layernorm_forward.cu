@@ -148,8 +148,8 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // The same with a planted slow-down: so many rows of a thousand read the inputs of a row half the tensor away as well,
-// which is half the traffic of a row. With none it still costs what the loop costs. kSome makes that one another
-// machine code than those with some, as a commit that slows a kernel down does.
+// which is half the traffic of a row. kSome makes the one that has none another machine code than those with some, as a
+// commit that slows a kernel down does.
 template <typename T, int kChunks, bool kResidual, bool kSome>
 __global__ void __launch_bounds__(kBlock)
     planted_layernorm_forward_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1,
