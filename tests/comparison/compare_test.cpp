@@ -509,5 +509,23 @@ TEST(Environment, SmallDifferencesOfStateAreNone) {
   EXPECT_EQ(found[0].b, "thermal (hardware)");
 }
 
+// Runs may list their sites in any order: what is said of a kernel is said of it, not of what has its place elsewhere.
+TEST(Compare, TheOrderOfSitesMayDifferBetweenRuns) {
+  const auto a = training_step();
+  auto turned = a;
+  std::reverse(turned.begin(), turned.end());
+  const std::vector<RunProfile> runs_a = {made_side({a}, 1, 1)[0], made_side({a}, 1, 2)[0],
+                                          made_side({turned}, 1, 3)[0]};
+  const std::vector<RunProfile> runs_b = {made_side({turned}, 1, 4)[0], made_side({a}, 1, 5)[0],
+                                          made_side({a}, 1, 6)[0]};
+  const Comparison comparison = compare(runs_a, runs_b).value();
+  ASSERT_EQ(comparison.kernels.size(), a.size());
+  for (const KernelChange& change : comparison.kernels) {
+    EXPECT_EQ(change.kernels_a, change.kernels_b);
+    EXPECT_EQ(change.level, MatchLevel::exact);
+    EXPECT_LT(std::abs(change.time.ratio), 0.01) << change.kernels_a.front();
+  }
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer
