@@ -313,7 +313,7 @@ TEST_F(RecordDialogTest, StoppingEndsItInOrder) {
   dialog_->start();
   ASSERT_TRUE(wait_for([&] { return dialog_->output().contains("asked"); }));
   dialog_->stop();
-  ASSERT_TRUE(wait_for([&] { return !dialog_->running() && dialog_->status().startsWith("Recorded"); }));
+  ASSERT_TRUE(wait_for([&] { return !dialog_->running() && dialog_->status().startsWith("Stopped"); }));
   EXPECT_TRUE(dialog_->output().contains("ended in order"));
   EXPECT_TRUE(QFileInfo::exists(plan_.capture));
 }

@@ -5,6 +5,7 @@
 
 #include "gui/gui_testing.h"
 #include "reports/fabricated_capture.h"
+#include "ridgeline/store/capture_writer.h"
 #include "support/temporary_directory.h"
 #include "timeline/counter_row.h"
 #include "timeline/event_row.h"
@@ -465,6 +466,49 @@ TEST(TimelineReader, CollectivesHaveARowOfTheirOwn) {
   }
   EXPECT_GE(collectives, 7U);
   EXPECT_EQ(collectives, streams);
+}
+
+TEST(TimelineReader, ALaunchOfAGraphIsOneCall) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  {
+    store::CaptureWriter writer = store::CaptureWriter::create(directory.file("graph.ridge")).value();
+    store::Run run;
+    run.command_line = "./train";
+    run.ridgeline_version = "0.1.0";
+    run.clock = "cupti";
+    writer.set_run(run);
+    store::Launch launch;
+    launch.process_id = writer.add(store::Process{});
+    store::Device device;
+    device.name = "NVIDIA H200";
+    launch.device_id = writer.add(device);
+    launch.kernel_id = writer.kernel_id("_Z1av");
+    launch.thread_id = 7;
+    launch.graph_id = 1;
+    for (int step = 0; step < 2; ++step) {
+      for (int node = 0; node < 3; ++node) {
+        launch.graph_node_id = node;
+        launch.correlation_id = step + 1;
+        launch.host_start_ns = 10'000 + 1000 * step;
+        launch.host_end_ns = *launch.host_start_ns + 500;
+        launch.start_ns = 10'100 + 1000 * step + 100 * node;
+        launch.end_ns = launch.start_ns + 50;
+        static_cast<void>(writer.add(launch));
+      }
+    }
+    writer.finish();
+  }
+  const auto data = read_timeline(directory.file("graph.ridge"), {});
+  ASSERT_TRUE(data.ok()) << data.failure().message;
+  std::vector<const TimelineRow*> calls;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind == RowKind::calls) calls.push_back(&row);
+    if (row.kind == RowKind::kernels) EXPECT_EQ(row.events.size(), 6U);
+  }
+  ASSERT_EQ(calls.size(), 1U);
+  ASSERT_EQ(calls[0]->events.size(), 2U);
+  EXPECT_EQ(calls[0]->events.start_ns(1), 11'000);
+  EXPECT_EQ(data.value()->names[calls[0]->events.name(0)].text, "launch of a CUDA graph");
 }
 
 TEST(TimelineReader, CanBeCancelled) {

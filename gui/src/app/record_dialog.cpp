@@ -216,6 +216,7 @@ void RecordDialog::start() {
   process_.setProcessEnvironment(environment);
   output_->clear();
   status_->setText(tr("recording…"));
+  stopped_ = false;
   start_->setEnabled(false);
   stop_->setEnabled(true);
   open_->setEnabled(false);
@@ -226,6 +227,7 @@ void RecordDialog::start() {
 void RecordDialog::stop() {
   if (!running()) return;
   status_->setText(tr("ending the recording…"));
+  stopped_ = true;
   process_.terminate();
   QTimer::singleShot(kPatienceMs, this, [this] {
     if (running()) process_.kill();
@@ -239,11 +241,15 @@ void RecordDialog::finished(int exit_code) {
   const bool there = QFileInfo::exists(capture);
   open_->setEnabled(there);
   if (there) {
-    status_->setText(exit_code == 0
-                         ? tr("Recorded: %1").arg(capture)
-                         : tr("The program ended with status %1; %2 holds what was recorded until then.")
-                               .arg(exit_code)
-                               .arg(capture));
+    if (stopped_) {
+      status_->setText(tr("Stopped: %1 holds what was recorded until then").arg(capture));
+    } else if (exit_code == 0) {
+      status_->setText(tr("Recorded: %1").arg(capture));
+    } else {
+      status_->setText(tr("The program ended with status %1; %2 holds what was recorded until then.")
+                           .arg(exit_code)
+                           .arg(capture));
+    }
     open_->setDefault(true);
   } else {
     status_->setText(tr("Nothing was recorded (exit status %1); the output above says why.").arg(exit_code));

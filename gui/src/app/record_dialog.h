@@ -68,6 +68,7 @@ class RecordDialog : public QDialog {
   QPushButton* start_;
   QPushButton* stop_;
   QPushButton* open_;
+  bool stopped_ = false;  // by its user
   QProcess process_;
   QProcess doctor_;
 };

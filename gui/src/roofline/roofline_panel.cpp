@@ -48,6 +48,7 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
   body()->addWidget(view_, 1);
   connect(mode_, &QComboBox::currentIndexChanged, this, [this] {
     settings_.mode = static_cast<RooflineMode>(mode_->currentData().toInt());
+    mode_chosen_ = true;
     plot_again();
   });
   connect(roofs_, &QComboBox::currentIndexChanged, this, [this] {
@@ -73,6 +74,7 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
 
 void RooflinePanel::set_settings(const RooflineSettings& settings) {
   settings_ = settings;
+  mode_chosen_ = true;
   const QSignalBlocker a(mode_), b(roofs_), c(slider_);
   mode_->setCurrentIndex(mode_->findData(static_cast<int>(settings.mode)));
   roofs_->setCurrentIndex(std::max(roofs_->findData(static_cast<int>(settings.roofs)), 0));
@@ -113,7 +115,21 @@ void RooflinePanel::show_answer(const ScopeAnswer& answer) {
   }
   delete what_->menu();
   what_->setMenu(menu);
+  if (!mode_chosen_) choose_mode();
   plot_again();
+}
+
+// Where no operations were counted the plane of intensities is empty: times at the roofs are known all the same.
+void RooflinePanel::choose_mode() {
+  const auto empty = [this](RooflineMode mode) {
+    RooflineSettings settings = settings_;
+    settings.mode = mode;
+    return make_plot(*answer(), settings).dots.empty();
+  };
+  settings_.mode = empty(RooflineMode::intensity) && !empty(RooflineMode::time) ? RooflineMode::time
+                                                                                : RooflineMode::intensity;
+  const QSignalBlocker blocked(mode_);
+  mode_->setCurrentIndex(mode_->findData(static_cast<int>(settings_.mode)));
 }
 
 void RooflinePanel::plot_again() {

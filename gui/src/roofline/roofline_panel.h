@@ -25,11 +25,13 @@ class RooflinePanel : public ScopePanel {
   void show_answer(const ScopeAnswer& answer) override;
 
  private:
+  void choose_mode();
   void plot_again();
   void follow_kernel();
   [[nodiscard]] std::vector<std::size_t> rows_of(const KernelChoice& kernel) const;
 
   RooflineSettings settings_;
+  bool mode_chosen_ = false;  // by its user
   RooflineView* view_;
   QComboBox* mode_;
   QComboBox* roofs_;

@@ -67,7 +67,7 @@ void TimelineView::choose(const EventPlace& place) {
     const TimeWindow when = scene_.time_of(place);
     selection_.select_launch(LaunchChoice{row.device_id, name.kernel_id, when.start_ns, when.end_ns},
                              name.text);
-  } else if (row.kind == RowKind::calls) {
+  } else if (row.kind == RowKind::calls && name.kind == EventName::Kind::kernel) {
     selection_.select_kernel({{name.kernel_id}, name.text});
   } else {
     selection_.select_range(scene_.time_of(place));
@@ -407,12 +407,13 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
   const QPointF turned =
       event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 120.0 * 60 : QPointF(event->pixelDelta());
   mouse_ = at;
-  if (at.x() < graph.left() && at.y() >= graph.top()) {
-    scroll_->setValue(scroll_->value() - static_cast<int>(turned.y()));
-  } else if ((event->modifiers() & Qt::ShiftModifier) || std::abs(turned.x()) > std::abs(turned.y())) {
-    const double by = std::abs(turned.x()) > std::abs(turned.y()) ? turned.x() : turned.y();
-    show_view(axis().panned(-by * 1.5, scene_.extent()), Selection::Gesture::continued);
-  } else if (event->modifiers() & Qt::ControlModifier) {
+  const bool sideways = std::abs(turned.x()) > std::abs(turned.y());
+  const bool pans = sideways || (event->modifiers() & Qt::ShiftModifier) != 0;
+  const bool over_names = at.x() < graph.left() && at.y() >= graph.top();
+  if (!over_names && pans) {
+    show_view(axis().panned((sideways ? turned.x() : turned.y()) * -1.5, scene_.extent()),
+              Selection::Gesture::continued);
+  } else if (over_names || (event->modifiers() & Qt::ControlModifier) != 0) {
     scroll_->setValue(scroll_->value() - static_cast<int>(turned.y()));
   } else {
     show_view(axis().zoomed(std::pow(1.0035, -turned.y()), at.x() - graph.left(), scene_.extent()),

@@ -157,6 +157,8 @@ class Reader {
     TimelineRow* collectives = nullptr;
     TimelineRow* calls = nullptr;
     std::uint32_t name = 0;
+    std::uint32_t call_name = 0;
+    bool of_graph = false;
   };
 
   bool read_launches() {
@@ -185,12 +187,20 @@ class Reader {
           found->second.calls->thread_id = *site.thread_id;
         }
         const auto name = names.find(site.kernel_id);
+        found->second.of_graph = site.graph_id.has_value();
         found->second.name = name == names.end() ? name_of(EventName::Kind::kernel, -1, "?") : name->second;
+      }
+      if (added) {
+        found->second.call_name = found->second.of_graph
+                                      ? name_of(EventName::Kind::range, 1, "launch of a CUDA graph")
+                                      : found->second.name;
       }
       last_id = id;
       last = &found->second;
       return *last;
     };
+    // One call launches all kernels of a graph: it is one event.
+    std::unordered_map<const TimelineRow*, std::int64_t> last_graph_call;
     return activity_.for_each_launch_row(
         {}, store::LaunchColumns::all,
         [&](const store::LaunchRow& launch) {
@@ -202,8 +212,12 @@ class Reader {
               site.collectives->events.add(launch.start_ns, launch.end_ns, site.name);
           }
           if (site.calls != nullptr && launch.host_start_ns && launch.host_end_ns &&
-              *launch.host_end_ns > *launch.host_start_ns)
-            site.calls->events.add(*launch.host_start_ns, *launch.host_end_ns, site.name);
+              *launch.host_end_ns > *launch.host_start_ns) {
+            std::int64_t& before = last_graph_call[site.calls];
+            if (!site.of_graph || before != *launch.host_start_ns)
+              site.calls->events.add(*launch.host_start_ns, *launch.host_end_ns, site.call_name);
+            if (site.of_graph) before = *launch.host_start_ns;
+          }
         },
         stop_);
   }
