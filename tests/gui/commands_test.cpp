@@ -178,7 +178,8 @@ TEST_F(CommandsTest, AFindingLeadsToWhatItIsAbout) {
   const analyzer::TimeWindow shown = window_->selection().view();
   EXPECT_NE(shown, before);
   for (const analyzer::StepSummary& step : window_->document()->overview()->steps->steps) {
-    if (step.step_index == 16) EXPECT_EQ(shown, (analyzer::TimeWindow{step.gpu_start_ns, step.gpu_end_ns}));
+    if (step.step_index != 16) continue;
+    EXPECT_EQ(shown, (analyzer::TimeWindow{step.gpu_start_ns, step.gpu_end_ns}));
   }
   analyzer::Subject kernel;
   kernel.name = window_->document()->overview()->ranking->rows[0].kernel;

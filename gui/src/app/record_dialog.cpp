@@ -77,9 +77,9 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
   };
   // A label leads to its field by its letter, also where a button stands beside the field.
   const auto label = [this](const QString& text, QWidget* field) {
-    auto* label = new QLabel(text, this);
-    label->setBuddy(field);
-    return label;
+    auto* words = new QLabel(text, this);
+    words->setBuddy(field);
+    return words;
   };
   form->addRow(label(tr("&Program"), program_), with_browse(program_, [this] {
                  const QString path = QFileDialog::getOpenFileName(this, tr("Program"));

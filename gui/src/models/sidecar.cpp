@@ -35,7 +35,8 @@ std::optional<analyzer::TimeWindow> read_window(const QJsonValue& value) {
 template <typename Container>
 Container read_list(const QJsonValue& value) {
   Container texts;
-  for (const QJsonValue& each : value.toArray()) {
+  const QJsonArray array = value.toArray();
+  for (const QJsonValue each : array) {
     if (each.isString()) texts.insert(texts.end(), each.toString().toStdString());
   }
   return texts;
@@ -78,7 +79,8 @@ Result<ViewState> view_from_json(const QByteArray& json) {
   state.rows.hidden = read_list<std::set<std::string>>(rows["hidden"]);
   state.rows.shown = read_list<std::set<std::string>>(rows["shown"]);
   state.rows.pinned = read_list<std::set<std::string>>(rows["pinned"]);
-  for (const QJsonValue& value : all["notes"].toArray()) {
+  const QJsonArray notes = all["notes"].toArray();
+  for (const QJsonValue value : notes) {
     const QJsonObject note = value.toObject();
     bool whole = false;
     const std::int64_t time = note["time_ns"].toString().toLongLong(&whole);
