@@ -312,5 +312,27 @@ TEST(CompareJunit, AKernelsLineHasItsFigures) {
   EXPECT_TRUE(std::regex_search(text, line)) << text.substr(0, 3000);
 }
 
+// The interval of the step is a line whose ends are marked: it runs through the middle of its marks, from one to the
+// other.
+TEST(CompareHtml, AnIntervalRunsThroughTheMiddleOfItsMarks) {
+  const std::string page = text_of(regressed(), ReportFormat::html);
+  const std::regex whisker(
+      "<line x1=\"([0-9.]+)\" y1=\"([0-9.]+)\" x2=\"([0-9.]+)\" y2=\"([0-9.]+)\" class=\"whisker\"");
+  struct Line {
+    double x1, y1, x2, y2;
+  };
+  std::vector<Line> lines;
+  for (std::sregex_iterator at(page.begin(), page.end(), whisker), end; at != end; ++at)
+    lines.push_back({std::stod((*at)[1]), std::stod((*at)[2]), std::stod((*at)[3]), std::stod((*at)[4])});
+  ASSERT_EQ(lines.size(), 3U) << page.substr(0, 2000);
+  EXPECT_EQ(lines[0].y1, lines[0].y2);
+  for (const std::size_t mark : {1U, 2U}) {
+    EXPECT_EQ(lines[mark].x1, lines[mark].x2);
+    EXPECT_NEAR((lines[mark].y1 + lines[mark].y2) / 2, lines[0].y1, 0.01);
+  }
+  EXPECT_NEAR(std::min(lines[0].x1, lines[0].x2), std::min(lines[1].x1, lines[2].x1), 0.01);
+  EXPECT_NEAR(std::max(lines[0].x1, lines[0].x2), std::max(lines[1].x1, lines[2].x1), 0.01);
+}
+
 }  // namespace
 }  // namespace ridgeline::reports
