@@ -274,8 +274,8 @@ void StackedBar::paintEvent(QPaintEvent*) {
       painter.drawText(QRectF(x, bar.top(), length, bar.height()), Qt::AlignCenter, share);
     }
     x += length;
-    const QRectF cell(4 + wide * (static_cast<int>(i) % across), 32 + 18 * (static_cast<int>(i) / across),
-                      wide - 8, 17);
+    const int line = static_cast<int>(i) / across;
+    const QRectF cell(4 + wide * (static_cast<int>(i) % across), 32 + 18 * line, wide - 8, 17);
     painter.fillRect(QRectF(cell.left(), cell.top() + 3, 10, 10), part.colour);
     painter.setPen(t.text);
     const QString numbers = time_words(part.value) + "  " + share;

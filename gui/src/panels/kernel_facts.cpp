@@ -1,6 +1,7 @@
 #include "panels/kernel_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "models/occupancy.h"
@@ -88,10 +89,11 @@ void add_launches(const ScopeAnswer& answer, const RankRow& row, Facts& facts) {
     store::Launch launch;
     std::int64_t calls = 0;
   };
-  std::map<std::tuple<store::Dim3, store::Dim3, std::int64_t, std::int64_t>, Way> ways;
+  std::map<std::array<std::int64_t, 8>, Way> ways;  // by grid, block, registers and shared memory
   for (const std::size_t i : row.launches) {
     const store::Launch launch = answer.model->launches[answer.utilisation->launches[i].launch];
-    Way& way = ways[{launch.grid, launch.block, launch.registers_per_thread, launch.dynamic_smem_bytes}];
+    Way& way = ways[{launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y,
+                     launch.block.z, launch.registers_per_thread, launch.dynamic_smem_bytes}];
     if (way.calls++ == 0) way.launch = launch;
   }
   std::vector<const Way*> order;
