@@ -115,11 +115,11 @@ void TableView::set_table(std::shared_ptr<const reports::Table> table, std::shar
   for (const reports::ColumnHead& head : table->columns()) keys += plain(head.key) + ',';
   const bool same = keys == keys_;
   const QSignalBlocker quiet(selectionModel());
-  model_.set_table(table, std::move(keeps));
+  model_.set_table(std::move(table), std::move(keeps));
   if (same) return;
   keys_ = keys;
   dropped_.clear();
-  const auto& heads = table->columns();
+  const auto& heads = model_.table()->columns();
   for (std::size_t i = 0; i < heads.size(); ++i) setColumnHidden(static_cast<int>(i), !heads[i].shown);
   fit_columns();
 }
