@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
 namespace ridgeline::store {
 namespace {
 
@@ -161,6 +165,10 @@ TEST(DevicePeaks, SmsTimesClockGiveThePublishedFigures) {
       ASSERT_TRUE(peak.has_value()) << board.name << " " << kOperations[i];
       EXPECT_NEAR(peak->value / (board.published[i] * 1e12), 1, 0.008) << board.name << " " << kOperations[i];
       EXPECT_EQ(peak->source, PeakSource::clock);
+      // Figures are rounded; units of an SM come in powers of two.
+      const auto per_cycle = static_cast<std::uint64_t>(
+          std::llround(peak->value / board.clock_hz / static_cast<double>(board.sms)));
+      EXPECT_TRUE(std::has_single_bit(per_cycle)) << board.name << " " << kOperations[i] << " " << per_cycle;
     }
   }
   // Units that a chip does not have.
