@@ -107,16 +107,12 @@ void check_together(const CLI::App& app, const Options& o) {
   }
 }
 
-}  // namespace
+// Options whose text says more than one value; they are read when all are there.
+struct Texts {
+  std::string slow_kernel, profile_steps;
+};
 
-int parse_options(int argc, char** argv, Options& o) {
-  CLI::App app(
-      "Trains a GPT-2 on one GPU. Without data of your own it trains on a bundled\ntoken stream. The default "
-      "of an option is in brackets.",
-      "gpt2_train");
-  app.formatter(std::make_shared<HelpFormat>());
-  app.set_help_flag("-h,--help", "Print this and exit");
-
+void add_model(CLI::App& app, Options& o) {
   app.add_option("--model", o.model,
                  "124M, 355M, 774M, 1558M or tiny; a model file given to --init decides by itself")
       ->capture_default_str()
@@ -128,7 +124,9 @@ int parse_options(int argc, char** argv, Options& o) {
   app.add_option("--save-type", o.save_type, "fp32 or bf16 [fp32]")
       ->transform(choice<ModelFileType>({{"fp32", ModelFileType::fp32}, {"bf16", ModelFileType::bf16}}))
       ->group("Model");
+}
 
+void add_batch(CLI::App& app, Options& o) {
   app.add_option("-B,--batch", o.batch, "Sequences of one micro-batch")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536))
@@ -140,8 +138,9 @@ int parse_options(int argc, char** argv, Options& o) {
       ->capture_default_str()
       ->check(CLI::Range(1, 65536))
       ->group("Batch");
+}
 
-  SwitchOptions switches(app, argc, argv, o.switches);
+void add_matmul_search(CLI::App& app, Options& o) {
   app.add_option("--matmul-search", o.matmul_search,
                  "off: cuBLASLt's first choice; fast or full: the one that is fastest here, searched for "
                  "once (a minute) and kept [off]")
@@ -151,15 +150,16 @@ int parse_options(int argc, char** argv, Options& o) {
   app.add_option("--matmul-cache", o.matmul_cache,
                  "File that keeps what the search found, or 'none' [in the user's cache directory]")
       ->group("Computation");
+}
 
+void add_optimizer(CLI::App& app, Options& o) {
   app.add_option("--steps", o.steps, "Optimizer steps of the whole run; 0: only sample")
       ->capture_default_str()
       ->check(CLI::Range(0, 100000000))
       ->group("Optimizer");
   app.add_option("--lr", o.schedule.peak, "Peak learning rate")->capture_default_str()->group("Optimizer");
-  CLI::Option* min_lr =
-      app.add_option("--min-lr", o.schedule.floor, "Learning rate of the last step [a tenth of --lr]")
-          ->group("Optimizer");
+  app.add_option("--min-lr", o.schedule.floor, "Learning rate of the last step [a tenth of --lr]")
+      ->group("Optimizer");
   app.add_option("--warmup", o.schedule.warmup, "Steps of linear warmup")
       ->capture_default_str()
       ->check(CLI::Range(0, 100000000))
@@ -170,10 +170,9 @@ int parse_options(int argc, char** argv, Options& o) {
                                         {"constant", ScheduleKind::constant},
                                         {"wsd", ScheduleKind::wsd}}))
       ->group("Optimizer");
-  CLI::Option* decay_steps = app.add_option("--decay-steps", o.schedule.decay,
-                                            "wsd: the last steps, which fall [a fifth of --steps]")
-                                 ->check(CLI::Range(0, 100000000))
-                                 ->group("Optimizer");
+  app.add_option("--decay-steps", o.schedule.decay, "wsd: the last steps, which fall [a fifth of --steps]")
+      ->check(CLI::Range(0, 100000000))
+      ->group("Optimizer");
   app.add_option("--weight-decay", o.weight_decay, "AdamW decay of the matrices")
       ->capture_default_str()
       ->group("Optimizer");
@@ -185,7 +184,9 @@ int parse_options(int argc, char** argv, Options& o) {
   app.add_option("--seed", o.seed, "Of the initialisation and of the bundled stream")
       ->capture_default_str()
       ->group("Optimizer");
+}
 
+void add_data(CLI::App& app, Options& o) {
   app.add_option("--data", o.data, "'synthetic', or token files and patterns [synthetic]")->group("Data");
   app.add_flag("--shuffle", o.shuffle, "Another order of shards and sequences every epoch")->group("Data");
   app.add_option("--val-data", o.val_data, "Validation token files [synthetic when --data is]")
@@ -198,7 +199,9 @@ int parse_options(int argc, char** argv, Options& o) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->group("Data");
+}
 
+void add_checkpoints(CLI::App& app, Options& o) {
   app.add_option("--checkpoint-dir", o.checkpoint_dir, "Write checkpoints here, the last at the end")
       ->group("Checkpoints");
   app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: only the last")
@@ -211,7 +214,9 @@ int parse_options(int argc, char** argv, Options& o) {
       ->group("Checkpoints");
   app.add_option("--resume", o.resume, "Go on from a checkpoint, or from the latest of a directory")
       ->group("Checkpoints");
+}
 
+void add_sampling(CLI::App& app, Options& o) {
   app.add_option("--sample-every", o.sample_every, "Steps between samples; 0: none")
       ->capture_default_str()
       ->check(CLI::Range(0, 100000000))
@@ -233,33 +238,56 @@ int parse_options(int argc, char** argv, Options& o) {
       ->group("Sampling");
   app.add_option("--tokenizer", o.tokenizer, "Public tokenizer file: samples are printed as text")
       ->group("Sampling");
+}
 
+void add_output(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("--log", o.log, "Append one JSON object a step to this file")->group("Output");
   app.add_flag("--json", o.json, "Print one JSON line with the summary at the end")->group("Output");
   app.add_flag("--matmul-report", o.matmul_report, "Print the algorithm chosen for each product")
       ->group("Output");
-  std::string slow_kernel;
   app.add_option(
-         "--slow-kernel", slow_kernel,
+         "--slow-kernel", texts.slow_kernel,
          "Plant a slow-down into a kernel, to try comparisons on: layernorm_forward=PERCENT (0 to "
          "50, in steps of 0.05) moves about that much more, and costs 2 % besides unless it is 0; results "
          "stay the same")
       ->type_name("NAME=PERCENT")
       ->group("Output");
-  std::string profile_steps;
-  app.add_option("--profile-steps", profile_steps,
+  app.add_option("--profile-steps", texts.profile_steps,
                  "FIRST:LAST: cudaProfilerStart before step FIRST, Stop after step LAST")
       ->group("Output");
+}
+
+}  // namespace
+
+int parse_options(int argc, char** argv, Options& o) {
+  CLI::App app(
+      "Trains a GPT-2 on one GPU. Without data of your own it trains on a bundled\ntoken stream. The default "
+      "of an option is in brackets.",
+      "gpt2_train");
+  app.formatter(std::make_shared<HelpFormat>());
+  app.set_help_flag("-h,--help", "Print this and exit");
+
+  // Help lists groups and options in this order.
+  Texts texts;
+  add_model(app, o);
+  add_batch(app, o);
+  SwitchOptions switches(app, argc, argv, o.switches);
+  add_matmul_search(app, o);
+  add_optimizer(app, o);
+  add_data(app, o);
+  add_checkpoints(app, o);
+  add_sampling(app, o);
+  add_output(app, o, texts);
 
   try {
     app.parse(argc, argv);
     switches.settle();
-    if (min_lr->empty()) o.schedule.floor = o.schedule.peak / 10;
+    if (app.get_option("--min-lr")->empty()) o.schedule.floor = o.schedule.peak / 10;
     if (o.schedule.kind == ScheduleKind::constant) o.schedule.floor = o.schedule.peak;
-    if (!profile_steps.empty()) parse_profile_steps(profile_steps, o);
-    if (!slow_kernel.empty()) o.slow_layernorm_percent = parse_slow_kernel(slow_kernel);
+    if (!texts.profile_steps.empty()) parse_profile_steps(texts.profile_steps, o);
+    if (!texts.slow_kernel.empty()) o.slow_layernorm_percent = parse_slow_kernel(texts.slow_kernel);
     o.model_given = app.get_option("--model")->count() > 0;
-    if (decay_steps->empty()) o.schedule.decay = o.steps / 5;
+    if (app.get_option("--decay-steps")->empty()) o.schedule.decay = o.steps / 5;
     check_numbers(o);
     check_together(app, o);
   } catch (const CLI::CallForHelp&) {
