@@ -7,6 +7,7 @@
 #include "panels/kernel_facts.h"
 #include "panels/kernel_panel.h"
 #include "panels/step_panel.h"
+#include "ridgeline/store/database.h"
 #include "roofline/roofline_panel.h"
 #include "timeline/timeline_panel.h"
 
@@ -85,6 +86,26 @@ TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
     EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
     EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
   }
+}
+
+// A recording of a CUDA graph knows the bytes of its kernels from samples, and no operations.
+TEST(RooflinePanel, ShowsTimesAtTheRoofsWhereNoOperationsWereCounted) {
+  QTemporaryDir folder;
+  const QString path = folder.filePath("uncounted.ridge");
+  ASSERT_TRUE(QFile::copy(testing::bundled_capture(), path));
+  {
+    store::Database database(path.toStdString(), store::OpenMode::read_write);
+    database.execute(
+        "DELETE FROM launch_metric WHERE metric_id IN (SELECT id FROM metric WHERE name LIKE 'sm__ops%' "
+        "OR name LIKE '%sass%' OR name LIKE '%inst%')");
+    database.execute("DELETE FROM annotation");
+  }
+  const auto window = opened_window(path);
+  const auto* panel = dynamic_cast<RooflinePanel*>(window->panel("roofline"));
+  ASSERT_NE(panel, nullptr);
+  EXPECT_TRUE(make_plot(*window->document()->overview(), {}).dots.empty());
+  EXPECT_EQ(panel->settings().mode, RooflineMode::time);
+  EXPECT_FALSE(make_plot(*window->document()->overview(), panel->settings()).dots.empty());
 }
 
 TEST_F(PanelsTest, TheTargetsAreLinesOfTheRoofs) {
