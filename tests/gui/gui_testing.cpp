@@ -1,12 +1,10 @@
 #include "gui/gui_testing.h"
 
 #include <QApplication>
-#include <QElapsedTimer>
 #include <QFontDatabase>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTemporaryDir>
-#include <QThread>
 
 #include "app/screenshot.h"
 
@@ -14,17 +12,6 @@ namespace ridgeline::gui::testing {
 
 QString bundled_capture() {
   return QString(RIDGELINE_BUNDLED_CAPTURE);
-}
-
-bool wait_for(const std::function<bool()>& condition, int most_ms) {
-  QElapsedTimer timer;
-  timer.start();
-  while (!condition()) {
-    if (timer.elapsed() > most_ms) return false;
-    QApplication::processEvents(QEventLoop::AllEvents, 10);
-    QThread::msleep(1);
-  }
-  return true;
 }
 
 std::unique_ptr<MainWindow> opened_window(const QString& path, QSize size) {

@@ -4,19 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <QTest>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "app/main_window.h"
+#include "gui/wait_for.h"
 
 namespace ridgeline::gui::testing {
 
 /// The bundled recording of a real GPU.
 [[nodiscard]] QString bundled_capture();
-
-/// Runs the event loop until it holds; false: it took longer than that.
-[[nodiscard]] bool wait_for(const std::function<bool()>& condition, int most_ms = 30'000);
 
 /// A window with the capture open and everything shown. Fails the test if that does not come about.
 [[nodiscard]] std::unique_ptr<MainWindow> opened_window(const QString& path, QSize size = {1400, 900});

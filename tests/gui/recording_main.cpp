@@ -6,29 +6,19 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFontDatabase>
-#include <QThread>
 #include <cstdio>
-#include <functional>
 
 #include "app/main_window.h"
 #include "app/record_dialog.h"
 #include "app/screenshot.h"
+#include "gui/wait_for.h"
 
 namespace ridgeline::gui {
 namespace {
 
-constexpr int kMostMs = 300'000;
+using testing::wait_for;
 
-bool wait_for(const std::function<bool()>& condition, int most_ms = kMostMs) {
-  QElapsedTimer timer;
-  timer.start();
-  while (!condition()) {
-    if (timer.elapsed() > most_ms) return false;
-    QApplication::processEvents(QEventLoop::AllEvents, 20);
-    QThread::msleep(5);
-  }
-  return true;
-}
+constexpr int kMostMs = 300'000;
 
 int complain(const QString& what) {
   std::fprintf(stderr, "%s\n", qPrintable(what));
@@ -59,17 +49,18 @@ int run(const QStringList& words, double stop_after_s) {
 
   dialog->start();
   if (!dialog->running()) return complain("it does not start: " + dialog->status());
-  wait_for([&] { return !dialog->running() || dialog->output().count('\n') > 3; });
+  (void)wait_for([&] { return !dialog->running() || dialog->output().count('\n') > 3; }, kMostMs);
   QElapsedTimer recording;
   recording.start();
   dialog->grab().save(folder.filePath("recording.png"));
   if (stop_after_s > 0) {
-    wait_for(
-        [&] { return !dialog->running() || static_cast<double>(recording.elapsed()) > stop_after_s * 1e3; });
+    (void)wait_for(
+        [&] { return !dialog->running() || static_cast<double>(recording.elapsed()) > stop_after_s * 1e3; },
+        kMostMs);
     std::printf("stopping\n");
     dialog->stop();
   }
-  if (!wait_for([&] { return !dialog->running() && !dialog->status().startsWith("recording"); }))
+  if (!wait_for([&] { return !dialog->running() && !dialog->status().startsWith("recording"); }, kMostMs))
     return complain("it does not end: " + dialog->status());
   std::printf("%s\n", qPrintable(dialog->status()));
   std::printf("%s\n", qPrintable(dialog->output().right(2000)));

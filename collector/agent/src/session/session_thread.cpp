@@ -140,7 +140,6 @@ void Session::prepare_replay() noexcept {
   std::uint32_t device_id = 0;
   if (!described_device(&device_id)) return;
   replay_prepared_ = true;
-  if (!parts_.sampling) prepared_devices_ |= std::uint64_t{1} << device_id;
   const bool available = parts_.replay->ask_availability(parts_.first_context.load(std::memory_order_acquire),
                                                          device_id, devices_.chip(device_id));
   lock.unlock();

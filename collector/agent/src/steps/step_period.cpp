@@ -78,7 +78,7 @@ bool StepPeriod::launch(Key key, std::int64_t now_ns) noexcept {
   const std::uint64_t recent = exact_.load(std::memory_order_relaxed) ? exact : kernels;
   if ((recent & mask_.load(std::memory_order_relaxed)) != anchor_.load(std::memory_order_relaxed))
     return false;
-  if (at - last_anchor_.exchange(at, std::memory_order_relaxed) == launches_.load(std::memory_order_relaxed))
+  if (at - last_anchor_.exchange(at, std::memory_order_relaxed) == launches_of_period())
     regular_.fetch_add(1, std::memory_order_relaxed);
   if (hits_.fetch_add(1, std::memory_order_relaxed) % periods_.load(std::memory_order_relaxed) != 0)
     return false;
@@ -205,7 +205,7 @@ bool StepPeriod::choose(const std::vector<Candidate>& all, bool often_will_do, C
 
 bool StepPeriod::silent(std::uint64_t count) {
   const std::uint64_t regular = regular_.load(std::memory_order_relaxed);
-  const std::uint64_t expected = (count - heard_) / std::max<std::uint64_t>(launches_.load(), 1);
+  const std::uint64_t expected = (count - heard_) / std::max(launches_of_period(), 1u);
   if (expected < kExpectedAnchors) return false;
   if ((regular - heard_regular_) * kSilentShare < expected) return true;
   heard_ = count;
@@ -220,7 +220,8 @@ bool StepPeriod::successor(std::uint64_t count, std::int64_t now_ns, Found* foun
   if (seen.span_ns < kShortestEvidenceNs) return false;
   Candidate best;
   if (!choose(candidates(seen, true), false, &best)) return false;
-  if (best.period < kMuchLonger * launches_.load() || best.period_ns < kMuchLonger * period_ns_) return false;
+  if (best.period < kMuchLonger * launches_of_period() || best.period_ns < kMuchLonger * period_ns_)
+    return false;
   enforce(best, now_ns, found);
   found->replaces = true;
   return true;
@@ -302,7 +303,6 @@ void StepPeriod::enforce(const Candidate& c, std::int64_t now_ns, Found* found) 
   step_launches_.store(c.period * std::max(periods, 1u), std::memory_order_relaxed);
   last_border_.store(count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   active_since_ns_ = now_ns;
-  launches_ = c.period;
   period_ns_ = period_ns;
   heard_ = count_.load(std::memory_order_relaxed);
   heard_regular_ = 0;

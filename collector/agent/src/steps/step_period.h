@@ -99,6 +99,10 @@ class StepPeriod {
   /// What has repeated since the period in force fell silent, if it is much longer.
   bool successor(std::uint64_t count, std::int64_t now_ns, Found* found);
   void enforce(const Candidate& c, std::int64_t now_ns, Found* found);
+  /// Of the period in force; 0 before there is one.
+  std::uint32_t launches_of_period() const noexcept {
+    return step_launches_.load(std::memory_order_relaxed) / periods_.load(std::memory_order_relaxed);
+  }
 
   std::atomic<std::uint64_t>* ring_;  // time in us << 32 | key
   std::atomic<std::uint64_t> count_{0};
@@ -118,8 +122,7 @@ class StepPeriod {
   bool often_ = false;            // the period in force was taken for repeating often
   std::uint64_t challenger_ = 0;  // what explains more than the period in force
   std::int64_t challenger_since_ns_ = 0;
-  std::atomic<std::uint64_t> launches_{0};  // of the period in force
-  std::int64_t period_ns_ = 0;              // median of it
+  std::int64_t period_ns_ = 0;  // median of the period in force
   std::uint64_t heard_ = 0,
                 heard_regular_ = 0;  // launches and regular anchors when it was last seen to go on
   std::int64_t next_listen_ns_ = 0;

@@ -113,13 +113,8 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
                     "no sampled counters: no metric can be sampled on chip " + chip_);
   std::vector<std::uint32_t> ids;
   for (const CounterConfig::Metric& m : resolved.config.metrics()) {
-    spool::MetricRecord record{};
-    record.metric_id = first_metric_id_ + static_cast<std::uint32_t>(ids.size());
-    record.name = writer_.intern(m.name);
-    record.unit = writer_.intern(m.unit);
-    record.description = writer_.intern(m.description);
-    writer_.put(record);
-    ids.push_back(record.metric_id);
+    ids.push_back(first_metric_id_ + static_cast<std::uint32_t>(ids.size()));
+    put_metric(writer_, ids.back(), m);
   }
   std::vector<CounterConfig> helpers;
   for (std::size_t i = 0; i < kHelpers; ++i) {
@@ -144,30 +139,31 @@ bool DeviceSampling::device_passed(std::uint32_t correlation_id) const noexcept 
   return static_cast<std::int32_t>(timeline_.newest_correlation_id(device_id_) - correlation_id) >= 0;
 }
 
-bool DeviceSampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns,
-                                std::uint32_t devices) noexcept {
+void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t step_ns,
+                                 std::uint32_t devices) noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!phase_known_ || phase_first_ != step.phase_first) {
-    phase_known_ = true;
-    phase_first_ = step.phase_first;
-    phase_given_up_ = true;
-    const bool ready = changed_.wait_for(lock, kReadyTimeout,
-                                         [&] { return readiness_ != Readiness::pending || gate_.closed(); });
-    if (gate_.closed()) return false;
-    if (ready && readiness_ == Readiness::ready && !open()) {
-      phase_given_up_ = !configure(phase_first_, step.phase_steps, step_ns, devices);
-    } else {
-      window_ = {};
-      window_.window_id = window_ids_.fetch_add(1);
-      window_.first_step = step.index;
-      window_.last_step = phase_first_ + step.phase_steps - 1;
-      window_.status = WindowStatus::failed;
-      reason_ = !ready   ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
-                : open() ? "the window before is still being read"
-                         : ruled_out_reason_;
-      write_window();
-    }
+  phase_first_ = step.phase_first;
+  phase_given_up_ = true;
+  const bool ready = changed_.wait_for(lock, kReadyTimeout,
+                                       [&] { return readiness_ != Readiness::pending || gate_.closed(); });
+  if (gate_.closed()) return;
+  if (ready && readiness_ == Readiness::ready && !open()) {
+    phase_given_up_ = !configure(step.phase_steps, step_ns, devices);
+    return;
   }
+  window_ = {};
+  window_.window_id = window_ids_.fetch_add(1);
+  window_.first_step = step.index;
+  window_.last_step = phase_first_ + step.phase_steps - 1;
+  window_.status = WindowStatus::failed;
+  reason_ = !ready   ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
+            : open() ? "the window before is still being read"
+                     : ruled_out_reason_;
+  write_window();
+}
+
+bool DeviceSampling::step_begin(const StepTracker::Step& step) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
   if (phase_given_up_) return false;
   const std::uint32_t at = step.index - phase_first_;
   if (at < plan_.settle_steps || at >= plan_.settle_steps + plan_.sampled_steps) return false;
@@ -208,7 +204,7 @@ void DeviceSampling::fail(const char* what, CUptiResult result) noexcept {
   close();
 }
 
-bool DeviceSampling::configure(std::uint32_t phase_first, std::uint32_t phase_steps, std::int64_t step_ns,
+bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
                                std::uint32_t devices) noexcept {
   const std::int64_t began = api_.now_ns();
   plan_ = plan_sampling(phase_steps, step_ns, available_memory() / 4 / std::max(devices, 1u), limits_);
@@ -216,7 +212,7 @@ bool DeviceSampling::configure(std::uint32_t phase_first, std::uint32_t phase_st
   reason_.clear();
   window_.window_id = window_ids_.fetch_add(1);
   window_.device_id = device_id_;
-  window_.first_step = phase_first + plan_.settle_steps;
+  window_.first_step = phase_first_ + plan_.settle_steps;
   window_.last_step = window_.first_step + plan_.sampled_steps - 1;
   window_.interval_ns = plan_.interval_ns;
   window_.hardware_buffer_bytes = plan_.buffer_bytes;
@@ -250,8 +246,7 @@ bool DeviceSampling::configure(std::uint32_t phase_first, std::uint32_t phase_st
     record.metric_id = metric_ids_[i];
     writer_.put(record);
   }
-  settling_since_ns_ = api_.now_ns();
-  window_.setup_ns = settling_since_ns_ - began;
+  window_.setup_ns = api_.now_ns() - began;
   return true;
 }
 

@@ -8,7 +8,7 @@
 // Lifecycle of a window:
 // 1. prepare() once, on the agent's own thread: what this device can sample, the metrics resolved into one
 //    pass.
-// 2. step_begin() of the first step of a `sample` phase, on the program's thread: window and interval are
+// 2. phase_begin() with the first step of a `sample` phase, on the program's thread: window and interval are
 //    chosen, the session is enabled and configured. That takes 0.1 to 0.5 s of that thread, at the border of
 //    two steps, and lets the device cool: the first steps of the phase run unmeasured until power and clocks
 //    have settled.
@@ -53,12 +53,14 @@ class DeviceSampling {
   /// Tells that prepare() will never be called, and why.
   void rule_out(spool::Topic topic, const std::string& reason) noexcept;
 
-  /// A step of a sample phase begins on this thread. True if it is a measured one. `step_ns`: length of the
-  /// steps before, 0 if unknown; `devices` that share the memory.
-  bool step_begin(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
-  void step_end(const StepTracker::Step& step) noexcept;
-  /// The program goes on only now, after other devices were set up too: what settles does so from here.
+  /// A sample phase begins with this step, on this thread. `step_ns`: length of the steps before, 0 if unknown;
+  /// `devices` that share the memory.
+  void phase_begin(const StepTracker::Step& step, std::int64_t step_ns, std::uint32_t devices) noexcept;
+  /// After that, when every device is set up and the program goes on: what settles does so from here.
   void settle_from(std::int64_t now_ns) noexcept;
+  /// A step of the phase begins, its first one too. True if it is a measured one.
+  bool step_begin(const StepTracker::Step& step) noexcept;
+  void step_end(const StepTracker::Step& step) noexcept;
 
   /// Stops sampling if the window is over and the device through with it. Any thread, every few milliseconds
   /// while running().
@@ -97,8 +99,7 @@ class DeviceSampling {
   enum class State { idle, configured, sampling, draining, stopped };
   enum class Readiness { pending, ready, ruled_out };
 
-  bool configure(std::uint32_t phase_first, std::uint32_t phase_steps, std::int64_t step_ns,
-                 std::uint32_t devices) noexcept;
+  bool configure(std::uint32_t phase_steps, std::int64_t step_ns, std::uint32_t devices) noexcept;
   bool device_passed(std::uint32_t correlation_id) const noexcept;
   bool start() noexcept;
   /// `early`: why before the window's end, else empty. False if it failed, and all is closed.
@@ -135,8 +136,7 @@ class DeviceSampling {
 
   std::atomic<State> state_{State::idle};
   std::uint32_t phase_first_ = 0;  // step index
-  bool phase_given_up_ = false;    // the phase that began at phase_first_ will not be measured
-  bool phase_known_ = false;
+  bool phase_given_up_ = true;     // the phase that began at phase_first_ will not be measured
   SamplingPlan plan_;
   CUpti_PmSampling_Object* session_ = nullptr;
   std::unique_ptr<std::uint8_t[], Unmap>

@@ -295,4 +295,13 @@ std::vector<ResolvedSet> resolve_metric_sets(const CuptiApi& api, const std::str
   return result;
 }
 
+void put_metric(spool::Writer& writer, std::uint32_t metric_id, const CounterConfig::Metric& metric) {
+  spool::MetricRecord record{};
+  record.metric_id = metric_id;
+  record.name = writer.intern(metric.name);
+  record.unit = writer.intern(metric.unit);
+  record.description = writer.intern(metric.description);
+  writer.put(record);
+}
+
 }  // namespace ridgeline::agent

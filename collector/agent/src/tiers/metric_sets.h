@@ -9,6 +9,7 @@
 
 #include "call_gate.h"
 #include "cupti/cupti_api.h"
+#include "ridgeline/spool/writer.h"
 
 namespace ridgeline::agent {
 
@@ -88,6 +89,9 @@ class CounterConfig {
   std::vector<std::uint8_t> image_;  // CUPTI keeps a pointer to it while a session is open
   std::uint32_t passes_ = 0;
 };
+
+/// Writes what the metric with this id in the spool is called and means.
+void put_metric(spool::Writer& writer, std::uint32_t metric_id, const CounterConfig::Metric& metric);
 
 struct ResolvedSet {
   CounterConfig config;               // without metrics if none is available

@@ -122,13 +122,7 @@ void Replay::prepare() noexcept {
     for (const CounterConfig::Metric& m : resolved.config.metrics()) {
       const auto [it, fresh] = ids.emplace(m.name, static_cast<std::uint32_t>(ids.size()) + 1);
       metric_ids.push_back(it->second);
-      if (!fresh) continue;
-      spool::MetricRecord record{};
-      record.metric_id = it->second;
-      record.name = writer_.intern(m.name);
-      record.unit = writer_.intern(m.unit);
-      record.description = writer_.intern(m.description);
-      writer_.put(record);
+      if (fresh) put_metric(writer_, it->second, m);
     }
     spool::CounterConfigRecord record{};
     record.config_id = static_cast<std::uint32_t>(configs.size()) + 1;
@@ -405,17 +399,12 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
     launch_since_ns_.store(0, std::memory_order_release);
   if (verdict == Verdict::unmeasured) return;
   std::lock_guard<std::mutex> guard(mutex_);
-  if (verdict == Verdict::measured && !call.graph) {
+  if (verdict == Verdict::measured)
     std::erase_if(under_way_, [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
-    const bool open = state_.load(std::memory_order_relaxed) == State::collecting && call.context == context_;
-    if (CounterSession::Failure failure; open && session_.marks_kernels() && !session_.pop_range(&failure))
-      fail_step(failure);
-    return;
-  }
   if (state_.load(std::memory_order_relaxed) != State::collecting || call.context != context_) return;
   if (verdict == Verdict::measured) {
     CounterSession::Failure failure;
-    if (!session_.pop_range(&failure)) fail_step(failure);
+    if ((call.graph || session_.marks_kernels()) && !session_.pop_range(&failure)) fail_step(failure);
     return;
   }
   // An excluded kernel is under way: an event tells when it is over.

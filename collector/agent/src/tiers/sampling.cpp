@@ -53,19 +53,17 @@ void Sampling::rule_out(spool::Topic topic, const std::string& reason) noexcept 
 }
 
 bool Sampling::step_begin(const StepTracker::Step& step, std::int64_t step_ns) noexcept {
-  const bool fresh = !phase_known_ || phase_first_ != step.phase_first;
-  if (fresh) {
+  if (!phase_known_ || phase_first_ != step.phase_first) {
     close_now();  // the windows of another sample phase just before
     phase_known_ = true;
     phase_first_ = step.phase_first;
     taking_part_ = count_.load(std::memory_order_acquire);
     met_ = false;
+    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->phase_begin(step, step_ns, taking_part_);
+    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->settle_from(api_.now_ns());
   }
   bool measured = false;
-  for (std::uint32_t i = 0; i < taking_part_; ++i)
-    measured |= devices_[i]->step_begin(step, step_ns, taking_part_);
-  if (fresh && taking_part_ > 1)
-    for (std::uint32_t i = 0; i < taking_part_; ++i) devices_[i]->settle_from(api_.now_ns());
+  for (std::uint32_t i = 0; i < taking_part_; ++i) measured |= devices_[i]->step_begin(step);
   return measured;
 }
 
