@@ -115,6 +115,7 @@ TEST(Quality, ADisagreementIsOfOneLaunchOnAverage) {
 
 TEST(Quality, RowsThatAreGoneAreAnErrorWithTheWorstTable) {
   FabricatedModel f = sample(100e3);
+  f.model.completeness = {{.process_id = 1, .launches_seen = 9, .kernel_records = 8}};  // an error before it
   f.model.lost_rows = {{"kernel", 9, 10}, {"launch of step 3", 50, 100}, {"string", 1, 2}};
   const Quality q = assess(f);
   const Finding* lost = find(q, "completeness.rows_lost");

@@ -136,6 +136,8 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
   EXPECT_DOUBLE_EQ(row(r.ranking, "idle").saved_target_ns, 0);
   EXPECT_NEAR(r.ranking.totals.saved_target_ns, 90'000, 1e-6);
   EXPECT_EQ(r.ranking.totals.unmeasured_time_ns, 200'000);
+  EXPECT_EQ(r.ranking.totals.launch_bound_time_ns, 2'000);
+  EXPECT_EQ(r.ranking.totals.no_roof_time_ns, 100'000);
   EXPECT_EQ(r.ranking.totals.launch_bound_calls, 1);
   EXPECT_EQ(r.ranking.totals.no_roof_calls, 1);
 }

@@ -442,5 +442,23 @@ TEST(Peaks, PolicyThenFallbackThenFailure) {
   EXPECT_EQ(parse_peak_source("best").failure().kind, ErrorKind::usage);
 }
 
+// The model has a published DRAM peak and no measured one.
+TEST(Utilisation, APeakOfAnotherSourceThanAskedForIsAFinding) {
+  FabricatedModel f = one_launch({{kRead, 40e6}, {kWritten, 10e6}, {kDuration, 100e3}});
+  const Model& model = f.done();
+  EXPECT_FALSE(has(run(model).findings, "peak.fallback"));
+  UtilisationOptions options;
+  options.peaks.dram = PeakSource::measured;
+  const UtilisationAnalysis u = run(model, options);
+  const auto found = std::find_if(u.findings.begin(), u.findings.end(), [](const Finding& finding) {
+    return finding.code == FindingCode::peak_fallback;
+  });
+  ASSERT_NE(found, u.findings.end());
+  EXPECT_EQ(found->subject.name, "dram_bytes_per_s");
+  EXPECT_EQ(found->subject.device_id, 1);
+  EXPECT_EQ(found->missing_source, PeakSource::measured);
+  EXPECT_DOUBLE_EQ(u.launches[0].values->dram_utilisation->value, 0.5) << "of the published one";
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

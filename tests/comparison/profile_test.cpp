@@ -6,6 +6,7 @@
 #include "fabricated_capture.h"
 #include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/analyzer/comparison_profile.h"
+#include "ridgeline/store/capture_writer.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::analyzer {
@@ -80,6 +81,77 @@ TEST(ProfileRun, ARecordingWithoutStepsIsOneStep) {
   EXPECT_TRUE(profile.whole_recording);
   EXPECT_GT(profile.kernel_ns, 0);
   EXPECT_GT(profile.step.median_ns, profile.kernel_ns * 0.9);
+}
+
+TEST(ProfileRun, TheOrderIsThatOfTheLaunches) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::write_fabricated_capture(directory / "c.ridge");
+  const RunProfile profile = profile_run(directory / "c.ridge").value();
+  ASSERT_FALSE(profile.order.empty());
+  EXPECT_EQ(profile.sites[profile.order.front()].path, "step / forward / encoder");
+  EXPECT_EQ(profile.sites[profile.order.back()].path, "step / optimizer / adamw");
+}
+
+TEST(ProfileRun, WhatWasNotMeasuredHasNoUtilisation) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  ridgeline::testing::write_fabricated_capture(directory / "c.ridge", {.replay_steps = 0});
+  const RunProfile profile = profile_run(directory / "c.ridge").value();
+  ASSERT_FALSE(profile.sites.empty());
+  for (const KernelSite& site : profile.sites) {
+    EXPECT_FALSE(site.dram_ratio.has_value()) << site.kernel;
+    EXPECT_FALSE(site.compute_ratio.has_value()) << site.kernel;
+    EXPECT_FALSE(site.dram_bytes.has_value()) << site.kernel;
+    EXPECT_EQ(site.bound,
+              site.time_ns < 5'000 * site.calls ? KernelBound::launch_bound : KernelBound::unmeasured)
+        << site.kernel;
+  }
+}
+
+// One kernel at one place, launched once a step with each of so many grids.
+RunProfile profile_of_grids(int grids) {
+  const ridgeline::testing::TemporaryDirectory directory;
+  auto writer = store::CaptureWriter::create(directory / "c.ridge").value();
+  writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
+  store::Launch launch;
+  launch.process_id = writer.add(store::Process{.pid = 1, .command = "program", .start_ns = 1});
+  launch.device_id = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+  launch.kernel_id = writer.kernel_id("kernel");
+  launch.nvtx_path_id = writer.string_id("step / op");
+  launch.block.x = 128;
+  for (int step = 0; step < 3; ++step) {
+    store::Step row;
+    row.process_id = launch.process_id;
+    row.step_index = step;
+    row.phase = Phase::timeline;
+    launch.step_id = writer.add(row);
+    for (int grid = 0; grid < grids; ++grid) {
+      launch.grid.x = grid + 1;
+      launch.ordinal_in_step = grid;
+      launch.start_ns = 1'000'000 * (step + 1) + 10'000 * grid;
+      launch.end_ns = launch.start_ns + 5'000;
+      ++launch.correlation_id;
+      writer.add(launch);
+    }
+  }
+  writer.finish();
+  return profile_run(directory / "c.ridge").value();
+}
+
+// A few grids are those of the program's operations; more are those of its data, and one kernel.
+TEST(ProfileRun, UpToEightGridsOfAKernelAreKeptApart) {
+  const RunProfile few = profile_of_grids(8);
+  ASSERT_EQ(few.sites.size(), 8U);
+  for (const KernelSite& site : few.sites) {
+    ASSERT_TRUE(site.shape.has_value());
+    EXPECT_EQ(site.calls, 1);
+    EXPECT_EQ(site.time_ns, 5'000);
+  }
+  EXPECT_EQ(few.sites.back().shape->grid.x, 8);
+  const RunProfile many = profile_of_grids(9);
+  ASSERT_EQ(many.sites.size(), 1U);
+  EXPECT_FALSE(many.sites[0].shape.has_value());
+  EXPECT_EQ(many.sites[0].calls, 9);
+  EXPECT_EQ(many.sites[0].time_ns, 45'000);
 }
 
 TEST(ProfileRun, FailuresNameTheFile) {

@@ -372,6 +372,25 @@ TEST(Attribution, LaunchesOutsideTheSamplesHaveNoValue) {
   EXPECT_GT(without, 40);
 }
 
+// A buffer that overflowed leaves launches without a sample: they say nothing about those before it.
+TEST(Attribution, LaunchesOutsideTheSamplesDoNotBearOnTheErrorsOfOthers) {
+  const SimulatedWindow window = simulate(varied_step(3, 40), {});
+  std::vector<PmActivity> activities = window.activities;
+  const auto alone = Attribution(activities, window.samples).values(window.amounts);
+  const std::size_t known = activities.size();
+  std::int64_t end_ns = std::max(activities.back().end_ns, window.samples.end_ns.back());
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    activities.push_back({end_ns + 1'000, end_ns + 11'000, 40 + i, 40 + i});
+    end_ns += 12'000;
+  }
+  const auto beside = Attribution(activities, window.samples).values(window.amounts);
+  for (std::size_t i = 0; i < known; ++i) {
+    ASSERT_TRUE(alone[i] && beside[i] && alone[i]->error && beside[i]->error);
+    EXPECT_NEAR(*beside[i]->error / *alone[i]->error, 1, 1e-3) << i;
+  }
+  for (std::size_t i = known; i < beside.size(); ++i) EXPECT_FALSE(beside[i]);
+}
+
 TEST(Attribution, NothingAtAllIsNoError) {
   const PmSamples none;
   EXPECT_TRUE(Attribution({}, none).values({}).empty());

@@ -181,6 +181,19 @@ TEST(RecordingPlanTest, TiersOfTheManifestLimitTheSchedule) {
   EXPECT_FALSE(first.replay_requested || first.third_tier_requested || first.stalls_requested);
 }
 
+TEST(RecordingPlanTest, OfAScheduleThatCannotBeReadReplayAloneIsTakenAsAskedFor) {
+  TemporaryDirectory directory;
+  FakeSpool written(directory.path());
+  written.process(4242, "what the agent understood");
+  std::string error;
+  const auto reader = spool::Reader::open(written.file(), &error);
+  ASSERT_TRUE(reader.has_value()) << error;
+  const RecordingPlan plan = recording_plan(*reader, scan_definitions(*reader, {}), std::nullopt);
+  EXPECT_EQ(plan.total_steps, 0u);
+  EXPECT_TRUE(plan.replay_requested);
+  EXPECT_FALSE(plan.sampling_requested || plan.third_tier_requested || plan.stalls_requested);
+}
+
 // The program's own word comes first, then the launcher's, then the default.
 TEST(RecordingPlanTest, TheScheduleThatTheProgramDoesNotSayTheManifestDoes) {
   TemporaryDirectory directory;

@@ -61,8 +61,10 @@ TEST_F(WindowImport, AProgramWithoutStepsIsOneStepAWindow) {
   spool.end();
   const store::Capture capture = import();
   EXPECT_EQ(summary_.steps, 2);
-  EXPECT_EQ(scalar(capture, "SELECT group_concat(source || ' ' || phase || ' ' || status) FROM step"),
-            "window timeline ok,window timeline ok");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(step_index || ' ' || source || ' ' || phase || ' ' || status) FROM step"),
+      "0 window timeline ok,1 window timeline ok");
   EXPECT_EQ(scalar(capture, "SELECT group_concat(n) FROM (SELECT count(*) n FROM launch GROUP BY step_id)"),
             "5,6");
   EXPECT_EQ(scalar(capture, "SELECT count(DISTINCT step_id) FROM memcpy"), "2");
