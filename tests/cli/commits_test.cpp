@@ -1,6 +1,7 @@
 // The verbs `commits`, `bisect` and `calibrate` on a repository of their own, with a recorder that makes captures
 // up: how slow the program is stands in a file of the checkout.
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "program_testing.h"
 
@@ -132,6 +133,22 @@ TEST_F(Commits, ThatChangeNothingAreTheSameAfterFewPairs) {
   EXPECT_EQ(outcome.err.find("pair 9"), std::string::npos) << outcome.err;
 }
 
+// What one look may spend is what was asked for; with several it is shared out.
+TEST_F(Commits, TheErrorsThatAreAskedForAreThoseOfAllLooks) {
+  commit("1.0", "docs only");
+  const auto options = [&](const std::string& pairs) {
+    const Outcome outcome =
+        run("commits HEAD~1 HEAD --format json --pairs " + pairs + recorder() + "-- ./program");
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    return nlohmann::json::parse(outcome.out)["options"];
+  };
+  const nlohmann::json one = options("3"), several = options("10");
+  EXPECT_NEAR(one["alpha"].get<double>(), 0.05, 1e-6);
+  EXPECT_NEAR(one["false_discovery_rate"].get<double>(), 0.05, 1e-6);
+  EXPECT_LT(several["alpha"].get<double>(), 0.01) << "the first of eight looks";
+  EXPECT_NEAR(several["false_discovery_rate"].get<double>(), several["alpha"].get<double>(), 1e-9);
+}
+
 TEST_F(Commits, RefuseWhatCannotBeMeasured) {
   commit("1.3", "slower");
   const auto refused = [&](const std::string& arguments, int code, const std::string& word) {
@@ -173,6 +190,21 @@ TEST_F(Commits, BisectFindsTheCommitAndRefusesEndsThatDoNotDiffer) {
   EXPECT_EQ(nothing.code, 3) << nothing.out << nothing.err;
   EXPECT_NE(nothing.err.find("nothing to look for"), std::string::npos) << nothing.err;
   EXPECT_EQ(run("bisect HEAD HEAD~1" + recorder() + "-- ./program").code, 2);
+}
+
+TEST_F(Commits, BisectLeavesOutWhatCannotBeBuilt) {
+  write("repo/broken", "");
+  const std::string broken = commit("1.0", "does not build");
+  shell("cd repo && git rm -q broken");
+  const std::string culprit = commit("1.4", "slow");
+  commit("1.4", "last");
+  const Outcome found =
+      run("bisect HEAD~3 HEAD --pairs 4 --build 'test ! -e broken'" + recorder() + "-- ./program");
+  EXPECT_EQ(found.code, 0) << found.out << found.err;
+  EXPECT_NE(found.err.find("the build of " + broken.substr(0, 12) + " failed"), std::string::npos)
+      << found.err;
+  EXPECT_NE(found.out.find("first slower commit: " + culprit), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find("could not be built: " + broken.substr(0, 12)), std::string::npos) << found.out;
 }
 
 TEST_F(Commits, CalibrateStoresTheNoiseOfIdenticalCode) {

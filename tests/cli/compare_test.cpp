@@ -105,7 +105,8 @@ TEST_F(CompareVerb, AProjectFileSetsLimitsAndBudgets) {
 TEST_F(CompareVerb, AThresholdBelowTheNoiseFloorIsRefused) {
   std::ofstream(file("noise.toml"))
       << "format = 'ridgeline.noise'\nversion = 1\npairs = 10\nstep_ratio = 0.03\n";
-  expect_error(sides("a", "same", 4, {"--noise", "noise.toml", "--step-threshold", "1%"}), 2, "noise floor");
+  expect_error(sides("a", "same", 4, {"--noise", "noise.toml", "--step-threshold", "1.25%"}), 2,
+               "--step-threshold 1.25 % is below the noise floor of 3.00 %");
   EXPECT_EQ(run(sides("a", "same", 4, {"--noise", "noise.toml", "--step-threshold", "5%"})).code, 0);
 }
 

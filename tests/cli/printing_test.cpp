@@ -46,6 +46,14 @@ TEST_F(Program, LongListsAreCutUnlessAllIsAskedFor) {
   EXPECT_GT(lines_of(run({"rank", "c.ridge", "--by", "launch", "--format", "csv"}).out), 200);
 }
 
+TEST_F(Program, AFileHoldsWhatAPipeGetsHoweverWideTheTerminal) {
+  const std::string piped = run({"rank", "c.ridge"}).out;
+  const Outcome written = run({"rank", "c.ridge", "-o", "rank.txt"}, -1, {"COLUMNS=160"});
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_EQ(written.out, "");
+  EXPECT_EQ(testing::read_file(file("rank.txt")), piped);
+}
+
 TEST_F(Program, HelpFitsTheScreen) {
   for (const char* verb :
        {"record", "doctor", "info", "rank", "check", "steps", "report", "import", "sql", "columns"}) {

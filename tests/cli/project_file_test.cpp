@@ -74,6 +74,20 @@ TEST(ProjectFile, WhatIsWrongIsNamedWithItsLine) {
   refused("build = ", "p.toml:1");
 }
 
+TEST(ProjectFile, NumbersOfABudgetHaveBounds) {
+  const auto budget = [](const std::string& line) {
+    return parse_project("[[budget]]\nkernel = 'x'\n" + line + "\n", "p.toml");
+  };
+  for (const char* line : {"max_time_us = 0", "max_time_us = 0.5", "max_time_us = 1e12", "max_dram_bytes = 0",
+                           "max_dram_bytes = 1e18", "min_utilisation_ratio = 0", "min_utilisation_ratio = 1"})
+    EXPECT_TRUE(budget(line).ok()) << line;
+  for (const char* line : {"max_time_us = -1", "max_time_us = 1.1e12", "max_dram_bytes = -1",
+                           "max_dram_bytes = 1.1e18", "min_utilisation_ratio = 1.01", "max_time_us = nan"}) {
+    ASSERT_FALSE(budget(line).ok()) << line;
+    EXPECT_NE(budget(line).failure().message.find("is not a number from 0 to"), std::string::npos);
+  }
+}
+
 TEST(ProjectFile, IsLookedForAndMayBeAbsent) {
   const testing::TemporaryDirectory directory;
   EXPECT_EQ(read_project("", directory.path()).value().build, "");

@@ -256,6 +256,10 @@ TEST(Match, ConfidenceFollowsFromWhatIsShared) {
   EXPECT_DOUBLE_EQ(confidence({product}, {retuned}), 0.9) << "of the same family at the same place";
   retuned.path = "step / head";
   EXPECT_DOUBLE_EQ(confidence({product}, {retuned}), 0.75) << "of the same family below the same range";
+  retuned.path = "evaluation / head";
+  EXPECT_EQ(match_of_a(match({product}, {retuned}), 0)->level, MatchLevel::sequence)
+      << "elsewhere only their order makes them one";
+  EXPECT_LT(confidence({product}, {retuned}), 0.75);
 }
 
 }  // namespace

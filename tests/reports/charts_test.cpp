@@ -13,46 +13,14 @@
 
 #include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/svg.h"
+#include "svg_shapes.h"
 
 namespace ridgeline::reports {
 namespace {
 
-// One element of a chart.
-struct Shape {
-  std::string tag;
-  std::map<std::string, std::string> attributes;
-  std::string text;  // of a <text>; the tooltip of others
-  [[nodiscard]] double number(const std::string& name) const { return std::stod(attributes.at(name)); }
-  [[nodiscard]] bool is(const std::string& wanted_tag, const std::string& css) const {
-    return tag == wanted_tag && attributes.at("class") == css;
-  }
-};
-
-std::vector<Shape> shapes_of(const std::string& svg) {
-  std::vector<Shape> shapes;
-  const std::regex element("<(rect|line|circle|text|polygon) ([^>]*?)/?>(?:<title>([^<]*)</title>)?([^<]*)");
-  const std::regex attribute("([a-z0-9-]+)=\"([^\"]*)\"");
-  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), element); at != std::sregex_iterator(); ++at) {
-    Shape shape;
-    shape.tag = (*at)[1];
-    const std::string attributes = (*at)[2];
-    for (auto of = std::sregex_iterator(attributes.begin(), attributes.end(), attribute);
-         of != std::sregex_iterator(); ++of) {
-      shape.attributes[(*of)[1]] = (*of)[2];
-    }
-    shape.text = shape.tag == "text" ? (*at)[4] : (*at)[3];
-    shapes.push_back(shape);
-  }
-  return shapes;
-}
-
-std::vector<Shape> all(const std::string& svg, const std::string& tag, const std::string& css) {
-  std::vector<Shape> found;
-  for (const Shape& shape : shapes_of(svg)) {
-    if (shape.is(tag, css)) found.push_back(shape);
-  }
-  return found;
-}
+using testing::all;
+using testing::Shape;
+using testing::shapes_of;
 
 std::vector<double> widths(const std::string& svg, const std::string& css) {
   std::vector<double> found;
@@ -60,28 +28,10 @@ std::vector<double> widths(const std::string& svg, const std::string& css) {
   return found;
 }
 
-// Every shape lies inside the picture.
+// Every shape lies inside the picture, which is as wide as all are.
 void expect_inside(const std::string& svg) {
-  std::smatch box;
-  ASSERT_TRUE(std::regex_search(svg, box, std::regex("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
-  const double width = std::stod(box[1]), height = std::stod(box[2]);
-  EXPECT_EQ(width, kChartWidth);
-  for (const Shape& shape : shapes_of(svg)) {
-    if (shape.tag == "rect") {
-      EXPECT_GE(shape.number("x"), 0);
-      EXPECT_LE(shape.number("x") + shape.number("width"), width + 0.02);
-      EXPECT_LE(shape.number("y") + shape.number("height"), height + 0.02);
-    } else if (shape.tag == "text") {
-      EXPECT_LE(shape.number("x"), width);
-      EXPECT_LE(shape.number("y"), height);
-      EXPECT_GT(shape.number("y"), 0);
-    } else if (shape.tag == "line") {
-      for (const char* name : {"x1", "x2"})
-        EXPECT_TRUE(shape.number(name) >= 0 && shape.number(name) <= width);
-      for (const char* name : {"y1", "y2"})
-        EXPECT_TRUE(shape.number(name) >= 0 && shape.number(name) <= height);
-    }
-  }
+  EXPECT_EQ(testing::box_of(svg).first, kChartWidth);
+  testing::expect_inside(svg);
 }
 
 // An axis as a reader has it: the ticks' numbers and where they stand. `along` is "x" or "y".

@@ -36,6 +36,7 @@ TEST(CheckText, SaysWhyTheStepGotItsVerdict) {
   check.unmeasured_share = 0.2;
   EXPECT_EQ(text(CheckReason::too_little_measured),
             "20.0 % of the kernel time is not measured, at most 10.0 % may be");
+  EXPECT_EQ(text(CheckReason::rows_lost), "the capture has lost rows (`ridgeline info --verify` lists them)");
   EXPECT_EQ(text(CheckReason::budget_not_measured), "a kernel with a budget is not measured");
   check.options.budgets = {{.kernel = "there"}, {.kernel = "gone"}};
   check.unmatched_budgets = {1};

@@ -383,6 +383,20 @@ TEST_F(Columns, OfTheClocksShowTheirFields) {
   EXPECT_EQ(found->at(0), expected);
 }
 
+// A verdict is coloured for what it asks of the reader.
+TEST_F(Columns, OfTheCheckColourTheirVerdict) {
+  using analyzer::KernelVerdict;
+  for (const auto& [verdict, style] :
+       {std::pair(KernelVerdict::stretch, Style::good), std::pair(KernelVerdict::missed, Style::bad),
+        std::pair(KernelVerdict::not_measured, Style::fair), std::pair(KernelVerdict::met, Style::plain),
+        std::pair(KernelVerdict::launch_bound, Style::plain)}) {
+    capture_.analysis.check.kernels.resize(1);
+    capture_.analysis.check.kernels[0].verdict = verdict;
+    const Table table = check_table(capture_.analysis.check, capture_.analysis.check_ranking, true);
+    EXPECT_EQ(table.cell(0, "verdict").style(), style) << to_string(verdict);
+  }
+}
+
 // What people see without asking: the other columns are for machines, or for who names them.
 TEST(DefaultColumns, OfEveryTableAreThese) {
   std::string shown;

@@ -111,5 +111,16 @@ TEST(FindingText, DifferencesKeepTheirSign) {
             "over 2 launches of 1.000 ms");
 }
 
+// A capture may hold messages of any length.
+TEST(FindingText, AMessageOfAnyLengthIsBounded) {
+  Finding message = finding(FindingCode::collector, 1);
+  message.detail = "it began " + std::string(100'000, 'x') + " and ended";
+  const std::string text = finding_text(message);
+  EXPECT_LT(text.size(), 2'100u);
+  EXPECT_GT(text.size(), 1'900u);
+  EXPECT_EQ(text.substr(0, 9), "it began ");
+  EXPECT_TRUE(text.ends_with(" and ended"));
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

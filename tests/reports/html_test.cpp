@@ -91,6 +91,15 @@ TEST(HtmlReport, NamesTheKernelsToFixFirst) {
   EXPECT_LT(html.find("Ranking: what to optimise next"), html.find("About this recording"));
 }
 
+// What a reader may skip is marked, and nothing bears an empty mark.
+TEST(HtmlReport, MarksWhatStandsBack) {
+  const TemporaryCapture capture;
+  const std::string html = html_report(capture.model, capture.analysis);
+  EXPECT_NE(html.find("<p class=\"soft\">NVIDIA H200"), std::string::npos);
+  EXPECT_NE(html.find("<p>Made by Ridgeline"), std::string::npos);
+  EXPECT_EQ(html.find("class=\"\""), std::string::npos);
+}
+
 TEST(HtmlReport, ShowsDeclaredWork) {
   FabricatedCapture options;
   options.declared = true;

@@ -40,6 +40,32 @@ TEST(Info, ShowsThePeaksThatReportsTake) {
   EXPECT_EQ(peak.find("989.4 TFLOP/s, spec (data sheet of NVIDIA H200"), 0u) << peak;
 }
 
+TEST(Info, TellsOfADeviceWhatIsKnownOfIt) {
+  TemporaryCapture capture;
+  const auto shown = [&](const store::Device& device) {
+    capture.model.devices = {device};
+    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+    std::string text;
+    for (const json& row : document["rows"]) {
+      if (row["section"] == "devices")
+        text += row["name"].get<std::string>() + ": " + row["value"].get<std::string>() + "\n";
+    }
+    return text;
+  };
+  store::Device device{.id = 1, .device_index = 2, .name = "NVIDIA H200"};
+  EXPECT_EQ(shown(device), "2: NVIDIA H200\n");
+  device.uuid = "GPU-7";
+  device.chip = "GH100";
+  device.compute_capability = "9.0";
+  device.sm_count = 132;
+  device.max_sm_clock_hz = 1'980'000'000;
+  device.memory_bytes = 150'000'000'000;
+  device.l2_bytes = 62'000'000;
+  EXPECT_EQ(shown(device),
+            "2: NVIDIA H200, GH100, compute capability 9.0, 132 SMs, up to 1980 MHz, 150.00 GB, L2 62.00 MB\n"
+            "2 UUID: GPU-7\n");
+}
+
 TEST(Info, ShowsTheEndsOfALongEnvironmentVariableAndJsonAllOfIt) {
   TemporaryCapture capture;
   const std::string value = "begins-here " + std::string(4000, 'x') + " ends-here";

@@ -1,0 +1,119 @@
+// The sentences and lines that several documents share.
+#include "ridgeline/reports/context.h"
+
+#include <gtest/gtest.h>
+
+namespace ridgeline::reports {
+namespace {
+
+using analyzer::Peak;
+
+Peak peak(const char* quantity, double value) {
+  Peak result;
+  result.quantity = quantity;
+  result.value = value;
+  result.source = PeakSource::spec;
+  return result;
+}
+
+TEST(RoofsLine, NamesTheRoofsThatLimitOnceEach) {
+  analyzer::UtilisationAnalysis utilisation;
+  EXPECT_EQ(roofs_line(utilisation), "");
+  utilisation.peaks = {peak("dram_bytes_per_s", 4.8e12), peak("l2_bytes_per_s", 11e12),
+                       peak("bf16_flops_per_s", 989.4e12), peak("dram_bytes_per_s", 4.8e12)};
+  const std::string dram = "DRAM " + peak_text(utilisation.peaks[0]);
+  EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + "; " + peak_text(utilisation.peaks[2]) + ".");
+  utilisation.peaks.resize(1);
+  utilisation.peaks[0].fallback = true;
+  EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + " (fallback).");
+}
+
+TEST(TiersLine, SaysOnHowManyKernelsTheTiersDiffer) {
+  analyzer::Quality quality;
+  quality.reach = {{.tier = Tier::t2, .dram_coverage = 0.5}};
+  EXPECT_EQ(tiers_line(quality), "") << "counters alone need no such line";
+  quality.reach.push_back({.tier = Tier::t1, .dram_coverage = 0.25, .dram_mean_error = 0.005});
+  EXPECT_EQ(tiers_line(quality),
+            "DRAM utilisation is known by samples of running steps (T1) for 25.0 % of the kernel time, mean "
+            "error 0.50 points, and by counters of replayed steps (T2) for 50.0 %.");
+  quality.comparison_limit = 0.03;
+  quality.comparison_floor_ns = 20'000;
+  quality.comparisons.resize(3);
+  quality.comparisons[0].kernel = "worst";
+  quality.comparisons[0].difference.value = -0.041;
+  const auto ends_with = [&](const std::string& end) {
+    const std::string line = tiers_line(quality);
+    return line.ends_with(end) ? "" : line;
+  };
+  const std::string compared =
+      " On 3 kernels of 20.0 µs or more the two differ by at most 4.1 points of DRAM (worst), by more than 3 "
+      "on ";
+  EXPECT_EQ(ends_with(compared + "none."), "");
+  quality.comparisons[0].flagged = true;
+  EXPECT_EQ(ends_with(compared + "1."), "");
+  quality.comparisons[1].flagged = true;
+  EXPECT_EQ(ends_with(compared + "2."), "");
+}
+
+TEST(WorkLine, SaysWhatIsDeclaredAndWhatItTook) {
+  analyzer::Analysis analysis;
+  EXPECT_EQ(work_line(analysis), "");
+  analyzer::WorkSum work;
+  work.ranges = 2;
+  work.launches = 1;
+  work.time_ns = 1'500'000;
+  analysis.ranking.totals.work = work;
+  EXPECT_EQ(work_line(analysis),
+            "Minimum work declared by 2 ranges: 0 B and 0.00 TFLOP. Their 1 launch took 1.500 ms.");
+  analysis.ranking.totals.work->declared_flops = 2.5e12;
+  analysis.ranking.totals.work->declared_bytes = 1e9;
+  analysis.ranking.totals.work->measured_bytes = 1.5e9;
+  analysis.ranking.totals.work->bytes_ratio = 1.5;
+  analysis.ranking.totals.work->minimum_ns = 1.2e6;
+  analysis.ranking.totals.work->undeclared_launches = 1;
+  EXPECT_EQ(
+      work_line(analysis),
+      "Minimum work declared by 2 ranges: 1.00 GB and 2.50 TFLOP. Their 1 launch took 1.500 ms and moved "
+      "1.50 GB, 1.50 × the minimum; their roofline time is 1.200 ms. 1 launch has no declaration.");
+}
+
+TEST(ThroughputLine, IsOneSentenceForEachThatIsKnown) {
+  analyzer::Throughput t;
+  EXPECT_EQ(throughput_line(t), "");
+  t.step_ns = 10'000'000;
+  t.tensor_ops = 3e12;
+  t.tensor_ops_per_s = 300e12;
+  EXPECT_EQ(throughput_line(t), "The tensor pipe did 3.00 TFLOP: 300.0 TFLOP/s over the step's 10.000 ms.");
+  t.declared_flops = 2e12;
+  t.declared_flops_per_s = 200e12;
+  t.size.tokens = 1024;
+  t.tokens_per_s = 102'400;
+  EXPECT_EQ(
+      throughput_line(t),
+      "The program declares 2.00 TFLOP for the step: 200.0 TFLOP/s over the step's 10.000 ms. The tensor "
+      "pipe did 3.00 TFLOP: 300.0 TFLOP/s over the step's 10.000 ms. 102,400 tokens/s: 1,024 tokens that "
+      "the program declares ÷ the step's 10.000 ms.");
+}
+
+TEST(TierLines, SayEachTierInItsWords) {
+  analyzer::Model model;
+  analyzer::Quality quality;
+  quality.completeness_known = true;
+  quality.launches_seen = quality.kernel_records = 1000;
+  quality.reach = {{.tier = Tier::t1, .dram_coverage = 0.96},
+                   {.tier = Tier::t2, .dram_coverage = 0.5},
+                   {.tier = Tier::t3, .dram_coverage = 0.25}};
+  const std::vector<std::string> expected = {
+      "T0 timeline  times of the undisturbed run; 1,000 launches, none lost",
+      "T1 sampled   counters read every few µs as steps run: 96.0 % of kernel time",
+      "T2 counted   each launch on its own in replayed steps: 50.0 % of kernel time",
+      "T3 cold      caches emptied before each launch: 25.0 % of kernel time"};
+  EXPECT_EQ(tier_lines(model, quality), expected);
+  quality.kernel_records = 990;
+  EXPECT_TRUE(tier_lines(model, quality).front().ends_with("1,000 launches, 10 lost"));
+  model.lost_rows = {{"launch", 9, 10}};
+  EXPECT_TRUE(tier_lines(model, quality).front().ends_with("but the capture has lost rows"));
+}
+
+}  // namespace
+}  // namespace ridgeline::reports
