@@ -192,6 +192,8 @@ TEST_F(SessionTest, AWindowHoldsWhatBeganInIt) {
   EXPECT_EQ(ranking->totals.time_ns, time_ns);
   EXPECT_EQ(ranking->totals.measured_calls + ranking->totals.launch_bound_calls, calls)
       << "counters are joined whichever step a launch is of";
+  ASSERT_TRUE(ranking->totals.work.has_value());
+  EXPECT_EQ(ranking->totals.work->ranges, calls) << "each launch declares its work; no range is cut";
   const auto accounting = session.accounting(scope).value();
   EXPECT_EQ(accounting->step_ns, scope.window->length_ns());
   EXPECT_EQ(accounting->remainder_ns, 0);

@@ -41,6 +41,17 @@ TEST(Steps, DurationRunsToTheNextStepOfTheSamePhase) {
   }
 }
 
+// One process stopped after step 0; another one's step 1 does not close it.
+TEST(Steps, AStepOfAnotherProcessClosesNone) {
+  FabricatedModel f = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}});
+  f.model.processes.push_back({.id = 2, .pid = 200});
+  f.model.steps[1].step.process_id = f.launches[1].process_id = 2;
+  const auto steps = summarise_steps(f.done());
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_FALSE(steps[0].closed);
+  EXPECT_EQ(steps[0].gpu_duration_ns, 50);
+}
+
 TEST(Steps, WhatMarksThemIsSaid) {
   FabricatedModel f = steps_at(
       {{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}, {Phase::timeline, 1300}});
