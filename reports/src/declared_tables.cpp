@@ -12,29 +12,30 @@ namespace ridgeline::reports {
 const std::vector<DeclaredTable>& declared_tables() {
   static const std::vector<DeclaredTable> kTables = [] {
     // Tables of nothing: their heads are what is asked for.
-    static const analyzer::Model model;
-    static const analyzer::Analysis analysis;
-    static const std::vector<analyzer::PhaseSummary> phases;
-    static const std::vector<analyzer::KernelChange> changes;
-    static const std::vector<analyzer::Endpoint> endpoints;
-    static const std::vector<analyzer::HistorySeries> series;
+    static const analyzer::Model kModel;
+    static const analyzer::Analysis kAnalysis;
+    static const std::vector<analyzer::PhaseSummary> kPhases;
+    static const std::vector<analyzer::KernelChange> kChanges;
+    static const std::vector<analyzer::Endpoint> kEndpoints;
+    static const std::vector<analyzer::HistorySeries> kSeries;
     Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true}), 0,
                [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());
     return std::vector<DeclaredTable>{
         {"rank", "rows of `rank`, worst first; `ordinal` with `--by launch` only", std::move(rank)},
-        {"check", "rows of `check`, missed ones first", check_table(analysis.check, analysis.ranking, true)},
-        {"steps", "rows of `steps`", steps_table(analysis.steps)},
-        {"phases", "the steps by phase", phases_table(phases)},
-        {"accounting", "where the step's time went", accounting_table(analysis.accounting)},
+        {"check", "rows of `check`, missed ones first",
+         check_table(kAnalysis.check, kAnalysis.ranking, true)},
+        {"steps", "rows of `steps`", steps_table(kAnalysis.steps)},
+        {"phases", "the steps by phase", phases_table(kPhases)},
+        {"accounting", "where the step's time went", accounting_table(kAnalysis.accounting)},
         {"bounds", "kernel time by what bounds it",
-         bounds_table(analysis.accounting, analysis.accounting.kernels.by_phase)},
-        {"gaps", "gaps of the step, longest first", gaps_table(model, analysis.accounting)},
-        {"launches", "launches of the step, in `report --format json`", launches_table(model, analysis)},
-        {"compare", "rows of `compare`, largest difference of the step first", compare_table(changes)},
-        {"parts", "the step and its parts, of `compare`", endpoints_table(endpoints)},
-        {"history", "rows of `history show`, largest change first", history_table(series)},
-        {"work", "declared work, in `report --format json`", declared_work_table(analysis.declared_work)},
+         bounds_table(kAnalysis.accounting, kAnalysis.accounting.kernels.by_phase)},
+        {"gaps", "gaps of the step, longest first", gaps_table(kModel, kAnalysis.accounting)},
+        {"launches", "launches of the step, in `report --format json`", launches_table(kModel, kAnalysis)},
+        {"compare", "rows of `compare`, largest difference of the step first", compare_table(kChanges)},
+        {"parts", "the step and its parts, of `compare`", endpoints_table(kEndpoints)},
+        {"history", "rows of `history show`, largest change first", history_table(kSeries)},
+        {"work", "declared work, in `report --format json`", declared_work_table(kAnalysis.declared_work)},
     };
   }();
   return kTables;

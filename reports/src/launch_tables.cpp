@@ -406,8 +406,8 @@ Table launches_table(const analyzer::Model& model, const analyzer::Analysis& ana
       launch_columns(!analysis.utilisation.sample_steps.empty(), !analysis.utilisation.cold_steps.empty()),
       launches.size(), [&model, &launches, origin_ns](std::size_t i) {
         LaunchUtilisation u = launches[i];
-        store::Launch launch = model.launches[u.launch];
-        return LaunchLine{&model, std::move(u), std::move(launch), origin_ns};
+        const store::Launch launch = model.launches[u.launch];
+        return LaunchLine{&model, std::move(u), launch, origin_ns};
       }};
 }
 

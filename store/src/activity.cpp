@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
-#include "chunk.h"
+#include "chunk_rows.h"
 #include "convert_v8.h"
 #include "ridgeline/store/database.h"
 #include "row_scan.h"
 #include "sequence_hash.h"
+#include "site_rows.h"
 
 namespace ridgeline::store {
 
@@ -21,7 +21,6 @@ namespace {
 
 constexpr Id kFirst = std::numeric_limits<Id>::min();
 constexpr Id kLast = std::numeric_limits<Id>::max();
-constexpr std::size_t kMostSitesHeld = 200'000;  // of launches and of ranges; what is forgotten is read again
 
 // Makes SQLite give up a statement soon after a stop was asked for, and tells that from other errors.
 class Interruptible {
@@ -96,19 +95,6 @@ class ChunkRanges {
  private:
   std::vector<IdRange> ranges_;
 };
-
-// What a chunk says of its rows.
-struct Chunk {
-  std::optional<Id> process_id;  // empty: several, or not said
-  std::int64_t base_ns = 0;
-  std::int64_t base_correlation_id = 0;
-  std::optional<std::int64_t> begin_ns, end_ns;
-  bool open_ended = false;
-  std::int64_t stride_ns = 0, correlation_stride = 0;
-  std::int64_t base_host_ns = 0, host_stride_ns = 0;
-  std::int64_t base_step_id = 0, base_ordinal = 0;
-};
-using Chunks = std::map<Id, Chunk>;
 
 bool overlaps(const Chunk& chunk, const TimeSpan& time) {
   return chunk.begin_ns && *chunk.begin_ns < time.end_ns &&
@@ -189,149 +175,6 @@ bool select_copies(const Database& database, std::string_view columns, const Act
   return true;
 }
 
-// The site of a launch or range, with the fields that its rows share.
-template <typename Row>
-class Sites {
- public:
-  // Valid until the next call.
-  template <typename Read>
-  const Row& at(Id id, Statement& statement, Read read) {
-    const auto place = static_cast<std::size_t>(id);
-    if (place < by_id_.size() && by_id_[place] != nullptr) return *by_id_[place];
-    auto found = rows_.find(id);
-    if (found == rows_.end()) {
-      if (rows_.size() >= kMostSitesHeld) {
-        by_id_.clear();
-        rows_.clear();
-      }
-      statement.bind_all(id);
-      if (!statement.step()) throw Error(ErrorKind::corrupt, "a row names a site that is not there");
-      found = rows_.emplace(id, read(statement)).first;
-      statement.reset();
-    }
-    if (place < kMostSitesHeld) {
-      if (place >= by_id_.size()) by_id_.resize(std::max(place + 1, 2 * by_id_.size()), nullptr);
-      by_id_[place] = &found->second;
-    }
-    return found->second;
-  }
-
- private:
-  std::unordered_map<Id, Row> rows_;
-  std::vector<const Row*> by_id_;  // of the small ids, which is nearly all of them; null: not known
-};
-
-Launch launch_site_of(const Statement& row) {
-  Launch site;
-  site.process_id = row.int64(0);
-  site.device_id = row.int64(1);
-  site.context_id = row.int64(2);
-  site.stream_id = row.int64(3);
-  site.graph_id = row.optional_int64(4);
-  site.graph_node_id = row.optional_int64(5);
-  site.kernel_id = row.int64(6);
-  site.thread_id = row.optional_int64(7);
-  site.grid = {row.int64(8), row.int64(9), row.int64(10)};
-  site.block = {row.int64(11), row.int64(12), row.int64(13)};
-  if (!row.is_null(14)) site.cluster = Dim3{row.int64(14), row.int64(15), row.int64(16)};
-  site.registers_per_thread = row.int64(17);
-  site.static_smem_bytes = row.int64(18);
-  site.dynamic_smem_bytes = row.int64(19);
-  site.nvtx_path_id = row.optional_int64(20);
-  return site;
-}
-constexpr std::string_view kLaunchSite =
-    "SELECT process_id, device_id, context_id, stream_id, graph_id, graph_node_id, kernel_id, thread_id,"
-    " grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,"
-    " registers_per_thread, static_smem_bytes, dynamic_smem_bytes, nvtx_path_id FROM launch_site WHERE id = "
-    "?";
-
-NvtxRange range_site_of(const Statement& row) {
-  NvtxRange site;
-  site.process_id = row.int64(0);
-  site.thread_id = row.int64(1);
-  site.depth = static_cast<int>(row.int64(2));
-  site.name_id = row.int64(3);
-  site.path_id = row.int64(4);
-  site.domain_id = row.optional_int64(5);
-  return site;
-}
-constexpr std::string_view kRangeSite =
-    "SELECT process_id, thread_id, depth, name_id, path_id, domain_id FROM range_site WHERE id = ?";
-
-constexpr int kLaunchColumnCount = 9;
-// of_v3: as versions 3 to 7 kept them.
-std::string launch_columns(bool of_v3, LaunchColumns columns = LaunchColumns::all) {
-  std::string text =
-      of_v3 ? "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns"
-            : "r.id, r.site_id, r.step_offset, r.ordinal_offset, r.start_offset_ns, r.duration_ns";
-  if (columns == LaunchColumns::all) {
-    text += of_v3 ? ", r.host_lead_ns" : ", r.host_offset_ns";
-    text += ", r.host_duration_ns, r.correlation_offset";
-  }
-  return text;
-}
-
-// Reads rows of launch_columns().
-class LaunchDecoder {
- public:
-  LaunchDecoder(const Chunks& chunks, bool of_v3, LaunchColumns columns)
-      : chunks_(chunks), of_v3_(of_v3), columns_(columns), last_(chunks.end()) {}
-
-  template <typename Values>  // Statement or RowValues
-  [[nodiscard]] LaunchRow read(const Values& row) {
-    LaunchRow launch;
-    launch.id = row.int64(0);
-    launch.site_id = row.int64(1);
-    const Chunk& chunk = chunk_at(chunks_, launch.id, last_);
-    const std::int64_t place = of_v3_ ? 0 : place_in_chunk(launch.id);
-    const auto at = [&](std::int64_t base, std::int64_t stride, std::int64_t offset) {
-      return wrapping_add(wrapping_add(base, wrapping_multiply(place, stride)), offset);
-    };
-    if (const auto offset = row.optional_int64(2)) launch.step_id = wrapping_add(chunk.base_step_id, *offset);
-    if (const auto offset = row.optional_int64(3))
-      launch.ordinal_in_step = at(chunk.base_ordinal, 1, *offset);
-    const std::optional<std::int64_t> offset_ns = row.optional_int64(4);
-    if (offset_ns) launch.start_ns = at(chunk.base_ns, chunk.stride_ns, *offset_ns);
-    launch.end_ns = wrapping_add(launch.start_ns, row.int64(5));
-    if (columns_ == LaunchColumns::times) return launch;
-    const std::int64_t from_ns = offset_ns ? launch.start_ns : chunk.base_ns;
-    if (const auto host_ns = row.optional_int64(6)) {
-      launch.host_start_ns = of_v3_ ? wrapping_subtract(from_ns, *host_ns)
-                                    : at(chunk.base_host_ns, chunk.host_stride_ns, *host_ns);
-    }
-    if (const auto duration_ns = row.optional_int64(7))
-      launch.host_end_ns = wrapping_add(launch.host_start_ns.value_or(from_ns), *duration_ns);
-    launch.correlation_id = at(chunk.base_correlation_id, chunk.correlation_stride, row.int64(8));
-    return launch;
-  }
-
-  static const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
-    if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
-    if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
-    return last->second;
-  }
-
- private:
-  const Chunks& chunks_;
-  const bool of_v3_;
-  LaunchColumns columns_;
-  Chunks::const_iterator last_;
-};
-
-Launch joined(const LaunchRow& row, const Launch& site) {
-  Launch launch = site;
-  launch.id = row.id;
-  launch.step_id = row.step_id;
-  launch.ordinal_in_step = row.ordinal_in_step;
-  launch.start_ns = row.start_ns;
-  launch.end_ns = row.end_ns;
-  launch.host_start_ns = row.host_start_ns;
-  launch.host_end_ns = row.host_end_ns;
-  launch.correlation_id = row.correlation_id;
-  return launch;
-}
-
 }  // namespace
 
 struct Activity::State {
@@ -351,43 +194,11 @@ struct Activity::State {
   std::optional<Chunks> range_chunks_read;
 
   const Chunks& launch_chunks() {
-    if (launch_chunks_read) return *launch_chunks_read;
-    Chunks chunks;
-    Statement row = database.prepare(
-        std::string("SELECT id, process_id, base_ns, base_correlation_id, begin_ns, end_ns") +
-        (of_v3
-             ? ""
-             : ", stride_ns, correlation_stride, base_host_ns, host_stride_ns, base_step_id, base_ordinal") +
-        " FROM launch_chunk");
-    while (row.step()) {
-      Chunk& chunk = chunks[row.int64(0)];
-      chunk.process_id = row.optional_int64(1);
-      chunk.base_ns = row.int64(2);
-      chunk.base_correlation_id = row.int64(3);
-      chunk.begin_ns = row.optional_int64(4);
-      chunk.end_ns = row.optional_int64(5);
-      if (of_v3) continue;
-      chunk.stride_ns = row.int64(6);
-      chunk.correlation_stride = row.int64(7);
-      chunk.base_host_ns = row.int64(8);
-      chunk.host_stride_ns = row.int64(9);
-      chunk.base_step_id = row.int64(10);
-      chunk.base_ordinal = row.int64(11);
-    }
-    return launch_chunks_read.emplace(std::move(chunks));
+    return launch_chunks_read ? *launch_chunks_read
+                              : launch_chunks_read.emplace(store::launch_chunks(database, of_v3));
   }
   const Chunks& range_chunks() {
-    if (range_chunks_read) return *range_chunks_read;
-    Chunks chunks;
-    Statement row = database.prepare("SELECT id, base_ns, begin_ns, end_ns FROM range_chunk");
-    while (row.step()) {
-      Chunk& chunk = chunks[row.int64(0)];
-      chunk.base_ns = row.int64(1);
-      chunk.begin_ns = row.optional_int64(2);
-      chunk.end_ns = row.optional_int64(3);
-      chunk.open_ended = row.is_null(3);
-    }
-    return range_chunks_read.emplace(std::move(chunks));
+    return range_chunks_read ? *range_chunks_read : range_chunks_read.emplace(store::range_chunks(database));
   }
 
   // Where the wanted rows are: by the steps' first and last ids, else by what the chunks say.
@@ -438,7 +249,7 @@ struct Activity::State {
         range.id = row.int64(0);
         range.step_id = row.optional_int64(2);
         if (!row.is_null(3)) range.parent_id = wrapping_subtract(range.id, row.int64(3));
-        range.start_ns = wrapping_add(LaunchDecoder::chunk_at(chunks, range.id, last).base_ns, row.int64(4));
+        range.start_ns = wrapping_add(chunk_at(chunks, range.id, last).base_ns, row.int64(4));
         if (!row.is_null(5)) range.end_ns = wrapping_add(range.start_ns, row.int64(5));
         if (wanted(range, range.process_id, filter)) visit(range, row.optional_int64(6));
       });

@@ -1,6 +1,6 @@
 # The agent needs CUPTI's headers; its tests follow it.
 if(TARGET ridgeline_agent)
-  foreach(t agreement exit stalls session replay sampling nvtx metrics sequence code_hash period steps waits window)
+  foreach(t agreement exit stalls session replay replay_exclusion replay_graph sampling nvtx metrics sequence code_hash period steps waits window)
     ridgeline_add_test(collector.agent_${t} SOURCES agent_${t}_test.cpp LINK ridgeline::agent_core)
   endforeach()
   target_link_libraries(test_collector.agent_metrics PRIVATE ridgeline::store)

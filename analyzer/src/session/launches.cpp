@@ -55,22 +55,8 @@ void Launches::add(const store::LaunchRow& launch, SiteIndex site) {
 
 void Launches::push_back(const store::Launch& launch) {
   const auto [place, fresh] = site_index_.try_emplace(store::launch_site_key(launch));
-  if (fresh) {
-    store::Launch site = launch;
-    const store::Launch none;
-    site.id = none.id;
-    site.start_ns = none.start_ns;
-    site.end_ns = none.end_ns;
-    site.host_start_ns = none.host_start_ns;
-    site.host_end_ns = none.host_end_ns;
-    site.correlation_id = none.correlation_id;
-    site.step_id = none.step_id;
-    site.ordinal_in_step = none.ordinal_in_step;
-    place->second = add_site(site);
-  }
-  add({launch.id, 0, launch.step_id, launch.ordinal_in_step, launch.start_ns, launch.end_ns,
-       launch.host_start_ns, launch.host_end_ns, launch.correlation_id},
-      place->second);
+  if (fresh) place->second = add_site(store::site_of(launch));
+  add(store::row_of(launch), place->second);
 }
 
 void Launches::sort() {

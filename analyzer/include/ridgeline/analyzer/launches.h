@@ -54,16 +54,15 @@ class Launches {
 
   [[nodiscard]] store::Launch operator[](std::size_t i) const {
     const Row& row = rows_[i];
-    store::Launch launch = sites_[row.site];
-    launch.id = row.id;
-    launch.start_ns = row.start_ns;
-    launch.end_ns = row.end_ns;
-    launch.host_start_ns = optional(row.host_start_ns);
-    launch.host_end_ns = optional(row.host_end_ns);
-    launch.correlation_id = row.correlation_id;
-    launch.ordinal_in_step = optional(row.ordinal_in_step);
-    if (row.step != 0) launch.step_id = step_ids_[row.step];
-    return launch;
+    return store::joined({.id = row.id,
+                          .step_id = row.step == 0 ? std::nullopt : std::optional(step_ids_[row.step]),
+                          .ordinal_in_step = optional(row.ordinal_in_step),
+                          .start_ns = row.start_ns,
+                          .end_ns = row.end_ns,
+                          .host_start_ns = optional(row.host_start_ns),
+                          .host_end_ns = optional(row.host_end_ns),
+                          .correlation_id = row.correlation_id},
+                         sites_[row.site]);
   }
   [[nodiscard]] store::Launch front() const { return (*this)[0]; }
   [[nodiscard]] store::Launch back() const { return (*this)[size() - 1]; }

@@ -44,6 +44,38 @@ struct LaunchRow {
   std::int64_t correlation_id = 0;
 };
 
+/// The launch that a row and its site, as Activity::launch_site() gives it, make together.
+[[nodiscard]] inline Launch joined(const LaunchRow& row, const Launch& site) {
+  Launch launch = site;
+  launch.id = row.id;
+  launch.step_id = row.step_id;
+  launch.ordinal_in_step = row.ordinal_in_step;
+  launch.start_ns = row.start_ns;
+  launch.end_ns = row.end_ns;
+  launch.host_start_ns = row.host_start_ns;
+  launch.host_end_ns = row.host_end_ns;
+  launch.correlation_id = row.correlation_id;
+  return launch;
+}
+
+/// What a launch shares with those of its site: the fields of LaunchRow are as in an empty one.
+[[nodiscard]] inline Launch site_of(const Launch& launch) {
+  return joined({}, launch);
+}
+
+/// What a launch has of its own, without the id of its site, which only a capture knows.
+[[nodiscard]] inline LaunchRow row_of(const Launch& launch) {
+  return {launch.id,
+          0,
+          launch.step_id,
+          launch.ordinal_in_step,
+          launch.start_ns,
+          launch.end_ns,
+          launch.host_start_ns,
+          launch.host_end_ns,
+          launch.correlation_id};
+}
+
 /// How much of a LaunchRow is read.
 enum class LaunchColumns {
   times,  ///< without what tells of the launching call

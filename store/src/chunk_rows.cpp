@@ -1,0 +1,62 @@
+#include "chunk_rows.h"
+
+#include <string>
+
+namespace ridgeline::store {
+
+Chunks launch_chunks(const Database& database, bool of_v3) {
+  Chunks chunks;
+  Statement row = database.prepare(
+      std::string("SELECT id, process_id, base_ns, base_correlation_id, begin_ns, end_ns") +
+      (of_v3 ? ""
+             : ", stride_ns, correlation_stride, base_host_ns, host_stride_ns, base_step_id, base_ordinal") +
+      " FROM launch_chunk");
+  while (row.step()) {
+    Chunk& chunk = chunks[row.int64(0)];
+    chunk.process_id = row.optional_int64(1);
+    chunk.base_ns = row.int64(2);
+    chunk.base_correlation_id = row.int64(3);
+    chunk.begin_ns = row.optional_int64(4);
+    chunk.end_ns = row.optional_int64(5);
+    if (of_v3) continue;
+    chunk.stride_ns = row.int64(6);
+    chunk.correlation_stride = row.int64(7);
+    chunk.base_host_ns = row.int64(8);
+    chunk.host_stride_ns = row.int64(9);
+    chunk.base_step_id = row.int64(10);
+    chunk.base_ordinal = row.int64(11);
+  }
+  return chunks;
+}
+
+Chunks range_chunks(const Database& database) {
+  Chunks chunks;
+  Statement row = database.prepare("SELECT id, base_ns, begin_ns, end_ns FROM range_chunk");
+  while (row.step()) {
+    Chunk& chunk = chunks[row.int64(0)];
+    chunk.base_ns = row.int64(1);
+    chunk.begin_ns = row.optional_int64(2);
+    chunk.end_ns = row.optional_int64(3);
+    chunk.open_ended = row.is_null(3);
+  }
+  return chunks;
+}
+
+const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
+  if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
+  if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
+  return last->second;
+}
+
+std::string launch_columns(bool of_v3, LaunchColumns columns) {
+  std::string text =
+      of_v3 ? "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns"
+            : "r.id, r.site_id, r.step_offset, r.ordinal_offset, r.start_offset_ns, r.duration_ns";
+  if (columns == LaunchColumns::all) {
+    text += of_v3 ? ", r.host_lead_ns" : ", r.host_offset_ns";
+    text += ", r.host_duration_ns, r.correlation_offset";
+  }
+  return text;
+}
+
+}  // namespace ridgeline::store
