@@ -81,5 +81,23 @@ TEST_F(Record, BoundsOfNumbersAreKept) {
   }
 }
 
+// The program asks for a window itself and waits until it was told so.
+TEST_F(Record, QuietTellsNothingOfWindows) {
+  const auto told = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"record", "--agent", RIDGELINE_PROGRAM, "--cupti", RIDGELINE_PROGRAM});
+    options.insert(options.end(),
+                   {"-o", "recorded.ridge", "--", "/bin/sh", "-c",
+                    "control=\"$RIDGELINE_SPOOL_DIR/control\"; cp \"$control\" before; kill -s USR2 "
+                    "$PPID; for i in $(seq 1000); do cmp -s \"$control\" before || exit 0; "
+                    "sleep 0.02; done; exit 1"});
+    const Outcome outcome = run(options);
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    EXPECT_EQ(outcome.err.find("ended with"), std::string::npos) << outcome.err;
+    return outcome.err.find("a recording window opens") != std::string::npos;
+  };
+  EXPECT_TRUE(told({}));
+  EXPECT_FALSE(told({"-q"}));
+}
+
 }  // namespace
 }  // namespace ridgeline

@@ -106,6 +106,24 @@ TEST_P(Counters, AreJudged) {
 INSTANTIATE_TEST_SUITE_P(Importer, Counters, ::testing::ValuesIn(kCounterCases),
                          [](const auto& each) { return std::string(each.param.name); });
 
+TEST_F(Importer, ValuesWithoutALaunchAreCountedOverAllReplaySteps) {
+  FakeSpool spool(directory_.path());
+  spool.process(4242, "replay=2");
+  spool.config(1, "R1");
+  spool.metric(1, "dram__bytes_read.sum");
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    spool.begin_step(step, Phase::replay, 1);
+    spool.launch();
+    spool.end_step();
+    for (const std::uint32_t position : {0U, 8U, 9U}) spool.counter_value(step, position, 1, 5);
+    spool.counter_step(step, CounterStatus::ok);
+  }
+  spool.completeness();
+  spool.end();
+  EXPECT_EQ(scalar(import(), "SELECT reason FROM tier_status WHERE tier = 'T2'"),
+            "4 counter values belong to launches without a kernel record and were left out");
+}
+
 constexpr char kCountersBusy[] =
     "timeline only: counters: CUPTI_ERROR_HARDWARE_BUSY (26); wait for the other";
 void refused_step(FakeSpool& spool, const char* samples) {

@@ -372,6 +372,31 @@ TEST(Attribution, LaunchesOutsideTheSamplesHaveNoValue) {
   EXPECT_GT(without, 40);
 }
 
+// Four launches of one sample each, 90, 110, 90 and 110. The variance of their mean is a quarter of 133, the spread, and
+// that of a density which four samples tell: misfits of 400 over 3 free samples of 4, with two of no misfit beside the
+// four, by four samples.
+TEST(Attribution, TheErrorOfAShortLaunchIsThatOfThePool) {
+  std::vector<PmActivity> activities;
+  PmSamples samples;
+  std::vector<double> amounts;
+  for (std::int64_t t = 0; t < 100'000; t += 5000) {
+    const bool runs = t % 20'000 == 10'000 && t < 80'000;
+    samples.start_ns.push_back(t);
+    samples.end_ns.push_back(t + 5000);
+    if (runs) activities.push_back({t, t + 5000, 0, 0});
+    amounts.push_back(runs ? (activities.size() % 2 == 1 ? 90 : 110) : 0);
+  }
+  ASSERT_EQ(activities.size(), 4u);
+  const double variance = 400.0 / 3 / 4 + 400 / 0.75 / 6 / 4;
+  for (const auto& value : Attribution(activities, samples).values(amounts)) {
+    ASSERT_TRUE(value && value->error);
+    EXPECT_TRUE(value->pooled);
+    EXPECT_NEAR(value->total, 100, 0.01);
+    EXPECT_NEAR(*value->error, std::sqrt(variance), 0.05);
+    EXPECT_EQ(value->samples, 4);
+  }
+}
+
 // A buffer that overflowed leaves launches without a sample: they say nothing about those before it.
 TEST(Attribution, LaunchesOutsideTheSamplesDoNotBearOnTheErrorsOfOthers) {
   const SimulatedWindow window = simulate(varied_step(3, 40), {});

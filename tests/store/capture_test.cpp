@@ -8,80 +8,13 @@
 #include <fstream>
 #include <set>
 
-#include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
-#include "support/temporary_directory.h"
+#include "store/capture_testing.h"
 
-namespace ridgeline::store {
+namespace ridgeline::store::testing {
 namespace {
-
-using ridgeline::testing::TemporaryDirectory;
-
-Run some_run() {
-  Run run;
-  run.command_line = "./gpt2_train --model tiny";
-  run.ridgeline_version = "0.1.0";
-  run.clock = "cupti";
-  run.start_ns = 100;
-  run.git_dirty = true;
-  return run;
-}
-
-// A capture with one of everything.
-struct Written {
-  Id process, device, step, kernel, launch, metric;
-};
-Written write_sample(CaptureWriter& writer) {
-  Written ids{};
-  writer.set_run(some_run());
-  writer.add_version("driver", "580.1");
-  writer.add_environment("CUDA_VISIBLE_DEVICES", "0");
-  Process process;
-  process.pid = 42;
-  ids.process = writer.add(process);
-  Device device;
-  device.name = "NVIDIA H200";
-  device.sm_count = 132;
-  ids.device = writer.add(device);
-  writer.add(DevicePeak{ids.device, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
-  writer.add(ClockSample{ids.device, 150, 1'980'000'000, std::nullopt, 650'000, 55, 0});
-  Step step;
-  step.process_id = ids.process;
-  step.phase = Phase::timeline;
-  step.gpu_start_ns = 200;
-  step.gpu_end_ns = 900;
-  step.source = StepSource::period;
-  ids.step = writer.add(step);
-  ids.kernel = writer.kernel_id("_Z5triadPfS_S_fi");
-  Launch launch;
-  launch.process_id = ids.process;
-  launch.device_id = ids.device;
-  launch.kernel_id = ids.kernel;
-  launch.start_ns = 200;
-  launch.end_ns = 300;
-  launch.grid = {7, 2, 3};
-  launch.cluster = Dim3{2, 1, 1};
-  launch.step_id = ids.step;
-  launch.ordinal_in_step = 0;
-  launch.nvtx_path_id = writer.string_id("step / forward");
-  ids.launch = writer.add(launch);
-  ids.metric = writer.metric_id("dram__bytes_read.sum");
-  writer.add(LaunchMetric{ids.launch, ids.metric, Tier::t2, 12345.0, std::nullopt, std::nullopt});
-  writer.add(Completeness{ids.process, 1, 1, 0, 0, 0, 0, 0, 0, 0});
-  writer.add(TierStatus{ids.process, Tier::t2, TierOutcome::refused, "no permission"});
-  writer.add(Message{0, ids.process, 120, Severity::warning, "hello"});
-  return ids;
-}
-
-std::string write_file(const TemporaryDirectory& directory, const std::string& name = "a.ridge") {
-  auto writer = CaptureWriter::create(directory.file(name));
-  EXPECT_TRUE(writer.ok()) << writer.failure().message;
-  write_sample(writer.value());
-  writer.value().finish();
-  return directory.file(name);
-}
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -484,71 +417,6 @@ INSTANTIATE_TEST_SUITE_P(
         WrongSchema{"NoColumn", "ALTER TABLE run DROP COLUMN host_name", "no such column: host_name"}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST(Capture, RowsThatAreGoneAreNoticed) {
-  TemporaryDirectory directory;
-  const std::string path = write_file(directory);
-  {
-    const auto whole = Capture::open(path);
-    ASSERT_TRUE(whole.ok());
-    EXPECT_TRUE(whole.value().lost_rows().empty());
-    const Verification verified = whole.value().verify();
-    EXPECT_TRUE(verified.noted);
-    EXPECT_EQ(verified.damage, std::vector<std::string>());
-  }
-  Database(path, OpenMode::read_write).execute("DELETE FROM launch_metric");
-  const auto opened = Capture::open(path);
-  ASSERT_TRUE(opened.ok());
-  const auto lost = opened.value().lost_rows();
-  ASSERT_EQ(lost.size(), 1u);
-  EXPECT_EQ(lost[0].table, "launch_metric");
-  EXPECT_EQ(lost[0].rows, 0);
-  EXPECT_EQ(lost[0].written, 1);
-}
-
-struct Change {
-  const char* name;
-  const char* sql;
-  const char* said;
-};
-class Changes : public ::testing::TestWithParam<Change> {};
-
-TEST_P(Changes, AreFoundByVerify) {
-  const TemporaryDirectory directory;
-  const std::string path = write_file(directory);
-  { Database(path, OpenMode::read_write).execute(GetParam().sql); }
-  const auto opened = Capture::open(path);
-  ASSERT_TRUE(opened.ok()) << opened.failure().message;
-  std::string lines;
-  for (const std::string& line : opened.value().verify().damage) lines += line + "\n";
-  EXPECT_NE(lines.find(GetParam().said), std::string::npos) << lines;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Values, Changes,
-    ::testing::Values(
-        Change{"LaunchGone", "DELETE FROM launch_row", "step id 1 holds 0 launches of 0 ns, 1 of 100 ns"},
-        Change{"LaunchLonger", "UPDATE launch_row SET duration_ns = duration_ns + 1",
-               "step id 1 holds 1 launches of 101 ns, 1 of 100 ns"},
-        Change{"OtherGrid", "UPDATE launch_site SET grid_x = 8", "step id 1 holds other kernels or grids"},
-        Change{"ValueChanged", "UPDATE launch_metric SET value = value + 1",
-               "table launch_metric holds other values"},
-        Change{"NameChanged", "UPDATE kernel SET demangled_name = 'other'",
-               "table kernel holds other values"},
-        Change{"FewerRecorded", "UPDATE completeness SET kernel_records = 2",
-               "process id 1 holds 1 launches, 2 were recorded"}),
-    [](const auto& each) { return std::string(each.param.name); });
-
-TEST(Capture, ACaptureOfTheVersionBeforeIsReadAsItIs) {
-  TemporaryDirectory directory;
-  const std::string path = write_file(directory);
-  { Database(path, OpenMode::read_write).execute("DROP TABLE table_rows; PRAGMA user_version = 5"); }
-  const auto opened = Capture::open(path);
-  ASSERT_TRUE(opened.ok()) << opened.failure().message;
-  EXPECT_EQ(opened.value().launches().size(), 1u);
-  EXPECT_TRUE(opened.value().lost_rows().empty());
-  EXPECT_FALSE(opened.value().verify().noted);
-}
-
 TEST(Capture, KernelNamesAreBounded) {
   TemporaryDirectory directory;
   const std::string path = write_file(directory);
@@ -676,4 +544,4 @@ TEST(Capture, AnOlderOneThatIsBeingWrittenIsBusy) {
 }
 
 }  // namespace
-}  // namespace ridgeline::store
+}  // namespace ridgeline::store::testing

@@ -41,6 +41,10 @@ constexpr Expected kNames[] = {
     {"void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, "
      "cutlass::gemm::collective::CollectiveMma<>>>(cutlass::gemm::kernel::GemmUniversal<>::Params)",
      "cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>", KernelClass::gemm},
+    // Of several arguments the first runs, whatever commas it holds.
+    {"void cutlass::Kernel<made::gemm_body, 4>(int)", "cutlass::Kernel<made::gemm_body>", KernelClass::gemm},
+    {"void cutlass::Kernel<made::Gemm<cutlass::Shape<1, 2>, (made::Layout)3>, float>(int)",
+     "cutlass::Kernel<made::Gemm>", KernelClass::gemm},
     {"void cublasLt::splitKreduce_kernel<32, 16, int, float, __nv_bfloat16, float, __nv_bfloat16, true, "
      "false, "
      "false>(cublasLt::cublasSplitKParams<float>, float const*, __nv_bfloat16 const*)",

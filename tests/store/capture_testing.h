@@ -1,0 +1,79 @@
+// capture_testing.h: a capture with one of everything.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ridgeline/store/capture_writer.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::store::testing {
+
+using ridgeline::testing::TemporaryDirectory;
+
+inline Run some_run() {
+  Run run;
+  run.command_line = "./gpt2_train --model tiny";
+  run.ridgeline_version = "0.1.0";
+  run.clock = "cupti";
+  run.start_ns = 100;
+  run.git_dirty = true;
+  return run;
+}
+
+/// What a capture with one of everything holds.
+struct Written {
+  Id process, device, step, kernel, launch, metric;
+};
+inline Written write_sample(CaptureWriter& writer) {
+  Written ids{};
+  writer.set_run(some_run());
+  writer.add_version("driver", "580.1");
+  writer.add_environment("CUDA_VISIBLE_DEVICES", "0");
+  Process process;
+  process.pid = 42;
+  ids.process = writer.add(process);
+  Device device;
+  device.name = "NVIDIA H200";
+  device.sm_count = 132;
+  ids.device = writer.add(device);
+  writer.add(DevicePeak{ids.device, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
+  writer.add(ClockSample{ids.device, 150, 1'980'000'000, std::nullopt, 650'000, 55, 0});
+  Step step;
+  step.process_id = ids.process;
+  step.phase = Phase::timeline;
+  step.gpu_start_ns = 200;
+  step.gpu_end_ns = 900;
+  step.source = StepSource::period;
+  ids.step = writer.add(step);
+  ids.kernel = writer.kernel_id("_Z5triadPfS_S_fi");
+  Launch launch;
+  launch.process_id = ids.process;
+  launch.device_id = ids.device;
+  launch.kernel_id = ids.kernel;
+  launch.start_ns = 200;
+  launch.end_ns = 300;
+  launch.grid = {7, 2, 3};
+  launch.cluster = Dim3{2, 1, 1};
+  launch.step_id = ids.step;
+  launch.ordinal_in_step = 0;
+  launch.nvtx_path_id = writer.string_id("step / forward");
+  ids.launch = writer.add(launch);
+  ids.metric = writer.metric_id("dram__bytes_read.sum");
+  writer.add(LaunchMetric{ids.launch, ids.metric, Tier::t2, 12345.0, std::nullopt, std::nullopt});
+  writer.add(Completeness{ids.process, 1, 1, 0, 0, 0, 0, 0, 0, 0});
+  writer.add(TierStatus{ids.process, Tier::t2, TierOutcome::refused, "no permission"});
+  writer.add(Message{0, ids.process, 120, Severity::warning, "hello"});
+  return ids;
+}
+
+inline std::string write_file(const TemporaryDirectory& directory, const std::string& name = "a.ridge") {
+  auto writer = CaptureWriter::create(directory.file(name));
+  EXPECT_TRUE(writer.ok()) << writer.failure().message;
+  write_sample(writer.value());
+  writer.value().finish();
+  return directory.file(name);
+}
+
+}  // namespace ridgeline::store::testing
