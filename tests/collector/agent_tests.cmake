@@ -49,6 +49,12 @@ if(TARGET ridgeline_agent)
   target_include_directories(agent_exiter SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_exiter PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 
+  # One whose DRAM traffic is known, for tests/gpu/streams.py.
+  add_executable(agent_streamer gpu/streamer.cu)
+  set_target_properties(agent_streamer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(agent_streamer SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_streamer PRIVATE ${CMAKE_DL_LIBS})
+
   # One whose floating-point instructions are known, for tests/gpu/instructions.py.
   add_executable(agent_counted gpu/counted.cu)
   set_target_properties(agent_counted PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

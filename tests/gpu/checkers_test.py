@@ -21,6 +21,7 @@ import cost
 import crosscheck
 import ncu
 import overhead
+import streams
 from common import Checks, open_capture
 
 CAPTURE, GENERATE = sys.argv.pop(1), sys.argv.pop(1)
@@ -132,6 +133,18 @@ class Checkers(unittest.TestCase):
         self.db.commit()
         with self.assertRaises(ValueError):
             cost.launch_cost_ms(self.path)
+
+    def test_streams_are_held_against_what_they_declare(self):
+        for tier in ("T1", "T2"):
+            found = streams.measured(self.path, tier)
+            kernel, (read, written, _) = max(found.items(), key=lambda item: item[1][0] + item[1][1])
+            for wanted, passes in (({kernel: (read, written)}, True), ({kernel: (read * 1.003, written * 1.003)}, True),
+                                   ({kernel: (read * 1.006, written * 1.006)}, False),
+                                   ({kernel: (read, written), "stream_missing": (read, written)}, False), ({}, False)):
+                checks = Quiet()
+                streams.judge(checks, tier, wanted, found)
+                self.assertEqual(not checks.failed(), passes, checks.rows)
+        self.assertEqual(streams.declared("no error\nstream_copy reads 16 writes 8\nL2 holds 4\n"), {"stream_copy": (16, 8)})
 
     def test_the_interval_holds_the_mean(self):
         ratios = [1.001, 0.999, 1.004, 1.002, 0.998, 1.003, 1.001, 1.000, 1.002, 1.005]
