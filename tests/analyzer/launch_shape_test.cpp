@@ -140,6 +140,7 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
     const bool product = row.kernel == kProduct;
     EXPECT_DOUBLE_EQ(row.waves.value(), product ? 1.25 : 0.25);
     EXPECT_DOUBLE_EQ(row.wave_waste_ratio.value(), product ? 0 : 0.5);
+    EXPECT_DOUBLE_EQ(row.theoretical_occupancy_ratio.value(), 1);
     EXPECT_EQ(row.tile, product ? "128x256x64" : "") << "a copy has no tile whatever its name";
     EXPECT_EQ(row.name_precision, product ? "bf16" : "");
     EXPECT_FALSE(row.tile_waste_ratio.has_value()) << "no product is declared";

@@ -372,9 +372,9 @@ TEST(Attribution, LaunchesOutsideTheSamplesHaveNoValue) {
   EXPECT_GT(without, 40);
 }
 
-// Four launches of one sample each, 90, 110, 90 and 110. The variance of their mean is a quarter of 133, the spread, and
-// that of a density which four samples tell: misfits of 400 over 3 free samples of 4, with two of no misfit beside the
-// four, by four samples.
+// Four launches of one sample each, 90, 110, 90 and 110. The variance of their mean is a quarter of 133, the spread,
+// and that of a density which four samples tell: misfits of 400 over 3 free samples of 4, with two of no misfit beside
+// the four, by four samples.
 TEST(Attribution, TheErrorOfAShortLaunchIsThatOfThePool) {
   std::vector<PmActivity> activities;
   PmSamples samples;

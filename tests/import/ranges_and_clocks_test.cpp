@@ -150,6 +150,28 @@ TEST_F(RangesAndClocks, ThreadNamesOverheadAndClockPairsAreStored) {
       "1000 1001 3");
 }
 
+// What NVML does not tell of a device is not known, and not nothing.
+TEST_F(RangesAndClocks, WhatAClockSampleDoesNotSayIsUnknown) {
+  FakeSpool spool(directory_.path());
+  spool::ClockSampleRecord clock{};
+  clock.time_ns = FakeSpool::kOrigin + 1;
+  spool.put(clock);
+  clock.time_ns = FakeSpool::kOrigin + 2;
+  clock.sm_hz = 3;
+  clock.memory_hz = 4;
+  clock.power_mw = 5;
+  clock.temperature_celsius = 6;
+  clock.throttle_reasons = 7;
+  spool.put(clock);
+  EXPECT_EQ(
+      scalar(
+          finish(spool),
+          "SELECT group_concat(coalesce(sm_clock_hz, '-') || ' ' || coalesce(memory_clock_hz, '-') || ' ' ||"
+          " coalesce(power_mw, '-') || ' ' || coalesce(temperature_c, '-') || ' ' || throttle_reasons, ', ')"
+          " FROM (SELECT * FROM clock_sample ORDER BY time_ns)"),
+      "- - - - 0, 3 4 5 6 7");
+}
+
 TEST_F(RangesAndClocks, TheProgramsNameOfAThreadStandsWhicheverCameFirst) {
   FakeSpool spool(directory_.path());
   const auto name = [&](std::uint32_t thread_id, const char* text, std::uint16_t flags) {

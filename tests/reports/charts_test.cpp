@@ -73,8 +73,8 @@ TEST(StackedBar, SharesAreTheirPartOfTheWhole) {
 TEST(StackedBar, SharesThatExceedTheWholeShrinkToFit) {
   const std::string svg = stacked_bar({{"a", "k-a", 1500}, {"b", "k-b", 500}}, 1000, "bar");
   ASSERT_FALSE(widths(svg, "k-a").empty());
-  EXPECT_NEAR(widths(svg, "k-a")[0], 0.75 * kChartWidth, 2);
-  EXPECT_NEAR(widths(svg, "k-b")[0], 0.25 * kChartWidth, 2);
+  EXPECT_NEAR(widths(svg, "k-a")[0], 0.75 * kChartWidth, 0.02);
+  EXPECT_NEAR(widths(svg, "k-b")[0], 0.25 * kChartWidth, 0.02);
 }
 
 TEST(StackedBar, LeavesOutWhatIsNothing) {

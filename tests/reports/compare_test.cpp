@@ -276,6 +276,22 @@ TEST(CompareNotes, TellBudgetsThatAreMissedOrOfNothing) {
   EXPECT_TRUE(has("No kernel matches the budget of 'no_such_kernel'"));
 }
 
+TEST(CompareNotes, SayThatOfOtherGpuModelsRangesAreCompared) {
+  const auto note = [](const char* device) {
+    const Comparison comparison =
+        analyzer::compare(made_side({training_step()}, 3, 1),
+                          made_side({.kernels = training_step(), .device = device}, 3, 9))
+            .value();
+    std::string found;
+    for (const std::string& each : compare_notes(comparison)) {
+      if (each.find("since the GPU models differ") != std::string::npos) found = each;
+    }
+    return found;
+  };
+  EXPECT_EQ(note("NVIDIA H200"), "");
+  EXPECT_NE(note("NVIDIA A100").find("100.0 %"), std::string::npos) << note("NVIDIA A100");
+}
+
 TEST(CompareFormats, AreNamed) {
   EXPECT_EQ(parse_report_format("gitlab-metrics").value(), ReportFormat::gitlab_metrics);
   EXPECT_NE(parse_report_format("xml").failure().message.find("junit"), std::string::npos);
