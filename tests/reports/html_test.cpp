@@ -280,6 +280,21 @@ TEST(SampleChart, RunsNarrowerThanAPointAreDrawnAsOne) {
   EXPECT_NE(svg.find("k-copy"), std::string::npos);
 }
 
+TEST(HtmlReport, ListsTheTwentyLongestGaps) {
+  const TemporaryCapture capture;
+  const std::size_t gaps = capture.analysis.accounting.gaps.size();
+  ASSERT_GT(gaps, 100u);
+  const std::string html = html_report(capture.model, capture.analysis);
+  const std::size_t from =
+      html.find("<summary>The 20 longest of " + std::to_string(gaps) + " gaps</summary>");
+  ASSERT_NE(from, std::string::npos);
+  const std::string table = html.substr(from, html.find("</table>", from) - from);
+  std::size_t rows = 0;
+  for (std::size_t at = table.find("<tr><td"); at != std::string::npos; at = table.find("<tr><td", at + 1))
+    ++rows;
+  EXPECT_EQ(rows, 20u);
+}
+
 // The numbers printed beside the accounting bar add up to the step.
 TEST(HtmlReport, AccountingAddsUp) {
   const TemporaryCapture capture;

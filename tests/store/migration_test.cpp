@@ -78,6 +78,16 @@ TEST(Migration, TheBundledCaptureAnswersAsBefore) {
   expect_same_answers(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge");
 }
 
+// What a version did not count yet was not lost.
+TEST(Migration, CountsThatAVersionHadNotAreZero) {
+  const auto migrated = Capture::open(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge");
+  ASSERT_TRUE(migrated.ok()) << migrated.failure().message;
+  const auto table = migrated.value().query("SELECT strings_lost, nvtx_unbalanced FROM completeness");
+  ASSERT_TRUE(table.ok()) << table.failure().message;
+  ASSERT_EQ(table.value().rows.size(), 1u);
+  EXPECT_EQ(table.value().rows[0], (std::vector<Value>{std::int64_t{0}, std::int64_t{0}}));
+}
+
 // The views of version 2, as they are stored in its files.
 std::string views_of_version_2() {
   const Database bundled(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge",
