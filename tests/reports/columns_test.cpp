@@ -397,6 +397,19 @@ TEST_F(Columns, OfTheCheckColourTheirVerdict) {
   }
 }
 
+// The kernel's name keeps 26 columns and its class 8; where both have no room, the class goes.
+TEST_F(Columns, OfLaunchesAreCutBeforeTheyGo) {
+  Table table = launches_table(capture_.model, capture_.analysis);
+  for (const ColumnHead& column : std::vector<ColumnHead>(table.columns()))
+    table.show(column.key, column.key == "kernel" || column.key == "class");
+  const auto head = [&](int columns) {
+    const std::string text = render_text(table, {.columns = columns, .colour = false});
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(head(26 + 1 + 8), "kernel" + std::string(20 + 1, ' ') + "class");
+  EXPECT_EQ(head(26 + 1 + 8 - 1), "kernel");
+}
+
 // What people see without asking: the other columns are for machines, or for who names them.
 TEST(DefaultColumns, OfEveryTableAreThese) {
   std::string shown;
