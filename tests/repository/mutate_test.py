@@ -25,7 +25,16 @@ add_executable(test_store.text tests/text_test.cpp)
 target_link_libraries(test_store.text toy)
 add_test(NAME "store.text" COMMAND test_store.text)
 set_tests_properties("store.text" PROPERTIES LABELS "cpu;text")
+add_library(unlinked STATIC store/src/unlinked.cpp)
+add_executable(test_store.unlinked tests/toy_test.cpp)
+target_link_libraries(test_store.unlinked toy)
+add_test(NAME "store.unlinked" COMMAND test_store.unlinked)
+add_executable(test_store.more tests/more_test.cpp)
+target_link_libraries(test_store.more unlinked)
+add_test(NAME "store.more" COMMAND test_store.more)
 """
+UNLINKED_CPP = "int more(int a) { return a + 5; }\n"
+MORE_TEST = "int more(int a);\nint main() { return more(1) == 6 ? 0 : 1; }\n"
 TOY_CPP = """#include "toy.h"
 int tested(int a) { return a + 1; }
 int forgotten(int a) { return a - 1; }
@@ -91,6 +100,7 @@ class Program(unittest.TestCase):
         self.root = Path(self.folder.name) / "toy"
         for name, text in {"CMakeLists.txt": CMAKE, "store/src/toy.cpp": TOY_CPP, "store/src/toy.h": TOY_H,
                            "tests/toy_test.cpp": TOY_TEST, "tests/text_test.cpp": TEXT_TEST,
+                           "store/src/unlinked.cpp": UNLINKED_CPP, "tests/more_test.cpp": MORE_TEST,
                            ".gitignore": "/build-*/\n"}.items():
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,6 +145,13 @@ class Program(unittest.TestCase):
 
         (self.root / "tests/toy_test.cpp").write_text("int main() { return 1; }\n")
         self.mutate("--count", "1", expect=4)
+
+    def test_a_program_without_the_source_says_nothing_of_it(self):
+        # store.unlinked comes first for its name; it is linked anew, for toy.cpp is what it was again.
+        self.mutate("--only=store/src/toy.cpp:2", "--only=store/src/unlinked.cpp:1")
+        found = self.verdicts()
+        self.assertEqual(found[(2, "+", "-")], "killed")
+        self.assertEqual(found[(1, "+", "-")], "killed")
 
     def test_wrong_use(self):
         self.mutate("--only", "store/src/toy.cpp", expect=2)
