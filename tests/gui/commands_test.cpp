@@ -157,7 +157,7 @@ TEST_F(CommandsTest, ARebornKeyWorksAndTheOldOneDoesNot) {
 }
 
 TEST_F(CommandsTest, EveryPanelIsReachedByAKey) {
-  for (const char* name : {"ranking", "roofline", "step", "kernel", "sql", "log", "timeline"}) {
+  for (const char* name : {"ranking", "roofline", "step", "kernel", "findings", "sql", "log", "timeline"}) {
     window_->run(QString("panel_") + name);
     const QWidget* content = QString(name) == "log" ? window_->log() : window_->panel(name);
     QWidget* focus = window_->focusWidget();
@@ -166,29 +166,6 @@ TEST_F(CommandsTest, EveryPanelIsReachedByAKey) {
     EXPECT_TRUE(inside || content->findChild<QLineEdit*>() == nullptr) << name;
     EXPECT_TRUE(content->isVisible()) << name;
   }
-}
-
-TEST_F(CommandsTest, AFindingLeadsToWhatItIsAbout) {
-  window_->run("home");
-  const analyzer::TimeWindow before = window_->selection().view();
-  // Its first step, of those that were disturbed: 16 to 19.
-  analyzer::Subject disturbed;
-  disturbed.steps = {16, 17, 18, 19};
-  emit window_->log()->subject_chosen(disturbed);
-  const analyzer::TimeWindow shown = window_->selection().view();
-  EXPECT_NE(shown, before);
-  for (const analyzer::StepSummary& step : window_->document()->overview()->steps->steps) {
-    if (step.step_index != 16) continue;
-    EXPECT_EQ(shown, (analyzer::TimeWindow{step.gpu_start_ns, step.gpu_end_ns}));
-  }
-  analyzer::Subject kernel;
-  kernel.name = window_->document()->overview()->ranking->rows[0].kernel;
-  emit window_->log()->subject_chosen(kernel);
-  EXPECT_EQ(window_->selection().kernel().name, kernel.name);
-  // A line of the log does the same; lines about nothing in particular lead nowhere.
-  window_->selection().select_kernel({});
-  for (int line = 0; line < window_->log()->lines(); ++line) window_->log()->choose(line);
-  window_->run("fit");
 }
 
 TEST_F(CommandsTest, BookmarksAreSetAndGoneTo) {

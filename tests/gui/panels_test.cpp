@@ -1,14 +1,18 @@
 // Roofline, kernel and step panel.
 #include <QFile>
 #include <QTemporaryDir>
+#include <set>
 
 #include "gui/gui_testing.h"
 #include "models/occupancy.h"
+#include "panels/findings_panel.h"
 #include "panels/kernel_facts.h"
 #include "panels/kernel_panel.h"
 #include "panels/step_panel.h"
+#include "reports/fabricated_capture.h"
 #include "ridgeline/store/database.h"
 #include "roofline/roofline_panel.h"
+#include "support/temporary_directory.h"
 #include "timeline/timeline_panel.h"
 
 namespace ridgeline::gui {
@@ -43,6 +47,25 @@ TEST(Occupancy, FollowsTheLimitsOfTheDevice) {
   EXPECT_FALSE(theoretical_occupancy({}, "9.0").value().ratio() > 1);
   EXPECT_FALSE(theoretical_occupancy({}, "99.0"));
 }
+
+// A capture whose samples and replayed counters disagree on one kernel, with declared work, and disturbed steps.
+class FindingsTest : public ::testing::Test {
+ protected:
+  FindingsTest() {
+    ridgeline::testing::FabricatedCapture made;
+    made.sample_steps = 4;
+    made.t1_outlier = 0.05;
+    made.declared = true;
+    made.losses = true;
+    ridgeline::testing::write_fabricated_capture(folder_.file("findings.ridge"), made);
+    window_ = opened_window(QString::fromStdString(folder_.file("findings.ridge")));
+    findings_ = dynamic_cast<FindingsPanel*>(window_->panel("findings"));
+  }
+  const ScopeAnswer& overview() const { return *window_->document()->overview(); }
+  ridgeline::testing::TemporaryDirectory folder_;
+  std::unique_ptr<MainWindow> window_;
+  FindingsPanel* findings_ = nullptr;
+};
 
 class PanelsTest : public ::testing::Test {
  protected:
@@ -86,6 +109,82 @@ TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
     EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
     EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
   }
+}
+
+TEST_F(FindingsTest, LeadToTheirKernelAndLightWithIt) {
+  Selection& selection = window_->selection();
+  int of_kernels = 0;
+  for (int line = 0; line < findings_->lines(); ++line) {
+    selection.select_kernel({});
+    findings_->choose(-1);
+    findings_->choose(line);
+    EXPECT_EQ(findings_->is_lit(line), !selection.kernel().empty()) << findings_->text(line).toStdString();
+    if (findings_->text(line).contains("adamw")) {
+      EXPECT_NE(selection.kernel().name.find("adamw"), std::string::npos);
+      ++of_kernels;
+    }
+  }
+  EXPECT_EQ(of_kernels, 1);
+  // Of the kernels that the ranking's rows stand for, only those that a line is about light one.
+  for (std::size_t row = 0; row < overview().ranking->rows.size(); ++row) {
+    selection.select_kernel(kernels_of(overview(), row));
+    for (int line = 0; line < findings_->lines(); ++line) {
+      if (!findings_->text(line).contains("adamw")) continue;
+      EXPECT_EQ(findings_->is_lit(line),
+                overview().ranking->rows[row].key.find("adamw") != std::string::npos);
+    }
+  }
+}
+
+TEST_F(FindingsTest, AnOperationStandsForTheKernelsLaunchedInIt) {
+  analyzer::Subject subject;
+  std::set<std::string> operations;
+  for (const analyzer::DeclaredWork& work : window_->document()->analysis()->declared_work)
+    operations.insert(work.operation);
+  ASSERT_FALSE(operations.empty());
+  for (const std::string& operation : operations) {
+    subject.name = operation;
+    const KernelChoice kernels = kernels_of(overview(), subject);
+    EXPECT_EQ(kernels.name, operation);
+    EXPECT_FALSE(kernels.empty());
+    EXPECT_LT(kernels.kernels.size(), overview().ranking->rows.size());
+  }
+  subject.name = "no such operation";
+  EXPECT_TRUE(kernels_of(overview(), subject).empty());
+}
+
+TEST_F(FindingsTest, AKernelUnderTheMouseIsPointedAtEverywhere) {
+  window_->run("panel_findings");
+  auto* list = findings_->findChild<QListWidget*>();
+  int line = 0;
+  while (line < findings_->lines() && !findings_->text(line).contains("adamw")) ++line;
+  ASSERT_LT(line, findings_->lines());
+  list->scrollToItem(list->item(line));
+  const QPoint place = list->visualItemRect(list->item(line)).center();
+  QTest::mouseMove(list->viewport(), place - QPoint(1, 0));
+  QTest::mouseMove(list->viewport(), place);
+  EXPECT_TRUE(wait_for([&] { return !window_->selection().hovered().empty(); }));
+  QEvent leave(QEvent::Leave);
+  QApplication::sendEvent(list->viewport(), &leave);
+  EXPECT_TRUE(window_->selection().hovered().empty());
+}
+
+TEST_F(PanelsTest, TheStepsOfAFindingAreShownFromTheirFirst) {
+  // Those that were disturbed: 16 to 19.
+  analyzer::Subject disturbed;
+  disturbed.steps = {16, 17, 18, 19};
+  const auto window = window_of(overview(), disturbed);
+  ASSERT_TRUE(window);
+  for (const analyzer::StepSummary& step : overview().steps->steps) {
+    if (step.step_index != 16) continue;
+    EXPECT_EQ(*window, (analyzer::TimeWindow{step.gpu_start_ns, step.gpu_end_ns}));
+  }
+  EXPECT_FALSE(window_of(overview(), {}));
+  disturbed.steps = {1'000'000};
+  EXPECT_FALSE(window_of(overview(), disturbed));
+  disturbed.steps = {16};
+  disturbed.process_id = 77;
+  EXPECT_FALSE(window_of(overview(), disturbed));
 }
 
 // A recording of a CUDA graph knows the bytes of its kernels from samples, and no operations.

@@ -6,10 +6,10 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMimeData>
-#include <algorithm>
 
 #include "compare/compare_panel.h"
 #include "models/text.h"
+#include "panels/findings_panel.h"
 #include "panels/kernel_panel.h"
 #include "panels/overview_bar.h"
 #include "panels/ranking_panel.h"
@@ -54,7 +54,6 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   make_menus();
   connect_box();
   if (settings_) welcome_->set_recent(settings_->value("recent").toStringList());
-  connect(log_, &LogPanel::subject_chosen, this, &MainWindow::choose_subject);
   connect(welcome_, &WelcomePage::open_asked, this, &MainWindow::choose_file);
   connect(welcome_, &WelcomePage::recent_chosen, this, &MainWindow::open);
   connect(welcome_, &WelcomePage::record_asked, this, &MainWindow::record_program);
@@ -122,7 +121,6 @@ void MainWindow::open(const QString& path) {
     remember(document->path());
     restore_view();
     log_->note(Severity::info, tr("opened %1").arg(document->path()));
-    log_->note_findings(*document);
     emit opened();
     if (!options_.against.empty() && document->path() == options_.captures[0])
       compare({options_.captures, options_.against, options_.paired});
@@ -159,7 +157,7 @@ void MainWindow::build_panels() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   auto* overview = new OverviewBar(*document_, content_);
-  connect(overview, &OverviewBar::notices_asked, this, [this] { show_panel("log"); });
+  connect(overview, &OverviewBar::notices_asked, this, [this] { show_panel("findings"); });
   column->addWidget(overview);
   timeline_ = new TimelinePanel(*document_, selection_, content_);
   panels_["timeline"] = timeline_;
@@ -191,16 +189,20 @@ void MainWindow::build_panels() {
 
   sql_ = new SqlPanel(*document_, selection_, this);
   panels_["sql"] = sql_;
+  auto* findings = new FindingsPanel(*document_, selection_, this);
+  panels_["findings"] = findings;
   add_dock("ranking", tr("Ranking"), ranking, Qt::BottomDockWidgetArea);
   add_dock("roofline", tr("Roofline"), roofline, Qt::BottomDockWidgetArea);
   add_dock("kernel", tr("Kernel"), kernel_, Qt::RightDockWidgetArea);
   add_dock("step", tr("Step"), step, Qt::RightDockWidgetArea);
   add_dock("sql", tr("SQL"), sql_, Qt::BottomDockWidgetArea);
+  add_dock("findings", tr("Findings"), findings, Qt::BottomDockWidgetArea);
   arrange_docks();
 }
 
 void MainWindow::arrange_docks() {
   splitDockWidget(docks_["ranking"], docks_["roofline"], Qt::Horizontal);
+  tabifyDockWidget(docks_["ranking"], docks_["findings"]);
   tabifyDockWidget(docks_["ranking"], docks_["sql"]);
   tabifyDockWidget(docks_["ranking"], docks_["log"]);
   tabifyDockWidget(docks_["step"], docks_["kernel"]);
@@ -250,25 +252,6 @@ void MainWindow::compare(const CompareSides& sides) {
                    : tr("compared: %1 runs of A with %2 of B").arg(sides.a.size()).arg(sides.b.size()));
   });
   second->load();
-}
-
-// The kernel that a finding is about, else the first of its steps.
-void MainWindow::choose_subject(const analyzer::Subject& subject) {
-  if (timeline_ == nullptr) return;
-  KernelChoice kernel;
-  for (const auto& [id, row] : document_->overview()->model->kernels) {
-    const bool named = !subject.name.empty() && row.demangled_name == subject.name;
-    if (subject.kernel_id == id || (!subject.kernel_id && named)) kernel.kernels.push_back(id);
-    if (subject.kernel_id == id || named) kernel.name = row.demangled_name;
-  }
-  std::sort(kernel.kernels.begin(), kernel.kernels.end());
-  if (!kernel.empty()) return selection_.select_kernel(kernel);
-  const analyzer::StepAnalysis& steps = *document_->overview()->steps;
-  for (const analyzer::StepSummary& step : steps.steps) {
-    const bool meant = !subject.steps.empty() && step.step_index == subject.steps.front() &&
-                       step.process_id == subject.process_id.value_or(steps.process_id);
-    if (meant && step.gpu_end_ns > step.gpu_start_ns) selection_.show({step.gpu_start_ns, step.gpu_end_ns});
-  }
 }
 
 QWidget* MainWindow::panel(const QString& name) const {

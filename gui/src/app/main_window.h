@@ -83,7 +83,6 @@ class MainWindow : public QMainWindow {
   void drop_panels();
   QDockWidget* add_dock(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
   void choose_file();
-  void choose_subject(const analyzer::Subject& subject);
   void choose_sides();
   void choose_part();
   void go_to_panel(const QString& name);

@@ -1,6 +1,8 @@
 #include "models/capture_document.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "models/text.h"
@@ -157,6 +159,61 @@ KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row) {
   std::sort(choice.kernels.begin(), choice.kernels.end());
   choice.kernels.erase(std::unique(choice.kernels.begin(), choice.kernels.end()), choice.kernels.end());
   return choice;
+}
+
+namespace {
+
+// Those that ran in ranges whose innermost is called so: an operation that the program declared work for.
+KernelChoice kernels_in(const ScopeAnswer& answer, const std::string& operation) {
+  KernelChoice choice;
+  std::unordered_map<store::Id, bool> of_operation;  // by NVTX path
+  std::set<store::Id> kernels;
+  for (std::size_t i = 0; i < answer.utilisation->launches.size(); ++i) {
+    const auto& launch = answer.utilisation->launches.row(i);
+    const std::optional<store::Id> path = answer.model->launches.site(launch.launch).nvtx_path_id;
+    if (!path) continue;
+    const auto [known, added] = of_operation.try_emplace(*path, false);
+    if (added) {
+      const std::string_view text = answer.model->string(path);
+      known->second = text == operation || text.ends_with(" / " + operation);
+    }
+    if (known->second) kernels.insert(answer.utilisation->launches[i].kernel_id);
+  }
+  choice.kernels.assign(kernels.begin(), kernels.end());
+  if (!choice.empty()) choice.name = operation;
+  return choice;
+}
+
+KernelChoice kernels_called(const ScopeAnswer& answer, const std::string& name) {
+  KernelChoice choice;
+  for (const auto& [id, kernel] : answer.model->kernels)
+    if (kernel.demangled_name == name) choice.kernels.push_back(id);
+  std::sort(choice.kernels.begin(), choice.kernels.end());
+  if (!choice.empty()) choice.name = name;
+  return choice;
+}
+
+}  // namespace
+
+KernelChoice kernels_of(const ScopeAnswer& answer, const analyzer::Subject& subject) {
+  if (subject.kernel_id) {
+    const store::Kernel* kernel = answer.model->kernel(*subject.kernel_id);
+    return kernel == nullptr ? KernelChoice{} : KernelChoice{{kernel->id}, kernel->demangled_name};
+  }
+  if (subject.name.empty()) return {};
+  KernelChoice choice = kernels_called(answer, subject.name);
+  return choice.empty() ? kernels_in(answer, subject.name) : choice;
+}
+
+std::optional<analyzer::TimeWindow> window_of(const ScopeAnswer& answer, const analyzer::Subject& subject) {
+  if (subject.steps.empty()) return std::nullopt;
+  const store::Id process = subject.process_id.value_or(answer.steps->process_id);
+  for (const analyzer::StepSummary& step : answer.steps->steps) {
+    const bool meant = step.step_index == subject.steps.front() && step.process_id == process;
+    if (meant && step.gpu_end_ns > step.gpu_start_ns)
+      return analyzer::TimeWindow{step.gpu_start_ns, step.gpu_end_ns};
+  }
+  return std::nullopt;
 }
 
 }  // namespace ridgeline::gui

@@ -9,6 +9,7 @@
 #include <QString>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,5 +96,11 @@ class CaptureDocument : public QObject {
 
 /// The kernels that a row of a ranking stands for.
 [[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row);
+/// The kernels that a finding is about: that kernel, or those of the operation that it names. Empty if it is about
+/// none of this answer.
+[[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, const analyzer::Subject& subject);
+/// The time of the first step that a finding is about; empty if it is about no step, or one without a kernel.
+[[nodiscard]] std::optional<analyzer::TimeWindow> window_of(const ScopeAnswer& answer,
+                                                            const analyzer::Subject& subject);
 
 }  // namespace ridgeline::gui

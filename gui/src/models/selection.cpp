@@ -11,6 +11,10 @@ bool KernelChoice::holds(store::Id kernel) const {
   return std::binary_search(kernels.begin(), kernels.end(), kernel);
 }
 
+bool KernelChoice::shares_with(const KernelChoice& other) const {
+  return std::any_of(kernels.begin(), kernels.end(), [&](store::Id id) { return other.holds(id); });
+}
+
 void Selection::select_kernel(const KernelChoice& kernel) {
   if (launch_ && !kernel.holds(launch_->kernel_id)) {
     launch_.reset();

@@ -17,6 +17,7 @@ struct KernelChoice {
   std::string name;                ///< for people
   [[nodiscard]] bool empty() const { return kernels.empty(); }
   [[nodiscard]] bool holds(store::Id kernel) const;
+  [[nodiscard]] bool shares_with(const KernelChoice& other) const;  ///< at least one kernel
   friend bool operator==(const KernelChoice&, const KernelChoice&) = default;
 };
 

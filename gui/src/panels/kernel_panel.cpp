@@ -114,10 +114,7 @@ void KernelPanel::show_kernel() {
   std::size_t several = 0;
   const auto& rows = answer()->ranking->rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const KernelChoice here = kernels_of(*answer(), i);
-    if (!std::any_of(here.kernels.begin(), here.kernels.end(),
-                     [&](store::Id id) { return kernel.holds(id); }))
-      continue;
+    if (!kernels_of(*answer(), i).shares_with(kernel)) continue;
     ++several;
     if (!row || rows[i].time_ns > rows[*row].time_ns) row = i;
   }
@@ -139,9 +136,8 @@ void KernelPanel::show_kernel() {
     show_stalls(*row);
     QStringList said;
     for (const analyzer::Finding& finding : document_.analysis()->quality.findings) {
-      const bool about = (finding.subject.kernel_id && kernel.holds(*finding.subject.kernel_id)) ||
-                         (!finding.subject.name.empty() && finding.subject.name == rows[*row].kernel);
-      if (about) said << "▲ " + shown(reports::finding_text(finding));
+      if (kernels_of(*answer(), finding.subject).shares_with(kernel))
+        said << "▲ " + shown(reports::finding_text(finding));
     }
     findings_->setText(said.join('\n'));
     findings_->setVisible(!said.isEmpty());

@@ -1,11 +1,10 @@
-// log_panel.h: what must be known of the capture, and what this program did with it.
+// log_panel.h: what this program did, and what went wrong.
 #pragma once
 
 #include <QListWidget>
 #include <QWidget>
-#include <map>
 
-#include "models/capture_document.h"
+#include "ridgeline/base/vocabulary.h"
 
 namespace ridgeline::gui {
 
@@ -15,19 +14,10 @@ class LogPanel : public QWidget {
   explicit LogPanel(QWidget* parent = nullptr);
   /// One line; the newest is last.
   void note(Severity severity, const QString& text);
-  /// The findings of a capture, worst first, with what can be done.
-  void note_findings(const CaptureDocument& document);
   [[nodiscard]] int lines() const { return list_->count(); }
-  /// Chooses a line, as a click does.
-  void choose(int line) { list_->setCurrentRow(line); }
-
- signals:
-  /// A finding's line was chosen: this is what it is about.
-  void subject_chosen(const analyzer::Subject& subject);
 
  private:
   QListWidget* list_;
-  std::map<const QListWidgetItem*, analyzer::Subject> subjects_;
 };
 
 }  // namespace ridgeline::gui
