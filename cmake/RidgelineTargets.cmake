@@ -16,6 +16,10 @@ if(RIDGELINE_PORTABLE)
   target_link_options(ridgeline_options INTERFACE -static-libstdc++ -static-libgcc)
 endif()
 
+# Of tests: they are compiled quickly rather than well, for a third of the sources are theirs and each runs once.
+add_library(ridgeline_test_options INTERFACE)
+target_compile_options(ridgeline_test_options INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+
 # ridgeline_add_library(<module> SOURCES ... [LINK ...] [PRIVATE_LINK ...])
 # Makes static library ridgeline_<module> with alias ridgeline::<module>; public headers live in
 # <dir>/include/ridgeline/<module>/.
@@ -43,7 +47,7 @@ function(ridgeline_add_test name)
   endif()
   add_executable(test_${name} ${ARG_SOURCES})
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(test_${name} PRIVATE ridgeline::options ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_link_libraries(test_${name} PRIVATE ridgeline::options ridgeline_test_options ${ARG_LINK} GTest::gtest GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(ARG_LABELS STREQUAL gpu)
