@@ -383,22 +383,6 @@ bool Activity::for_each_launch_metric(const ActivityFilter& filter, const Visit<
   return true;
 }
 
-std::vector<Launch> Activity::launches_by_id(const std::vector<Id>& ids) const {
-  std::vector<Launch> launches;
-  LaunchDecoder decoder(state_->launch_chunks(), state_->of_v3, LaunchColumns::all);
-  Statement statement = state_->database.prepare("SELECT " + launch_columns(state_->of_v3) +
-                                                 " FROM launch_row r WHERE r.id = ?1");
-  for (const Id id : ids) {
-    statement.bind(1, id);
-    if (statement.step()) {
-      const LaunchRow row = decoder.read(statement);
-      launches.push_back(joined(row, state_->launch_site_at(row.site_id)));
-    }
-    statement.reset();
-  }
-  return launches;
-}
-
 std::vector<StepTotal> Activity::step_totals() const {
   std::vector<StepTotal> totals;
   Statement row = state_->database.prepare(

@@ -374,15 +374,6 @@ TEST(OrdinalSums, AreNotMadeOfStepsThatWereClosedTooEarly) {
           .empty());
 }
 
-TEST_F(ActivityTest, LaunchesAreFoundById) {
-  const Activity activity(*capture_);
-  const Id id = launches({})[4].id;
-  const auto found = activity.launches_by_id({id, 999'999, -5});
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].id, id);
-  EXPECT_EQ(found[0].start_ns, 11'100);
-}
-
 TEST_F(ActivityTest, ARunIsKnownToExist) {
   EXPECT_TRUE(capture_->has_run());
   {

@@ -72,16 +72,6 @@ RooflinePanel::RooflinePanel(CaptureDocument& document, Selection& selection, QW
   start();
 }
 
-void RooflinePanel::set_settings(const RooflineSettings& settings) {
-  settings_ = settings;
-  mode_chosen_ = true;
-  const QSignalBlocker a(mode_), b(roofs_), c(slider_);
-  mode_->setCurrentIndex(mode_->findData(static_cast<int>(settings.mode)));
-  roofs_->setCurrentIndex(std::max(roofs_->findData(static_cast<int>(settings.roofs)), 0));
-  slider_->setValue(static_cast<int>(settings.least_share * 100));
-  plot_again();
-}
-
 void RooflinePanel::show_answer(const ScopeAnswer& answer) {
   auto* menu = new QMenu(what_);
   QAction* l2 = menu->addAction(tr("L2 cache"));

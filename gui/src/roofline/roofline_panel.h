@@ -16,7 +16,6 @@ class RooflinePanel : public ScopePanel {
 
   [[nodiscard]] RooflineView* view() const { return view_; }
   [[nodiscard]] const RooflineSettings& settings() const { return settings_; }
-  void set_settings(const RooflineSettings& settings);
   /// A picture of the plot: PNG, or SVG where the name ends so. Failure: io.
   [[nodiscard]] Result<void> save(const QString& path) const;
   void export_picture();

@@ -155,9 +155,6 @@ class Activity {
   bool for_each_launch_metric(const ActivityFilter&, const Visit<LaunchMetric>& visit,
                               const std::stop_token& stop = {}) const;
 
-  /// By id. Fewer rows than wanted: some ids do not exist.
-  [[nodiscard]] std::vector<Launch> launches_by_id(const std::vector<Id>& ids) const;
-
   /// Of all steps, by step id.
   [[nodiscard]] std::vector<StepTotal> step_totals() const;
   /// Of all processes that launched anything, by process id.
