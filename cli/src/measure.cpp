@@ -16,7 +16,6 @@ namespace ridgeline::cli {
 namespace {
 
 using analyzer::Comparison;
-using analyzer::ComparisonVerdict;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstLook = 3;

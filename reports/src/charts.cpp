@@ -50,9 +50,9 @@ std::string stacked_bar(const std::vector<Share>& shares, double whole_ns, const
     x += width;
 
     const double column = static_cast<double>(i % kLegendColumns);
-    const double row = static_cast<double>(i / kLegendColumns);
+    const auto line = i / kLegendColumns;
     const double left = column * (kChartWidth / kLegendColumns);
-    const double top = kBarHeight + 14 + row * kLegendRow;
+    const double top = kBarHeight + 14 + static_cast<double>(line) * kLegendRow;
     svg.rect(left, top, 12, 12, share.css, {}, 2);
     svg.text(left + 20, top + 10.5, share.label, "legend");
     svg.text(left + kChartWidth / kLegendColumns - 24, top + 10.5, value, "number", Svg::Anchor::end);

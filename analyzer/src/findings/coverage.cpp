@@ -91,7 +91,7 @@ void assess_reach(const QualityInput& input, Quality& quality) {
       quality.findings.push_back(std::move(finding));
     }
     if (with_error > 0) row.dram_mean_error = errors / with_error;
-    quality.reach.push_back(std::move(row));
+    quality.reach.push_back(row);
   };
   add(Tier::t1, !input.utilisation.sample_steps.empty(), &LaunchValues::t1);
   add(Tier::t2, !input.utilisation.replay_steps.empty(), &LaunchValues::t2);

@@ -235,7 +235,7 @@ Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const 
       kernel.utilisation = kernel.verdict;
     }
     tally(kernel.verdict, check);
-    check.kernels.push_back(std::move(kernel));
+    check.kernels.push_back(kernel);
   }
   for (std::size_t b = 0; b < used.size(); ++b) {
     if (!used[b]) check.unmatched_budgets.push_back(b);

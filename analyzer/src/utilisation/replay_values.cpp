@@ -76,8 +76,8 @@ std::vector<Operations> operations_of(const ReplayValues& values) {
       return o.peak_quantity == type.peak_quantity && !o.by_instruction;
     });
     if (type.by_instruction && counted) continue;
-    if (auto count = value_of(values, type.metric))
-      found.push_back({type.peak_quantity, std::move(*count), type.by_instruction});
+    if (const auto count = value_of(values, type.metric))
+      found.push_back({type.peak_quantity, *count, type.by_instruction});
   }
   return found;
 }

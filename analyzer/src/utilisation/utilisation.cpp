@@ -152,21 +152,21 @@ class Analyzer {
       out.limiter = compute > dram ? LimiterKind::compute : LimiterKind::dram;
       if (*out.limiter_utilisation <= 0) out.limiter = LimiterKind::none;
     }
-    if (out.duration_ns == 0 && !has_time(launch)) {
-      out.status = LaunchStatus::unmeasured;
-    } else if (out.duration_ns < options_.launch_floor_ns) {
-      out.status = LaunchStatus::launch_bound;
-    } else if (model_.kernel_class(launch) == KernelClass::communication) {
-      out.status = LaunchStatus::no_roof;
-      if (out.why.empty()) out.why = {Absence{.cause = AbsenceCause::communication}};
-    } else if (!out.limiter_utilisation) {
-      out.status = LaunchStatus::unmeasured;
-    } else if (*out.limiter_utilisation < options_.no_roof_ratio) {
-      out.status = LaunchStatus::no_roof;
+    out.status = status_of(launch, out);
+    if (out.status != LaunchStatus::no_roof) return;
+    if (model_.kernel_class(launch) != KernelClass::communication) {
       out.why = {Absence{.cause = AbsenceCause::no_work}};
-    } else {
-      out.status = LaunchStatus::measured;
+    } else if (out.why.empty()) {
+      out.why = {Absence{.cause = AbsenceCause::communication}};
     }
+  }
+
+  [[nodiscard]] LaunchStatus status_of(const store::Launch& launch, const Draft& out) const {
+    if (out.duration_ns == 0 && !has_time(launch)) return LaunchStatus::unmeasured;
+    if (out.duration_ns < options_.launch_floor_ns) return LaunchStatus::launch_bound;
+    if (model_.kernel_class(launch) == KernelClass::communication) return LaunchStatus::no_roof;
+    if (!out.limiter_utilisation) return LaunchStatus::unmeasured;
+    return *out.limiter_utilisation < options_.no_roof_ratio ? LaunchStatus::no_roof : LaunchStatus::measured;
   }
 
   static bool is_nothing(const TierRows& rows) { return rows.rows.empty() && rows.mismatched == 0; }
@@ -260,7 +260,7 @@ class Analyzer {
     clamp(out.compute_utilisation, out);
     judge(launch, out);
     out.values = std::make_shared<const LaunchValues>(std::move(static_cast<LaunchValues&>(out)));
-    return out;
+    return std::move(static_cast<LaunchVerdict&>(out));
   }
 
   void report() {

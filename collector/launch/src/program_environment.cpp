@@ -116,9 +116,9 @@ std::string operating_system() {
   std::string distribution;
   std::ifstream release("/etc/os-release");
   for (std::string line; std::getline(release, line);) {
-    constexpr std::string_view key = "PRETTY_NAME=";
-    if (line.rfind(key, 0) != 0) continue;
-    distribution = line.substr(key.size());
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (line.rfind(kKey, 0) != 0) continue;
+    distribution = line.substr(kKey.size());
     if (distribution.size() >= 2 && distribution.front() == '"') {
       distribution = distribution.substr(1, distribution.size() - 2);
     }
