@@ -42,12 +42,6 @@ Chunks range_chunks(const Database& database) {
   return chunks;
 }
 
-const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
-  if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
-  if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
-  return last->second;
-}
-
 std::string launch_columns(bool of_v3, LaunchColumns columns) {
   std::string text =
       of_v3 ? "r.id, r.site_id, r.step_id, r.ordinal_in_step, r.start_offset_ns, r.duration_ns"

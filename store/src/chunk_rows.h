@@ -33,8 +33,12 @@ using Chunks = std::map<Id, Chunk>;
 [[nodiscard]] Chunks range_chunks(const Database& database);
 
 /// The chunk of a row; `last` remembers it, since the next row is mostly of the same one. Throws Error if the
-/// capture lacks it.
-[[nodiscard]] const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last);
+/// capture lacks it. Asked for every row.
+[[nodiscard]] inline const Chunk& chunk_at(const Chunks& chunks, Id row_id, Chunks::const_iterator& last) {
+  if (last == chunks.end() || last->first != chunk_of(row_id)) last = chunks.find(chunk_of(row_id));
+  if (last == chunks.end()) throw Error(ErrorKind::corrupt, "a row's chunk is not there");
+  return last->second;
+}
 
 /// How many columns launch_columns() names for LaunchColumns::all.
 inline constexpr int kLaunchColumnCount = 9;

@@ -144,13 +144,13 @@ TEST_F(FindingsTest, AnOperationStandsForTheKernelsLaunchedInIt) {
   ASSERT_FALSE(operations.empty());
   for (const std::string& operation : operations) {
     subject.name = operation;
-    const KernelChoice kernels = kernels_of(overview(), subject);
+    const KernelChoice kernels = window_->document()->kernels_of(subject);
     EXPECT_EQ(kernels.name, operation);
     EXPECT_FALSE(kernels.empty());
     EXPECT_LT(kernels.kernels.size(), overview().ranking->rows.size());
   }
   subject.name = "no such operation";
-  EXPECT_TRUE(kernels_of(overview(), subject).empty());
+  EXPECT_TRUE(window_->document()->kernels_of(subject).empty());
 }
 
 TEST_F(FindingsTest, AKernelUnderTheMouseIsPointedAtEverywhere) {

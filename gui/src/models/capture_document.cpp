@@ -99,6 +99,7 @@ void CaptureDocument::load() {
           recording_ = result.value().recording;
           analysis_ = result.value().analysis;
           overview_ = result.value().overview;
+          operations_.reset();
           state_ = State::ready;
           emit loaded();
         } else {
@@ -163,25 +164,24 @@ KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row) {
 
 namespace {
 
-// Those that ran in ranges whose innermost is called so: an operation that the program declared work for.
-KernelChoice kernels_in(const ScopeAnswer& answer, const std::string& operation) {
-  KernelChoice choice;
-  std::unordered_map<store::Id, bool> of_operation;  // by NVTX path
-  std::set<store::Id> kernels;
+// The kernels that ran in ranges whose innermost is called so: an operation that the program declared work for.
+std::map<std::string, std::set<store::Id>, std::less<>> kernels_by_operation(const ScopeAnswer& answer) {
+  std::map<std::string, std::set<store::Id>, std::less<>> operations;
+  std::unordered_map<store::Id, std::set<store::Id>*> of_path;
   for (std::size_t i = 0; i < answer.utilisation->launches.size(); ++i) {
     const auto& launch = answer.utilisation->launches.row(i);
     const std::optional<store::Id> path = answer.model->launches.site(launch.launch).nvtx_path_id;
     if (!path) continue;
-    const auto [known, added] = of_operation.try_emplace(*path, false);
+    const auto [known, added] = of_path.try_emplace(*path, nullptr);
     if (added) {
       const std::string_view text = answer.model->string(path);
-      known->second = text == operation || text.ends_with(" / " + operation);
+      const std::size_t slash = text.rfind(" / ");
+      known->second =
+          &operations[std::string(slash == std::string_view::npos ? text : text.substr(slash + 3))];
     }
-    if (known->second) kernels.insert(answer.utilisation->launches[i].kernel_id);
+    known->second->insert(answer.utilisation->launches[i].kernel_id);
   }
-  choice.kernels.assign(kernels.begin(), kernels.end());
-  if (!choice.empty()) choice.name = operation;
-  return choice;
+  return operations;
 }
 
 KernelChoice kernels_called(const ScopeAnswer& answer, const std::string& name) {
@@ -195,14 +195,18 @@ KernelChoice kernels_called(const ScopeAnswer& answer, const std::string& name) 
 
 }  // namespace
 
-KernelChoice kernels_of(const ScopeAnswer& answer, const analyzer::Subject& subject) {
+KernelChoice CaptureDocument::kernels_of(const analyzer::Subject& subject) const {
   if (subject.kernel_id) {
-    const store::Kernel* kernel = answer.model->kernel(*subject.kernel_id);
+    const store::Kernel* kernel = overview_->model->kernel(*subject.kernel_id);
     return kernel == nullptr ? KernelChoice{} : KernelChoice{{kernel->id}, kernel->demangled_name};
   }
   if (subject.name.empty()) return {};
-  KernelChoice choice = kernels_called(answer, subject.name);
-  return choice.empty() ? kernels_in(answer, subject.name) : choice;
+  KernelChoice choice = kernels_called(*overview_, subject.name);
+  if (!choice.empty()) return choice;
+  if (!operations_) operations_ = kernels_by_operation(*overview_);
+  const auto found = operations_->find(subject.name);
+  if (found == operations_->end()) return {};
+  return {{found->second.begin(), found->second.end()}, subject.name};
 }
 
 std::optional<analyzer::TimeWindow> window_of(const ScopeAnswer& answer, const analyzer::Subject& subject) {

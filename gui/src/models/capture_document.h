@@ -8,8 +8,10 @@
 #include <QObject>
 #include <QString>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,9 @@ class CaptureDocument : public QObject {
   /// The representative step, by kernel; after loaded(). Never null then.
   [[nodiscard]] const std::shared_ptr<const ScopeAnswer>& overview() const { return overview_; }
   [[nodiscard]] const std::shared_ptr<const analyzer::Analysis>& analysis() const { return analysis_; }
+  /// The kernels that a finding is about: that kernel, or those of the operation that it names. Empty if it is about
+  /// none of the overview. After loaded().
+  [[nodiscard]] KernelChoice kernels_of(const analyzer::Subject& subject) const;
   /// Run, devices, steps, messages.
   [[nodiscard]] const std::shared_ptr<const analyzer::Model>& recording() const { return recording_; }
   /// The process that the overview is of.
@@ -88,6 +93,8 @@ class CaptureDocument : public QObject {
   State state_ = State::empty;
   Failure failure_;
   std::shared_ptr<const ScopeAnswer> overview_;
+  /// Of the overview, by operation; made when it is first asked for, for it goes through all launches.
+  mutable std::optional<std::map<std::string, std::set<store::Id>, std::less<>>> operations_;
   std::shared_ptr<const analyzer::Analysis> analysis_;
   std::shared_ptr<const analyzer::Model> recording_;
   std::shared_ptr<std::unique_ptr<analyzer::Session>> session_;  // only the worker's thread looks inside
@@ -96,9 +103,6 @@ class CaptureDocument : public QObject {
 
 /// The kernels that a row of a ranking stands for.
 [[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row);
-/// The kernels that a finding is about: that kernel, or those of the operation that it names. Empty if it is about
-/// none of this answer.
-[[nodiscard]] KernelChoice kernels_of(const ScopeAnswer& answer, const analyzer::Subject& subject);
 /// The time of the first step that a finding is about; empty if it is about no step, or one without a kernel.
 [[nodiscard]] std::optional<analyzer::TimeWindow> window_of(const ScopeAnswer& answer,
                                                             const analyzer::Subject& subject);

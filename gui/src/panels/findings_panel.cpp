@@ -43,15 +43,14 @@ FindingsPanel::FindingsPanel(const CaptureDocument& document, Selection& selecti
 }
 
 void FindingsPanel::add(const analyzer::Finding& finding) {
-  const ScopeAnswer& overview = *document_.overview();
-  Line line{finding.severity, kernels_of(overview, finding.subject), {}, {}};
+  Line line{finding.severity, document_.kernels_of(finding.subject), {}, {}};
   for (const std::string& name : finding.also) {
     analyzer::Subject other;
     other.name = name;
-    for (const store::Id id : kernels_of(overview, other).kernels) line.others.kernels.push_back(id);
+    for (const store::Id id : document_.kernels_of(other).kernels) line.others.kernels.push_back(id);
   }
   std::sort(line.others.kernels.begin(), line.others.kernels.end());
-  if (line.kernel.empty()) line.window = window_of(overview, finding.subject);
+  if (line.kernel.empty()) line.window = window_of(*document_.overview(), finding.subject);
   auto* item = new QListWidgetItem(severity_mark(finding.severity) + shown(reports::finding_text(finding)));
   if (!line.kernel.empty()) item->setToolTip(tr("Chooses %1").arg(shown(line.kernel.name)));
   if (line.window) item->setToolTip(tr("Shows the first of these steps"));

@@ -136,7 +136,7 @@ void KernelPanel::show_kernel() {
     show_stalls(*row);
     QStringList said;
     for (const analyzer::Finding& finding : document_.analysis()->quality.findings) {
-      if (kernels_of(*answer(), finding.subject).shares_with(kernel))
+      if (document_.kernels_of(finding.subject).shares_with(kernel))
         said << "▲ " + shown(reports::finding_text(finding));
     }
     findings_->setText(said.join('\n'));
