@@ -25,6 +25,7 @@
 #include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/norm/layernorm.h"
+#include "gpt2/ops/norm/warp_sum_two.cuh"
 
 namespace ridgeline::gpt2 {
 
@@ -71,17 +72,6 @@ constexpr std::int64_t kRingBytes = 222 * 1024;  // of the 227 KiB a block may h
 
 // Up to here the weights have registers as well; wider rows read them again, from the cache.
 constexpr int kMostWithWeights = 32;
-
-// Two sums over the warp in 6 shuffles instead of 10: each half of the warp takes over one of them, and they
-// are exchanged at the end.
-__device__ inline float2 warp_sum_two(float first, float second, int lane) {
-  const bool high = (lane & 16) != 0;
-  float sum = (high ? second : first) + __shfl_xor_sync(kFullMask, high ? first : second, 16);
-#pragma unroll
-  for (int offset = 8; offset > 0; offset /= 2) sum += __shfl_xor_sync(kFullMask, sum, offset);
-  const float other = __shfl_xor_sync(kFullMask, sum, 16);
-  return high ? make_float2(other, sum) : make_float2(sum, other);
-}
 
 // kChunks: 16-byte vectors a lane owns of a row. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
 // Dynamic shared memory: a ring of kStages rows of dout, inp and dresidual_in for each warp; at the end, a

@@ -1,0 +1,203 @@
+// The kernels that cast to FP8 in both orientations against FP64: plain, GELU, its derivative with a bias
+// gradient, weights.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+
+#include "fp8_test_support.h"
+#include "gpt2/ops/bias/partial_sums.h"
+#include "gpt2/ops/elementwise/gelu.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+using namespace ops_test;
+
+struct Size {
+  std::int64_t rows, columns;
+};
+// One thread's piece; parts of warps and of blocks; whole tiles; several; the widths of 124M.
+constexpr Size kSizes[] = {{16, 16}, {48, 144}, {128, 256}, {144, 272}, {400, 768}, {272, 3072}};
+// FP32 rounds the value before the scale; GELU's fast exponential and reciprocal are off by a few 2^-22.
+constexpr double kCastSlack = 1e-6;
+constexpr double kGeluSlack = 4e-6;
+
+class Fp8Cast : public GpuTest {};
+
+// Sums with room for one bias gradient.
+struct Sums {
+  Sums(std::int64_t rows, std::int64_t columns)
+      : memory(fp8_partial_sums(rows, columns) * std::int64_t{sizeof(float)}),
+        sums(memory.data(), memory.size_bytes()) {}
+  DeviceBuffer<std::byte> memory;
+  PartialSums sums;
+};
+
+std::vector<double> column_sums(const std::vector<double>& values, std::int64_t columns, bool of_magnitudes) {
+  std::vector<double> sums(static_cast<std::size_t>(columns));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sums[i % static_cast<std::size_t>(columns)] += of_magnitudes ? std::abs(values[i]) : values[i];
+  }
+  return sums;
+}
+
+TEST_F(Fp8Cast, RoundsScaledValuesInBothOrientations) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    for (const Fp8Format format : {Fp8Format::e4m3, Fp8Format::e5m2}) {
+      SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+      const auto inp = random_values<bf16>(size.rows * size.columns, 1, 3.0);
+      const auto device = to_device<bf16>(inp);
+      // One that fits, one that saturates, one that loses most to subnormal numbers.
+      for (const float scale : {16.0F, 65536.0F, 0x1p-12F}) {
+        Fp8Target target(size.rows, size.columns, format, scale);
+        launch_fp8_cast(target.output(), format, nullptr, device.data(), size.rows, size.columns, nullptr,
+                        stream.get());
+        target.expect(inp, kCastSlack, "cast");
+        EXPECT_EQ(static_cast<double>(target.amax()), largest_magnitude(inp));
+      }
+    }
+  }
+}
+
+TEST_F(Fp8Cast, AddsUpTheColumnsOfWhatItCasts) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+    const auto inp = random_values<bf16>(size.rows * size.columns, 2);
+    const auto device = to_device<bf16>(inp);
+    Sums sums(size.rows, size.columns);
+    Fp8Target target(size.rows, size.columns, Fp8Format::e5m2, 512.0F);
+    const std::vector<double> before = random_values<float>(size.columns, 3);
+    auto dbias = to_device<float>(before);
+    launch_fp8_cast(target.output(), Fp8Format::e5m2, dbias.data(), device.data(), size.rows, size.columns,
+                    &sums.sums, stream.get());
+    sums.sums.flush(stream.get());
+    target.expect(inp, kCastSlack, "cast");
+    std::vector<double> expected = column_sums(inp, size.columns, false);
+    std::vector<double> tolerance = column_sums(inp, size.columns, true);
+    for (std::size_t c = 0; c < expected.size(); ++c) {
+      expected[c] += before[c];
+      tolerance[c] = 1e-6 * (tolerance[c] + std::abs(before[c]));
+    }
+    expect_close(to_host(dbias), expected, 0.0, tolerance, "dbias");
+  }
+}
+
+TEST_F(Fp8Cast, GeluIsRoundedOnce) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+    const auto inp = random_values<bf16>(size.rows * size.columns, 4, 2.0);
+    const auto device = to_device<bf16>(inp);
+    std::vector<double> expected(inp.size());
+    gelu_forward_cpu(expected.data(), inp.data(), size.rows * size.columns);
+    Fp8Target target(size.rows, size.columns, Fp8Format::e4m3, 32.0F);
+    launch_fp8_gelu(target.output(), device.data(), size.rows, size.columns, stream.get());
+    target.expect(expected, kGeluSlack, "gelu");
+    const double largest = largest_magnitude(expected);
+    EXPECT_NEAR(target.amax(), largest, 4e-6 * largest);
+  }
+}
+
+TEST_F(Fp8Cast, GeluBackwardMultipliesByTheSlopeAndAddsItUp) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+    const std::int64_t n = size.rows * size.columns;
+    const auto inp = random_values<bf16>(n, 5, 2.0);
+    const auto dout = random_values<bf16>(n, 6, 1e-4);
+    std::vector<double> expected(inp.size());
+    gelu_backward_cpu(expected.data(), inp.data(), dout.data(), n);
+    const auto inp_device = to_device<bf16>(inp);
+    const auto dout_device = to_device<bf16>(dout);
+    Sums sums(size.rows, size.columns);
+    auto dbias = to_device<float>(std::vector<double>(static_cast<std::size_t>(size.columns)));
+    Fp8Target target(size.rows, size.columns, Fp8Format::e5m2, 0x1p24F);
+    launch_fp8_gelu_backward(target.output(), dbias.data(), inp_device.data(), dout_device.data(), size.rows,
+                             size.columns, sums.sums, stream.get());
+    sums.sums.flush(stream.get());
+    // Near its zeros the slope is a difference of numbers of about one: its error is that of 2^-21 or so, times dout.
+    const std::vector<std::uint8_t> bytes = target.bytes_out();
+    for (std::size_t i = 0; i < inp.size(); ++i) {
+      const double want = expected[i] * 0x1p24;
+      const double error = std::abs(static_cast<double>(fp8_value(bytes[i], Fp8Format::e5m2)) - want);
+      ASSERT_LE(error, fp8_half_step(want, Fp8Format::e5m2) + 2e-6 * std::abs(want) +
+                           2e-6 * std::abs(dout[i]) * 0x1p24)
+          << "at " << i << ": x " << inp[i] << ", dout " << dout[i];
+    }
+    std::vector<double> tolerance = column_sums(dout, size.columns, true);
+    for (double& value : tolerance) value *= 4e-6;
+    expect_close(to_host(dbias), column_sums(expected, size.columns, false), 0.0, tolerance, "dbias");
+    EXPECT_NEAR(target.amax(), largest_magnitude(expected), 4e-6 * largest_magnitude(dout));
+  }
+}
+
+TEST_F(Fp8Cast, TransposedGradientsHaveTheSameBytes) {
+  Stream stream;
+  const Size size{272, 3072};
+  const std::int64_t n = size.rows * size.columns;
+  const auto inp = to_device<bf16>(random_values<bf16>(n, 7));
+  const auto dout = to_device<bf16>(random_values<bf16>(n, 8));
+  Sums sums(size.rows, size.columns);
+  DeviceBuffer<float> dbias(size.columns);
+  Fp8Target target(size.rows, size.columns, Fp8Format::e5m2, 256.0F);
+  launch_fp8_gelu_backward(target.output(), dbias.data(), inp.data(), dout.data(), size.rows, size.columns,
+                           sums.sums, stream.get());
+  // Expected of the row-major bytes themselves: what is left to compare is the transposition.
+  RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<double> values;
+  for (const std::uint8_t byte : target.bytes_out())
+    values.push_back(fp8_value(byte, Fp8Format::e5m2) / 256.0);
+  target.expect(values, 0.0, "gelu backward");
+}
+
+TEST_F(Fp8Cast, WeightsOfEveryLayerHaveTheirOwnScale) {
+  Stream stream;
+  const Size size{144, 272};
+  const std::vector<float> scales = {256.0F, 4096.0F, 1.0F};
+  const auto inp = random_values<float>(3 * size.rows * size.columns, 9, 0.5);
+  const auto device = to_device<float>(inp);
+  Fp8Target target(size.rows, size.columns, Fp8Format::e4m3, scales);
+  launch_fp8_cast_weights(target.output(false), device.data(), 3, size.rows, size.columns, stream.get());
+  target.expect(inp, kCastSlack, "weights");
+}
+
+TEST_F(Fp8Cast, AmaxIsTheLargestOfAllLaunchesAndPassesOverNan) {
+  Stream stream;
+  const std::int64_t n = 128 * 256;
+  std::vector<double> inp = random_values<bf16>(n, 10);
+  inp[777] = std::numeric_limits<double>::quiet_NaN();
+  inp[4711] = -96.0;
+  const auto device = to_device<bf16>(inp);
+  Fp8Target target(128, 256, Fp8Format::e4m3, 1.0F);
+  launch_fp8_cast(target.output(), Fp8Format::e4m3, nullptr, device.data(), 128, 256, nullptr, stream.get());
+  EXPECT_EQ(target.amax(), 96.0F);
+  EXPECT_TRUE(std::isnan(fp8_value(target.bytes_out()[777], Fp8Format::e4m3)))
+      << "a NaN must reach the gradient's norm";
+  const auto smaller = to_device<bf16>(random_values<bf16>(n, 11));
+  launch_fp8_cast(target.output(), Fp8Format::e4m3, nullptr, smaller.data(), 128, 256, nullptr, stream.get());
+  EXPECT_EQ(target.amax(), 96.0F);
+  Fp8Target untouched(128, 256, Fp8Format::e4m3, 1.0F);
+  launch_fp8_cast(untouched.output(false), Fp8Format::e4m3, nullptr, smaller.data(), 128, 256, nullptr,
+                  stream.get());
+  EXPECT_EQ(untouched.amax(), 0.0F);
+}
+
+TEST_F(Fp8Cast, SizesThatCublasLtWouldRefuseAreRefusedHere) {
+  Stream stream;
+  const auto device = to_device<bf16>(random_values<bf16>(64 * 64, 12));
+  Fp8Target target(64, 64, Fp8Format::e4m3, 1.0F);
+  const auto cast = [&](std::int64_t rows, std::int64_t columns, std::int64_t offset) {
+    launch_fp8_cast(target.output(), Fp8Format::e4m3, nullptr, device.data() + offset, rows, columns, nullptr,
+                    stream.get());
+  };
+  EXPECT_THROW(cast(24, 16, 0), std::invalid_argument);
+  EXPECT_THROW(cast(16, 24, 0), std::invalid_argument);
+  EXPECT_THROW(cast(16, 16, 1), std::invalid_argument);
+  EXPECT_NO_THROW(cast(16, 16, 8));
+}
+
+}  // namespace
+}  // namespace ridgeline::gpt2
