@@ -23,17 +23,29 @@ __device__ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+__device__ float nearly_normal(std::uint64_t seed, std::int64_t i) {
+  const std::uint64_t bits = mix(seed * 0x2545F4914F6CDD1DULL + static_cast<std::uint64_t>(i));
+  // The sum of four uniform 16-bit values has variance 4/12 (2^16)^2.
+  const int sum =
+      static_cast<int>((bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48));
+  const float centred = (static_cast<float>(sum) - 2.0F * 65535.0F) / 65536.0F;
+  return centred * 1.7320508F;
+}
+
 template <class T>
 __global__ void fill_normal(T* data, std::int64_t n, float scale, std::uint64_t seed) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
        i += stride) {
-    const std::uint64_t bits = mix(seed * 0x2545F4914F6CDD1DULL + static_cast<std::uint64_t>(i));
-    // The sum of four uniform 16-bit values has variance 4/12 (2^16)^2.
-    const int sum =
-        static_cast<int>((bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48));
-    const float centred = (static_cast<float>(sum) - 2.0F * 65535.0F) / 65536.0F;
-    data[i] = from_float<T>(scale * centred * 1.7320508F);
+    data[i] = from_float<T>(scale * nearly_normal(seed, i));
+  }
+}
+
+__global__ void fill_normal_fp8(std::uint8_t* data, std::int64_t n, Fp8Format format, std::uint64_t seed) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += stride) {
+    data[i] = fp8_bits(16.0F * nearly_normal(seed, i), format);
   }
 }
 
@@ -82,6 +94,13 @@ template <class T>
 void launch_fill_normal(T* data, std::int64_t n, float scale, std::uint64_t seed, cudaStream_t stream) {
   if (n <= 0) return;
   fill_normal<<<grid_for(n), kBlock, 0, stream>>>(data, n, scale, seed);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_fill_normal_fp8(std::uint8_t* data, std::int64_t n, Fp8Format format, std::uint64_t seed,
+                            cudaStream_t stream) {
+  if (n <= 0) return;
+  fill_normal_fp8<<<grid_for(n), kBlock, 0, stream>>>(data, n, format, seed);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gpt2/ops/fp8/fp8.h"
+
 namespace ridgeline::gpt2 {
 
 /// data[i] = scale * a nearly normal value (mean 0, deviation 1) that depends on seed and i alone. Random
@@ -12,6 +14,10 @@ namespace ridgeline::gpt2 {
 /// toggle. bytes n*sizeof(T) written. T is float or bf16; n >= 0, any n.
 template <class T>
 void launch_fill_normal(T* data, std::int64_t n, float scale, std::uint64_t seed, cudaStream_t stream);
+
+/// The same in FP8, in whole bytes; deviation 16, so that a share of the values is small enough to lose bits.
+void launch_fill_normal_fp8(std::uint8_t* data, std::int64_t n, Fp8Format format, std::uint64_t seed,
+                            cudaStream_t stream);
 
 /// y[i] += x[i], i < n.  bytes 3*4*n, flops n
 void launch_add(float* y, const float* x, std::int64_t n, cudaStream_t stream);

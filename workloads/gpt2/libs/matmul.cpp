@@ -116,12 +116,37 @@ struct Matmul::Impl {
     return problem;
   }
 
+  MatmulProblem fp8_problem(MatmulOp op, LtEpilogue epilogue, bool accumulate, std::int64_t n, std::int64_t c,
+                            std::int64_t oc, bool fast) const {
+    MatmulProblem problem = problem_of<bf16>(op, epilogue, accumulate, n, c, oc);
+    problem.precision = MatmulPrecision::fp8;
+    problem.fast_accumulation = fast;
+    if (n % 16 != 0 || c % 16 != 0 || oc % 16 != 0) {
+      throw std::invalid_argument(problem.description() + ": sizes must be multiples of 16");
+    }
+    return problem;
+  }
+
+  // D = A^T B of two FP8 operands that lie along the sum.
+  void run_fp8(MatmulProblem problem, void* d, const Fp8Operand& a, const Fp8Operand& b, const bf16* bias,
+               cudaStream_t stream) {
+    set_alignments(problem, a.data, b.data, d);
+    Plan& plan = plan_of(problem, stream);
+    if (bias != nullptr) plan.operation.set_bias(bias);
+    plan.operation.set_scales(a.inverse, b.inverse);
+    run(plan, problem, a.data, b.data, d, stream);
+  }
+
   // Looks for an algorithm; null when cuBLASLt has none.
   std::unique_ptr<Plan> find(const MatmulProblem& problem, cudaStream_t stream) {
     auto plan = std::make_unique<Plan>(problem);
     // Only whether they are set matters to the heuristics.
     if (problem.has_bias()) plan->operation.set_bias(workspace.data());
     if (problem.has_aux()) plan->operation.set_aux(workspace.data());
+    if (problem.precision == MatmulPrecision::fp8) {
+      const auto* any = reinterpret_cast<const float*>(workspace.data());
+      plan->operation.set_scales(any, any);
+    }
 
     const auto entry = stored.find(problem.key());
     if (options.search != MatmulSearch::off && entry != stored.end() &&
@@ -260,6 +285,33 @@ void Matmul::backward_weight(float* dweight, const T* dout, const T* inp, std::i
   plan.operation.set_bias(accumulate ? plan.bias_gradient.data() : dbias);
   impl_->run(plan, problem, inp, dout, dweight, stream);
   if (accumulate) launch_add(dbias, plan.bias_gradient.data(), oc, stream);
+}
+
+void Matmul::forward_fp8(bf16* out, const Fp8Operand& inp, const Fp8Operand& weight, const bf16* bias,
+                         std::int64_t n, std::int64_t c, std::int64_t oc, bool fast, cudaStream_t stream) {
+  const NvtxRange range("matmul_forward", {matmul_fp8_forward_bytes(n, c, oc, bias != nullptr),
+                                           matmul_flops(n, c, oc), n, oc, c});
+  const LtEpilogue epilogue = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
+  impl_->run_fp8(impl_->fp8_problem(MatmulOp::forward, epilogue, false, n, c, oc, fast), out, weight, inp,
+                 bias, stream);
+}
+
+void Matmul::backward_input_fp8(bf16* dinp, const Fp8Operand& dout, const Fp8Operand& weight_transposed,
+                                std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
+                                cudaStream_t stream) {
+  const NvtxRange range("matmul_backward_input",
+                        {matmul_fp8_backward_input_bytes(n, c, oc), matmul_flops(n, c, oc), n, c, oc});
+  impl_->run_fp8(impl_->fp8_problem(MatmulOp::backward_input, LtEpilogue::none, false, n, c, oc, fast), dinp,
+                 weight_transposed, dout, nullptr, stream);
+}
+
+void Matmul::backward_weight_fp8(float* dweight, const Fp8Operand& dout_transposed,
+                                 const Fp8Operand& inp_transposed, std::int64_t n, std::int64_t c,
+                                 std::int64_t oc, bool fast, cudaStream_t stream, bool accumulate) {
+  const NvtxRange range("matmul_backward_weight", {matmul_fp8_backward_weight_bytes(n, c, oc, accumulate),
+                                                   matmul_flops(n, c, oc), oc, c, n});
+  impl_->run_fp8(impl_->fp8_problem(MatmulOp::backward_weight, LtEpilogue::none, accumulate, n, c, oc, fast),
+                 dweight, inp_transposed, dout_transposed, nullptr, stream);
 }
 
 template <class T>

@@ -8,6 +8,8 @@
 //   backward_weight  dweight (OC, C) = dout (N, OC)^T x inp (N, C)               [and column sums of dout]
 //   flops 2*N*C*OC each; bytes: see matmul_*_bytes below (every operand touched once: the algorithmic
 //   minimum)
+// The same three with operands in FP8 (Hopper and later): out and dinp are bfloat16, dweight FP32; sizes are
+// multiples of 16.
 //
 // Lifecycle of a Matmul:
 //   1. construct: reads the cache file, if one is named
@@ -58,7 +60,7 @@ MatmulSearch matmul_search_from_name(const std::string& name);
 struct MatmulChoice {
   std::string op;         // forward, backward_input, backward_weight
   std::string epilogue;   // none, bias, gelu, bias+gelu, dgelu, bias_gradient
-  std::string precision;  // bf16, fp32, tf32
+  std::string precision;  // bf16, fp32, tf32, fp8
   std::int64_t n = 0;     // rows: B*T
   std::int64_t c = 0;
   std::int64_t oc = 0;
@@ -99,6 +101,24 @@ constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t
                                                                        (accumulate ? 2 : 1);
 }
 
+/// Operands in FP8: one byte an element.
+constexpr std::int64_t matmul_fp8_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias) {
+  return n * c + oc * c + std::int64_t{sizeof(__nv_bfloat16)} * (n * oc + (bias ? oc : 0));
+}
+constexpr std::int64_t matmul_fp8_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc) {
+  return n * oc + oc * c + std::int64_t{sizeof(__nv_bfloat16)} * n * c;
+}
+constexpr std::int64_t matmul_fp8_backward_weight_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
+                                                        bool accumulate) {
+  return n * oc + n * c + std::int64_t{sizeof(float)} * oc * c * (accumulate ? 2 : 1);
+}
+
+/// A tensor in FP8, both pointers to device memory: a value is its byte times `inverse`.
+struct Fp8Operand {
+  const std::uint8_t* data = nullptr;
+  const float* inverse = nullptr;
+};
+
 /// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream
 /// (they share the workspace); one thread at a time. T is float or __nv_bfloat16. Pointers are device memory,
 /// aligned to 16 bytes at least. Every call throws LibraryError (what, shapes, what to do) when cuBLASLt has
@@ -134,6 +154,20 @@ class Matmul {
   template <class T>
   void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
                        std::int64_t oc, cudaStream_t stream, bool accumulate, float* dbias = nullptr);
+
+  /// The products with FP8 operands. Inputs and weights are E4M3, gradients E5M2; what is transposed lies so in memory.
+  /// fast: partial sums stay in the tensor cores, where they have some 14 bits.
+  /// out (N, OC) = inp (N, C) x weight (OC, C)^T + bias (OC); bias may be null.
+  void forward_fp8(__nv_bfloat16* out, const Fp8Operand& inp, const Fp8Operand& weight,
+                   const __nv_bfloat16* bias, std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
+                   cudaStream_t stream);
+  /// dinp (N, C) = dout (N, OC) x weight, of which weight_transposed is (C, OC).
+  void backward_input_fp8(__nv_bfloat16* dinp, const Fp8Operand& dout, const Fp8Operand& weight_transposed,
+                          std::int64_t n, std::int64_t c, std::int64_t oc, bool fast, cudaStream_t stream);
+  /// dweight (OC, C) FP32 = or += dout^T (OC, N) x inp, of which inp_transposed is (C, N).
+  void backward_weight_fp8(float* dweight, const Fp8Operand& dout_transposed,
+                           const Fp8Operand& inp_transposed, std::int64_t n, std::int64_t c, std::int64_t oc,
+                           bool fast, cudaStream_t stream, bool accumulate);
 
   /// Whether backward_weight can produce dbias for this problem (cuBLASLt offers an algorithm). No: use the
   /// bias gradient kernel.

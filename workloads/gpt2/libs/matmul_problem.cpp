@@ -26,6 +26,8 @@ const char* name_of(MatmulPrecision precision) {
       return "fp32";
     case MatmulPrecision::tf32:
       return "tf32";
+    case MatmulPrecision::fp8:
+      return "fp8";
   }
   return "?";
 }
@@ -77,17 +79,17 @@ bool MatmulProblem::has_aux() const {
 std::string MatmulProblem::key() const {
   std::ostringstream text;
   text << name_of(op) << " n=" << rows << " c=" << channels << " oc=" << out_channels << ' '
-       << name_of(precision) << ' ' << name_of(epilogue) << (accumulate ? " add" : " set")
-       << " align=" << a_alignment_bytes << ',' << b_alignment_bytes << ',' << d_alignment_bytes
-       << " workspace=" << workspace_bytes;
+       << name_of(precision) << (fast_accumulation ? "-fast" : "") << ' ' << name_of(epilogue)
+       << (accumulate ? " add" : " set") << " align=" << a_alignment_bytes << ',' << b_alignment_bytes << ','
+       << d_alignment_bytes << " workspace=" << workspace_bytes;
   return text.str();
 }
 
 std::string MatmulProblem::description() const {
   std::ostringstream text;
   text << "matmul " << name_of(op) << " (N " << rows << ", C " << channels << ", OC " << out_channels << ", "
-       << name_of(precision) << ", epilogue " << name_of(epilogue) << (accumulate ? ", accumulated" : "")
-       << ')';
+       << name_of(precision) << (fast_accumulation ? " with fast accumulation" : "") << ", epilogue "
+       << name_of(epilogue) << (accumulate ? ", accumulated" : "") << ')';
   return text.str();
 }
 
@@ -104,8 +106,14 @@ LtOperation::Layout LtOperation::make_layout(cudaDataType_t type, std::int64_t r
 }
 
 LtOperation::LtOperation(const MatmulProblem& problem) {
-  input_type_ = problem.precision == MatmulPrecision::bfloat16 ? CUDA_R_16BF : CUDA_R_32F;
-  output_type_ = problem.op == MatmulOp::backward_weight ? CUDA_R_32F : input_type_;
+  const bool fp8 = problem.precision == MatmulPrecision::fp8;
+  const bool forward = problem.op == MatmulOp::forward;
+  // A is a weight or an input, B an input or a gradient.
+  const cudaDataType_t wide =
+      problem.precision == MatmulPrecision::bfloat16 || fp8 ? CUDA_R_16BF : CUDA_R_32F;
+  const cudaDataType_t a_type = fp8 ? CUDA_R_8F_E4M3 : wide;
+  const cudaDataType_t b_type = fp8 ? (forward ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2) : wide;
+  output_type_ = problem.op == MatmulOp::backward_weight ? CUDA_R_32F : wide;
   compute_type_ =
       problem.precision == MatmulPrecision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 
@@ -115,10 +123,15 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     RIDGELINE_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(value)));
   };
-  const cublasOperation_t transpose_a = problem.op == MatmulOp::forward ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const cublasOperation_t transpose_b = problem.op == MatmulOp::backward_weight ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t transpose_a = forward || fp8 ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t transpose_b =
+      problem.op == MatmulOp::backward_weight && !fp8 ? CUBLAS_OP_T : CUBLAS_OP_N;
   set(CUBLASLT_MATMUL_DESC_TRANSA, transpose_a);
   set(CUBLASLT_MATMUL_DESC_TRANSB, transpose_b);
+  if (fp8) {
+    const std::int8_t fast = problem.fast_accumulation ? 1 : 0;
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast);
+  }
 
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   switch (problem.epilogue) {
@@ -150,7 +163,7 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   if (problem.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, output_type_);
   if (problem.has_aux()) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, input_type_);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, wide);
     const std::int64_t aux_ld = problem.m();
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, aux_ld);
   }
@@ -158,8 +171,8 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
   const std::int64_t m = problem.m();
   const std::int64_t n = problem.n();
   const std::int64_t k = problem.k();
-  a_ = transpose_a == CUBLAS_OP_T ? make_layout(input_type_, k, m) : make_layout(input_type_, m, k);
-  b_ = transpose_b == CUBLAS_OP_T ? make_layout(input_type_, n, k) : make_layout(input_type_, k, n);
+  a_ = transpose_a == CUBLAS_OP_T ? make_layout(a_type, k, m) : make_layout(a_type, m, k);
+  b_ = transpose_b == CUBLAS_OP_T ? make_layout(b_type, n, k) : make_layout(b_type, k, n);
   d_ = make_layout(output_type_, m, n);
 }
 
@@ -171,6 +184,13 @@ void LtOperation::set_bias(const void* bias) {
 void LtOperation::set_aux(const void* aux) {
   RIDGELINE_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(
       operation_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof(aux)));
+}
+
+void LtOperation::set_scales(const float* a, const float* b) {
+  RIDGELINE_CUBLAS_CHECK(
+      cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &a, sizeof(a)));
+  RIDGELINE_CUBLAS_CHECK(
+      cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof(b)));
 }
 
 cublasStatus_t LtOperation::run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,

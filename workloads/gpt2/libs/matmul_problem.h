@@ -3,6 +3,8 @@
 //   forward          A = weight^T, B = inp,    D = out      m = OC, n = N,  k = C
 //   backward_input   A = weight,   B = dout,   D = dinp     m = C,  n = N,  k = OC
 //   backward_weight  A = inp,      B = dout^T, D = dweight  m = C,  n = OC, k = N
+// FP8 is multiplied only along the rows of both: A is (k, m) transposed, B is (k, n). What is not so already has been
+// transposed in memory: weight^T and, for the weight's gradient, inp^T and dout^T.
 #pragma once
 
 #include <cublasLt.h>
@@ -15,7 +17,8 @@
 namespace ridgeline::gpt2 {
 
 enum class MatmulOp { forward, backward_input, backward_weight };
-enum class MatmulPrecision { bfloat16, float32, tf32 };
+/// fp8: weights and inputs in E4M3, gradients in E5M2; out and dinp in bfloat16.
+enum class MatmulPrecision { bfloat16, float32, tf32, fp8 };
 /// What happens to D on its way to memory. aux: the GELU's argument, stored or read.
 enum class LtEpilogue { none, bias, gelu, bias_gelu, gelu_aux, bias_gelu_aux, dgelu, bias_gradient };
 
@@ -28,9 +31,10 @@ struct MatmulProblem {
   MatmulPrecision precision = MatmulPrecision::bfloat16;
   LtEpilogue epilogue = LtEpilogue::none;
   bool accumulate = false;
-  std::int64_t rows = 0;          // N
-  std::int64_t channels = 0;      // C
-  std::int64_t out_channels = 0;  // OC
+  bool fast_accumulation = false;  // of fp8: partial sums stay in the tensor cores' narrower registers
+  std::int64_t rows = 0;           // N
+  std::int64_t channels = 0;       // C
+  std::int64_t out_channels = 0;   // OC
   std::uint32_t a_alignment_bytes = 256;
   std::uint32_t b_alignment_bytes = 256;
   std::uint32_t d_alignment_bytes = 256;
@@ -41,9 +45,12 @@ struct MatmulProblem {
   std::int64_t m() const { return op == MatmulOp::forward ? out_channels : channels; }
   std::int64_t n() const { return op == MatmulOp::backward_weight ? out_channels : rows; }
   std::int64_t k() const;
-  std::size_t input_element_bytes() const { return precision == MatmulPrecision::bfloat16 ? 2 : 4; }
+  std::size_t input_element_bytes() const {
+    return precision == MatmulPrecision::fp8 ? 1 : precision == MatmulPrecision::bfloat16 ? 2 : 4;
+  }
   std::size_t output_element_bytes() const {
-    return op == MatmulOp::backward_weight ? 4 : input_element_bytes();
+    if (op == MatmulOp::backward_weight) return 4;
+    return precision == MatmulPrecision::fp8 ? 2 : input_element_bytes();
   }
   bool has_bias() const;
   bool has_aux() const;
@@ -59,7 +66,9 @@ struct MatmulProblemHash {
     std::uint64_t hash = 0;
     for (const std::uint64_t part :
          {static_cast<std::uint64_t>(problem.op), static_cast<std::uint64_t>(problem.precision),
-          static_cast<std::uint64_t>(problem.epilogue), static_cast<std::uint64_t>(problem.accumulate),
+          static_cast<std::uint64_t>(problem.epilogue),
+          static_cast<std::uint64_t>(problem.accumulate) +
+              2 * static_cast<std::uint64_t>(problem.fast_accumulation),
           static_cast<std::uint64_t>(problem.rows), static_cast<std::uint64_t>(problem.channels),
           static_cast<std::uint64_t>(problem.out_channels),
           static_cast<std::uint64_t>(problem.a_alignment_bytes + 2 * problem.b_alignment_bytes +
@@ -82,6 +91,8 @@ class LtOperation {
   /// Pointers of the epilogue: bias or its gradient; the GELU's argument.
   void set_bias(const void* bias);
   void set_aux(const void* aux);
+  /// Of FP8: what A and B are multiplied by, in device memory.
+  void set_scales(const float* a, const float* b);
 
   [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
                                    const void* b, void* d, bool accumulate, void* workspace,
@@ -95,7 +106,6 @@ class LtOperation {
   cublasLtMatrixLayout_t b() const { return b_.get(); }
   cublasLtMatrixLayout_t d() const { return d_.get(); }
   cublasComputeType_t compute_type() const { return compute_type_; }
-  cudaDataType_t input_type() const { return input_type_; }
   cudaDataType_t output_type() const { return output_type_; }
 
  private:
@@ -111,7 +121,6 @@ class LtOperation {
   static Layout make_layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns);
 
   cublasComputeType_t compute_type_ = CUBLAS_COMPUTE_32F;
-  cudaDataType_t input_type_ = CUDA_R_16BF;
   cudaDataType_t output_type_ = CUDA_R_16BF;
   std::unique_ptr<cublasLtMatmulDesc_t, OperationDeleter> operation_;
   Layout a_;

@@ -47,6 +47,13 @@ class TrialBuffers {
   TrialBuffers(const MatmulProblem& p, cudaStream_t stream) : problem_(p) {
     a_ = allocate(p.m() * p.k(), p.input_element_bytes(), p.a_alignment_bytes, 11, stream);
     b_ = allocate(p.k() * p.n(), p.input_element_bytes(), p.b_alignment_bytes, 12, stream);
+    if (p.precision == MatmulPrecision::fp8) {
+      launch_fill_normal_fp8(static_cast<std::uint8_t*>(a_), p.m() * p.k(), Fp8Format::e4m3, 11, stream);
+      launch_fill_normal_fp8(static_cast<std::uint8_t*>(b_), p.k() * p.n(),
+                             p.op == MatmulOp::forward ? Fp8Format::e4m3 : Fp8Format::e5m2, 12, stream);
+      scales_ = DeviceBuffer<float>(2);
+      scales_.upload({1.0F, 1.0F});
+    }
     d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
     if (p.has_bias()) {
       bias_ = allocate(std::max(p.m(), p.n()), p.output_element_bytes(), 256, 14, stream);
@@ -59,6 +66,7 @@ class TrialBuffers {
   void* d() const { return d_; }
   void* bias() const { return bias_; }
   void* aux() const { return aux_; }
+  const float* scales() const { return scales_.data(); }  // of A, of B; null: there are none
 
  private:
   void* allocate(std::int64_t elements, std::size_t element_bytes, std::uint32_t alignment_bytes,
@@ -67,6 +75,7 @@ class TrialBuffers {
     const std::int64_t offset = alignment_bytes >= 256 ? 0 : alignment_bytes;
     storage_.emplace_back(elements * static_cast<std::int64_t>(element_bytes) + offset);
     void* data = storage_.back().data() + offset;
+    if (element_bytes == 1) return data;  // FP8, whose format is the constructor's to say
     if (element_bytes == 2) {
       launch_fill_normal(static_cast<bf16*>(data), elements, 1.0F, seed, stream);
     } else {
@@ -77,6 +86,7 @@ class TrialBuffers {
 
   MatmulProblem problem_;
   std::vector<DeviceBuffer<unsigned char>> storage_;
+  DeviceBuffer<float> scales_;
   void* a_ = nullptr;
   void* b_ = nullptr;
   void* d_ = nullptr;
@@ -96,6 +106,7 @@ class Trial {
         stream_(stream) {
     if (problem.has_bias()) operation_.set_bias(buffers_.bias());
     if (problem.has_aux()) operation_.set_aux(buffers_.aux());
+    if (buffers_.scales() != nullptr) operation_.set_scales(buffers_.scales(), buffers_.scales() + 1);
   }
 
   // Time of one run in ns, the mean of count; infinite when the algorithm does not run.
@@ -146,9 +157,10 @@ class Trial {
     }
     RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_));
     const std::vector<float> values = result.download();
-    const float tolerance = element_bytes == 2                            ? 0x1p-6F
-                            : problem_.precision == MatmulPrecision::tf32 ? 1e-2F
-                                                                          : 1e-3F;
+    // Tensor cores add products of FP8 with 14 bits or so, and algorithms differ in how often they move them to FP32.
+    const bool coarse =
+        problem_.precision == MatmulPrecision::tf32 || problem_.precision == MatmulPrecision::fp8;
+    const float tolerance = element_bytes == 2 ? 0x1p-6F : coarse ? 1e-2F : 1e-3F;
     return values[1] <= tolerance * std::max(values[0], 1.0F);
   }
 
