@@ -58,6 +58,13 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "--recompute", "--recompute", "3")
         self.refused(2, "use --gelu mixed", "--recompute", "1", "--gelu", "own")
         self.refused(2, "--stochastic-rounding", "--precision", "fp32", "--stochastic-rounding")
+        for option, value, instead in (("--gelu", "own", "separate"), ("--gelu", "fused", "separate"), ("--matmul", "cublas", "cublaslt"),
+                                       ("--bias", "separate", "fused"), ("--kernels", "scalar", "packed"),
+                                       ("--bias-gradient", "naive", "separate"), ("--recompute", "1", "0"),
+                                       ("--l2-persist", "weights", "none")):
+            self.refused(2, f"use {option} {instead}", "--precision", "fp8", option, value)
+        self.refused(2, "needs --precision fp8", "--fp8-fast-accumulation", "all")
+        self.refused(2, "multiples of 16", "--precision", "fp8", "--model", "tiny", "-B", "3", "-T", "40", "--attention", "own")
 
     def test_bad_files(self):
         own = ("--model", "tiny", "--attention", "own")
@@ -75,7 +82,7 @@ class CommandLine(unittest.TestCase):
         own = ("--model", "tiny", "--attention", "own", "--steps", "1")
         self.refused(4, "no usable GPU", *own)
         for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
-                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--gelu", "own"], ["--gelu", "mixed"],
+                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--precision", "fp8"], ["--gelu", "own"], ["--gelu", "mixed"],
                          ["--gelu", "fused"], ["--l2-persist", "weights,gradient"], ["--slow-kernel", "layernorm_forward=0"],
                          ["--slow-kernel", "layernorm_forward=0.25"]):
             self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)

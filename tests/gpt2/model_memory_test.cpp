@@ -60,6 +60,22 @@ TEST(MemoryPlan, ASeparateClassifierKeepsLogProbabilities) {
   }
 }
 
+TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
+  GpuModelOptions options = options_of(Precision::bf16);
+  options.switches.gelu = GeluKind::separate;
+  const MemoryPlan bf16_plan = GpuModel::memory_plan(options);
+  options.switches.precision = Precision::fp8;
+  const MemoryPlan plan = GpuModel::memory_plan(options);
+  const std::int64_t tensor = std::int64_t{4} * 1024 * 768;
+  // Of a layer: both layernorms' outputs and GELU's in one byte instead of two, and att's; scratch of (B,T,C)
+  // and (B,T,4C) twice.
+  EXPECT_EQ(plan.activations_bytes, bf16_plan.activations_bytes + 12 * (7 - 12) * tensor + 10 * tensor);
+  const std::int64_t weights = std::int64_t{12} * 12 * 768 * 768;
+  // And of every weight a magnitude and two scales, of the eight other tensors of a layer 16 magnitudes more.
+  EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + 12 * (4 * 3 + 8 * 19) * 4);
+  EXPECT_EQ(plan.optimizer_bytes, bf16_plan.optimizer_bytes);
+}
+
 TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
   GpuModelOptions options = options_of(Precision::bf16);
   const std::int64_t lt = GpuModel::memory_plan(options).workspace_bytes;
@@ -106,6 +122,41 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
                     }),
                     "--stochastic-rounding"));
   EXPECT_EQ(refusal([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
+  const auto in_fp8 = [&](const auto& change) {
+    return refusal([&](Switches& s) {
+      s.precision = Precision::fp8;
+      s.gelu = GeluKind::separate;
+      change(s);
+    });
+  };
+  EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_fast_accumulation = Fp8FastAccumulation::all; }), "accepted");
+  EXPECT_EQ(in_fp8([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
+  EXPECT_EQ(in_fp8([](Switches& s) { s.residual = ResidualKind::separate; }), "accepted");
+  EXPECT_TRUE(names(in_fp8([](Switches& s) { s.gelu = GeluKind::own; }), "--gelu separate"));
+  EXPECT_TRUE(names(in_fp8([](Switches& s) { s.recompute = 1; }), "--recompute 0"));
+  EXPECT_TRUE(names(in_fp8([](Switches& s) { s.l2_persist = l2_residual; }), "--l2-persist none"));
+}
+
+TEST(SwitchRules, Fp8TakesSizesOf16) {
+  const auto accepted = [](int batch, int sequence, int channels) {
+    GpuModelOptions options = options_of(Precision::fp8);
+    options.switches.gelu = GeluKind::separate;
+    options.config.channels = channels;
+    options.config.heads = channels / 8;
+    options.batch = batch;
+    options.sequence = sequence;
+    try {
+      GpuModel::memory_plan(options);
+    } catch (const InputError&) {
+      return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(accepted(3, 32, 768));
+  EXPECT_TRUE(accepted(2, 8, 256));
+  EXPECT_FALSE(accepted(3, 40, 768));
+  EXPECT_FALSE(accepted(4, 64, 776));
+  EXPECT_FALSE(accepted(4, 64, 2048));
 }
 
 TEST(L2Window, CoversATensorThatFits) {

@@ -73,7 +73,8 @@ TEST_P(DeterministicModel, RepeatsEveryGradientBitForBit) {
 
 constexpr Switches with_precision(Precision precision) {
   Switches s{.precision = precision, .attention = AttentionKind::own};
-  if (precision != Precision::bf16) s.gelu = GeluKind::fused;
+  if (precision != Precision::bf16)
+    s.gelu = precision == Precision::fp8 ? GeluKind::separate : GeluKind::fused;
   return s;
 }
 
@@ -87,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"cublas", Switches{.matmul = MatmulLibrary::cublas,
                                               .bias = BiasKind::separate,
                                               .gelu = GeluKind::separate}},
+                      Case{"fp8", with_precision(Precision::fp8)},
                       Case{"fp32", with_precision(Precision::fp32)}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

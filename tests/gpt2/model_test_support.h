@@ -88,7 +88,11 @@ inline GpuModelOptions tiny_options(Precision precision, AttentionKind attention
   options.batch = batch;
   options.sequence = sequence;
   options.switches.precision = precision;
-  if (precision != Precision::bf16) options.switches.gelu = GeluKind::fused;
+  if (precision == Precision::fp8) {
+    options.switches.gelu = GeluKind::separate;
+  } else if (precision != Precision::bf16) {
+    options.switches.gelu = GeluKind::fused;
+  }
   options.switches.attention = attention;
   options.matmul.search = MatmulSearch::off;
   return options;

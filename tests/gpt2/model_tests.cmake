@@ -12,6 +12,8 @@ ridgeline_add_test(gpt2.model_switches_ops SOURCES model_switches_ops_gpu_test.c
   LINK ridgeline::gpt2_gpu_model LABELS gpu TIMEOUT 600)
 ridgeline_add_test(gpt2.model_repeat SOURCES model_repeat_gpu_test.cpp LINK ridgeline::gpt2_gpu_model
   LABELS gpu TIMEOUT 300)
+ridgeline_add_test(gpt2.model_fp8 SOURCES model_fp8_gpu_test.cpp LINK ridgeline::gpt2_gpu_model ridgeline::gpt2_data
+  LABELS gpu TIMEOUT 300)
 ridgeline_add_test(gpt2.l2_residency SOURCES l2_residency_test.cpp LINK ridgeline::gpt2_gpu_model
   LABELS gpu TIMEOUT 120)
 ridgeline_add_test(gpt2.step_graph SOURCES step_graph_test.cpp LINK ridgeline::gpt2_gpu_model

@@ -89,6 +89,7 @@ TEST(StepGraph, TrainsAsTheSameStepsLaunchByLaunch) {
   };
   for (const Case& c : {Case{"fp32 own", Precision::fp32, AttentionKind::own, 1},
                         Case{"bf16 own, two micro-batches", Precision::bf16, AttentionKind::own, 2},
+                        Case{"fp8 own, two micro-batches", Precision::fp8, AttentionKind::own, 2},
                         Case{"bf16 hopper", Precision::bf16, AttentionKind::hopper, 1}}) {
     SCOPED_TRACE(c.name);
     const GpuModelOptions options = options_of(c.precision, c.attention, c.grad_accum);

@@ -19,12 +19,15 @@ namespace fs = std::filesystem;
 // A model that is nothing but its state.
 class FakeState : public TrainingState {
  public:
-  FakeState(const ModelConfig& config, int first, bool narrow) {
+  FakeState(const ModelConfig& config, int first, int precision) {
+    const bool narrow = precision == 0 || precision == 3;
     const std::int64_t n = ParameterLayout(config).total();
     for (const StatePart part : {StatePart::master, StatePart::moment1, StatePart::moment2}) {
       fill(part, 4 * n, first++);
     }
-    fill(StatePart::narrow, narrow ? 2 * n : 0, first);
+    fill(StatePart::narrow, narrow ? 2 * n : 0, first++);
+    // 8 tensors of each layer, each with a magnitude, two scales and 16 steps of history.
+    fill(StatePart::scaling, precision == 3 ? std::int64_t{8} * config.layers * 19 * 4 : 0, first);
   }
   std::int64_t state_bytes(StatePart part) const override {
     return static_cast<std::int64_t>(parts_.at(part).size());
@@ -99,22 +102,43 @@ class CheckpointTest : public testing::Test {
 };
 
 TEST_F(CheckpointTest, ComesBackByteForByte) {
-  for (const int precision : {0, 2}) {
+  for (const int precision : {0, 2, 3}) {
     header_.run.precision = precision;
-    const FakeState state(header_.run.config, 1, precision == 0);
+    const FakeState state(header_.run.config, 1, precision);
     const std::string checkpoint = write(100 + precision, state);
     const CheckpointHeader read = read_checkpoint_header(checkpoint);
     EXPECT_EQ(read.steps_done, 100 + precision);
     EXPECT_EQ(refusal([&] { require_same_run(checkpoint, read.run, header_.run); }), "no error");
-    FakeState loaded(header_.run.config, 50, precision == 0);
+    FakeState loaded(header_.run.config, 50, precision);
     ASSERT_FALSE(loaded == state);
     EXPECT_EQ(load_checkpoint(checkpoint, loaded), position_);
     EXPECT_TRUE(loaded == state);
   }
 }
 
+TEST_F(CheckpointTest, ScalesOfFp8ArePartOfIt) {
+  header_.run.precision = 3;
+  const FakeState state(header_.run.config, 1, 3);
+  const std::string checkpoint = write(5, state);
+  FakeState without(header_.run.config, 50, 0);
+  EXPECT_THROW(load_checkpoint(checkpoint, without), std::invalid_argument);
+  RunIdentity now = header_.run;
+  now.precision = 0;
+  EXPECT_NE(refusal([&] {
+              require_same_run(checkpoint, header_.run, now);
+            }).find("written with --precision fp8, this run has bf16"),
+            std::string::npos);
+  // One bit of the last scale's history.
+  const std::string file = checkpoint + "/state.bin";
+  flip(file, static_cast<std::int64_t>(fs::file_size(file)) - 1);
+  FakeState loaded(header_.run.config, 50, 3);
+  EXPECT_NE(refusal([&] { load_checkpoint(checkpoint, loaded); }).find("damaged"), std::string::npos);
+  fs::resize_file(file, fs::file_size(file) - 8);
+  EXPECT_NE(refusal([&] { read_checkpoint_header(checkpoint); }).find("its header needs"), std::string::npos);
+}
+
 TEST_F(CheckpointTest, TheModelIsAPublicModelFile) {
-  const FakeState state(header_.run.config, 1, true);
+  const FakeState state(header_.run.config, 1, 0);
   const std::string checkpoint = write(1, state);
   const ModelFile model = read_model_file(checkpoint + "/model.bin");
   EXPECT_EQ(model.config, header_.run.config);
@@ -125,7 +149,7 @@ TEST_F(CheckpointTest, TheModelIsAPublicModelFile) {
 }
 
 TEST_F(CheckpointTest, TheLatestAreKept) {
-  const FakeState state(header_.run.config, 1, true);
+  const FakeState state(header_.run.config, 1, 0);
   for (const int step : {5, 50, 100000000, 500}) write(step, state, 3);
   EXPECT_EQ(names(), (std::vector<std::string>{"step_00000050", "step_00000500", "step_100000000"}));
   EXPECT_EQ(find_checkpoint(directory_), directory_ + "/step_100000000");
@@ -134,17 +158,17 @@ TEST_F(CheckpointTest, TheLatestAreKept) {
 }
 
 TEST_F(CheckpointTest, TheSameStepIsReplaced) {
-  const FakeState first(header_.run.config, 1, true), second(header_.run.config, 9, true);
+  const FakeState first(header_.run.config, 1, 0), second(header_.run.config, 9, 0);
   write(5, first);
   const std::string checkpoint = write(5, second);
-  FakeState loaded(header_.run.config, 50, true);
+  FakeState loaded(header_.run.config, 50, 0);
   load_checkpoint(checkpoint, loaded);
   EXPECT_TRUE(loaded == second);
   EXPECT_EQ(names(), std::vector<std::string>{"step_00000005"});
 }
 
 TEST_F(CheckpointTest, AnInterruptedWriteIsNoCheckpointAndIsRemoved) {
-  const FakeState state(header_.run.config, 1, true);
+  const FakeState state(header_.run.config, 1, 0);
   write(5, state);
   fs::create_directories(directory_ + "/step_00000006.partial");
   fs::copy(directory_ + "/step_00000005/state.bin", directory_ + "/step_00000006.partial/state.bin");
@@ -155,7 +179,7 @@ TEST_F(CheckpointTest, AnInterruptedWriteIsNoCheckpointAndIsRemoved) {
 }
 
 TEST_F(CheckpointTest, ItIsFoundByEveryNameOfIt) {
-  const std::string checkpoint = write(5, FakeState(header_.run.config, 1, true));
+  const std::string checkpoint = write(5, FakeState(header_.run.config, 1, 0));
   EXPECT_EQ(find_checkpoint(checkpoint), checkpoint);
   EXPECT_EQ(find_checkpoint(checkpoint + "/state.bin"), checkpoint);
   EXPECT_EQ(find_checkpoint(checkpoint + "/model.bin"), checkpoint);
@@ -167,9 +191,9 @@ TEST_F(CheckpointTest, ItIsFoundByEveryNameOfIt) {
 }
 
 TEST_F(CheckpointTest, DamageIsRefusedWithItsReason) {
-  const FakeState state(header_.run.config, 1, true);
+  const FakeState state(header_.run.config, 1, 0);
   const auto load = [&](const std::string& checkpoint) {
-    FakeState loaded(header_.run.config, 50, true);
+    FakeState loaded(header_.run.config, 50, 0);
     return refusal([&] { load_checkpoint(checkpoint, loaded); });
   };
   const std::int64_t n = ParameterLayout(header_.run.config).total();
@@ -203,7 +227,7 @@ TEST_F(CheckpointTest, DamageIsRefusedWithItsReason) {
 }
 
 TEST_F(CheckpointTest, AModelFileOfAnotherRunIsRefused) {
-  const std::string checkpoint = write(5, FakeState(header_.run.config, 1, true));
+  const std::string checkpoint = write(5, FakeState(header_.run.config, 1, 0));
   ModelConfig other = header_.run.config;
   other.layers = 1;
   write_model_file(checkpoint + "/model.bin", other, ModelFileType::fp32, random_parameters(other, 1));

@@ -30,7 +30,8 @@ constexpr std::int64_t kTokens = kBatch * kSequence;
 constexpr int kSteps = 7;
 constexpr int kStop = 3;
 
-constexpr std::array kParts = {StatePart::master, StatePart::moment1, StatePart::moment2, StatePart::narrow};
+constexpr std::array kParts = {StatePart::master, StatePart::moment1, StatePart::moment2, StatePart::narrow,
+                               StatePart::scaling};
 
 // One process's worth of a run.
 class TrainingRun {
@@ -109,7 +110,9 @@ void expect_resumes_bit_for_bit(const GpuModelOptions& options) {
   prepare_checkpoint_directory(directory);
   CheckpointHeader header;
   header.run = {.config = options.config,
-                .precision = options.switches.precision == Precision::bf16 ? 0 : 2,
+                .precision = options.switches.precision == Precision::bf16  ? 0
+                             : options.switches.precision == Precision::fp8 ? 3
+                                                                            : 2,
                 .batch = kBatch,
                 .sequence = kSequence,
                 .grad_accum = options.grad_accum};
@@ -165,6 +168,14 @@ TEST(Resume, Fp32AsOneGraph) {
 
 TEST(Resume, Bf16AsOneGraphTwoMicroBatches) {
   expect_resumes_bit_for_bit(options_of(Precision::bf16, AttentionKind::own, true, 2));
+}
+
+// Scales are state; what an evaluation stores as FP8 in between is not.
+TEST(Resume, Fp8TwoMicroBatches) {
+  for (const bool graph : {false, true}) {
+    SCOPED_TRACE(graph ? "as one graph" : "launch by launch");
+    expect_resumes_bit_for_bit(options_of(Precision::fp8, AttentionKind::own, graph, 2));
+  }
 }
 
 TEST(Resume, StochasticRounding) {

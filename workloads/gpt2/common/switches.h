@@ -9,7 +9,10 @@
 
 namespace ridgeline::gpt2 {
 
-enum class Precision { bf16, tf32, fp32 };
+/// fp8: as bf16, but for the operands of the layers' linear products. Attention and classifier stay in bf16.
+enum class Precision { bf16, fp8, tf32, fp32 };
+/// Which FP8 products leave their partial sums to the tensor cores, which add with some 14 bits.
+enum class Fp8FastAccumulation { forward, all, none };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
 /// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
@@ -39,6 +42,7 @@ enum L2Persist : unsigned { l2_weights = 1, l2_residual = 2, l2_gradient = 4 };
 
 struct Switches {
   Precision precision = Precision::bf16;
+  Fp8FastAccumulation fp8_fast_accumulation = Fp8FastAccumulation::forward;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
   GeluKind gelu = GeluKind::own;
@@ -57,6 +61,11 @@ struct Switches {
 
   friend bool operator==(const Switches&, const Switches&) = default;
 };
+
+/// Whether activations and working copies of parameters are bfloat16.
+constexpr bool has_bf16_activations(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::fp8;
+}
 
 /// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported. GELU that is computed
 /// again in the backward pass needs its argument: own is mixed then.
@@ -90,7 +99,11 @@ struct NamedValue {
 /// Names of one switch's values, fastest first: names_of(Enum{}).
 constexpr auto names_of(Precision) {
   using enum Precision;
-  return std::array<NamedValue<Precision>, 3>{{{"bf16", bf16}, {"tf32", tf32}, {"fp32", fp32}}};
+  return std::array<NamedValue<Precision>, 4>{{{"bf16", bf16}, {"fp8", fp8}, {"tf32", tf32}, {"fp32", fp32}}};
+}
+constexpr auto names_of(Fp8FastAccumulation) {
+  using enum Fp8FastAccumulation;
+  return std::array<NamedValue<Fp8FastAccumulation>, 3>{{{"forward", forward}, {"all", all}, {"none", none}}};
 }
 constexpr auto names_of(MatmulLibrary) {
   using enum MatmulLibrary;

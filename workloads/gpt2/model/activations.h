@@ -4,6 +4,10 @@
 // only until the residual + layernorm kernel that follows, so that they share the backward pass's scratch.
 // What the backward pass computes again (recompute) lives in scratch that this pass has no other use for: the
 // GELU in dwide, the layernorms' outputs forward in dresidual, backward in projected.
+//
+// In FP8 a tensor is multiplied as it is at once, and transposed in the backward pass: what is kept of the
+// inputs of a layer's products are the transposed bytes; the others live in scratch until the product has
+// run.
 #pragma once
 
 #include <cstddef>
@@ -39,18 +43,23 @@ class Arena {
 template <typename T>
 struct LayerActivations {
   T* residual = nullptr;  // (B,T,C): what enters the layer
-  T* ln1 = nullptr;       // (B,T,C); recompute 2: valid until the next layernorm
-  T* qkv = nullptr;       // (B,T,3,NH,HS); unfused attention: valid until it has run
-  T* att = nullptr;       // (B,T,C)
-  T* mid = nullptr;       // (B,T,C): residual + attention
-  T* ln2 = nullptr;       // (B,T,C); as ln1
-  T* fch = nullptr;       // (B,T,4C): the argument of the GELU; with GeluKind::own its slope there
-  T* gelu = nullptr;      // (B,T,4C); recompute 1: valid until fcproj has run
+  T* ln1 = nullptr;   // (B,T,C); recompute 2: valid until the next layernorm; not in FP8, nor ln2 and gelu
+  T* qkv = nullptr;   // (B,T,3,NH,HS); unfused attention: valid until it has run
+  T* att = nullptr;   // (B,T,C)
+  T* mid = nullptr;   // (B,T,C): residual + attention
+  T* ln2 = nullptr;   // (B,T,C); as ln1
+  T* fch = nullptr;   // (B,T,4C): the argument of the GELU; with GeluKind::own its slope there
+  T* gelu = nullptr;  // (B,T,4C); recompute 1: valid until fcproj has run
   float* ln1_mean = nullptr;
   float* ln1_rstd = nullptr;  // (B,T)
   float* ln2_mean = nullptr;
   float* ln2_rstd = nullptr;  // (B,T)
   float* lse = nullptr;       // (B,NH,T); fused attention only
+  /// FP8 only: transposed inputs of the four linear layers.
+  std::uint8_t* ln1_transposed = nullptr;   // (C,B,T)
+  std::uint8_t* att_transposed = nullptr;   // (C,B,T)
+  std::uint8_t* ln2_transposed = nullptr;   // (C,B,T)
+  std::uint8_t* gelu_transposed = nullptr;  // (4C,B,T)
   /// Unfused attention only.
   T* heads = nullptr;          // (3,B,NH,T,HS): q, k, v head by head
   T* probabilities = nullptr;  // (B,NH,T,T)
@@ -72,6 +81,12 @@ struct Activations {
   T* dresidual = nullptr;  // (B,T,C): gradient on the residual stream
   T* dwide = nullptr;      // (B,T,4C): gradient of fch or of qkv
   T* attention_scratch = nullptr;  // unfused attention only
+  /// FP8 only: what the next products multiply.
+  std::uint8_t* narrow =
+      nullptr;  // (B,T,C): a layernorm's output, att, or the gradient on the residual stream
+  std::uint8_t* narrow_transposed = nullptr;  // (C,B,T): of the latter
+  std::uint8_t* wide = nullptr;               // (B,T,4C): gelu, or the gradient of fch or of qkv
+  std::uint8_t* wide_transposed = nullptr;    // (4C,B,T): of the latter
 
   Activations() = default;
   Activations(Arena& arena, const ModelConfig& config, std::int64_t batch, std::int64_t sequence,
@@ -84,6 +99,13 @@ struct Activations {
     projected = arena.take<T>(rows * c);
     dresidual = arena.take<T>(rows * c);
     dwide = arena.take<T>(rows * 4 * c);
+    const bool fp8 = switches.precision == Precision::fp8;
+    if (fp8) {
+      narrow = arena.take<std::uint8_t>(rows * c);
+      narrow_transposed = arena.take<std::uint8_t>(rows * c);
+      wide = arena.take<std::uint8_t>(rows * 4 * c);
+      wide_transposed = arena.take<std::uint8_t>(rows * 4 * c);
+    }
     if (unfused) {
       attention_scratch =
           arena.take<T>(unfused_attention_scratch_elements(batch, sequence, heads, head_size));
@@ -91,13 +113,20 @@ struct Activations {
     for (int l = 0; l < config.layers; ++l) {
       LayerActivations<T> a;
       a.residual = arena.take<T>(rows * c);
-      a.ln1 = switches.recompute >= 2 ? dresidual : arena.take<T>(rows * c);
+      if (fp8) {
+        a.ln1_transposed = arena.take<std::uint8_t>(rows * c);
+        a.att_transposed = arena.take<std::uint8_t>(rows * c);
+        a.ln2_transposed = arena.take<std::uint8_t>(rows * c);
+        a.gelu_transposed = arena.take<std::uint8_t>(rows * 4 * c);
+      } else {
+        a.ln1 = switches.recompute >= 2 ? dresidual : arena.take<T>(rows * c);
+        a.ln2 = switches.recompute >= 2 ? dresidual : arena.take<T>(rows * c);
+        a.gelu = switches.recompute >= 1 ? dwide : arena.take<T>(rows * 4 * c);
+      }
       a.qkv = unfused ? dwide : arena.take<T>(rows * 3 * c);
       a.att = arena.take<T>(rows * c);
       a.mid = arena.take<T>(rows * c);
-      a.ln2 = switches.recompute >= 2 ? dresidual : arena.take<T>(rows * c);
       a.fch = arena.take<T>(rows * 4 * c);
-      a.gelu = switches.recompute >= 1 ? dwide : arena.take<T>(rows * 4 * c);
       a.ln1_mean = arena.take<float>(rows);
       a.ln1_rstd = arena.take<float>(rows);
       a.ln2_mean = arena.take<float>(rows);

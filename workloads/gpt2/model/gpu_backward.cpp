@@ -162,6 +162,12 @@ void GpuModelOf<T>::attention_backward(const Layer& a, const T* dout) {
 template <typename T>
 void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
   const NvtxRange range(layer_names_[static_cast<std::size_t>(l)].c_str());
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (fp8_) {
+      backward_layer_fp8(l, accumulate);
+      return;
+    }
+  }
   const Layer& a = act_.layers[static_cast<std::size_t>(l)];
   const Weights p = weights(l);
   const Gradients g = layer_tensors(gradients_.data(), layout_, l);
@@ -200,6 +206,19 @@ void GpuModelOf<T>::classifier_backward(const std::int32_t* targets, float scale
 }
 
 template <typename T>
+void GpuModelOf<T>::last_layernorm_backward() {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (fp8_) {
+      last_layernorm_backward_fp8();
+      return;
+    }
+  }
+  const auto last = layer_tensors(gradients_.data(), layout_, options_.config.layers - 1);
+  layernorm_backward(nullptr, gradient(Tensor::lnfw), gradient(Tensor::lnfb), last.fcprojb,
+                     act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd);
+}
+
+template <typename T>
 void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
   cudaStream_t s = stream_.get();
   const ModelConfig& config = options_.config;
@@ -207,9 +226,7 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
   const T* dlogits = act_.logits;
   weight_gradient(gradient(Tensor::wte), dlogits, act_.lnf, c_, vp, accumulate);
   linear_backward_input(act_.projected, dlogits, parameter(Tensor::wte), c_, vp);
-  const auto last = layer_tensors(gradients_.data(), layout_, config.layers - 1);
-  layernorm_backward(nullptr, gradient(Tensor::lnfw), gradient(Tensor::lnfb), last.fcprojb,
-                     act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd);
+  last_layernorm_backward();
   for (int l = config.layers - 1; l >= 0; --l) backward_layer(l, accumulate);
   sums_.flush(s);
   launch_encoder_backward(gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual),
@@ -218,7 +235,10 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
                           scratch_.data(), s, switches().kernels);
 }
 
-// What gpu_forward.cpp calls.
+// What gpu_forward.cpp and gpu_fp8.cpp call.
+template void GpuModelOf<bf16>::attention_backward(const Layer&, const bf16*);
+template void GpuModelOf<bf16>::layernorm_backward(const bf16*, float*, float*, float*, const bf16*,
+                                                   const bf16*, const float*, const float*);
 template void GpuModelOf<float>::zero_small_gradients();
 template void GpuModelOf<bf16>::zero_small_gradients();
 template void GpuModelOf<float>::classifier_backward(const std::int32_t*, float);

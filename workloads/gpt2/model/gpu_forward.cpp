@@ -91,8 +91,28 @@ void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
 }
 
 template <typename T>
+void GpuModelOf<T>::first_layernorm() {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (fp8_) {
+      first_layernorm_fp8();
+      return;
+    }
+  }
+  const Layer& first = act_.layers.front();
+  const Weights p = weights(0);
+  launch_layernorm_forward(first.ln1, first.ln1_mean, first.ln1_rstd, static_cast<const T*>(first.residual),
+                           p.ln1w, p.ln1b, rows_, c_, stream_.get(), switches().kernels);
+}
+
+template <typename T>
 void GpuModelOf<T>::forward_layer(int l) {
   const NvtxRange range(layer_names_[static_cast<std::size_t>(l)].c_str());
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (fp8_) {
+      forward_layer_fp8(l);
+      return;
+    }
+  }
   const ModelConfig& config = options_.config;
   const Layer& a = act_.layers[static_cast<std::size_t>(l)];
   const Weights p = weights(l);
@@ -118,14 +138,10 @@ void GpuModelOf<T>::forward_layer(int l) {
 
 template <typename T>
 void GpuModelOf<T>::forward_to_logits(const std::int32_t* inputs) {
-  cudaStream_t s = stream_.get();
   const ModelConfig& config = options_.config;
-  const Layer& first = act_.layers.front();
-  const Weights p = weights(0);
-  launch_encoder_forward(first.residual, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
-                         options_.batch, options_.sequence, c_, s, switches().kernels);
-  launch_layernorm_forward(first.ln1, first.ln1_mean, first.ln1_rstd, static_cast<const T*>(first.residual),
-                           p.ln1w, p.ln1b, rows_, c_, s, switches().kernels);
+  launch_encoder_forward(act_.layers.front().residual, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
+                         options_.batch, options_.sequence, c_, stream_.get(), switches().kernels);
+  first_layernorm();
   for (int l = 0; l < config.layers; ++l) forward_layer(l);
   linear(act_.logits, act_.lnf, parameter(Tensor::wte), nullptr, c_, config.padded_vocab);
 }
@@ -158,6 +174,7 @@ template <typename T>
 void GpuModelOf<T>::micro_step(const std::int32_t* inputs, const std::int32_t* targets, int micro) {
   const float scale = 1.0F / (static_cast<float>(rows_) * static_cast<float>(options_.grad_accum));
   const bool accumulate = micro > 0;
+  if (fp8_) fp8_->set_recording(true);
   {
     const NvtxRange range("forward");
     forward_to_logits(inputs);
@@ -175,12 +192,17 @@ void GpuModelOf<T>::micro_step(const std::int32_t* inputs, const std::int32_t* t
 template <typename T>
 void GpuModelOf<T>::evaluate(const std::int32_t* inputs, const std::int32_t* targets) {
   const NvtxRange range("evaluate");
+  if (fp8_) fp8_->set_recording(false);
   forward_to_logits(inputs);
   classifier_loss(targets);
   launch_loss_sum(&result_.data()->loss, act_.losses, rows_, 1.0F / static_cast<float>(rows_), false,
                   stream_.get());
 }
 
+// What gpu_fp8.cpp calls.
+template void GpuModelOf<bf16>::attention(const Layer&);
+template void GpuModelOf<bf16>::residual_layernorm(bf16*, bf16*, float*, float*, const bf16*, const bf16*,
+                                                   const bf16*, const bf16*);
 template void GpuModelOf<float>::micro_step(const std::int32_t*, const std::int32_t*, int);
 template void GpuModelOf<bf16>::micro_step(const std::int32_t*, const std::int32_t*, int);
 template void GpuModelOf<float>::evaluate(const std::int32_t*, const std::int32_t*);

@@ -14,11 +14,24 @@
 #include "gpt2/ops/bias/bias_gradient.h"
 #include "gpt2/ops/elementwise/fill.h"
 #include "gpt2/ops/embedding/encoder.h"
+#include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/matmul/hopper_matmul.h"
 #include "gpt2/ops/norm/layernorm.h"
+#include "gpt2/ops/norm/layernorm_fp8.h"
 
 namespace ridgeline::gpt2 {
 namespace {
+
+// Sizes that FP8 takes.
+void check_fp8(const GpuModelOptions& o) {
+  const std::int64_t rows = static_cast<std::int64_t>(o.batch) * o.sequence;
+  if (!layernorm_fp8_supported(rows, o.config.channels)) {
+    throw InputError(fmt::format(
+        "--precision fp8 needs B*T and C to be multiples of 16 and C at most 1792, here B*T={} C={}: "
+        "use --precision bf16",
+        rows, o.config.channels));
+  }
+}
 
 void check(const GpuModelOptions& o) {
   validate(o.config);
@@ -34,6 +47,7 @@ void check(const GpuModelOptions& o) {
   if (o.config.head_size() > 128)
     throw InputError(fmt::format("head size {}: attention supports up to 128", o.config.head_size()));
   check_switches(o.switches);
+  if (o.switches.precision == Precision::fp8) check_fp8(o);
   if (o.switches.attention == AttentionKind::cudnn) {
     if (!cudnn_attention_available()) throw InputError("this build has no cuDNN: use --attention own");
     if (o.config.head_size() % 8 != 0) {
@@ -47,6 +61,20 @@ void check(const GpuModelOptions& o) {
         fmt::format("--attention hopper needs a GPU of compute capability 9.0 and head size 64 (here {}): "
                     "use --attention own",
                     o.config.head_size()));
+  }
+}
+
+// A device that multiplies FP8.
+void check_fp8_device() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  RIDGELINE_CUDA_CHECK(cudaGetDevice(&device));
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  RIDGELINE_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  if (10 * major + minor < 90) {
+    throw InputError(fmt::format(
+        "--precision fp8 needs a GPU of compute capability 9.0 or later, this one has {}.{}", major, minor));
   }
 }
 
@@ -105,8 +133,13 @@ std::int64_t partial_sums_bytes(const GpuModelOptions& o) {
                 hopper_matmul_partial_sums(static_cast<std::int64_t>(o.batch) * o.sequence,
                                            4 * o.config.channels)
           : 0;
+  const std::int64_t of_fp8 =
+      o.switches.precision == Precision::fp8
+          ? std::int64_t{sizeof(float)} *
+                fp8_partial_sums(static_cast<std::int64_t>(o.batch) * o.sequence, 4 * o.config.channels)
+          : 0;
   return std::max({kUsualBytes, layernorm_backward_scratch_bytes(o.config.channels),
-                   bias_gradient_scratch_bytes(4 * o.config.channels), of_gelu_own});
+                   bias_gradient_scratch_bytes(4 * o.config.channels), of_gelu_own, of_fp8});
 }
 
 template <typename T>
@@ -153,6 +186,9 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
     cudnn_.emplace(o.switches.deterministic);
     cudnn_->prepare(o.batch, o.sequence, o.config.heads, o.config.head_size());
   }
+  if (o.switches.precision == Precision::fp8) {
+    fp8_.emplace(o.config, rows_ * o.grad_accum, stream_.get());
+  }
   if (o.switches.bias_gradient == BiasGradientKind::fused) {
     for (int accumulate = 0; accumulate < (o.grad_accum > 1 ? 2 : 1); ++accumulate) {
       qkv_bias_fused_[accumulate] =
@@ -175,6 +211,10 @@ void GpuModelOf<T>::load(const std::vector<float>& parameters) {
   } else {
     master_.upload(parameters);
     launch_convert(parameters_.data(), master_.data(), layout_.total(), stream_.get());
+  }
+  if (fp8_) {
+    fp8_->reset(stream_.get());
+    fp8_->cast_weights(master_.data(), stream_.get());
   }
   launch_zero(m_.data(), m_.size_bytes(), stream_.get());
   launch_zero(v_.data(), v_.size_bytes(), stream_.get());
@@ -213,10 +253,11 @@ Switches switches_on_device(const GpuModelOptions& o) {
 
 MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   check(o);
-  const bool narrow = o.switches.precision == Precision::bf16;
+  const bool narrow = has_bf16_activations(o.switches.precision);
   const std::int64_t n = ParameterLayout(o.config).total();
   MemoryPlan plan;
   plan.parameters_bytes = n * (narrow ? 2 + 4 : 4);
+  if (o.switches.precision == Precision::fp8) plan.parameters_bytes += Fp8Layers::device_bytes(o.config);
   plan.optimizer_bytes = n * 3 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =
@@ -231,7 +272,8 @@ std::unique_ptr<GpuModel> GpuModel::create(const GpuModelOptions& options) {
   GpuModelOptions o = options;
   o.switches = switches_on_device(options);
   o.matmul = matmul_options(o);
-  if (o.switches.precision == Precision::bf16) return std::make_unique<GpuModelOf<bf16>>(o);
+  if (o.switches.precision == Precision::fp8) check_fp8_device();
+  if (has_bf16_activations(o.switches.precision)) return std::make_unique<GpuModelOf<bf16>>(o);
   return std::make_unique<GpuModelOf<float>>(o);
 }
 

@@ -1,7 +1,7 @@
 // gpu_model_of.h: the model for one element type. Its passes are in gpu_forward.cpp and gpu_backward.cpp, the
-// update in gpu_optimizer.cpp, what the host takes out and puts in again in gpu_state.cpp; gpu_model.cpp owns
-// memory and lifecycle. One method an op that has switches:
-// the passes read the same whichever side of a switch runs.
+// update in gpu_optimizer.cpp, layers in FP8 in gpu_fp8.cpp, what the host takes out and puts in again in
+// gpu_state.cpp; gpu_model.cpp owns memory and lifecycle. One method an op that has switches: the passes read
+// the same whichever side of a switch runs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,6 +20,7 @@
 #include "gpt2/libs/cublas_handle.h"
 #include "gpt2/libs/linear_products.h"
 #include "gpt2/model/activations.h"
+#include "gpt2/model/fp8_layers.h"
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/l2_residency.h"
 #include "gpt2/model/parameters.h"
@@ -54,6 +55,8 @@ class GpuModelOf final : public GpuModel {
   /// Forward.
   void forward_to_logits(const std::int32_t* inputs);
   void forward_layer(int l);
+  /// ln1 of the first layer
+  void first_layernorm();
   /// out (B*T, oc) = inp (B*T, c) x weight^T + bias
   void linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc);
   void attention(const Layer& a);
@@ -79,6 +82,8 @@ class GpuModelOf final : public GpuModel {
   void classifier_backward(const std::int32_t* targets, float scale);
   void backward(const std::int32_t* inputs, bool accumulate);
   void backward_layer(int l, bool accumulate);
+  /// from lnf's output to residual_last
+  void last_layernorm_backward();
   void zero_small_gradients();
   /// dwide = gradient of fch, from the gradient of what fcproj adds to the residual stream; fcb's gradient
   void mlp_down_backward(const Layer& a, const Weights& p, const Gradients& g, const T* dout,
@@ -92,8 +97,27 @@ class GpuModelOf final : public GpuModel {
   void layernorm_backward(const T* dresidual_in, float* dweight, float* dbias, float* column_sums,
                           const T* inp, const T* weight, const float* mean, const float* rstd);
 
+  /// The layers with products in FP8: as the methods of these names without it. Of bf16 only.
+  void first_layernorm_fp8();
+  void residual_layernorm_fp8(T* residual, const Fp8Output& normed, float* mean, float* rstd, const T* in1,
+                              const T* in2, const T* weight, const T* bias);
+  void forward_layer_fp8(int l);
+  /// out (B*T, oc) = inp x weight^T + bias
+  void linear_fp8(T* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l, const T* bias, int c,
+                  int oc);
+  void last_layernorm_backward_fp8();
+  /// Both products behind a gradient (B*T, oc), which lies in act_.narrow or act_.wide: into act_.projected
+  /// or act_.dwide
+  void linear_backward_fp8(T* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
+                           const std::uint8_t* inp_transposed, Tensor weight, int l, int c, int oc,
+                           bool accumulate);
+  void backward_layer_fp8(int l, bool accumulate);
+
   void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
                                  const StochasticRounding& rounding);
+
+  void optimizer_step_multi(const OptimizerOptions& options, GradientNorm* norm,
+                            const StochasticRounding& rounding);
 
   /// Device bytes [begin, begin + size) of a part. Throws std::out_of_range outside it.
   const std::byte* state_at(StatePart part, std::int64_t begin, std::size_t size) const;
@@ -138,9 +162,30 @@ class GpuModelOf final : public GpuModel {
   std::unique_ptr<LinearProducts<T>> products_;
   std::optional<CudnnAttention> cudnn_;
   std::optional<UnfusedAttention> unfused_;
+  std::optional<Fp8Layers> fp8_;
   /// Whether the product yields the bias gradient, by [accumulate].
   bool qkv_bias_fused_[2] = {false, false};
   bool fc_bias_fused_[2] = {false, false};
 };
+
+template <>
+void GpuModelOf<bf16>::first_layernorm_fp8();
+template <>
+void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& normed, float* mean,
+                                              float* rstd, const bf16* in1, const bf16* in2,
+                                              const bf16* weight, const bf16* bias);
+template <>
+void GpuModelOf<bf16>::forward_layer_fp8(int l);
+template <>
+void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
+                                  const bf16* bias, int c, int oc);
+template <>
+void GpuModelOf<bf16>::last_layernorm_backward_fp8();
+template <>
+void GpuModelOf<bf16>::linear_backward_fp8(bf16* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
+                                           const std::uint8_t* inp_transposed, Tensor weight, int l, int c,
+                                           int oc, bool accumulate);
+template <>
+void GpuModelOf<bf16>::backward_layer_fp8(int l, bool accumulate);
 
 }  // namespace ridgeline::gpt2

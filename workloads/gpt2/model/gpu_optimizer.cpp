@@ -36,8 +36,17 @@ void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
   const StochasticRounding rounding{switches().stochastic_rounding, options_.rounding_seed};
   if (switches().optimizer == OptimizerKind::per_tensor) {
     optimizer_step_per_tensor(o, norm, rounding);
-    return;
+  } else {
+    optimizer_step_multi(o, norm, rounding);
   }
+  if (!fp8_) return;
+  fp8_->cast_weights(master_.data(), stream_.get());
+  fp8_->update(stream_.get());
+}
+
+template <typename T>
+void GpuModelOf<T>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm* norm,
+                                         const StochasticRounding& rounding) {
   launch_global_norm(norm, gradients_.data(), layout_.total(), o.clip, scratch_.data(), stream_.get(),
                      switches().kernels);
   std::array<WeightDecayRange, kTensorCount> ranges;

@@ -8,6 +8,7 @@ namespace ridgeline::gpt2 {
 
 template <typename T>
 std::int64_t GpuModelOf<T>::state_bytes(StatePart part) const {
+  if (part == StatePart::scaling) return fp8_ ? fp8_scaling_bytes(options_.config) : 0;
   if (part != StatePart::narrow) return layout_.total() * static_cast<std::int64_t>(sizeof(float));
   return std::is_same_v<T, float> ? 0 : parameters_.size_bytes();
 }
@@ -35,6 +36,9 @@ const std::byte* GpuModelOf<T>::state_at(StatePart part, std::int64_t begin, std
     case StatePart::narrow:
       data = parameters_.data();
       break;
+    case StatePart::scaling:
+      data = fp8_->state();  // within its bytes, so there is one
+      break;
   }
   return static_cast<const std::byte*>(data) + begin;
 }
@@ -53,12 +57,14 @@ void GpuModelOf<T>::upload_state(StatePart part, std::int64_t begin, std::span<c
                                   in.size(), cudaMemcpyHostToDevice));
   // As in DeviceBuffer::upload: the copy may outlast the call, and stream_ does not wait for it.
   RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(nullptr));
+  if (fp8_ && part == StatePart::master) fp8_->cast_weights(master_.data(), stream_.get());
 }
 
 template <typename T>
 std::vector<float> GpuModelOf<T>::logits(const std::int32_t* inputs, std::int64_t row) {
   const NvtxRange range("logits");
   if (row < 0 || row >= rows_) throw std::out_of_range("GpuModel::logits: no such position");
+  if (fp8_) fp8_->set_recording(false);
   forward_to_logits(inputs);
   std::vector<T> stored(static_cast<std::size_t>(options_.config.vocab));
   RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(stored.data(), act_.logits + row * options_.config.padded_vocab,

@@ -7,15 +7,35 @@
 namespace ridgeline::gpt2 {
 
 void check_switches(const Switches& s) {
-  if (s.precision != Precision::bf16 &&
-      (s.attention == AttentionKind::cudnn || s.attention == AttentionKind::hopper)) {
+  const bool bf16 = has_bf16_activations(s.precision);
+  if (!bf16 && (s.attention == AttentionKind::cudnn || s.attention == AttentionKind::hopper)) {
     throw InputError(
         fmt::format("--attention {} computes in bf16: use --attention own with --precision fp32 or tf32",
                     name_of(s.attention)));
   }
-  if (s.precision != Precision::bf16 && s.stochastic_rounding) {
+  if (!bf16 && s.stochastic_rounding) {
     throw InputError(
         "--stochastic-rounding rounds bf16 parameters: there are none with --precision fp32 or tf32");
+  }
+  if (s.precision == Precision::fp8) {
+    const auto refuse = [](const std::string& given, const char* instead) {
+      throw InputError(fmt::format("--precision fp8 cannot go with {}: use {}", given, instead));
+    };
+    const auto named = [](const char* option, auto value) {
+      return fmt::format("{} {}", option, name_of(value));
+    };
+    if (s.matmul != MatmulLibrary::cublaslt) refuse(named("--matmul", s.matmul), "--matmul cublaslt");
+    if (s.bias != BiasKind::fused) refuse(named("--bias", s.bias), "--bias fused");
+    if (s.gelu != GeluKind::separate) refuse(named("--gelu", s.gelu), "--gelu separate");
+    if (s.kernels != KernelWidth::packed) refuse(named("--kernels", s.kernels), "--kernels packed");
+    if (s.bias_gradient != BiasGradientKind::separate) {
+      refuse(named("--bias-gradient", s.bias_gradient), "--bias-gradient separate");
+    }
+    if (s.recompute > 0) refuse(fmt::format("--recompute {}", s.recompute), "--recompute 0");
+    if (s.l2_persist != 0) refuse("--l2-persist", "--l2-persist none");
+  } else if (s.fp8_fast_accumulation != Fp8FastAccumulation::forward) {
+    throw InputError(
+        fmt::format("--fp8-fast-accumulation {} needs --precision fp8", name_of(s.fp8_fast_accumulation)));
   }
   if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
     const auto refuse = [](const char* option, std::string_view value) {

@@ -12,14 +12,15 @@ enum class StatePart {
   moment1,  // AdamW's m, FP32
   moment2,  // AdamW's v, FP32
   narrow,   // BF16 parameters. After stochastic rounding they are no function of the master weights.
+  scaling,  // magnitudes and scales of what is stored as FP8, in Fp8ScalingState's order
 };
 
-/// Every part lies in ParameterLayout's order. One thread.
+/// Every part but scaling lies in ParameterLayout's order. One thread.
 class TrainingState {
  public:
   virtual ~TrainingState() = default;
 
-  /// Bytes of a part; 0: there is none (narrow of a model that computes in FP32).
+  /// Bytes of a part; 0: there is none (narrow of a model that computes in FP32, scaling of one without FP8).
   virtual std::int64_t state_bytes(StatePart part) const = 0;
 
   /// Bytes [begin, begin + out.size()) of a part. Both wait for the work that is enqueued.

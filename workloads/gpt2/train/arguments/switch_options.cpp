@@ -58,7 +58,12 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
                  "naive or fast: sets every switch below; those given beside it win [fast]")
       ->check(CLI::IsMember({"naive", "fast"}))
       ->group(kGroup);
-  add_switch(app, "--precision", s.precision, "Activations and products; FP32 master weights always");
+  add_switch(
+      app, "--precision", s.precision,
+      "Activations and products (fp8: the layers' linear products only, the rest in bf16; compute capability "
+      "9.0); FP32 master weights always");
+  add_switch(app, "--fp8-fast-accumulation", s.fp8_fast_accumulation,
+             "Which fp8 products leave their partial sums to the tensor cores, which add with some 14 bits");
   add_switch(app, "--matmul", s.matmul, "Library of the products");
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
   add_switch(
@@ -109,9 +114,10 @@ void SwitchOptions::settle() {
     }
   }
   // What was given stays, and is refused below if it cannot go with the rest.
-  if (s.precision != Precision::bf16 && s.attention == AttentionKind::cudnn && !given("--attention"))
+  if (!has_bf16_activations(s.precision) && s.attention == AttentionKind::cudnn && !given("--attention"))
     s.attention = AttentionKind::own;
-  if (has_own_product(s.gelu) && s.precision != Precision::bf16) {
+  if (s.precision == Precision::fp8 && !given("--gelu")) s.gelu = GeluKind::separate;
+  if (has_own_product(s.gelu) && s.precision != Precision::bf16 && s.precision != Precision::fp8) {
     if (given("--gelu"))
       throw InputError(fmt::format(
           "--gelu {} computes in bf16: use --gelu fused with --precision fp32 or tf32", name_of(s.gelu)));
@@ -145,6 +151,7 @@ std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s
   const auto name = [](auto value) { return std::string(name_of(value)); };
   const auto flag = [](bool value) { return std::string(value ? "on" : "off"); };
   return {{"precision", name(s.precision)},
+          {"fp8-fast-accumulation", name(s.fp8_fast_accumulation)},
           {"matmul", name(s.matmul)},
           {"bias", name(s.bias)},
           {"gelu", name(s.gelu)},

@@ -17,6 +17,7 @@
 
 #include "gpt2/common/durable_file.h"
 #include "gpt2/common/errors.h"
+#include "gpt2/model/fp8_scaling.h"
 #include "gpt2/model/model_file.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/train/data/random.h"
@@ -38,6 +39,10 @@ constexpr std::string_view kPrefix = "step_";
 constexpr std::string_view kPartial = ".partial";
 constexpr const char* kWhat = "checkpoint";
 
+// Of state.bin, behind the data position.
+constexpr StatePart kBodyParts[] = {StatePart::moment1, StatePart::moment2, StatePart::narrow,
+                                    StatePart::scaling};
+
 using Words = std::array<std::uint64_t, kHeaderWords>;
 
 struct StateHeader {
@@ -51,6 +56,10 @@ struct StateHeader {
 
 std::int64_t padded(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
+}
+
+std::int64_t scaling_bytes(const RunIdentity& run) {
+  return run.precision == 3 ? fp8_scaling_bytes(run.config) : 0;
 }
 
 Words to_words(const StateHeader& s) {
@@ -247,7 +256,7 @@ void write_checkpoint(const std::string& directory, int keep, const CheckpointHe
     position.resize(static_cast<std::size_t>(padded(s.position_bytes)));
     file.write(position.data(), static_cast<std::int64_t>(position.size()));
     s.body_hash = hash_bytes(position.data(), position.size());
-    for (const StatePart part : {StatePart::moment1, StatePart::moment2, StatePart::narrow}) {
+    for (const StatePart part : kBodyParts) {
       s.body_hash = write_part(file, state, part, s.body_hash);
     }
     const Words words = to_words(s);
@@ -307,11 +316,12 @@ CheckpointHeader read_checkpoint_header(const std::string& checkpoint) {
   }
   const std::int64_t n = ParameterLayout(model.config).total();
   if (s.header.steps_done < 0 || s.position_bytes < 0 || s.position_bytes > kLargestPosition ||
-      s.moment_bytes != 4 * n || s.narrow_bytes != (s.header.run.precision == 0 ? 2 * n : 0)) {
+      s.moment_bytes != 4 * n ||
+      s.narrow_bytes != (s.header.run.precision == 0 || s.header.run.precision == 3 ? 2 * n : 0)) {
     throw InputError(fmt::format("{} {}: its header contradicts itself", kWhat, path));
   }
-  const std::int64_t want =
-      kHeaderBytes + padded(s.position_bytes) + 2 * padded(s.moment_bytes) + padded(s.narrow_bytes);
+  const std::int64_t want = kHeaderBytes + padded(s.position_bytes) + 2 * padded(s.moment_bytes) +
+                            padded(s.narrow_bytes) + padded(scaling_bytes(s.header.run));
   const auto have = static_cast<std::int64_t>(fs::file_size(path));
   if (have != want) {
     throw InputError(fmt::format("{} {}: {} bytes, its header needs {}", kWhat, path, have, want));
@@ -337,7 +347,7 @@ void require_same_run(const std::string& checkpoint, const RunIdentity& written,
                        c.max_t, c.vocab, c.padded_vocab);
   };
   const auto precision = [](int code) {
-    return std::string(code == 0 ? "bf16" : code == 1 ? "tf32" : "fp32");
+    return std::string(code == 0 ? "bf16" : code == 1 ? "tf32" : code == 2 ? "fp32" : "fp8");
   };
   const auto vocabulary = [](const ModelConfig& c) {
     return std::string(c.padded_vocab == c.vocab ? "plain" : "padded");
@@ -378,7 +388,8 @@ std::vector<std::byte> load_checkpoint(const std::string& checkpoint, TrainingSt
         fmt::format("{} {}: its contents are damaged: resume from an earlier checkpoint", kWhat, file));
   };
   if (state.state_bytes(StatePart::moment1) != s.moment_bytes ||
-      state.state_bytes(StatePart::narrow) != s.narrow_bytes) {
+      state.state_bytes(StatePart::narrow) != s.narrow_bytes ||
+      state.state_bytes(StatePart::scaling) != scaling_bytes(s.header.run)) {
     throw std::invalid_argument("load_checkpoint: the state has other sizes");
   }
   std::vector<std::byte> position(static_cast<std::size_t>(padded(s.position_bytes)));
@@ -386,7 +397,7 @@ std::vector<std::byte> load_checkpoint(const std::string& checkpoint, TrainingSt
     throw damaged(path);
   }
   std::uint64_t hash = hash_bytes(position.data(), position.size());
-  for (const StatePart part : {StatePart::moment1, StatePart::moment2, StatePart::narrow}) {
+  for (const StatePart part : kBodyParts) {
     hash = read_part(in, path, state, part, hash);
   }
   if (hash != s.body_hash) throw damaged(path);

@@ -3,8 +3,9 @@
 // DIR/step_00000100/ holds the state after 100 steps:
 //   model.bin  the FP32 master weights as a public model file (model/model_file.h)
 //   state.bin  128 little-endian 64-bit words of header, then, each padded to 8 bytes: the data position, m,
-//              v (FP32), the BF16 parameters (none unless the run computes in BF16). Words: [0] "RIDGEGPT",
-//              [1] version 1, [2..7] T, V, L, NH, C, Vp of the model, [8] precision (0 bf16, 1 tf32, 2 fp32),
+//              v (FP32), the BF16 parameters (none unless the run computes in BF16 or FP8), magnitudes and scales
+//              (FP8 only; fp8_scaling_bytes() of the model). Words: [0] "RIDGEGPT",
+//              [1] version 1, [2..7] T, V, L, NH, C, Vp of the model, [8] precision (0 bf16, 1 tf32, 2 fp32, 3 fp8),
 //              [9] steps done, [10..12] B, T, K of the run, [13] seed, [14] 1: stochastic rounding, [15] 1:
 //              token files, [16] 1: shuffled, [17] shards, [18] their tokens, [19] hash of the shards, [20]
 //              bytes of the data position, [21] of m, [22] of the BF16 parameters, [23] hash of model.bin's
@@ -30,7 +31,7 @@ namespace ridgeline::gpt2 {
 /// What a run is, as far as going on depends on it. Learning rates and the number of steps may change.
 struct RunIdentity {
   ModelConfig config;
-  int precision = 0;  // 0 bf16, 1 tf32, 2 fp32
+  int precision = 0;  // 0 bf16, 1 tf32, 2 fp32, 3 fp8
   int batch = 0;
   int sequence = 0;
   int grad_accum = 0;

@@ -101,6 +101,21 @@ std::vector<float> initial_parameters(const Options& options, const ModelConfig&
   return repad_vocabulary(file.parameters, file.config, config);
 }
 
+// RunIdentity's numbers, which files keep.
+int checkpoint_code(Precision precision) {
+  switch (precision) {
+    case Precision::bf16:
+      return 0;
+    case Precision::tf32:
+      return 1;
+    case Precision::fp32:
+      return 2;
+    case Precision::fp8:
+      return 3;
+  }
+  return -1;
+}
+
 // What a run is made of before it needs a GPU, so that every fault of arguments and files is told first.
 struct Prepared {
   Options options;  // with what they leave open filled in
@@ -174,9 +189,7 @@ Prepared prepare(const Options& given) {
   if (o.sample_every > 0 || o.steps == 0) p.sampler.emplace(o, p.config);
   const Switches& s = o.switches;
   p.header.run = {.config = p.config,
-                  .precision = s.precision == Precision::bf16   ? 0
-                               : s.precision == Precision::tf32 ? 1
-                                                                : 2,
+                  .precision = checkpoint_code(s.precision),
                   .batch = o.batch,
                   .sequence = o.sequence,
                   .grad_accum = o.grad_accum,

@@ -11,6 +11,8 @@ double flop_per_clock_per_sm(int major, int minor, Precision precision) {
   switch (precision) {
     case Precision::bf16:
       return cc == 80 ? 2048 : cc == 90 ? 4096 : cc == 100 ? 8192 : 0;
+    case Precision::fp8:
+      return cc == 90 ? 8192 : cc == 100 ? 16384 : 0;
     case Precision::tf32:
       return cc == 80 ? 1024 : cc == 90 ? 2048 : cc == 100 ? 4096 : 0;
     case Precision::fp32:
@@ -24,6 +26,8 @@ double sxm_hopper_spec(Precision precision) {
   switch (precision) {
     case Precision::bf16:
       return 989.4e12;
+    case Precision::fp8:
+      return 1978.9e12;
     case Precision::tf32:
       return 494.7e12;
     case Precision::fp32:

@@ -1,0 +1,108 @@
+#include "gpt2/model/fp8_layers.h"
+
+#include <bit>
+#include <stdexcept>
+
+#include "gpt2/common/nvtx.h"
+#include "gpt2/ops/elementwise/fill.h"
+
+namespace ridgeline::gpt2 {
+namespace {
+
+// Until a tensor's magnitudes are known. Activations: values to 56 are stored, normal ones from 2^-9 on; a model at its
+// beginning has layernorms' outputs of 1 and all else below. Gradients of the mean loss are about 1 / tokens, and
+// E5M2 has room for 2^30: this scale holds 224 / tokens as well as 2^-22 / tokens.
+constexpr float kFirstActivationScale = 8.0F;
+constexpr std::uint64_t kFirstGradientScale = 256;
+
+std::int64_t weight_elements(const ModelConfig& config) {
+  return std::int64_t{12} * config.channels * config.channels * config.layers;
+}
+
+}  // namespace
+
+Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, cudaStream_t stream)
+    : layout_(config),
+      layers_(config.layers),
+      first_gradient_scale_(
+          static_cast<float>(std::bit_floor(kFirstGradientScale * static_cast<std::uint64_t>(tokens)))),
+      state_memory_(fp8_scaling_bytes(config) / std::int64_t{sizeof(float)}),
+      scaling_{state_memory_.data(), fp8_tensors(config), std::int64_t{kFp8Inputs} * config.layers},
+      weights_(weight_elements(config)),
+      weights_transposed_(weight_elements(config)),
+      weight_scales_(std::int64_t{3} * kWeights * config.layers) {
+  const std::int64_t c = config.channels;
+  const std::int64_t square = c * c * config.layers;
+  all_[0] = {Tensor::qkvw, 3 * c, c, 0};
+  all_[1] = {Tensor::attprojw, c, c, 3 * square};
+  all_[2] = {Tensor::fcw, 4 * c, c, 4 * square};
+  all_[3] = {Tensor::fcprojw, c, 4 * c, 8 * square};
+  launch_zero(weight_scales_.data(), weight_scales_.size_bytes(), stream);
+  reset(stream);
+}
+
+std::int64_t Fp8Layers::device_bytes(const ModelConfig& config) {
+  return fp8_scaling_bytes(config) + 2 * weight_elements(config) +
+         std::int64_t{3} * kWeights * config.layers * std::int64_t{sizeof(float)};
+}
+
+Fp8Output Fp8Layers::output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const {
+  const std::int64_t at = index(tensor, layer);
+  return {data, transposed, {scaling_.scale(at), recording_ ? scaling_.amax(at) : nullptr}};
+}
+
+Fp8Operand Fp8Layers::operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const {
+  return {data, scaling_.inverse(index(tensor, layer))};
+}
+
+int Fp8Layers::which(Tensor tensor) const {
+  for (int i = 0; i < kWeights; ++i) {
+    if (all_[i].tensor == tensor) return i;
+  }
+  throw std::invalid_argument("Fp8Layers: a tensor that is no weight of a linear layer");
+}
+
+Fp8Operand Fp8Layers::weight_in(const DeviceBuffer<std::uint8_t>& memory, Tensor tensor, int layer) const {
+  const int i = which(tensor);
+  const Weights& w = all_[i];
+  const float* inverses = weight_scales_.data() + std::int64_t{kWeights} * layers_;
+  return {memory.data() + w.offset + layer * w.rows * w.columns,
+          inverses + std::int64_t{i} * layers_ + layer};
+}
+
+Fp8Operand Fp8Layers::weight(Tensor tensor, int layer) const {
+  return weight_in(weights_, tensor, layer);
+}
+
+Fp8Operand Fp8Layers::weight_transposed(Tensor tensor, int layer) const {
+  return weight_in(weights_transposed_, tensor, layer);
+}
+
+void Fp8Layers::cast_weights(const float* master, cudaStream_t stream) {
+  const NvtxRange range("fp8_weights");
+  const std::int64_t count = std::int64_t{kWeights} * layers_;
+  float* scales = weight_scales_.data();
+  auto* amax = reinterpret_cast<std::uint32_t*>(scales + 2 * count);
+  for (int i = 0; i < kWeights; ++i) {
+    launch_fp8_amax(amax + std::int64_t{i} * layers_, master + layout_.offset(all_[i].tensor), layers_,
+                    all_[i].rows * all_[i].columns, stream);
+  }
+  launch_fp8_current_scales(scales, scales + count, amax, count, stream);
+  for (int i = 0; i < kWeights; ++i) {
+    const Weights& w = all_[i];
+    const Fp8Output out{weights_.data() + w.offset,
+                        weights_transposed_.data() + w.offset,
+                        {scales + std::int64_t{i} * layers_, nullptr}};
+    launch_fp8_cast_weights(out, master + layout_.offset(w.tensor), layers_, w.rows, w.columns, stream);
+  }
+}
+
+void Fp8Layers::update(cudaStream_t stream) {
+  launch_fp8_update(scaling_, stream);
+}
+
+void Fp8Layers::reset(cudaStream_t stream) {
+  launch_fp8_reset(scaling_, kFirstActivationScale, first_gradient_scale_, stream);
+}
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,78 @@
+// fp8_layers.h: what the model has beside its tensors when the layers' linear products are in FP8: the scale of every
+// tensor that is multiplied, and the weights in FP8.
+//
+// Activations and gradients have delayed scales (ops/fp8/scaling.h): the kernel that writes one notes its largest
+// magnitude, and update() makes the next step's scale of it. Weights have current ones: cast_weights() reads their
+// largest magnitudes first.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "gpt2/common/cuda_raii.h"
+#include "gpt2/libs/matmul.h"
+#include "gpt2/model/fp8_scaling.h"
+#include "gpt2/model/parameters.h"
+#include "gpt2/ops/fp8/cast_transpose.h"
+
+namespace ridgeline::gpt2 {
+
+class Fp8Layers {
+ public:
+  /// tokens: of a whole step, over which the loss is a mean. Enqueues reset().
+  Fp8Layers(const ModelConfig& config, std::int64_t tokens, cudaStream_t stream);
+
+  /// Device memory that an object has.
+  static std::int64_t device_bytes(const ModelConfig& config);
+
+  /// Whether what is written from now on is noted for the next scales: an evaluation leaves them alone.
+  void set_recording(bool recording) { recording_ = recording; }
+
+  /// Where a kernel stores a tensor.
+  Fp8Output output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const;
+  /// The tensor as a product reads it, in either orientation.
+  Fp8Operand operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
+
+  /// qkvw, attprojw, fcw or fcprojw, in either orientation. Throws std::invalid_argument for another tensor.
+  Fp8Operand weight(Tensor tensor, int layer) const;
+  Fp8Operand weight_transposed(Tensor tensor, int layer) const;
+
+  /// All weights from `master`, the FP32 parameters in ParameterLayout's order.
+  void cast_weights(const float* master, cudaStream_t stream);
+  /// The step is over.
+  void update(cudaStream_t stream);
+  /// Nothing is remembered: scales are what a model at its beginning needs.
+  void reset(cudaStream_t stream);
+
+  /// StatePart::scaling.
+  const float* state() const { return state_memory_.data(); }
+
+ private:
+  /// One of the four stacked weights.
+  struct Weights {
+    Tensor tensor;
+    std::int64_t rows;
+    std::int64_t columns;
+    std::int64_t offset;  // of layer 0 in weights_ and weights_transposed_
+  };
+  static constexpr int kWeights = 4;
+
+  std::int64_t index(Fp8Tensor tensor, int layer) const {
+    return static_cast<std::int64_t>(tensor) * layers_ + layer;
+  }
+  int which(Tensor tensor) const;
+  Fp8Operand weight_in(const DeviceBuffer<std::uint8_t>& memory, Tensor tensor, int layer) const;
+
+  ParameterLayout layout_;
+  int layers_;
+  float first_gradient_scale_;
+  bool recording_ = true;
+  Weights all_[kWeights];
+  DeviceBuffer<float> state_memory_;
+  Fp8ScalingState scaling_;
+  DeviceBuffer<std::uint8_t> weights_, weights_transposed_;
+  DeviceBuffer<float> weight_scales_;  // (3, weights, layers): scale, inverse, amax
+};
+
+}  // namespace ridgeline::gpt2

@@ -1,0 +1,129 @@
+// A layer with its four linear products in FP8, forward and backward. What is stored as FP8 is so by the kernel that
+// computes it, in both orientations; attention reads and writes bfloat16, and its output and gradient are
+// cast on their way.
+#include "gpt2/common/nvtx.h"
+#include "gpt2/model/gpu_model_of.h"
+#include "gpt2/ops/elementwise/residual.h"
+#include "gpt2/ops/fp8/cast_transpose.h"
+#include "gpt2/ops/norm/layernorm_fp8.h"
+
+namespace ridgeline::gpt2 {
+
+template <>
+void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
+                                  const bf16* bias, int c, int oc) {
+  const bool fast = switches().fp8_fast_accumulation != Fp8FastAccumulation::none;
+  matmul_.forward_fp8(out, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias, rows_, c, oc, fast,
+                      stream_.get());
+}
+
+template <>
+void GpuModelOf<bf16>::first_layernorm_fp8() {
+  const Layer& first = act_.layers.front();
+  const Weights p = weights(0);
+  launch_layernorm_forward_fp8(fp8_->output(Fp8Tensor::ln1, 0, act_.narrow, first.ln1_transposed),
+                               first.ln1_mean, first.ln1_rstd, first.residual, p.ln1w, p.ln1b, rows_, c_,
+                               stream_.get());
+}
+
+template <>
+void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& normed, float* mean,
+                                              float* rstd, const bf16* in1, const bf16* in2,
+                                              const bf16* weight, const bf16* bias) {
+  cudaStream_t s = stream_.get();
+  if (switches().residual == ResidualKind::fused) {
+    launch_residual_layernorm_forward_fp8(residual, normed, mean, rstd, in1, in2, weight, bias, rows_, c_, s);
+    return;
+  }
+  launch_residual_forward(residual, in1, in2, rows_ * c_, s, switches().kernels);
+  launch_layernorm_forward_fp8(normed, mean, rstd, residual, weight, bias, rows_, c_, s);
+}
+
+template <>
+void GpuModelOf<bf16>::forward_layer_fp8(int l) {
+  cudaStream_t s = stream_.get();
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  const Weights p = weights(l);
+
+  linear_fp8(a.qkv, Fp8Tensor::ln1, act_.narrow, Tensor::qkvw, l, p.qkvb, c_, 3 * c_);
+  attention(a);
+  launch_fp8_cast(fp8_->output(Fp8Tensor::att, l, act_.narrow, a.att_transposed), Fp8Format::e4m3, nullptr,
+                  a.att, rows_, c_, nullptr, s);
+  linear_fp8(act_.projected, Fp8Tensor::att, act_.narrow, Tensor::attprojw, l, p.attprojb, c_, c_);
+  residual_layernorm_fp8(a.mid, fp8_->output(Fp8Tensor::ln2, l, act_.narrow, a.ln2_transposed), a.ln2_mean,
+                         a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
+  linear_fp8(a.fch, Fp8Tensor::ln2, act_.narrow, Tensor::fcw, l, p.fcb, c_, 4 * c_);
+  launch_fp8_gelu(fp8_->output(Fp8Tensor::gelu, l, act_.wide, a.gelu_transposed), a.fch, rows_, 4 * c_, s);
+  linear_fp8(act_.projected, Fp8Tensor::gelu, act_.wide, Tensor::fcprojw, l, p.fcprojb, 4 * c_, c_);
+  if (l + 1 < options_.config.layers) {
+    const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];
+    const Weights q = weights(l + 1);
+    residual_layernorm_fp8(next.residual,
+                           fp8_->output(Fp8Tensor::ln1, l + 1, act_.narrow, next.ln1_transposed),
+                           next.ln1_mean, next.ln1_rstd, a.mid, act_.projected, q.ln1w, q.ln1b);
+  } else {  // the classifier's product is in bf16
+    residual_layernorm(act_.residual_last, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, act_.projected,
+                       parameter(Tensor::lnfw), parameter(Tensor::lnfb));
+  }
+}
+
+template <>
+void GpuModelOf<bf16>::last_layernorm_backward_fp8() {
+  const int l = options_.config.layers - 1;
+  launch_layernorm_backward_fp8(
+      act_.dresidual, fp8_->output(Fp8Tensor::dfcproj, l, act_.narrow, act_.narrow_transposed), nullptr,
+      gradient(Tensor::lnfw), gradient(Tensor::lnfb), layer_tensors(gradients_.data(), layout_, l).fcprojb,
+      act_.projected, act_.residual_last, parameter(Tensor::lnfw), act_.lnf_mean, act_.lnf_rstd, rows_, c_,
+      sums_, stream_.get());
+}
+
+template <>
+void GpuModelOf<bf16>::linear_backward_fp8(bf16* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
+                                           const std::uint8_t* inp_transposed, Tensor weight, int l, int c,
+                                           int oc, bool accumulate) {
+  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
+  const bool is_narrow = oc == c_;
+  const Fp8Operand gradient = fp8_->operand(dout, l, is_narrow ? act_.narrow : act_.wide);
+  const Fp8Operand gradient_transposed =
+      fp8_->operand(dout, l, is_narrow ? act_.narrow_transposed : act_.wide_transposed);
+  matmul_.backward_weight_fp8(dweight, gradient_transposed, fp8_->operand(inp, l, inp_transposed), rows_, c,
+                              oc, fast, stream_.get(), accumulate);
+  matmul_.backward_input_fp8(dinp, gradient, fp8_->weight_transposed(weight, l), rows_, c, oc, fast,
+                             stream_.get());
+}
+
+template <>
+void GpuModelOf<bf16>::backward_layer_fp8(int l, bool accumulate) {
+  cudaStream_t s = stream_.get();
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  const Weights p = weights(l);
+  const Gradients g = layer_tensors(gradients_.data(), layout_, l);
+
+  linear_backward_fp8(act_.dwide, g.fcprojw, Fp8Tensor::dfcproj, Fp8Tensor::gelu, a.gelu_transposed,
+                      Tensor::fcprojw, l, 4 * c_, c_, accumulate);
+  launch_fp8_gelu_backward(fp8_->output(Fp8Tensor::dfc, l, act_.wide, act_.wide_transposed), g.fcb, a.fch,
+                           act_.dwide, rows_, 4 * c_, sums_, s);
+  linear_backward_fp8(act_.projected, g.fcw, Fp8Tensor::dfc, Fp8Tensor::ln2, a.ln2_transposed, Tensor::fcw, l,
+                      c_, 4 * c_, accumulate);
+  launch_layernorm_backward_fp8(act_.dresidual,
+                                fp8_->output(Fp8Tensor::dattproj, l, act_.narrow, act_.narrow_transposed),
+                                act_.dresidual, g.ln2w, g.ln2b, g.attprojb, act_.projected, a.mid, p.ln2w,
+                                a.ln2_mean, a.ln2_rstd, rows_, c_, sums_, s);
+  linear_backward_fp8(act_.projected, g.attprojw, Fp8Tensor::dattproj, Fp8Tensor::att, a.att_transposed,
+                      Tensor::attprojw, l, c_, c_, accumulate);
+  attention_backward(a, act_.projected);
+  launch_fp8_cast(fp8_->output(Fp8Tensor::dqkv, l, act_.wide, act_.wide_transposed), Fp8Format::e5m2, g.qkvb,
+                  act_.dwide, rows_, 3 * c_, &sums_, s);
+  linear_backward_fp8(act_.projected, g.qkvw, Fp8Tensor::dqkv, Fp8Tensor::ln1, a.ln1_transposed, Tensor::qkvw,
+                      l, c_, 3 * c_, accumulate);
+  if (l == 0) {  // nothing is multiplied by it any more
+    layernorm_backward(act_.dresidual, g.ln1w, g.ln1b, nullptr, a.residual, p.ln1w, a.ln1_mean, a.ln1_rstd);
+    return;
+  }
+  launch_layernorm_backward_fp8(
+      act_.dresidual, fp8_->output(Fp8Tensor::dfcproj, l - 1, act_.narrow, act_.narrow_transposed),
+      act_.dresidual, g.ln1w, g.ln1b, layer_tensors(gradients_.data(), layout_, l - 1).fcprojb,
+      act_.projected, a.residual, p.ln1w, a.ln1_mean, a.ln1_rstd, rows_, c_, sums_, s);
+}
+
+}  // namespace ridgeline::gpt2
