@@ -41,7 +41,8 @@ SLOW_SIDES = (
     "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual separate", "--classifier separate",
     "--bias-gradient naive", "--bias-gradient fused", "--bias-gradient separate", "--optimizer per-tensor", "--recompute 1",
     "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",
-    "--l2-persist gradient", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
+    "--l2-persist gradient", "--precision fp8", "--precision fp8 --attention hopper", "--precision fp8 --fp8-fast-accumulation all",
+    "--precision fp8 --fp8-fast-accumulation none", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
 # The fast sides, given beside --preset naive. With BF16 come the kernels that need it.
 FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
@@ -110,6 +111,8 @@ def rows_of(options):
         rows.append(Row(PYTORCH, [], "PyTorch", pytorch=True))
     rows.append(Row("B = 64", ["--preset", "fast"], "size", batch=64))
     rows.append(Row("774M, B = 16", ["--preset", "fast", "--model", "774M"], "size", batch=16))
+    rows.append(Row("fp8 at B = 64", ["--preset", "fast", "--precision", "fp8"], "size", batch=64))
+    rows.append(Row("fp8 774M at B = 16", ["--preset", "fast", "--model", "774M", "--precision", "fp8"], "size", batch=16))
     for option in SLOW_SIDES:
         rows.append(Row(option, ["--preset", "fast", *option.split()], "from fast", slow="fp32" in option))
     if options.from_naive:

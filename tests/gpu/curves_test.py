@@ -49,6 +49,34 @@ class Curves(unittest.TestCase):
         self.assertEqual(verdicts(curve()[:-1], curve()), {"curves": False})
         self.assertEqual(verdicts([math.nan, *curve()[1:]], curve()), {"curves": False})
 
+    def test_fp8_is_held_against_each_other_curve(self):
+        def of(*curves):
+            checks = Quiet()
+            loss_curves.judge_fp8(checks, dict(zip(("pytorch", "fast", "fp8"), ({"loss": c} for c in curves))))
+            return {row["check"]: row["passed"] for row in checks.rows}
+
+        near, far = ([v * factor for v in curve()] for factor in (1.002, 1.004))
+        self.assertEqual(of(curve(), near, near), {"fp8-pytorch": True, "fp8-fast": True})
+        self.assertEqual(of(curve(), near, far), {"fp8-pytorch": False, "fp8-fast": True})
+        self.assertEqual(of(near, far, curve()), {"fp8-pytorch": True, "fp8-fast": False})
+        self.assertEqual(of(curve(), curve()[:-1], curve()), {"fp8-pytorch": True, "fp8-fast": False})
+        # Only the last hundred count.
+        early = [v * (1.1 if step < STEPS - 100 else 1) for step, v in enumerate(curve())]
+        self.assertEqual(of(curve(), curve(), early), {"fp8-pytorch": True, "fp8-fast": True})
+
+    def test_curves_are_kept_for_calls_with_the_same_arguments(self):
+        class Arguments:
+            model, B, T, steps, lr, warmup, seed, trainer_options = "tiny", 2, 16, 5, 1e-3, 1, 7, ""
+
+        with tempfile.TemporaryDirectory() as parent:
+            folder = os.path.join(parent, "loss-curves")
+            first = loss_curves.Kept(Arguments, folder)
+            self.assertIsNone(first.get("fp8"))
+            first.put("fp8", {"loss": [1.5]})
+            self.assertEqual(loss_curves.Kept(Arguments, folder).get("fp8"), {"loss": [1.5]})
+            Arguments.lr = 2e-3
+            self.assertIsNone(loss_curves.Kept(Arguments, folder).get("fp8"))
+
     def test_the_learning_rate_is_the_trainers(self):
         class Arguments:
             lr, warmup, steps = 1.0, 4, 25

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Loss curves of gpt2_train's fast preset and of PyTorch, from the same weights on the same tokens.
+"""Loss curves of gpt2_train's fast preset, of the same in FP8 and of PyTorch, from the same weights on the same tokens.
 
 usage: loss_curves.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--steps 500] [--model 124M] [-B 32] [-T 1024]
+                      [--curves pytorch,fast,fp8] [--only NAME,...]
 
 PyTorch: BF16 parameters and gradients, FP32 master weights and moments, fused AdamW, cuDNN's attention, torch.compile (eager
 where the compiler fails; the result says which). Both: cosine schedule with warmup, decay of the matrices, clipping at 1.
-The tokens are written to shards in the public format, the weights to a model file. Leaves loss-curves.json (both curves) and
-loss-curves.svg in DIR. Verdicts: both learn; the curves agree over the last fifth, on average within 1 % of the loss; no step
-there is off by more than 3 %; so do the first ten steps within 0.5 %.
+The tokens are written to shards in the public format, the weights to a model file. Each curve is kept in DIR/loss-curves as
+soon as it is complete, and a later call with the same arguments goes on with those that are missing: --only names the ones to run
+now. When all are there: loss-curves.json (all curves) and loss-curves.svg in DIR, with FP8 loss-curves-fp8.svg. Verdicts of
+the fast preset beside PyTorch: both learn; the curves agree over the last fifth, on average within 1 % of the loss; no step
+there is off by more than 3 %; so do the first ten steps within 0.5 %. Of FP8 beside both: the means of the last hundred losses
+differ by 0.3 % at most.
 """
 import argparse
 import json
@@ -26,6 +30,8 @@ MODELS = {"tiny": (2, 2, 128), "124M": (12, 12, 768), "355M": (24, 16, 1024), "7
 VOCAB = 50257
 BETAS, EPSILON, WEIGHT_DECAY, CLIP = (0.9, 0.95), 1e-8, 0.1, 1.0
 SHARDS = 2
+OWN = {"fast": [], "fp8": ["--precision", "fp8"]}  # options beside the fast preset
+FP8_LAST, FP8_ALLOWED = 100, 0.003
 
 
 def learning_rate(a, step):
@@ -137,16 +143,19 @@ def train_pytorch(a, model, start, tokens):
     return (f"{version}, eager", *attempt(loss_of))
 
 
-def train_own(a, init, shards, folder):
-    log = os.path.join(folder, "log.jsonl")
+def train_own(a, name, init, shards, folder):
+    log = os.path.join(folder, f"log-{name}.jsonl")
+    if os.path.exists(log):
+        os.remove(log)
     done = run([a.trainer, "--init", init, "--data", *shards, "-B", a.B, "-T", a.T, "--steps", a.steps, "--lr", a.lr,
                 "--warmup", a.warmup, "--schedule", "cosine", "--weight-decay", WEIGHT_DECAY, "--clip", CLIP, "--preset", "fast",
-                "--matmul-cache", os.path.join(a.out, "matmul-cache"), "--json", "--log", log], timeout=500)
+                *OWN[name], *a.trainer_options.split(), "--matmul-cache", os.path.join(a.out, "matmul-cache"), "--json", "--log", log], timeout=500)
     if done.status != 0:
         raise RuntimeError(f"gpt2_train ended with {done.status}: {done.tail()}")
     with open(log) as file:
         rows = [json.loads(line) for line in file]
-    return [row["loss"] for row in rows], [row["norm"] for row in rows], done.last_json()["median_ms"]
+    return {"name": f"gpt2_train, {name}", "loss": [row["loss"] for row in rows], "norm": [row["norm"] for row in rows],
+            "median_ms": done.last_json()["median_ms"]}
 
 
 def judge(checks, mine, theirs):
@@ -168,6 +177,57 @@ def judge(checks, mine, theirs):
                f"gpt2_train {mine[0]:.4f} -> {ends[0]:.4f}, PyTorch {theirs[0]:.4f} -> {ends[1]:.4f} (mean of the last {tail})")
 
 
+def judge_fp8(checks, curves):
+    """Adds the verdicts on FP8 beside every other curve."""
+    mine = curves["fp8"]["loss"]
+    for name, curve in curves.items():
+        if name == "fp8":
+            continue
+        theirs = curve["loss"]
+        if len(mine) != len(theirs) or not all(math.isfinite(v) for v in (*mine, *theirs)):
+            checks.add(f"fp8-{name}", False, f"{len(mine)} and {len(theirs)} losses, or some that are not finite")
+            continue
+        means = [statistics.mean(losses[-FP8_LAST:]) for losses in (mine, theirs)]
+        off = means[0] / means[1] - 1
+        checks.add(f"fp8-{name}", abs(off) <= FP8_ALLOWED,
+                   f"mean loss of the last {min(FP8_LAST, len(mine))} steps: FP8 {means[0]:.4f}, {name} {means[1]:.4f}: {100 * off:+.3f} % "
+                   f"(allowed {100 * FP8_ALLOWED:.1f} %)")
+
+
+class Kept:
+    """Curves that are complete, of runs with the same arguments; those of other arguments are thrown away."""
+
+    def __init__(self, a, folder):
+        self.folder = folder
+        identity = {"model": a.model, "B": a.B, "T": a.T, "steps": a.steps, "lr": a.lr, "warmup": a.warmup, "seed": a.seed,
+                    "trainer_options": a.trainer_options}
+        path = os.path.join(folder, "arguments.json")
+        if self.read(path) != identity:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            self.write(path, identity)
+
+    @staticmethod
+    def read(path):
+        try:
+            with open(path) as file:
+                return json.load(file)
+        except (OSError, ValueError):
+            return None
+
+    @staticmethod
+    def write(path, content):
+        with open(path + ".new", "w") as file:
+            json.dump(content, file)
+        os.replace(path + ".new", path)
+
+    def get(self, name):
+        return self.read(os.path.join(self.folder, f"curve-{name}.json"))
+
+    def put(self, name, curve):
+        self.write(os.path.join(self.folder, f"curve-{name}.json"), curve)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--trainer", required=True)
@@ -180,12 +240,19 @@ def main():
     p.add_argument("--lr", type=float, default=6e-4)
     p.add_argument("--warmup", type=int, help="[a tenth of --steps]")
     p.add_argument("--seed", type=int, default=1337)
+    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast and fp8 [%(default)s]")
+    p.add_argument("--only", help="these of --curves now, the others in another call")
+    p.add_argument("--trainer-options", default="", help="more options of gpt2_train, for all of its curves")
     p.add_argument("--eager", action="store_true", help="PyTorch without torch.compile")
     a = p.parse_args()
     a.layers, a.heads, a.channels = MODELS[a.model]
     a.max_t = 1024
     a.warmup = a.steps // 10 if a.warmup is None else a.warmup
     checks = Checks()
+    names = a.curves.split(",")
+    now = a.only.split(",") if a.only else names
+    if unknown := [name for name in (*names, *now) if name not in ("pytorch", *OWN)]:
+        p.error(f"no curve '{unknown[0]}'")
 
     import torch
     import compare_pytorch
@@ -194,30 +261,43 @@ def main():
         sys.exit("loss_curves: needs a GPU")
     torch.set_float32_matmul_precision("high")
     folder = os.path.join(a.out, "loss-curves")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
+    kept = Kept(a, folder)
     begin = time.monotonic()
-    tokens = make_tokens(a)
-    shards = write_shards(a, tokens, folder)
-    torch.manual_seed(a.seed)
-    model = compare_pytorch.PlainGpt2(a.layers, a.heads, a.channels, a.max_t)
-    start = {name: value.clone() for name, value in model.state_dict().items()}
-    init = os.path.join(folder, "init.bin")
-    compare_pytorch.write_model(init, model, a)
-    how, theirs, their_norms, their_ms = train_pytorch(a, model, start, tokens)
-    del model
-    torch.cuda.empty_cache()
-    mine, my_norms, my_ms = train_own(a, init, shards, folder)
+    if any(kept.get(name) is None for name in now):
+        tokens = make_tokens(a)
+        shards = write_shards(a, tokens, folder)
+        torch.manual_seed(a.seed)
+        model = compare_pytorch.PlainGpt2(a.layers, a.heads, a.channels, a.max_t)
+        start = {name: value.clone() for name, value in model.state_dict().items()}
+        init = os.path.join(folder, "init.bin")
+        compare_pytorch.write_model(init, model, a)
+        for name in (n for n in now if kept.get(n) is None):
+            if name == "pytorch":
+                how, losses, norms, median_ms = train_pytorch(a, model, start, tokens)
+                model.cpu()
+                torch.cuda.empty_cache()
+                kept.put(name, {"name": how, "loss": losses, "norm": norms, "median_ms": median_ms})
+            else:
+                kept.put(name, train_own(a, name, init, shards, folder))
+            print(f"{name}: {a.steps} steps, {kept.get(name)['median_ms']:.2f} ms a step", file=sys.stderr, flush=True)
+    curves = {name: kept.get(name) for name in names}
+    if missing := [name for name, curve in curves.items() if curve is None]:
+        print(f"{', '.join(missing)}: still to be run", flush=True)
+        return
+    title = f"GPT-2 {a.model}, B = {a.B}, T = {a.T}, {torch.cuda.get_device_name()}: the same weights, the same tokens"
 
-    judge(checks, mine, theirs)
-    title = (f"GPT-2 {a.model}, B = {a.B}, T = {a.T}, BF16, {torch.cuda.get_device_name()}: "
-             "the same weights, the same tokens")
-    curve_plot.draw(os.path.join(a.out, "loss-curves.svg"), title, (f"gpt2_train, fast ({my_ms:.1f} ms a step)", mine),
-                    (f"{how} ({their_ms:.1f} ms a step)", theirs))
-    result = {"version": 1, "model": a.model, "batch": a.B, "sequence": a.T, "steps": a.steps, "lr": a.lr, "warmup": a.warmup,
-              "device": torch.cuda.get_device_name(), "seconds": round(time.monotonic() - begin, 1),
-              "gpt2_train": {"median_ms": my_ms, "loss": mine, "norm": my_norms},
-              "pytorch": {"name": how, "median_ms": their_ms, "loss": theirs, "norm": their_norms}}
+    def legend(name):
+        return f"{curves[name]['name']} ({curves[name]['median_ms']:.1f} ms a step)", curves[name]["loss"]
+
+    if "fast" in curves and "pytorch" in curves:
+        judge(checks, curves["fast"]["loss"], curves["pytorch"]["loss"])
+        curve_plot.draw(os.path.join(a.out, "loss-curves.svg"), title, legend("fast"), legend("pytorch"))
+    if "fp8" in curves:
+        judge_fp8(checks, curves)
+        if "fast" in curves:
+            curve_plot.draw(os.path.join(a.out, "loss-curves-fp8.svg"), title, legend("fp8"), legend("fast"))
+    result = {"version": 2, "model": a.model, "batch": a.B, "sequence": a.T, "steps": a.steps, "lr": a.lr, "warmup": a.warmup,
+              "device": torch.cuda.get_device_name(), "seconds": round(time.monotonic() - begin, 1), "curves": curves}
     with open(os.path.join(a.out, "loss-curves.json"), "w") as file:
         json.dump(result, file)
         file.write("\n")

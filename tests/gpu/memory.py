@@ -18,6 +18,7 @@ CASES = {
     "deterministic": ["--deterministic"],
     "recompute": ["--recompute", "2"],
     "unfused": ["--attention", "unfused"],
+    "fp8": ["--precision", "fp8"],
     "fp32": ["--precision", "fp32"],
     "naive": ["--preset", "naive"],
 }

@@ -2,16 +2,19 @@
 """Both presets of the trainer, recorded and checked: kernel by kernel, beside each other.
 
 usage: presets.py --ridgeline RIDGELINE --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--captures NAIVE FAST]
+                  [--also NAME=OPTIONS ...] [--only NAME,...]
 
 Records the naive and the fast preset, 124M, B = 32, T = 1024, and runs `ridgeline check` on both. Prints for each preset the
 share of the kernel time at 70 % and at 85 % of peak and its kernels with their verdicts, and each operation's time and
 efficiency in both. The fast preset runs without its CUDA graph, if it has one: a graph's kernels are neither replayed one by one
 nor in their ranges; the kernels are the same. A row passes if the capture is complete and measured, and the fast one if more
-of its kernel time is at 70 % and 85 % than of the naive one's. --captures compares two captures that are there.
+of its kernel time is at 70 % and 85 % than of the naive one's. --captures compares two captures that are there. --also adds the
+fast preset with other options (fp8=--precision fp8), --only leaves out what it does not name.
 """
 import argparse
 import json
 import os
+import shlex
 
 from common import Checks, Facts, run
 
@@ -22,12 +25,12 @@ LEAST_COVERAGE = 0.95  # of the kernel time with both utilisations
 KERNEL_WIDTH = 42
 
 
-def record(options, preset, capture):
-    schedule = SCHEDULES[preset]
+def record(options, preset, capture, more):
+    schedule = SCHEDULES.get(preset, SCHEDULES["fast"])
     steps = sum(int(part.split("=")[1]) for part in schedule.split(",")) + STEPS_BEHIND
-    program = [options.trainer, "--model", "124M", "-B", "32", "-T", "1024", "--preset", preset, "--no-cuda-graph", "--steps", steps,
-               "--json"]
-    if options.plans and preset == "fast":
+    program = [options.trainer, "--model", "124M", "-B", "32", "-T", "1024", "--preset", "naive" if preset == "naive" else "fast",
+               *more, "--no-cuda-graph", "--steps", steps, "--json"]
+    if options.plans and preset != "naive":
         program += ["--matmul-search", "fast", "--matmul-cache", options.plans]
     return run([options.ridgeline, "record", "--force", "--schedule", schedule, "-o", capture, "--", *program], timeout=280)
 
@@ -107,7 +110,7 @@ def judge(checks, documents, facts):
                    f"{100 * v['time_at_stretch_ratio']:.1f} %; {v['missed_count']} of "
                    f"{v['missed_count'] + v['met_count'] + v['stretch_count']} kernels miss 70 %; "
                    f"{'complete' if complete else 'INCOMPLETE'}, {100 * covered:.1f} % measured")
-    if set(documents) == {"naive", "fast"}:
+    if {"naive", "fast"} <= set(documents):
         naive, fast = documents["naive"]["verdict"], documents["fast"]["verdict"]
         # The shares themselves are no verdict: FP32 products keep the FMA pipe busy at a tenth of the speed.
         checks.add("shares", documents["fast"]["step"]["median_ns"] < documents["naive"]["step"]["median_ns"],
@@ -123,15 +126,28 @@ def main(argv=None):
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
     parser.add_argument("--plans", help="the fast preset takes its products' algorithms from this file, which --matmul-search full has left")
+    parser.add_argument("--also", metavar="NAME=OPTIONS", action="append", default=[], help="the fast preset with these options too")
+    parser.add_argument("--only", help="these of naive, fast and --also, comma-separated")
     parser.add_argument("--captures", nargs=2, metavar=("NAIVE", "FAST"), help="compare these instead of recording")
     options = parser.parse_args(argv)
     if not options.captures and not options.trainer:
         parser.error("give --trainer, or --captures")
     checks, documents, facts = Checks(), {}, {}
-    for i, preset in enumerate(("naive", "fast")):
+    presets = {"naive": [], "fast": []}
+    for text in options.also:
+        name, equals, value = text.partition("=")
+        if not (name.isidentifier() and equals):
+            parser.error(f"--also {text}: not NAME=OPTIONS")
+        presets[name] = shlex.split(value)
+    if options.only:
+        wanted = options.only.split(",")
+        if unknown := [name for name in wanted if name not in presets]:
+            parser.error(f"--only {unknown[0]}: one of {', '.join(presets)}")
+        presets = {name: presets[name] for name in wanted}
+    for i, (preset, more) in enumerate(presets.items()):
         capture = options.captures[i] if options.captures else os.path.join(options.out, f"preset-{preset}.ridge")
         if not options.captures:
-            done = record(options, preset, capture)
+            done = record(options, preset, capture, more)
             if done.status != 0:
                 checks.add(preset, False, f"ridgeline record exited {done.status}: {done.tail()}")
                 continue

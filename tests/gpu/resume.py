@@ -37,6 +37,8 @@ def cases(shards):
     return {
         "fast-124M": (WHOLE, BETWEEN),
         "graph-124M": (WHOLE, ["--cuda-graph", "--stochastic-rounding"]),
+        "fp8-124M": (WHOLE, ["--precision", "fp8", *BETWEEN]),
+        "fp8": (TINY, ["--precision", "fp8", "--grad-accum", "2", *BETWEEN]),
         "fast": (TINY, BETWEEN),
         "accumulate": (TINY, ["--grad-accum", "3", "--cuda-graph", *BETWEEN]),
         "mixed-gelu": (TINY, ["--gelu", "mixed", "--grad-accum", "2"]),
