@@ -33,6 +33,7 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     const char* name;
     Fp8FastAccumulation fast;
     ResidualKind residual;
+    Fp8Classifier classifier;
   };
   const ModelConfig config = model_config("tiny");
   const std::vector<float> parameters = lively_parameters(config, 1);
@@ -41,13 +42,19 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     ReferenceModel<double> reference(config, batch_size, sequence, widen(parameters));
     const double loss = reference.forward(batch.inputs, batch.targets);
     reference.backward();
-    for (const Case& c : {Case{"fast forward", Fp8FastAccumulation::forward, ResidualKind::fused},
-                          Case{"fast", Fp8FastAccumulation::all, ResidualKind::fused},
-                          Case{"exact, residual apart", Fp8FastAccumulation::none, ResidualKind::separate}}) {
+    for (const Case& c :
+         {Case{"fast forward", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::none},
+          Case{"fast", Fp8FastAccumulation::all, ResidualKind::fused, Fp8Classifier::none},
+          Case{"exact, residual apart", Fp8FastAccumulation::none, ResidualKind::separate,
+               Fp8Classifier::none},
+          Case{"classifier forward", Fp8FastAccumulation::forward, ResidualKind::fused,
+               Fp8Classifier::forward},
+          Case{"classifier", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::all}}) {
       SCOPED_TRACE(c.name);
       GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own, batch_size, sequence);
       options.switches.fp8_fast_accumulation = c.fast;
       options.switches.residual = c.residual;
+      options.switches.fp8_classifier = c.classifier;
       Device device(options, parameters);
       // Twice: with the scales of a beginning, then with those that the first step's magnitudes give. A
       // learning rate of 0 changes no parameter.
@@ -68,11 +75,17 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
   }
 }
 
-TEST(ModelFp8, MicroBatchesAddUp) {
+class ModelFp8Classifier : public ::testing::TestWithParam<Fp8Classifier> {};
+INSTANTIATE_TEST_SUITE_P(Classifier, ModelFp8Classifier,
+                         ::testing::Values(Fp8Classifier::none, Fp8Classifier::forward, Fp8Classifier::all),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+TEST_P(ModelFp8Classifier, MicroBatchesAddUp) {
   const ModelConfig config = model_config("tiny");
   const std::vector<float> parameters = lively_parameters(config, 3);
   const Batch batch = random_batch(8 * 32, config.vocab, 4);
   GpuModelOptions whole_options = tiny_options(Precision::fp8, AttentionKind::own, 8, 32);
+  whole_options.switches.fp8_classifier = GetParam();
   GpuModelOptions parts_options = whole_options;
   parts_options.batch = 2;
   parts_options.grad_accum = 4;
@@ -90,7 +103,8 @@ TEST(ModelFp8, MicroBatchesAddUp) {
 }
 
 TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
-  const GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own);
+  GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own);
+  options.switches.fp8_classifier = Fp8Classifier::all;  // so that every tensor is used
   const std::int64_t tensors = fp8_tensors(options.config);
   Device device(options, random_parameters(options.config, 5));
   const Batch batch = random_batch(4 * 64, options.config.vocab, 6);
@@ -107,7 +121,7 @@ TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
   const std::vector<float> after = scaling_of(device.model());
   for (std::int64_t t = 0; t < tensors; ++t) {
     SCOPED_TRACE("tensor " + std::to_string(t));
-    const Fp8Format format = t < tensors / 2 ? Fp8Format::e4m3 : Fp8Format::e5m2;
+    const Fp8Format format = t < fp8_e4m3_tensors(options.config) ? Fp8Format::e4m3 : Fp8Format::e5m2;
     EXPECT_EQ(at(after, 0, t), 0.0F) << "the next step's magnitude begins at zero";
     float largest = 0.0F;
     for (int age = 0; age < kFp8History; ++age) {
@@ -124,7 +138,8 @@ TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
 }
 
 TEST(ModelFp8, AnEvaluationLeavesTheScalesAlone) {
-  const GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own);
+  GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own);
+  options.switches.fp8_classifier = Fp8Classifier::all;
   Device device(options, random_parameters(options.config, 5));
   const Batch batch = random_batch(4 * 64, options.config.vocab, 6);
   OptimizerOptions optimizer;
@@ -138,13 +153,15 @@ TEST(ModelFp8, AnEvaluationLeavesTheScalesAlone) {
   EXPECT_EQ(scaling_of(device.model()), before);
 }
 
-TEST(ModelFp8, LossFollowsBf16) {
+TEST_P(ModelFp8Classifier, LossFollowsBf16) {
   constexpr int kSteps = 240;
   constexpr int kLast = 40;
   const ModelConfig config = model_config("tiny");
   const std::vector<float> start = random_parameters(config, 7);
   const auto train = [&](Precision precision) {
-    Device device(tiny_options(precision, AttentionKind::own, 8, 64), start);
+    GpuModelOptions options = tiny_options(precision, AttentionKind::own, 8, 64);
+    if (precision == Precision::fp8) options.switches.fp8_classifier = GetParam();
+    Device device(options, start);
     const auto source = synthetic_source(config.vocab, 5, 0);
     std::vector<float> losses;
     for (int step = 0; step < kSteps; ++step) {

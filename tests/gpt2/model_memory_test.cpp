@@ -71,9 +71,19 @@ TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
   // and (B,T,4C) twice.
   EXPECT_EQ(plan.activations_bytes, bf16_plan.activations_bytes + 12 * (7 - 12) * tensor + 10 * tensor);
   const std::int64_t weights = std::int64_t{12} * 12 * 768 * 768;
-  // And of every weight a magnitude and two scales, of the eight other tensors of a layer 16 magnitudes more.
-  EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + 12 * (4 * 3 + 8 * 19) * 4);
+  // A magnitude and two scales of every weight, with wte one of five a layer; 16 magnitudes more of the eight other
+  // tensors of a layer and of lnf; the scale of the logits' gradient.
+  const std::int64_t scales = (12 * 5 * 3 + (12 * 8 + 1) * 19 + 1) * 4;
+  EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + scales);
   EXPECT_EQ(plan.optimizer_bytes, bf16_plan.optimizer_bytes);
+  // The classifier's weight twice; for all its products the logits' gradient in a byte and lnf transposed.
+  options.switches.fp8_classifier = Fp8Classifier::forward;
+  const MemoryPlan forward = GpuModel::memory_plan(options);
+  EXPECT_EQ(forward.parameters_bytes, plan.parameters_bytes + std::int64_t{2} * 50304 * 768);
+  EXPECT_EQ(forward.activations_bytes, plan.activations_bytes);
+  options.switches.fp8_classifier = Fp8Classifier::all;
+  EXPECT_EQ(GpuModel::memory_plan(options).activations_bytes,
+            plan.activations_bytes + std::int64_t{4} * 1024 * (50304 + 768));
 }
 
 TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
@@ -133,6 +143,19 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
   EXPECT_EQ(in_fp8([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
   EXPECT_EQ(in_fp8([](Switches& s) { s.residual = ResidualKind::separate; }), "accepted");
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.gelu = GeluKind::own; }), "--gelu separate"));
+  EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_classifier = Fp8Classifier::all; }), "accepted");
+  EXPECT_TRUE(
+      names(refusal([](Switches& s) { s.fp8_classifier = Fp8Classifier::forward; }), "--precision fp8"));
+  EXPECT_TRUE(names(in_fp8([](Switches& s) {
+                      s.fp8_classifier = Fp8Classifier::all;
+                      s.classifier = ClassifierKind::separate;
+                    }),
+                    "--classifier fused"));
+  EXPECT_TRUE(names(in_fp8([](Switches& s) {
+                      s.fp8_classifier = Fp8Classifier::forward;
+                      s.vocabulary = VocabularyKind::plain;
+                    }),
+                    "--vocabulary padded"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.recompute = 1; }), "--recompute 0"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.l2_persist = l2_residual; }), "--l2-persist none"));
 }

@@ -153,6 +153,45 @@ TEST_F(Fp8Cast, TransposedGradientsHaveTheSameBytes) {
   target.expect(values, 0.0, "gelu backward");
 }
 
+TEST_F(Fp8Cast, BytesAreTransposedAsTheyAre) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size.rows * size.columns));
+    std::mt19937 random(13);
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    DeviceBuffer<std::uint8_t> inp(size.rows * size.columns), out(size.rows * size.columns);
+    inp.upload(bytes);
+    launch_fp8_transpose(out.data(), inp.data(), size.rows, size.columns, stream.get());
+    stream.synchronize();
+    const std::vector<std::uint8_t> got = out.download();
+    std::size_t wrong = 0;
+    for (std::int64_t r = 0; r < size.rows; ++r) {
+      for (std::int64_t c = 0; c < size.columns; ++c) {
+        if (got[static_cast<std::size_t>(c * size.rows + r)] !=
+            bytes[static_cast<std::size_t>(r * size.columns + c)]) {
+          ++wrong;
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0U);
+  }
+}
+
+TEST_F(Fp8Cast, ATransposedTensorThatNobodyWantsIsLeftOut) {
+  Stream stream;
+  const auto inp = random_values<bf16>(144 * 272, 14);
+  const auto device = to_device<bf16>(inp);
+  Fp8Target both(144, 272, Fp8Format::e4m3, 32.0F), one(144, 272, Fp8Format::e4m3, 32.0F);
+  Fp8Output output = one.output();
+  output.transposed = nullptr;
+  launch_fp8_cast(both.output(), Fp8Format::e4m3, nullptr, device.data(), 144, 272, nullptr, stream.get());
+  launch_fp8_cast(output, Fp8Format::e4m3, nullptr, device.data(), 144, 272, nullptr, stream.get());
+  stream.synchronize();
+  EXPECT_EQ(one.bytes_out(), both.bytes_out());
+  EXPECT_EQ(one.amax(), both.amax());
+}
+
 TEST_F(Fp8Cast, WeightsOfEveryLayerHaveTheirOwnScale) {
   Stream stream;
   const Size size{144, 272};

@@ -174,7 +174,11 @@ TEST(Resume, Bf16AsOneGraphTwoMicroBatches) {
 TEST(Resume, Fp8TwoMicroBatches) {
   for (const bool graph : {false, true}) {
     SCOPED_TRACE(graph ? "as one graph" : "launch by launch");
-    expect_resumes_bit_for_bit(options_of(Precision::fp8, AttentionKind::own, graph, 2));
+    for (const Fp8Classifier classifier : {Fp8Classifier::none, Fp8Classifier::all}) {
+      GpuModelOptions options = options_of(Precision::fp8, AttentionKind::own, graph, 2);
+      options.switches.fp8_classifier = classifier;
+      expect_resumes_bit_for_bit(options);
+    }
   }
 }
 

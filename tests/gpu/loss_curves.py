@@ -30,7 +30,8 @@ MODELS = {"tiny": (2, 2, 128), "124M": (12, 12, 768), "355M": (24, 16, 1024), "7
 VOCAB = 50257
 BETAS, EPSILON, WEIGHT_DECAY, CLIP = (0.9, 0.95), 1e-8, 0.1, 1.0
 SHARDS = 2
-OWN = {"fast": [], "fp8": ["--precision", "fp8"]}  # options beside the fast preset
+FP8 = ["--precision", "fp8"]
+OWN = {"fast": [], "fp8": FP8, "fp8_forward": [*FP8, "--fp8-classifier", "forward"], "fp8_all": [*FP8, "--fp8-classifier", "all"]}
 FP8_LAST, FP8_ALLOWED = 100, 0.003
 
 
@@ -177,20 +178,20 @@ def judge(checks, mine, theirs):
                f"gpt2_train {mine[0]:.4f} -> {ends[0]:.4f}, PyTorch {theirs[0]:.4f} -> {ends[1]:.4f} (mean of the last {tail})")
 
 
-def judge_fp8(checks, curves):
-    """Adds the verdicts on FP8 beside every other curve."""
-    mine = curves["fp8"]["loss"]
+def judge_fp8(checks, curves, narrow="fp8"):
+    """Adds the verdicts on a curve in FP8 beside every one that is not."""
+    mine = curves[narrow]["loss"]
     for name, curve in curves.items():
-        if name == "fp8":
+        if name.startswith("fp8"):
             continue
         theirs = curve["loss"]
         if len(mine) != len(theirs) or not all(math.isfinite(v) for v in (*mine, *theirs)):
-            checks.add(f"fp8-{name}", False, f"{len(mine)} and {len(theirs)} losses, or some that are not finite")
+            checks.add(f"{narrow}-{name}", False, f"{len(mine)} and {len(theirs)} losses, or some that are not finite")
             continue
         means = [statistics.mean(losses[-FP8_LAST:]) for losses in (mine, theirs)]
         off = means[0] / means[1] - 1
-        checks.add(f"fp8-{name}", abs(off) <= FP8_ALLOWED,
-                   f"mean loss of the last {min(FP8_LAST, len(mine))} steps: FP8 {means[0]:.4f}, {name} {means[1]:.4f}: {100 * off:+.3f} % "
+        checks.add(f"{narrow}-{name}", abs(off) <= FP8_ALLOWED,
+                   f"mean loss of the last {min(FP8_LAST, len(mine))} steps: {narrow} {means[0]:.4f}, {name} {means[1]:.4f}: {100 * off:+.3f} % "
                    f"(allowed {100 * FP8_ALLOWED:.1f} %)")
 
 
@@ -240,7 +241,7 @@ def main():
     p.add_argument("--lr", type=float, default=6e-4)
     p.add_argument("--warmup", type=int, help="[a tenth of --steps]")
     p.add_argument("--seed", type=int, default=1337)
-    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast and fp8 [%(default)s]")
+    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast, fp8, fp8_forward and fp8_all (the classifier's products too) [%(default)s]")
     p.add_argument("--only", help="these of --curves now, the others in another call")
     p.add_argument("--trainer-options", default="", help="more options of gpt2_train, for all of its curves")
     p.add_argument("--eager", action="store_true", help="PyTorch without torch.compile")
@@ -292,10 +293,11 @@ def main():
     if "fast" in curves and "pytorch" in curves:
         judge(checks, curves["fast"]["loss"], curves["pytorch"]["loss"])
         curve_plot.draw(os.path.join(a.out, "loss-curves.svg"), title, legend("fast"), legend("pytorch"))
-    if "fp8" in curves:
-        judge_fp8(checks, curves)
+    for narrow in (name for name in curves if name.startswith("fp8")):
+        judge_fp8(checks, curves, narrow)
         if "fast" in curves:
-            curve_plot.draw(os.path.join(a.out, "loss-curves-fp8.svg"), title, legend("fp8"), legend("fast"))
+            picture = f"loss-curves-{narrow.replace('_', '-')}.svg"
+            curve_plot.draw(os.path.join(a.out, picture), title, legend(narrow), legend("fast"))
     result = {"version": 2, "model": a.model, "batch": a.B, "sequence": a.T, "steps": a.steps, "lr": a.lr, "warmup": a.warmup,
               "device": torch.cuda.get_device_name(), "seconds": round(time.monotonic() - begin, 1), "curves": curves}
     with open(os.path.join(a.out, "loss-curves.json"), "w") as file:

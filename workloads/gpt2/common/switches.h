@@ -13,6 +13,9 @@ namespace ridgeline::gpt2 {
 enum class Precision { bf16, fp8, tf32, fp32 };
 /// Which FP8 products leave their partial sums to the tensor cores, which add with some 14 bits.
 enum class Fp8FastAccumulation { forward, all, none };
+/// Which products of the classifier are in FP8 too: the logits; and those behind their gradient, which the fused
+/// classifier then writes in E5M2.
+enum class Fp8Classifier { none, forward, all };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
 /// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
@@ -43,6 +46,7 @@ enum L2Persist : unsigned { l2_weights = 1, l2_residual = 2, l2_gradient = 4 };
 struct Switches {
   Precision precision = Precision::bf16;
   Fp8FastAccumulation fp8_fast_accumulation = Fp8FastAccumulation::forward;
+  Fp8Classifier fp8_classifier = Fp8Classifier::none;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
   GeluKind gelu = GeluKind::own;
@@ -104,6 +108,10 @@ constexpr auto names_of(Precision) {
 constexpr auto names_of(Fp8FastAccumulation) {
   using enum Fp8FastAccumulation;
   return std::array<NamedValue<Fp8FastAccumulation>, 3>{{{"forward", forward}, {"all", all}, {"none", none}}};
+}
+constexpr auto names_of(Fp8Classifier) {
+  using enum Fp8Classifier;
+  return std::array<NamedValue<Fp8Classifier>, 3>{{{"none", none}, {"forward", forward}, {"all", all}}};
 }
 constexpr auto names_of(MatmulLibrary) {
   using enum MatmulLibrary;

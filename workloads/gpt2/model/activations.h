@@ -71,10 +71,13 @@ struct Activations {
   T* residual_last = nullptr;  // (B,T,C): what the last layer leaves
   T* lnf = nullptr;            // (B,T,C)
   float* lnf_mean = nullptr;
-  float* lnf_rstd = nullptr;   // (B,T)
-  T* logits = nullptr;         // (B,T,Vp), then the gradient of the logits
-  float* losses = nullptr;     // (B,T)
-  float* log_probs = nullptr;  // (B,T,Vp), with the classifier in separate steps only
+  float* lnf_rstd = nullptr;  // (B,T)
+  T* logits = nullptr;        // (B,T,Vp), then the gradient of the logits
+  float* losses = nullptr;    // (B,T)
+  std::uint8_t* dlogits =
+      nullptr;  // (B,T,Vp), with the classifier's products in FP8; transposed it lies in logits
+  std::uint8_t* lnf_transposed = nullptr;  // (C,B,T), then too
+  float* log_probs = nullptr;              // (B,T,Vp), with the classifier in separate steps only
 
   /// Scratch of both passes.
   T* projected = nullptr;  // (B,T,C): output of attproj or fcproj; backward: gradient of a layernorm's output
@@ -145,6 +148,10 @@ struct Activations {
     lnf_rstd = arena.take<float>(rows);
     logits = arena.take<T>(rows * config.padded_vocab);
     losses = arena.take<float>(rows);
+    if (switches.fp8_classifier == Fp8Classifier::all) {
+      dlogits = arena.take<std::uint8_t>(rows * config.padded_vocab);
+      lnf_transposed = arena.take<std::uint8_t>(rows * c);
+    }
     if (switches.classifier == ClassifierKind::separate) {
       log_probs = arena.take<float>(log_probs_size(rows, config.padded_vocab));
     }

@@ -15,48 +15,55 @@ namespace {
 constexpr float kFirstActivationScale = 8.0F;
 constexpr std::uint64_t kFirstGradientScale = 256;
 
-std::int64_t weight_elements(const ModelConfig& config) {
-  return std::int64_t{12} * config.channels * config.channels * config.layers;
+std::int64_t weight_elements(const ModelConfig& config, bool classifier) {
+  const std::int64_t c = config.channels;
+  return 12 * c * c * config.layers + (classifier ? config.padded_vocab * c : 0);
 }
 
 }  // namespace
 
-Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, cudaStream_t stream)
-    : layout_(config),
+Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classifier, cudaStream_t stream)
+    : config_(config),
+      layout_(config),
       layers_(config.layers),
+      count_(classifier ? kWeights : kWeights - 1),
       first_gradient_scale_(
           static_cast<float>(std::bit_floor(kFirstGradientScale * static_cast<std::uint64_t>(tokens)))),
       state_memory_(fp8_scaling_bytes(config) / std::int64_t{sizeof(float)}),
-      scaling_{state_memory_.data(), fp8_tensors(config), std::int64_t{kFp8Inputs} * config.layers},
-      weights_(weight_elements(config)),
-      weights_transposed_(weight_elements(config)),
-      weight_scales_(std::int64_t{3} * kWeights * config.layers) {
+      scaling_{state_memory_.data(), fp8_tensors(config), fp8_e4m3_tensors(config)},
+      weights_(weight_elements(config, classifier)),
+      weights_transposed_(weight_elements(config, classifier)),
+      weight_scales_(std::int64_t{3} * kWeights * config.layers),
+      dlogits_scale_(fp8_scale(1.0F / static_cast<float>(tokens), Fp8Format::e5m2)),
+      dlogits_inverse_(1) {
   const std::int64_t c = config.channels;
   const std::int64_t square = c * c * config.layers;
-  all_[0] = {Tensor::qkvw, 3 * c, c, 0};
-  all_[1] = {Tensor::attprojw, c, c, 3 * square};
-  all_[2] = {Tensor::fcw, 4 * c, c, 4 * square};
-  all_[3] = {Tensor::fcprojw, c, 4 * c, 8 * square};
+  all_[0] = {Tensor::qkvw, 3 * c, c, 0, config.layers};
+  all_[1] = {Tensor::attprojw, c, c, 3 * square, config.layers};
+  all_[2] = {Tensor::fcw, 4 * c, c, 4 * square, config.layers};
+  all_[3] = {Tensor::fcprojw, c, 4 * c, 8 * square, config.layers};
+  all_[4] = {Tensor::wte, config.padded_vocab, c, 12 * square, 1};
+  dlogits_inverse_.upload({1.0F / dlogits_scale_});
   launch_zero(weight_scales_.data(), weight_scales_.size_bytes(), stream);
   reset(stream);
 }
 
-std::int64_t Fp8Layers::device_bytes(const ModelConfig& config) {
-  return fp8_scaling_bytes(config) + 2 * weight_elements(config) +
-         std::int64_t{3} * kWeights * config.layers * std::int64_t{sizeof(float)};
+std::int64_t Fp8Layers::device_bytes(const ModelConfig& config, bool classifier) {
+  return fp8_scaling_bytes(config) + 2 * weight_elements(config, classifier) +
+         (std::int64_t{3} * kWeights * config.layers + 1) * std::int64_t{sizeof(float)};
 }
 
 Fp8Output Fp8Layers::output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const {
-  const std::int64_t at = index(tensor, layer);
+  const std::int64_t at = fp8_tensor_index(config_, tensor, layer);
   return {data, transposed, {scaling_.scale(at), recording_ ? scaling_.amax(at) : nullptr}};
 }
 
 Fp8Operand Fp8Layers::operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const {
-  return {data, scaling_.inverse(index(tensor, layer))};
+  return {data, scaling_.inverse(fp8_tensor_index(config_, tensor, layer))};
 }
 
 int Fp8Layers::which(Tensor tensor) const {
-  for (int i = 0; i < kWeights; ++i) {
+  for (int i = 0; i < count_; ++i) {
     if (all_[i].tensor == tensor) return i;
   }
   throw std::invalid_argument("Fp8Layers: a tensor that is no weight of a linear layer");
@@ -83,17 +90,18 @@ void Fp8Layers::cast_weights(const float* master, cudaStream_t stream) {
   const std::int64_t count = std::int64_t{kWeights} * layers_;
   float* scales = weight_scales_.data();
   auto* amax = reinterpret_cast<std::uint32_t*>(scales + 2 * count);
-  for (int i = 0; i < kWeights; ++i) {
-    launch_fp8_amax(amax + std::int64_t{i} * layers_, master + layout_.offset(all_[i].tensor), layers_,
-                    all_[i].rows * all_[i].columns, stream);
+  for (int i = 0; i < count_; ++i) {
+    const Weights& w = all_[i];
+    launch_fp8_amax(amax + std::int64_t{i} * layers_, master + layout_.offset(w.tensor), w.layers,
+                    w.rows * w.columns, stream);
   }
   launch_fp8_current_scales(scales, scales + count, amax, count, stream);
-  for (int i = 0; i < kWeights; ++i) {
+  for (int i = 0; i < count_; ++i) {
     const Weights& w = all_[i];
     const Fp8Output out{weights_.data() + w.offset,
                         weights_transposed_.data() + w.offset,
                         {scales + std::int64_t{i} * layers_, nullptr}};
-    launch_fp8_cast_weights(out, master + layout_.offset(w.tensor), layers_, w.rows, w.columns, stream);
+    launch_fp8_cast_weights(out, master + layout_.offset(w.tensor), w.layers, w.rows, w.columns, stream);
   }
 }
 

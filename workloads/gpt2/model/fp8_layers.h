@@ -20,11 +20,11 @@ namespace ridgeline::gpt2 {
 
 class Fp8Layers {
  public:
-  /// tokens: of a whole step, over which the loss is a mean. Enqueues reset().
-  Fp8Layers(const ModelConfig& config, std::int64_t tokens, cudaStream_t stream);
+  /// tokens: of a whole step, over which the loss is a mean. classifier: with wte among the weights. Enqueues reset().
+  Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classifier, cudaStream_t stream);
 
   /// Device memory that an object has.
-  static std::int64_t device_bytes(const ModelConfig& config);
+  static std::int64_t device_bytes(const ModelConfig& config, bool classifier);
 
   /// Whether what is written from now on is noted for the next scales: an evaluation leaves them alone.
   void set_recording(bool recording) { recording_ = recording; }
@@ -34,7 +34,12 @@ class Fp8Layers {
   /// The tensor as a product reads it, in either orientation.
   Fp8Operand operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
 
-  /// qkvw, attprojw, fcw or fcprojw, in either orientation. Throws std::invalid_argument for another tensor.
+  /// The gradient of the logits, whose largest magnitude is 1 / tokens whatever they are.
+  float dlogits_scale() const { return dlogits_scale_; }
+  Fp8Operand dlogits(const std::uint8_t* data) const { return {data, dlogits_inverse_.data()}; }
+
+  /// qkvw, attprojw, fcw or fcprojw; wte, of layer 0, if it is among them; in either orientation. Throws
+  /// std::invalid_argument for another tensor.
   Fp8Operand weight(Tensor tensor, int layer) const;
   Fp8Operand weight_transposed(Tensor tensor, int layer) const;
 
@@ -49,30 +54,32 @@ class Fp8Layers {
   const float* state() const { return state_memory_.data(); }
 
  private:
-  /// One of the four stacked weights.
+  /// One of the stacked weights, or wte.
   struct Weights {
     Tensor tensor;
     std::int64_t rows;
     std::int64_t columns;
     std::int64_t offset;  // of layer 0 in weights_ and weights_transposed_
+    int layers;
   };
-  static constexpr int kWeights = 4;
+  static constexpr int kWeights = 5;
 
-  std::int64_t index(Fp8Tensor tensor, int layer) const {
-    return static_cast<std::int64_t>(tensor) * layers_ + layer;
-  }
   int which(Tensor tensor) const;
   Fp8Operand weight_in(const DeviceBuffer<std::uint8_t>& memory, Tensor tensor, int layer) const;
 
+  ModelConfig config_;
   ParameterLayout layout_;
   int layers_;
+  int count_;  // of all_
   float first_gradient_scale_;
   bool recording_ = true;
   Weights all_[kWeights];
   DeviceBuffer<float> state_memory_;
   Fp8ScalingState scaling_;
   DeviceBuffer<std::uint8_t> weights_, weights_transposed_;
-  DeviceBuffer<float> weight_scales_;  // (3, weights, layers): scale, inverse, amax
+  DeviceBuffer<float> weight_scales_;  // (3, kWeights, layers): scale, inverse, amax
+  float dlogits_scale_;
+  DeviceBuffer<float> dlogits_inverse_;
 };
 
 }  // namespace ridgeline::gpt2

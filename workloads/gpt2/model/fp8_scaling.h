@@ -9,13 +9,23 @@
 
 namespace ridgeline::gpt2 {
 
-/// Of a layer: the inputs of its four linear products, then the gradients of their outputs.
-enum class Fp8Tensor { ln1, att, ln2, gelu, dqkv, dattproj, dfc, dfcproj };
-inline constexpr int kFp8Inputs = 4;
-inline constexpr int kFp8Tensors = 8;
+/// Of a layer: the inputs of its four linear products, then the gradients of their outputs. Of the model: the input of
+/// the classifier's product.
+enum class Fp8Tensor { ln1, att, ln2, gelu, lnf, dqkv, dattproj, dfc, dfcproj };
 
+/// Where a tensor stands among all of them; those in E4M3 come first. lnf is of layer 0.
+constexpr std::int64_t fp8_tensor_index(const ModelConfig& config, Fp8Tensor tensor, int layer) {
+  const std::int64_t layers = config.layers;
+  const auto kind = static_cast<std::int64_t>(tensor);
+  constexpr auto kLnf = static_cast<std::int64_t>(Fp8Tensor::lnf);
+  if (kind <= kLnf) return kind * layers + layer;
+  return (kind - 1) * layers + 1 + layer;
+}
+constexpr std::int64_t fp8_e4m3_tensors(const ModelConfig& config) {
+  return fp8_tensor_index(config, Fp8Tensor::dqkv, 0);
+}
 constexpr std::int64_t fp8_tensors(const ModelConfig& config) {
-  return std::int64_t{kFp8Tensors} * config.layers;
+  return fp8_tensor_index(config, Fp8Tensor::dfcproj, config.layers);
 }
 /// Bytes of StatePart::scaling.
 constexpr std::int64_t fp8_scaling_bytes(const ModelConfig& config) {

@@ -219,13 +219,24 @@ void GpuModelOf<T>::last_layernorm_backward() {
 }
 
 template <typename T>
-void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
-  cudaStream_t s = stream_.get();
-  const ModelConfig& config = options_.config;
-  const int vp = config.padded_vocab;
+void GpuModelOf<T>::classifier_products_backward(bool accumulate) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (switches().fp8_classifier == Fp8Classifier::all) {
+      classifier_products_backward_fp8(accumulate);
+      return;
+    }
+  }
+  const int vp = options_.config.padded_vocab;
   const T* dlogits = act_.logits;
   weight_gradient(gradient(Tensor::wte), dlogits, act_.lnf, c_, vp, accumulate);
   linear_backward_input(act_.projected, dlogits, parameter(Tensor::wte), c_, vp);
+}
+
+template <typename T>
+void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
+  cudaStream_t s = stream_.get();
+  const ModelConfig& config = options_.config;
+  classifier_products_backward(accumulate);
   last_layernorm_backward();
   for (int l = config.layers - 1; l >= 0; --l) backward_layer(l, accumulate);
   sums_.flush(s);

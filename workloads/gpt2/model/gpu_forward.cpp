@@ -137,13 +137,24 @@ void GpuModelOf<T>::forward_layer(int l) {
 }
 
 template <typename T>
+void GpuModelOf<T>::classifier_product() {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (switches().fp8_classifier != Fp8Classifier::none) {
+      classifier_product_fp8();
+      return;
+    }
+  }
+  linear(act_.logits, act_.lnf, parameter(Tensor::wte), nullptr, c_, options_.config.padded_vocab);
+}
+
+template <typename T>
 void GpuModelOf<T>::forward_to_logits(const std::int32_t* inputs) {
   const ModelConfig& config = options_.config;
   launch_encoder_forward(act_.layers.front().residual, inputs, parameter(Tensor::wte), parameter(Tensor::wpe),
                          options_.batch, options_.sequence, c_, stream_.get(), switches().kernels);
   first_layernorm();
   for (int l = 0; l < config.layers; ++l) forward_layer(l);
-  linear(act_.logits, act_.lnf, parameter(Tensor::wte), nullptr, c_, config.padded_vocab);
+  classifier_product();
 }
 
 template <typename T>
@@ -151,6 +162,12 @@ void GpuModelOf<T>::classifier(const std::int32_t* targets, float scale) {
   if (switches().classifier == ClassifierKind::separate) {
     classifier_loss(targets);
     return;
+  }
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (switches().fp8_classifier == Fp8Classifier::all) {
+      classifier_fp8(targets, scale);
+      return;
+    }
   }
   launch_fused_classifier(act_.logits, act_.losses, targets, scale, rows_, options_.config.vocab,
                           options_.config.padded_vocab, stream_.get(), switches().kernels);

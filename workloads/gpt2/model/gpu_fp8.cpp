@@ -5,6 +5,7 @@
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/elementwise/residual.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
+#include "gpt2/ops/loss/classifier.h"
 #include "gpt2/ops/norm/layernorm_fp8.h"
 
 namespace ridgeline::gpt2 {
@@ -65,6 +66,35 @@ void GpuModelOf<bf16>::forward_layer_fp8(int l) {
     residual_layernorm(act_.residual_last, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, act_.projected,
                        parameter(Tensor::lnfw), parameter(Tensor::lnfb));
   }
+}
+
+template <>
+void GpuModelOf<bf16>::classifier_product_fp8() {
+  // lnf transposed is kept for the backward pass if it multiplies in FP8.
+  launch_fp8_cast(fp8_->output(Fp8Tensor::lnf, 0, act_.narrow, act_.lnf_transposed), Fp8Format::e4m3, nullptr,
+                  act_.lnf, rows_, c_, nullptr, stream_.get());
+  linear_fp8(act_.logits, Fp8Tensor::lnf, act_.narrow, Tensor::wte, 0, nullptr, c_,
+             options_.config.padded_vocab);
+}
+
+template <>
+void GpuModelOf<bf16>::classifier_fp8(const std::int32_t* targets, float scale) {
+  launch_fused_classifier_fp8(act_.dlogits, fp8_->dlogits_scale(), act_.losses, act_.logits, targets, scale,
+                              rows_, options_.config.vocab, options_.config.padded_vocab, stream_.get());
+}
+
+template <>
+void GpuModelOf<bf16>::classifier_products_backward_fp8(bool accumulate) {
+  cudaStream_t s = stream_.get();
+  const int vp = options_.config.padded_vocab;
+  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
+  auto* transposed = reinterpret_cast<std::uint8_t*>(act_.logits);  // read for the last time
+  launch_fp8_transpose(transposed, act_.dlogits, rows_, vp, s);
+  matmul_.backward_weight_fp8(gradient(Tensor::wte), fp8_->dlogits(transposed),
+                              fp8_->operand(Fp8Tensor::lnf, 0, act_.lnf_transposed), rows_, c_, vp, fast, s,
+                              accumulate);
+  matmul_.backward_input_fp8(act_.projected, fp8_->dlogits(act_.dlogits),
+                             fp8_->weight_transposed(Tensor::wte, 0), rows_, c_, vp, fast, s);
 }
 
 template <>

@@ -15,6 +15,7 @@
 #include "gpt2/ops/elementwise/fill.h"
 #include "gpt2/ops/embedding/encoder.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
+#include "gpt2/ops/loss/classifier.h"
 #include "gpt2/ops/matmul/hopper_matmul.h"
 #include "gpt2/ops/norm/layernorm.h"
 #include "gpt2/ops/norm/layernorm_fp8.h"
@@ -30,6 +31,13 @@ void check_fp8(const GpuModelOptions& o) {
         "--precision fp8 needs B*T and C to be multiples of 16 and C at most 1792, here B*T={} C={}: "
         "use --precision bf16",
         rows, o.config.channels));
+  }
+  if (o.switches.fp8_classifier == Fp8Classifier::all &&
+      !fused_classifier_fp8_supported(o.config.padded_vocab)) {
+    throw InputError(
+        fmt::format("--fp8-classifier all: rows of {} logits do not fit into shared memory: use "
+                    "--fp8-classifier forward",
+                    o.config.padded_vocab));
   }
 }
 
@@ -187,7 +195,8 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
     cudnn_->prepare(o.batch, o.sequence, o.config.heads, o.config.head_size());
   }
   if (o.switches.precision == Precision::fp8) {
-    fp8_.emplace(o.config, rows_ * o.grad_accum, stream_.get());
+    fp8_.emplace(o.config, rows_ * o.grad_accum, o.switches.fp8_classifier != Fp8Classifier::none,
+                 stream_.get());
   }
   if (o.switches.bias_gradient == BiasGradientKind::fused) {
     for (int accumulate = 0; accumulate < (o.grad_accum > 1 ? 2 : 1); ++accumulate) {
@@ -257,7 +266,10 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   const std::int64_t n = ParameterLayout(o.config).total();
   MemoryPlan plan;
   plan.parameters_bytes = n * (narrow ? 2 + 4 : 4);
-  if (o.switches.precision == Precision::fp8) plan.parameters_bytes += Fp8Layers::device_bytes(o.config);
+  if (o.switches.precision == Precision::fp8) {
+    plan.parameters_bytes +=
+        Fp8Layers::device_bytes(o.config, o.switches.fp8_classifier != Fp8Classifier::none);
+  }
   plan.optimizer_bytes = n * 3 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =

@@ -102,6 +102,13 @@ class GpuModelOf final : public GpuModel {
   void residual_layernorm_fp8(T* residual, const Fp8Output& normed, float* mean, float* rstd, const T* in1,
                               const T* in2, const T* weight, const T* bias);
   void forward_layer_fp8(int l);
+  /// logits = lnf x wte^T
+  void classifier_product();
+  void classifier_product_fp8();
+  void classifier_fp8(const std::int32_t* targets, float scale);
+  /// wte's gradient and projected = the gradient of lnf, from that of the logits
+  void classifier_products_backward(bool accumulate);
+  void classifier_products_backward_fp8(bool accumulate);
   /// out (B*T, oc) = inp x weight^T + bias
   void linear_fp8(T* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l, const T* bias, int c,
                   int oc);
@@ -176,6 +183,12 @@ void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& n
                                               const bf16* weight, const bf16* bias);
 template <>
 void GpuModelOf<bf16>::forward_layer_fp8(int l);
+template <>
+void GpuModelOf<bf16>::classifier_product_fp8();
+template <>
+void GpuModelOf<bf16>::classifier_fp8(const std::int32_t* targets, float scale);
+template <>
+void GpuModelOf<bf16>::classifier_products_backward_fp8(bool accumulate);
 template <>
 void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
                                   const bf16* bias, int c, int oc);

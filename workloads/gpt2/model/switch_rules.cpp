@@ -33,6 +33,16 @@ void check_switches(const Switches& s) {
     }
     if (s.recompute > 0) refuse(fmt::format("--recompute {}", s.recompute), "--recompute 0");
     if (s.l2_persist != 0) refuse("--l2-persist", "--l2-persist none");
+    if (s.fp8_classifier != Fp8Classifier::none && s.vocabulary != VocabularyKind::padded) {
+      throw InputError(
+          fmt::format("--fp8-classifier {} needs --vocabulary padded: products in fp8 take multiples of 16",
+                      name_of(s.fp8_classifier)));
+    }
+    if (s.fp8_classifier == Fp8Classifier::all && s.classifier != ClassifierKind::fused) {
+      throw InputError("--fp8-classifier all needs --classifier fused, which writes the gradient in fp8");
+    }
+  } else if (s.fp8_classifier != Fp8Classifier::none) {
+    throw InputError(fmt::format("--fp8-classifier {} needs --precision fp8", name_of(s.fp8_classifier)));
   } else if (s.fp8_fast_accumulation != Fp8FastAccumulation::forward) {
     throw InputError(
         fmt::format("--fp8-fast-accumulation {} needs --precision fp8", name_of(s.fp8_fast_accumulation)));

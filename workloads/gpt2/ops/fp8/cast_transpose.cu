@@ -119,11 +119,13 @@ __global__ void __launch_bounds__(kTransposeBlock, 2)
         }
       }
     }
-    std::uint8_t* column = transposed + tensor + tile.column * rows + tile.row;
+    if (transposed != nullptr) {
+      std::uint8_t* column = transposed + tensor + tile.column * rows + tile.row;
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      *reinterpret_cast<uint4*>(column + k * rows) =
-          make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
+      for (int k = 0; k < 8; ++k) {
+        *reinterpret_cast<uint4*>(column + k * rows) =
+            make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
+      }
     }
   }
   if constexpr (kSums) {
@@ -140,6 +142,36 @@ __global__ void __launch_bounds__(kTransposeBlock, 2)
     }
   }
   commit_amax(target.amax, largest, shared);
+}
+
+__global__ void __launch_bounds__(kTransposeBlock, 3)
+    fp8_transpose_kernel(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
+                         std::int64_t columns, std::int64_t column_tiles) {
+  const TransposeTile tile = transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
+  if (tile.row >= rows || tile.column >= columns) return;
+  const std::uint8_t* from = inp + tile.row * columns + tile.column;
+  uint2 x[kTransposeRows];
+#pragma unroll
+  for (int r = 0; r < kTransposeRows; ++r) x[r] = __ldg(reinterpret_cast<const uint2*>(from + r * columns));
+  std::uint32_t turned[8][kTransposeRows / 4];
+#pragma unroll
+  for (int four = 0; four < kTransposeRows; four += 4) {
+    std::uint32_t low[4] = {x[four].x, x[four + 1].x, x[four + 2].x, x[four + 3].x};
+    std::uint32_t high[4] = {x[four].y, x[four + 1].y, x[four + 2].y, x[four + 3].y};
+    transpose_bytes(low);
+    transpose_bytes(high);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      turned[k][four / 4] = low[k];
+      turned[4 + k][four / 4] = high[k];
+    }
+  }
+  std::uint8_t* column = transposed + tile.column * rows + tile.row;
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    *reinterpret_cast<uint4*>(column + k * rows) =
+        make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
+  }
 }
 
 void check(const char* what, const Fp8Output& out, const void* inp, const void* dout, std::int64_t rows,
@@ -197,6 +229,18 @@ void launch_fp8_cast(const Fp8Output& out, Fp8Format format, float* dbias, const
     launch<bf16, Fp8Format::e5m2, kFunction, false>(out, partials, inp, none, 1, rows, columns, stream);
   }
   if (bias_gradient) add_sums(*sums, dbias, partials, rows, columns);
+}
+
+void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
+                          std::int64_t columns, cudaStream_t stream) {
+  Fp8Output out;
+  out.transposed = transposed;
+  check("fp8_transpose", out, inp, nullptr, rows, columns);
+  const NvtxRange range("fp8_transpose", {fp8_transpose_bytes(rows, columns), 0});
+  const std::int64_t column_tiles = transpose_column_tiles(columns);
+  fp8_transpose_kernel<<<static_cast<unsigned>(column_tiles * transpose_row_tiles(rows)), kTransposeBlock, 0,
+                         stream>>>(transposed, inp, rows, columns, column_tiles);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
 void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors, std::int64_t rows,

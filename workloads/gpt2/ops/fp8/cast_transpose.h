@@ -16,7 +16,8 @@ namespace ridgeline::gpt2 {
 
 class PartialSums;
 
-/// Where a tensor goes: (rows, columns), and transposed (columns, rows). Both aligned to 16 bytes.
+/// Where a tensor goes: (rows, columns), and transposed (columns, rows), which launch_fp8_cast leaves out where it is
+/// null. Both aligned to 16 bytes.
 struct Fp8Output {
   std::uint8_t* data = nullptr;
   std::uint8_t* transposed = nullptr;
@@ -41,6 +42,13 @@ std::int64_t fp8_partial_sums(std::int64_t rows, std::int64_t columns);
 /// null: none, and sums stays as it is.
 void launch_fp8_cast(const Fp8Output& out, Fp8Format format, float* dbias, const bf16* inp, std::int64_t rows,
                      std::int64_t columns, PartialSums* sums, cudaStream_t stream);
+
+/// The bytes of inp (rows, columns) transposed, whatever their format. Sizes and alignment as above.
+constexpr std::int64_t fp8_transpose_bytes(std::int64_t rows, std::int64_t columns) {
+  return 2 * rows * columns;
+}
+void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
+                          std::int64_t columns, cudaStream_t stream);
 
 /// out = inp in E4M3, of `tensors` tensors one behind the other. out.scale.scale has one a tensor; no amax.
 void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors, std::int64_t rows,

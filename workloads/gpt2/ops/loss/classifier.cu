@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "gpt2/common/bulk_copy.cuh"
 #include "gpt2/common/dtype.h"
@@ -20,6 +22,7 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/common/packed.cuh"
 #include "gpt2/common/reduce.cuh"
+#include "gpt2/ops/fp8/fp8.cuh"
 #include "gpt2/ops/loss/classifier.h"
 
 namespace ridgeline::gpt2 {
@@ -130,13 +133,12 @@ __device__ inline RunningSum warp_combine(const RunningSum& running) {
   return {largest, warp_sum(running.sum * exp2_flushed(running.max_log2 - largest))};
 }
 
-// dloss * softmax of a vector, less dloss at the target. shift_log2 is log2 of (sum of exponentials / dloss),
+// dloss * softmax of a vector into d, less dloss at the target. shift_log2 is log2 of (sum of exponentials / dloss),
 // so that the exponential is the whole product.
 template <typename T>
-__device__ inline Packed<T> gradient_vector(const Packed<T>& x, int v, float shift_log2, float dloss,
-                                            int target, int vocab) {
+__device__ inline void gradient_values(float (&d)[kPackedSize<T>], const Packed<T>& x, int v,
+                                       float shift_log2, float dloss, int target, int vocab) {
   constexpr int kVector = kPackedSize<T>;
-  float d[kVector];
   unpack(x, d);
 #pragma unroll
   for (int k = 0; k < kVector; ++k) d[k] = exp2_flushed(fmaf(d[k], kLog2e, -shift_log2));
@@ -152,8 +154,30 @@ __device__ inline Packed<T> gradient_vector(const Packed<T>& x, int v, float shi
       if (v * kVector + k >= vocab) d[k] = 0.0F;
     }
   }
+}
+template <typename T>
+__device__ inline Packed<T> gradient_vector(const Packed<T>& x, int v, float shift_log2, float dloss,
+                                            int target, int vocab) {
+  float d[kPackedSize<T>];
+  gradient_values(d, x, v, shift_log2, dloss, target, vocab);
   return pack<T>(d);
 }
+// In E5M2, eight bytes.
+__device__ inline uint2 gradient_vector_fp8(const Packed<bf16>& x, int v, float shift_log2, float dloss,
+                                            int target, int vocab, float scale) {
+  float d[kPackedSize<bf16>];
+  gradient_values(d, x, v, shift_log2, dloss, target, vocab);
+#pragma unroll
+  for (float& value : d) value *= scale;
+  return make_uint2(fp8_word<Fp8Format::e5m2>(d[0], d[1], d[2], d[3]),
+                    fp8_word<Fp8Format::e5m2>(d[4], d[5], d[6], d[7]));
+}
+
+// Where a kernel stores the gradient beside the logits that it came from.
+struct Fp8Gradient {
+  std::uint8_t* data;
+  float scale;
+};
 
 constexpr int kPieceVectors = 2;  // a thread's vectors in a piece of the row
 constexpr int kMaxPieces = 16;
@@ -161,10 +185,11 @@ constexpr int kMaxPieces = 16;
 // kThreads compute; the warp after them asks for the rows. The grid is one wave, and a block takes every
 // gridDim.x-th row from the last on: the end of the logits is what the product before left in L2.
 // Requires Vp % vector == 0, 16-byte aligned logits and a row in dynamic shared memory.
-template <typename T, int kThreads>
+// kFp8: the gradient goes to `fp8`, and logits stay.
+template <typename T, int kThreads, bool kFp8>
 __global__ void __launch_bounds__(kThreads + kWarpSize)
     classifier_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, std::int64_t rows,
-                      int vocab, int padded_vocab) {
+                      int vocab, int padded_vocab, const Fp8Gradient fp8) {
   constexpr int kVector = kPackedSize<T>;
   constexpr int kWarps = kThreads / kWarpSize;
   constexpr int kPiece = kThreads * kPieceVectors;
@@ -247,7 +272,12 @@ __global__ void __launch_bounds__(kThreads + kWarpSize)
       for (int u = 0; u < kPieceVectors; ++u) {
         const int v = p * kPiece + u * kThreads + thread;
         if (v < vectors) {
-          store128_streaming(row + v * kVector, gradient_vector(x[u], v, shift_log2, dloss, target, vocab));
+          if constexpr (kFp8) {
+            __stcs(reinterpret_cast<uint2*>(fp8.data + n * padded_vocab) + v,
+                   gradient_vector_fp8(x[u], v, shift_log2, dloss, target, vocab, fp8.scale));
+          } else {
+            store128_streaming(row + v * kVector, gradient_vector(x[u], v, shift_log2, dloss, target, vocab));
+          }
         }
       }
       // Behind the stores, which wait for what was read. Right behind the reads, the arrival overtakes one of
@@ -364,6 +394,29 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
+// Two blocks a multiprocessor when the row leaves room, so that one computes while the other waits.
+template <typename T>
+constexpr int kRowThreads = sizeof(T) == 2 ? 512 : 768;
+
+template <typename T, bool kFp8>
+void launch_rows(T* logits, float* losses, const std::int32_t* targets, float dloss, std::int64_t rows,
+                 int vocab, int padded_vocab, const Fp8Gradient& fp8, cudaStream_t stream) {
+  constexpr int kThreads = kRowThreads<T>;
+  static_assert(kSharedLimit <= std::int64_t{kThreads} * kPieceVectors * 16 * kMaxPieces);
+  const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
+  auto* kernel = classifier_kernel<T, kThreads, kFp8>;
+  RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(kSharedLimit)));
+  int resident = 0;
+  RIDGELINE_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads + kWarpSize,
+                                                                     static_cast<std::size_t>(row_bytes)));
+  const auto wave = std::int64_t{multiprocessor_count()} * std::max(resident, 1);
+  kernel<<<static_cast<unsigned>(std::min(rows, wave)), kThreads + kWarpSize,
+           static_cast<std::size_t>(row_bytes), stream>>>(logits, losses, targets, dloss, rows, vocab,
+                                                          padded_vocab, fp8);
+}
+
 template <typename T, bool kGradient>
 void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss, std::int64_t rows,
               int vocab, int padded_vocab, cudaStream_t stream, KernelWidth width) {
@@ -376,25 +429,12 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
     classifier_loss_kernel<T, kBlock>
         <<<blocks, kBlock, 0, stream>>>(logits, losses, targets, vocab, padded_vocab);
   } else {
-    constexpr std::int64_t kSharedLimit = 225 * 1024;  // of 227 KiB a block may have; the rest is static
     const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
     if (row_bytes > kSharedLimit) {
       classifier_long_kernel<T, kMaxBlock>
           <<<blocks, kMaxBlock, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
     } else {
-      // Two blocks a multiprocessor when the row leaves room, so that one computes while the other waits.
-      constexpr int kThreads = sizeof(T) == 2 ? 512 : 768;
-      static_assert(kSharedLimit <= std::int64_t{kThreads} * kPieceVectors * 16 * kMaxPieces);
-      auto* kernel = classifier_kernel<T, kThreads>;
-      RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                static_cast<int>(kSharedLimit)));
-      int resident = 0;
-      RIDGELINE_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-          &resident, kernel, kThreads + kWarpSize, static_cast<std::size_t>(row_bytes)));
-      const auto wave = std::int64_t{multiprocessor_count()} * std::max(resident, 1);
-      kernel<<<static_cast<unsigned>(std::min(rows, wave)), kThreads + kWarpSize,
-               static_cast<std::size_t>(row_bytes), stream>>>(logits, losses, targets, dloss, rows, vocab,
-                                                              padded_vocab);
+      launch_rows<T, false>(logits, losses, targets, dloss, rows, vocab, padded_vocab, {}, stream);
     }
   }
   RIDGELINE_CUDA_CHECK_LAUNCH();
@@ -410,6 +450,27 @@ void launch_fused_classifier(T* logits, float* losses, const std::int32_t* targe
                         {fused_classifier_bytes<T>(rows, padded_vocab), fused_classifier_flops(rows, vocab)});
   if (rows <= 0) return;
   dispatch<T, true>(logits, losses, targets, dloss, rows, vocab, padded_vocab, stream, width);
+}
+
+bool fused_classifier_fp8_supported(int padded_vocab) {
+  return padded_vocab > 0 && padded_vocab % 16 == 0 &&
+         std::int64_t{padded_vocab} * std::int64_t{sizeof(bf16)} <= kSharedLimit;
+}
+
+void launch_fused_classifier_fp8(std::uint8_t* dlogits, float scale, float* losses, const bf16* logits,
+                                 const std::int32_t* targets, float dloss, std::int64_t rows, int vocab,
+                                 int padded_vocab, cudaStream_t stream) {
+  if (!fused_classifier_fp8_supported(padded_vocab) || !is_aligned_16(dlogits) || !is_aligned_16(logits)) {
+    throw std::invalid_argument("fused_classifier_fp8 Vp " + std::to_string(padded_vocab) +
+                                ": rows or alignment are not supported");
+  }
+  const NvtxRange range("fused_classifier", {fused_classifier_fp8_bytes(rows, padded_vocab),
+                                             fused_classifier_flops(rows, vocab) + rows * padded_vocab});
+  if (rows <= 0) return;
+  // With FP8 the kernel only reads through this pointer.
+  launch_rows<bf16, true>(const_cast<bf16*>(logits), losses, targets, dloss, rows, vocab, padded_vocab,
+                          {dlogits, scale}, stream);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
 template <typename T>

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "gpt2/common/dtype.h"
 #include "gpt2/common/switches.h"
 
 namespace ridgeline::gpt2 {
@@ -44,6 +45,19 @@ template <typename T>
 void launch_fused_classifier(T* logits, float* losses, const std::int32_t* targets, float dloss,
                              std::int64_t rows, int vocab, int padded_vocab, cudaStream_t stream,
                              KernelWidth width = KernelWidth::packed);
+
+/// With the gradient in FP8: as fused_classifier_bytes, one byte an element written.
+constexpr std::int64_t fused_classifier_fp8_bytes(std::int64_t rows, std::int64_t padded_vocab) {
+  return rows * (padded_vocab * (std::int64_t{sizeof(bf16)} + 1) + std::int64_t{sizeof(std::int32_t)} +
+                 std::int64_t{sizeof(float)});
+}
+/// Rows of whole 16 bytes either way, and one of them fits into shared memory.
+bool fused_classifier_fp8_supported(int padded_vocab);
+/// dlogits (N,Vp) = E5M2 of the gradient times `scale`; logits stay. Throws std::invalid_argument if not supported, or
+/// if a tensor is not aligned to 16 bytes.
+void launch_fused_classifier_fp8(std::uint8_t* dlogits, float scale, float* losses, const bf16* logits,
+                                 const std::int32_t* targets, float dloss, std::int64_t rows, int vocab,
+                                 int padded_vocab, cudaStream_t stream);
 
 /// Validation: losses (N) only, logits untouched.
 template <typename T>

@@ -64,6 +64,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       "9.0); FP32 master weights always");
   add_switch(app, "--fp8-fast-accumulation", s.fp8_fast_accumulation,
              "Which fp8 products leave their partial sums to the tensor cores, which add with some 14 bits");
+  add_switch(app, "--fp8-classifier", s.fp8_classifier,
+             "Products of the classifier in fp8 too: none, that of the logits, or all three");
   add_switch(app, "--matmul", s.matmul, "Library of the products");
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
   add_switch(
@@ -152,6 +154,7 @@ std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s
   const auto flag = [](bool value) { return std::string(value ? "on" : "off"); };
   return {{"precision", name(s.precision)},
           {"fp8-fast-accumulation", name(s.fp8_fast_accumulation)},
+          {"fp8-classifier", name(s.fp8_classifier)},
           {"matmul", name(s.matmul)},
           {"bias", name(s.bias)},
           {"gelu", name(s.gelu)},
