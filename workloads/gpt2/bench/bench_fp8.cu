@@ -13,6 +13,7 @@
 #include "gpt2/libs/device_fill.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/ops/bias/partial_sums.h"
+#include "gpt2/ops/fp8/cast_kernel.cuh"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/norm/layernorm_fp8.h"
 
@@ -148,6 +149,34 @@ int run(const Settings& s) {
         PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
         launch_fp8_gelu_backward(out, sums_of_columns.data(), x.data(), y.data(), n, 4 * c, sums, st);
       });
+
+  // Forms of the casting kernel: rows in flight, blocks a multiprocessor.
+  const auto add_form = [&]<int kRows, int kBlocks>() {
+    using Form = CastForm<kRows, kBlocks>;
+    const std::string form = " rows " + std::to_string(kRows) + " blocks " + std::to_string(kBlocks);
+    const bf16* none = nullptr;
+    add("form fp8_gelu" + form, fp8_cast_bytes(n, 4 * c, sizeof(bf16), 1, false), 4 * casts,
+        [&, none](cudaStream_t st) {
+          launch_cast<Form, bf16, Fp8Format::e4m3, CastFunction::gelu, false>(out, nullptr, x.data(), none, 1,
+                                                                              n, 4 * c, st);
+        });
+    add("form fp8_gelu_backward" + form, fp8_cast_bytes(n, 4 * c, sizeof(bf16), 2, true), 8 * casts,
+        [&](cudaStream_t st) {
+          launch_cast<Form, bf16, Fp8Format::e5m2, CastFunction::gelu_backward, true>(
+              out, reinterpret_cast<float*>(sums_memory.data()), x.data(), y.data(), 1, n, 4 * c, st);
+        });
+    add("form fp8_cast of dqkv" + form, fp8_cast_bytes(n, 3 * c, sizeof(bf16), 1, true), 6 * casts,
+        [&, none](cudaStream_t st) {
+          launch_cast<Form, bf16, Fp8Format::e5m2, CastFunction::identity, true>(
+              out, reinterpret_cast<float*>(sums_memory.data()), x.data(), none, 1, n, 3 * c, st);
+        });
+  };
+  add_form.template operator()<4, 2>();
+  add_form.template operator()<8, 2>();
+  add_form.template operator()<16, 2>();
+  add_form.template operator()<4, 3>();
+  add_form.template operator()<8, 3>();
+  add_form.template operator()<4, 4>();
 
   for (Work& work : all) work.variant.launch(stream);  // cuBLASLt's search
   owned.synchronize();

@@ -12,137 +12,14 @@
 #include <stdexcept>
 #include <string>
 
-#include "gpt2/common/launch.h"
 #include "gpt2/common/nvtx.h"
-#include "gpt2/common/packed.cuh"
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/elementwise/gelu.h"
-#include "gpt2/ops/elementwise/gelu_math.cuh"
+#include "gpt2/ops/fp8/cast_kernel.cuh"
 #include "gpt2/ops/fp8/cast_transpose.h"
-#include "gpt2/ops/fp8/fp8.cuh"
-#include "gpt2/ops/fp8/transpose_tile.h"
 
 namespace ridgeline::gpt2 {
 namespace {
-
-enum class Function { identity, gelu, gelu_backward };
-
-// Eight neighbouring values, as they lie in memory.
-template <typename T>
-struct Eight {
-  Packed<T> parts[8 / kPackedSize<T>];
-};
-template <typename T>
-__device__ inline Eight<T> load_eight(const T* at) {
-  Eight<T> eight;
-#pragma unroll
-  for (int i = 0; i < 8 / kPackedSize<T>; ++i) eight.parts[i] = load128_streaming(at + i * kPackedSize<T>);
-  return eight;
-}
-template <typename T>
-__device__ inline void unpack(const Eight<T>& eight, float (&values)[8]) {
-#pragma unroll
-  for (int i = 0; i < 8 / kPackedSize<T>; ++i) {
-    float part[kPackedSize<T>];
-    unpack(eight.parts[i], part);
-#pragma unroll
-    for (int k = 0; k < kPackedSize<T>; ++k) values[i * kPackedSize<T> + k] = part[k];
-  }
-}
-
-// Rows of every input that a thread has in flight.
-template <typename T, Function kFunction>
-constexpr int kRowsInFlight = kFunction == Function::gelu_backward || sizeof(T) == 4 ? 4 : 8;
-
-// blockIdx.y: the tensor, of those that lie one behind the other. partials (tiles of rows, columns).
-template <typename T, Fp8Format kFormat, Function kFunction, bool kSums>
-__global__ void __launch_bounds__(kTransposeBlock, 2)
-    fp8_cast_kernel(std::uint8_t* out, std::uint8_t* transposed, float* partials, const T* inp, const T* dout,
-                    std::int64_t rows, std::int64_t columns, std::int64_t column_tiles,
-                    const Fp8Scale target) {
-  constexpr int kBatch = kRowsInFlight<T, kFunction>;
-  __shared__ float shared[kTransposeBlock / kWarpSize];
-  const std::int64_t tensor = std::int64_t{blockIdx.y} * rows * columns;
-  const TransposeTile tile = transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
-  float largest = 0.0F;
-  float sum[8] = {};
-  // Both sizes are multiples of 16: what a thread owns is whole or nothing.
-  if (tile.row < rows && tile.column < columns) {
-    const float scale = target.scale[blockIdx.y];
-    const std::int64_t offset = tensor + tile.row * columns + tile.column;
-    std::uint32_t turned[8][kTransposeRows / 4];  // of each column, four rows a word
-#pragma unroll
-    for (int first = 0; first < kTransposeRows; first += kBatch) {
-      Eight<T> x[kBatch];
-      Eight<T> d[kFunction == Function::gelu_backward ? kBatch : 1];
-#pragma unroll
-      for (int r = 0; r < kBatch; ++r) {
-        x[r] = load_eight(inp + offset + (first + r) * columns);
-        if constexpr (kFunction == Function::gelu_backward) {
-          d[r] = load_eight(dout + offset + (first + r) * columns);
-        }
-      }
-#pragma unroll
-      for (int four = 0; four < kBatch; four += 4) {
-        std::uint32_t low[4];
-        std::uint32_t high[4];
-#pragma unroll
-        for (int r = 0; r < 4; ++r) {
-          float v[8];
-          unpack(x[four + r], v);
-          if constexpr (kFunction == Function::gelu) {
-#pragma unroll
-            for (int k = 0; k < 8; ++k) v[k] = gelu_value<bf16>(v[k]);
-          } else if constexpr (kFunction == Function::gelu_backward) {
-            float upstream[8];
-            unpack(d[four + r], upstream);
-#pragma unroll
-            for (int k = 0; k < 8; ++k) v[k] = upstream[k] * gelu_slope<bf16>(v[k]);
-          }
-#pragma unroll
-          for (int k = 0; k < 8; ++k) {
-            largest = fmaxf(largest, fabsf(v[k]));
-            if constexpr (kSums) sum[k] += v[k];
-            v[k] *= scale;
-          }
-          low[r] = fp8_word<kFormat>(v[0], v[1], v[2], v[3]);
-          high[r] = fp8_word<kFormat>(v[4], v[5], v[6], v[7]);
-          *reinterpret_cast<uint2*>(out + offset + (first + four + r) * columns) =
-              make_uint2(low[r], high[r]);
-        }
-        transpose_bytes(low);
-        transpose_bytes(high);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          turned[k][(first + four) / 4] = low[k];
-          turned[4 + k][(first + four) / 4] = high[k];
-        }
-      }
-    }
-    if (transposed != nullptr) {
-      std::uint8_t* column = transposed + tensor + tile.column * rows + tile.row;
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        *reinterpret_cast<uint4*>(column + k * rows) =
-            make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
-      }
-    }
-  }
-  if constexpr (kSums) {
-    // The eight threads of a warp with the same columns are four lanes apart.
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-#pragma unroll
-      for (int apart = 4; apart < kWarpSize; apart *= 2) sum[k] += __shfl_xor_sync(kFullMask, sum[k], apart);
-    }
-    if (threadIdx.x % kWarpSize < 4 && tile.column < columns) {
-      float* target_row = partials + tile.row_tile * columns + tile.column;
-      *reinterpret_cast<float4*>(target_row) = make_float4(sum[0], sum[1], sum[2], sum[3]);
-      *reinterpret_cast<float4*>(target_row + 4) = make_float4(sum[4], sum[5], sum[6], sum[7]);
-    }
-  }
-  commit_amax(target.amax, largest, shared);
-}
 
 __global__ void __launch_bounds__(kTransposeBlock, 3)
     fp8_transpose_kernel(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
@@ -184,15 +61,11 @@ void check(const char* what, const Fp8Output& out, const void* inp, const void* 
       (aligned ? ": sizes must be multiples of 16" : ": a tensor is not aligned to 16 bytes"));
 }
 
-template <typename T, Fp8Format kFormat, Function kFunction, bool kSums>
+template <typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
 void launch(const Fp8Output& out, float* partials, const T* inp, const T* dout, std::int64_t tensors,
             std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  const std::int64_t column_tiles = transpose_column_tiles(columns);
-  const dim3 grid(static_cast<unsigned>(column_tiles * transpose_row_tiles(rows)),
-                  static_cast<unsigned>(tensors));
-  fp8_cast_kernel<T, kFormat, kFunction, kSums><<<grid, kTransposeBlock, 0, stream>>>(
-      out.data, out.transposed, partials, inp, dout, rows, columns, column_tiles, out.scale);
-  RIDGELINE_CUDA_CHECK_LAUNCH();
+  launch_cast<UsualForm<T>, T, kFormat, kFunction, kSums>(out, partials, inp, dout, tensors, rows, columns,
+                                                          stream);
 }
 
 void add_sums(PartialSums& sums, float* dbias, const float* partials, std::int64_t rows,
@@ -216,7 +89,7 @@ void launch_fp8_cast(const Fp8Output& out, Fp8Format format, float* dbias, const
   const NvtxRange range("fp8_cast", {fp8_cast_bytes(rows, columns, sizeof(bf16), 1, bias_gradient),
                                      fp8_cast_flops(rows, columns, bias_gradient)});
   const bf16* none = nullptr;
-  constexpr Function kFunction = Function::identity;
+  constexpr CastFunction kFunction = CastFunction::identity;
   if (format == Fp8Format::e4m3) {
     if (bias_gradient) {
       launch<bf16, Fp8Format::e4m3, kFunction, true>(out, partials, inp, none, 1, rows, columns, stream);
@@ -251,8 +124,8 @@ void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_
   const NvtxRange range("fp8_cast_weights", {tensors * fp8_cast_bytes(rows, columns, sizeof(float), 1, false),
                                              tensors * fp8_cast_flops(rows, columns, false)});
   const float* none = nullptr;
-  launch<float, Fp8Format::e4m3, Function::identity, false>(out, nullptr, inp, none, tensors, rows, columns,
-                                                            stream);
+  launch<float, Fp8Format::e4m3, CastFunction::identity, false>(out, nullptr, inp, none, tensors, rows,
+                                                                columns, stream);
 }
 
 void launch_fp8_gelu(const Fp8Output& out, const bf16* inp, std::int64_t rows, std::int64_t columns,
@@ -262,7 +135,7 @@ void launch_fp8_gelu(const Fp8Output& out, const bf16* inp, std::int64_t rows, s
                         {fp8_cast_bytes(rows, columns, sizeof(bf16), 1, false),
                          fp8_cast_flops(rows, columns, false) + gelu_forward_flops(rows * columns)});
   const bf16* none = nullptr;
-  launch<bf16, Fp8Format::e4m3, Function::gelu, false>(out, nullptr, inp, none, 1, rows, columns, stream);
+  launch<bf16, Fp8Format::e4m3, CastFunction::gelu, false>(out, nullptr, inp, none, 1, rows, columns, stream);
 }
 
 void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const bf16* inp, const bf16* dout,
@@ -273,8 +146,8 @@ void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const bf16* in
   const NvtxRange range("fp8_gelu_backward",
                         {fp8_cast_bytes(rows, columns, sizeof(bf16), 2, true),
                          fp8_cast_flops(rows, columns, true) + gelu_backward_flops(rows * columns)});
-  launch<bf16, Fp8Format::e5m2, Function::gelu_backward, true>(out, partials, inp, dout, 1, rows, columns,
-                                                               stream);
+  launch<bf16, Fp8Format::e5m2, CastFunction::gelu_backward, true>(out, partials, inp, dout, 1, rows, columns,
+                                                                   stream);
   add_sums(sums, dbias, partials, rows, columns);
 }
 
