@@ -135,6 +135,26 @@ int run(const Settings& s) {
                                       y.data(), weight.data(), mean.data(), rstd.data(), n, s.channels, sums,
                                       st);
       });
+  // The same in two passes each, for comparison.
+  add("kernel residual_layernorm_forward, fp8_cast", layernorm_forward_fp8_bytes(n, c, true),
+      layernorm_forward_fp8_flops(n, c, true), [&](cudaStream_t st) {
+        launch_residual_layernorm_forward(
+            z.data(), x.data() + narrow, mean.data(), rstd.data(), static_cast<const bf16*>(x.data()),
+            static_cast<const bf16*>(y.data()), static_cast<const bf16*>(weight.data()),
+            static_cast<const bf16*>(bias.data()), n, s.channels, st);
+        launch_fp8_cast(out, Fp8Format::e4m3, nullptr, x.data() + narrow, n, c, nullptr, st);
+      });
+  add("kernel layernorm_backward, fp8_cast", layernorm_backward_fp8_bytes(n, c, true),
+      layernorm_backward_fp8_flops(n, c), [&](cudaStream_t st) {
+        PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
+        launch_layernorm_backward(z.data(), static_cast<const bf16*>(z.data()), sums_of_columns.data(),
+                                  sums_of_columns.data() + c, sums_of_columns.data() + 2 * c,
+                                  static_cast<const bf16*>(x.data()), static_cast<const bf16*>(y.data()),
+                                  static_cast<const bf16*>(weight.data()),
+                                  static_cast<const float*>(mean.data()),
+                                  static_cast<const float*>(rstd.data()), n, s.channels, sums, st);
+        launch_fp8_cast(out, Fp8Format::e5m2, nullptr, z.data(), n, c, nullptr, st);
+      });
   add("kernel fp8_cast of att", fp8_cast_bytes(n, c, sizeof(bf16), 1, false), casts,
       [&](cudaStream_t st) { launch_fp8_cast(out, Fp8Format::e4m3, nullptr, x.data(), n, c, nullptr, st); });
   add("kernel fp8_cast of dqkv", fp8_cast_bytes(n, 3 * c, sizeof(bf16), 1, true), 6 * casts,
@@ -185,13 +205,13 @@ int run(const Settings& s) {
   }
   std::printf("N %lld C %d, %d blocks of %.0f ms each, in turn; --matmul-search %s\n",
               static_cast<long long>(n), s.channels, s.rounds, s.block_ms, s.search.c_str());
-  std::printf("%-40s%10s%18s%9s%9s%7s\n", "product or kernel", "us", "lowest..highest", "TFLOP/s", "GB/s",
+  std::printf("%-44s%10s%18s%9s%9s%7s\n", "product or kernel", "us", "lowest..highest", "TFLOP/s", "GB/s",
               "GHz");
   for (Work& work : all) {
     Variant& variant = work.variant;
     std::sort(variant.times_us.begin(), variant.times_us.end());
     const double time_us = variant.times_us[variant.times_us.size() / 2];
-    std::printf("%-40s%10.1f%9.1f..%-7.1f%9.0f%9.0f%7.3f\n", variant.name.c_str(), time_us,
+    std::printf("%-44s%10.1f%9.1f..%-7.1f%9.0f%9.0f%7.3f\n", variant.name.c_str(), time_us,
                 variant.times_us.front(), variant.times_us.back(), work.flops / time_us / 1e6,
                 work.bytes / time_us / 1e3, variant.clock_hz / 1e9);
   }
