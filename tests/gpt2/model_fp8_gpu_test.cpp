@@ -108,11 +108,11 @@ TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
   const std::int64_t tensors = fp8_tensors(options.config);
   Device device(options, random_parameters(options.config, 5));
   const Batch batch = random_batch(4 * 64, options.config.vocab, 6);
-  const auto at = [&](const std::vector<float>& values, int row, std::int64_t tensor) {
-    return values[static_cast<std::size_t>(row * tensors + tensor)];
+  const auto at = [&](const std::vector<float>& values, int place, std::int64_t tensor) {
+    return values[static_cast<std::size_t>(tensor * kFp8StateFloats + place)];
   };
   const std::vector<float> before = scaling_of(device.model());
-  for (std::int64_t t = 0; t < tensors; ++t) EXPECT_EQ(at(before, 3, t), 0.0F);
+  for (std::int64_t t = 0; t < tensors; ++t) EXPECT_EQ(at(before, kFp8FirstOfHistory, t), 0.0F);
   OptimizerOptions optimizer;
   for (int step = 0; step < 3; ++step) {
     optimizer.adamw.step = step + 1;
@@ -122,18 +122,18 @@ TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
   for (std::int64_t t = 0; t < tensors; ++t) {
     SCOPED_TRACE("tensor " + std::to_string(t));
     const Fp8Format format = t < fp8_e4m3_tensors(options.config) ? Fp8Format::e4m3 : Fp8Format::e5m2;
-    EXPECT_EQ(at(after, 0, t), 0.0F) << "the next step's magnitude begins at zero";
+    EXPECT_EQ(at(after, kFp8Amax, t), 0.0F) << "the next step's magnitude begins at zero";
     float largest = 0.0F;
     for (int age = 0; age < kFp8History; ++age) {
       if (age < 3) {
-        EXPECT_GT(at(after, 3 + age, t), 0.0F) << "age " << age;
+        EXPECT_GT(at(after, kFp8FirstOfHistory + age, t), 0.0F) << "age " << age;
       } else {
-        EXPECT_EQ(at(after, 3 + age, t), 0.0F) << "age " << age;
+        EXPECT_EQ(at(after, kFp8FirstOfHistory + age, t), 0.0F) << "age " << age;
       }
-      largest = std::max(largest, at(after, 3 + age, t));
+      largest = std::max(largest, at(after, kFp8FirstOfHistory + age, t));
     }
-    EXPECT_EQ(at(after, 1, t), fp8_scale(largest, format));
-    EXPECT_EQ(at(after, 1, t) * at(after, 2, t), 1.0F);
+    EXPECT_EQ(at(after, kFp8ScaleAt, t), fp8_scale(largest, format));
+    EXPECT_EQ(at(after, kFp8ScaleAt, t) * at(after, kFp8Inverse, t), 1.0F);
   }
 }
 

@@ -116,18 +116,18 @@ TEST(Fp8Scale, HasAnInverseWhateverTheMagnitude) {
 // State on the host, with the same layout.
 struct HostState {
   HostState(std::int64_t tensors, std::int64_t e4m3)
-      : values(static_cast<std::size_t>(kFp8StateRows * tensors)), state{values.data(), tensors, e4m3} {
+      : values(static_cast<std::size_t>(kFp8StateFloats * tensors)), state{values.data(), tensors, e4m3} {
     for (std::int64_t t = 0; t < tensors; ++t) {
-      at(1, t) = 8.0F;
-      at(2, t) = 0.125F;
+      at(kFp8ScaleAt, t) = 8.0F;
+      at(kFp8Inverse, t) = 0.125F;
     }
   }
-  float& at(int row, std::int64_t tensor) {
-    return values[static_cast<std::size_t>(row * state.tensors + tensor)];
+  float& at(int place, std::int64_t tensor) {
+    return values[static_cast<std::size_t>(tensor * kFp8StateFloats + place)];
   }
   float scale(std::int64_t tensor) { return *state.scale(tensor); }
   void step(std::int64_t tensor, float amax) {
-    at(0, tensor) = amax;
+    at(kFp8Amax, tensor) = amax;
     fp8_update_tensor(state, tensor);
   }
   std::vector<float> values;
@@ -150,7 +150,7 @@ TEST(Fp8History, ScaleFallsAtOnceAndRisesWhenTheLargestIsForgotten) {
   // The others are untouched.
   for (const std::int64_t other : {0, 2}) {
     EXPECT_EQ(host.scale(other), 8.0F);
-    for (int age = 0; age < kFp8History; ++age) EXPECT_EQ(host.at(3 + age, other), 0.0F);
+    for (int age = 0; age < kFp8History; ++age) EXPECT_EQ(host.at(kFp8FirstOfHistory + age, other), 0.0F);
   }
 }
 
@@ -158,9 +158,9 @@ TEST(Fp8History, KeepsTheStepsInTheirOrder) {
   HostState host(2, 1);
   for (int step = 1; step <= kFp8History + 3; ++step) host.step(0, static_cast<float>(step));
   for (int age = 0; age < kFp8History; ++age) {
-    EXPECT_EQ(host.at(3 + age, 0), static_cast<float>(kFp8History + 3 - age));
+    EXPECT_EQ(host.at(kFp8FirstOfHistory + age, 0), static_cast<float>(kFp8History + 3 - age));
   }
-  EXPECT_EQ(host.at(0, 0), 0.0F);
+  EXPECT_EQ(host.at(kFp8Amax, 0), 0.0F);
 }
 
 TEST(Fp8History, TensorsBehindTheFirstAreE5m2) {
@@ -179,7 +179,7 @@ TEST(Fp8History, WhatSaysNothingChangesNothing) {
     host.step(0, nothing);
     EXPECT_EQ(host.scale(0), 8.0F);
     EXPECT_EQ(host.at(3, 0), 0.0F);
-    EXPECT_EQ(host.at(0, 0), 0.0F);
+    EXPECT_EQ(host.at(kFp8Amax, 0), 0.0F);
   }
   host.step(0, 3.0F);
   EXPECT_EQ(host.scale(0), 128.0F);

@@ -18,14 +18,15 @@ TEST_F(Fp8Scaling, DeviceDoesWhatTheHostDoes) {
   Stream stream;
   constexpr std::int64_t kTensors = 301;
   constexpr std::int64_t kE4m3 = 150;
-  DeviceBuffer<float> memory(kFp8StateRows * kTensors);
+  DeviceBuffer<float> memory(kFp8StateFloats * kTensors);
   const Fp8ScalingState device{memory.data(), kTensors, kE4m3};
   launch_fp8_reset(device, 8.0F, 1024.0F, stream.get());
   stream.synchronize();
   std::vector<float> host = memory.download();
   for (std::int64_t t = 0; t < kTensors; ++t) {
-    ASSERT_EQ(host[static_cast<std::size_t>(kTensors + t)], t < kE4m3 ? 8.0F : 1024.0F);
-    ASSERT_EQ(host[static_cast<std::size_t>(2 * kTensors + t)], t < kE4m3 ? 0.125F : 0x1p-10F);
+    ASSERT_EQ(host[static_cast<std::size_t>(t * kFp8StateFloats + kFp8ScaleAt)], t < kE4m3 ? 8.0F : 1024.0F);
+    ASSERT_EQ(host[static_cast<std::size_t>(t * kFp8StateFloats + kFp8Inverse)],
+              t < kE4m3 ? 0.125F : 0x1p-10F);
   }
   const Fp8ScalingState reference{host.data(), kTensors, kE4m3};
   std::mt19937 random(1);
@@ -36,7 +37,7 @@ TEST_F(Fp8Scaling, DeviceDoesWhatTheHostDoes) {
       if (t % 17 == 0) amax = 0.0F;
       if (t % 19 == 0 && step % 3 == 0) amax = std::numeric_limits<float>::infinity();
       if (t % 23 == 0 && step % 5 == 0) amax = std::numeric_limits<float>::quiet_NaN();
-      host[static_cast<std::size_t>(t)] = amax;
+      host[static_cast<std::size_t>(t * kFp8StateFloats + kFp8Amax)] = amax;
     }
     memory.upload(host);
     launch_fp8_update(device, stream.get());
@@ -60,7 +61,7 @@ TEST_F(Fp8Scaling, CurrentScalesFitEachTensor) {
     RIDGELINE_CUDA_CHECK(cudaMemset(amax.data(), 0, static_cast<std::size_t>(amax.size_bytes())));
     RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
     auto scale = poisoned<float>(kTensors);
-    auto inverse = poisoned<float>(kTensors);
+    auto inverse = poisoned<float>(kTensors * kFp8InverseStride);
     launch_fp8_amax(amax.data(), device.data(), kTensors, count, stream.get());
     stream.synchronize();
     const std::vector<double> first(inp.begin(), inp.begin() + count);
@@ -72,7 +73,7 @@ TEST_F(Fp8Scaling, CurrentScalesFitEachTensor) {
     EXPECT_EQ(scales[1], 64.0);  // 448 / 7
     EXPECT_EQ(scales[2], 1.0) << "zeros have no scale of their own";
     const std::vector<double> inverses = to_host(inverse);
-    for (std::size_t t = 0; t < 3; ++t) EXPECT_EQ(inverses[t] * scales[t], 1.0);
+    for (std::size_t t = 0; t < 3; ++t) EXPECT_EQ(inverses[t * kFp8InverseStride] * scales[t], 1.0);
     EXPECT_EQ(amax.download(), std::vector<std::uint32_t>(3));
   }
 }

@@ -27,7 +27,7 @@ class FakeState : public TrainingState {
     }
     fill(StatePart::narrow, narrow ? 2 * n : 0, first++);
     // 8 tensors of each layer and one of the model, each with a magnitude, two scales and 16 steps of history.
-    fill(StatePart::scaling, precision == 3 ? (std::int64_t{8} * config.layers + 1) * 19 * 4 : 0, first);
+    fill(StatePart::scaling, precision == 3 ? (std::int64_t{8} * config.layers + 1) * 20 * 4 : 0, first);
   }
   std::int64_t state_bytes(StatePart part) const override {
     return static_cast<std::int64_t>(parts_.at(part).size());

@@ -131,6 +131,11 @@ struct Matmul::Impl {
   void run_fp8(MatmulProblem problem, void* d, const Fp8Operand& a, const Fp8Operand& b, const bf16* bias,
                cudaStream_t stream) {
     set_alignments(problem, a.data, b.data, d);
+    for (const float* inverse : {a.inverse, b.inverse}) {
+      if (reinterpret_cast<std::uintptr_t>(inverse) % 16 != 0) {
+        throw LibraryError(problem.description(), "a scale is not aligned to 16 bytes", __FILE__, __LINE__);
+      }
+    }
     Plan& plan = plan_of(problem, stream);
     if (bias != nullptr) plan.operation.set_bias(bias);
     plan.operation.set_scales(a.inverse, b.inverse);

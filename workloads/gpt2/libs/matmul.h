@@ -113,7 +113,7 @@ constexpr std::int64_t matmul_fp8_backward_weight_bytes(std::int64_t n, std::int
   return n * oc + n * c + std::int64_t{sizeof(float)} * oc * c * (accumulate ? 2 : 1);
 }
 
-/// A tensor in FP8, both pointers to device memory: a value is its byte times `inverse`.
+/// A tensor in FP8, both pointers to device memory and aligned to 16 bytes: a value is its byte times `*inverse`.
 struct Fp8Operand {
   const std::uint8_t* data = nullptr;
   const float* inverse = nullptr;

@@ -51,8 +51,8 @@ class TrialBuffers {
       launch_fill_normal_fp8(static_cast<std::uint8_t*>(a_), p.m() * p.k(), Fp8Format::e4m3, 11, stream);
       launch_fill_normal_fp8(static_cast<std::uint8_t*>(b_), p.k() * p.n(),
                              p.op == MatmulOp::forward ? Fp8Format::e4m3 : Fp8Format::e5m2, 12, stream);
-      scales_ = DeviceBuffer<float>(2);
-      scales_.upload({1.0F, 1.0F});
+      scale_ = DeviceBuffer<float>(1);
+      scale_.upload({1.0F});
     }
     d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
     if (p.has_bias()) {
@@ -66,7 +66,7 @@ class TrialBuffers {
   void* d() const { return d_; }
   void* bias() const { return bias_; }
   void* aux() const { return aux_; }
-  const float* scales() const { return scales_.data(); }  // of A, of B; null: there are none
+  const float* scale() const { return scale_.data(); }  // of A and of B; null: there is none
 
  private:
   void* allocate(std::int64_t elements, std::size_t element_bytes, std::uint32_t alignment_bytes,
@@ -86,7 +86,7 @@ class TrialBuffers {
 
   MatmulProblem problem_;
   std::vector<DeviceBuffer<unsigned char>> storage_;
-  DeviceBuffer<float> scales_;
+  DeviceBuffer<float> scale_;
   void* a_ = nullptr;
   void* b_ = nullptr;
   void* d_ = nullptr;
@@ -106,7 +106,7 @@ class Trial {
         stream_(stream) {
     if (problem.has_bias()) operation_.set_bias(buffers_.bias());
     if (problem.has_aux()) operation_.set_aux(buffers_.aux());
-    if (buffers_.scales() != nullptr) operation_.set_scales(buffers_.scales(), buffers_.scales() + 1);
+    if (buffers_.scale() != nullptr) operation_.set_scales(buffers_.scale(), buffers_.scale());
   }
 
   // Time of one run in ns, the mean of count; infinite when the algorithm does not run.

@@ -33,7 +33,8 @@ Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classi
       scaling_{state_memory_.data(), fp8_tensors(config), fp8_e4m3_tensors(config)},
       weights_(weight_elements(config, classifier)),
       weights_transposed_(weight_elements(config, classifier)),
-      weight_scales_(std::int64_t{3} * kWeights * config.layers),
+      weight_scales_(std::int64_t{2} * kWeights * config.layers),
+      weight_inverses_(std::int64_t{kFp8InverseStride} * kWeights * config.layers),
       dlogits_scale_(fp8_scale(1.0F / static_cast<float>(tokens), Fp8Format::e5m2)),
       dlogits_inverse_(1) {
   const std::int64_t c = config.channels;
@@ -50,7 +51,7 @@ Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classi
 
 std::int64_t Fp8Layers::device_bytes(const ModelConfig& config, bool classifier) {
   return fp8_scaling_bytes(config) + 2 * weight_elements(config, classifier) +
-         (std::int64_t{3} * kWeights * config.layers + 1) * std::int64_t{sizeof(float)};
+         (std::int64_t{2 + kFp8InverseStride} * kWeights * config.layers + 1) * std::int64_t{sizeof(float)};
 }
 
 Fp8Output Fp8Layers::output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const {
@@ -72,9 +73,8 @@ int Fp8Layers::which(Tensor tensor) const {
 Fp8Operand Fp8Layers::weight_in(const DeviceBuffer<std::uint8_t>& memory, Tensor tensor, int layer) const {
   const int i = which(tensor);
   const Weights& w = all_[i];
-  const float* inverses = weight_scales_.data() + std::int64_t{kWeights} * layers_;
   return {memory.data() + w.offset + layer * w.rows * w.columns,
-          inverses + std::int64_t{i} * layers_ + layer};
+          weight_inverses_.data() + (std::int64_t{i} * layers_ + layer) * kFp8InverseStride};
 }
 
 Fp8Operand Fp8Layers::weight(Tensor tensor, int layer) const {
@@ -89,13 +89,13 @@ void Fp8Layers::cast_weights(const float* master, cudaStream_t stream) {
   const NvtxRange range("fp8_weights");
   const std::int64_t count = std::int64_t{kWeights} * layers_;
   float* scales = weight_scales_.data();
-  auto* amax = reinterpret_cast<std::uint32_t*>(scales + 2 * count);
+  auto* amax = reinterpret_cast<std::uint32_t*>(scales + count);
   for (int i = 0; i < count_; ++i) {
     const Weights& w = all_[i];
     launch_fp8_amax(amax + std::int64_t{i} * layers_, master + layout_.offset(w.tensor), w.layers,
                     w.rows * w.columns, stream);
   }
-  launch_fp8_current_scales(scales, scales + count, amax, count, stream);
+  launch_fp8_current_scales(scales, weight_inverses_.data(), amax, count, stream);
   for (int i = 0; i < count_; ++i) {
     const Weights& w = all_[i];
     const Fp8Output out{weights_.data() + w.offset,

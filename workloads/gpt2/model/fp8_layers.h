@@ -77,7 +77,8 @@ class Fp8Layers {
   DeviceBuffer<float> state_memory_;
   Fp8ScalingState scaling_;
   DeviceBuffer<std::uint8_t> weights_, weights_transposed_;
-  DeviceBuffer<float> weight_scales_;  // (3, kWeights, layers): scale, inverse, amax
+  DeviceBuffer<float> weight_scales_;    // (2, kWeights, layers): scale, amax
+  DeviceBuffer<float> weight_inverses_;  // (kWeights, layers, kFp8InverseStride)
   float dlogits_scale_;
   DeviceBuffer<float> dlogits_inverse_;
 };

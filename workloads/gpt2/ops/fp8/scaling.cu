@@ -1,5 +1,5 @@
 // scaling.cu: scales of FP8 tensors from their largest magnitudes
-// shapes  state (3 + history, tensors) FP32; inp (tensors, count) FP32, any count
+// shapes  state (tensors, 4 + history) FP32; inp (tensors, count) FP32, any count
 // bytes   update: the state read and written; amax: 4*tensors*count
 // flops   amax: tensors*count
 // check   bit for bit: maxima and powers of two are exact
@@ -21,10 +21,11 @@ __global__ void __launch_bounds__(kBlock)
     fp8_reset_kernel(const Fp8ScalingState state, float e4m3_scale, float e5m2_scale) {
   const std::int64_t tensor = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
   if (tensor >= state.tensors) return;
-  for (int row = 0; row < kFp8StateRows; ++row) state.data[row * state.tensors + tensor] = 0.0F;
+  float* at = state.of(tensor);
+  for (int i = 0; i < kFp8StateFloats; ++i) at[i] = 0.0F;
   const float scale = tensor < state.e4m3 ? e4m3_scale : e5m2_scale;
-  state.data[state.tensors + tensor] = scale;
-  state.data[2 * state.tensors + tensor] = 1.0F / scale;
+  at[kFp8ScaleAt] = scale;
+  at[kFp8Inverse] = 1.0F / scale;
 }
 
 __global__ void __launch_bounds__(kBlock) fp8_update_kernel(const Fp8ScalingState state) {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(kBlock)
   const float found = fp8_scale(__uint_as_float(amax[tensor]), Fp8Format::e4m3);
   amax[tensor] = 0U;
   scale[tensor] = found == 0.0F ? 1.0F : found;
-  inverse[tensor] = found == 0.0F ? 1.0F : 1.0F / found;
+  inverse[tensor * kFp8InverseStride] = found == 0.0F ? 1.0F : 1.0F / found;
 }
 
 unsigned blocks_for(std::int64_t tensors) {
