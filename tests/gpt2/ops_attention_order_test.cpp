@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpt2/ops/attention/attention_hopper_order.h"
+#include "gpt2/ops/attention/attention_hopper_tail.h"
 
 namespace ridgeline::gpt2::hopper {
 namespace {
@@ -22,9 +23,10 @@ TEST(HopperAttentionOrder, ForwardVisitsEveryTileOnceTheDiagonalFirst) {
   for (int blocks = 1; blocks <= 17; ++blocks) {
     for (const int grid : {1, 3, 7, 132}) {
       const Problem problem = problem_of(2, 3, blocks);
+      const ForwardTail tail = pack_forward_tail(problem, grid);
       std::map<std::tuple<int, int, int>, std::vector<int>> columns;  // of each batch, head and row block
       for (int block = 0; block < grid; ++block) {
-        for (ForwardCursor at(problem, block); at.valid(problem); at.advance(problem, grid)) {
+        for (ForwardCursor at(problem, tail, block); at.valid(problem); at.advance(problem, tail, grid)) {
           columns[{at.batch(problem), at.head(problem), at.row_block}].push_back(at.column_block);
         }
       }
@@ -38,16 +40,44 @@ TEST(HopperAttentionOrder, ForwardVisitsEveryTileOnceTheDiagonalFirst) {
   }
 }
 
-TEST(HopperAttentionOrder, UnitsOfAnEvenNumberOfBlocksTakeTheSameTime) {
-  for (const int blocks : {2, 8, 16}) {
-    const Problem problem = problem_of(1, 2, blocks);
-    const int units = problem.heads * blocks / 2;
-    for (int unit = 0; unit < units; ++unit) {
-      int tiles = 0;
-      for (ForwardCursor at(problem, unit); at.valid(problem); at.advance(problem, units)) ++tiles;
-      EXPECT_EQ(tiles, blocks + 1) << "unit " << unit;
+// Tiles of the longest and of all blocks of the grid.
+std::pair<int, int> tiles_of(const Problem& problem, int grid) {
+  const ForwardTail tail = pack_forward_tail(problem, grid);
+  int longest = 0;
+  int all = 0;
+  for (int block = 0; block < grid; ++block) {
+    int tiles = 0;
+    for (ForwardCursor at(problem, tail, block); at.valid(problem); at.advance(problem, tail, grid)) ++tiles;
+    EXPECT_EQ(tail.has_work(block), tiles > 0) << "block " << block;
+    longest = std::max(longest, tiles);
+    all += tiles;
+  }
+  return {longest, all};
+}
+
+TEST(HopperAttentionOrder, LastRoundsAreSharedOut) {
+  // 13824 tiles on 132 multiprocessors: 104.7 for each. As pairs alone the longest would have 108; beginnings count too.
+  const auto [longest, all] = tiles_of(problem_of(32, 12, 8), 132);
+  EXPECT_EQ(all, 32 * 12 * 36);
+  EXPECT_LE(longest, 106);
+  // Fewer units than two rounds; other lengths.
+  for (const int blocks : {1, 2, 5, 16, 64}) {
+    for (const int heads : {1, 7, 40, 133}) {
+      const Problem problem = problem_of(1, heads, blocks);
+      const int grid = std::min(132, heads * ((blocks + 1) / 2));
+      const auto [most, sum] = tiles_of(problem, grid);
+      EXPECT_EQ(sum, heads * blocks * (blocks + 1) / 2);
+      EXPECT_LE(most, std::max(blocks, sum / grid + 1 + blocks / 2))
+          << blocks << " blocks, " << heads << " heads";
     }
   }
+}
+
+TEST(HopperAttentionOrder, GridBeyondTheTableIsDealtInTurn) {
+  const Problem problem = problem_of(4, 100, 4);
+  const auto [longest, all] = tiles_of(problem, ForwardTail::kMaxBlocks + 8);
+  EXPECT_EQ(all, 4 * 100 * 10);
+  EXPECT_EQ(longest, 25);
 }
 
 // All multiprocessors at once, each stopped at a part of dQ whose turn has not come. `slow` takes a step only when no

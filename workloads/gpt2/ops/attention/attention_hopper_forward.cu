@@ -15,7 +15,7 @@
 //              cores have work while exponentials are formed. The two take turns at forming scores.
 // A unit of work is a pair of row blocks of one head, the longest left and the shortest, so that all units take
 // the same time; the pairs of a head run at the same time on neighbouring multiprocessors, which finds its keys
-// and values in the L2 cache.
+// and values in the L2 cache. The last rounds are dealt by row blocks (attention_hopper_tail.h).
 //
 // Exponentials do not wait for a tile's maximum. The shift of a row is the maximum of its first tile, the one on
 // the diagonal; any shift is exact as long as nothing overflows, since bfloat16 has FP32's range. A warp whose
@@ -26,6 +26,7 @@
 //   keys_empty[s], values_empty[s]  8 warps are done with it
 //   queries_full[c], queries_empty[c]  the same of consumer c's queries, 4 warps
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -37,6 +38,7 @@
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/attention/attention_hopper.cuh"
 #include "gpt2/ops/attention/attention_hopper.h"
+#include "gpt2/ops/attention/attention_hopper_tail.h"
 #include "gpt2/ops/hopper/tensor_map.h"
 
 namespace ridgeline::gpt2 {
@@ -55,7 +57,10 @@ struct ForwardLayout {
   static constexpr int kQueries = kValues + kStages * kTileBytes;
   static constexpr int kOut = kQueries + kConsumers * kQueryBytes;  // [warp][panel] 16 rows
   static constexpr int kWarpPanelBytes = 16 * kPanel * 2;
-  static constexpr int kBarriers = kOut + kConsumers * kQueryBytes;
+  static constexpr int kWork =
+      kOut + kConsumers * kQueryBytes;   // of each tile: flags, head, batch, first row
+  static constexpr int kWorkPlaces = 8;  // by when one comes to be written again, all have read it
+  static constexpr int kBarriers = kWork + kWorkPlaces * 16;
   static constexpr int kAllocatedBytes = kBarriers + (4 * kStages + 2 * kConsumers) * 8 + 1024;
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
 
@@ -63,6 +68,7 @@ struct ForwardLayout {
   __device__ std::uint32_t keys(int stage) const { return base + kKeys + stage * kTileBytes; }
   __device__ std::uint32_t values(int stage) const { return base + kValues + stage * kTileBytes; }
   __device__ std::uint32_t queries(int consumer) const { return base + kQueries + consumer * kQueryBytes; }
+  __device__ std::uint32_t work(unsigned tile) const { return base + kWork + tile % kWorkPlaces * 16; }
   __device__ std::uint32_t keys_full(int stage) const { return base + kBarriers + 8 * stage; }
   __device__ std::uint32_t keys_empty(int stage) const { return keys_full(kStages + stage); }
   __device__ std::uint32_t values_full(int stage) const { return keys_full(2 * kStages + stage); }
@@ -73,6 +79,9 @@ struct ForwardLayout {
   }
 };
 
+// What the consumers have to know of a tile, so that the producer alone counts them.
+enum TileFlags : unsigned { kFirstOfRows = 1, kLastOfRows = 2, kLastOfAll = 4 };
+
 struct ForwardMaps {
   CUtensorMap queries;  // of qkv, 64 positions
   CUtensorMap keys;     // of qkv, 128 positions; values too
@@ -80,7 +89,7 @@ struct ForwardMaps {
 };
 
 template <int kHeadSize>
-__device__ inline void produce(const ForwardMaps& maps, const Problem& problem,
+__device__ inline void produce(const ForwardMaps& maps, const Problem& problem, const ForwardTail& tail,
                                const ForwardLayout<kHeadSize>& layout) {
   using Layout = ForwardLayout<kHeadSize>;
   const auto load = [&](std::uint32_t destination, std::uint32_t full, int which, const ForwardCursor& at) {
@@ -98,7 +107,7 @@ __device__ inline void produce(const ForwardMaps& maps, const Problem& problem,
   };
 
   // In the order of use: the scores of a tile are formed before the output of the one before it.
-  ForwardCursor at(problem, static_cast<int>(blockIdx.x));
+  ForwardCursor at(problem, tail, static_cast<int>(blockIdx.x));
   ForwardCursor before = at;
   unsigned tile = 0;
   std::uint32_t item_parity = 0;
@@ -119,10 +128,18 @@ __device__ inline void produce(const ForwardMaps& maps, const Problem& problem,
     }
     const int stage = static_cast<int>(tile % Layout::kStages);
     barrier_wait(layout.keys_empty(stage), (tile / Layout::kStages & 1U) ^ 1U);
+    ForwardCursor next = at;
+    next.advance(problem, tail, static_cast<int>(gridDim.x));
+    const unsigned flags = (at.on_diagonal() ? kFirstOfRows : 0U) |
+                           (at.column_block == 0 ? kLastOfRows : 0U) |
+                           (next.valid(problem) ? 0U : kLastOfAll);
+    store_shared_128(layout.work(tile), make_uint4(flags, static_cast<unsigned>(at.head(problem)),
+                                                   static_cast<unsigned>(at.batch(problem)),
+                                                   static_cast<unsigned>(at.row_block * kTile)));
     load(layout.keys(stage), layout.keys_full(stage), 1, at);
     if (tile > 0) load_values(tile - 1, before);
     before = at;
-    at.advance(problem, static_cast<int>(gridDim.x));
+    at = next;
   }
   if (tile > 0) load_values(tile - 1, before);
 }
@@ -245,13 +262,13 @@ __device__ inline void recover(float (&s)[64], RowState& rows, float (&part)[2][
 
 template <int kHeadSize>
 __device__ inline void store_rows(const ForwardMaps& maps, const Problem& problem, float* lse,
-                                  const ForwardLayout<kHeadSize>& layout, const ForwardCursor& at,
+                                  const ForwardLayout<kHeadSize>& layout, const uint4& work,
                                   const float (&o)[kHeadSize / 2], const RowState& rows, int consumer,
                                   int warp, int lane) {
   using Layout = ForwardLayout<kHeadSize>;
-  const int batch = at.batch(problem);
-  const int head = at.head(problem);
-  const int row0 = at.row_block * kTile + consumer * kConsumerRows + warp * 16;
+  const auto batch = static_cast<int>(work.z);
+  const auto head = static_cast<int>(work.y);
+  const int row0 = static_cast<int>(work.w) + consumer * kConsumerRows + warp * 16;
   float factor[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -311,8 +328,6 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
 #pragma unroll
   for (int i = 0; i < 32; ++i) p[i] = 0;
 
-  ForwardCursor at(problem, static_cast<int>(blockIdx.x));
-  if (!at.valid(problem)) return;
   std::uint32_t item_parity = 0;
   const auto take_queries = [&] {
     barrier_wait(layout.queries_full(kConsumer), item_parity);
@@ -327,6 +342,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
   constexpr int kDiagonalBlocks = kConsumer == 0 ? kTile / 16 : kTile / 8;  // of 8 columns
   take_queries();
   barrier_wait(layout.keys_full(0), 0);
+  uint4 work = load_shared_128(layout.work(0));
   issue_scores<kHeadSize>(s, q, layout.keys(0));
   wgmma_commit();
   wgmma_wait<0>();
@@ -335,7 +351,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
 
   for (unsigned tile = 0;; ++tile) {
     const int stage = static_cast<int>(tile % Layout::kStages);
-    const bool first = at.on_diagonal();
+    const bool first = (work.x & kFirstOfRows) != 0;
     float part[2][2] = {};
     float correction[2];
     bool recovered = false;
@@ -386,13 +402,12 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       barrier_arrive(layout.keys_empty(stage));
     }
 
-    ForwardCursor next = at;
-    next.advance(problem, static_cast<int>(gridDim.x));
     const int next_stage = static_cast<int>((tile + 1) % Layout::kStages);
     const std::uint32_t next_parity = (tile + 1) / Layout::kStages & 1U;
     const std::uint32_t parity = tile / Layout::kStages & 1U;
-    if (next.valid(problem) && !next.on_diagonal()) {
+    if ((work.x & kLastOfRows) == 0) {
       barrier_wait(layout.keys_full(next_stage), next_parity);
+      work = load_shared_128(layout.work(tile + 1));
       await_turn();
       issue_scores<kHeadSize>(s, q, layout.keys(next_stage));
       wgmma_commit();
@@ -404,10 +419,12 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       turn_to_other();
     } else {
       // The block of rows is complete: nothing may be under way when it is stored.
-      const bool more = next.valid(problem);
+      const bool more = (work.x & kLastOfAll) == 0;
+      const uint4 stored = work;
       if (more) {
         take_queries();
         barrier_wait(layout.keys_full(next_stage), next_parity);
+        work = load_shared_128(layout.work(tile + 1));
       }
       barrier_wait(layout.values_full(stage), parity);
       await_turn();
@@ -422,10 +439,9 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       pin(o);
       pin(p);
       release(layout.values_empty(stage));
-      store_rows<kHeadSize>(maps, problem, lse, layout, at, o, rows, kConsumer, warp, lane);
+      store_rows<kHeadSize>(maps, problem, lse, layout, stored, o, rows, kConsumer, warp, lane);
       if (!more) break;
     }
-    at = next;
   }
   // Shared memory outlives what the copy engine still reads.
   if (lane == 0) bulk_wait_read();
@@ -434,10 +450,11 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
 template <int kHeadSize>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_hopper_forward_kernel(const __grid_constant__ ForwardMaps maps, const Problem problem,
-                                    float* lse) {
+                                    const __grid_constant__ ForwardTail tail, float* lse) {
   using Layout = ForwardLayout<kHeadSize>;
   extern __shared__ unsigned char allocation[];
   const Layout layout{(shared_address(allocation) + 1023U) & ~1023U};
+  if (!tail.has_work(static_cast<int>(blockIdx.x))) return;
 
   if (threadIdx.x == 0) {
     for (const CUtensorMap* map : {&maps.queries, &maps.keys, &maps.out}) tma_prefetch_map(map);
@@ -458,7 +475,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   if (warpgroup == 0) {
     release_registers<kProducerRegisters>();
-    if (threadIdx.x == 0) produce<kHeadSize>(maps, problem, layout);
+    if (threadIdx.x == 0) produce<kHeadSize>(maps, problem, tail, layout);
   } else {
     take_registers<kConsumerRegisters>();
     if (warpgroup == 1) {
@@ -467,6 +484,18 @@ __global__ void __launch_bounds__(kThreads, 1)
       consume<kHeadSize, 1>(maps, problem, lse, layout);
     }
   }
+}
+
+// Packing takes as long as a launch: the last one is kept.
+const ForwardTail& tail_of(const Problem& problem, int units, int grid) {
+  thread_local std::array<int, 3> of{};
+  thread_local ForwardTail tail;
+  const std::array<int, 3> wanted{problem.blocks, units, grid};
+  if (of != wanted) {
+    tail = pack_forward_tail(problem, grid);
+    of = wanted;
+  }
+  return tail;
 }
 
 template <int kHeadSize>
@@ -480,8 +509,9 @@ void launch(bf16* out, float* lse, const bf16* qkv, const Problem& problem, cuda
   RIDGELINE_CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::kAllocatedBytes));
   const int units = problem.batch * problem.heads * ((problem.blocks + 1) / 2);
-  kernel<<<static_cast<unsigned>(std::min(units, multiprocessor_count())), kThreads, Layout::kAllocatedBytes,
-           stream>>>(maps, problem, lse);
+  const int grid = std::min(units, multiprocessor_count());
+  kernel<<<static_cast<unsigned>(grid), kThreads, Layout::kAllocatedBytes, stream>>>(
+      maps, problem, tail_of(problem, units, grid), lse);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

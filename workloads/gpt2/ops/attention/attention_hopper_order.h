@@ -45,38 +45,71 @@ __host__ __device__ constexpr int greater(int a, int b) {
   return a > b ? a : b;
 }
 
+/// Forward: which row blocks of the units from first_unit on each block of the grid takes, items[begin[block]] to
+/// items[begin[block + 1]]; an item is twice the unit, counted from first_unit, and 1 for its short row block.
+struct ForwardTail {
+  static constexpr int kMaxBlocks = 160;  // more multiprocessors than any GPU of sm_90 has
+  static constexpr int kMaxItems = 4 * kMaxBlocks;
+  int first_unit;
+  std::uint16_t begin[kMaxBlocks + 1];
+  std::uint16_t items[kMaxItems];
+
+  /// Whether the block takes anything: packing may need fewer blocks than there are.
+  __host__ __device__ bool has_work(int block) const {
+    return first_unit > 0 || begin[block] != begin[block + 1];
+  }
+};
+
 /// Forward: a unit is a pair of row blocks, a long one and a short one. Of each the tile on the diagonal first, then to
-/// the left.
+/// the left. Units before the tail are dealt in turn.
 struct ForwardCursor {
   int unit;
   int row_block;
   int column_block;
   int pairs;
+  int item;  // of the tail, the next
+  int items_end;
 
-  __host__ __device__ ForwardCursor(const Problem& problem, int block)
-      : unit(block), pairs((problem.blocks + 1) / 2) {
-    begin_unit(problem);
+  __host__ __device__ ForwardCursor(const Problem& problem, const ForwardTail& tail, int block)
+      : unit(block),
+        pairs((problem.blocks + 1) / 2),
+        item(tail.begin[lesser(block, ForwardTail::kMaxBlocks - 1)]),
+        items_end(tail.begin[lesser(block, ForwardTail::kMaxBlocks - 1) + 1]) {
+    begin_unit(problem, tail);
   }
-  __host__ __device__ void begin_unit(const Problem& problem) {
-    row_block = column_block = problem.blocks - 1 - unit % pairs;
+  __host__ __device__ void begin_unit(const Problem& problem, const ForwardTail& tail) {
+    bool is_long = true;
+    if (unit >= tail.first_unit) {
+      if (item == items_end) {
+        unit = problem.batch * problem.heads * pairs;
+      } else {
+        const int code = tail.items[item++];
+        unit = tail.first_unit + code / 2;
+        is_long = code % 2 == 0;
+      }
+    }
+    const int shorter = unit % pairs;
+    row_block = column_block = is_long ? problem.blocks - 1 - shorter : shorter;
   }
   __host__ __device__ bool valid(const Problem& problem) const {
     return unit < problem.batch * problem.heads * pairs;
   }
   __host__ __device__ bool on_diagonal() const { return column_block == row_block; }
   /// grid: blocks of the launch.
-  __host__ __device__ void advance(const Problem& problem, int grid) {
+  __host__ __device__ void advance(const Problem& problem, const ForwardTail& tail, int grid) {
     if (column_block > 0) {
       --column_block;
       return;
     }
-    const int shorter = unit % pairs;
-    if (row_block > shorter) {
-      row_block = column_block = shorter;
-      return;
+    if (unit < tail.first_unit) {
+      const int shorter = unit % pairs;
+      if (row_block > shorter) {
+        row_block = column_block = shorter;
+        return;
+      }
+      unit += grid;
     }
-    unit += grid;
-    begin_unit(problem);
+    begin_unit(problem, tail);
   }
   __host__ __device__ int batch(const Problem& problem) const { return unit / pairs / problem.heads; }
   __host__ __device__ int head(const Problem& problem) const { return unit / pairs % problem.heads; }
