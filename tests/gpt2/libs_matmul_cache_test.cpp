@@ -121,9 +121,12 @@ TEST_F(MatmulCacheFile, AFileThatCannotBeWrittenIsNamed) {
 }
 
 TEST(MatmulProblemKey, TellsEveryFieldApart) {
-  const MatmulProblem base{
-      MatmulOp::forward, MatmulPrecision::bfloat16, LtEpilogue::none, false, 4, 8, 16, 256, 256, 256, 64};
-  std::vector<MatmulProblem> others(10, base);
+  MatmulProblem base;
+  base.rows = 4;
+  base.channels = 8;
+  base.out_channels = 16;
+  base.workspace_bytes = 64;
+  std::vector<MatmulProblem> others(12, base);
   others[0].op = MatmulOp::backward_input;
   others[1].precision = MatmulPrecision::tf32;
   others[2].epilogue = LtEpilogue::bias;
@@ -134,6 +137,8 @@ TEST(MatmulProblemKey, TellsEveryFieldApart) {
   others[7].a_alignment_bytes = 16;
   others[8].d_alignment_bytes = 16;
   others[9].workspace_bytes = 0;
+  others[10].b_alignment_bytes = 16;
+  others[11].fast_accumulation = true;
   for (const MatmulProblem& other : others) {
     EXPECT_NE(other.key(), base.key());
     EXPECT_FALSE(other == base);

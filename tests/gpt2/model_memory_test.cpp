@@ -71,9 +71,9 @@ TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
   // and (B,T,4C) twice.
   EXPECT_EQ(plan.activations_bytes, bf16_plan.activations_bytes + 12 * (7 - 12) * tensor + 10 * tensor);
   const std::int64_t weights = std::int64_t{12} * 12 * 768 * 768;
-  // A magnitude and two scales of every weight, with wte one of five a layer; 16 magnitudes more of the eight other
-  // tensors of a layer and of lnf; the scale of the logits' gradient.
-  const std::int64_t scales = (12 * 5 * 3 + (12 * 8 + 1) * 19 + 1) * 4;
+  // A magnitude, a scale and an inverse on 16 bytes of every weight, with wte one of five a layer; the same and 16
+  // magnitudes more of the eight other tensors of a layer and of lnf; the scale of the logits' gradient.
+  const std::int64_t scales = (12 * 5 * 6 + (12 * 8 + 1) * 20 + 1) * 4;
   EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + scales);
   EXPECT_EQ(plan.optimizer_bytes, bf16_plan.optimizer_bytes);
   // The classifier's weight twice; for all its products the logits' gradient in a byte and lnf transposed.

@@ -56,7 +56,7 @@ std::pair<int, int> tiles_of(const Problem& problem, int grid) {
 }
 
 TEST(HopperAttentionOrder, LastRoundsAreSharedOut) {
-  // 13824 tiles on 132 multiprocessors: 104.7 for each. As pairs alone the longest would have 108; beginnings count too.
+  // 13824 tiles on 132 multiprocessors: 104.7 for each. As pairs alone the longest would have 108; beginnings count.
   const auto [longest, all] = tiles_of(problem_of(32, 12, 8), 132);
   EXPECT_EQ(all, 32 * 12 * 36);
   EXPECT_LE(longest, 106);
