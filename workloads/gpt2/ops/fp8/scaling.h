@@ -16,7 +16,7 @@ inline constexpr int kFp8History = 16;
 /// Floats from one inverse scale to the next: cuBLASLt refuses a scale whose address is no multiple of 16 bytes.
 inline constexpr int kFp8InverseStride = 4;
 /// What a tensor has in the state, as places among its floats: the inverse scale, amax of the step that runs, the
-/// scale, one that is not used, history from the latest on. The next tensor's inverse is on a multiple of 16 bytes again.
+/// scale, one that is not used, history from the latest on. The next tensor begins on a multiple of 16 bytes again.
 inline constexpr int kFp8Inverse = 0;
 inline constexpr int kFp8Amax = 1;
 inline constexpr int kFp8ScaleAt = 2;
