@@ -441,6 +441,9 @@ std::vector<std::optional<PmValue>> Attribution::values(std::span<const double> 
     if (launch.usable) {
       launch.total /= covered_[i];
       launch.edge_variance /= covered_[i] * covered_[i];
+      // What no sample saw counts like what they did see, and may have been nothing: tails are thinner than the middle.
+      const double unseen = launch.total * std::max(0.0, 1 - covered_[i]);
+      launch.edge_variance += unseen * unseen;
     }
   }
 

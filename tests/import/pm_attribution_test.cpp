@@ -350,6 +350,22 @@ TEST(Attribution, TheErrorOfALongLaunchIsTheSpreadOverTheSteps) {
   EXPECT_EQ(values[0]->samples, 20);
 }
 
+// The window ended a tenth of the launch too early; what it did there is unknown.
+TEST(Attribution, TheErrorOfALaunchThatIsCutHasWhatNoSampleSaw) {
+  const std::vector<PmActivity> activities = {{100'000, 200'000, 0, 0}};
+  PmSamples samples;
+  std::vector<double> amounts;
+  for (std::int64_t t = 50'000; t < 190'000; t += 5000) {
+    samples.start_ns.push_back(t);
+    samples.end_ns.push_back(t + 5000);
+    amounts.push_back(t < 100'000 ? 0 : 100);
+  }
+  const auto values = Attribution(activities, samples).values(amounts);
+  ASSERT_TRUE(values[0] && values[0]->error);
+  EXPECT_NEAR(values[0]->total, 2000, 1);
+  EXPECT_NEAR(*values[0]->error, 200, 1);
+}
+
 TEST(Attribution, LaunchesOutsideTheSamplesHaveNoValue) {
   SimulatedWindow window = simulate(varied_step(9, 40), {});
   // An overflow: samples end in the middle.

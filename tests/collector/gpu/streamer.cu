@@ -67,6 +67,8 @@ int main() {
     stream_write<<<blocks, kThreads>>>(a, count, static_cast<unsigned>(step));
     stream_copy<<<blocks, kThreads>>>(a, b, count);
     stream_read<<<blocks, kThreads>>>(b, count, out);
+    // As a program that reads its loss: the length of a sampling window follows what steps take on the host.
+    cudaDeviceSynchronize();
     nvtxRangePop();
   }
   const cudaError_t error = cudaDeviceSynchronize();
