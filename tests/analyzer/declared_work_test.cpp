@@ -202,6 +202,22 @@ TEST_F(Declared, AMissingRoofIsUnknown) {
   EXPECT_NEAR(*work.ops_ratio, 1.0, 1e-12);
 }
 
+TEST_F(Declared, AMissingDramRoofIsUnknownToo) {
+  f.model.device_peaks.erase(f.model.device_peaks.begin());
+  steps({{"a", 100'000, 20e6, 5e9}});
+  range("step / a", 500, 1500, 20e6, 5e9);
+  EXPECT_FALSE(row(analysed(), "a").work.value().minimum_ns);
+}
+
+TEST_F(Declared, OfNoBytesTheRoofOfDramIsNotAsked) {
+  f.model.device_peaks.erase(f.model.device_peaks.begin());
+  steps({{"a", 100'000, 20e6, 5e9}});
+  range("step / a", 500, 1500, std::nullopt, 5e9);
+  const WorkSum work = row(analysed(), "a").work.value();
+  EXPECT_NEAR(work.minimum_ns.value(), 50'000, 1e-6) << "5 GFLOP at 100 TFLOP/s";
+  EXPECT_EQ(work.minimum_limiter, LimiterKind::compute);
+}
+
 TEST_F(Declared, InstructionCountsStandInForThePipesWithoutOperations) {
   steps({{"a", 100'000, 20e6, 0}});
   range("step / a", 500, 1500, 20e6, 4e6);

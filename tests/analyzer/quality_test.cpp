@@ -71,9 +71,13 @@ TEST(Quality, CompleteOnlyIfNothingIsMissing) {
     f.model.completeness = {c.row};
     const Quality q = assess(f);
     EXPECT_EQ(q.complete, c.code == nullptr) << c.name;
-    if (c.code != nullptr) {
-      EXPECT_NE(find(q, c.code), nullptr) << c.name;
+    std::vector<std::string> said;
+    for (const Finding& finding : q.findings) {
+      const std::string code(code_word(finding));
+      if (code.starts_with("completeness.")) said.push_back(code);
     }
+    EXPECT_EQ(said, c.code == nullptr ? std::vector<std::string>{} : std::vector<std::string>{c.code})
+        << c.name;
   }
   FabricatedModel f = sample(100e3);
   f.model.completeness.clear();
@@ -182,6 +186,89 @@ TEST(Quality, ClocksOfTheTimelineAreSummarised) {
   EXPECT_NE(find(q, "clock.spread"), nullptr);
   EXPECT_NE(find(q, "clock.throttled"), nullptr);
   EXPECT_EQ(find(q, "clock.replay_differs"), nullptr);  // replay ran at 1.8 GHz too
+  EXPECT_DOUBLE_EQ(*c.memory_clock_median_hz, 3.201e9);
+  EXPECT_EQ(c.temperature_max_c, 60);
+  EXPECT_EQ(find(q, "clock.spread")->value("least_hz"), 1.70e9);
+  EXPECT_EQ(find(q, "clock.spread")->value("most_hz"), 1.98e9);
+  EXPECT_EQ(find(q, "clock.spread")->subject.name, "Test GPU");
+  EXPECT_NEAR(find(q, "clock.throttled")->value("samples_ratio"), 2.0 / 3, 1e-12);
+  EXPECT_EQ(find(q, "clock.throttled")->detail, "power limit, thermal (software)");
+  EXPECT_EQ(find(q, "clock.unknown"), nullptr);
+}
+
+TEST(Quality, SteadyClocksAreNoFinding) {
+  FabricatedModel f = sample(100e3);
+  const auto clock = [&](std::int64_t time, std::int64_t mhz, std::int64_t celsius, std::int64_t reasons) {
+    f.model.clock_samples.push_back({1, time, mhz * 1'000'000, {}, {}, celsius, reasons});
+  };
+  clock(1'000'000, 1800, -5, 1);  // idle, and a clock that the user set, are no throttling
+  clock(1'300'000, 1790, -3, 2 | 0x100);
+  const Quality q = assess(f);
+  ASSERT_EQ(q.clocks.size(), 1U);
+  EXPECT_EQ(q.clocks[0].temperature_max_c, -3);
+  EXPECT_DOUBLE_EQ(q.clocks[0].throttled_share, 0);
+  EXPECT_TRUE(q.clocks[0].throttle_reasons.empty());
+  EXPECT_FALSE(q.clocks[0].power_median_w.has_value());
+  EXPECT_FALSE(q.clocks[0].memory_clock_median_hz.has_value());
+  EXPECT_EQ(find(q, "clock.spread"), nullptr);
+  EXPECT_EQ(find(q, "clock.throttled"), nullptr);
+}
+
+// Samples of the whole recording stand in where none lies in the timeline; each device has its own.
+TEST(Quality, ClocksOfEachDeviceAreThoseThatThereAre) {
+  FabricatedModel f = sample(100e3);
+  f.model.devices.push_back({.id = 2, .name = "Second GPU"});
+  f.model.devices.push_back({.id = 3, .name = "Third GPU"});
+  f.model.clock_samples.push_back({1, 1'100'000, 1'800'000'000, {}, {}, {}, {}});
+  f.model.clock_samples.push_back({2, 400'000, 1'500'000'000, {}, {}, {}, {}});
+  f.model.clock_samples.push_back({2, 9'000'000, 1'510'000'000, {}, {}, {}, {}});
+  const Quality q = assess(f);
+  ASSERT_EQ(q.clocks.size(), 2U) << "nothing is known of the third";
+  EXPECT_EQ(q.clocks[0].samples, 1);
+  EXPECT_EQ(q.clocks[1].device_id, 2);
+  EXPECT_EQ(q.clocks[1].samples, 2);
+  EXPECT_DOUBLE_EQ(*q.clocks[1].sm_clock_max_hz, 1.51e9);
+}
+
+TEST(Quality, TheClockIsUnknownWithoutAnySampleOfIt) {
+  FabricatedModel nothing = sample(100e3);
+  ASSERT_NE(find(assess(nothing), "clock.unknown"), nullptr);
+  EXPECT_EQ(find(assess(nothing), "clock.unknown")->severity, Severity::info);
+  nothing.model.clock_samples.push_back({1, 1'100'000, 1'800'000'000, {}, {}, {}, {}});
+  EXPECT_EQ(find(assess(nothing), "clock.unknown"), nullptr);
+  FabricatedModel in_situ = sample(100e3);
+  in_situ.step(Phase::sample);
+  in_situ.launch("a", 20'000'000, 20'100'000);
+  in_situ.samples({{"gpc__cycles_elapsed.avg.per_second", {1.8e9, 1e6}}}, 10);
+  EXPECT_EQ(find(assess(in_situ), "clock.unknown"), nullptr) << "the samples counted its cycles";
+}
+
+TEST(Quality, HowTheProgramEndedIsSaid) {
+  const auto codes = [](std::optional<std::int64_t> end_ns, std::optional<std::int64_t> status,
+                        std::optional<std::int64_t> signal) {
+    FabricatedModel f = sample(100e3);
+    f.model.run->end_ns = end_ns;
+    f.model.run->exit_status = status;
+    f.model.run->exit_signal = signal;
+    std::vector<std::string> said;
+    for (const Finding& finding : assess(f).findings) {
+      const std::string code(code_word(finding));
+      if (!code.starts_with("run.")) continue;
+      EXPECT_EQ(finding.severity, Severity::warning) << code;
+      said.push_back(code);
+      for (const char* value : {"signal", "exit_status"}) {
+        if (finding.find(value) != nullptr)
+          said.push_back(value + std::string(" ") + std::to_string(static_cast<int>(finding.value(value))));
+      }
+    }
+    return said;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(codes(1, 0, {}), Words{});
+  EXPECT_EQ(codes(1, {}, {}), Words{});
+  EXPECT_EQ(codes({}, {}, {}), Words{"run.interrupted"});
+  EXPECT_EQ(codes(1, 3, {}), (Words{"run.exit_status", "exit_status 3"}));
+  EXPECT_EQ(codes(1, 3, 9), (Words{"run.signal", "signal 9"})) << "the signal says it all";
 }
 
 // Six timeline steps of 1 ms, of which the fourth takes 1.3.

@@ -341,5 +341,24 @@ TEST(Ranking, WhatIsNotHiddenIsKnownOfEachRow) {
   EXPECT_NEAR(r.totals.saved_target_exposed_ns, 75'000, 1e-6);
 }
 
+// Of a row's launches that were not measured, the reason of most of their time is the row's.
+TEST(Ranking, TheReasonOfARowIsThatOfMostOfItsTime) {
+  const auto reason = [](std::int64_t excluded_ns, bool measured) {
+    FabricatedModel f = build({{"gone", 1'000'000, 1'100'000, -1, -1},
+                               {"gone", 1'100'000, 1'200'000, -1, -1},
+                               {"excluded", 1'200'000, 1'200'000 + excluded_ns, -1, -1},
+                               {"measured", 2'000'000, 2'900'000, measured ? 0.5 : -1, 0.1}});
+    f.model.replay_exclusions.push_back({1, f.kernel("excluded"), ExclusionReason::name});
+    for (auto& [id, kernel] : f.model.kernels) kernel.kernel_class = KernelClass::gemm;
+    const RankRow row = rank(f.done(), {.key = RankKey::kernel_class}).ranking.rows.at(0);
+    EXPECT_EQ(row.why.size(), 1U);
+    EXPECT_EQ(row.missing == MissingReason::excluded, row.why.at(0).cause == AbsenceCause::excluded);
+    return row.missing;
+  };
+  EXPECT_EQ(reason(250'000, true), MissingReason::excluded);
+  EXPECT_EQ(reason(150'000, true), MissingReason::not_replayed) << "twice 100 µs are more than 150";
+  EXPECT_EQ(reason(900'000, false), MissingReason::not_replayed) << "and 1100 more than 900";
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

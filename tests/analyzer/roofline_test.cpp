@@ -113,5 +113,40 @@ TEST(Roofline, ADeclarationOfSeveralKernelsIsNoOnesIntensity) {
   }
 }
 
+// The type that a kernel does most of its operations in is the sum over its launches, and so is all that moved.
+TEST(Roofline, TheTypeOfAKernelIsThatOfMostOperationsOfAllItsLaunches) {
+  FabricatedModel f;
+  for (const Phase phase : {Phase::timeline, Phase::replay}) {
+    f.step(phase);
+    std::int64_t at = phase == Phase::timeline ? 1'000'000 : 9'000'000;
+    for (int i = 0; i < 4; ++i) {
+      f.launch("product", at, at + 100'000);
+      at += 100'000;
+      if (phase == Phase::timeline) continue;
+      const double bytes = 1e7 * (i + 1);
+      if (i < 2)
+        f.counters(
+            {{kRead, bytes}, {kWritten, 0}, {testing::kDuration, 1e5}, {kTensor, 5}, {kOperations, 3e10}});
+      if (i == 2)
+        f.counters({{kRead, bytes},
+                    {kWritten, 0},
+                    {testing::kDuration, 1e5},
+                    {kTensor, 5},
+                    {"sm__ops_path_tensor_src_fp8.sum", 5e10}});
+      if (i == 3) f.counters({{kRead, bytes}, {kWritten, 0}, {testing::kDuration, 1e5}, {kTensor, 5}});
+    }
+  }
+  const Analysis a = analyze(f.done()).value();
+  ASSERT_EQ(a.roofline.points.size(), 1u);
+  const RooflinePoint& point = a.roofline.points[0];
+  EXPECT_EQ(point.operations, OperationSource::counted);
+  EXPECT_EQ(point.quantity, "bf16_flops_per_s");
+  EXPECT_DOUBLE_EQ(*point.dram_bytes_per_s, 1e8 / 4e5 * 1e9);
+  EXPECT_DOUBLE_EQ(*point.intensity_flop_per_byte, 1.1e11 / 6e7)
+      << "of the launches whose operations are known";
+  EXPECT_DOUBLE_EQ(*point.flops_per_s, 1.1e11 / 3e5 * 1e9);
+  EXPECT_EQ(a.roofline.without_intensity, 0);
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

@@ -65,6 +65,33 @@ TEST(Steps, WhatMarksThemIsSaid) {
   EXPECT_FALSE(has(analysis.value().findings, "steps.few")) << "there cannot be more";
 }
 
+// What a user is told of the steps that an analysis rests on: how much it weighs, how many, what to do.
+TEST(Steps, FewOpenOrUnmarkedOnesAreSaidWithTheirNumber) {
+  const auto said = [](FabricatedModel f, StepSource source) {
+    for (auto& each : f.model.steps) each.step.source = source;
+    const StepAnalysis analysis = analyze_steps(f.done()).value();
+    std::string all;
+    for (const Finding& finding : analysis.findings) {
+      all += std::string(code_word(finding)) + " " + std::string(to_string(finding.severity)) + " " +
+             std::to_string(finding.count) + "\n";
+      const bool marks =
+          finding.code == FindingCode::steps_window || finding.code == FindingCode::steps_period;
+      EXPECT_EQ(finding.remedy, marks ? Remedy::mark_steps : Remedy::record_more_steps);
+    }
+    return all;
+  };
+  const auto two = steps_at({{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}});
+  const auto three = steps_at(
+      {{Phase::timeline, 1000}, {Phase::timeline, 1100}, {Phase::timeline, 1200}, {Phase::timeline, 1300}});
+  const auto alone = steps_at({{Phase::timeline, 1000}});
+  EXPECT_EQ(said(three, StepSource::nvtx), "");
+  EXPECT_EQ(said(two, StepSource::nvtx), "steps.few info 2\n") << "the third is open and left out";
+  EXPECT_EQ(said(alone, StepSource::nvtx), "steps.few info 1\nsteps.open info 1\n");
+  EXPECT_EQ(said(three, StepSource::period), "steps.period info 1\n");
+  EXPECT_EQ(said(two, StepSource::period), "steps.period info 1\nsteps.few info 2\n");
+  EXPECT_EQ(said(alone, StepSource::window), "steps.window warning 1\nsteps.open info 1\n");
+}
+
 TEST(Steps, BeginWithTheirFirstKernelThoughCopiesRunAhead) {
   // The copy of each step's batch runs on another stream while the step before computes.
   FabricatedModel f;

@@ -256,5 +256,27 @@ TEST(Targets, VerdictsHaveTheirWords) {
   EXPECT_EQ(to_string(KernelVerdict::not_measured), "not_measured");
 }
 
+// Launches of a row may be of all kinds: it is judged by the kind of most of its time, measured ones first.
+TEST(Targets, ARowIsJudgedByTheKindOfMostOfItsTime) {
+  const auto verdict = [](std::int64_t measured, std::int64_t unmeasured, std::int64_t brief,
+                          std::int64_t no_roof) {
+    Ranking ranking;
+    UtilisationAnalysis utilisation;
+    add(ranking, utilisation, "mixed", measured + unmeasured + brief + no_roof, 0.75);
+    RankRow& row = ranking.rows.back();
+    row.measured_time_ns = measured;
+    row.unmeasured_time_ns = unmeasured;
+    row.launch_bound_time_ns = brief;
+    row.no_roof_time_ns = no_roof;
+    return check_targets(utilisation, ranking, TargetOptions{}).value().kernels.at(0).verdict;
+  };
+  EXPECT_EQ(verdict(101'000, 100'000, 100'000, 100'000), KernelVerdict::met);
+  EXPECT_EQ(verdict(100'000, 101'000, 100'000, 100'000), KernelVerdict::not_measured);
+  EXPECT_EQ(verdict(100'000, 100'000, 101'000, 100'000), KernelVerdict::launch_bound);
+  EXPECT_EQ(verdict(100'000, 100'000, 100'000, 101'000), KernelVerdict::no_roof);
+  EXPECT_EQ(verdict(100'000, 100'000, 100'000, 100'000), KernelVerdict::met);
+  EXPECT_EQ(verdict(90'000, 100'000, 100'000, 100'000), KernelVerdict::not_measured);
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

@@ -249,6 +249,11 @@ TEST(Utilisation, NoBytesAndNoPipeOrCommunicationHasNoRoof) {
   g.model.kernels[1].kernel_class = KernelClass::communication;
   EXPECT_EQ(run(g.done()).launches[0].status, LaunchStatus::no_roof);
   EXPECT_FALSE(run(g.model).launches[0].values->why.empty());
+  // Neither needs a counter to be known as communication.
+  FabricatedModel h = one_launch({});
+  h.launches[0].kernel_id = h.kernel("ncclDevKernel_AllReduce");
+  h.model.kernels[h.launches[0].kernel_id].kernel_class = KernelClass::communication;
+  EXPECT_EQ(run(h.done()).launches[0].status, LaunchStatus::no_roof);
 }
 
 TEST(Utilisation, AboveOneIsReportedAndCutOnlyOnRequest) {

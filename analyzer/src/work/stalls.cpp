@@ -48,7 +48,7 @@ HotSpot spot_of(const Tally& tally, std::int64_t of_kernel) {
 void keep_hottest(std::vector<HotSpot>& spots, std::size_t count) {
   std::stable_sort(spots.begin(), spots.end(),
                    [](const HotSpot& a, const HotSpot& b) { return a.samples > b.samples; });
-  if (spots.size() > count) spots.resize(count);
+  spots.resize(std::min(spots.size(), count));
 }
 
 KernelStalls stalls_of(const Model& model, const std::set<store::Id>& kernels,
