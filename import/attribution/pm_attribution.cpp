@@ -85,7 +85,7 @@ std::optional<double> correlation(std::span<const double> a, std::span<const dou
 PmShift calibrate_shift(std::span<const PmActivity> kernels, const PmSamples& samples,
                         std::span<const double> active) {
   const Busy busy(kernels);
-  if (busy.empty() || samples.size() < 3) return {};
+  if (busy.empty()) return {};
   std::vector<double> share(samples.size());
   const auto at = [&](std::int64_t shift) {
     std::size_t piece = 0;
@@ -313,7 +313,7 @@ void Attribution::make_systems() {
 }
 
 void Attribution::make_variances() {
-  variance_.assign(shapes_.size(), 0.0);
+  variance_.resize(shapes_.size());
   for (std::size_t p = 0; p < shapes_.size(); ++p) {
     const Shape& shape = shapes_[p];
     if (launches_[p].empty() || shape.bins > 2) continue;
@@ -328,7 +328,7 @@ void Attribution::make_variances() {
 }
 
 std::vector<double> Attribution::densities(std::span<const double> amounts) const {
-  std::vector<double> of_family(family_bins_, 0.0), right(family_bins_, 0.0);
+  std::vector<double> of_family(family_bins_), right(family_bins_);
   for (const Part& part : parts_) {
     if (solved_[part.sample] == 0) continue;
     right[family_bin_[static_cast<std::uint32_t>(part.bin)]] += part.overlap * amounts[part.sample];

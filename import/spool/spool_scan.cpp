@@ -218,7 +218,7 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
           if ((flags & kLaunchIsGraph) == 0) ++step->launches_seen;
           step->first_correlation_id = std::min(step->first_correlation_id, call->correlation_id);
           step->last_correlation_id = std::max(step->last_correlation_id, call->correlation_id);
-          if (call->step_ordinal != kNoStep && !step->graph_calls.empty()) {
+          if (call->step_ordinal != kNoStep) {
             const auto later =
                 std::upper_bound(step->graph_calls.begin(), step->graph_calls.end(), call->correlation_id,
                                  [](std::uint32_t id, const ScannedStep::GraphCall& graph) {

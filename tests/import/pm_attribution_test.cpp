@@ -432,6 +432,22 @@ TEST(Attribution, LaunchesOutsideTheSamplesDoNotBearOnTheErrorsOfOthers) {
   for (std::size_t i = known; i < beside.size(); ++i) EXPECT_FALSE(beside[i]);
 }
 
+// Amounts are bytes or shares of a cycle: the unit they are in decides nothing.
+TEST(Attribution, ValuesScaleWithTheAmounts) {
+  const SimulatedWindow window = simulate(varied_step(7, 60), {});
+  const Attribution attribution(window.activities, window.samples);
+  const auto values = attribution.values(window.amounts);
+  std::vector<double> small = window.amounts;
+  for (double& amount : small) amount *= 1e-9;
+  const auto scaled = attribution.values(small);
+  ASSERT_EQ(values.size(), scaled.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i].has_value(), scaled[i].has_value());
+    if (!values[i]) continue;
+    EXPECT_NEAR(scaled[i]->total, 1e-9 * values[i]->total, 1e-12 * values[i]->total + 1e-15) << i;
+  }
+}
+
 TEST(Attribution, NothingAtAllIsNoError) {
   const PmSamples none;
   EXPECT_TRUE(Attribution({}, none).values({}).empty());

@@ -303,6 +303,34 @@ TEST_F(RangesAndClocks, WhenTheAgentsRoomForPathsIsFullItIsSaid) {
   EXPECT_FALSE(warned("could not be followed")) << "one cause, one line";
 }
 
+// A path names what lies around a range, from the inside: so many ranges, and so many bytes.
+TEST_F(RangesAndClocks, APathNamesTheInnermost256OfItsRanges) {
+  FakeSpool spool(directory_.path());
+  for (std::uint32_t depth = 1; depth <= 300; ++depth)
+    spool.path(100 + depth, depth == 1 ? 0 : 99 + depth, "r");
+  spool.range(1, 0, 100 + 255, 0, 10, 20);
+  spool.range(2, 0, 100 + 256, 0, 20, 30);
+  spool.range(3, 0, 100 + 257, 0, 30, 40);
+  // Eight names of 1021 bytes and their separators are 8189 bytes; a ninth finds no room.
+  for (std::uint32_t depth = 1; depth <= 9; ++depth)
+    spool.path(500 + depth, depth == 1 ? 0 : 499 + depth, std::string(1021, static_cast<char>('a' + depth)));
+  spool.range(4, 0, 500 + 8, 0, 40, 50);
+  spool.range(5, 0, 500 + 9, 0, 50, 60);
+  const auto capture = finish(spool);
+  const char* sql =
+      "SELECT group_concat(length(replace(value, ' / ', ''))) || ' ' || max(value LIKE '… / %') FROM"
+      " (SELECT s.value FROM nvtx_range r JOIN string s ON s.id = r.path_id WHERE r.start_ns % 1000 IN (%1) "
+      "ORDER BY "
+      "r.start_ns)";
+  const auto lengths = [&](const std::string& starts) {
+    std::string text = sql;
+    return scalar(capture, text.replace(text.find("%1"), 2, starts));
+  };
+  EXPECT_EQ(lengths("10,20,30"), "255,256,256 0");
+  EXPECT_EQ(lengths("40"), "8168 0");
+  EXPECT_EQ(lengths("50"), "8169 1") << "eight names and a sign that there are more";
+}
+
 // All chunks of records were lost; the agent's count, which has a place of its own, was not.
 TEST_F(RangesAndClocks, LaunchesThatAreOnlyCountedAreWorthACapture) {
   FakeSpool spool(directory_.path());

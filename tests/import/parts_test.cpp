@@ -1,0 +1,200 @@
+// The parts of an import that need no spool: the two halves of a launch, times that can be, words.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "spool/launch_join.h"
+#include "spool/spool_scan.h"
+#include "spool/spool_words.h"
+
+namespace ridgeline::import {
+namespace {
+
+spool::LaunchRecord call(std::uint32_t correlation_id, std::uint16_t flags = 0) {
+  spool::LaunchRecord record{};
+  record.header.flags = flags;
+  record.correlation_id = correlation_id;
+  record.thread_id = 1000 + correlation_id;
+  return record;
+}
+
+spool::KernelRecord kernel(std::uint32_t correlation_id, std::uint64_t node = 0) {
+  spool::KernelRecord record{};
+  record.correlation_id = correlation_id;
+  record.graph_node_id = node;
+  return record;
+}
+
+// What was emitted: "7:1007", kernel and thread of its call; "7:-" without a call.
+struct Joined {
+  std::vector<std::string> texts;
+  LaunchJoin join;
+
+  auto emit() {
+    return [this](const spool::KernelRecord& kernel, const spool::LaunchRecord* of) {
+      texts.push_back(std::to_string(kernel.correlation_id) + ":" +
+                      (of == nullptr ? "-" : std::to_string(of->thread_id)));
+    };
+  }
+  template <typename Record>
+  void add(const Record& record) {
+    join.add(record, emit());
+  }
+  std::vector<std::string> finished() {
+    join.finish(emit());
+    return texts;
+  }
+};
+
+using Texts = std::vector<std::string>;
+
+TEST(LaunchJoin, EitherHalfMayComeFirst) {
+  Joined joined;
+  joined.add(call(7));
+  joined.add(kernel(8));
+  EXPECT_EQ(joined.texts, Texts{});
+  joined.add(kernel(7));
+  EXPECT_EQ(joined.texts, Texts{"7:1007"});
+  joined.add(call(8));
+  EXPECT_EQ(joined.texts, (Texts{"7:1007", "8:1008"}));
+  EXPECT_EQ(joined.finished().size(), 2U) << "nothing waits";
+}
+
+TEST(LaunchJoin, ACallHasOneKernelAndWhatIsLeftHasNone) {
+  Joined joined;
+  joined.add(call(7));
+  joined.add(kernel(7));
+  joined.add(kernel(7));
+  EXPECT_EQ(joined.finished(), (Texts{"7:1007", "7:-"}));
+  EXPECT_EQ(joined.finished().size(), 2U) << "once";
+  // A call that waits in vain says nothing; the newest of two calls of one id counts.
+  Joined again;
+  again.add(call(1));
+  again.add(kernel(1));  // leaves its place to the next
+  again.add(call(2));
+  again.add(call(3));
+  spool::LaunchRecord second = call(3);
+  second.thread_id = 5;
+  again.add(second);
+  again.add(kernel(3));
+  EXPECT_EQ(again.finished(), (Texts{"1:1001", "3:5"}));
+}
+
+TEST(LaunchJoin, FailedAndCapturedCallsExpectNoKernel) {
+  for (const std::uint16_t flags : {spool::kLaunchFailed, spool::kLaunchCaptured}) {
+    Joined joined;
+    joined.add(call(7, flags));
+    joined.add(kernel(7));
+    EXPECT_EQ(joined.finished(), Texts{"7:-"});
+  }
+}
+
+TEST(LaunchJoin, AGraphLaunchHasAnyNumberOfKernelsAndKnowsTheirNodes) {
+  Joined joined;
+  joined.add(kernel(7, 30));  // before its call
+  joined.add(kernel(7, 10));
+  joined.add(call(7, spool::kLaunchIsGraph));
+  joined.add(kernel(7, 20));
+  joined.add(kernel(9, 40));
+  EXPECT_EQ(joined.finished(), (Texts{"7:1007", "7:1007", "7:1007", "9:-"}));
+  GraphLaunches graphs = joined.join.take_graphs();
+  ASSERT_EQ(graphs.size(), 1U);
+  EXPECT_EQ(graphs.at(7).call.thread_id, 1007U);
+  std::vector<std::uint64_t> nodes = graphs.at(7).nodes;
+  std::sort(nodes.begin(), nodes.end());
+  EXPECT_EQ(nodes, (std::vector<std::uint64_t>{10, 20, 30}));
+}
+
+// Every second id is a call without a kernel. When as many wait as the window is wide, those behind it are given up.
+TEST(LaunchJoin, WhatIsAWindowBehindIsGivenUp) {
+  constexpr std::uint32_t kWindow = LaunchJoin::kWindow;
+  Joined joined;
+  joined.add(kernel(1));
+  joined.add(kernel(kWindow + 1));
+  for (std::uint32_t i = 1; i < kWindow - 2; ++i) joined.add(call(2 * i));
+  EXPECT_EQ(joined.texts, Texts{}) << "as much may wait";
+  joined.add(call(2 * (kWindow - 2)));
+  EXPECT_EQ(joined.texts, Texts{"1:-"});
+  joined.add(kernel(kWindow - 6));  // its call was given up
+  joined.add(kernel(kWindow - 4));
+  joined.add(call(kWindow + 1));
+  EXPECT_EQ(joined.finished(),
+            (Texts{"1:-", std::to_string(kWindow - 4) + ":" + std::to_string(1000 + kWindow - 4),
+                   std::to_string(kWindow + 1) + ":" + std::to_string(1001 + kWindow),
+                   std::to_string(kWindow - 6) + ":-"}));
+}
+
+TEST(Times, CanBeReckonedWithIfTheyArePositiveInOrderAndBefore2043) {
+  EXPECT_TRUE(has_time(1, 1));
+  EXPECT_TRUE(has_time(1, kLatestNs - 1));
+  EXPECT_FALSE(has_time(0, 5));
+  EXPECT_FALSE(has_time(-1, 5));
+  EXPECT_FALSE(has_time(6, 5));
+  EXPECT_FALSE(has_time(1, kLatestNs));
+}
+
+TEST(Times, ASampleTakesNoLongerThanTenSeconds) {
+  const auto plausible = [](std::int64_t start_ns, std::int64_t end_ns) {
+    spool::PmSampleRecord sample{};
+    sample.start_ns = start_ns;
+    sample.end_ns = end_ns;
+    return is_plausible(sample);
+  };
+  EXPECT_TRUE(plausible(1, 2));
+  EXPECT_TRUE(plausible(5, 10'000'000'005));
+  EXPECT_FALSE(plausible(5, 10'000'000'006));
+  EXPECT_FALSE(plausible(5, 5)) << "it takes some time";
+  EXPECT_FALSE(plausible(5, 4));
+  EXPECT_FALSE(plausible(0, 5));
+  EXPECT_TRUE(plausible(kLatestNs - 1, kLatestNs + 5));
+  EXPECT_FALSE(plausible(kLatestNs, kLatestNs + 5));
+}
+
+TEST(StepFinder, FindsStepsByTheirIndexInAnyOrder) {
+  std::map<std::uint32_t, ScannedStep> steps;
+  for (const std::uint32_t index : {3U, 5U}) steps[index].index = index;
+  StepFinder finder(steps);
+  for (const std::uint32_t index : {5U, 5U, 3U, 4U, 3U, 6U, 5U}) {
+    ScannedStep* found = finder.find(index);
+    ASSERT_EQ(found != nullptr, steps.contains(index)) << index;
+    if (found != nullptr) {
+      EXPECT_EQ(found, &steps[index]);
+    }
+  }
+}
+
+TEST(SameRefusal, IsOfOneErrorOrOfThePermission) {
+  EXPECT_TRUE(
+      same_refusal("the user may not read GPU counters: run as root", "replay: may not read GPU counters"));
+  EXPECT_FALSE(same_refusal("may not read GPU counters", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
+  EXPECT_TRUE(
+      same_refusal("CUPTI_ERROR_HARDWARE_BUSY from cuptiA", "cuptiB: CUPTI_ERROR_HARDWARE_BUSY, see there"));
+  EXPECT_TRUE(same_refusal("cuptiA: CUPTI_ERROR_HARDWARE_BUSY", "CUPTI_ERROR_HARDWARE_BUSY"));
+  EXPECT_FALSE(same_refusal("CUPTI_ERROR_HARDWARE_BUSY here", "CUPTI_ERROR_NOT_SUPPORTED here"));
+  EXPECT_FALSE(same_refusal("no samples", "no samples")) << "without an error nothing is known to be one";
+}
+
+TEST(CopyKinds, ArraysAreDeviceMemory) {
+  using spool::MemcpyKind;
+  const std::pair<MemcpyKind, CopyKind> kinds[] = {
+      {MemcpyKind::unknown, CopyKind::unknown},
+      {MemcpyKind::host_to_device, CopyKind::host_to_device},
+      {MemcpyKind::device_to_host, CopyKind::device_to_host},
+      {MemcpyKind::host_to_array, CopyKind::host_to_device},
+      {MemcpyKind::array_to_host, CopyKind::device_to_host},
+      {MemcpyKind::array_to_array, CopyKind::device_to_device},
+      {MemcpyKind::array_to_device, CopyKind::device_to_device},
+      {MemcpyKind::device_to_array, CopyKind::device_to_device},
+      {MemcpyKind::device_to_device, CopyKind::device_to_device},
+      {MemcpyKind::host_to_host, CopyKind::host_to_host},
+      {MemcpyKind::peer_to_peer, CopyKind::peer_to_peer},
+      {static_cast<MemcpyKind>(99), CopyKind::unknown},
+  };
+  for (const auto& [spooled, stored] : kinds)
+    EXPECT_EQ(copy_kind(spooled), stored) << static_cast<int>(spooled);
+}
+
+}  // namespace
+}  // namespace ridgeline::import
