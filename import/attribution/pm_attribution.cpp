@@ -335,7 +335,7 @@ std::vector<double> Attribution::densities(std::span<const double> amounts) cons
   }
   solve_nnls(family_gram_, right, of_family);
   std::vector<double> density(bins_);
-  right.assign(bins_, 0.0);
+  right.resize(bins_);
   for (std::size_t bin = 0; bin < bins_; ++bin) {
     density[bin] = of_family[family_bin_[bin]];
     right[bin] = kTieToFamily * density[bin];
