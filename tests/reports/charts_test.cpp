@@ -154,6 +154,8 @@ TEST(SampleChart, ReadsBackAsWhatWasSampled) {
   EXPECT_NEAR(gemm.number("width"), plot / 2, 0.02);
   EXPECT_NEAR(attention.number("x"), left + 0.75 * plot, 0.02);
   EXPECT_NEAR(attention.number("width"), plot / 4, 0.02);
+  EXPECT_EQ(gemm.text, "gemm, 5.000 ms");
+  EXPECT_EQ(attention.text, "attention, 2.500 ms");
   EXPECT_NE(chart.note.find("1,234 samples"), std::string::npos) << chart.note;
   step.tensor_ratio.clear();
   EXPECT_EQ(all(sample_chart(step).svg, "line", "grid").size(), 3u) << "one panel";
@@ -283,6 +285,8 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
   const double from = places.begin()->second;
   const double a_ms = (places.rbegin()->second - from) / (places.rbegin()->first - places.begin()->first);
   const Shape solid = all(svg, "rect", "k-gemm").at(0), pale = all(svg, "rect", "k-gemm pale").at(0);
+  EXPECT_GT(4 * a_ms, ridgeline::testing::box_of(svg).first / 3)
+      << "the longest takes the room that names and values leave";
   EXPECT_NEAR(solid.number("x"), from, 0.02);
   EXPECT_NEAR(solid.number("width"), 3 * a_ms, 0.05);
   EXPECT_NEAR(pale.number("x"), from + 3 * a_ms, 0.05);
@@ -325,6 +329,9 @@ TEST(LogScale, TicksArePowersOfTenFinerOnShortAxes) {
   EXPECT_EQ(LogScale(1, 100, 0, 1).ticks(), (std::vector<double>{1, 2, 5, 10, 20, 50, 100}));
   EXPECT_EQ(LogScale(3, 40, 0, 1).ticks(), (std::vector<double>{5, 10, 20}));
   EXPECT_EQ(LogScale(0.5, 2000, 0, 1).ticks(), (std::vector<double>{1, 10, 100, 1000}));
+  EXPECT_EQ(LogScale(1, 900, 0, 1).ticks(), (std::vector<double>{1, 2, 5, 10, 20, 50, 100, 200, 500}));
+  EXPECT_EQ(LogScale(1, 1000, 0, 1).ticks(), (std::vector<double>{1, 10, 100, 1000}));
+  EXPECT_EQ(LogScale(0.001, 0.01, 0, 1).ticks().size(), 4u) << "0.001, 0.002, 0.005, 0.01";
 }
 
 TEST(NiceTick, IsOneTwoOrFiveTimesAPowerOfTen) {
@@ -485,6 +492,21 @@ TEST(HistoryChart, ValuesReadBackFromTheirPlaces) {
       << "in the middle";
 }
 
+// A name of a series stands whole up to 300 bytes; of a longer one both ends are left.
+TEST(HistoryChart, LongNamesOfSeriesKeepTheirEnds) {
+  const auto caption = [](std::size_t bytes) {
+    analyzer::HistorySeries series;
+    series.kind = "kind";
+    series.name = std::string(bytes - 3, 'n') + "end";
+    series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", 1e6});
+    const std::string page = history_html({series});
+    const std::size_t begin = page.find("<figcaption>") + 12;
+    return page.substr(begin, page.find(", 1 run", begin) - begin);
+  };
+  EXPECT_EQ(caption(300), std::string(297, 'n') + "end");
+  EXPECT_EQ(caption(301), std::string(150, 'n') + "…" + std::string(147, 'n') + "end");
+}
+
 TEST_F(Roofed, TheAxesHoldPointsAndRidgeAndLittleMore) {
   point("gemm", 400, 700e12, 0.2);
   const std::string svg = roofline_chart(roofline_, 0.7).svg;
@@ -505,6 +527,46 @@ TEST_F(Roofed, TheAxesHoldPointsAndRidgeAndLittleMore) {
   const Shape label = all(svg, "text", "roof-label").back();
   EXPECT_NEAR(label.number("x"), roof.number("x2") - 4, 0.02);
   EXPECT_NEAR(label.number("y"), roof.number("y1") - 6, 0.02);
+}
+
+TEST_F(Roofed, NoDotIsTooSmallToSeeOrTooLargeToSeePast) {
+  point("gemm", 400, 700e12, 1.0);
+  point("attention", 50, 100e12, 0.25);
+  point("copy", 3, 10e12, 1e-6);
+  const std::string svg = roofline_chart(roofline_, 0.7).svg;
+  const auto radius = [&](const std::string& css) {
+    return all(svg, "circle", "dot k-" + css).at(0).number("r");
+  };
+  EXPECT_NEAR(radius("gemm"), 22, 0.02);
+  EXPECT_NEAR(radius("attention"), 17, 0.02);
+  EXPECT_NEAR(radius("copy"), 4, 0.02);
+}
+
+// Dots in a heap: a number that is drawn lies on no dot but beside its own, and on no other number.
+TEST_F(Roofed, NumbersOfDotsCoverNeitherDotsNorNumbers) {
+  for (int i = 0; i < 7; ++i) {
+    for (int j = 0; j < 7; ++j)
+      point("gemm", 100 * std::pow(1.11, i), 1e14 * std::pow(1.11, j), 0.002 * (i + 1));
+  }
+  const std::string svg = roofline_chart(roofline_, 0.7).svg;
+  const auto dots = all(svg, "circle", "dot k-gemm"), numbers = all(svg, "text", "dot-number");
+  EXPECT_GE(numbers.size(), 20u);
+  EXPECT_LT(numbers.size(), 49u) << "not all have room";
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double x = numbers[i].number("x"), y = numbers[i].number("y") - 4;
+    for (const Shape& dot : dots) {
+      const double away = std::hypot(dot.number("cx") - x, dot.number("cy") - y) - dot.number("r");
+      const bool own = dot.text.starts_with(numbers[i].text + ". ");
+      EXPECT_GE(away, own ? 4 : 4.95) << numbers[i].text << " at " << dot.text;
+      if (own) {
+        EXPECT_LE(away, 11) << "beside it";
+      }
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_TRUE(std::abs(numbers[j].number("x") - x) >= 16.9 ||
+                  std::abs(numbers[j].number("y") - 4 - y) >= 12.9);
+    }
+  }
 }
 
 TEST_F(Roofed, TwoHundredDotsAreDrawnTheLargestSharesFirst) {

@@ -61,6 +61,9 @@ TEST(CheckText, SaysTheFiguresBehindTheVerdictOfAKernel) {
     return kernel_check_text(check, row, kernel);
   };
   EXPECT_EQ(text(KernelVerdict::missed), "65.5 % of dram peak, 70.0 % asked");
+  row.limiter.reset();
+  EXPECT_EQ(text(KernelVerdict::missed), "0.0 % of dram peak, 70.0 % asked")
+      << "what is not known is no share of it";
   EXPECT_EQ(text(KernelVerdict::launch_bound), "3 calls shorter than the launch floor");
   EXPECT_EQ(text(KernelVerdict::no_roof), "no meaningful roof");
   EXPECT_EQ(text(KernelVerdict::not_measured), "not measured");

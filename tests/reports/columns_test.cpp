@@ -335,6 +335,10 @@ TEST_F(Columns, OfStallsShowTheirFields) {
     ASSERT_TRUE(place->contains(key)) << key << " of " << *place;
     EXPECT_EQ((*place)[key], value) << key;
   }
+  const Table spots = hot_spots_table(stalls);
+  EXPECT_EQ(spots.cell(0, "rank").words(), "7");
+  EXPECT_EQ(spots.cell(0, "kernel").value(), Scalar("void stalled<1>()"));
+  EXPECT_EQ(spots.cell(0, "kind").words(), "instruction");
   options.format = Format::text;
   options.text.columns = 200;
   const std::string text = ranking_document(capture_.model, capture_.analysis, options).text();

@@ -79,6 +79,31 @@ TEST(CompareChart, BarsReadBackAsWhatKernelsAddToTheStep) {
   }
 }
 
+// Kernels that say nothing are one bar, the one with the largest difference among them.
+TEST(CompareChart, AllOtherKernelsAreOneBarWithTheSumOfTheirDifferences) {
+  std::vector<MadeKernel> kernels;
+  for (int i = 0; i < 12; ++i) kernels.push_back({"step / op", "kernel" + std::to_string(i), 1000, 1, "c"});
+  Comparison comparison = analyzer::compare(made_side({kernels}, 3, 1), made_side({kernels}, 3, 9)).value();
+  ASSERT_EQ(comparison.kernels.size(), 12U);
+  for (std::size_t i = 0; i < 12; ++i) {
+    comparison.kernels[i].time.delta = i == 0 ? 500'000 : 10'000;
+    // The first and the last five are quiet.
+    const bool told = i > 0 && i < 7;
+    comparison.kernels[i].outcome = told ? analyzer::Outcome::regressed : analyzer::Outcome::same;
+    comparison.kernels[i].time.delta *= told ? 2 : 1;
+  }
+  const std::string svg = chart(page_of(comparison), "Difference of the step");
+  const auto labels = all(svg, "text", "tick");
+  const auto others = std::find_if(labels.begin(), labels.end(),
+                                   [](const Shape& text) { return text.text == "6 other kernels"; });
+  ASSERT_NE(others, labels.end());
+  std::vector<std::string> words;
+  for (const Shape& number : all(svg, "text", "number")) {
+    if (std::abs(number.number("y") - others->number("y")) < 0.1) words.push_back(number.text);
+  }
+  EXPECT_EQ(words, std::vector<std::string>{"+550.0 µs"});
+}
+
 TEST(PairChart, HasADotAPairWhereItsChangeIs) {
   const Comparison comparison = analyzer::compare(side(4, 1, 0.02), side(4, 50, 0.02)).value();
   const std::vector<double>& ratios = comparison.step().time.pair_ratios;

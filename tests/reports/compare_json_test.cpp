@@ -86,5 +86,25 @@ TEST(ParseComparison, RefusesWhatIsNone) {
   EXPECT_FALSE(parse_comparison("{\"format\"", "made.json").ok());
 }
 
+// A count that a document does not know is none; a word that is none is shown as far as it is short.
+TEST(ParseComparison, TakesWhatIsNotKnownForNothingAndShowsAWordThatIsNone) {
+  json document = json::parse(text_of(comparisons().front(), ReportFormat::json));
+  for (const char* key : {"regressed", "improved", "same", "inconclusive", "added", "removed"})
+    document["counts"][key] = nullptr;
+  const Comparison none = parse_comparison(document.dump(), "made.json").value();
+  for (const std::int64_t count :
+       {none.regressed, none.improved, none.same, none.inconclusive, none.added, none.removed})
+    EXPECT_EQ(count, 0);
+  const auto complaint = [&](const std::string& word) {
+    document["verdict"] = word;
+    return parse_comparison(document.dump(), "made.json").failure().message;
+  };
+  const std::string forty(40, 'w');
+  EXPECT_NE(complaint(forty).find("'verdict' is no verdict of a comparison: '" + forty + "'"),
+            std::string::npos)
+      << complaint(forty);
+  EXPECT_EQ(complaint(forty + "w").find(forty + "w"), std::string::npos) << complaint(forty + "w");
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

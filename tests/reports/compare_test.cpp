@@ -292,6 +292,21 @@ TEST(CompareNotes, SayThatOfOtherGpuModelsRangesAreCompared) {
   EXPECT_NE(note("NVIDIA A100").find("100.0 %"), std::string::npos) << note("NVIDIA A100");
 }
 
+TEST(CompareNotes, SayFromWhenOnTooLittleIsMatched) {
+  Comparison comparison = regressed();
+  comparison.options.least_matched_share = 0.9;
+  const auto blames = [&](double share) {
+    comparison.matched_share = share;
+    const auto notes = compare_notes(comparison);
+    return std::none_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("below 90 %, kernels are not blamed") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(blames(0.95));
+  EXPECT_TRUE(blames(0.9));
+  EXPECT_FALSE(blames(0.89));
+}
+
 TEST(CompareFormats, AreNamed) {
   EXPECT_EQ(parse_report_format("gitlab-metrics").value(), ReportFormat::gitlab_metrics);
   EXPECT_NE(parse_report_format("xml").failure().message.find("junit"), std::string::npos);

@@ -28,6 +28,31 @@ TEST(RoofsLine, NamesTheRoofsThatLimitOnceEach) {
   EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + " (fallback).");
 }
 
+TEST(CompletenessLine, SaysWhatWasLost) {
+  analyzer::Quality quality;
+  quality.coverage = 0.5;
+  quality.dram_coverage = 0.75;
+  quality.compute_coverage = 0.25;
+  const std::string known =
+      " Utilisation known for 50.0 % of the step's kernel time (DRAM 75.0 %, compute 25.0 %).";
+  EXPECT_EQ(
+      completeness_line(quality),
+      "Whether every launch was recorded is not known: the recording was cut short or imported." + known);
+  quality.completeness_known = true;
+  quality.launches_seen = quality.kernel_records = 1200;
+  EXPECT_EQ(completeness_line(quality),
+            "1,200 launches seen, 1,200 recorded; 0 dropped, 0 without a timestamp." + known);
+  quality.kernel_records = 1197;
+  quality.dropped_records = 3;
+  quality.zero_timestamps = 2;
+  quality.graph_kernel_records = 1;
+  EXPECT_EQ(
+      completeness_line(quality),
+      "1,200 launches seen, 1,197 recorded (3 missing); 3 dropped, 2 without a timestamp. 1 kernel more "
+      "from CUDA graphs." +
+          known);
+}
+
 TEST(TiersLine, SaysOnHowManyKernelsTheTiersDiffer) {
   analyzer::Quality quality;
   quality.reach = {{.tier = Tier::t2, .dram_coverage = 0.5}};

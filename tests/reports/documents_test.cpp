@@ -111,6 +111,23 @@ TEST(Documents, QueryKeepsColumnsOfOneName) {
   EXPECT_EQ(query_document({}, false, as(Format::csv)).text(), "\r\n");
 }
 
+// People are told how many rows a query gave; a program counts them itself.
+TEST(Documents, AQueryForPeopleEndsInTheNumberOfItsRows) {
+  const TemporaryCapture made;
+  const store::Capture capture = store::Capture::open(made.path).value();
+  const auto text = [&](const std::string& sql, Format format) {
+    return query_document(capture, sql, as(format)).text();
+  };
+  EXPECT_TRUE(text("SELECT 1 AS x UNION SELECT 2", Format::text).ends_with("\n2 rows\n"));
+  EXPECT_TRUE(text("SELECT 1 AS x", Format::text).ends_with("\n1 row\n"));
+  EXPECT_TRUE(text("SELECT 1 AS x WHERE 0", Format::text).ends_with("0 rows\n"));
+  EXPECT_EQ(text("SELECT 1 AS x UNION SELECT 2", Format::csv), "x\r\n1\r\n2\r\n");
+  EXPECT_EQ(text("SELECT 1 AS x WHERE 0", Format::csv), "x\r\n");
+  EXPECT_EQ(text("SELECT 1 AS x", Format::markdown).find("row"), std::string::npos);
+  EXPECT_EQ(json::parse(text("SELECT 1 AS x UNION SELECT 2", Format::json))["rows"],
+            json({{{"x", 1}}, {{"x", 2}}}));
+}
+
 TEST(Documents, ColdCachesAreInAReportOnlyIfMeasured) {
   const TemporaryCapture sampled(with_samples());
   EXPECT_NE(markdown_report(sampled.model, sampled.analysis).find("### Cold caches (T3)"), std::string::npos);

@@ -164,6 +164,10 @@ TEST(ElideKernelNames, DifferentNamesStayDifferent) {
 TEST(ElideKernelName, CodeAndGridStay) {
   EXPECT_EQ(kernel_display_name("void f<int>(int*) #1a2b3c4d [2,66,1]"), "f<int> #1a2b3c4d [2,66,1]");
   EXPECT_EQ(kernel_display_name("void f<int>(int*) #?"), "f<int> #?");
+  // What only looks like a code or a grid is a part of the name.
+  EXPECT_FALSE(elide_kernel_name("a_kernel_with_a_long_name #1a2b3cxy", 22).ends_with(" #1a2b3cxy"));
+  EXPECT_FALSE(elide_kernel_name("a_kernel_with_a_long_name #1a2b3c4", 22).ends_with(" #1a2b3c4"));
+  EXPECT_FALSE(elide_kernel_name("a_kernel_with_a_long_name [1,x,1,1]", 22).ends_with(" [1,x,1,1]"));
   EXPECT_EQ(elide_kernel_name("a_kernel_with_a_long_name(int) #1a2b3c4d", 22), "a_kernel…ame #1a2b3c4d");
   const auto shown = elide_kernel_names(
       {"a_kernel_with_a_long_name(int) #1a2b3c4d [1,1,1]", "a_kernel_with_a_long_name(int) #1a2b3c4d [2,1,1]",

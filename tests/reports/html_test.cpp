@@ -280,6 +280,26 @@ TEST(SampleChart, RunsNarrowerThanAPointAreDrawnAsOne) {
   EXPECT_NE(svg.find("k-copy"), std::string::npos);
 }
 
+// The column of reasons is there if any launch has one.
+TEST(HtmlReport, GivesReasonsOfLaunchesWhereThereAreAny) {
+  TemporaryCapture capture;
+  const auto has_reasons = [&](bool first, bool second) {
+    analyzer::LaunchValues known, unknown;
+    unknown.why = {analyzer::Absence{.cause = analyzer::AbsenceCause::no_replay_step}};
+    analyzer::LaunchUtilisation launch = capture.analysis.utilisation.launches.front();
+    capture.analysis.utilisation.launches = {};
+    for (const bool reason : {first, second}) {
+      launch.values = std::make_shared<const analyzer::LaunchValues>(reason ? unknown : known);
+      capture.analysis.utilisation.launches.push_back(launch);
+    }
+    const std::string html = html_report(capture.model, capture.analysis);
+    return html.find(">reason<", html.find("Launch by launch, 2 launches")) != std::string::npos;
+  };
+  EXPECT_TRUE(has_reasons(true, false));
+  EXPECT_TRUE(has_reasons(true, true));
+  EXPECT_FALSE(has_reasons(false, false));
+}
+
 TEST(HtmlReport, ListsTheTwentyLongestGaps) {
   const TemporaryCapture capture;
   const std::size_t gaps = capture.analysis.accounting.gaps.size();

@@ -124,6 +124,32 @@ TEST(Info, SaysHowStepsWereFoundUnlessByTheirRange) {
   EXPECT_NE(found_by(), "");
 }
 
+TEST(Info, TellsOfTheRunWhatIsKnownOfIt) {
+  TemporaryCapture capture;
+  store::Run& run = *capture.model.run;
+  const auto told = [&](const std::string& name) {
+    const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
+    for (const json& row : document["rows"]) {
+      if (row["section"] == "run" && row["name"] == name) return row["value"].get<std::string>();
+    }
+    return std::string("-");
+  };
+  run.working_directory = "/work/here";
+  run.os = "Linux 6.1";
+  run.step_range = "step";
+  run.start_ns = 1'000'000'000;
+  run.end_ns = 3'500'000'000;
+  EXPECT_EQ(told("Directory"), "/work/here");
+  EXPECT_EQ(told("System"), "Linux 6.1");
+  EXPECT_EQ(told("Step range"), "step");
+  EXPECT_EQ(told("Clock"), run.clock);
+  EXPECT_EQ(told("Duration"), "2.50 s");
+  run.working_directory = run.os = run.step_range = std::nullopt;
+  for (const char* name : {"Directory", "System", "Step range"}) EXPECT_EQ(told(name), "-") << name;
+  run.end_ns.reset();
+  EXPECT_EQ(told("Duration"), "unknown: the recording was interrupted");
+}
+
 TEST(Info, TellsAllOfASamplingWindow) {
   TemporaryCapture capture;
   const auto text = [&](const store::PmWindow& window) {
