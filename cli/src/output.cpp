@@ -56,29 +56,24 @@ class Buffer {
   }
   void flush() {
     if (const int error = write_all(descriptor_, pending_); error != 0) throw Failed{error};
-    written_ += static_cast<std::int64_t>(pending_.size());
     pending_.clear();
   }
-  [[nodiscard]] std::int64_t written() const noexcept { return written_; }
 
  private:
   int descriptor_;
   std::string pending_;
-  std::int64_t written_ = 0;
 };
 
 // Writes the document; returns errno of a failed write, or 0.
-int write_document(const reports::Document& document, int descriptor, std::int64_t& written) {
+int write_document(const reports::Document& document, int descriptor) {
   Buffer buffer(descriptor);
-  int error = 0;
   try {
     document.write([&](std::string_view piece) { buffer.add(piece); });
     buffer.flush();
   } catch (const Buffer::Failed& failed) {
-    error = failed.error;
+    return failed.error;
   }
-  written = buffer.written();
-  return error;
+  return 0;
 }
 
 // SIGPIPE ignored while it lives, and only then: a program that `record` starts must inherit the default.
@@ -125,8 +120,7 @@ bool standard_error_is_terminal() {
 
 void write_standard_output(const reports::Document& document) {
   const PipeSignalIgnored ignored;
-  std::int64_t written = 0;
-  const int error = write_document(document, STDOUT_FILENO, written);
+  const int error = write_document(document, STDOUT_FILENO);
   if (error != 0 && error != EPIPE) {
     throw Error(ErrorKind::io, fmt::format("cannot write to standard output: {}", std::strerror(error)));
   }
@@ -143,7 +137,7 @@ void write_message(std::string_view verb, std::string_view message) {
   (void)write_all(STDERR_FILENO, line);  // nowhere is left to complain to
 }
 
-std::int64_t write_file(const std::string& path, const reports::Document& document) {
+void write_file(const std::string& path, const reports::Document& document) {
   const auto fail = [&](int error) {
     throw Error(ErrorKind::io,
                 fmt::format("cannot write {}: {}: choose another file with -o", path, std::strerror(error)));
@@ -166,10 +160,9 @@ std::int64_t write_file(const std::string& path, const reports::Document& docume
   if (descriptor < 0) fail(errno);
   // Who might read the file that is replaced may read the new one, and nobody else.
   if (exists && replace) (void)!::fchmod(descriptor, status.st_mode & 07777);
-  std::int64_t written = 0;
   int error = 0;
   try {
-    error = write_document(document, descriptor, written);
+    error = write_document(document, descriptor);
   } catch (...) {
     ::close(descriptor);
     unfinished.remove();
@@ -181,7 +174,6 @@ std::int64_t write_file(const std::string& path, const reports::Document& docume
     unfinished.remove();
     fail(error);
   }
-  return written;
 }
 
 }  // namespace ridgeline::cli

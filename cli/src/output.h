@@ -2,7 +2,6 @@
 // standard error.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,8 +25,8 @@ void write_standard_output(std::string text);
 /// One line "ridgeline VERB: message" on standard error.
 void write_message(std::string_view verb, std::string_view message);
 
-/// Writes a file, by way of a temporary beside it, so that no half-written file is left, and returns its
-/// bytes. A file that is replaced keeps its mode. Throws Error(io), or Error(usage) if the file is a capture.
-std::int64_t write_file(const std::string& path, const reports::Document& document);
+/// Writes a file, by way of a temporary beside it, so that no half-written file is left. A file that is
+/// replaced keeps its mode. Throws Error(io), or Error(usage) if the file is a capture.
+void write_file(const std::string& path, const reports::Document& document);
 
 }  // namespace ridgeline::cli

@@ -71,7 +71,7 @@ Run Capture::run() const {
   Statement row = database_.prepare(
       "SELECT command_line, working_directory, git_commit, git_dirty, host_name, os, ridgeline_version, "
       "clock,"
-      " start_ns, end_ns, exit_status, exit_signal, schedule, step_range FROM run WHERE id = 1");
+      " start_ns, end_ns, exit_status, exit_signal, schedule, step_range FROM run");
   if (!row.step())
     throw Error(ErrorKind::no_data, path_ + " holds no run: the recording ended before it began");
   Run run;

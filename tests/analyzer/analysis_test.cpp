@@ -199,6 +199,22 @@ TEST(Analysis, TimesBeyondAnyRangeAreCorrupt) {
   }
 }
 
+// Of sizes up to 4e18 bytes together the sum is kept in 64 bits.
+TEST(Analysis, BytesThatDoNotFitIntoTheirSumAreCorrupt) {
+  testing::FabricatedModel f;
+  f.step(Phase::timeline);
+  f.copy(1000, 2000, 1'900'000'000'000'000'000);
+  f.set(1000, 2000, 1'900'000'000'000'000'000);
+  EXPECT_NO_THROW(require_sums_fit(f.done()));
+  f.set(1000, 2000, 300'000'000'000'000'000);
+  try {
+    require_sums_fit(f.done());
+    ADD_FAILURE() << "4.1e18 bytes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::corrupt);
+  }
+}
+
 TEST(Analysis, BadTargetsAreUsage) {
   testing::FabricatedModel f;
   f.step(Phase::timeline);

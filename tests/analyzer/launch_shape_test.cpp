@@ -91,6 +91,12 @@ TEST(LaunchShape, TilesAsNamesWriteThem) {
       tile("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64_32x3_nn_align8>"),
       (Sizes{128, 64, 32}));
   EXPECT_EQ(tile("ampere_sgemm_128x64_tn"), (Sizes{128, 64, 0}));
+  EXPECT_EQ(tile("ampere_sgemm_128x64"), (Sizes{128, 64, 0})) << "at the end of the name";
+  EXPECT_EQ(tile("ampere_sgemm_128x64x"), Sizes{});
+  EXPECT_EQ(tile("ampere_sgemm_128x64x32x2"), Sizes{}) << "of four numbers none is known to be the tile";
+  EXPECT_EQ(tile("ampere_sgemm_4096x64"), (Sizes{4096, 64, 0}));
+  EXPECT_EQ(tile("ampere_sgemm_4097x64"), Sizes{});
+  EXPECT_EQ(tile("ampere_sgemm_0x64"), Sizes{});
   EXPECT_EQ(tile("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x128x32_warpgroupsize1x1x1_bias"),
             (Sizes{64, 128, 32}));
   EXPECT_EQ(tile("triton_mm_kernel_0d1d2d"), Sizes{});

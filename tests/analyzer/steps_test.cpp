@@ -182,6 +182,24 @@ TEST(Steps, KindsAreRankedByTheTimeTheyTake) {
   EXPECT_NEAR(a.kinds[0].time_share + a.kinds[1].time_share, 1, 1e-12);
   EXPECT_NEAR(a.kinds[1].time_share, 320.0 / 1120, 0.01);
   EXPECT_EQ(a.spread.count, 8) << "grids that differ make no kind";
+  const auto kinds = std::find_if(a.findings.begin(), a.findings.end(),
+                                  [](const Finding& f) { return f.code == FindingCode::steps_kinds; });
+  ASSERT_NE(kinds, a.findings.end());
+  EXPECT_EQ(kinds->count, 2);
+  EXPECT_EQ(kinds->subject.phase, Phase::timeline);
+  EXPECT_EQ(kinds->subject.process_id, 1);
+  EXPECT_NEAR(kinds->step_share.value(), a.kinds[1].time_share, 1e-12);
+  const std::pair<const char*, double> values[] = {{"steps", 10},
+                                                   {"kinds", 2},
+                                                   {"ranked_kind", 1},
+                                                   {"ranked_steps", 8},
+                                                   {"other_kind", 2},
+                                                   {"ranked_median_ns", a.kinds[0].median_ns},
+                                                   {"ranked_launches", 100},
+                                                   {"other_steps", 2},
+                                                   {"other_median_ns", a.kinds[1].median_ns},
+                                                   {"other_launches", 160}};
+  for (const auto& [name, value] : values) EXPECT_DOUBLE_EQ(kinds->value(name), value) << name;
   EXPECT_EQ(a.representative.summary.launches, 100);
   EXPECT_EQ(a.representative.peers.size(), 1u) << "none launched the very same";
 }

@@ -125,6 +125,8 @@ TEST(Throughput, TokensASecondAreThoseThatTheStepDeclares) {
   size_range(f, 1, 850'000, 950'000, 1024, 2.0);
   size_range(f, 1, 860'000, 900'000, 512, {});   // inside one that says it already
   size_range(f, 3, 860'000, 900'000, 4096, {});  // of another step
+  size_range(f, 1, 960'000, 990'000, 8192, {});  // of no step
+  f.model.nvtx_ranges.back().step_id.reset();
   const Throughput t = analyzed(f.done()).throughput;
   EXPECT_DOUBLE_EQ(*t.size.tokens, 2024);
   EXPECT_DOUBLE_EQ(*t.size.samples, 2);

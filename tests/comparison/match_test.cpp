@@ -276,6 +276,17 @@ TEST(Match, TwoCodesOfOneNameStayApart) {
   EXPECT_EQ(match_of_a(matching, 13)->b, std::vector<std::uint32_t>{12});
 }
 
+// Two codes of one name that launch alike and take as long: nothing but the code tells which is which.
+TEST(Match, TwoCodesOfOneNameAreToldApartByTheCodeAlone) {
+  const MadeKernel one{"step / optimizer", "adamw_kernel", 50, 1, "c1"};
+  MadeKernel other = one;
+  other.code = "c2";
+  const Matching matching = match({one, other}, {other, one});
+  EXPECT_EQ(match_of_a(matching, 0)->b, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(match_of_a(matching, 1)->b, std::vector<std::uint32_t>{0});
+  EXPECT_DOUBLE_EQ(match_of_a(matching, 0)->confidence, 1);
+}
+
 TEST(Match, WithoutRangesNamesAndOrderDecide) {
   std::vector<MadeKernel> a = {
       {"", "a_kernel", 100, 4, "1"}, {"", "old_softmax<float>", 100, 2, "2"}, {"", "c_kernel", 100, 4, "3"}};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 
@@ -152,6 +153,10 @@ TEST_F(CapturePartTest, NothingIsLeftOfOneThatFails) {
   ASSERT_FALSE(cancelled.ok());
   EXPECT_EQ(cancelled.failure().kind, ErrorKind::cancelled);
   EXPECT_FALSE(std::filesystem::exists(part_path()));
+  // Nor of what SQLite keeps beside a file.
+  std::ofstream(part_path() + "-shm") << "of an earlier one";
+  EXPECT_FALSE(write_part(*whole_, inside(), part_path(), stop.get_token()).ok());
+  EXPECT_FALSE(std::filesystem::exists(part_path() + "-shm"));
   // What is there is not written over.
   const auto there = write_part(*whole_, inside(), whole_path());
   ASSERT_FALSE(there.ok());

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "ridgeline/store/activity.h"
 #include "ridgeline/store/database.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
@@ -255,6 +256,33 @@ TEST(CaptureWriter, WithoutFinishTheLastCheckpointIsAValidCapture) {
   ASSERT_TRUE(opened.ok()) << opened.failure().message;
   EXPECT_EQ(opened.value().launches().size(), 1u);
   for (const auto& [id, text] : opened.value().strings()) EXPECT_NE(text, "after the checkpoint");
+}
+
+// What a checkpoint has written of a site's sums is added to by the next.
+TEST(CaptureWriter, SumsGoOnOverCheckpoints) {
+  TemporaryDirectory directory;
+  {
+    auto writer = CaptureWriter::create(directory.file("a"));
+    ASSERT_TRUE(writer.ok());
+    const Written ids = write_sample(writer.value());  // one launch of 100 ns
+    Launch launch;
+    launch.process_id = ids.process;
+    launch.device_id = ids.device;
+    launch.kernel_id = ids.kernel;
+    for (std::int64_t i = 1; i <= 4; ++i) {
+      if (i != 2) writer.value().checkpoint();
+      launch.start_ns = 1000 * i;
+      launch.end_ns = launch.start_ns + 10 * i;
+      writer.value().add(launch);
+    }
+    writer.value().finish();
+  }
+  const Capture capture = Capture::open(directory.file("a")).value();
+  const auto totals = Activity(capture).process_totals();
+  ASSERT_EQ(totals.size(), 1U);
+  EXPECT_EQ(totals[0].launches, 5);
+  EXPECT_EQ(totals[0].kernel_time_ns, 100 + 10 + 20 + 30 + 40);
+  EXPECT_EQ(totals[0].launches_without_time, 0);
 }
 
 // A killed import leaves a journal beside the file; SQLite would roll it back by writing to the file.

@@ -159,6 +159,44 @@ TEST_F(Views, TheRankIsTheMeanOfTheSoundTimelineSteps) {
             (Rows{"b 1 1000 1000.0", "a 2 400 400.0"}));
 }
 
+// A kernel none of whose launches has a time is in the rank with its launches, not with a time of nothing.
+TEST(ViewOfTheRank, KnowsNoTimeOfAKernelWithoutAnyTime) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("a.ridge");
+  {
+    Result<CaptureWriter> made = CaptureWriter::create(path);
+    CaptureWriter& writer = made.value();
+    writer.set_run({.command_line = "train", .ridgeline_version = "0.1.0", .clock = "cupti"});
+    const Id process = writer.add(Process{.pid = 42});
+    Device device;
+    device.name = "gpu";
+    Launch launch;
+    launch.process_id = process;
+    launch.device_id = writer.add(device);
+    const Id timed = writer.kernel_id("timed"), untimed = writer.kernel_id("untimed");
+    for (std::int64_t i = 0; i < 2; ++i) {
+      Step step;
+      step.process_id = process;
+      step.step_index = i;
+      step.phase = Phase::timeline;
+      step.gpu_start_ns = 1000 * (i + 1);
+      step.gpu_end_ns = 1000 * (i + 1) + 500;
+      launch.step_id = writer.add(step);
+      for (const Id kernel : {timed, untimed, timed}) {
+        launch.kernel_id = kernel;
+        launch.start_ns = kernel == timed ? *step.gpu_start_ns : 0;
+        launch.end_ns = kernel == timed ? launch.start_ns + 100 : 0;
+        writer.add(launch);
+      }
+    }
+    writer.finish();
+  }
+  const Capture capture = Capture::open(path).value();
+  EXPECT_EQ(
+      rows_of(capture, "SELECT kernel, launches_per_step, mean_ns_per_step FROM v_rank ORDER BY kernel"),
+      (Rows{"timed 2.0 200.0", "untimed 1.0 -"}));
+}
+
 // Of three closed steps of 10,000, 30,000 and 20,000 ns the last is the lower median; a fourth launched something else
 // and a fifth is open. In the chosen one `a` runs for 1000 ns, `b` beside its second half and 500 ns longer.
 TEST(ViewOfTheRank, IsAboutTheStepOfLowerMedianAndSharesOverlap) {

@@ -297,10 +297,12 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
       for (const Selection::Part& part : chosen.parts) steps.push_back(part.step.summary.step_id);
     }
     ranges.step_ids = steps;
+    std::vector<store::Id> measured;
     for (const ModelStep& step : model.steps) {
-      if (step.step.process_id == process_id && is_measured(step.step) &&
-          std::find(steps.begin(), steps.end(), step.step.id) == steps.end())
-        steps.push_back(step.step.id);
+      if (step.step.process_id == process_id && is_measured(step.step)) measured.push_back(step.step.id);
+    }
+    for (const store::Id id : measured) {
+      if (std::find(steps.begin(), steps.end(), id) == steps.end()) steps.push_back(id);
     }
     add_peers(chosen, steps, ask, model);
     std::int64_t expected = 0;
@@ -327,10 +329,6 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
           touched.insert(model.launches.step_ids()[launch.step]);
       }
       ranges.step_ids = std::vector<store::Id>(touched.begin(), touched.end());
-    }
-    std::vector<store::Id> measured;
-    for (const ModelStep& step : model.steps) {
-      if (step.step.process_id == process_id && is_measured(step.step)) measured.push_back(step.step.id);
     }
     tell(ask, Stage::counters);
     ++counts_.queries;

@@ -52,10 +52,7 @@ class Paths {
     for (std::int64_t edits = edits_; edits > 0; --edits) {
       const std::vector<std::int32_t>& before = steps_[static_cast<std::size_t>(edits - 1)];
       const auto reached = [&](std::int64_t diagonal) -> std::int64_t {
-        const std::int64_t at = diagonal + edits - 1;
-        return at < 0 || at >= static_cast<std::int64_t>(before.size())
-                   ? -1
-                   : before[static_cast<std::size_t>(at)];
+        return before[static_cast<std::size_t>(diagonal + edits - 1)];
       };
       const std::int64_t diagonal = x - y;
       const bool inserted =
