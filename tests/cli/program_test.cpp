@@ -420,6 +420,18 @@ TEST_F(Program, DoctorAnswers) {
   EXPECT_GT(document["checks"].size(), 3u);
   for (const char* format : {"text", "csv", "markdown"})
     EXPECT_EQ(run({"doctor", "--format", format}).code, outcome.code);
+  // In text what each check found stands below the other, behind the longest name.
+  std::size_t widest = 0;
+  for (const json& check : document["checks"])
+    widest = std::max(widest, check["name"].get<std::string>().size());
+  const std::string text = run({"doctor"}, -1, {"COLUMNS=200"}).out;
+  for (const json& check : document["checks"]) {
+    const auto name = check["name"].get<std::string>(), detail = check["detail"].get<std::string>();
+    const std::size_t at =
+        text.find(" " + name + std::string(widest + 2 - name.size(), ' ') + detail.substr(0, 8));
+    ASSERT_NE(at, std::string::npos) << name << " in\n" << text;
+    EXPECT_EQ(at - (text.rfind('\n', at) + 1), 5U) << "behind the status";
+  }
 }
 
 }  // namespace
