@@ -16,24 +16,24 @@ constexpr double kDefaultStretch = 0.85;
 
 }  // namespace
 
-void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows) {
+void add_print_options(Command app, PrintOptions& options, bool with_rows) {
   app.add_option("--format", options.format, "How to print (default text)")
-      ->check(CLI::IsMember({"text", "json", "csv", "markdown"}))
-      ->type_name("FORMAT");
+      .one_of({"text", "json", "csv", "markdown"})
+      .type_name("FORMAT");
   if (with_rows) {
     app.add_option("--columns", options.columns,
                    "Columns, comma-separated: keys or groups, default, all; `ridgeline columns` lists them")
-        ->type_name("KEYS");
+        .type_name("KEYS");
     app.add_option("--sort", options.sort,
                    "Sort by a column, smallest first; -KEY: largest first; the unit may be left out")
-        ->type_name("KEY");
-    app.add_option("--top", options.top, "Print the first N rows")->check(whole_number(1))->type_name("N");
+        .type_name("KEY");
+    app.add_option("--top", options.top, "Print the first N rows").whole_number(1).type_name("N");
     app.add_flag("--all", options.all, "Print every row: long lists are cut otherwise, and say so");
     app.add_flag("--verbose", options.verbose,
                  "Print all that the figures rest on: roofs, completeness, tiers, every finding");
   }
   app.add_option("-o,--output", options.output, "Write to FILE instead of the standard output")
-      ->type_name("FILE");
+      .type_name("FILE");
 }
 
 reports::DocumentOptions document_options(const PrintOptions& options) {
@@ -63,47 +63,35 @@ void print(const PrintOptions& options, const reports::Document& document) {
   }
 }
 
-void add_analysis_options(CLI::App& app, AnalysisArguments& arguments) {
-  app.add_option("CAPTURE", arguments.capture, "Capture file (*.ridge)")->required()->type_name("");
+void add_analysis_options(Command app, AnalysisArguments& arguments) {
+  app.add_option("CAPTURE", arguments.capture, "Capture file (*.ridge)").required().type_name("");
   add_step_options(app, arguments);
 }
 
-void add_step_options(CLI::App& app, AnalysisArguments& arguments) {
+void add_step_options(Command app, AnalysisArguments& arguments) {
   app.add_option("--target", arguments.target, "Utilisation to reach, as 0.7 or 70% (default 0.70)")
-      ->type_name("RATIO");
+      .type_name("RATIO");
   app.add_option("--stretch", arguments.stretch,
                  "Stretch goal (default 0.85, or the target if that is higher)")
-      ->type_name("RATIO");
+      .type_name("RATIO");
   app.add_option("--step", arguments.step, "Analyse this step; default: the median timeline step")
-      ->check(whole_number(0))
-      ->type_name("INDEX");
+      .whole_number(0)
+      .type_name("INDEX");
   app.add_option(
          "--step-kind", arguments.step_kind,
          "Of steps that launch different kernels, analyse this kind (1, the default, takes the most time)")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-      ->type_name("N");
+      .whole_number(1)
+      .type_name("N");
   app.add_option("--process", arguments.process,
                  "Analyse this process (id from `info`); default: the busiest")
-      ->check(whole_number(0))
-      ->type_name("ID");
+      .whole_number(0)
+      .type_name("ID");
   app.add_option("--dram-peak", arguments.dram_peak,
                  "Source of the DRAM roof: spec, measured, clock, counter (default spec)")
-      ->type_name("SOURCE");
+      .type_name("SOURCE");
   app.add_option("--compute-peak", arguments.compute_peak,
                  "Source of the compute roof: clock, spec, measured (default clock)")
-      ->type_name("SOURCE");
-}
-
-CLI::Validator whole_number(std::int64_t least) {
-  return CLI::Validator(
-      [least](const std::string& text) -> std::string {
-        std::int64_t value = 0;
-        const char* end = text.data() + text.size();
-        const auto [at, error] = std::from_chars(text.data(), end, value);
-        if (error == std::errc() && at == end && value >= least) return "";
-        return fmt::format("'{}' is not a whole number of {} or more", text, least);
-      },
-      "");
+      .type_name("SOURCE");
 }
 
 double parse_ratio(const std::string& option, const std::string& text) {

@@ -47,58 +47,56 @@ std::pair<std::string, std::string> format_and_file(const std::string& text) {
 
 }  // namespace
 
-void add_compare_options(CLI::App& app, CompareArguments& arguments) {
+void add_compare_options(Command app, CompareArguments& arguments) {
   app.add_option("--project", arguments.project,
                  "Project file (default ridgeline.toml here, if there is one)")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_option("--match", arguments.match, "Rules that say which kernels are which; docs/compare.md")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_option("--noise", arguments.noise, "Noise floor of this machine, from `calibrate`")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_option("--step-threshold", arguments.step_threshold,
                  "Changes of the step below do not matter (default 1%)")
-      ->type_name("RATIO");
+      .type_name("RATIO");
   app.add_option("--kernel-threshold", arguments.kernel_threshold,
                  "Changes of a kernel below do not matter (default 2%, or three times the noise floor)")
-      ->type_name("RATIO");
+      .type_name("RATIO");
   app.add_option(
          "--fail-on", arguments.fail_on,
          "What ends with another code than 0, comma-separated: regression, inconclusive, unmatched, or none "
          "(default regression)")
-      ->type_name("LIST");
+      .type_name("LIST");
   app.add_flag("--strict", arguments.strict, "Test kernels against the threshold, not against no difference");
   app.add_flag("--any-environment", arguments.any_environment,
                "Give a verdict across GPU models, drivers and throttled runs too");
 }
 
-void add_sides_options(CLI::App& app, CompareArguments& arguments) {
+void add_sides_options(Command app, CompareArguments& arguments) {
   app.add_option("--confirm", arguments.confirm,
                  "Keep the last N pairs out of the tests: what is blamed must show in them again")
-      ->check(whole_number(1))
-      ->type_name("N");
+      .whole_number(1)
+      .type_name("N");
   app.add_flag("--unpaired", arguments.unpaired,
                "Runs were not recorded in turn: run 1 of A has nothing to do with run 1 of B");
 }
 
-void add_compare_print(CLI::App& app, ComparePrint& print) {
+void add_compare_print(Command app, ComparePrint& print) {
   app.add_option("--format", print.print.format,
                  "How to print: text, markdown, json, csv, html, junit, github, gitlab-metrics, bencher "
                  "(default text)")
-      ->type_name("FORMAT");
+      .type_name("FORMAT");
   app.add_option("--write", print.write,
                  "Write another format to a file too; may be repeated: junit=report.xml")
-      ->type_name("FORMAT=FILE");
+      .type_name("FORMAT=FILE");
   app.add_option("--columns", print.print.columns,
                  "Columns, comma-separated: keys, default, all; `ridgeline columns compare` lists them")
-      ->type_name("KEYS");
+      .type_name("KEYS");
   app.add_option("--sort", print.print.sort, "Sort by a column, smallest first; -KEY: largest first")
-      ->type_name("KEY");
-  app.add_option("--top", print.print.top, "Print the first N kernels")
-      ->check(whole_number(1))
-      ->type_name("N");
+      .type_name("KEY");
+  app.add_option("--top", print.print.top, "Print the first N kernels").whole_number(1).type_name("N");
   app.add_flag("--all", print.print.all, "Print every kernel, also those that are the same");
   app.add_option("-o,--output", print.print.output, "Write to FILE instead of the standard output")
-      ->type_name("FILE");
+      .type_name("FILE");
 }
 
 analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,

@@ -31,10 +31,10 @@ struct ComparePrint {
   std::vector<std::string> write;  // FORMAT=FILE
 };
 
-void add_compare_options(CLI::App& app, CompareArguments& arguments);
+void add_compare_options(Command app, CompareArguments& arguments);
 /// --confirm and --unpaired, of sides whose runs are given.
-void add_sides_options(CLI::App& app, CompareArguments& arguments);
-void add_compare_print(CLI::App& app, ComparePrint& print);
+void add_sides_options(Command app, CompareArguments& arguments);
+void add_compare_print(Command app, ComparePrint& print);
 
 /// From the command line, else from the project file, else the defaults. Throws Error(usage): also for a threshold
 /// below the noise floor.

@@ -1,6 +1,7 @@
 // main.cpp: the program `ridgeline`. Parses, runs one verb, maps failures to exit codes: docs/cli.md.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -70,12 +71,13 @@ int run(int argc, char** argv) {
     }
   }
 
-  CLI::App program(
+  CLI::App parser(
       "Ridgeline: which GPU kernels of a training step to optimise, and how much time each could save.",
       "ridgeline");
-  program.set_version_flag("--version", std::string("ridgeline ") + reports::kVersion);
-  program.require_subcommand(1);
-  program.footer(kFooter);
+  parser.set_version_flag("--version", std::string("ridgeline ") + reports::kVersion);
+  parser.require_subcommand(1);
+  parser.footer(kFooter);
+  const Command program(parser);
   const std::vector<Verb> verbs = {add_record(program, command),
                                    add_doctor(program, command),
                                    add_info(program),
@@ -96,21 +98,21 @@ int run(int argc, char** argv) {
   std::string name;
   try {
     if (own.empty()) {
-      print_help(program);
+      print_help(parser);
       return separated ? exit_code(ErrorKind::usage) : 0;
     }
     // The parser's own words for these two name neither the culprit nor the choice.
-    const auto names_verb = [&](const Verb& verb) { return verb.app->get_name() == own.front(); };
+    const auto names_verb = [&](const Verb& verb) { return verb.app.name() == own.front(); };
     if (own.front().substr(0, 1) != "-" && std::none_of(verbs.begin(), verbs.end(), names_verb)) {
       std::string known;
-      for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + verb.app->get_name();
+      for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + verb.app.name();
       throw Error(ErrorKind::usage, fmt::format("no verb '{}': use one of {}", own.front(), known));
     }
     std::vector<std::string> reversed(own.rbegin(), own.rend());
-    program.parse(reversed);
+    parser.parse(reversed);
     for (const Verb& verb : verbs) {
-      if (!verb.app->parsed()) continue;
-      name = verb.app->get_name();
+      if (!verb.app.parsed()) continue;
+      name = verb.app.name();
       constexpr std::array<std::string_view, 5> kWithProgram = {"record", "doctor", "commits", "bisect",
                                                                 "calibrate"};
       if (separated && std::find(kWithProgram.begin(), kWithProgram.end(), name) == kWithProgram.end()) {
@@ -120,17 +122,17 @@ int run(int argc, char** argv) {
     }
     throw Error(ErrorKind::internal, "no verb was parsed");
   } catch (const CLI::CallForHelp&) {
-    print_help(program);  // of the verb, if one was given
+    print_help(parser);  // of the verb, if one was given
     return 0;
   } catch (const CLI::CallForVersion&) {
     write_standard_output(fmt::format("ridgeline {}\n", reports::kVersion));
     return 0;
   } catch (const CLI::ParseError& error) {
-    if (program.get_subcommands().empty() && !own.empty()) {
+    if (parser.get_subcommands().empty() && !own.empty()) {
       write_message("", fmt::format("unknown option '{}': see ridgeline --help", own.front()));
       return exit_code(ErrorKind::usage);
     }
-    return usage_error(program, error, own);
+    return usage_error(parser, error, own);
   } catch (const Error& error) {
     write_message(name, error.kind() == ErrorKind::internal ? error.what() : error.message());
     return exit_code(error.kind());

@@ -1,13 +1,13 @@
 // verb.h: what a verb of the command line is. One file a verb; each adds its subcommand and says what to do.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "command.h"
 #include "ridgeline/analyzer/session.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/table.h"
@@ -18,27 +18,27 @@ namespace ridgeline::cli {
 /// A verb that was added to the program. `action` runs it after parsing and returns the exit code; failures
 /// are thrown as Error.
 struct Verb {
-  CLI::App* app = nullptr;
+  Command app;
   std::function<int()> action;
 };
 
 /// `command`: what stood behind "--" on the command line.
-[[nodiscard]] Verb add_record(CLI::App& program, const std::vector<std::string>& command);
-[[nodiscard]] Verb add_import(CLI::App& program);
-[[nodiscard]] Verb add_doctor(CLI::App& program, const std::vector<std::string>& command);
-[[nodiscard]] Verb add_info(CLI::App& program);
-[[nodiscard]] Verb add_rank(CLI::App& program);
-[[nodiscard]] Verb add_check(CLI::App& program);
-[[nodiscard]] Verb add_steps(CLI::App& program);
-[[nodiscard]] Verb add_report(CLI::App& program);
-[[nodiscard]] Verb add_compare(CLI::App& program);
-[[nodiscard]] Verb add_history(CLI::App& program);
-[[nodiscard]] Verb add_commits(CLI::App& program, const std::vector<std::string>& command);
-[[nodiscard]] Verb add_bisect(CLI::App& program, const std::vector<std::string>& command);
-[[nodiscard]] Verb add_calibrate(CLI::App& program, const std::vector<std::string>& command);
-[[nodiscard]] Verb add_sql(CLI::App& program);
-[[nodiscard]] Verb add_columns(CLI::App& program);
-[[nodiscard]] Verb add_gui(CLI::App& program);
+[[nodiscard]] Verb add_record(Command program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_import(Command program);
+[[nodiscard]] Verb add_doctor(Command program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_info(Command program);
+[[nodiscard]] Verb add_rank(Command program);
+[[nodiscard]] Verb add_check(Command program);
+[[nodiscard]] Verb add_steps(Command program);
+[[nodiscard]] Verb add_report(Command program);
+[[nodiscard]] Verb add_compare(Command program);
+[[nodiscard]] Verb add_history(Command program);
+[[nodiscard]] Verb add_commits(Command program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_bisect(Command program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_calibrate(Command program, const std::vector<std::string>& command);
+[[nodiscard]] Verb add_sql(Command program);
+[[nodiscard]] Verb add_columns(Command program);
+[[nodiscard]] Verb add_gui(Command program);
 
 /// How a verb prints its document: --format, --columns, --sort, --top, --all, --verbose, -o. Lives as long as the verb.
 struct PrintOptions {
@@ -50,7 +50,7 @@ struct PrintOptions {
   bool verbose = false;
   std::string output;  // "": standard output
 };
-void add_print_options(CLI::App& app, PrintOptions& options, bool with_rows = true);
+void add_print_options(Command app, PrintOptions& options, bool with_rows = true);
 [[nodiscard]] reports::DocumentOptions document_options(const PrintOptions& options);
 /// To the file of -o, else to standard output.
 void print(const PrintOptions& options, const reports::Document& document);
@@ -66,9 +66,9 @@ struct AnalysisArguments {
   std::string dram_peak = "spec";
   std::string compute_peak = "clock";
 };
-void add_analysis_options(CLI::App& app, AnalysisArguments& arguments);
+void add_analysis_options(Command app, AnalysisArguments& arguments);
 /// The same without CAPTURE.
-void add_step_options(CLI::App& app, AnalysisArguments& arguments);
+void add_step_options(Command app, AnalysisArguments& arguments);
 /// Options for analyze(); throws Error(usage).
 [[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
 
@@ -83,9 +83,6 @@ template <typename T>
   return std::move(answer).value();
 }
 [[nodiscard]] store::Capture open_capture(const std::string& path);
-
-/// What an option's text must be: a whole number of at least `least`.
-[[nodiscard]] CLI::Validator whole_number(std::int64_t least);
 
 /// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
 [[nodiscard]] double parse_ratio(const std::string& option, const std::string& text);

@@ -12,7 +12,7 @@
 
 namespace ridgeline::cli {
 
-Verb add_calibrate(CLI::App& program, const std::vector<std::string>& command) {
+Verb add_calibrate(Command program, const std::vector<std::string>& command) {
   struct Options {
     std::int64_t pairs = 10;
     std::string record;
@@ -21,19 +21,17 @@ Verb add_calibrate(CLI::App& program, const std::vector<std::string>& command) {
     std::string output = "noise.toml";
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "calibrate", "Measure the noise of identical code: ridgeline calibrate [OPTIONS] -- PROGRAM ARGS...");
-  app->add_option("--pairs", options->pairs, "Pairs of runs (default 10)")
-      ->check(whole_number(3))
-      ->type_name("N");
-  app->add_option("--record", options->record, "Options for `record`, in one word")->type_name("OPTIONS");
-  app->add_option("--recorder", options->recorder, "Command that records instead of this program")
-      ->type_name("COMMAND");
-  app->add_option("--directory", options->directory,
-                  "Where captures and logs go (default ridgeline-calibrate)")
-      ->type_name("DIR");
-  app->add_option("-o,--output", options->output, "The noise floor (default noise.toml), for --noise")
-      ->type_name("FILE");
+  app.add_option("--pairs", options->pairs, "Pairs of runs (default 10)").whole_number(3).type_name("N");
+  app.add_option("--record", options->record, "Options for `record`, in one word").type_name("OPTIONS");
+  app.add_option("--recorder", options->recorder, "Command that records instead of this program")
+      .type_name("COMMAND");
+  app.add_option("--directory", options->directory,
+                 "Where captures and logs go (default ridgeline-calibrate)")
+      .type_name("DIR");
+  app.add_option("-o,--output", options->output, "The noise floor (default noise.toml), for --noise")
+      .type_name("FILE");
   return {
       app, [options, &command] {
         if (command.empty())

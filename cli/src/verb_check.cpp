@@ -7,7 +7,7 @@
 
 namespace ridgeline::cli {
 
-Verb add_check(CLI::App& program) {
+Verb add_check(Command program) {
   struct Options {
     AnalysisArguments analysis;
     PrintOptions print;
@@ -16,18 +16,18 @@ Verb add_check(CLI::App& program) {
     std::optional<std::string> budget;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "check", "Check the kernels of one step against the targets: exit 0 met, 1 missed, 3 not enough data");
-  add_analysis_options(*app, options->analysis);
-  app->add_option("--min-share", options->min_share,
-                  "Judge kernels of at least this share of the step (default 0.005)")
-      ->type_name("RATIO");
-  app->add_option("--max-unmeasured", options->max_unmeasured,
-                  "Kernel time without a utilisation that is let pass (default 0.10)")
-      ->type_name("RATIO");
-  app->add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")
-      ->type_name("FILE");
-  add_print_options(*app, options->print);
+  add_analysis_options(app, options->analysis);
+  app.add_option("--min-share", options->min_share,
+                 "Judge kernels of at least this share of the step (default 0.005)")
+      .type_name("RATIO");
+  app.add_option("--max-unmeasured", options->max_unmeasured,
+                 "Kernel time without a utilisation that is let pass (default 0.10)")
+      .type_name("RATIO");
+  app.add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")
+      .type_name("FILE");
+  add_print_options(app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             // 0 is a fair share to ask for here, unlike a target of 0.

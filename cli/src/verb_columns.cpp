@@ -47,18 +47,19 @@ const Declared& declared(const std::string& name) {
 
 }  // namespace
 
-Verb add_columns(CLI::App& program) {
+Verb add_columns(Command program) {
   struct Options {
     std::string table = "rank";
     bool markdown = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("columns", "List the columns of a table: keys, headers, meanings");
-  app->add_option("TABLE", options->table,
-                  "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts, history "
-                  "or work (default rank)")
-      ->type_name("");
-  app->add_flag("--markdown", options->markdown, "As docs/json.md has them");
+  const Command app =
+      program.add_subcommand("columns", "List the columns of a table: keys, headers, meanings");
+  app.add_option("TABLE", options->table,
+                 "rank, check, steps, phases, accounting, bounds, gaps, launches, compare, parts, history "
+                 "or work (default rank)")
+      .type_name("");
+  app.add_flag("--markdown", options->markdown, "As docs/json.md has them");
   return {app, [options] {
             const reports::Table& table = declared(options->table).table;
             write_standard_output(options->markdown ? reports::columns_markdown(table)

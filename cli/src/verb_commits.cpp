@@ -33,29 +33,29 @@ struct CommitsOptions {
   ComparePrint print;
 };
 
-void declare(CLI::App& app, CommitsOptions& options) {
+void declare(Command app, CommitsOptions& options) {
   app.add_option("--build", options.build,
                  "Command that builds a checkout, in its root (default: build of ridgeline.toml)")
-      ->type_name("COMMAND");
+      .type_name("COMMAND");
   app.add_option("--record", options.record,
                  "Options for `record`, in one word (default: record of ridgeline.toml)")
-      ->type_name("OPTIONS");
+      .type_name("OPTIONS");
   app.add_option("--first-record", options.first_record,
                  "The same for the first pair alone: counters take time and are the same in every run "
                  "(default: first_record of ridgeline.toml, else as the others)")
-      ->type_name("OPTIONS");
+      .type_name("OPTIONS");
   app.add_option("--recorder", options.recorder,
                  "Command that records instead of this program, as srun ridgeline record: it is given "
                  "record's options")
-      ->type_name("COMMAND");
+      .type_name("COMMAND");
   app.add_option("--directory", options.directory,
                  "Where captures, logs and checkouts go (default ridgeline-commits)")
-      ->type_name("DIR");
+      .type_name("DIR");
   app.add_option("--pairs", options.pairs, "Pairs of runs at most (default 10); three are recorded at least")
-      ->check(whole_number(3))
-      ->type_name("N");
+      .whole_number(3)
+      .type_name("N");
   app.add_option("--budget", options.budget, "Begin no pair that would not end within that time (10m)")
-      ->type_name("TIME");
+      .type_name("TIME");
   app.add_flag("--keep-trees", options.keep_trees, "Keep the checkouts");
   app.add_flag("--allow-dirty", options.allow_dirty,
                "Go on although changes are not committed: they are not measured");
@@ -205,24 +205,24 @@ int bisect(const CommitsOptions& options, const std::vector<std::string>& progra
 
 }  // namespace
 
-Verb add_commits(CLI::App& program, const std::vector<std::string>& command) {
+Verb add_commits(Command program, const std::vector<std::string>& command) {
   auto options = std::make_shared<CommitsOptions>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "commits",
       "What changed between two commits: ridgeline commits BASE HEAD [OPTIONS] -- PROGRAM ARGS...");
-  app->add_option("BASE", options->base, "Commit that was")->required()->type_name("");
-  app->add_option("HEAD", options->head, "Commit that is")->required()->type_name("");
-  declare(*app, *options);
+  app.add_option("BASE", options->base, "Commit that was").required().type_name("");
+  app.add_option("HEAD", options->head, "Commit that is").required().type_name("");
+  declare(app, *options);
   return {app, [options, &command] { return compare_commits(*options, command); }};
 }
 
-Verb add_bisect(CLI::App& program, const std::vector<std::string>& command) {
+Verb add_bisect(Command program, const std::vector<std::string>& command) {
   auto options = std::make_shared<CommitsOptions>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "bisect", "Which commit made a program slower: ridgeline bisect GOOD BAD [OPTIONS] -- PROGRAM ARGS...");
-  app->add_option("GOOD", options->base, "Commit that was fast")->required()->type_name("");
-  app->add_option("BAD", options->head, "Commit that is slow")->required()->type_name("");
-  declare(*app, *options);
+  app.add_option("GOOD", options->base, "Commit that was fast").required().type_name("");
+  app.add_option("BAD", options->head, "Commit that is slow").required().type_name("");
+  declare(app, *options);
   return {app, [options, &command] { return bisect(*options, command); }};
 }
 

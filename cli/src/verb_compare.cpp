@@ -6,7 +6,7 @@
 
 namespace ridgeline::cli {
 
-Verb add_compare(CLI::App& program) {
+Verb add_compare(Command program) {
   struct Options {
     std::vector<std::string> captures;
     std::vector<std::string> against;
@@ -14,19 +14,19 @@ Verb add_compare(CLI::App& program) {
     ComparePrint print;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "compare",
       "Compare captures: ridgeline compare A B, or several runs a side: compare A1 A2 A3 --against B1 B2 B3. "
       "Exit 0 no regression, 1 regression, 3 too little data, 4 not comparable");
-  app->add_option("CAPTURES", options->captures, "A and B; with --against, the runs of A")
-      ->required()
-      ->type_name("");
-  app->add_option("--against", options->against,
-                  "The runs of B, in the order in which those of A were recorded")
-      ->type_name("CAPTURES");
-  add_sides_options(*app, options->compare);
-  add_compare_options(*app, options->compare);
-  add_compare_print(*app, options->print);
+  app.add_option("CAPTURES", options->captures, "A and B; with --against, the runs of A")
+      .required()
+      .type_name("");
+  app.add_option("--against", options->against,
+                 "The runs of B, in the order in which those of A were recorded")
+      .type_name("CAPTURES");
+  add_sides_options(app, options->compare);
+  add_compare_options(app, options->compare);
+  add_compare_print(app, options->print);
   return {app, [options] {
             check_print(options->print);
             const auto [a, b] = sides_of(options->captures, options->against);

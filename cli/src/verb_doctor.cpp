@@ -99,18 +99,18 @@ reports::Document json_document(const launch::DoctorReport& report) {
 
 }  // namespace
 
-Verb add_doctor(CLI::App& program, const std::vector<std::string>& command) {
+Verb add_doctor(Command program, const std::vector<std::string>& command) {
   struct Options {
     PrintOptions print;
     std::string directory = ".";
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app =
+  const Command app =
       program.add_subcommand("doctor", "Say what a recording on this machine can measure: exit 4 if nothing");
-  app->add_option("--directory", options->directory, "Where captures would go (default: here)")
-      ->type_name("DIR");
-  add_print_options(*app, options->print, false);
-  app->footer(
+  app.add_option("--directory", options->directory, "Where captures would go (default: here)")
+      .type_name("DIR");
+  add_print_options(app, options->print, false);
+  app.footer(
       "ridgeline doctor [OPTIONS] [-- PROGRAM ARGS...]   also looks at the CUPTI of that program's Python");
   return {app, [options, &command] {
             launch::DoctorOptions doctor;

@@ -25,11 +25,10 @@ std::string beside_this_program() {
 
 }  // namespace
 
-Verb add_gui(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Verb add_gui(Command program) {
+  const Command app = program.add_subcommand(
       "gui", "Open captures in a window: timeline, roofline, ranking (gui --help lists its options)");
-  app->prefix_command();
-  app->set_help_flag();
+  app.pass_arguments_on();
   return {app, [app]() -> int {
             const std::string path = beside_this_program();
             if (access(path.c_str(), X_OK) != 0) {
@@ -39,7 +38,7 @@ Verb add_gui(CLI::App& program) {
                               "then build again",
                               path));
             }
-            std::vector<std::string> words = app->remaining();
+            std::vector<std::string> words = app.remaining();
             words.insert(words.begin(), path);
             std::vector<char*> arguments;
             arguments.reserve(words.size() + 1);

@@ -65,36 +65,36 @@ int merge(const HistoryOptions& options) {
 
 }  // namespace
 
-Verb add_history(CLI::App& program) {
+Verb add_history(Command program) {
   auto options = std::make_shared<HistoryOptions>();
-  CLI::App* app =
+  const Command app =
       program.add_subcommand("history", "Results of many commits in one file: add, show, accept, merge");
-  app->require_subcommand(1);
-  CLI::App* adding = app->add_subcommand("add", "Add captures: ridgeline history add FILE CAPTURES...");
-  CLI::App* showing = app->add_subcommand("show", "Series with the commits at which they changed");
-  CLI::App* accepting = app->add_subcommand("accept", "Say that the change at a commit is meant");
-  CLI::App* merging = app->add_subcommand("merge", "Add all runs of another history");
-  for (CLI::App* part : {adding, showing, accepting, merging})
-    part->add_option("FILE", options->file, "The history, an SQLite file")->required()->type_name("");
-  adding->add_option("CAPTURES", options->captures, "Captures (*.ridge)")->required()->type_name("");
+  app.require_subcommand();
+  const Command adding = app.add_subcommand("add", "Add captures: ridgeline history add FILE CAPTURES...");
+  const Command showing = app.add_subcommand("show", "Series with the commits at which they changed");
+  const Command accepting = app.add_subcommand("accept", "Say that the change at a commit is meant");
+  const Command merging = app.add_subcommand("merge", "Add all runs of another history");
+  for (const Command part : {adding, showing, accepting, merging})
+    part.add_option("FILE", options->file, "The history, an SQLite file").required().type_name("");
+  adding.add_option("CAPTURES", options->captures, "Captures (*.ridge)").required().type_name("");
   adding
-      ->add_option("--policy", options->policy,
-                   "What the clocks were set to; runs of other policies are other series")
-      ->type_name("TEXT");
-  showing->add_option("--kernels", options->kernels, "Kernels with most time, beside the step (default 20)")
-      ->check(whole_number(0))
-      ->type_name("N");
-  showing->add_option("--html", options->html, "Write a page with a line a series, too")->type_name("FILE");
-  add_print_options(*showing, options->print);
-  accepting->add_option("--commit", options->commit, "First commit behind the change, or its beginning")
-      ->required();
-  accepting->add_option("--reason", options->reason, "Why it is meant; kept and shown")->required();
-  accepting->add_option("--series", options->series, "Of this series alone (default all)")->type_name("NAME");
-  merging->add_option("OTHER", options->other, "The other history")->required()->type_name("");
+      .add_option("--policy", options->policy,
+                  "What the clocks were set to; runs of other policies are other series")
+      .type_name("TEXT");
+  showing.add_option("--kernels", options->kernels, "Kernels with most time, beside the step (default 20)")
+      .whole_number(0)
+      .type_name("N");
+  showing.add_option("--html", options->html, "Write a page with a line a series, too").type_name("FILE");
+  add_print_options(showing, options->print);
+  accepting.add_option("--commit", options->commit, "First commit behind the change, or its beginning")
+      .required();
+  accepting.add_option("--reason", options->reason, "Why it is meant; kept and shown").required();
+  accepting.add_option("--series", options->series, "Of this series alone (default all)").type_name("NAME");
+  merging.add_option("OTHER", options->other, "The other history").required().type_name("");
   return {app, [options, adding, showing, accepting] {
-            if (adding->parsed()) return add(*options);
-            if (showing->parsed()) return show(*options);
-            if (accepting->parsed()) return accept(*options);
+            if (adding.parsed()) return add(*options);
+            if (showing.parsed()) return show(*options);
+            if (accepting.parsed()) return accept(*options);
             return merge(*options);
           }};
 }

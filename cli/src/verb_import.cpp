@@ -14,7 +14,7 @@
 
 namespace ridgeline::cli {
 
-Verb add_import(CLI::App& program) {
+Verb add_import(Command program) {
   struct Options {
     std::string spool;
     std::string output;
@@ -22,16 +22,16 @@ Verb add_import(CLI::App& program) {
     bool quiet = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "import", "Make a capture of a spool directory that an interrupted recording left");
-  app->add_option("SPOOL_DIR", options->spool, "The spool directory; it is left as it is")
-      ->required()
-      ->type_name("");
-  app->add_option("-o,--output", options->output,
-                  "Capture to write (default: the one the recording was started with)")
-      ->type_name("FILE");
-  app->add_flag("-f,--force", options->force, "Replace an existing capture");
-  app->add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
+  app.add_option("SPOOL_DIR", options->spool, "The spool directory; it is left as it is")
+      .required()
+      .type_name("");
+  app.add_option("-o,--output", options->output,
+                 "Capture to write (default: the one the recording was started with)")
+      .type_name("FILE");
+  app.add_flag("-f,--force", options->force, "Replace an existing capture");
+  app.add_flag("-q,--quiet", options->quiet, "Print nothing but errors and warnings");
   return {
       app, [options] {
         import::check_spool_directory(options->spool).value();

@@ -7,7 +7,7 @@
 
 namespace ridgeline::cli {
 
-Verb add_rank(CLI::App& program) {
+Verb add_rank(Command program) {
   struct Options {
     AnalysisArguments analysis;
     PrintOptions print;
@@ -15,17 +15,16 @@ Verb add_rank(CLI::App& program) {
     bool stalls = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("rank", "Rank the kernels of one step by what they could save");
-  add_analysis_options(*app, options->analysis);
-  app->add_option(
-         "--by", options->by,
-         "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same), "
-         "phase (forward, backward, ...), layer or launch "
-         "(default kernel)")
-      ->type_name("KEY");
-  app->add_flag("--stalls", options->stalls,
-                "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");
-  add_print_options(*app, options->print);
+  const Command app = program.add_subcommand("rank", "Rank the kernels of one step by what they could save");
+  add_analysis_options(app, options->analysis);
+  app.add_option("--by", options->by,
+                 "What makes a row: kernel, kernel-grid, family, class, nvtx (NVTX range; op says the same), "
+                 "phase (forward, backward, ...), layer or launch "
+                 "(default kernel)")
+      .type_name("KEY");
+  app.add_flag("--stalls", options->stalls,
+               "Add stall reasons, hottest lines and instructions of the worst kernels (record --stalls)");
+  add_print_options(app, options->print);
   return {app, [options] {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path

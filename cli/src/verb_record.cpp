@@ -88,26 +88,26 @@ struct Options {
   bool quiet = false;
 };
 
-void declare(CLI::App& app, Options& options) {
+void declare(Command app, Options& options) {
   app.add_option("-o,--output", options.output, "Capture to write (default PROGRAM-DATE-TIME.ridge)")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_flag("-f,--force", options.force, "Replace an existing capture");
   app.add_option("--schedule", options.schedule,
                  "Steps by phase (default " + std::string(kDefaultSchedule) +
                      "); recording ends with it, the program goes on")
-      ->type_name("PHASES");
+      .type_name("PHASES");
   app.add_option("--step-range", options.step_range, "NVTX range that marks a step (default step)")
-      ->type_name("NAME");
+      .type_name("NAME");
   app.add_option("--tiers", options.tiers,
                  "T0 timeline, T1 sampled while steps run, T2 counted in replayed steps, T3 cold caches, on "
                  "request (default: all)")
-      ->type_name("LIST");
+      .type_name("LIST");
   app.add_option("--after", options.after,
                  "Start recording that long after the first CUDA context (30s, 5m, 1h30m)")
-      ->type_name("TIME");
+      .type_name("TIME");
   app.add_option("--duration", options.duration,
                  "Stop recording after that long; the capture is written, the program goes on")
-      ->type_name("TIME");
+      .type_name("TIME");
   app.add_flag("--wait", options.wait,
                "Record nothing until SIGUSR2 comes; it opens and closes recording windows");
   app.add_flag("--stop-program", options.stop_program,
@@ -115,39 +115,37 @@ void declare(CLI::App& app, Options& options) {
   app.add_option(
          "--replay-exclude", options.replay_exclude,
          "Kernels that replay steps do not measure, because they wait for others: parts of mangled names")
-      ->type_name("NAMES");
+      .type_name("NAMES");
   app.add_flag(
       "--cold", options.cold,
       "Measure two more steps with the caches emptied before each kernel (adds cold=2 to the schedule)");
   app.add_option("--sample-interval", options.sample_interval_us,
                  "Microseconds between samples (T1; default: as fine as the window allows)")
-      ->type_name("US")
-      ->check(CLI::Validator(
-          [](const std::string& text) -> std::string {
-            double value = 0;
-            const char* end = text.data() + text.size();
-            const auto [at, error] = std::from_chars(text.data(), end, value);
-            if (error == std::errc() && at == end && value >= 1.0 && value <= 1e6) return "";
-            return fmt::format("'{}' is not a number of microseconds from 1 to 1000000", text);
-          },
-          ""));
+      .type_name("US")
+      .check([](const std::string& text) -> std::string {
+        double value = 0;
+        const char* end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && at == end && value >= 1.0 && value <= 1e6) return "";
+        return fmt::format("'{}' is not a number of microseconds from 1 to 1000000", text);
+      });
   app.add_option("--sample-buffer", options.sample_buffer_mib,
                  "MiB of host memory that samples (T1) wait in, 16 KiB each (default: as many as the "
                  "window needs)")
-      ->type_name("MIB")
-      ->check(CLI::Range(64, 1 << 20));
+      .type_name("MIB")
+      .range(64, 1 << 20);
   app.add_flag("--stalls", options.stalls,
                "Sample program counters over four more steps: what warps wait for (adds stalls=4)");
   app.add_flag("--sass-flops", options.sass_flops,
                "Count floating-point instructions of each kernel in one more step (adds flops=1)");
-  app.add_option("--directory", options.directory, "Run the program in DIR")->type_name("DIR");
+  app.add_option("--directory", options.directory, "Run the program in DIR").type_name("DIR");
   app.add_option("--spool-directory", options.spool_directory,
                  "Where the spool goes while recording (default: beside the capture)")
-      ->type_name("DIR");
+      .type_name("DIR");
   app.add_flag("--keep-spool", options.keep_spool, "Keep the spool after the capture is made");
   app.add_option("--agent", options.agent, "The agent's library, if not beside this program")
-      ->type_name("FILE");
-  app.add_option("--cupti", options.cupti, "The CUPTI library to use")->type_name("FILE");
+      .type_name("FILE");
+  app.add_option("--cupti", options.cupti, "The CUPTI library to use").type_name("FILE");
   app.add_flag("-q,--quiet", options.quiet, "Print nothing but errors and warnings");
   app.footer(
       "The program's output and exit status stay its own; a program that fails leaves a capture of what it "
@@ -213,11 +211,11 @@ void tell(const launch::RecordSummary& summary, bool quiet) {
 
 }  // namespace
 
-Verb add_record(CLI::App& program, const std::vector<std::string>& command) {
+Verb add_record(Command program, const std::vector<std::string>& command) {
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "record", "Run a program and record its kernels: ridgeline record [OPTIONS] -- PROGRAM ARGS...");
-  declare(*app, *options);
+  declare(app, *options);
   return {app, [options, &command] {
             if (command.empty()) {
               throw Error(ErrorKind::usage,

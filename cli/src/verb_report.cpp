@@ -42,10 +42,10 @@ std::string read_text(const std::string& path) {
 }
 
 // What was said that does not go with what is reported on.
-void refuse_options(const CLI::App& app, const std::vector<std::string_view>& groups, std::string_view why) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() > 0 && std::find(groups.begin(), groups.end(), option->get_group()) != groups.end())
-      throw Error(ErrorKind::usage, fmt::format("{} {}", option->get_name(), why));
+void refuse_options(Command app, const std::vector<std::string_view>& groups, std::string_view why) {
+  for (const DeclaredOption& option : app.options()) {
+    if (option.given() && std::find(groups.begin(), groups.end(), option.group()) != groups.end())
+      throw Error(ErrorKind::usage, fmt::format("{} {}", option.name(), why));
   }
 }
 
@@ -104,60 +104,61 @@ int report_capture(const ReportOptions& options) {
 
 }  // namespace
 
-Verb add_report(CLI::App& program) {
+Verb add_report(Command program) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* app = program.add_subcommand("report",
-                                         "Write a report. Of one capture: ranking, accounting, targets, "
-                                         "budgets, every launch. Of two sides, or of the "
-                                         "JSON of a comparison: what changed. Exit 0 nothing that --fail-on "
-                                         "names, 1 missed or slower, 3 too little "
-                                         "data, 4 not comparable");
-  app->add_option("INPUT", options->inputs,
-                  "A capture; captures A and B; the runs of A, with --against; or a comparison's JSON")
-      ->required()
-      ->type_name("");
-  app->add_option("--against", options->against,
-                  "The runs of B, in the order in which those of A were recorded")
-      ->type_name("CAPTURES")
-      ->group(kOfSides);
-  const auto options_so_far = [&] { return app->get_options().size(); };
+  const Command app =
+      program.add_subcommand("report",
+                             "Write a report. Of one capture: ranking, accounting, targets, "
+                             "budgets, every launch. Of two sides, or of the "
+                             "JSON of a comparison: what changed. Exit 0 nothing that --fail-on "
+                             "names, 1 missed or slower, 3 too little "
+                             "data, 4 not comparable");
+  app.add_option("INPUT", options->inputs,
+                 "A capture; captures A and B; the runs of A, with --against; or a comparison's JSON")
+      .required()
+      .type_name("");
+  app.add_option("--against", options->against,
+                 "The runs of B, in the order in which those of A were recorded")
+      .type_name("CAPTURES")
+      .group(kOfSides);
+  const auto options_so_far = [&] { return app.options().size(); };
   const auto group_from = [&](std::size_t first, const char* group) {
-    const std::vector<CLI::Option*> all = app->get_options();
-    for (std::size_t i = first; i < all.size(); ++i) all[i]->group(group);
+    const std::vector<DeclaredOption> all = app.options();
+    for (std::size_t i = first; i < all.size(); ++i) all[i].group(group);
   };
   std::size_t first = options_so_far();
-  add_step_options(*app, options->analysis);
+  add_step_options(app, options->analysis);
   group_from(first, kOfCaptures);
   first = options_so_far();
-  add_sides_options(*app, options->compare);
-  add_compare_options(*app, options->compare);
+  add_sides_options(app, options->compare);
+  add_compare_options(app, options->compare);
   group_from(first, kOfSides);
-  app->get_option("--project")->group("Options");
-  app->get_option("--fail-on")
-      ->group("Options")
-      ->description(
+  app.option("--project").group("Options");
+  app.option("--fail-on")
+      .group("Options")
+      .description(
           "What ends with another code than 0, comma-separated, or none. Of one capture: budget, target, "
           "unmeasured "
           "(default budget); of two sides: regression, inconclusive, unmatched (default regression)");
   options->print.print.format = "html";
-  add_compare_print(*app, options->print);
-  app->get_option("--format")
-      ->description(
+  add_compare_print(app, options->print);
+  app.option("--format")
+      .description(
           "How to print: html, markdown, text, json, csv, junit, github, gitlab-metrics, bencher (default "
           "html)");
-  app->get_option("--output")
-      ->description("File to write, - for the standard output (default: html to report.html, others to -)");
+  app.option("--output")
+      .description("File to write, - for the standard output (default: html to report.html, others to -)");
   return {app, [options, app] {
             check_print(options->print);
             if (options->inputs.size() == 1 && options->against.empty()) {
               if (holds_json(options->inputs.front())) {
-                refuse_options(*app, {kOfSides, kOfCaptures}, "is settled in a comparison's JSON");
+                refuse_options(app, {kOfSides, kOfCaptures}, "is settled in a comparison's JSON");
                 return report_file(*options);
               }
-              refuse_options(*app, {kOfSides}, "is of two sides: give captures A and B, or --against");
+              refuse_options(app, {kOfSides}, "is of two sides: give captures A and B, or --against");
               return report_capture(*options);
             }
-            refuse_options(*app, {kOfCaptures}, "is of one capture");
+            refuse_options(app, {kOfCaptures}, "is of one capture");
             return report_sides(*options);
           }};
 }

@@ -9,7 +9,7 @@
 
 namespace ridgeline::cli {
 
-Verb add_sql(CLI::App& program) {
+Verb add_sql(Command program) {
   struct Options {
     std::string capture;
     std::string query;
@@ -18,15 +18,15 @@ Verb add_sql(CLI::App& program) {
     bool schema = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app =
+  const Command app =
       program.add_subcommand("sql", "Run one SELECT over a capture; --schema lists the documented views");
-  app->add_option("CAPTURE", options->capture, "Capture file (*.ridge)")->type_name("");
-  app->add_option("SELECT", options->query, "The query, quoted as one argument")->type_name("");
-  app->add_flag("--schema", options->schema, "Print the views, each column with its meaning");
-  app->add_option("--max-rows", options->max_rows, "Stop after N rows; 0: all (default 10000)")
-      ->check(whole_number(0))
-      ->type_name("N");
-  add_print_options(*app, options->print, false);
+  app.add_option("CAPTURE", options->capture, "Capture file (*.ridge)").type_name("");
+  app.add_option("SELECT", options->query, "The query, quoted as one argument").type_name("");
+  app.add_flag("--schema", options->schema, "Print the views, each column with its meaning");
+  app.add_option("--max-rows", options->max_rows, "Stop after N rows; 0: all (default 10000)")
+      .whole_number(0)
+      .type_name("N");
+  add_print_options(app, options->print, false);
   return {app, [options] {
             if (options->schema) {
               std::string views(store::views_sql());

@@ -5,16 +5,16 @@
 
 namespace ridgeline::cli {
 
-Verb add_steps(CLI::App& program) {
+Verb add_steps(Command program) {
   struct Options {
     AnalysisArguments analysis;
     PrintOptions print;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand(
+  const Command app = program.add_subcommand(
       "steps", "List the steps and account for the time of one: kernels, copies, gaps");
-  add_analysis_options(*app, options->analysis);
-  add_print_options(*app, options->print);
+  add_analysis_options(app, options->analysis);
+  add_print_options(app, options->print);
   return {app, [options] {
             analyzer::Session session =
                 open_session(options->analysis.capture, analysis_options(options->analysis));
