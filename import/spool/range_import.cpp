@@ -92,10 +92,11 @@ std::optional<store::Id> RangeImport::path_id(std::uint32_t id) {
     const std::string name =
         one_line(bounded_text(reader_.string_or(node->second.name, "?"), kMostNameBytes));
     if (text.size() + name.size() > kMostPathBytes) {
-      text = "… / " + text;
+      text.insert(0, "… / ");
       break;
     }
-    text = text.empty() ? name : name + " / " + text;
+    if (!text.empty()) text.insert(0, " / ");
+    text.insert(0, name);
     at = node->second.parent_id;
   }
   const auto row = text.empty() ? std::nullopt : std::optional(writer_.string_id(text));

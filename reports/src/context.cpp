@@ -17,7 +17,7 @@ namespace ridgeline::reports {
 namespace {
 
 // Before this a run's clock cannot be one of the Unix epoch (2001-09-09).
-constexpr std::int64_t kEpochPlausible_ns = 1'000'000'000'000'000'000;
+constexpr std::int64_t kEpochPlausibleNs = 1'000'000'000'000'000'000;
 
 const store::Device* main_device(const analyzer::Model& model) {
   return model.devices.empty() ? nullptr : &model.devices.front();
@@ -34,7 +34,7 @@ std::string version_of(const analyzer::Model& model, const std::string& componen
 }
 
 std::string date_text(const store::Run& run) {
-  if (!run.start_ns || *run.start_ns < kEpochPlausible_ns) return "";
+  if (!run.start_ns || *run.start_ns < kEpochPlausibleNs) return "";
   return utc_text(*run.start_ns);
 }
 
@@ -78,7 +78,7 @@ std::vector<Fact> run_facts(const analyzer::Model& model) {
   std::string libraries;
   for (const auto& [component, version] : model.versions) {
     if (component == "driver") continue;
-    libraries += (libraries.empty() ? "" : ", ") + component + " " + version;
+    libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", component, version);
   }
   add("libraries", "Libraries", libraries);
   if (model.run) {
@@ -446,7 +446,7 @@ std::vector<std::string> tier_lines(const analyzer::Model& model, const analyzer
           model.pm_windows.empty()
               ? "every few µs"
               : "every " + time_text(static_cast<double>(model.pm_windows.front().interval_ns));
-      lines.push_back("T1 sampled   counters read " + every + " as steps run: " + share);
+      lines.push_back(fmt::format("T1 sampled   counters read {} as steps run: {}", every, share));
     } else if (reach.tier == Tier::t2) {
       lines.push_back("T2 counted   each launch on its own in replayed steps: " + share);
     } else if (reach.tier == Tier::t3) {

@@ -40,7 +40,8 @@ std::vector<TierComparison> compare(const QualityInput& input, Quantity quantity
     sum.t2_samples += t2->sample_count;
   }
   std::vector<TierComparison> rows;
-  for (const auto& [id, sum] : kernels) {
+  for (const auto& [id, of_kernel] : kernels) {
+    const auto& sum = of_kernel;  // a lambda cannot take a name of a structured binding
     TierComparison row;
     row.calls = sum.calls;
     row.mean_ns = sum.time_ns / static_cast<double>(sum.calls);
