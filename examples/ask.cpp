@@ -34,7 +34,8 @@ int main(int argc, char** argv) try {
   const auto facts = session.recording().value();
   const std::int64_t begin_ns = session.steps().value()->representative.window_start_ns;
   const store::Id device = facts->devices.front().id;
-  for (const analyzer::TraceRow& row : *session.trace_rows(device).value()) {
+  const auto rows = session.trace_rows(device).value();
+  for (const analyzer::TraceRow& row : *rows) {
     if (row.kind != analyzer::TraceRowKind::stream) continue;
     const auto trace = session.trace({device, row, {begin_ns, begin_ns + 1'000'000'000}, 20}).value();
     std::printf("%s: %lld kernels [", row.label.c_str(), static_cast<long long>(trace->count));

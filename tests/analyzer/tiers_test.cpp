@@ -98,7 +98,7 @@ TEST(Sampled, ErrorIsTheLargerOfSpreadAndTheSamplesOwn) {
 TEST(Sampled, OnePooledValueInEveryStepKeepsItsError) {
   FabricatedModel f = one_launch();
   for (int i = 0; i < 4; ++i) sample(f, 100'000, 40e6, 1e6);
-  const Measured& dram = *utilisation(f.done()).launches[0].values->t1.dram_utilisation;
+  const Measured dram = *utilisation(f.done()).launches[0].values->t1.dram_utilisation;
   EXPECT_NEAR(*dram.error, 0.01, 1e-9);
   EXPECT_EQ(dram.sample_count, 18);
 }
