@@ -99,5 +99,24 @@ TEST_F(Sampled, WithoutASampleOfThatDeviceThereIsNone) {
   EXPECT_FALSE(sampled());
 }
 
+// Ten samples of the window follow 40 ns behind another and nine 60 ns; what lies between the window and the samples
+// round it does not count, or the median would be 60.
+TEST_F(Sampled, TheIntervalIsThatOfSamplesInTheWindow) {
+  SampleTrace trace{1, kRead, {}};
+  trace.samples.push_back({1, 900, 1, 100});
+  std::int64_t at = 1000;
+  for (int i = 0; i < 20; ++i) {
+    trace.samples.push_back({1, at, 1, 100});
+    at += i < 10 ? 40 : 60;
+  }
+  trace.samples.push_back({1, 2100, 1, 100});
+  traces_ = {trace, trace};
+  traces_[1].metric = kWritten;
+  const auto step = sampled();
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->samples, 20);
+  EXPECT_DOUBLE_EQ(step->interval_ns, 40);
+}
+
 }  // namespace
 }  // namespace ridgeline::analyzer

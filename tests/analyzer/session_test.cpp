@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "generate/generate.h"
+#include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 #include "support/whole_model.h"
@@ -341,6 +342,61 @@ TEST(SessionOfAnOlderCapture, AnswersAsTheWholeModelDoes) {
   EXPECT_EQ(answered->accounting.gap_total_ns, expected.accounting.gap_total_ns);
   EXPECT_EQ(answered->accounting.remainder_ns, 0);
   EXPECT_EQ(answered->declared_work.size(), expected.declared_work.size());
+}
+
+// Work of the step before that ends in this one, and work outside of all steps, runs in the step's time.
+TEST_F(SessionTest, WorkOfOthersInTheStepsTimeCounts) {
+  for (const bool outside : {false, true}) {
+    const std::string path = directory_.file(outside ? "outside.ridge" : "overlapping.ridge");
+    {
+      auto writer = store::CaptureWriter::create(path).value();
+      writer.set_run({.command_line = "program", .ridgeline_version = "test", .clock = "test"});
+      const store::Id device = writer.add(store::Device{.name = "GPU", .uuid = "GPU-1"});
+      const store::Id kernel = writer.kernel_id("kernel");
+      for (const std::int64_t pid : {1, 2}) {
+        const store::Id process = writer.add(store::Process{.pid = pid, .command = "program", .start_ns = 1});
+        const auto launch = [&](std::optional<store::Id> step, std::int64_t ordinal, std::int64_t stream,
+                                std::int64_t start_ns, std::int64_t end_ns) {
+          store::Launch row;
+          row.process_id = process;
+          row.device_id = device;
+          row.kernel_id = kernel;
+          row.stream_id = stream;
+          row.step_id = step;
+          if (step) row.ordinal_in_step = ordinal;
+          row.start_ns = start_ns;
+          row.end_ns = end_ns;
+          writer.add(row);
+        };
+        for (std::int64_t i = 0; i < 5; ++i) {
+          const std::int64_t begin = 1'000'000 * (i + 1);
+          store::Step step;
+          step.process_id = process;
+          step.step_index = i;
+          step.phase = Phase::timeline;
+          const store::Id id = writer.add(step);
+          if (pid == 2) {  // of many short launches
+            for (std::int64_t k = 0; k < 20; ++k) launch(id, k, 7, begin + 10 * k, begin + 10 * k + 1);
+            continue;
+          }
+          launch(id, 0, 7, begin, begin + 100'000);
+          launch(id, 1, 7, begin + 400'000, begin + 800'000);
+          launch(id, 2, 8, begin + 700'000, begin + 1'300'000);  // into the next step
+          if (outside) launch({}, 0, 9, begin + 320'000, begin + 350'000);
+        }
+      }
+      writer.finish();
+    }
+    const auto answered = Session::open(path).value().analysis().value();
+    const Analysis expected = analyze(whole_model(store::Capture::open(path).value())).value();
+    const Accounting& a = answered->accounting;
+    EXPECT_EQ(a.foreign_busy_ns, outside ? 330'000 : 300'000);
+    EXPECT_EQ(a.foreign_busy_ns, expected.accounting.foreign_busy_ns);
+    EXPECT_EQ(a.kernel_busy_ns, expected.accounting.kernel_busy_ns);
+    EXPECT_EQ(a.kernel_overlap_ns, expected.accounting.kernel_overlap_ns);
+    EXPECT_EQ(a.gap_total_ns, expected.accounting.gap_total_ns);
+    EXPECT_EQ(a.remainder_ns, 0);
+  }
 }
 
 // Of a step that is loaded the launches are counted; of the others the sums tell.

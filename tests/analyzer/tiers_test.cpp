@@ -241,6 +241,18 @@ TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
   EXPECT_EQ(row.tier, Tier::t2);
 }
 
+TEST(Tiers, ColdStepsAloneAreMeasurementsToo) {
+  FabricatedModel f = one_launch();
+  f.step(Phase::cold);
+  f.launch("k", 95'000'000, 95'125'000);
+  f.counters({{kRead, 60e6}, {kWritten, 2.5e6}, {kDuration, 125e3}}, Tier::t3);
+  const auto u = utilisation(f.done());
+  ASSERT_TRUE(u.launches[0].values->cold.dram_utilisation.has_value());
+  EXPECT_NEAR(u.launches[0].values->cold.dram_utilisation->value, 0.50, 1e-12);
+  EXPECT_FALSE(u.launches[0].values->dram_utilisation.has_value());
+  EXPECT_EQ(u.cold_steps.size(), 1U);
+}
+
 // 60 % of 100 µs at 1.8 GHz in replay are 108,000 tensor cycles. The sampled step took 120 µs at 1.5 GHz:
 // 180,000 cycles passed, as many as in the timeline's 100 µs at 1.8 GHz.
 TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {

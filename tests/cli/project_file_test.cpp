@@ -88,6 +88,22 @@ TEST(ProjectFile, NumbersOfABudgetHaveBounds) {
   }
 }
 
+TEST(ProjectFile, NumbersOfAComparisonHaveBounds) {
+  const auto reads = [](const std::string& line) {
+    return parse_project("[compare]\n" + line + "\n", "p.toml").ok();
+  };
+  for (const char* line :
+       {"pairs = 3", "pairs = 1000", "step_ratio = 0.0001", "step_ratio = 1", "kernel_ratio = 0.0001",
+        "kernel_ratio = 1", "kernel_us = 0", "kernel_us = 1e9", "kernel_step_share = 0",
+        "kernel_step_share = 1", "false_discovery_rate = 0.0001", "false_discovery_rate = 0.5"})
+    EXPECT_TRUE(reads(line)) << line;
+  for (const char* line :
+       {"pairs = 2", "pairs = 1001", "step_ratio = 0.00009", "step_ratio = 1.1", "kernel_ratio = 0.00009",
+        "kernel_ratio = 1.1", "kernel_us = -1", "kernel_us = 1.1e9", "kernel_step_share = -0.1",
+        "kernel_step_share = 1.1", "false_discovery_rate = 0.00009", "false_discovery_rate = 0.51"})
+    EXPECT_FALSE(reads(line)) << line;
+}
+
 TEST(ProjectFile, IsLookedForAndMayBeAbsent) {
   const testing::TemporaryDirectory directory;
   EXPECT_EQ(read_project("", directory.path()).value().build, "");

@@ -58,6 +58,72 @@ TEST(ProfileRun, MeasurementsComeFromTheRepresentativeStep) {
   EXPECT_FALSE(tensor->counts.empty());
 }
 
+// Of the launches of one kernel at one place, reckoned again from the session's answers.
+TEST(ProfileRun, MeasurementsAreThoseOfTheLaunchesTogether) {
+  const RunProfile profile = profile_run(kBundled).value();
+  Session session = Session::open(kBundled).value();
+  const auto model = session.model().value();
+  const auto utilisation = session.utilisation().value();
+  struct Sums {
+    double time = 0, cycles = 0, dram = 0, compute = 0, bytes = 0;
+    bool all = true;
+  };
+  using Place = std::pair<std::string, std::string>;
+  std::map<Place, Sums> sums;
+  for (const LaunchUtilisation& u : utilisation->launches) {
+    const store::Launch launch = model->launches[u.launch];
+    Sums& sum =
+        sums[{folded_path(model->string(launch.nvtx_path_id)), std::string(model->kernel_name(launch))}];
+    const LaunchValues& values = *u.values;
+    if (!values.timeline_clock_hz || !values.dram_utilisation || !values.compute_utilisation ||
+        !values.dram_bytes) {
+      sum.all = false;
+      continue;
+    }
+    const auto time = static_cast<double>(u.duration_ns);
+    sum.time += time;
+    sum.cycles += time * *values.timeline_clock_hz;
+    sum.dram += time * values.dram_utilisation->value;
+    sum.compute += time * values.compute_utilisation->value;
+    sum.bytes += values.dram_bytes->value;
+  }
+  std::map<Place, int> sites;
+  for (const KernelSite& site : profile.sites) ++sites[{site.path, site.kernel}];
+  int compared = 0;
+  for (const KernelSite& site : profile.sites) {
+    const Place place{site.path, site.kernel};
+    const auto sum = sums.find(place);
+    if (sites[place] != 1 || sum == sums.end() || !sum->second.all) continue;
+    const Sums& of = sum->second;
+    EXPECT_NEAR(site.dram_ratio.value(), of.dram / of.time, 1e-9) << site.kernel;
+    EXPECT_NEAR(site.compute_ratio.value(), of.compute / of.time, 1e-9) << site.kernel;
+    EXPECT_NEAR(site.dram_bytes.value() / of.bytes, 1, 1e-9) << site.kernel;
+    EXPECT_NEAR(site.cycles.value() / (site.time_ns * 1e-9 * of.cycles / of.time), 1, 1e-9) << site.kernel;
+    ++compared;
+  }
+  EXPECT_GT(compared, 10);
+}
+
+TEST(ProfileRun, FactsAreThoseOfTheRecording) {
+  const RunProfile profile = profile_run(kBundled).value();
+  Session session = Session::open(kBundled).value();
+  const auto model = session.recording().value();
+  EXPECT_EQ(profile.path, kBundled);
+  EXPECT_EQ(profile.command_line, model->run->command_line);
+  EXPECT_EQ(profile.git_commit, model->run->git_commit.value_or(""));
+  EXPECT_EQ(profile.git_dirty, model->run->git_dirty);
+  EXPECT_EQ(profile.host_name, model->run->host_name.value_or(""));
+  EXPECT_EQ(profile.start_ns, model->run->start_ns);
+  EXPECT_EQ(profile.versions, model->versions);
+  EXPECT_EQ(profile.environment, model->environment);
+  const auto quality = session.quality().value();
+  ASSERT_EQ(quality->clocks.size(), 1U);
+  EXPECT_EQ(profile.power_w, quality->clocks[0].power_median_w);
+  EXPECT_EQ(profile.temperature_c, quality->clocks[0].temperature_max_c);
+  EXPECT_EQ(profile.throttled_share, quality->clocks[0].throttled_share);
+  EXPECT_EQ(profile.throttle_reasons, quality->clocks[0].throttle_reasons);
+}
+
 TEST(ProfileRun, ARunAgainstItselfDoesNotDiffer) {
   const RunProfile profile = profile_run(kBundled).value();
   const Comparison comparison = compare({profile}, {profile}).value();

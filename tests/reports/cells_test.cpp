@@ -446,5 +446,107 @@ TEST(RankingTotals, AreOfAllRows) {
   EXPECT_EQ(total("step_share_ratio"), "0.0|0");
 }
 
+TEST(RankingTotals, OfRowsThatAreCutAreOneLine) {
+  analyzer::UtilisationAnalysis utilisation;
+  analyzer::Ranking ranking;
+  for (const std::int64_t i : {1, 2, 3}) {
+    analyzer::RankRow row;
+    row.key = row.kernel = "k" + std::to_string(i);
+    row.calls = i;
+    row.time_ns = 1'000'000 * i;
+    row.step_share = 0.1 * static_cast<double>(i);
+    row.saved_target_ns = 10'000.0 * static_cast<double>(i);
+    row.saved_stretch_ns = 20'000.0 * static_cast<double>(i);
+    row.measured_calls = i;
+    ranking.rows.push_back(row);
+  }
+  Table table = ranking_table(utilisation, ranking);
+  table.keep(1);
+  ASSERT_EQ(table.total_count(), 2U);
+  const auto rest = [&](const std::string& key) { return shown(table.total(0, table.column(key))); };
+  EXPECT_EQ(rest("key"), "2 more|2 more");
+  EXPECT_EQ(rest("calls"), "5|5");
+  EXPECT_EQ(rest("time_ns"), "5.000|5000000");
+  EXPECT_EQ(rest("step_share_ratio"), "50.0|0.5");
+  EXPECT_EQ(rest("saved_target_ns"), "0.050|50000");
+  EXPECT_EQ(rest("saved_stretch_ns"), "0.100|100000");
+}
+
+TEST(StepCells, SayHowLongAStepTookIfItDid) {
+  analyzer::StepAnalysis analysis;
+  analysis.steps.resize(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    analyzer::StepSummary& step = analysis.steps[i];
+    step.index = i;
+    step.step_id = static_cast<store::Id>(i + 1);
+    step.step_index = static_cast<std::int64_t>(i);
+    step.gpu_duration_ns = 1'500'000;
+    step.host_duration_ns = 1'600'000;
+    step.kernel_time_ns = 1'200'000;
+    step.closed = true;
+    step.kind = 0;
+  }
+  analysis.steps[2].closed = false;
+  analysis.steps[2].status = StepStatus::interrupted;
+  analysis.steps[2].reason = "killed";
+  analysis.steps[2].source = StepSource::period;
+  analysis.steps[3].gpu_duration_ns = analysis.steps[3].kernel_time_ns = 0;
+  analysis.steps[3].host_duration_ns.reset();
+  analysis.steps[3].kind = -1;
+  analysis.representative.summary = analysis.steps[1];
+  const Table table = steps_table(analysis);
+  ASSERT_EQ(table.size(), 4U);
+  EXPECT_EQ(shown(table.cell(0, "gpu_duration_ns")), "1.500|1500000");
+  EXPECT_EQ(table.cell(0, "gpu_duration_ns").style(), Style::plain);
+  EXPECT_EQ(table.cell(0, "status").style(), Style::plain);
+  EXPECT_EQ(shown(table.cell(0, "kernel_time_ns")), "1.200|1200000");
+  EXPECT_EQ(shown(table.cell(0, "host_duration_ns")), "1.600|1600000");
+  EXPECT_EQ(shown(table.cell(0, "kind")), "1|1");
+  EXPECT_EQ(shown(table.cell(0, "closed")), "yes|true");
+  EXPECT_EQ(table.cell(1, "gpu_duration_ns").style(), Style::strong) << "it stands for all";
+  EXPECT_EQ(table.cell(1, "status").style(), Style::strong);
+  EXPECT_EQ(shown(table.cell(2, "gpu_duration_ns")), "1.500*|1500000") << "open";
+  EXPECT_EQ(table.cell(2, "gpu_duration_ns").style(), Style::bad);
+  EXPECT_EQ(shown(table.cell(2, "status")), "interrupted|interrupted");
+  EXPECT_EQ(table.cell(2, "status").style(), Style::bad);
+  EXPECT_EQ(shown(table.cell(2, "reason")), "killed|killed");
+  EXPECT_EQ(shown(table.cell(2, "closed")), "no|false");
+  EXPECT_EQ(shown(table.cell(2, "source")), "period|period");
+  for (const char* key : {"gpu_duration_ns", "kernel_time_ns", "host_duration_ns", "kind"})
+    EXPECT_EQ(shown(table.cell(3, key)), missing()) << key;
+}
+
+TEST(PhaseCells, HaveNoTimeOfStepsWithoutAny) {
+  analyzer::PhaseSummary timed;
+  timed.process_id = 3;
+  timed.phase = Phase::replay;
+  timed.steps = 12;
+  timed.not_ok = 2;
+  timed.spread = {.count = 10,
+                  .median_ns = 1.1e6,
+                  .p10_ns = 1.2e6,
+                  .p90_ns = 1.3e6,
+                  .mad_ns = 1.4e6,
+                  .min_ns = 1.5e6,
+                  .max_ns = 1.6e6};
+  timed.outliers = {4, 5, 6};
+  analyzer::PhaseSummary untimed = timed;
+  untimed.spread.count = 0;
+  untimed.not_ok = 0;
+  const std::vector<analyzer::PhaseSummary> phases = {timed, untimed};
+  const Table table = phases_table(phases);
+  const std::map<std::string, std::string> expected = {
+      {"process_id", "3|3"},       {"phase", "replay|replay"},
+      {"steps", "12|12"},          {"median_ns", "1.100|1.1e+06"},
+      {"p10_ns", "1.200|1.2e+06"}, {"p90_ns", "1.300|1.3e+06"},
+      {"min_ns", "1.500|1.5e+06"}, {"max_ns", "1.600|1.6e+06"},
+      {"outliers", "3|3"},         {"not_ok", "2|2"}};
+  for (const auto& [key, words] : expected) EXPECT_EQ(shown(table.cell(0, key)), words) << key;
+  EXPECT_EQ(table.cell(0, "not_ok").style(), Style::bad);
+  EXPECT_EQ(table.cell(1, "not_ok").style(), Style::plain);
+  for (const char* key : {"median_ns", "p10_ns", "p90_ns", "min_ns", "max_ns"})
+    EXPECT_EQ(shown(table.cell(1, key)), missing()) << key;
+}
+
 }  // namespace
 }  // namespace ridgeline::reports

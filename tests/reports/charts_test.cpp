@@ -11,7 +11,6 @@
 #include <sstream>
 #include <tuple>
 
-#include "ridgeline/reports/history_documents.h"
 #include "ridgeline/reports/svg.h"
 #include "svg_shapes.h"
 
@@ -454,57 +453,6 @@ TEST(SampleChart, TicksStandBelowTheStrip) {
                 0.002);
   }
   EXPECT_EQ(ticks, (std::vector<std::string>{"0 ms", "2 ms", "4 ms", "6 ms", "8 ms", "10 ms"}));
-}
-
-// Values of 100, 104, 110 and 130 ms, the last behind a change by another commit.
-TEST(HistoryChart, ValuesReadBackFromTheirPlaces) {
-  analyzer::HistorySeries series;
-  series.name = "step";
-  for (const double ms : {100.0, 104.0, 110.0, 130.0})
-    series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", ms * 1e6});
-  series.changes.push_back({{3, 104e6, 130e6, 0.001}, "fedcba9876543210", false, ""});
-  const std::string page = history_html({series});
-  const auto grid = all(page, "line", "grid");
-  ASSERT_EQ(grid.size(), 2u);
-  const double low = grid[0].number("y1"), high = grid[1].number("y1");
-  EXPECT_GT(low, high + 50) << "upward";
-  const auto values = all(page, "circle", "value");
-  ASSERT_EQ(values.size(), 4u);
-  const double ms[] = {100, 104, 110, 130};
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(values[i].number("cx"), 70 + 920.0 / 3 * static_cast<double>(i), 0.05) << i;
-    EXPECT_NEAR(100 + (low - values[i].number("cy")) / (low - high) * 30, ms[i], 0.2) << i;
-    EXPECT_EQ(values[i].text.find("0123456789ab "), 0u) << values[i].text;
-  }
-  EXPECT_EQ(all(page, "line", "trend").size(), 3u);
-  const auto worse = all(page, "line", "worse");
-  ASSERT_EQ(worse.size(), 1u) << page;
-  EXPECT_NEAR(worse[0].number("x1"), (values[2].number("cx") + values[3].number("cx")) / 2, 0.05);
-  EXPECT_EQ(worse[0].number("x1"), worse[0].number("x2"));
-  series.changes[0].accepted = true;
-  EXPECT_EQ(all(history_html({series}), "line", "meant").size(), 1u);
-  series.changes[0].accepted = false;
-  series.changes[0].point = {3, 130e6, 104e6, 0.001};
-  EXPECT_EQ(all(history_html({series}), "line", "better").size(), 1u);
-  series.changes.clear();
-  series.values.resize(1);
-  EXPECT_NEAR(all(history_html({series}), "circle", "value").at(0).number("cx"), 530, 0.05)
-      << "in the middle";
-}
-
-// A name of a series stands whole up to 300 bytes; of a longer one both ends are left.
-TEST(HistoryChart, LongNamesOfSeriesKeepTheirEnds) {
-  const auto caption = [](std::size_t bytes) {
-    analyzer::HistorySeries series;
-    series.kind = "kind";
-    series.name = std::string(bytes - 3, 'n') + "end";
-    series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", 1e6});
-    const std::string page = history_html({series});
-    const std::size_t begin = page.find("<figcaption>") + 12;
-    return page.substr(begin, page.find(", 1 run", begin) - begin);
-  };
-  EXPECT_EQ(caption(300), std::string(297, 'n') + "end");
-  EXPECT_EQ(caption(301), std::string(150, 'n') + "…" + std::string(147, 'n') + "end");
 }
 
 TEST_F(Roofed, TheAxesHoldPointsAndRidgeAndLittleMore) {

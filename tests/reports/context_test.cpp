@@ -28,6 +28,47 @@ TEST(RoofsLine, NamesTheRoofsThatLimitOnceEach) {
   EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + " (fallback).");
 }
 
+TEST(SavingNotes, SayWhatIsPotentialAndWhatIsHidden) {
+  analyzer::Ranking ranking;
+  ranking.options.target = 0.7;
+  ranking.options.stretch = 0.85;
+  ranking.options.bounds.least_ratio = 0.6;
+  ranking.totals.saved_target_ns = ranking.totals.saved_target_exposed_ns = 5e6;
+  ranking.totals.saved_stretch_ns = ranking.totals.saved_stretch_exposed_ns = 6e6;
+  EXPECT_EQ(saving_notes(ranking), "");
+  ranking.totals.saved_stretch_latency_ns = 2e6;
+  ranking.totals.saved_target_latency_ns = 1e6;
+  EXPECT_EQ(
+      saving_notes(ranking),
+      " Of that, 1.000 ms at 70 % and 2.000 ms at 85 % are potential: those kernels are latency-bound, no "
+      "roof is at 60 % or more, and what holds them is to be found first.");
+  ranking.totals.saved_stretch_latency_ns = 0;
+  ranking.totals.saved_target_exposed_ns = 4.96e6;
+  EXPECT_EQ(saving_notes(ranking), "") << "less than a hundredth is hidden";
+  ranking.totals.saved_target_exposed_ns = 4e6;
+  ranking.totals.saved_stretch_exposed_ns = 4.5e6;
+  EXPECT_EQ(saving_notes(ranking),
+            " Kernels overlap: 4.000 ms at 70 % and 4.500 ms at 85 % are not hidden behind other kernels.");
+}
+
+TEST(SavingText, IsUnknownWhereNothingWasMeasured) {
+  analyzer::Ranking ranking;
+  ranking.options.target = 0.7;
+  ranking.options.stretch = 0.85;
+  EXPECT_EQ(saving_text(ranking), "not known, for no kernel's utilisation was measured");
+  analyzer::RankRow row;
+  row.measured_calls = 1;
+  ranking.rows = {row};
+  ranking.totals.measured_calls = 1;
+  ranking.totals.measured_time_ns = 10;
+  ranking.totals.saved_target_share = 0.1;
+  ranking.totals.saved_target_ns = 1e6;
+  ranking.totals.saved_stretch_share = 0.2;
+  ranking.totals.saved_stretch_ns = 2e6;
+  EXPECT_EQ(saving_text(ranking),
+            "up to 10.0 % of the step (1.000 ms) at 70 % of the nearest roof, 20.0 % (2.000 ms) at 85 %");
+}
+
 TEST(CompletenessLine, SaysWhatWasLost) {
   analyzer::Quality quality;
   quality.coverage = 0.5;
