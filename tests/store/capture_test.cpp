@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -195,6 +196,24 @@ TEST(Capture, ATruncatedFileIsNamedAtEveryLength) {
 }
 
 // Whatever a page holds, reading ends in a Failure or an Error, never in a crash or a hang.
+// SQLite writes 1 for the one size of a page that does not fit into the header's two bytes.
+TEST(Capture, OfTheLargestPagesALostByteIsNoticedToo) {
+  TemporaryDirectory directory;
+  const std::string path = write_file(directory);
+  {
+    Database database(path, OpenMode::read_write);
+    database.execute("PRAGMA page_size = 65536");
+    database.execute("VACUUM");
+  }
+  const auto size = std::filesystem::file_size(path);
+  ASSERT_EQ(size % 65536, 0U);
+  EXPECT_EQ(Capture::open(path).value().launches().size(), 1U);
+  std::filesystem::resize_file(path, size - 1);
+  const auto cut = Capture::open(path);
+  ASSERT_FALSE(cut.ok());
+  EXPECT_EQ(cut.failure().kind, ErrorKind::corrupt);
+}
+
 TEST(Capture, DamageAnywhereIsAnErrorOrHarmless) {
   TemporaryDirectory directory;
   const std::string whole = bytes_of(write_file(directory));
