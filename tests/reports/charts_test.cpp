@@ -403,6 +403,24 @@ TEST(StepChart, OneStepIsNoChart) {
   EXPECT_EQ(step_chart(steps), "") << "of another process";
 }
 
+// The number over a bar that is cut needs 20 points of room: 49 bars leave it, 50 do not.
+TEST(StepChart, NumbersOverBarsThatAreCutHaveRoom) {
+  const auto numbered = [](std::int64_t count) {
+    analyzer::StepAnalysis steps;
+    steps.representative.whole_recording = true;
+    for (std::int64_t i = 0; i < count; ++i) {
+      analyzer::StepSummary step;
+      step.step_index = i;
+      step.gpu_duration_ns = (i == 3 ? 400 : 40) * 1'000'000;
+      steps.steps.push_back(step);
+    }
+    const auto ticks = all(step_chart(steps), "text", "tick");
+    return std::any_of(ticks.begin(), ticks.end(), [](const Shape& tick) { return tick.text == "400"; });
+  };
+  EXPECT_TRUE(numbered(49));
+  EXPECT_FALSE(numbered(50));
+}
+
 // More than 200 steps are drawn as neighbours taken together, with the least, the most and the median of each heap.
 TEST(StepChart, ManyStepsAreTakenTogether) {
   analyzer::StepAnalysis steps;
@@ -475,6 +493,12 @@ TEST_F(Roofed, TheAxesHoldPointsAndRidgeAndLittleMore) {
   const Shape label = all(svg, "text", "roof-label").back();
   EXPECT_NEAR(label.number("x"), roof.number("x2") - 4, 0.02);
   EXPECT_NEAR(label.number("y"), roof.number("y1") - 6, 0.02);
+  // That of DRAM stands at the middle of the slope, to its left.
+  const Shape slope = all(svg, "line", "roof").at(0);
+  const Shape of_dram = all(svg, "text", "roof-label").front();
+  EXPECT_EQ(of_dram.text.substr(0, 5), "DRAM ");
+  EXPECT_NEAR(of_dram.number("x"), (slope.number("x1") + slope.number("x2")) / 2 - 12, 0.05);
+  EXPECT_NEAR(of_dram.number("y"), (slope.number("y1") + slope.number("y2")) / 2 - 6, 0.05);
 }
 
 TEST_F(Roofed, NoDotIsTooSmallToSeeOrTooLargeToSeePast) {

@@ -1,4 +1,6 @@
 // Whether a capture still holds what was written: rows that are gone, values that are others.
+#include <fstream>
+
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"
 #include "store/capture_testing.h"
@@ -69,6 +71,19 @@ TEST(Capture, ACaptureOfTheVersionBeforeIsReadAsItIs) {
   EXPECT_EQ(opened.value().launches().size(), 1u);
   EXPECT_TRUE(opened.value().lost_rows().empty());
   EXPECT_FALSE(opened.value().verify().noted);
+}
+
+// What must not be written over is told by its first bytes, whatever it is called.
+TEST(IsCaptureFile, KnowsACaptureFromOtherFiles) {
+  TemporaryDirectory directory;
+  const std::string capture = write_file(directory, "renamed.txt");
+  EXPECT_TRUE(is_capture_file(capture));
+  EXPECT_FALSE(is_capture_file(directory.file("none.ridge")));
+  EXPECT_FALSE(is_capture_file(directory.path()));
+  { Database(directory.file("other.ridge"), OpenMode::create).execute("CREATE TABLE t (a)"); }
+  EXPECT_FALSE(is_capture_file(directory.file("other.ridge"))) << "of another program";
+  std::ofstream(directory.file("text.ridge")) << "SQLite format 3";
+  EXPECT_FALSE(is_capture_file(directory.file("text.ridge")));
 }
 
 TEST(Verification, AHundredLinesOfDamageAreEnough) {
