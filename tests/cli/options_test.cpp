@@ -1,6 +1,7 @@
 // What the words of a command line and of a project file ask the analyzer for.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -36,11 +37,22 @@ TEST(ParseRatio, TakesNumbersAndPerCents) {
 }
 
 TEST(WholeNumber, IsOneOfAtLeastTheBound) {
-  const auto wrong = [](std::int64_t least, std::string text) { return whole_number(least)(text); };
+  const auto wrong = [](std::int64_t least, const std::string& text) -> std::string {
+    CLI::App app;
+    std::int64_t value = 0;
+    Command(app).add_option("--n", value, "").whole_number(least);
+    try {
+      app.parse(std::vector<std::string>{"--n=" + text});
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    EXPECT_EQ(std::to_string(value), text);
+    return "";
+  };
   EXPECT_EQ(wrong(0, "0"), "");
   EXPECT_EQ(wrong(1, "1"), "");
   EXPECT_EQ(wrong(0, "9223372036854775807"), "");
-  EXPECT_EQ(wrong(1, "0"), "'0' is not a whole number of 1 or more");
+  EXPECT_EQ(wrong(1, "0"), "--n: '0' is not a whole number of 1 or more");
   for (const char* text : {"-1", "", "1.5", "2x", " 3", "9223372036854775808"})
     EXPECT_NE(wrong(0, text), "") << text;
 }
@@ -87,7 +99,7 @@ TEST(AnalysisOptions, NumbersBeginWhereTheyAreCountedFrom) {
   const auto accepted = [](const std::string& option, const std::string& value) {
     CLI::App app;
     AnalysisArguments arguments;
-    add_step_options(app, arguments);
+    add_step_options(Command(app), arguments);
     try {
       app.parse(option + "=" + value);
     } catch (const CLI::ParseError&) {
