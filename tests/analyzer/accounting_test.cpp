@@ -325,6 +325,12 @@ TEST(Accounting, TheBusiestDeviceOrTheOneAskedFor) {
   const Accounting one = account_step(f.model, analyze_steps(f.model).value(), {}, 1);
   EXPECT_EQ(one.kernel_busy_ns, 100);
   EXPECT_EQ(one.gap_tail_ns, 400);
+  // It is the sum of times that counts, not when or how often.
+  f.launch("c", 3000, 3150);
+  f.launch("c", 4000, 4150);
+  EXPECT_EQ(account(f).device_id, 2);
+  f.launch("c", 5000, 5150);
+  EXPECT_EQ(account(f).device_id, 1) << "100 and three times 150 are more than 500";
 }
 
 // Whatever happens on however many streams, the parts are the step.

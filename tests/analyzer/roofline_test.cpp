@@ -101,6 +101,26 @@ TEST(Roofline, OnlyRoofsOfPrecisionsInUse) {
   EXPECT_EQ(a.roofline.dram->value, 1e12);
 }
 
+TEST(Roofline, APrecisionOfSeveralKernelsIsOneRoof) {
+  FabricatedModel f;
+  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, "test"});
+  for (const Phase phase : {Phase::timeline, Phase::replay}) {
+    f.step(phase);
+    std::int64_t at = phase == Phase::timeline ? 1'000'000 : 9'000'000;
+    for (const char* kernel : {"one", "other"}) {
+      f.launch(kernel, at, at + 100'000);
+      at += 100'000;
+      if (phase == Phase::replay)
+        f.counters(
+            {{kRead, 2e7}, {kWritten, 0}, {testing::kDuration, 1e5}, {kTensor, 50}, {kOperations, 4e10}});
+    }
+  }
+  const Analysis a = analyze(f.done()).value();
+  EXPECT_EQ(a.roofline.points.size(), 2u);
+  ASSERT_EQ(a.roofline.compute.size(), 1u);
+  EXPECT_EQ(a.roofline.compute[0].quantity, "bf16_flops_per_s");
+}
+
 TEST(Roofline, ADeclarationOfSeveralKernelsIsNoOnesIntensity) {
   FabricatedModel f = measured();
   f.model.nvtx_ranges.front().end_ns = 525;  // holds the copy too
