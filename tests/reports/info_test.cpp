@@ -134,12 +134,12 @@ TEST(Info, TellsOfTheRunWhatIsKnownOfIt) {
     }
     return std::string("-");
   };
-  run.working_directory = "/work/here";
+  run.working_directory = "/home/someone/training";
   run.os = "Linux 6.1";
   run.step_range = "step";
   run.start_ns = 1'000'000'000;
   run.end_ns = 3'500'000'000;
-  EXPECT_EQ(told("Directory"), "/work/here");
+  EXPECT_EQ(told("Directory"), "/home/someone/training");
   EXPECT_EQ(told("System"), "Linux 6.1");
   EXPECT_EQ(told("Step range"), "step");
   EXPECT_EQ(told("Clock"), run.clock);
