@@ -213,6 +213,28 @@ TEST(Sampling, SamplesFewerStepsThanPlannedIfTheyTurnOutLonger) {
   EXPECT_LT(w.last_step, 8u);
 }
 
+// A program that enqueues all its steps at once: its host tells nothing of how long the device takes.
+TEST(Sampling, IsPlannedAnewIfNotOneStepFits) {
+  FakeCupti cupti;
+  Program p(cupti);
+  p.step();
+  const std::int64_t planned_ns = cupti.pm_interval_ns;
+  cupti.clock_ns += 400 * kMillisecond;
+  p.steps(5);
+  p.tick();
+  const auto c = p.contents();
+  const auto& w = c.pm_windows.back();
+  EXPECT_EQ(w.status, WindowStatus::ok) << c.text(w.reason);
+  EXPECT_EQ(w.first_step, 5u);
+  EXPECT_GT(w.interval_ns, planned_ns);
+  EXPECT_EQ(w.interval_ns, cupti.pm_interval_ns);
+  EXPECT_EQ(w.hardware_buffer_bytes, cupti.pm_buffer_bytes);
+  constexpr std::int64_t kBytesPerSample = 16 * 1024;
+  EXPECT_GT(static_cast<std::int64_t>(w.hardware_buffer_bytes) / kBytesPerSample * w.interval_ns,
+            200 * kMillisecond)
+      << "room for a step";
+}
+
 TEST(Sampling, IsClosedBeforeCountersAreOpened) {
   FakeCupti cupti;
   Program p(cupti);

@@ -207,7 +207,9 @@ void DeviceSampling::fail(const char* what, CUptiResult result) noexcept {
 bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
                                std::uint32_t devices) noexcept {
   const std::int64_t began = api_.now_ns();
-  plan_ = plan_sampling(phase_steps, step_ns, available_memory() / 4 / std::max(devices, 1u), limits_);
+  phase_steps_ = phase_steps;
+  memory_bytes_ = available_memory() / 4 / std::max(devices, 1u);
+  plan_ = plan_sampling(phase_steps, step_ns, memory_bytes_, limits_);
   window_ = {};
   reason_.clear();
   window_.window_id = window_ids_.fetch_add(1);
@@ -223,6 +225,19 @@ bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
   reason_.clear();
   state_.store(State::configured, std::memory_order_release);
 
+  if (!enable()) return false;
+  for (std::size_t i = 0; i < metric_ids_.size(); ++i) {
+    spool::PmMetricRecord record{};
+    record.window_id = window_.window_id;
+    record.position = static_cast<std::uint32_t>(i);
+    record.metric_id = metric_ids_[i];
+    writer_.put(record);
+  }
+  window_.setup_ns = api_.now_ns() - began;
+  return true;
+}
+
+bool DeviceSampling::enable() noexcept {
   CUpti_PmSampling_Enable_Params enable = {CUpti_PmSampling_Enable_Params_STRUCT_SIZE};
   enable.deviceIndex = device_id_;
   if (const CUptiResult r = api_.pm_enable(&enable); r != CUPTI_SUCCESS)
@@ -239,15 +254,11 @@ bool DeviceSampling::configure(std::uint32_t phase_steps, std::int64_t step_ns,
   set.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
   if (const CUptiResult r = api_.pm_set_config(&set); r != CUPTI_SUCCESS)
     return fail("configuring sampling", r), false;
-  for (std::size_t i = 0; i < metric_ids_.size(); ++i) {
-    spool::PmMetricRecord record{};
-    record.window_id = window_.window_id;
-    record.position = static_cast<std::uint32_t>(i);
-    record.metric_id = metric_ids_[i];
-    writer_.put(record);
-  }
-  window_.setup_ns = api_.now_ns() - began;
   return true;
+}
+
+std::int64_t DeviceSampling::capacity_ns() const noexcept {
+  return static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample * 3 / 4) * plan_.interval_ns;
 }
 
 bool DeviceSampling::start() noexcept {
@@ -258,13 +269,12 @@ bool DeviceSampling::start() noexcept {
   while (plan_.settle_steps > 0 && !gate_.closed() && !device_passed(last_correlation_id) &&
          api_.now_ns() < settle_limit)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
-  const std::int64_t capacity_ns =
-      static_cast<std::int64_t>(plan_.buffer_bytes / kFullBytesPerSample * 3 / 4) * plan_.interval_ns;
   // Those steps also tell how long a step takes on the device, which begins of steps on the host may not.
   if (plan_.settle_steps > 0) {
     const std::int64_t step_ns =
         std::max<std::int64_t>((api_.now_ns() - settling_since_ns_) / plan_.settle_steps, 1);
-    const std::int64_t fit = (capacity_ns - kStopSlackNs) / step_ns;
+    if (capacity_ns() < step_ns + kStopSlackNs && !plan_anew(step_ns)) return false;
+    const std::int64_t fit = (capacity_ns() - kStopSlackNs) / step_ns;
     plan_.sampled_steps = static_cast<std::uint32_t>(std::clamp<std::int64_t>(fit, 1, plan_.sampled_steps));
     window_.last_step = window_.first_step + plan_.sampled_steps - 1;
   }
@@ -274,9 +284,29 @@ bool DeviceSampling::start() noexcept {
   steps_ended_ = 0;
   cut_short_.clear();
   window_.start_ns = api_.now_ns();
-  full_ns_ = window_.start_ns + capacity_ns;
+  full_ns_ = window_.start_ns + capacity_ns();
   if (const CUptiResult r = api_.pm_start(&p); r != CUPTI_SUCCESS) return fail("starting sampling", r), false;
   state_.store(State::sampling, std::memory_order_release);
+  return true;
+}
+
+// Not one step fits into what was planned: a program that enqueues many steps without waiting begins them on the host far
+// faster than the device takes them.
+bool DeviceSampling::plan_anew(std::int64_t step_ns) noexcept {
+  const std::int64_t began = api_.now_ns();
+  const SamplingPlan plan = plan_sampling(phase_steps_, step_ns, memory_bytes_, limits_);
+  if (plan.interval_ns == plan_.interval_ns && plan.buffer_bytes == plan_.buffer_bytes) return true;
+  plan_ = plan;
+  window_.interval_ns = plan_.interval_ns;
+  window_.hardware_buffer_bytes = plan_.buffer_bytes;
+  // Configured a second time, a session reads no samples: it takes a new one.
+  CUpti_PmSampling_Disable_Params disable = {CUpti_PmSampling_Disable_Params_STRUCT_SIZE};
+  disable.pPmSamplingObject = session_;
+  session_ = nullptr;
+  if (const CUptiResult r = api_.pm_disable(&disable); r != CUPTI_SUCCESS)
+    return fail("ending a session without samples", r), false;
+  if (!enable()) return false;
+  window_.setup_ns += api_.now_ns() - began;
   return true;
 }
 

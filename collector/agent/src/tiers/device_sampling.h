@@ -100,8 +100,13 @@ class DeviceSampling {
   enum class Readiness { pending, ready, ruled_out };
 
   bool configure(std::uint32_t phase_steps, std::int64_t step_ns, std::uint32_t devices) noexcept;
+  /// Opens a session with the hardware buffer and the interval of plan_. False if it failed, and all is closed.
+  bool enable() noexcept;
+  std::int64_t capacity_ns() const noexcept;
   bool device_passed(std::uint32_t correlation_id) const noexcept;
   bool start() noexcept;
+  /// Steps turned out to take `step_ns` on the device. False if it failed, and all is closed.
+  bool plan_anew(std::int64_t step_ns) noexcept;
   /// `early`: why before the window's end, else empty. False if it failed, and all is closed.
   bool stop(const std::string& early) noexcept;
   void read() noexcept;
@@ -137,6 +142,8 @@ class DeviceSampling {
   std::atomic<State> state_{State::idle};
   std::uint32_t phase_first_ = 0;  // step index
   bool phase_given_up_ = true;     // the phase that began at phase_first_ will not be measured
+  std::uint32_t phase_steps_ = 0;
+  std::uint64_t memory_bytes_ = 0;  // that a plan may take
   SamplingPlan plan_;
   CUpti_PmSampling_Object* session_ = nullptr;
   std::unique_ptr<std::uint8_t[], Unmap>
