@@ -21,6 +21,7 @@ import cost
 import crosscheck
 import ncu
 import overhead
+import programs
 import streams
 from common import Checks, open_capture
 
@@ -145,6 +146,12 @@ class Checkers(unittest.TestCase):
                 streams.judge(checks, tier, wanted, found)
                 self.assertEqual(not checks.failed(), passes, checks.rows)
         self.assertEqual(streams.declared("no error\nstream_copy reads 16 writes 8\nL2 holds 4\n"), {"stream_copy": (16, 8)})
+
+    def test_a_mean_with_replay_steps_in_it_is_no_cost_of_the_timeline(self):
+        self.assertTrue(programs.ends_in_timeline({"steps": 300, "mean_ms": 11.0}, {"replay": 8, "after": 100}))
+        self.assertFalse(programs.ends_in_timeline({"steps": 300, "mean_ms": 43.7}, {"replay": 8, "after": 99}))
+        self.assertFalse(programs.ends_in_timeline({"steps": 300, "mean_ms": 43.7}, {"timeline": 20}))
+        self.assertTrue(programs.ends_in_timeline({"steps": 200, "median_ms": 15.2}, {"replay": 8, "after": 20}))
 
     def test_the_interval_holds_the_mean(self):
         ratios = [1.001, 0.999, 1.004, 1.002, 0.998, 1.003, 1.001, 1.000, 1.002, 1.005]

@@ -30,6 +30,6 @@ keys = jax.random.split(jax.random.key(1), LAYERS)
 weights = [(jax.random.normal(k, (WIDTH, WIDTH), jnp.bfloat16) / 64, jnp.zeros(WIDTH, jnp.bfloat16)) for k in keys]
 x = jax.random.normal(jax.random.key(2), (8192, WIDTH), jnp.bfloat16)
 y = jax.random.normal(jax.random.key(3), (8192, WIDTH), jnp.float32)
-for i in steps(count(300)):
+for i in steps(count(500)):
     weights, value = step(weights, x, y)
     value.block_until_ready()
