@@ -290,8 +290,8 @@ bool DeviceSampling::start() noexcept {
   return true;
 }
 
-// Not one step fits into what was planned: a program that enqueues many steps without waiting begins them on the host far
-// faster than the device takes them.
+// Not one step fits into what was planned: a program that enqueues many steps without waiting begins them on
+// the host far faster than the device takes them.
 bool DeviceSampling::plan_anew(std::int64_t step_ns) noexcept {
   const std::int64_t began = api_.now_ns();
   const SamplingPlan plan = plan_sampling(phase_steps_, step_ns, memory_bytes_, limits_);
