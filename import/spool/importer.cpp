@@ -133,7 +133,7 @@ store::Run run_of(const std::optional<spool::LaunchManifest>& manifest,
 
 // Why a recording has no kernel in it, and what to look at.
 Failure nothing_recorded(const std::string& directory, const std::optional<spool::LaunchManifest>& manifest,
-                         const std::vector<OpenSpool>& spools, const std::string& unreadable) {
+                         const std::vector<OpenSpool>& spools, const std::optional<Failure>& unreadable) {
   for (const OpenSpool& each : spools) {
     for (const auto topic :
          {spool::Topic::subscriber_taken, spool::Topic::cupti_missing, spool::Topic::timeline_refused}) {
@@ -142,7 +142,7 @@ Failure nothing_recorded(const std::string& directory, const std::optional<spool
       }
     }
   }
-  if (spools.empty() && !unreadable.empty()) return {ErrorKind::corrupt, unreadable};
+  if (spools.empty() && unreadable) return *unreadable;
   for (const OpenSpool& each : spools) {
     const spool::Diagnosis& diagnosis = each.reader.diagnosis();
     if (diagnosis.intact()) continue;
@@ -206,14 +206,17 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
   const std::optional<spool::LaunchManifest> manifest = read.ok() ? read.value() : std::nullopt;
 
   std::vector<OpenSpool> spools;
-  std::string unreadable;
+  std::optional<Failure> unreadable;
   std::uint64_t bytes = 0;
   for (const std::string& path : spool::list_spools(directory)) {
     std::string error;
     std::optional<spool::Reader> reader = spool::Reader::open(path, &error);
     if (!reader) {
-      unreadable = one_line(error);
-      warnings.push_back(unreadable);
+      // One that may not be read is not therefore damaged.
+      const Result<std::string> content = read_file(path, 0);
+      const bool closed = !content.ok() && content.failure().kind == ErrorKind::io;
+      unreadable = {closed ? ErrorKind::io : ErrorKind::corrupt, one_line(error)};
+      warnings.push_back(unreadable->message);
       continue;
     }
     bytes += reader->diagnosis().file_bytes;
@@ -310,11 +313,16 @@ Result<void> check_spool_directory(const std::string& spool_directory) {
   const fs::file_status status = fs::status(spool_directory, code);
   if (status.type() == fs::file_type::not_found)
     return Failure{ErrorKind::usage, fmt::format("{}: no such directory", spool_directory)};
+  if (status.type() == fs::file_type::none)
+    return Failure{ErrorKind::io, fmt::format("{} cannot be reached: {}", spool_directory, code.message())};
   if (!fs::is_directory(status)) {
     return Failure{
         ErrorKind::usage,
         fmt::format("{} is no directory: name the spool directory of a recording", spool_directory)};
   }
+  // One that may not be listed would look like an empty one.
+  if (const fs::directory_iterator listed(spool_directory, code); code)
+    return Failure{ErrorKind::io, fmt::format("{} cannot be read: {}", spool_directory, code.message())};
   if (spool::list_spools(spool_directory).empty() &&
       !fs::exists(fs::path(spool_directory) / spool::kManifestName, code)) {
     return Failure{ErrorKind::usage,

@@ -1,5 +1,6 @@
 // What import refuses, survives and leaves alone: spools that are none or damaged, files that are there already,
 // limits and interrupts; and what it tells meanwhile.
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -107,6 +108,34 @@ TEST_F(Importer, AFileThatIsNoSpoolIsNamedBesideGoodOnes) {
   spool.whole_run();
   import();
   EXPECT_TRUE(warned("1-1.spool"));
+}
+
+TEST_F(Importer, WhatMayNotBeReadIsNotCalledEmptyOrDamaged) {
+  const std::string closed = directory_ / "closed";
+  const std::string inside = closed + "/spool";
+  fs::create_directories(inside);
+  FakeSpool spool(inside);
+  spool.whole_run();
+  const auto refused = [&] {
+    const int before = setfsuid(65534);  // root may read everything
+    const Result<ImportSummary> imported = import_spools(inside, output_);
+    setfsuid(static_cast<uid_t>(before));
+    EXPECT_FALSE(imported.ok());
+    EXPECT_EQ(imported.failure().kind, ErrorKind::io);
+    return imported.failure().message;
+  };
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
+  std::string file;
+  for (const auto& entry : fs::directory_iterator(inside))
+    if (entry.path().extension() == ".spool") file = entry.path();
+  ASSERT_EQ(chmod(file.c_str(), 0000), 0);
+  EXPECT_NE(refused().find("cannot open: Permission denied"), std::string::npos) << refused();
+  ASSERT_EQ(chmod(inside.c_str(), 0111), 0);
+  EXPECT_EQ(refused(), inside + " cannot be read: Permission denied");
+  ASSERT_EQ(chmod(closed.c_str(), 0000), 0);
+  EXPECT_EQ(refused(), inside + " cannot be reached: Permission denied");
+  chmod(closed.c_str(), 0700);  // so that all of it can be removed
+  chmod(inside.c_str(), 0700);
 }
 
 TEST_F(Importer, ADamagedManifestCostsOnlyItself) {
