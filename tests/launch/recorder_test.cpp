@@ -1,6 +1,7 @@
 #include "ridgeline/launch/recorder.h"
 
 #include <fcntl.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -115,6 +116,27 @@ TEST_F(Recorder, ProgramsThatCannotStartAreNamedAndLeaveNothing) {
     EXPECT_TRUE(spool_directories().empty());
     EXPECT_FALSE(fs::exists(directory_ / "out.ridge"));
   }
+}
+
+TEST_F(Recorder, AFolderThatMayNotBeEnteredIsNotTakenForTheProgramsFault) {
+  const std::string closed = directory_ / "closed";
+  ASSERT_EQ(mkdir(closed.c_str(), 0700), 0);
+  std::ofstream(closed + "/train") << "#!/bin/sh\n";
+  ASSERT_EQ(chmod((closed + "/train").c_str(), 0755), 0);
+  ASSERT_EQ(chmod(closed.c_str(), 0000), 0);
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0777), 0);
+  RecordOptions there = options("/bin/true");
+  there.working_directory = closed;
+  const int before = setfsuid(65534);  // root may enter everything
+  const Result<RecordSummary> in_it = record(there);
+  const Result<RecordSummary> from_it = record(options(closed + "/train"));
+  setfsuid(static_cast<uid_t>(before));
+  chmod(closed.c_str(), 0700);
+  ASSERT_FALSE(in_it.ok());
+  EXPECT_EQ(in_it.failure().message, "cannot start /bin/true: " + closed + " may not be entered");
+  ASSERT_FALSE(from_it.ok());
+  EXPECT_EQ(from_it.failure().message,
+            "cannot start " + closed + "/train: a folder on the way to it may not be entered");
 }
 
 TEST_F(Recorder, StdinStdoutAndStderrAreThePrograms) {

@@ -28,11 +28,15 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return array;
 }
 
-std::string start_failure(const std::string& program, int error) {
+std::string start_failure(const std::string& program, const std::string& working_directory, int error) {
   const std::string name = one_line(program);
   const bool by_path = program.find('/') != std::string::npos;
   struct stat status {};
   const bool exists = by_path && stat(program.c_str(), &status) == 0;
+  const bool behind_closed_doors = by_path && !exists && errno == EACCES;
+  struct stat there {};
+  if (error == EACCES && !working_directory.empty() && stat((working_directory + "/.").c_str(), &there) != 0)
+    return fmt::format("cannot start {}: {} may not be entered", name, one_line(working_directory));
   if (error == ENOENT && exists) {
     return fmt::format("cannot start {}: the interpreter that its first line names was not found", name);
   }
@@ -42,6 +46,8 @@ std::string start_failure(const std::string& program, int error) {
   }
   if (error == EACCES && exists && S_ISDIR(status.st_mode))
     return fmt::format("cannot start {}: is a directory", name);
+  if (error == EACCES && behind_closed_doors)
+    return fmt::format("cannot start {}: a folder on the way to it may not be entered", name);
   if (error == EACCES) return fmt::format("cannot start {}: not executable (chmod +x makes it so)", name);
   if (error == ENOEXEC)
     return fmt::format("cannot start {}: neither a program nor a script with a #! line", name);
@@ -140,7 +146,7 @@ Result<RunningProgram> RunningProgram::start(const std::vector<std::string>& arg
                                  pointers(argv).data(), pointers(environment).data());
   if (error != 0) {
     program.pid_ = -1;
-    return Failure{ErrorKind::usage, start_failure(argv.front(), error)};
+    return Failure{ErrorKind::usage, start_failure(argv.front(), working_directory, error)};
   }
   return program;
 }
