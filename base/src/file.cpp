@@ -43,7 +43,8 @@ Result<std::string> read_file(const std::string& path, std::size_t most_bytes, F
 
 namespace {
 
-constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+// The last four are those with which job schedulers announce limits.
+constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
 constexpr std::size_t kMostAtOnce = 16;
 // What the handler reads; a slot is taken and given back at any time.
 std::array<std::atomic<const UnfinishedFiles*>, kMostAtOnce> unfinished{};

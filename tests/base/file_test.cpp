@@ -54,7 +54,7 @@ int status_of(const std::function<void()>& work) {
 
 TEST(UnfinishedFiles, AreRemovedByASignalThatEndsTheProcess) {
   const TemporaryDirectory directory;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) {
     for (const char* name : {"outer", "inner"}) std::ofstream(directory.file(name)) << "half";
     const int status = status_of([&] {
       const UnfinishedFiles outer({directory.file("outer"), directory.file("none")});
