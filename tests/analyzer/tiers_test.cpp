@@ -355,6 +355,20 @@ TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
   }
 }
 
+// A throttled step: what is counted is the same, it only took longer than when it was sampled.
+TEST(Comparison, AnotherTimeThanInTheSampledStepsIsNoDisagreement) {
+  for (const auto& [bytes, flagged] : {std::pair(40e6, false), {36e6, true}}) {
+    FabricatedModel f = one_launch();
+    sample(f, 80'000, bytes, 0.5e6);
+    replay(f, 40e6, 20);
+    const Quality q = quality(f.done());
+    ASSERT_EQ(q.comparisons.size(), 1U);
+    EXPECT_NEAR(q.comparisons[0].difference.value, bytes / 80e6 - 0.40, 1e-9);
+    EXPECT_EQ(q.comparisons[0].flagged, flagged) << bytes;
+    EXPECT_EQ(find(q, "t1.disagreement") != nullptr, flagged) << bytes;
+  }
+}
+
 TEST(Comparison, TheTensorPipeIsComparedLikeDram) {
   for (const auto& [tensor, flagged] : {std::pair(62.0, false), {56.5, true}}) {
     FabricatedModel f = one_launch();
