@@ -44,10 +44,13 @@ std::string runs_text(const std::vector<std::int64_t>& steps) {
   return text;
 }
 
-// "40.0 % ± 0.1"
+// "40.0 % ± 0.1"; no measured value is without an error: "± <0.1".
 std::string with_error(const Evidence* evidence) {
   if (evidence == nullptr) return "–";
-  return percent_text(evidence->value) + (evidence->error ? " ± " + fixed(*evidence->error * 100, 1) : "");
+  std::string text = percent_text(evidence->value);
+  if (!evidence->error) return text;
+  const std::string error = fixed(*evidence->error * 100, 1);
+  return text + " ± " + (error == "0.0" ? "<0.1" : error);
 }
 
 std::string signed_percent(double ratio) {
