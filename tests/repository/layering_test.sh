@@ -50,5 +50,7 @@ expect clean cli/a.cpp '"ridgeline/launch/recorder.h"'
 expect found cli/a.cpp '"ridgeline/spool/reader.h"'
 expect found analyzer/a.cpp '"ridgeline/import/importer.h"'
 expect found gui/a.cpp '"ridgeline/spool/reader.h"'
+expect found gui/a.cpp '"ridgeline/launch/recorder.h"'
+expect found gui/a.cpp '"ridgeline/import/importer.h"'
 [ "$failed" -eq 0 ] && echo "every planted include was judged right"
 exit "$failed"
