@@ -110,25 +110,22 @@ ran AS MATERIALIZED (
   JOIN launch_site t ON t.id = r.site_id
   WHERE c.base_ns + (r.id & 1023) * c.stride_ns + r.start_offset_ns > 0 AND r.duration_ns >= 0),
 -- Launches that run at once share the time: up to each moment, the time that one launch running all along would have.
-moment AS (
-  SELECT device_id, at_ns, sum(begun) AS begun FROM (
-    SELECT device_id, start_ns AS at_ns, 1 AS begun FROM ran UNION ALL SELECT device_id, end_ns, -1 FROM ran)
-  GROUP BY device_id, at_ns),
+-- Beginnings and ends are sorted; joining launches to moments would take the square of a long step.
+event AS (
+  SELECT kernel_id, device_id, start_ns AS at_ns, 1 AS begun, 0 AS duration_ns FROM ran UNION ALL
+  SELECT kernel_id, device_id, end_ns, -1, end_ns - start_ns FROM ran),
 running AS (
-  SELECT device_id, at_ns, sum(begun) OVER before AS launches, lead(at_ns) OVER before - at_ns AS length_ns
-  FROM moment WINDOW before AS (PARTITION BY device_id ORDER BY at_ns)),
-shared AS MATERIALIZED (
-  SELECT device_id, at_ns,
+  SELECT kernel_id, device_id, at_ns, begun, duration_ns, sum(begun) OVER before AS launches,
+         lead(at_ns) OVER before - at_ns AS length_ns
+  FROM event WINDOW before AS (PARTITION BY device_id ORDER BY at_ns ROWS UNBOUNDED PRECEDING)),
+shared AS (
+  SELECT kernel_id, begun, duration_ns,
          coalesce(sum(CASE WHEN launches > 0 THEN length_ns * 1.0 / launches ELSE 0 END) OVER (
-           PARTITION BY device_id ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS share_ns
+           PARTITION BY device_id ORDER BY at_ns RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS share_ns
   FROM running),
 in_step AS MATERIALIZED (
-  SELECT r.kernel_id, count(*) AS launches, sum(r.end_ns - r.start_ns) AS time_ns,
-         sum(e.share_ns - b.share_ns) AS exposed_ns
-  FROM ran r
-  JOIN shared b ON b.device_id = r.device_id AND b.at_ns = r.start_ns
-  JOIN shared e ON e.device_id = r.device_id AND e.at_ns = r.end_ns
-  GROUP BY r.kernel_id)
+  SELECT kernel_id, sum(begun > 0) AS launches, sum(duration_ns) AS time_ns, sum(-begun * share_ns) AS exposed_ns
+  FROM shared GROUP BY kernel_id)
 SELECT k.id AS kernel_id, k.demangled_name AS kernel, k.normalised_name, k.class,
        sum(w.launches) * 1.0 / ok.steps AS launches_per_step,
        sum(CASE WHEN w.timed_launches > 0 THEN w.kernel_time_ns END) * 1.0 / ok.steps AS mean_ns_per_step,

@@ -1,8 +1,11 @@
 // The public views: what each says of a small recording whose numbers can be counted by hand.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/capture_writer.h"
+#include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {
@@ -157,6 +160,42 @@ TEST_F(Views, TheRankIsTheMeanOfTheSoundTimelineSteps) {
             (Rows{"b 1.0 1000.0 1000.0 2000.0", "a 2.0 400.0 200.0 400.0"}));
   EXPECT_EQ(rows("SELECT kernel, calls, time_ns, exposed_ns FROM v_rank"),
             (Rows{"b 1 1000 1000.0", "a 2 400 400.0"}));
+}
+
+// Its work grows with the launches of the step, not with their square.
+TEST(ViewOfTheRank, TakesNoMoreStepsThanAReadingOfTheFileMay) {
+  constexpr std::int64_t kLaunches = 20'000;
+  TemporaryDirectory directory;
+  const std::string path = directory.file("a.ridge");
+  {
+    Result<CaptureWriter> made = CaptureWriter::create(path);
+    CaptureWriter& writer = made.value();
+    writer.set_run({.command_line = "train", .ridgeline_version = "0.1.0", .clock = "cupti"});
+    Launch launch;
+    launch.process_id = writer.add(Process{.pid = 42});
+    Device device;
+    device.name = "gpu";
+    launch.device_id = writer.add(device);
+    launch.kernel_id = writer.kernel_id("a");
+    Step step;
+    step.process_id = launch.process_id;
+    step.phase = Phase::timeline;
+    step.status = StepStatus::ok;
+    step.gpu_start_ns = 100'000;
+    step.gpu_end_ns = 100'000 + 1'000 * kLaunches;
+    launch.step_id = writer.add(step);
+    for (std::int64_t i = 0; i < kLaunches; ++i) {
+      launch.ordinal_in_step = i;
+      launch.start_ns = 100'000 + 1'000 * i;
+      launch.end_ns = launch.start_ns + 900;
+      writer.add(launch);
+    }
+    writer.finish();
+  }
+  Database database(path, OpenMode::read_only);
+  database.limit_statements(std::filesystem::file_size(path));
+  EXPECT_EQ(database.scalar_int64("SELECT sum(calls) FROM v_rank"), kLaunches);
+  EXPECT_EQ(database.scalar_int64("SELECT sum(exposed_ns) FROM v_rank"), 900 * kLaunches);
 }
 
 // A kernel none of whose launches has a time is in the rank with its launches, not with a time of nothing.
