@@ -7,6 +7,7 @@
 #include "app/main_window.h"
 #include "app/options.h"
 #include "app/screenshot.h"
+#include "ridgeline/store/capture.h"
 
 namespace ridgeline::gui {
 namespace {
@@ -55,6 +56,12 @@ int run(int argc, char** argv) {
   apply_theme(application, choice);
   MainWindow window(options.value());
   if (picture) {
+    // A recording is not made again by typing a command once more.
+    if (store::is_capture_file(options.value().screenshot.toStdString())) {
+      return complain(
+          {ErrorKind::usage, options.value().screenshot.toStdString() +
+                                 " is a capture, which is not written over: choose another file"});
+    }
     const Result<QPixmap> taken = take_picture(window, options.value());
     if (!taken) return complain(taken.failure());
     if (!taken.value().save(options.value().screenshot, "PNG")) {
