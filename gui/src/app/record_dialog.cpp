@@ -8,6 +8,7 @@
 #include <QTimer>
 
 #include "models/text.h"
+#include "ridgeline/base/schedule.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
@@ -94,7 +95,7 @@ RecordDialog::RecordDialog(QString ridgeline, QWidget* parent)
   environment_->setPlaceholderText(tr("NAME=VALUE, one a line"));
   environment_->setTabChangesFocus(true);
   form->addRow(tr("&Environment"), environment_);
-  schedule_->setPlaceholderText("warmup=10,timeline=20,sample=6,replay=8");
+  schedule_->setPlaceholderText(kDefaultSchedule);
   form->addRow(tr("&Schedule"), schedule_);
   form->addRow(QString(), stalls_);
   capture_->setText(QDir::current().filePath("recording.ridge"));

@@ -44,8 +44,8 @@ QString dims(const store::Dim3& dim) {
 QString tiers(const std::optional<Measured>& sampled, const std::optional<Measured>& replayed,
               const std::optional<Measured>& cold) {
   QStringList parts;
-  if (sampled) parts << QString("in situ %1 (T1)").arg(measured(sampled));
-  if (replayed) parts << QString("replayed %1 (T2)").arg(measured(replayed));
+  if (sampled) parts << QString("sampled %1 (T1)").arg(measured(sampled));
+  if (replayed) parts << QString("counted %1 (T2)").arg(measured(replayed));
   if (cold) parts << QString("cold caches %1 (T3)").arg(measured(cold));
   return parts.join(", ");
 }
@@ -67,19 +67,20 @@ void add_work(const RankRow& row, Facts& facts) {
     facts.emplace_back("Tensor operations", text);
   }
   if (row.work && row.work->declared_bytes) {
-    QString text = "needs " + bytes_of(*row.work->declared_bytes);
-    if (row.work->measured_bytes) text += ", moves " + bytes_of(*row.work->measured_bytes);
+    QString text = "minimum traffic " + bytes_of(*row.work->declared_bytes);
+    if (row.work->measured_bytes) text += ", measured " + bytes_of(*row.work->measured_bytes);
     if (row.work->bytes_ratio) text += QString(" (%1 ×)").arg(plain(fixed(*row.work->bytes_ratio, 2)));
     facts.emplace_back("Declared", text);
   }
   if (row.work && row.work->minimum_ns && row.work->minimum_ratio) {
-    facts.emplace_back("Least time", time_of(*row.work->minimum_ns) + " at the roofs, " +
-                                         share(*row.work->minimum_ratio) + " of what its ranges take");
+    facts.emplace_back("Roofline time", time_of(*row.work->minimum_ns) + " at the roofs, " +
+                                            share(*row.work->minimum_ratio) + " of what its ranges take");
   }
   if (row.cold_time_ns && row.cold_in_situ_time_ns && *row.cold_in_situ_time_ns > 0) {
-    facts.emplace_back("Cold beside in situ",
-                       time_of(*row.cold_time_ns) + " beside " + time_of(*row.cold_in_situ_time_ns) + " (" +
-                           plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) + " ×)");
+    facts.emplace_back("Time with cold caches",
+                       time_of(*row.cold_time_ns) + " for " + time_of(*row.cold_in_situ_time_ns) +
+                           " in the step (" + plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) +
+                           " ×)");
   }
 }
 
