@@ -272,6 +272,9 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
   for (const char* words : {"Bound by", "latency", "Could save", "Traffic", "L2", "Occupancy", "limited by",
                             "SM clock", "T1", "T2", "T3"})
     EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();
+  for (const char* words : {"sampled", "± &lt;0.1 (T1)", "minimum traffic", "Roofline time"})
+    EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();
+  EXPECT_FALSE(kernel->facts().contains("± 0.0"));
   EXPECT_FALSE(kernel->durations()->rank());
   // One launch of it: where it stands among its likes.
   const auto launches =

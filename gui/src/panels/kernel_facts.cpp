@@ -30,8 +30,9 @@ QString bytes_of(double bytes) {
 QString measured(const std::optional<Measured>& value) {
   if (!value) return {};
   QString text = share(value->value);
-  if (value->error) text += " ± " + plain(percent(*value->error));
-  return text;
+  if (!value->error) return text;
+  const QString error = plain(percent(*value->error));
+  return text + " ± " + (error == "0.0" ? QString("<0.1") : error);  // nothing is measured without one
 }
 
 QString dims(const store::Dim3& dim) {
@@ -77,10 +78,10 @@ void add_work(const RankRow& row, Facts& facts) {
                                             share(*row.work->minimum_ratio) + " of what its ranges take");
   }
   if (row.cold_time_ns && row.cold_in_situ_time_ns && *row.cold_in_situ_time_ns > 0) {
-    facts.emplace_back("Time with cold caches",
-                       time_of(*row.cold_time_ns) + " for " + time_of(*row.cold_in_situ_time_ns) +
-                           " in the step (" + plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) +
-                           " ×)");
+    facts.emplace_back("Cold caches", time_of(*row.cold_time_ns) + " for " +
+                                          time_of(*row.cold_in_situ_time_ns) + " in the step (" +
+                                          plain(fixed(*row.cold_time_ns / *row.cold_in_situ_time_ns, 2)) +
+                                          " ×)");
   }
 }
 
