@@ -289,6 +289,13 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
   EXPECT_GT(*kernel->durations()->rank(), 0.99);
 }
 
+TEST_F(PanelsTest, StepsThatTookLongerHaveTheClockAsTheirCause) {
+  QStringList said;
+  for (const QLabel* label : panel<StepPanel>("step")->findChildren<QLabel*>()) said << label->text();
+  EXPECT_TRUE(said.join('\n').contains("the SM clock fell to 1290 MHz in them (power limit)"))
+      << said.join('\n').toStdString();
+}
+
 TEST_F(PanelsTest, TheAccountingAddsUpToTheStep) {
   const analyzer::Accounting& accounting = *overview().accounting;
   double sum = 0;

@@ -86,7 +86,7 @@ std::vector<BarPart> accounting_parts(const analyzer::Accounting& a) {
       {"memory-bound kernels", ns(k.memory_ns), t.of(KernelBound::memory)},
       {"compute-bound kernels", ns(k.compute_ns), t.of(KernelBound::compute)},
       {"latency-bound kernels", ns(k.latency_ns), t.of(KernelBound::latency)},
-      {"kernels below the launch floor", ns(k.launch_bound_ns), t.of(KernelBound::launch_bound)},
+      {"launch-bound kernels", ns(k.launch_bound_ns), t.of(KernelBound::launch_bound)},
       {"kernels without a roof", ns(k.no_roof_ns), t.of(KernelBound::no_roof)},
       {"kernels not measured", ns(k.unmeasured_ns), t.of(KernelBound::unmeasured)},
       {"kernels of other steps", ns(a.kernels.foreign_ns), t.line},
@@ -276,7 +276,8 @@ void StepPanel::show_steps() {
   const analyzer::StepAnalysis& steps = *document_.overview()->steps;
   std::vector<std::int64_t> outliers;
   QStringList said;
-  for (const analyzer::Finding& finding : steps.findings) {
+  // Of the whole analysis, which has the clock's part in it.
+  for (const analyzer::Finding& finding : document_.analysis()->quality.findings) {
     if (finding.code != analyzer::FindingCode::steps_outlier) continue;
     outliers.insert(outliers.end(), finding.subject.steps.begin(), finding.subject.steps.end());
     said << "▲ " + shown(reports::finding_text(finding));
