@@ -10,13 +10,9 @@ namespace ridgeline::store {
 
 namespace {
 
-constexpr std::int64_t kMostDigested = 100'000;  // rows
-constexpr std::int64_t kMostCounted = 10'000;    // rows, of a table that every reader counts
-
-// Launches and ranges are most of a capture; the sums of steps and sites stand for their values.
-bool has_sums(std::string_view table) {
-  return table == "launch_row" || table == "range_row";
-}
+// Rows. Of more launches and ranges the sums of steps and sites stand for the values: digests would be a fifth of an import.
+constexpr std::int64_t kMostDigested = 100'000;
+constexpr std::int64_t kMostCounted = 10'000;  // rows, of a table that every reader counts
 
 std::uint64_t mixed(std::uint64_t hash) {  // the finaliser of SplitMix64
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -78,7 +74,7 @@ void write_table_rows(Database& database, const std::map<std::string, std::int64
     const auto found = known.find(std::string(table));
     const std::int64_t rows = found != known.end() ? found->second : count(database, table);
     std::optional<std::int64_t> digest;
-    if (rows <= kMostDigested && !has_sums(table)) digest = digest_of(database, table);
+    if (rows <= kMostDigested) digest = digest_of(database, table);
     insert.bind_all(table, rows, digest);
     insert.run();
   }
