@@ -4,9 +4,11 @@
 #include <map>
 #include <tuple>
 
+#include "capture_file.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/capture.h"
+#include "ridgeline/store/schema.h"
 #include "sequence_hash.h"
 #include "table_rows.h"
 
@@ -20,6 +22,25 @@ void check_structure(const Database& database, std::vector<std::string>& damage)
   Statement row = database.prepare("PRAGMA integrity_check(20)");
   while (row.step()) {
     if (const std::string line = row.text(0); line != "ok") damage.push_back(one_line(line));
+  }
+}
+
+std::vector<std::string> columns_of(const Database& database, std::string_view table) {
+  Statement row = database.prepare("SELECT name FROM pragma_table_info(?)");
+  row.bind_all(table);
+  std::vector<std::string> names;
+  while (row.step()) names.push_back(row.text(0));
+  return names;
+}
+
+// A column that has another name holds the same values, and whoever asks for it finds none.
+void check_columns(const Database& database, std::vector<std::string>& damage) {
+  if (database.scalar_int64("PRAGMA user_version") != schema_version()) return;  // an older one has fewer
+  Database made(":memory:", OpenMode::read_write);
+  migrate(made, migrations(), views_sql());
+  for (const std::string_view table : table_names()) {
+    if (columns_of(database, table) != columns_of(made, table))
+      damage.push_back(fmt::format("table {} has other columns than were written", table));
   }
 }
 
@@ -98,6 +119,7 @@ Verification Capture::verify() const {
   Verification verification;
   try {
     check_structure(database_, verification.damage);
+    check_columns(database_, verification.damage);
     check_tables(database_, verification);
     check_launches(*this, verification.damage);
   } catch (const Error& error) {

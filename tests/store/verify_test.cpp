@@ -62,6 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
                "table launch_metric holds other values"},
         Change{"NameChanged", "UPDATE kernel SET demangled_name = 'other'",
                "table kernel holds other values"},
+        Change{"ColumnRenamed", "ALTER TABLE pm_window RENAME COLUMN reason TO treason",
+               "table pm_window has other columns than were written"},
         Change{"FewerRecorded", "UPDATE completeness SET kernel_records = 2",
                "process id 1 holds 1 launches, 2 were recorded"}),
     [](const auto& each) { return std::string(each.param.name); });
