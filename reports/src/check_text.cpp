@@ -19,6 +19,11 @@ std::string nothing_judged_text(const analyzer::Ranking& ranking) {
   return text;
 }
 
+std::string_view roof_word(const analyzer::RankRow& row) {
+  if (row.limiter_kind == LimiterKind::dram) return "DRAM";
+  return row.compute_pipe.empty() ? to_string(row.limiter_kind) : std::string_view(row.compute_pipe);
+}
+
 std::string utilisation_text(const analyzer::RankRow& row, KernelVerdict verdict, double required) {
   switch (verdict) {
     case KernelVerdict::launch_bound:
@@ -28,8 +33,8 @@ std::string utilisation_text(const analyzer::RankRow& row, KernelVerdict verdict
     case KernelVerdict::not_measured:
       return row.why.empty() ? "not measured" : absence_text(row.why);
     default:
-      return fmt::format("{} of {} peak, {} asked", percent_text(row.limiter.value_or(0)),
-                         to_string(row.limiter_kind), percent_text(required));
+      return fmt::format("{} of its nearest roof ({}), {} asked", percent_text(row.limiter.value_or(0)),
+                         roof_word(row), percent_text(required));
   }
 }
 

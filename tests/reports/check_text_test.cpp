@@ -60,9 +60,9 @@ TEST(CheckText, SaysTheFiguresBehindTheVerdictOfAKernel) {
     kernel.required = 0.7;
     return kernel_check_text(check, row, kernel);
   };
-  EXPECT_EQ(text(KernelVerdict::missed), "65.5 % of dram peak, 70.0 % asked");
+  EXPECT_EQ(text(KernelVerdict::missed), "65.5 % of its nearest roof (DRAM), 70.0 % asked");
   row.limiter.reset();
-  EXPECT_EQ(text(KernelVerdict::missed), "0.0 % of dram peak, 70.0 % asked")
+  EXPECT_EQ(text(KernelVerdict::missed), "0.0 % of its nearest roof (DRAM), 70.0 % asked")
       << "what is not known is no share of it";
   EXPECT_EQ(text(KernelVerdict::launch_bound), "3 calls shorter than the launch floor");
   EXPECT_EQ(text(KernelVerdict::no_roof), "no meaningful roof");
@@ -82,15 +82,17 @@ TEST(CheckText, SaysWhatABudgetAllows) {
   row.time_ns = 1'234'567;
   row.limiter = 0.6;
   row.limiter_kind = LimiterKind::compute;
+  row.compute_pipe = "tensor";
   row.dram_bytes = 1.5e6;
   const KernelCheck kernel{.row = 0,
                            .verdict = KernelVerdict::missed,
                            .required = 0.5,
                            .budget = 0,
                            .utilisation = KernelVerdict::met};
-  EXPECT_EQ(kernel_check_text(check, row, kernel),
-            "60.0 % of compute peak, 50.0 % asked; 1.235 ms of 50.0 µs allowed; 1.50 MB of 2.00 GB allowed; "
-            "random access");
+  EXPECT_EQ(
+      kernel_check_text(check, row, kernel),
+      "60.0 % of its nearest roof (tensor), 50.0 % asked; 1.235 ms of 50.0 µs allowed; 1.50 MB of 2.00 GB "
+      "allowed; random access");
   row.unmeasured_calls = 1;
   EXPECT_NE(kernel_check_text(check, row, kernel).find("DRAM bytes not measured"), std::string::npos);
 }
