@@ -75,11 +75,23 @@ bool is_token_character(char c) {
   return is_alphanumeric(c) || c == '_' || c == '-';
 }
 
+// Of "Authorization: Bearer TOKEN", as programs take headers.
+constexpr std::string_view kBearer = "bearer ";
+
+bool begins_with_bearer(std::string_view value) {
+  return value.size() > kBearer.size() && std::equal(kBearer.begin(), kBearer.end(), value.begin(),
+                                                     [](char a, char b) { return a == lower(b); });
+}
+
 std::string without_tokens(std::string_view value) {
   std::string out;
   for (std::size_t i = 0; i < value.size();) {
     std::size_t end = i;
-    if (i == 0 || !is_token_character(value[i - 1])) {
+    if ((i == 0 || !is_token_character(value[i - 1])) && begins_with_bearer(value.substr(i))) {
+      out += value.substr(i, kBearer.size());
+      i += kBearer.size();
+      end = std::min(value.find_first_of(" \t\"',;", i), value.size());
+    } else if (i == 0 || !is_token_character(value[i - 1])) {
       for (const Mark& mark : kMarks) {
         if (value.substr(i, mark.text.size()) != mark.text) continue;
         std::size_t at = i + mark.text.size();

@@ -33,6 +33,9 @@ TEST(Secrets, TokensOfKnownServicesAreHidden) {
   EXPECT_EQ(without_secrets("hf_abcdefghijklmnopqrst"), "***");
   EXPECT_EQ(without_secrets("x=ghp_0123456789abcdefgh;y"), "x=***;y");
   EXPECT_EQ(without_secrets("hf_short"), "hf_short");
+  EXPECT_EQ(without_secrets("Authorization: Bearer abc.def, x"), "Authorization: Bearer ***, x");
+  EXPECT_EQ(without_secrets("bearer abc"), "bearer ***");
+  EXPECT_EQ(without_secrets("forbearer abc Bearer "), "forbearer abc Bearer ");
   EXPECT_EQ(without_secrets("half_abcdefghijklmnopqrst"), "half_abcdefghijklmnopqrst");
 }
 
