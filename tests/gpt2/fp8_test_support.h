@@ -9,20 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "fp8_half_step.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "ops_test_support.h"
 
 namespace ridgeline::gpt2::ops_test {
-
-/// Half the distance between the values of the format around `value`.
-inline double fp8_half_step(double value, Fp8Format format) {
-  const int fraction_bits = format == Fp8Format::e4m3 ? 3 : 2;
-  const int least_exponent = format == Fp8Format::e4m3 ? -6 : -14;
-  int exponent = least_exponent;
-  // A value is a fraction of 1/2 to 1 times 2^exponent.
-  if (value != 0.0) std::frexp(value, &exponent);
-  return std::ldexp(0.5, std::max(exponent - 1, least_exponent) - fraction_bits);
-}
 
 /// A tensor that a kernel is to write, poisoned, with a scale and an amax of its own.
 class Fp8Target {

@@ -126,7 +126,7 @@ TEST(MatmulProblemKey, TellsEveryFieldApart) {
   base.channels = 8;
   base.out_channels = 16;
   base.workspace_bytes = 64;
-  std::vector<MatmulProblem> others(12, base);
+  std::vector<MatmulProblem> others(13, base);
   others[0].op = MatmulOp::backward_input;
   others[1].precision = MatmulPrecision::tf32;
   others[2].epilogue = LtEpilogue::bias;
@@ -139,6 +139,7 @@ TEST(MatmulProblemKey, TellsEveryFieldApart) {
   others[9].workspace_bytes = 0;
   others[10].b_alignment_bytes = 16;
   others[11].fast_accumulation = true;
+  others[12].fp8_result = true;
   for (const MatmulProblem& other : others) {
     EXPECT_NE(other.key(), base.key());
     EXPECT_FALSE(other == base);
@@ -153,6 +154,10 @@ TEST(MatmulFormulas, CountEveryOperandOnce) {
   EXPECT_EQ(matmul_backward_input_bytes<bf16>(2, 3, 5, false, true), 2 * (2 * 5 + 5 * 3 + 2 * 2 * 3));
   EXPECT_EQ(matmul_backward_weight_bytes<bf16>(2, 3, 5, false, false), 2 * (2 * 5 + 2 * 3) + 4 * 15);
   EXPECT_EQ(matmul_backward_weight_bytes<bf16>(2, 3, 5, true, true), 2 * (2 * 5 + 2 * 3) + 4 * (15 + 5) * 2);
+  EXPECT_EQ(matmul_fp8_forward_bytes(2, 3, 5, true), 2 * 3 + 5 * 3 + 2 * (2 * 5 + 5));
+  EXPECT_EQ(matmul_fp8_forward_bytes(2, 3, 5, true, true), 2 * 3 + 5 * 3 + 2 * 5 + 2 * 5);
+  EXPECT_EQ(matmul_fp8_backward_input_bytes(2, 3, 5), 2 * 5 + 5 * 3 + 2 * 2 * 3);
+  EXPECT_EQ(matmul_fp8_backward_input_bytes(2, 3, 5, true), 2 * 5 + 5 * 3 + 2 * 3);
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 // and way of summing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "fp8_half_step.h"
 #include "gpt2/common/cuda_raii.h"
+#include "gpt2/libs/library_error.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/ops/fp8/fp8.h"
 #include "libs_test_support.h"
@@ -31,6 +34,18 @@ struct Size {
 };
 // The smallest; no multiples of a tile; tiny's; 124M's qkv and fcproj with fewer rows.
 constexpr Size kSizes[] = {{16, 16, 16}, {48, 80, 176}, {256, 128, 512}, {512, 768, 2304}, {256, 3072, 768}};
+
+// Every size with both ways of summing.
+template <class Check>
+void for_each_case(const Check& check) {
+  for (const Size s : kSizes) {
+    for (const bool fast : {true, false}) {
+      SCOPED_TRACE(std::to_string(s.n) + " " + std::to_string(s.c) + " " + std::to_string(s.oc) +
+                   (fast ? " fast" : ""));
+      check(s, fast);
+    }
+  }
+}
 
 // A tensor of random FP8 (rows, columns) with a scale of its own: bytes, values, and both on the device.
 struct Tensor {
@@ -59,6 +74,11 @@ struct Tensor {
 struct Product {
   std::vector<double> values, magnitudes;
 };
+void add_bias(Product& product, const std::vector<bf16>& bias) {
+  for (std::size_t i = 0; i < product.values.size(); ++i) {
+    product.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
+  }
+}
 Product product_of(const Tensor& b, const Tensor& a) {
   Product product;
   for (std::int64_t i = 0; i < b.rows; ++i) {
@@ -100,73 +120,204 @@ void expect_product(const DeviceBuffer<T>& got, const std::vector<double>& expec
 
 constexpr double kBf16Rounding = 0x1p-8;
 
+// Where a product stores a result in FP8, poisoned, with what it finds of it.
+struct Result {
+  Result(std::int64_t count, Fp8Format format_, float scale_)
+      : format(format_), scale(scale_), data(count), scale_device(1), amax(1) {
+    RIDGELINE_CUDA_CHECK(
+        cudaMemset(data.data(), 0xff, static_cast<std::size_t>(count)));  // NaN in both formats
+    scale_device.upload({scale});
+    amax.upload({1e30F});  // a product does not add its magnitude to what is there
+  }
+  Fp8Result target() { return {data.data(), scale_device.data(), amax.data()}; }
+
+  // Every byte lies within half a step, and what the sum may be off by, of the expected value times the
+  // scale, saturated.
+  void expect(const Product& expected, const std::string& what) const {
+    RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<std::uint8_t> bytes = data.download();
+    ASSERT_EQ(bytes.size(), expected.values.size()) << what;
+    const double largest = fp8_largest(format);
+    std::size_t wrong = 0, first = 0;
+    double magnitude = 0.0, error_of_it = 0.0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const double slack = kSumTolerance * expected.magnitudes[i];
+      const double want = std::clamp(expected.values[i] * scale, -largest, largest);
+      const double error = std::abs(static_cast<double>(fp8_value(bytes[i], format)) - want);
+      // The sum is off before it is rounded, by which its step may be the next larger.
+      const double reach = std::min(std::abs(want) + slack * scale, largest);
+      if (!(error <= fp8_half_step(reach, format) + slack * scale)) {
+        if (wrong++ == 0) first = i;
+      }
+      magnitude = std::max(magnitude, std::abs(expected.values[i]));
+      error_of_it = std::max(error_of_it, slack);
+    }
+    EXPECT_EQ(wrong, 0U) << what << ": of " << bytes.size() << ", the first at " << first << ": got "
+                         << fp8_value(bytes[first], format) << ", expected " << expected.values[first]
+                         << " times " << scale << ", of magnitudes " << expected.magnitudes[first];
+    EXPECT_NEAR(static_cast<double>(amax.download().front()), magnitude, error_of_it + 1e-6 * magnitude)
+        << what << ": before scaling, and of what saturates too";
+  }
+
+  Fp8Format format;
+  float scale;
+  DeviceBuffer<std::uint8_t> data;
+  DeviceBuffer<float> scale_device, amax;
+};
+
 TEST_F(MatmulFp8, ForwardWithAndWithoutBias) {
   Stream stream;
   Matmul matmul(options_of(MatmulSearch::off));
-  for (const Size s : kSizes) {
-    for (const bool fast : {true, false}) {
-      SCOPED_TRACE(std::to_string(s.n) + " " + std::to_string(s.c) + " " + std::to_string(s.oc) +
-                   (fast ? " fast" : ""));
-      const Tensor inp(s.n, s.c, Fp8Format::e4m3, 0x1p-5F, 1);
-      const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 2);
-      const std::vector<bf16> bias = normal_values<bf16>(s.oc, 0.1, 3);
-      const auto bias_device = on_device(bias);
-      Product expected = product_of(inp, weight);
-      auto out = poisoned<bf16>(s.n * s.oc);
-      matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, fast,
-                         stream.get());
-      expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "without bias");
-      for (std::size_t i = 0; i < expected.values.size(); ++i) {
-        expected.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
-      }
-      matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc,
-                         fast, stream.get());
-      expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "with bias");
-    }
-  }
+  for_each_case([&](const Size s, bool fast) {
+    const Tensor inp(s.n, s.c, Fp8Format::e4m3, 0x1p-5F, 1);
+    const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 2);
+    const std::vector<bf16> bias = normal_values<bf16>(s.oc, 0.1, 3);
+    const auto bias_device = on_device(bias);
+    Product expected = product_of(inp, weight);
+    auto out = poisoned<bf16>(s.n * s.oc);
+    matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, fast,
+                       stream.get());
+    expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "without bias");
+    add_bias(expected, bias);
+    matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc, fast,
+                       stream.get());
+    expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "with bias");
+  });
 }
 
 TEST_F(MatmulFp8, BackwardOfTheInput) {
   Stream stream;
   Matmul matmul(options_of(MatmulSearch::off));
-  for (const Size s : kSizes) {
-    for (const bool fast : {true, false}) {
-      SCOPED_TRACE(std::to_string(s.n) + " " + std::to_string(s.c) + " " + std::to_string(s.oc) +
-                   (fast ? " fast" : ""));
-      const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-24F, 4);
-      const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-8F, 5);
-      const Product expected = product_of(dout, weight_transposed);
-      auto dinp = poisoned<bf16>(s.n * s.c);
-      matmul.backward_input_fp8(dinp.data(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc,
-                                fast, stream.get());
-      expect_product(dinp, expected.values, expected.magnitudes, kBf16Rounding, "dinp");
-    }
-  }
+  for_each_case([&](const Size s, bool fast) {
+    const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-24F, 4);
+    const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-8F, 5);
+    const Product expected = product_of(dout, weight_transposed);
+    auto dinp = poisoned<bf16>(s.n * s.c);
+    matmul.backward_input_fp8(dinp.data(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc, fast,
+                              stream.get());
+    expect_product(dinp, expected.values, expected.magnitudes, kBf16Rounding, "dinp");
+  });
 }
 
 TEST_F(MatmulFp8, BackwardOfTheWeightWritesAndAdds) {
   Stream stream;
   Matmul matmul(options_of(MatmulSearch::off));
-  for (const Size s : kSizes) {
-    for (const bool fast : {true, false}) {
-      SCOPED_TRACE(std::to_string(s.n) + " " + std::to_string(s.c) + " " + std::to_string(s.oc) +
-                   (fast ? " fast" : ""));
-      const Tensor dout_transposed(s.oc, s.n, Fp8Format::e5m2, 0x1p-20F, 6);
-      const Tensor inp_transposed(s.c, s.n, Fp8Format::e4m3, 0x1p-4F, 7);
-      Product expected = product_of(dout_transposed, inp_transposed);
-      auto dweight = poisoned<float>(s.oc * s.c);
-      const auto run = [&](bool accumulate) {
-        matmul.backward_weight_fp8(dweight.data(), dout_transposed.operand(), inp_transposed.operand(), s.n,
-                                   s.c, s.oc, fast, stream.get(), accumulate);
-      };
-      run(false);
-      expect_product(dweight, expected.values, expected.magnitudes, 1e-6, "written");
-      run(true);
-      for (double& value : expected.values) value *= 2;
-      for (double& value : expected.magnitudes) value *= 2;
-      expect_product(dweight, expected.values, expected.magnitudes, 1e-6, "added");
+  for_each_case([&](const Size s, bool fast) {
+    const Tensor dout_transposed(s.oc, s.n, Fp8Format::e5m2, 0x1p-20F, 6);
+    const Tensor inp_transposed(s.c, s.n, Fp8Format::e4m3, 0x1p-4F, 7);
+    Product expected = product_of(dout_transposed, inp_transposed);
+    auto dweight = poisoned<float>(s.oc * s.c);
+    const auto run = [&](bool accumulate) {
+      matmul.backward_weight_fp8(dweight.data(), dout_transposed.operand(), inp_transposed.operand(), s.n,
+                                 s.c, s.oc, fast, stream.get(), accumulate);
+    };
+    run(false);
+    expect_product(dweight, expected.values, expected.magnitudes, 1e-6, "written");
+    run(true);
+    for (double& value : expected.values) value *= 2;
+    for (double& value : expected.magnitudes) value *= 2;
+    expect_product(dweight, expected.values, expected.magnitudes, 1e-6, "added");
+  });
+}
+
+// What the format's largest value stands for, in largest magnitudes: all fit, some saturate, most are subnormal.
+constexpr double kFits = 3.0, kSaturates = 0.25;
+constexpr double kVanishes[] = {1e5, 1e9};  // in E4M3, in E5M2
+
+float scale_for(const Product& product, Fp8Format format, double reach) {
+  double largest = 0.0;
+  for (const double value : product.values) largest = std::max(largest, std::abs(value));
+  return fp8_scale(static_cast<float>(reach * largest), format);
+}
+
+TEST_F(MatmulFp8, ForwardStoresE4m3) {
+  Stream stream;
+  Matmul matmul(options_of(MatmulSearch::off));
+  for_each_case([&](const Size s, bool fast) {
+    const Tensor inp(s.n, s.c, Fp8Format::e4m3, 0x1p-5F, 1);
+    const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 2);
+    const std::vector<bf16> bias = normal_values<bf16>(s.oc, 0.1, 3);
+    const auto bias_device = on_device(bias);
+    Product expected = product_of(inp, weight);
+    Result plain(s.n * s.oc, Fp8Format::e4m3, scale_for(expected, Fp8Format::e4m3, kFits));
+    matmul.forward_fp8(plain.target(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, fast,
+                       stream.get());
+    plain.expect(expected, "without bias");
+    add_bias(expected, bias);
+    for (const double reach : {kFits, kSaturates, kVanishes[0]}) {
+      Result out(s.n * s.oc, Fp8Format::e4m3, scale_for(expected, Fp8Format::e4m3, reach));
+      matmul.forward_fp8(out.target(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc,
+                         fast, stream.get());
+      out.expect(expected, "with bias, reach " + std::to_string(reach));
     }
+  });
+}
+
+TEST_F(MatmulFp8, BackwardOfTheInputStoresE5m2) {
+  Stream stream;
+  Matmul matmul(options_of(MatmulSearch::off));
+  for_each_case([&](const Size s, bool fast) {
+    const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-24F, 4);
+    const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-8F, 5);
+    const Product expected = product_of(dout, weight_transposed);
+    for (const double reach : {kFits, kSaturates, kVanishes[1]}) {
+      Result dinp(s.n * s.c, Fp8Format::e5m2, scale_for(expected, Fp8Format::e5m2, reach));
+      matmul.backward_input_fp8(dinp.target(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc,
+                                fast, stream.get());
+      dinp.expect(expected, "dinp, reach " + std::to_string(reach));
+    }
+  });
+}
+
+// What went wrong in front of a product must reach the loss.
+TEST_F(MatmulFp8, NanStaysNanInAResultInFp8) {
+  Stream stream;
+  Matmul matmul(options_of(MatmulSearch::off));
+  const Size s{64, 128, 256};
+  for (const bool forward : {true, false}) {
+    SCOPED_TRACE(forward ? "forward" : "backward of the input");
+    const std::int64_t along = forward ? s.c : s.oc;
+    const std::int64_t across = forward ? s.oc : s.c;
+    const Fp8Format format = forward ? Fp8Format::e4m3 : Fp8Format::e5m2;
+    Tensor rows(s.n, along, format, 0x1p-5F, 1);
+    const Tensor weight(across, along, Fp8Format::e4m3, 0x1p-5F, 2);
+    const std::int64_t bad = 7;
+    rows.bytes[static_cast<std::size_t>(bad * along + 11)] = 0x7f;
+    rows.device.upload(rows.bytes);
+    Result result(s.n * across, format, 1.0F);
+    if (forward) {
+      matmul.forward_fp8(result.target(), rows.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, true,
+                         stream.get());
+    } else {
+      matmul.backward_input_fp8(result.target(), rows.operand(), weight.operand(), s.n, s.c, s.oc, false,
+                                stream.get());
+    }
+    stream.synchronize();
+    const std::vector<std::uint8_t> bytes = result.data.download();
+    std::size_t wrong = 0;
+    for (std::int64_t i = 0; i < s.n * across; ++i) {
+      const float value = fp8_value(bytes[static_cast<std::size_t>(i)], format);
+      if (std::isnan(value) != (i / across == bad)) ++wrong;
+    }
+    EXPECT_EQ(wrong, 0U) << "of " << bytes.size();
   }
+}
+
+TEST_F(MatmulFp8, ScalesThatCublasLtWouldRefuseAreRefusedHere) {
+  Stream stream;
+  Matmul matmul(options_of(MatmulSearch::off));
+  const Tensor any(64, 64, Fp8Format::e4m3, 1.0F, 14);
+  DeviceBuffer<std::uint8_t> out(64 * 64);
+  DeviceBuffer<float> floats(8);
+  const auto forward = [&](const float* scale, float* amax, const float* inverse) {
+    matmul.forward_fp8(Fp8Result{out.data(), scale, amax}, any.operand(), {any.device.data(), inverse},
+                       nullptr, 64, 64, 64, true, stream.get());
+  };
+  EXPECT_THROW(forward(floats.data() + 1, floats.data(), floats.data()), LibraryError);
+  EXPECT_THROW(forward(floats.data(), floats.data() + 2, floats.data()), LibraryError);
+  EXPECT_THROW(forward(floats.data(), floats.data(), floats.data() + 3), LibraryError);
+  EXPECT_THROW(forward(nullptr, floats.data(), floats.data()), LibraryError);
+  EXPECT_NO_THROW(forward(floats.data() + 4, floats.data(), floats.data() + 4));
 }
 
 // One plan serves all layers: what changes between two calls must reach the second.
@@ -180,13 +331,15 @@ TEST_F(MatmulFp8, EachCallHasItsOwnScalesAndBias) {
     const std::vector<bf16> bias = normal_values<bf16>(s.oc, 1.0, 20U + static_cast<unsigned>(call));
     const auto bias_device = on_device(bias);
     Product expected = product_of(inp, weight);
-    for (std::size_t i = 0; i < expected.values.size(); ++i) {
-      expected.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
-    }
+    add_bias(expected, bias);
     auto out = poisoned<bf16>(s.n * s.oc);
     matmul.forward_fp8(out.data(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc, true,
                        stream.get());
     expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, "call " + std::to_string(call));
+    Result narrow(s.n * s.oc, Fp8Format::e4m3, scale_for(expected, Fp8Format::e4m3, kFits));
+    matmul.forward_fp8(narrow.target(), inp.operand(), weight.operand(), bias_device.data(), s.n, s.c, s.oc,
+                       true, stream.get());
+    narrow.expect(expected, "call " + std::to_string(call) + " to fp8");
   }
 }
 
@@ -208,7 +361,18 @@ TEST_F(MatmulFp8, ASearchFindsARightAlgorithm) {
                              s.oc, false, stream.get(), false);
   const Product backward = product_of(dout_transposed, inp_transposed);
   expect_product(dweight, backward.values, backward.magnitudes, 1e-6, "dweight");
-  ASSERT_EQ(matmul.choices().size(), 2U);
+  Result narrow(s.n * s.oc, Fp8Format::e4m3, scale_for(forward, Fp8Format::e4m3, kFits));
+  matmul.forward_fp8(narrow.target(), inp.operand(), weight.operand(), nullptr, s.n, s.c, s.oc, true,
+                     stream.get());
+  narrow.expect(forward, "forward to fp8");
+  const Tensor dout(s.n, s.oc, Fp8Format::e5m2, 0x1p-20F, 15);
+  const Tensor weight_transposed(s.c, s.oc, Fp8Format::e4m3, 0x1p-9F, 16);
+  const Product dinp = product_of(dout, weight_transposed);
+  Result gradient(s.n * s.c, Fp8Format::e5m2, scale_for(dinp, Fp8Format::e5m2, kFits));
+  matmul.backward_input_fp8(gradient.target(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc,
+                            false, stream.get());
+  gradient.expect(dinp, "dinp to fp8");
+  ASSERT_EQ(matmul.choices().size(), 4U);
   for (const MatmulChoice& choice : matmul.choices()) {
     EXPECT_EQ(choice.precision, "fp8");
     EXPECT_EQ(choice.source, "search");

@@ -62,15 +62,26 @@ __device__ void atomic_max_positive(float* target, float value) {
   atomicMax(reinterpret_cast<unsigned*>(target), __float_as_uint(value));
 }
 
-template <class T>
-__global__ void compare(float* result, const T* a, const T* b, std::int64_t n) {
+struct AsItIs {
+  template <class T>
+  __device__ float operator()(T value) const {
+    return to_float(value);
+  }
+};
+struct AsFp8 {
+  Fp8Format format;
+  __device__ float operator()(std::uint8_t bits) const { return fp8_value(bits, format); }
+};
+
+template <class T, class Widen>
+__global__ void compare(float* result, const T* a, const T* b, std::int64_t n, const Widen widen) {
   float largest = 0.0F;
   float difference = 0.0F;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
        i += stride) {
-    const float x = to_float(a[i]);
-    const float y = to_float(b[i]);
+    const float x = widen(a[i]);
+    const float y = widen(b[i]);
     if (isfinite(x)) largest = fmaxf(largest, fabsf(x));
     if (isfinite(x) && isfinite(y)) {
       difference = fmaxf(difference, fabsf(x - y));
@@ -113,7 +124,14 @@ void launch_add(float* y, const float* x, std::int64_t n, cudaStream_t stream) {
 template <class T>
 void launch_compare(float* result, const T* a, const T* b, std::int64_t n, cudaStream_t stream) {
   if (n <= 0) return;
-  compare<<<grid_for(n), kBlock, 0, stream>>>(result, a, b, n);
+  compare<<<grid_for(n), kBlock, 0, stream>>>(result, a, b, n, AsItIs{});
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+}
+
+void launch_compare_fp8(float* result, const std::uint8_t* a, const std::uint8_t* b, std::int64_t n,
+                        Fp8Format format, cudaStream_t stream) {
+  if (n <= 0) return;
+  compare<<<grid_for(n), kBlock, 0, stream>>>(result, a, b, n, AsFp8{format});
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

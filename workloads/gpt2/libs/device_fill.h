@@ -26,5 +26,8 @@ void launch_add(float* y, const float* x, std::int64_t n, cudaStream_t stream);
 /// as infinite difference. result: 2 floats on the device, zeroed by the caller. bytes 2*n*sizeof(T)
 template <class T>
 void launch_compare(float* result, const T* a, const T* b, std::int64_t n, cudaStream_t stream);
+/// The same of FP8, as values of the bytes. bytes 2*n
+void launch_compare_fp8(float* result, const std::uint8_t* a, const std::uint8_t* b, std::int64_t n,
+                        Fp8Format format, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2

@@ -117,10 +117,11 @@ struct Matmul::Impl {
   }
 
   MatmulProblem fp8_problem(MatmulOp op, LtEpilogue epilogue, bool accumulate, std::int64_t n, std::int64_t c,
-                            std::int64_t oc, bool fast) const {
+                            std::int64_t oc, bool fast, bool fp8_result = false) const {
     MatmulProblem problem = problem_of<bf16>(op, epilogue, accumulate, n, c, oc);
     problem.precision = MatmulPrecision::fp8;
     problem.fast_accumulation = fast;
+    problem.fp8_result = fp8_result;
     if (n % 16 != 0 || c % 16 != 0 || oc % 16 != 0) {
       throw std::invalid_argument(problem.description() + ": sizes must be multiples of 16");
     }
@@ -130,16 +131,35 @@ struct Matmul::Impl {
   // D = A^T B of two FP8 operands that lie along the sum.
   void run_fp8(MatmulProblem problem, void* d, const Fp8Operand& a, const Fp8Operand& b, const bf16* bias,
                cudaStream_t stream) {
+    Plan& plan = fp8_plan(problem, d, a, b, bias, stream);
+    run(plan, problem, a.data, b.data, d, stream);
+  }
+  void run_fp8(MatmulProblem problem, const Fp8Result& d, const Fp8Operand& a, const Fp8Operand& b,
+               const bf16* bias, cudaStream_t stream) {
+    check_scale(problem, d.scale);
+    check_scale(problem, d.amax);
+    Plan& plan = fp8_plan(problem, d.data, a, b, bias, stream);
+    plan.operation.set_result(d.scale, d.amax);
+    run(plan, problem, a.data, b.data, d.data, stream);
+  }
+
+  // Sets the problem's alignments, and in its plan what every call has of its own.
+  Plan& fp8_plan(MatmulProblem& problem, const void* d, const Fp8Operand& a, const Fp8Operand& b,
+                 const bf16* bias, cudaStream_t stream) {
     set_alignments(problem, a.data, b.data, d);
-    for (const float* inverse : {a.inverse, b.inverse}) {
-      if (reinterpret_cast<std::uintptr_t>(inverse) % 16 != 0) {
-        throw LibraryError(problem.description(), "a scale is not aligned to 16 bytes", __FILE__, __LINE__);
-      }
-    }
+    check_scale(problem, a.inverse);
+    check_scale(problem, b.inverse);
     Plan& plan = plan_of(problem, stream);
     if (bias != nullptr) plan.operation.set_bias(bias);
     plan.operation.set_scales(a.inverse, b.inverse);
-    run(plan, problem, a.data, b.data, d, stream);
+    return plan;
+  }
+
+  static void check_scale(const MatmulProblem& problem, const float* scale) {
+    if (scale == nullptr || reinterpret_cast<std::uintptr_t>(scale) % 16 != 0) {
+      throw LibraryError(problem.description(), "a scale or magnitude is missing or not aligned to 16 bytes",
+                         __FILE__, __LINE__);
+    }
   }
 
   // Looks for an algorithm; null when cuBLASLt has none.
@@ -151,6 +171,9 @@ struct Matmul::Impl {
     if (problem.precision == MatmulPrecision::fp8) {
       const auto* any = reinterpret_cast<const float*>(workspace.data());
       plan->operation.set_scales(any, any);
+      if (problem.fp8_result) {
+        plan->operation.set_result(any, reinterpret_cast<float*>(workspace.data()));
+      }
     }
 
     const auto entry = stored.find(problem.key());
@@ -301,6 +324,16 @@ void Matmul::forward_fp8(bf16* out, const Fp8Operand& inp, const Fp8Operand& wei
                  bias, stream);
 }
 
+void Matmul::forward_fp8(const Fp8Result& out, const Fp8Operand& inp, const Fp8Operand& weight,
+                         const bf16* bias, std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
+                         cudaStream_t stream) {
+  const NvtxRange range("matmul_forward", {matmul_fp8_forward_bytes(n, c, oc, bias != nullptr, true),
+                                           matmul_flops(n, c, oc), n, oc, c});
+  const LtEpilogue epilogue = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
+  impl_->run_fp8(impl_->fp8_problem(MatmulOp::forward, epilogue, false, n, c, oc, fast, true), out, weight,
+                 inp, bias, stream);
+}
+
 void Matmul::backward_input_fp8(bf16* dinp, const Fp8Operand& dout, const Fp8Operand& weight_transposed,
                                 std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
                                 cudaStream_t stream) {
@@ -308,6 +341,15 @@ void Matmul::backward_input_fp8(bf16* dinp, const Fp8Operand& dout, const Fp8Ope
                         {matmul_fp8_backward_input_bytes(n, c, oc), matmul_flops(n, c, oc), n, c, oc});
   impl_->run_fp8(impl_->fp8_problem(MatmulOp::backward_input, LtEpilogue::none, false, n, c, oc, fast), dinp,
                  weight_transposed, dout, nullptr, stream);
+}
+
+void Matmul::backward_input_fp8(const Fp8Result& dinp, const Fp8Operand& dout,
+                                const Fp8Operand& weight_transposed, std::int64_t n, std::int64_t c,
+                                std::int64_t oc, bool fast, cudaStream_t stream) {
+  const NvtxRange range("matmul_backward_input",
+                        {matmul_fp8_backward_input_bytes(n, c, oc, true), matmul_flops(n, c, oc), n, c, oc});
+  impl_->run_fp8(impl_->fp8_problem(MatmulOp::backward_input, LtEpilogue::none, false, n, c, oc, fast, true),
+                 dinp, weight_transposed, dout, nullptr, stream);
 }
 
 void Matmul::backward_weight_fp8(float* dweight, const Fp8Operand& dout_transposed,
@@ -336,6 +378,7 @@ std::vector<MatmulChoice> Matmul::choices() const {
     MatmulChoice choice;
     choice.op = name_of(problem.op);
     choice.epilogue = name_of(problem.epilogue);
+    if (problem.fp8_result) choice.epilogue += ", to fp8";
     choice.precision = name_of(problem.precision);
     choice.n = problem.rows;
     choice.c = problem.channels;

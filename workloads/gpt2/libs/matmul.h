@@ -8,7 +8,7 @@
 //   backward_weight  dweight (OC, C) = dout (N, OC)^T x inp (N, C)               [and column sums of dout]
 //   flops 2*N*C*OC each; bytes: see matmul_*_bytes below (every operand touched once: the algorithmic
 //   minimum)
-// The same three with operands in FP8 (Hopper and later): out and dinp are bfloat16, dweight FP32; sizes are
+// The same three with operands in FP8 (Hopper and later): out and dinp are bfloat16 or FP8 too, dweight FP32; sizes are
 // multiples of 16.
 //
 // Lifecycle of a Matmul:
@@ -58,8 +58,9 @@ MatmulSearch matmul_search_from_name(const std::string& name);
 
 /// One problem and what was chosen for it, for the choice report.
 struct MatmulChoice {
-  std::string op;         // forward, backward_input, backward_weight
-  std::string epilogue;   // none, bias, gelu, bias+gelu, dgelu, bias_gradient
+  std::string op;  // forward, backward_input, backward_weight
+  std::string
+      epilogue;  // none, bias, gelu, bias+gelu, dgelu, bias_gradient; ", to fp8" behind it where D is so
   std::string precision;  // bf16, fp32, tf32, fp8
   std::int64_t n = 0;     // rows: B*T
   std::int64_t c = 0;
@@ -101,12 +102,15 @@ constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t
                                                                        (accumulate ? 2 : 1);
 }
 
-/// Operands in FP8: one byte an element.
-constexpr std::int64_t matmul_fp8_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias) {
-  return n * c + oc * c + std::int64_t{sizeof(__nv_bfloat16)} * (n * oc + (bias ? oc : 0));
+/// Operands in FP8: one byte an element; so has a result in FP8, any other two.
+constexpr std::int64_t matmul_fp8_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias,
+                                                bool fp8_result = false) {
+  return n * c + oc * c + (fp8_result ? 1 : 2) * n * oc +
+         (bias ? std::int64_t{sizeof(__nv_bfloat16)} * oc : 0);
 }
-constexpr std::int64_t matmul_fp8_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc) {
-  return n * oc + oc * c + std::int64_t{sizeof(__nv_bfloat16)} * n * c;
+constexpr std::int64_t matmul_fp8_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
+                                                       bool fp8_result = false) {
+  return n * oc + oc * c + (fp8_result ? 1 : 2) * n * c;
 }
 constexpr std::int64_t matmul_fp8_backward_weight_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
                                                         bool accumulate) {
@@ -117,6 +121,15 @@ constexpr std::int64_t matmul_fp8_backward_weight_bytes(std::int64_t n, std::int
 struct Fp8Operand {
   const std::uint8_t* data = nullptr;
   const float* inverse = nullptr;
+};
+
+/// Where a product stores a result in FP8; all pointers to device memory and aligned to 16 bytes. A byte is its value
+/// times `*scale`, rounded to nearest even and saturated to the largest finite value; NaN stays NaN. `*amax`
+/// becomes the largest magnitude before scaling, of this product alone.
+struct Fp8Result {
+  std::uint8_t* data = nullptr;
+  const float* scale = nullptr;
+  float* amax = nullptr;
 };
 
 /// Owns the cuBLASLt handle, one workspace and the plans. Calls of one object must be ordered on one stream
@@ -161,8 +174,15 @@ class Matmul {
   void forward_fp8(__nv_bfloat16* out, const Fp8Operand& inp, const Fp8Operand& weight,
                    const __nv_bfloat16* bias, std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
                    cudaStream_t stream);
+  /// The same, stored in E4M3.
+  void forward_fp8(const Fp8Result& out, const Fp8Operand& inp, const Fp8Operand& weight,
+                   const __nv_bfloat16* bias, std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
+                   cudaStream_t stream);
   /// dinp (N, C) = dout (N, OC) x weight, of which weight_transposed is (C, OC).
   void backward_input_fp8(__nv_bfloat16* dinp, const Fp8Operand& dout, const Fp8Operand& weight_transposed,
+                          std::int64_t n, std::int64_t c, std::int64_t oc, bool fast, cudaStream_t stream);
+  /// The same, stored in E5M2.
+  void backward_input_fp8(const Fp8Result& dinp, const Fp8Operand& dout, const Fp8Operand& weight_transposed,
                           std::int64_t n, std::int64_t c, std::int64_t oc, bool fast, cudaStream_t stream);
   /// dweight (OC, C) FP32 = or += dout^T (OC, N) x inp, of which inp_transposed is (C, N).
   void backward_weight_fp8(float* dweight, const Fp8Operand& dout_transposed,

@@ -79,17 +79,18 @@ bool MatmulProblem::has_aux() const {
 std::string MatmulProblem::key() const {
   std::ostringstream text;
   text << name_of(op) << " n=" << rows << " c=" << channels << " oc=" << out_channels << ' '
-       << name_of(precision) << (fast_accumulation ? "-fast" : "") << ' ' << name_of(epilogue)
-       << (accumulate ? " add" : " set") << " align=" << a_alignment_bytes << ',' << b_alignment_bytes << ','
-       << d_alignment_bytes << " workspace=" << workspace_bytes;
+       << name_of(precision) << (fast_accumulation ? "-fast" : "") << (fp8_result ? "-to-fp8" : "") << ' '
+       << name_of(epilogue) << (accumulate ? " add" : " set") << " align=" << a_alignment_bytes << ','
+       << b_alignment_bytes << ',' << d_alignment_bytes << " workspace=" << workspace_bytes;
   return text.str();
 }
 
 std::string MatmulProblem::description() const {
   std::ostringstream text;
   text << "matmul " << name_of(op) << " (N " << rows << ", C " << channels << ", OC " << out_channels << ", "
-       << name_of(precision) << (fast_accumulation ? " with fast accumulation" : "") << ", epilogue "
-       << name_of(epilogue) << (accumulate ? ", accumulated" : "") << ')';
+       << name_of(precision) << (fast_accumulation ? " with fast accumulation" : "")
+       << (fp8_result ? " to fp8" : "") << ", epilogue " << name_of(epilogue)
+       << (accumulate ? ", accumulated" : "") << ')';
   return text.str();
 }
 
@@ -111,9 +112,11 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
   // A is a weight or an input, B an input or a gradient.
   const cudaDataType_t wide =
       problem.precision == MatmulPrecision::bfloat16 || fp8 ? CUDA_R_16BF : CUDA_R_32F;
+  const cudaDataType_t narrow = problem.fp8_format() == Fp8Format::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
   const cudaDataType_t a_type = fp8 ? CUDA_R_8F_E4M3 : wide;
-  const cudaDataType_t b_type = fp8 ? (forward ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2) : wide;
-  output_type_ = problem.op == MatmulOp::backward_weight ? CUDA_R_32F : wide;
+  const cudaDataType_t b_type = fp8 ? narrow : wide;
+  const cudaDataType_t unrounded_type = problem.op == MatmulOp::backward_weight ? CUDA_R_32F : wide;
+  output_type_ = problem.fp8_result ? narrow : unrounded_type;
   compute_type_ =
       problem.precision == MatmulPrecision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 
@@ -161,7 +164,7 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
       break;
   }
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-  if (problem.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, output_type_);
+  if (problem.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, unrounded_type);
   if (problem.has_aux()) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, wide);
     const std::int64_t aux_ld = problem.m();
@@ -174,6 +177,8 @@ LtOperation::LtOperation(const MatmulProblem& problem) {
   a_ = transpose_a == CUBLAS_OP_T ? make_layout(a_type, k, m) : make_layout(a_type, m, k);
   b_ = transpose_b == CUBLAS_OP_T ? make_layout(b_type, n, k) : make_layout(b_type, k, n);
   d_ = make_layout(output_type_, m, n);
+  // The only C that cuBLASLt takes beside a D in FP8 has 16 bits, the bias's type.
+  if (problem.fp8_result) c_ = make_layout(unrounded_type, m, n);
 }
 
 void LtOperation::set_bias(const void* bias) {
@@ -193,20 +198,28 @@ void LtOperation::set_scales(const float* a, const float* b) {
       cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof(b)));
 }
 
+void LtOperation::set_result(const float* scale, float* amax) {
+  RIDGELINE_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(
+      operation_.get(), CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &scale, sizeof(scale)));
+  RIDGELINE_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation_.get(), CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
+                                                        &amax, sizeof(amax)));
+}
+
 cublasStatus_t LtOperation::run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
                                 const void* b, void* d, bool accumulate, void* workspace,
                                 std::size_t workspace_bytes, cudaStream_t stream) const {
   const float alpha = 1.0F;
   const float beta = accumulate ? 1.0F : 0.0F;
-  return cublasLtMatmul(handle, operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta, d, d_.get(), d,
+  const void* c = c_ ? nullptr : d;  // of another type than D it cannot lie in the same place
+  return cublasLtMatmul(handle, operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta, c, this->c(), d,
                         d_.get(), &algo, workspace, workspace_bytes, stream);
 }
 
 cublasStatus_t LtOperation::check(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo,
                                   std::size_t* workspace_bytes) const {
   cublasLtMatmulHeuristicResult_t result{};
-  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, operation_.get(), a_.get(), b_.get(),
-                                                        d_.get(), d_.get(), &algo, &result);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(handle, operation_.get(), a_.get(), b_.get(), c(), d_.get(), &algo, &result);
   *workspace_bytes = result.workspaceSize;
   return status;
 }

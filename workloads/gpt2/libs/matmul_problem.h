@@ -14,10 +14,12 @@
 #include <memory>
 #include <string>
 
+#include "gpt2/ops/fp8/fp8.h"
+
 namespace ridgeline::gpt2 {
 
 enum class MatmulOp { forward, backward_input, backward_weight };
-/// fp8: weights and inputs in E4M3, gradients in E5M2; out and dinp in bfloat16.
+/// fp8: weights and inputs in E4M3, gradients in E5M2; out and dinp in bfloat16, or with a result in FP8 as those.
 enum class MatmulPrecision { bfloat16, float32, tf32, fp8 };
 /// What happens to D on its way to memory. aux: the GELU's argument, stored or read.
 enum class LtEpilogue { none, bias, gelu, bias_gelu, gelu_aux, bias_gelu_aux, dgelu, bias_gradient };
@@ -32,6 +34,7 @@ struct MatmulProblem {
   LtEpilogue epilogue = LtEpilogue::none;
   bool accumulate = false;
   bool fast_accumulation = false;  // of fp8: partial sums stay in the tensor cores' narrower registers
+  bool fp8_result = false;         // of fp8: out is stored in E4M3, dinp in E5M2
   std::int64_t rows = 0;           // N
   std::int64_t channels = 0;       // C
   std::int64_t out_channels = 0;   // OC
@@ -49,9 +52,16 @@ struct MatmulProblem {
     return precision == MatmulPrecision::fp8 ? 1 : precision == MatmulPrecision::bfloat16 ? 2 : 4;
   }
   std::size_t output_element_bytes() const {
+    if (fp8_result) return 1;
+    return epilogue_element_bytes();
+  }
+  /// Of the bias, which FP8 results have in bfloat16.
+  std::size_t epilogue_element_bytes() const {
     if (op == MatmulOp::backward_weight) return 4;
     return precision == MatmulPrecision::fp8 ? 2 : input_element_bytes();
   }
+  /// Of B, and of a result in FP8.
+  Fp8Format fp8_format() const { return op == MatmulOp::forward ? Fp8Format::e4m3 : Fp8Format::e5m2; }
   bool has_bias() const;
   bool has_aux() const;
   /// Every field, as text: the name of the problem in the cache file.
@@ -68,7 +78,8 @@ struct MatmulProblemHash {
          {static_cast<std::uint64_t>(problem.op), static_cast<std::uint64_t>(problem.precision),
           static_cast<std::uint64_t>(problem.epilogue),
           static_cast<std::uint64_t>(problem.accumulate) +
-              2 * static_cast<std::uint64_t>(problem.fast_accumulation),
+              2 * static_cast<std::uint64_t>(problem.fast_accumulation) +
+              4 * static_cast<std::uint64_t>(problem.fp8_result),
           static_cast<std::uint64_t>(problem.rows), static_cast<std::uint64_t>(problem.channels),
           static_cast<std::uint64_t>(problem.out_channels),
           static_cast<std::uint64_t>(problem.a_alignment_bytes + 2 * problem.b_alignment_bytes +
@@ -93,6 +104,9 @@ class LtOperation {
   void set_aux(const void* aux);
   /// Of FP8: what A and B are multiplied by, in device memory.
   void set_scales(const float* a, const float* b);
+  /// Of a result in FP8: what D is multiplied by before it is rounded, and where its largest magnitude before
+  /// that goes.
+  void set_result(const float* scale, float* amax);
 
   [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
                                    const void* b, void* d, bool accumulate, void* workspace,
@@ -104,6 +118,8 @@ class LtOperation {
   cublasLtMatmulDesc_t operation() const { return operation_.get(); }
   cublasLtMatrixLayout_t a() const { return a_.get(); }
   cublasLtMatrixLayout_t b() const { return b_.get(); }
+  /// As D, except that a result in FP8 has a bfloat16 C, which nothing is read of.
+  cublasLtMatrixLayout_t c() const { return c_ ? c_.get() : d_.get(); }
   cublasLtMatrixLayout_t d() const { return d_.get(); }
   cublasComputeType_t compute_type() const { return compute_type_; }
   cudaDataType_t output_type() const { return output_type_; }
@@ -125,6 +141,7 @@ class LtOperation {
   std::unique_ptr<cublasLtMatmulDesc_t, OperationDeleter> operation_;
   Layout a_;
   Layout b_;
+  Layout c_;  // null: as d_
   Layout d_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -49,14 +50,17 @@ class TrialBuffers {
     b_ = allocate(p.k() * p.n(), p.input_element_bytes(), p.b_alignment_bytes, 12, stream);
     if (p.precision == MatmulPrecision::fp8) {
       launch_fill_normal_fp8(static_cast<std::uint8_t*>(a_), p.m() * p.k(), Fp8Format::e4m3, 11, stream);
-      launch_fill_normal_fp8(static_cast<std::uint8_t*>(b_), p.k() * p.n(),
-                             p.op == MatmulOp::forward ? Fp8Format::e4m3 : Fp8Format::e5m2, 12, stream);
-      scale_ = DeviceBuffer<float>(1);
-      scale_.upload({1.0F});
+      launch_fill_normal_fp8(static_cast<std::uint8_t*>(b_), p.k() * p.n(), p.fp8_format(), 12, stream);
+      // Both operands have deviation 16. A result in FP8 has room for six times its own: saturated ones are all alike.
+      const float deviation = 256.0F * std::sqrt(static_cast<float>(p.k()));
+      std::vector<float> scales(kScaleFloats, 1.0F);
+      scales[kResultScaleAt] = fp8_scale(6.0F * deviation, p.fp8_format());
+      scales_ = DeviceBuffer<float>(kScaleFloats);
+      scales_.upload(scales);
     }
     d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
     if (p.has_bias()) {
-      bias_ = allocate(std::max(p.m(), p.n()), p.output_element_bytes(), 256, 14, stream);
+      bias_ = allocate(std::max(p.m(), p.n()), p.epilogue_element_bytes(), 256, 14, stream);
     }
     if (p.has_aux()) aux_ = allocate(p.m() * p.n(), p.input_element_bytes(), 256, 15, stream);
   }
@@ -66,7 +70,9 @@ class TrialBuffers {
   void* d() const { return d_; }
   void* bias() const { return bias_; }
   void* aux() const { return aux_; }
-  const float* scale() const { return scale_.data(); }  // of A and of B; null: there is none
+  const float* scale() const { return scales_.data(); }  // of A and of B; null: there is none
+  const float* result_scale() const { return scales_.data() + kResultScaleAt; }
+  float* amax() { return scales_.data() + kAmaxAt; }
 
  private:
   void* allocate(std::int64_t elements, std::size_t element_bytes, std::uint32_t alignment_bytes,
@@ -84,9 +90,14 @@ class TrialBuffers {
     return data;
   }
 
+  // Every 16 bytes, without which cuBLASLt refuses them.
+  static constexpr int kResultScaleAt = 4;
+  static constexpr int kAmaxAt = 8;
+  static constexpr int kScaleFloats = 9;
+
   MatmulProblem problem_;
   std::vector<DeviceBuffer<unsigned char>> storage_;
-  DeviceBuffer<float> scale_;
+  DeviceBuffer<float> scales_;
   void* a_ = nullptr;
   void* b_ = nullptr;
   void* d_ = nullptr;
@@ -107,6 +118,7 @@ class Trial {
     if (problem.has_bias()) operation_.set_bias(buffers_.bias());
     if (problem.has_aux()) operation_.set_aux(buffers_.aux());
     if (buffers_.scale() != nullptr) operation_.set_scales(buffers_.scale(), buffers_.scale());
+    if (problem.fp8_result) operation_.set_result(buffers_.result_scale(), buffers_.amax());
   }
 
   // Time of one run in ns, the mean of count; infinite when the algorithm does not run.
@@ -147,7 +159,9 @@ class Trial {
     RIDGELINE_CUDA_CHECK(cudaMemsetAsync(result.data(), 0, 2 * sizeof(float), stream_));
     for (std::size_t i = 0; i < 2; ++i) {
       const unsigned char* expected = kept.data() + static_cast<std::int64_t>(i) * part * element_bytes;
-      if (element_bytes == 2) {
+      if (problem_.fp8_result) {
+        launch_compare_fp8(result.data(), expected, d + offsets[i], part, problem_.fp8_format(), stream_);
+      } else if (element_bytes == 2) {
         launch_compare(result.data(), reinterpret_cast<const bf16*>(expected),
                        reinterpret_cast<const bf16*>(d + offsets[i]), part, stream_);
       } else {
@@ -160,7 +174,12 @@ class Trial {
     // Tensor cores add products of FP8 with 14 bits or so, and algorithms differ in how often they move them to FP32.
     const bool coarse =
         problem_.precision == MatmulPrecision::tf32 || problem_.precision == MatmulPrecision::fp8;
-    const float tolerance = element_bytes == 2 ? 0x1p-6F : coarse ? 1e-2F : 1e-3F;
+    // A result in FP8 may be rounded to the neighbour: to the next of 8 or of 4 up to the double.
+    const float step = problem_.fp8_format() == Fp8Format::e4m3 ? 0x1p-3F : 0x1p-2F;
+    const float tolerance = problem_.fp8_result  ? step
+                            : element_bytes == 2 ? 0x1p-6F
+                            : coarse             ? 1e-2F
+                                                 : 1e-3F;
     return values[1] <= tolerance * std::max(values[0], 1.0F);
   }
 
@@ -464,7 +483,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t 
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(requested));
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, operation.operation(), operation.a(),
-                                                               operation.b(), operation.d(), operation.d(),
+                                                               operation.b(), operation.c(), operation.d(),
                                                                preference, requested, results.data(), &found);
   if (status != CUBLAS_STATUS_SUCCESS)
     found = 0;  // NOT_SUPPORTED and INVALID_VALUE: no algorithm for this problem
