@@ -42,6 +42,20 @@ std::vector<double> column_sums(const std::vector<double>& values, std::int64_t 
   return sums;
 }
 
+// Near its zeros the slope is a difference of numbers of about one: its error is that of 2^-21 or so, times dout.
+void expect_slope_times(const Fp8Target& target, double scale, const std::vector<double>& expected,
+                        const std::vector<double>& dout) {
+  RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+  const std::vector<std::uint8_t> bytes = target.bytes_out();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double want = expected[i] * scale;
+    const double error = std::abs(static_cast<double>(fp8_value(bytes[i], Fp8Format::e5m2)) - want);
+    ASSERT_LE(error,
+              fp8_half_step(want, Fp8Format::e5m2) + 2e-6 * std::abs(want) + 2e-6 * std::abs(dout[i]) * scale)
+        << "at " << i << ": expected " << want << ", dout " << dout[i];
+  }
+}
+
 TEST_F(Fp8Cast, RoundsScaledValuesInBothOrientations) {
   Stream stream;
   for (const Size size : kSizes) {
@@ -118,19 +132,122 @@ TEST_F(Fp8Cast, GeluBackwardMultipliesByTheSlopeAndAddsItUp) {
     launch_fp8_gelu_backward(target.output(), dbias.data(), inp_device.data(), dout_device.data(), size.rows,
                              size.columns, sums.sums, stream.get());
     sums.sums.flush(stream.get());
-    // Near its zeros the slope is a difference of numbers of about one: its error is that of 2^-21 or so, times dout.
-    const std::vector<std::uint8_t> bytes = target.bytes_out();
-    for (std::size_t i = 0; i < inp.size(); ++i) {
-      const double want = expected[i] * 0x1p24;
-      const double error = std::abs(static_cast<double>(fp8_value(bytes[i], Fp8Format::e5m2)) - want);
-      ASSERT_LE(error, fp8_half_step(want, Fp8Format::e5m2) + 2e-6 * std::abs(want) +
-                           2e-6 * std::abs(dout[i]) * 0x1p24)
-          << "at " << i << ": x " << inp[i] << ", dout " << dout[i];
-    }
+    expect_slope_times(target, 0x1p24, expected, dout);
     std::vector<double> tolerance = column_sums(dout, size.columns, true);
     for (double& value : tolerance) value *= 4e-6;
     expect_close(to_host(dbias), column_sums(expected, size.columns, false), 0.0, tolerance, "dbias");
     EXPECT_NEAR(target.amax(), largest_magnitude(expected), 4e-6 * largest_magnitude(dout));
+  }
+}
+
+// What a product left in FP8: random bytes, their values, and what it found to be the largest magnitude.
+struct Product {
+  Product(std::int64_t count, unsigned seed, Fp8Format format, float inverse_, float found_ = 0.0F)
+      : data(count), inverse(1), found(1), amax(1) {
+    std::vector<std::uint8_t> bytes;
+    for (const double value : random_values<float>(count, seed, 2.0)) {
+      bytes.push_back(fp8_bits(static_cast<float>(value) / inverse_, format));
+      values.push_back(static_cast<double>(fp8_value(bytes.back(), format)) * static_cast<double>(inverse_));
+    }
+    data.upload(bytes);
+    inverse.upload({inverse_});
+    set_found(found_);
+    amax.upload({0U});
+  }
+  void set_found(float value) { found.upload({value}); }
+  Fp8Input input(bool fresh = true) {
+    return {data.data(), inverse.data(), found.data(), fresh ? amax.data() : nullptr};
+  }
+  float noted() const {
+    RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+    return std::bit_cast<float>(amax.download().front());
+  }
+
+  std::vector<double> values;
+  DeviceBuffer<std::uint8_t> data;
+  DeviceBuffer<float> inverse, found;
+  DeviceBuffer<std::uint32_t> amax;
+};
+
+TEST_F(Fp8Cast, GeluOfBytes) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+    const std::int64_t n = size.rows * size.columns;
+    Product inp(n, 15, Fp8Format::e4m3, 0x1p-4F, 7.5F);
+    std::vector<double> expected(inp.values.size());
+    gelu_forward_cpu(expected.data(), inp.values.data(), n);
+    Fp8Target target(size.rows, size.columns, Fp8Format::e4m3, 32.0F);
+    launch_fp8_gelu(target.output(), inp.input(), size.rows, size.columns, stream.get());
+    target.expect(expected, kGeluSlack, "gelu");
+    const double largest = largest_magnitude(expected);
+    EXPECT_NEAR(target.amax(), largest, 4e-6 * largest);
+    EXPECT_EQ(inp.noted(), 7.5F) << "of the product's own word, not of the bytes";
+  }
+}
+
+TEST_F(Fp8Cast, GeluBackwardOfBytes) {
+  Stream stream;
+  for (const Size size : kSizes) {
+    SCOPED_TRACE(std::to_string(size.rows) + " x " + std::to_string(size.columns));
+    const std::int64_t n = size.rows * size.columns;
+    Product inp(n, 16, Fp8Format::e4m3, 0x1p-5F, 3.0F);
+    Product dout(n, 17, Fp8Format::e5m2, 0x1p-12F, 11.0F);
+    std::vector<double> expected(inp.values.size());
+    gelu_backward_cpu(expected.data(), inp.values.data(), dout.values.data(), n);
+    Sums sums(size.rows, size.columns);
+    auto dbias = to_device<float>(std::vector<double>(static_cast<std::size_t>(size.columns)));
+    Fp8Target target(size.rows, size.columns, Fp8Format::e5m2, 0x1p11F);
+    launch_fp8_gelu_backward(target.output(), dbias.data(), inp.input(false), dout.input(), size.rows,
+                             size.columns, sums.sums, stream.get());
+    sums.sums.flush(stream.get());
+    expect_slope_times(target, 0x1p11, expected, dout.values);
+    std::vector<double> tolerance = column_sums(dout.values, size.columns, true);
+    for (double& value : tolerance) value *= 4e-6;
+    expect_close(to_host(dbias), column_sums(expected, size.columns, false), 0.0, tolerance, "dbias");
+    EXPECT_NEAR(target.amax(), largest_magnitude(expected), 4e-6 * largest_magnitude(dout.values));
+    EXPECT_EQ(inp.noted(), 0.0F);
+    EXPECT_EQ(dout.noted(), 11.0F);
+  }
+}
+
+// The largest of several micro-batches: a product keeps only its own.
+TEST_F(Fp8Cast, WhatProductsFoundIsJoined) {
+  Stream stream;
+  Product inp(16 * 16, 18, Fp8Format::e4m3, 1.0F);
+  Fp8Target target(16, 16, Fp8Format::e4m3, 1.0F);
+  const auto note = [&](float found) {
+    inp.set_found(found);
+    launch_fp8_gelu(target.output(), inp.input(), 16, 16, stream.get());
+    return inp.noted();
+  };
+  EXPECT_EQ(note(0.0F), 0.0F);
+  EXPECT_EQ(note(2.0F), 2.0F);
+  EXPECT_EQ(note(1.5F), 2.0F);
+  EXPECT_EQ(note(std::numeric_limits<float>::quiet_NaN()), 2.0F);
+  EXPECT_EQ(note(96.0F), 96.0F);
+}
+
+TEST_F(Fp8Cast, NanAmongBytesStaysNan) {
+  Stream stream;
+  const std::int64_t n = 128 * 256;
+  Product inp(n, 19, Fp8Format::e4m3, 0x1p-4F), dout(n, 20, Fp8Format::e5m2, 0x1p-12F);
+  std::vector<std::uint8_t> bytes = inp.data.download();
+  bytes[777] = 0x7f;
+  inp.data.upload(bytes);
+  Fp8Target forward(128, 256, Fp8Format::e4m3, 16.0F), backward(128, 256, Fp8Format::e5m2, 0x1p11F);
+  launch_fp8_gelu(forward.output(), inp.input(), 128, 256, stream.get());
+  Sums sums(128, 256);
+  auto dbias = to_device<float>(std::vector<double>(256));
+  launch_fp8_gelu_backward(backward.output(), dbias.data(), inp.input(), dout.input(), 128, 256, sums.sums,
+                           stream.get());
+  sums.sums.flush(stream.get());
+  stream.synchronize();
+  EXPECT_TRUE(std::isnan(fp8_value(forward.bytes_out()[777], Fp8Format::e4m3)));
+  EXPECT_TRUE(std::isnan(fp8_value(backward.bytes_out()[777], Fp8Format::e5m2)));
+  const std::vector<double> gradient = to_host(dbias);
+  for (std::size_t c = 0; c < gradient.size(); ++c) {
+    EXPECT_EQ(std::isnan(gradient[c]), c == 777 % 256) << "the gradient's norm must see it, column " << c;
   }
 }
 

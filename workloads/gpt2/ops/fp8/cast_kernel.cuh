@@ -1,6 +1,8 @@
 // cast_kernel.cuh: the kernel behind cast_transpose.h and what launches one form of it.
 #pragma once
 
+#include <type_traits>
+
 #include "gpt2/common/launch.h"
 #include "gpt2/common/packed.cuh"
 #include "gpt2/ops/elementwise/gelu_math.cuh"
@@ -14,17 +16,31 @@ namespace ridgeline::gpt2 {
 enum class CastFunction { identity, gelu, gelu_backward };
 
 /// How a kernel is built. Rows: of every input that a thread has in flight. Blocks: that a multiprocessor has
-/// room for at least.
-template <int Rows, int Blocks>
+/// room for at least. Together: all of those rows are asked for before the first is used; left alone the
+/// compiler puts the loads wherever they need the fewest registers, of bytes one or two at a time.
+template <int Rows, int Blocks, bool Together = false>
 struct CastForm {
   static constexpr int kRows = Rows;
   static constexpr int kBlocks = Blocks;
+  static constexpr bool kTogether = Together;
 };
+
+/// What a kernel reads: of T, or bytes of FP8.
+template <typename T>
+struct CastInput {
+  const T* data = nullptr;
+};
+template <>
+struct CastInput<std::uint8_t> : Fp8Input {};
 
 /// Eight neighbouring values, as they lie in memory.
 template <typename T>
 struct Eight {
   Packed<T> parts[8 / kPackedSize<T>];
+};
+template <>
+struct Eight<std::uint8_t> {
+  uint2 bits;
 };
 template <typename T>
 __device__ inline Eight<T> load_eight(const T* at) {
@@ -33,7 +49,12 @@ __device__ inline Eight<T> load_eight(const T* at) {
   for (int i = 0; i < 8 / kPackedSize<T>; ++i) eight.parts[i] = load128_streaming(at + i * kPackedSize<T>);
   return eight;
 }
-template <typename T>
+template <>
+__device__ inline Eight<std::uint8_t> load_eight(const std::uint8_t* at) {
+  return {__ldcs(reinterpret_cast<const uint2*>(at))};
+}
+/// kFormat: of bytes.
+template <Fp8Format kFormat, typename T>
 __device__ inline void unpack(const Eight<T>& eight, float (&values)[8]) {
 #pragma unroll
   for (int i = 0; i < 8 / kPackedSize<T>; ++i) {
@@ -43,26 +64,59 @@ __device__ inline void unpack(const Eight<T>& eight, float (&values)[8]) {
     for (int k = 0; k < kPackedSize<T>; ++k) values[i * kPackedSize<T> + k] = part[k];
   }
 }
+template <Fp8Format kFormat>
+__device__ inline void unpack(const Eight<std::uint8_t>& eight, float (&values)[8]) {
+  float low[4];
+  float high[4];
+  fp8_values<kFormat>(eight.bits.x, low);
+  fp8_values<kFormat>(eight.bits.y, high);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    values[k] = low[k];
+    values[4 + k] = high[k];
+  }
+}
 
-/// Of bench_fp8's forms the one without spilled registers.
+/// Of bench_fp8's forms one without spilled registers.
 template <typename T>
-using UsualForm = CastForm<sizeof(T) == 4 ? 4 : 8, 2>;
+using UsualForm = std::conditional_t<std::is_same_v<T, std::uint8_t>, CastForm<8, 3, true>,
+                                     CastForm<sizeof(T) == 4 ? 4 : 8, 2>>;
 
-/// blockIdx.y: the tensor, of those that lie one behind the other. partials (tiles of rows, columns).
+/// blockIdx.y: the tensor, of those that lie one behind the other. partials (tiles of rows, columns). Of
+/// bytes, inp is in E4M3 and dout in E5M2.
 template <class Form, typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
 __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
-    fp8_cast_kernel(std::uint8_t* out, std::uint8_t* transposed, float* partials, const T* inp, const T* dout,
-                    std::int64_t rows, std::int64_t columns, std::int64_t column_tiles,
-                    const Fp8Scale target) {
+    fp8_cast_kernel(std::uint8_t* out, std::uint8_t* transposed, float* partials, const CastInput<T> inp,
+                    const CastInput<T> dout, std::int64_t rows, std::int64_t columns,
+                    std::int64_t column_tiles, const Fp8Scale target) {
   constexpr int kBatch = Form::kRows;
+  constexpr bool kBytes = std::is_same_v<T, std::uint8_t>;
   __shared__ float shared[kTransposeBlock / kWarpSize];
   const std::int64_t tensor = std::int64_t{blockIdx.y} * rows * columns;
   const TransposeTile tile = transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
   float largest = 0.0F;
   float sum[8] = {};
+  // A gradient in FP8 is multiplied by the slope as its byte says; the inverse of its scale, a power of two, comes to
+  // what that is used for.
+  float unit = 1.0F;
+  if constexpr (kBytes) {
+    if (kFunction == CastFunction::gelu_backward) unit = *dout.inverse;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+      commit_found_amax(inp.amax, inp.found);
+      if (kFunction == CastFunction::gelu_backward) commit_found_amax(dout.amax, dout.found);
+    }
+  }
   // Both sizes are multiples of 16: what a thread owns is whole or nothing.
-  if (tile.row < rows && tile.column < columns) {
-    const float scale = target.scale[blockIdx.y];
+  const bool owner = tile.row < rows && tile.column < columns;
+  unsigned owners = 0;
+  if constexpr (Form::kTogether) owners = __ballot_sync(kFullMask, owner);
+  if (owner) {
+    float scale = target.scale[blockIdx.y];
+    float inverse = 1.0F;
+    if constexpr (kBytes) {
+      scale *= unit;
+      inverse = *inp.inverse;
+    }
     const std::int64_t offset = tensor + tile.row * columns + tile.column;
     std::uint32_t turned[8][kTransposeRows / 4];  // of each column, four rows a word
 #pragma unroll
@@ -71,11 +125,13 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
       Eight<T> d[kFunction == CastFunction::gelu_backward ? kBatch : 1];
 #pragma unroll
       for (int r = 0; r < kBatch; ++r) {
-        x[r] = load_eight(inp + offset + (first + r) * columns);
+        x[r] = load_eight(inp.data + offset + (first + r) * columns);
         if constexpr (kFunction == CastFunction::gelu_backward) {
-          d[r] = load_eight(dout + offset + (first + r) * columns);
+          d[r] = load_eight(dout.data + offset + (first + r) * columns);
         }
       }
+      // A barrier that no load may pass.
+      if constexpr (Form::kTogether) __syncwarp(owners);
 #pragma unroll
       for (int four = 0; four < kBatch; four += 4) {
         std::uint32_t low[4];
@@ -83,13 +139,17 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
           float v[8];
-          unpack(x[four + r], v);
+          unpack<Fp8Format::e4m3>(x[four + r], v);
+          if constexpr (kBytes) {
+#pragma unroll
+            for (int k = 0; k < 8; ++k) v[k] *= inverse;
+          }
           if constexpr (kFunction == CastFunction::gelu) {
 #pragma unroll
             for (int k = 0; k < 8; ++k) v[k] = gelu_value<bf16>(v[k]);
           } else if constexpr (kFunction == CastFunction::gelu_backward) {
             float upstream[8];
-            unpack(d[four + r], upstream);
+            unpack<Fp8Format::e5m2>(d[four + r], upstream);
 #pragma unroll
             for (int k = 0; k < 8; ++k) v[k] = upstream[k] * gelu_slope<bf16>(v[k]);
           }
@@ -130,17 +190,22 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
       for (int apart = 4; apart < kWarpSize; apart *= 2) sum[k] += __shfl_xor_sync(kFullMask, sum[k], apart);
     }
     if (threadIdx.x % kWarpSize < 4 && tile.column < columns) {
+      if constexpr (kBytes) {
+#pragma unroll
+        for (int k = 0; k < 8; ++k) sum[k] *= unit;
+      }
       float* target_row = partials + tile.row_tile * columns + tile.column;
       *reinterpret_cast<float4*>(target_row) = make_float4(sum[0], sum[1], sum[2], sum[3]);
       *reinterpret_cast<float4*>(target_row + 4) = make_float4(sum[4], sum[5], sum[6], sum[7]);
     }
   }
+  if constexpr (kBytes) largest *= unit;
   commit_amax(target.amax, largest, shared);
 }
 
 template <class Form, typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
-void launch_cast(const Fp8Output& out, float* partials, const T* inp, const T* dout, std::int64_t tensors,
-                 std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
+void launch_cast(const Fp8Output& out, float* partials, const CastInput<T>& inp, const CastInput<T>& dout,
+                 std::int64_t tensors, std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
   const std::int64_t column_tiles = transpose_column_tiles(columns);
   const dim3 grid(static_cast<unsigned>(column_tiles * transpose_row_tiles(rows)),
                   static_cast<unsigned>(tensors));

@@ -1,8 +1,8 @@
 // cast_transpose.cu: out, out^T = fp8(f(inp)) for f = identity, GELU, or GELU's derivative times dout
-// shapes  inp,dout (R,C) bf16 (weights: (tensors,R,C) FP32), out (R,C) and out^T (C,R) of one byte; dbias (C) FP32;
-//         R and C multiples of 16
-// bytes   R*C*(2*inputs + 2), weights R*C*6; with a bias gradient 8*C more
-// flops   R*C; GELU 8*R*C more, its derivative 16*R*C; a bias gradient R*C
+// shapes  inp,dout (R,C) bf16 (weights: (tensors,R,C) FP32; GELU also of one byte), out (R,C) and out^T (C,R) of one
+//         byte; dbias (C) FP32; R and C multiples of 16
+// bytes   R*C*(2*inputs + 2), of inputs in bytes R*C*(inputs + 2), weights R*C*6; with a bias gradient 8*C more
+// flops   R*C; GELU 8*R*C more, its derivative 16*R*C; a bias gradient R*C; an argument in bytes R*C
 // check   each value within half a step of its format (a step where GELU's fast exponential decides) of the FP64
 //         reference times the scale; the transposed copy is the same bytes; amax and sums as FP32 has them
 // bound   DRAM
@@ -64,8 +64,8 @@ void check(const char* what, const Fp8Output& out, const void* inp, const void* 
 template <typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
 void launch(const Fp8Output& out, float* partials, const T* inp, const T* dout, std::int64_t tensors,
             std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  launch_cast<UsualForm<T>, T, kFormat, kFunction, kSums>(out, partials, inp, dout, tensors, rows, columns,
-                                                          stream);
+  launch_cast<UsualForm<T>, T, kFormat, kFunction, kSums>(out, partials, {inp}, {dout}, tensors, rows,
+                                                          columns, stream);
 }
 
 void add_sums(PartialSums& sums, float* dbias, const float* partials, std::int64_t rows,
@@ -138,6 +138,16 @@ void launch_fp8_gelu(const Fp8Output& out, const bf16* inp, std::int64_t rows, s
   launch<bf16, Fp8Format::e4m3, CastFunction::gelu, false>(out, nullptr, inp, none, 1, rows, columns, stream);
 }
 
+void launch_fp8_gelu(const Fp8Output& out, const Fp8Input& inp, std::int64_t rows, std::int64_t columns,
+                     cudaStream_t stream) {
+  check("fp8_gelu", out, inp.data, nullptr, rows, columns);
+  const NvtxRange range("fp8_gelu", {fp8_cast_bytes(rows, columns, 1, 1, false),
+                                     fp8_cast_flops(rows, columns, false) + rows * columns +
+                                         gelu_forward_flops(rows * columns)});
+  launch_cast<UsualForm<std::uint8_t>, std::uint8_t, Fp8Format::e4m3, CastFunction::gelu, false>(
+      out, nullptr, {inp}, {}, 1, rows, columns, stream);
+}
+
 void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const bf16* inp, const bf16* dout,
                               std::int64_t rows, std::int64_t columns, PartialSums& sums,
                               cudaStream_t stream) {
@@ -148,6 +158,19 @@ void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const bf16* in
                          fp8_cast_flops(rows, columns, true) + gelu_backward_flops(rows * columns)});
   launch<bf16, Fp8Format::e5m2, CastFunction::gelu_backward, true>(out, partials, inp, dout, 1, rows, columns,
                                                                    stream);
+  add_sums(sums, dbias, partials, rows, columns);
+}
+
+void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const Fp8Input& inp, const Fp8Input& dout,
+                              std::int64_t rows, std::int64_t columns, PartialSums& sums,
+                              cudaStream_t stream) {
+  check("fp8_gelu_backward", out, inp.data, dout.data, rows, columns);
+  float* partials = sums.reserve(fp8_partial_sums(rows, columns), 1, stream);
+  const NvtxRange range("fp8_gelu_backward", {fp8_cast_bytes(rows, columns, 1, 2, true),
+                                              fp8_cast_flops(rows, columns, true) + rows * columns +
+                                                  gelu_backward_flops(rows * columns)});
+  launch_cast<UsualForm<std::uint8_t>, std::uint8_t, Fp8Format::e5m2, CastFunction::gelu_backward, true>(
+      out, partials, {inp}, {dout}, 1, rows, columns, stream);
   add_sums(sums, dbias, partials, rows, columns);
 }
 

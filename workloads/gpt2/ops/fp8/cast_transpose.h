@@ -24,6 +24,16 @@ struct Fp8Output {
   Fp8Scale scale;
 };
 
+/// A tensor in FP8 as a kernel reads it: a value is its byte times `*inverse`. Aligned to 16 bytes.
+struct Fp8Input {
+  const std::uint8_t* data = nullptr;
+  const float* inverse = nullptr;
+  /// What the product that wrote the tensor found to be its largest magnitude: the kernel adds it to `amax` by atomic
+  /// maximum, which a product itself would overwrite. `amax` null: nothing is added.
+  const float* found = nullptr;
+  std::uint32_t* amax = nullptr;
+};
+
 constexpr std::int64_t fp8_cast_bytes(std::int64_t rows, std::int64_t columns,
                                       std::int64_t input_element_bytes, int inputs, bool bias_gradient) {
   return rows * columns * (inputs * input_element_bytes + 2) +
@@ -54,12 +64,18 @@ void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std
 void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors, std::int64_t rows,
                              std::int64_t columns, cudaStream_t stream);
 
-/// out = GELU(inp) in E4M3.
+/// out = GELU(inp) in E4M3. An inp in FP8 is in E4M3 too.
 void launch_fp8_gelu(const Fp8Output& out, const bf16* inp, std::int64_t rows, std::int64_t columns,
                      cudaStream_t stream);
+void launch_fp8_gelu(const Fp8Output& out, const Fp8Input& inp, std::int64_t rows, std::int64_t columns,
+                     cudaStream_t stream);
 
-/// out = dout * GELU'(inp) in E5M2; dbias (columns) FP32 += its column sums before rounding, as above.
+/// out = dout * GELU'(inp) in E5M2; dbias (columns) FP32 += its column sums before rounding, as above. In
+/// FP8, inp is in E4M3 and dout in E5M2.
 void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const bf16* inp, const bf16* dout,
+                              std::int64_t rows, std::int64_t columns, PartialSums& sums,
+                              cudaStream_t stream);
+void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const Fp8Input& inp, const Fp8Input& dout,
                               std::int64_t rows, std::int64_t columns, PartialSums& sums,
                               cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// fp8.cuh: what the kernels that write FP8 share: conversion of four or eight values, and the tensor's largest
+// fp8.cuh: what the kernels that read or write FP8 share: conversion of several values, and the tensor's largest
 // magnitude.
 #pragma once
 
@@ -14,6 +14,26 @@ __device__ inline std::uint32_t fp8_word(float a, float b, float c, float d) {
   const std::uint32_t low = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kKind);
   const std::uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kKind);
   return low | high << 16;
+}
+
+/// The four values of a word, the lowest byte first.
+template <Fp8Format kFormat>
+__device__ inline void fp8_values(std::uint32_t word, float (&values)[4]) {
+  constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::e4m3 ? __NV_E4M3 : __NV_E5M2;
+  const auto low = static_cast<__nv_fp8x2_storage_t>(word & 0xffffU);
+  const auto high = static_cast<__nv_fp8x2_storage_t>(word >> 16);
+  const float2 first = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(low, kKind)));
+  const float2 second = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(high, kKind)));
+  values[0] = first.x;
+  values[1] = first.y;
+  values[2] = second.x;
+  values[3] = second.y;
+}
+
+/// The largest magnitude that a product found of its own result, into amax; null: nothing. Called by one thread of the
+/// grid. NaN counts as nothing, as below.
+__device__ inline void commit_found_amax(std::uint32_t* amax, const float* found) {
+  if (amax != nullptr && *found > 0.0F) atomicMax(amax, __float_as_uint(*found));
 }
 
 /// The largest magnitude of a block into amax; null: nothing. Every thread of the block calls it, once;
