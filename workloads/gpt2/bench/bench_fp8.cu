@@ -1,6 +1,6 @@
 // bench_fp8: what a layer of GPT-2 costs in FP8: its twelve products with and without fast accumulation,
-// beside those in bf16, and the kernels that write FP8. All take turns in blocks long enough for the power
-// limit to act.
+// beside those in bf16, two of them with results in FP8, and the kernels that write FP8. All take turns in
+// blocks long enough for the power limit to act.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -44,8 +44,10 @@ int run(const Settings& s) {
   const std::int64_t narrow = n * c;
   const std::int64_t wide = 4 * narrow;
   DeviceBuffer<bf16> x(wide), y(wide), z(narrow), weight(4 * c * c), bias(4 * c);
-  DeviceBuffer<std::uint8_t> x8(wide), x8_transposed(wide), d8(wide), d8_transposed(wide), w8(4 * c * c);
+  DeviceBuffer<std::uint8_t> x8(wide), x8_transposed(wide), d8(wide), d8_transposed(wide), r8(wide),
+      w8(4 * c * c);
   DeviceBuffer<float> mean(n), rstd(n), gradient(4 * c * c), sums_of_columns(3 * 4 * c), scale(1);
+  DeviceBuffer<float> result_scale(1), found(1);
   DeviceBuffer<std::uint32_t> amax(1);
   const std::int64_t sums_bytes = std::max<std::int64_t>(
       fp8_partial_sums(n, 4 * c) * std::int64_t{sizeof(float)}, layernorm_backward_scratch_bytes(s.channels));
@@ -63,6 +65,8 @@ int run(const Settings& s) {
   launch_fill_normal(rstd.data(), n, 1.0F, 5, stream);
   owned.synchronize();
   scale.upload({1.0F});
+  // Products of values of deviation 16: most of a result in FP8 would saturate without.
+  result_scale.upload({0x1p-6F});
   amax.upload({0U});
 
   MatmulOptions options;
@@ -83,6 +87,7 @@ int run(const Settings& s) {
   const Fp8Operand inp{x8.data(), scale.data()}, inp_transposed{x8_transposed.data(), scale.data()};
   const Fp8Operand dout{d8.data(), scale.data()}, dout_transposed{d8_transposed.data(), scale.data()};
   const Fp8Operand w{w8.data(), scale.data()};
+  const Fp8Result result{r8.data(), result_scale.data(), found.data()};
   for (const Linear& l : linears) {
     const std::string name = std::string(l.name) + " ";
     const std::int64_t flops = matmul_flops(n, l.c, l.oc);
@@ -118,6 +123,18 @@ int run(const Settings& s) {
                                        st, false);
           });
     }
+  }
+
+  // The two around GELU with their results in FP8.
+  for (const bool fast : {true, false}) {
+    const std::string how = fast ? " fp8 to fp8 fast" : " fp8 to fp8";
+    add("fc forward" + how, matmul_fp8_forward_bytes(n, c, 4 * c, true, true), matmul_flops(n, c, 4 * c),
+        [&, fast](cudaStream_t st) {
+          matmul.forward_fp8(result, inp, w, bias.data(), n, c, 4 * c, fast, st);
+        });
+    add("fcproj backward_input" + how, matmul_fp8_backward_input_bytes(n, 4 * c, c, true),
+        matmul_flops(n, 4 * c, c),
+        [&, fast](cudaStream_t st) { matmul.backward_input_fp8(result, dout, w, n, 4 * c, c, fast, st); });
   }
 
   const Fp8Output out{d8.data(), d8_transposed.data(), {scale.data(), amax.data()}};
@@ -170,33 +187,60 @@ int run(const Settings& s) {
         launch_fp8_gelu_backward(out, sums_of_columns.data(), x.data(), y.data(), n, 4 * c, sums, st);
       });
 
-  // Forms of the casting kernel: rows in flight, blocks a multiprocessor.
-  const auto add_form = [&]<int kRows, int kBlocks>() {
-    using Form = CastForm<kRows, kBlocks>;
-    const std::string form = " rows " + std::to_string(kRows) + " blocks " + std::to_string(kBlocks);
-    const bf16* none = nullptr;
-    add("form fp8_gelu" + form, fp8_cast_bytes(n, 4 * c, sizeof(bf16), 1, false), 4 * casts,
-        [&, none](cudaStream_t st) {
-          launch_cast<Form, bf16, Fp8Format::e4m3, CastFunction::gelu, false>(out, nullptr, x.data(), none, 1,
-                                                                              n, 4 * c, st);
+  const Fp8Input x_bytes{x8.data(), scale.data(), found.data(), amax.data()};
+  const Fp8Input d_bytes{x8_transposed.data(), scale.data(), found.data(), amax.data()};
+  add("kernel fp8_gelu of fp8", fp8_cast_bytes(n, 4 * c, 1, 1, false), 4 * casts,
+      [&](cudaStream_t st) { launch_fp8_gelu(out, x_bytes, n, 4 * c, st); });
+  add("kernel fp8_gelu_backward of fp8", fp8_cast_bytes(n, 4 * c, 1, 2, true), 8 * casts,
+      [&](cudaStream_t st) {
+        PartialSums sums(sums_memory.data(), sums_memory.size_bytes());
+        launch_fp8_gelu_backward(out, sums_of_columns.data(), x_bytes, d_bytes, n, 4 * c, sums, st);
+      });
+
+  // Forms of the casting kernel: rows in flight, blocks a multiprocessor, loads together or as the compiler likes.
+  const auto add_form = [&]<typename T, int kRows, int kBlocks, bool kTogether>(
+                            const char* of, const CastInput<T>& argument, const CastInput<T>& upstream) {
+    using Form = CastForm<kRows, kBlocks, kTogether>;
+    const std::string form = of + (" rows " + std::to_string(kRows)) + " blocks " + std::to_string(kBlocks) +
+                             (kTogether ? " together" : "");
+    float* partials = reinterpret_cast<float*>(sums_memory.data());
+    add("form fp8_gelu" + form, fp8_cast_bytes(n, 4 * c, sizeof(T), 1, false), 4 * casts,
+        [&, argument](cudaStream_t st) {
+          launch_cast<Form, T, Fp8Format::e4m3, CastFunction::gelu, false>(out, nullptr, argument, {}, 1, n,
+                                                                           4 * c, st);
         });
-    add("form fp8_gelu_backward" + form, fp8_cast_bytes(n, 4 * c, sizeof(bf16), 2, true), 8 * casts,
-        [&](cudaStream_t st) {
-          launch_cast<Form, bf16, Fp8Format::e5m2, CastFunction::gelu_backward, true>(
-              out, reinterpret_cast<float*>(sums_memory.data()), x.data(), y.data(), 1, n, 4 * c, st);
+    add("form fp8_gelu_backward" + form, fp8_cast_bytes(n, 4 * c, sizeof(T), 2, true), 8 * casts,
+        [&, argument, upstream, partials](cudaStream_t st) {
+          launch_cast<Form, T, Fp8Format::e5m2, CastFunction::gelu_backward, true>(out, partials, argument,
+                                                                                   upstream, 1, n, 4 * c, st);
         });
-    add("form fp8_cast of dqkv" + form, fp8_cast_bytes(n, 3 * c, sizeof(bf16), 1, true), 6 * casts,
-        [&, none](cudaStream_t st) {
-          launch_cast<Form, bf16, Fp8Format::e5m2, CastFunction::identity, true>(
-              out, reinterpret_cast<float*>(sums_memory.data()), x.data(), none, 1, n, 3 * c, st);
-        });
+    if constexpr (std::is_same_v<T, bf16>) {
+      add("form fp8_cast of dqkv" + form, fp8_cast_bytes(n, 3 * c, sizeof(T), 1, true), 6 * casts,
+          [&, argument, partials](cudaStream_t st) {
+            launch_cast<Form, T, Fp8Format::e5m2, CastFunction::identity, true>(out, partials, argument, {},
+                                                                                1, n, 3 * c, st);
+          });
+    }
   };
-  add_form.template operator()<4, 2>();
-  add_form.template operator()<8, 2>();
-  add_form.template operator()<16, 2>();
-  add_form.template operator()<4, 3>();
-  add_form.template operator()<8, 3>();
-  add_form.template operator()<4, 4>();
+  const auto add_bf16 = [&]<int kRows, int kBlocks, bool kTogether>() {
+    add_form.template operator()<bf16, kRows, kBlocks, kTogether>("", {x.data()}, {y.data()});
+  };
+  const auto add_bytes = [&]<int kRows, int kBlocks, bool kTogether>() {
+    add_form.template operator()<std::uint8_t, kRows, kBlocks, kTogether>(" of fp8", {x_bytes}, {d_bytes});
+  };
+  add_bf16.template operator()<4, 2, false>();
+  add_bf16.template operator()<8, 2, false>();
+  add_bf16.template operator()<16, 2, false>();
+  add_bf16.template operator()<4, 3, false>();
+  add_bf16.template operator()<8, 3, false>();
+  add_bf16.template operator()<4, 4, false>();
+  add_bf16.template operator()<8, 2, true>();
+  add_bytes.template operator()<8, 2, false>();
+  add_bytes.template operator()<16, 2, false>();
+  add_bytes.template operator()<8, 3, false>();
+  add_bytes.template operator()<4, 4, false>();
+  add_bytes.template operator()<8, 2, true>();
+  add_bytes.template operator()<8, 3, true>();
 
   for (Work& work : all) work.variant.launch(stream);  // cuBLASLt's search
   owned.synchronize();
