@@ -64,6 +64,7 @@ class CommandLine(unittest.TestCase):
                                        ("--l2-persist", "weights", "none")):
             self.refused(2, f"use {option} {instead}", "--precision", "fp8", option, value)
         self.refused(2, "needs --precision fp8", "--fp8-fast-accumulation", "all")
+        self.refused(2, "needs --precision fp8", "--fp8-hidden", "fp8")
         self.refused(2, "multiples of 16", "--precision", "fp8", "--model", "tiny", "-B", "3", "-T", "40", "--attention", "own")
 
     def test_bad_files(self):

@@ -34,6 +34,7 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     Fp8FastAccumulation fast;
     ResidualKind residual;
     Fp8Classifier classifier;
+    Fp8Hidden hidden = Fp8Hidden::bf16;
   };
   const ModelConfig config = model_config("tiny");
   const std::vector<float> parameters = lively_parameters(config, 1);
@@ -49,12 +50,19 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
                Fp8Classifier::none},
           Case{"classifier forward", Fp8FastAccumulation::forward, ResidualKind::fused,
                Fp8Classifier::forward},
-          Case{"classifier", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::all}}) {
+          Case{"classifier", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::all},
+          Case{"hidden", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::none,
+               Fp8Hidden::fp8},
+          Case{"hidden, exact", Fp8FastAccumulation::none, ResidualKind::fused, Fp8Classifier::none,
+               Fp8Hidden::fp8},
+          Case{"hidden, fast, classifier", Fp8FastAccumulation::all, ResidualKind::fused, Fp8Classifier::all,
+               Fp8Hidden::fp8}}) {
       SCOPED_TRACE(c.name);
       GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own, batch_size, sequence);
       options.switches.fp8_fast_accumulation = c.fast;
       options.switches.residual = c.residual;
       options.switches.fp8_classifier = c.classifier;
+      options.switches.fp8_hidden = c.hidden;
       Device device(options, parameters);
       // Twice: with the scales of a beginning, then with those that the first step's magnitudes give. A
       // learning rate of 0 changes no parameter.
@@ -75,17 +83,28 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
   }
 }
 
-class ModelFp8Classifier : public ::testing::TestWithParam<Fp8Classifier> {};
-INSTANTIATE_TEST_SUITE_P(Classifier, ModelFp8Classifier,
-                         ::testing::Values(Fp8Classifier::none, Fp8Classifier::forward, Fp8Classifier::all),
-                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+// What is in FP8 beside the layers' operands.
+struct Also {
+  const char* name;
+  Fp8Classifier classifier;
+  Fp8Hidden hidden;
+};
+class ModelFp8With : public ::testing::TestWithParam<Also> {};
+INSTANTIATE_TEST_SUITE_P(Also, ModelFp8With,
+                         ::testing::Values(Also{"nothing", Fp8Classifier::none, Fp8Hidden::bf16},
+                                           Also{"logits", Fp8Classifier::forward, Fp8Hidden::bf16},
+                                           Also{"classifier", Fp8Classifier::all, Fp8Hidden::bf16},
+                                           Also{"hidden", Fp8Classifier::none, Fp8Hidden::fp8},
+                                           Also{"everything", Fp8Classifier::all, Fp8Hidden::fp8}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST_P(ModelFp8Classifier, MicroBatchesAddUp) {
+TEST_P(ModelFp8With, MicroBatchesAddUp) {
   const ModelConfig config = model_config("tiny");
   const std::vector<float> parameters = lively_parameters(config, 3);
   const Batch batch = random_batch(8 * 32, config.vocab, 4);
   GpuModelOptions whole_options = tiny_options(Precision::fp8, AttentionKind::own, 8, 32);
-  whole_options.switches.fp8_classifier = GetParam();
+  whole_options.switches.fp8_classifier = GetParam().classifier;
+  whole_options.switches.fp8_hidden = GetParam().hidden;
   GpuModelOptions parts_options = whole_options;
   parts_options.batch = 2;
   parts_options.grad_accum = 4;
@@ -105,6 +124,7 @@ TEST_P(ModelFp8Classifier, MicroBatchesAddUp) {
 TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
   GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own);
   options.switches.fp8_classifier = Fp8Classifier::all;  // so that every tensor is used
+  options.switches.fp8_hidden = Fp8Hidden::fp8;
   const std::int64_t tensors = fp8_tensors(options.config);
   Device device(options, random_parameters(options.config, 5));
   const Batch batch = random_batch(4 * 64, options.config.vocab, 6);
@@ -140,6 +160,7 @@ TEST(ModelFp8, ScalesFollowTheMagnitudesOfSteps) {
 TEST(ModelFp8, AnEvaluationLeavesTheScalesAlone) {
   GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own);
   options.switches.fp8_classifier = Fp8Classifier::all;
+  options.switches.fp8_hidden = Fp8Hidden::fp8;
   Device device(options, random_parameters(options.config, 5));
   const Batch batch = random_batch(4 * 64, options.config.vocab, 6);
   OptimizerOptions optimizer;
@@ -153,14 +174,17 @@ TEST(ModelFp8, AnEvaluationLeavesTheScalesAlone) {
   EXPECT_EQ(scaling_of(device.model()), before);
 }
 
-TEST_P(ModelFp8Classifier, LossFollowsBf16) {
+TEST_P(ModelFp8With, LossFollowsBf16) {
   constexpr int kSteps = 240;
   constexpr int kLast = 40;
   const ModelConfig config = model_config("tiny");
   const std::vector<float> start = random_parameters(config, 7);
   const auto train = [&](Precision precision) {
     GpuModelOptions options = tiny_options(precision, AttentionKind::own, 8, 64);
-    if (precision == Precision::fp8) options.switches.fp8_classifier = GetParam();
+    if (precision == Precision::fp8) {
+      options.switches.fp8_classifier = GetParam().classifier;
+      options.switches.fp8_hidden = GetParam().hidden;
+    }
     Device device(options, start);
     const auto source = synthetic_source(config.vocab, 5, 0);
     std::vector<float> losses;

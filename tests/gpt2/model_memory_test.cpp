@@ -71,11 +71,18 @@ TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
   // and (B,T,4C) twice.
   EXPECT_EQ(plan.activations_bytes, bf16_plan.activations_bytes + 12 * (7 - 12) * tensor + 10 * tensor);
   const std::int64_t weights = std::int64_t{12} * 12 * 768 * 768;
-  // A magnitude, a scale and an inverse on 16 bytes of every weight, with wte one of five a layer; the same and 16
-  // magnitudes more of the eight other tensors of a layer and of lnf; the scale of the logits' gradient.
-  const std::int64_t scales = (12 * 5 * 6 + (12 * 8 + 1) * 20 + 1) * 4;
+  // A magnitude, a scale and an inverse on 16 bytes of every weight, with wte one of five a layer; a magnitude and 16
+  // of before, a scale and an inverse, each on 16 bytes, of the ten other tensors of a layer and of lnf; the
+  // scale of the logits' gradient; what a product found.
+  const std::int64_t scales = (12 * 5 * 6 + (12 * 10 + 1) * 24 + 1 + 1) * 4;
   EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + scales);
   EXPECT_EQ(plan.optimizer_bytes, bf16_plan.optimizer_bytes);
+  // GELU's argument in one byte instead of two; its gradient lies where it lay.
+  options.switches.fp8_hidden = Fp8Hidden::fp8;
+  const MemoryPlan hidden = GpuModel::memory_plan(options);
+  EXPECT_EQ(hidden.activations_bytes, plan.activations_bytes - 12 * 4 * tensor);
+  EXPECT_EQ(hidden.parameters_bytes, plan.parameters_bytes);
+  options.switches.fp8_hidden = Fp8Hidden::bf16;
   // The classifier's weight twice; for all its products the logits' gradient in a byte and lnf transposed.
   options.switches.fp8_classifier = Fp8Classifier::forward;
   const MemoryPlan forward = GpuModel::memory_plan(options);
@@ -156,6 +163,8 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
                       s.vocabulary = VocabularyKind::plain;
                     }),
                     "--vocabulary padded"));
+  EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_hidden = Fp8Hidden::fp8; }), "accepted");
+  EXPECT_TRUE(names(refusal([](Switches& s) { s.fp8_hidden = Fp8Hidden::fp8; }), "--precision fp8"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.recompute = 1; }), "--recompute 0"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.l2_persist = l2_residual; }), "--l2-persist none"));
 }

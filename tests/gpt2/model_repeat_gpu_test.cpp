@@ -71,10 +71,11 @@ TEST_P(DeterministicModel, RepeatsEveryGradientBitForBit) {
   }
 }
 
-constexpr Switches with_precision(Precision precision) {
+constexpr Switches with_precision(Precision precision, Fp8Hidden hidden = Fp8Hidden::bf16) {
   Switches s{.precision = precision, .attention = AttentionKind::own};
   if (precision != Precision::bf16)
     s.gelu = precision == Precision::fp8 ? GeluKind::separate : GeluKind::fused;
+  s.fp8_hidden = hidden;
   return s;
 }
 
@@ -89,6 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
                                               .bias = BiasKind::separate,
                                               .gelu = GeluKind::separate}},
                       Case{"fp8", with_precision(Precision::fp8)},
+                      Case{"fp8_hidden", with_precision(Precision::fp8, Fp8Hidden::fp8)},
                       Case{"fp32", with_precision(Precision::fp32)}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

@@ -178,7 +178,7 @@ TEST(Fp8History, WhatSaysNothingChangesNothing) {
        {0.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     host.step(0, nothing);
     EXPECT_EQ(host.scale(0), 8.0F);
-    EXPECT_EQ(host.at(3, 0), 0.0F);
+    EXPECT_EQ(host.at(kFp8FirstOfHistory, 0), 0.0F);
     EXPECT_EQ(host.at(kFp8Amax, 0), 0.0F);
   }
   host.step(0, 3.0F);

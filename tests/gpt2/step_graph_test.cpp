@@ -86,13 +86,16 @@ TEST(StepGraph, TrainsAsTheSameStepsLaunchByLaunch) {
     Precision precision;
     AttentionKind attention;
     int grad_accum;
+    Fp8Hidden hidden = Fp8Hidden::bf16;
   };
   for (const Case& c : {Case{"fp32 own", Precision::fp32, AttentionKind::own, 1},
                         Case{"bf16 own, two micro-batches", Precision::bf16, AttentionKind::own, 2},
                         Case{"fp8 own, two micro-batches", Precision::fp8, AttentionKind::own, 2},
+                        Case{"the same, hidden", Precision::fp8, AttentionKind::own, 2, Fp8Hidden::fp8},
                         Case{"bf16 hopper", Precision::bf16, AttentionKind::hopper, 1}}) {
     SCOPED_TRACE(c.name);
-    const GpuModelOptions options = options_of(c.precision, c.attention, c.grad_accum);
+    GpuModelOptions options = options_of(c.precision, c.attention, c.grad_accum);
+    options.switches.fp8_hidden = c.hidden;
     if (c.attention == AttentionKind::hopper &&
         !hopper_attention_backward_supported(options.batch, options.sequence, options.config.heads,
                                              options.config.head_size())) {

@@ -26,8 +26,9 @@ class FakeState : public TrainingState {
       fill(part, 4 * n, first++);
     }
     fill(StatePart::narrow, narrow ? 2 * n : 0, first++);
-    // 8 tensors of each layer and one of the model, each with a magnitude, two scales and 16 steps of history.
-    fill(StatePart::scaling, precision == 3 ? (std::int64_t{8} * config.layers + 1) * 20 * 4 : 0, first);
+    // 10 tensors of each layer and one of the model, each with two scales on 16 bytes, the magnitude behind the
+    // first, and 16 steps of history.
+    fill(StatePart::scaling, precision == 3 ? (std::int64_t{10} * config.layers + 1) * 24 * 4 : 0, first);
   }
   std::int64_t state_bytes(StatePart part) const override {
     return static_cast<std::int64_t>(parts_.at(part).size());
@@ -128,8 +129,17 @@ TEST_F(CheckpointTest, ScalesOfFp8ArePartOfIt) {
               require_same_run(checkpoint, header_.run, now);
             }).find("written with --precision fp8, this run has bf16"),
             std::string::npos);
-  // One bit of the last scale's history; behind it the part is padded.
   const std::string file = checkpoint + "/state.bin";
+  // Version 1 is of another order of the scales.
+  std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+  stream.seekp(8);
+  stream.put(1).flush();
+  EXPECT_NE(
+      refusal([&] { read_checkpoint_header(checkpoint); }).find("version 1, this program reads version 2"),
+      std::string::npos);
+  stream.seekp(8);
+  stream.put(2).flush();
+  // One bit of the last scale's history; behind it the part is padded.
   flip(file, static_cast<std::int64_t>(fs::file_size(file)) - 8);
   FakeState loaded(header_.run.config, 50, 3);
   EXPECT_NE(refusal([&] { load_checkpoint(checkpoint, loaded); }).find("damaged"), std::string::npos);

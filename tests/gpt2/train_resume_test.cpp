@@ -174,9 +174,12 @@ TEST(Resume, Bf16AsOneGraphTwoMicroBatches) {
 TEST(Resume, Fp8TwoMicroBatches) {
   for (const bool graph : {false, true}) {
     SCOPED_TRACE(graph ? "as one graph" : "launch by launch");
-    for (const Fp8Classifier classifier : {Fp8Classifier::none, Fp8Classifier::all}) {
+    for (const auto& [classifier, hidden] :
+         {std::pair(Fp8Classifier::none, Fp8Hidden::bf16), std::pair(Fp8Classifier::all, Fp8Hidden::bf16),
+          std::pair(Fp8Classifier::all, Fp8Hidden::fp8)}) {
       GpuModelOptions options = options_of(Precision::fp8, AttentionKind::own, graph, 2);
       options.switches.fp8_classifier = classifier;
+      options.switches.fp8_hidden = hidden;
       expect_resumes_bit_for_bit(options);
     }
   }

@@ -16,6 +16,9 @@ enum class Fp8FastAccumulation { forward, all, none };
 /// Which products of the classifier are in FP8 too: the logits; and those behind their gradient, which the fused
 /// classifier then writes in E5M2.
 enum class Fp8Classifier { none, forward, all };
+/// In FP8, how the products around GELU store its argument and the gradient in front of its slope: fp8, as
+/// E4M3 and E5M2.
+enum class Fp8Hidden { bf16, fp8 };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
 /// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
@@ -47,6 +50,7 @@ struct Switches {
   Precision precision = Precision::bf16;
   Fp8FastAccumulation fp8_fast_accumulation = Fp8FastAccumulation::forward;
   Fp8Classifier fp8_classifier = Fp8Classifier::none;
+  Fp8Hidden fp8_hidden = Fp8Hidden::bf16;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
   GeluKind gelu = GeluKind::own;
@@ -112,6 +116,10 @@ constexpr auto names_of(Fp8FastAccumulation) {
 constexpr auto names_of(Fp8Classifier) {
   using enum Fp8Classifier;
   return std::array<NamedValue<Fp8Classifier>, 3>{{{"none", none}, {"forward", forward}, {"all", all}}};
+}
+constexpr auto names_of(Fp8Hidden) {
+  using enum Fp8Hidden;
+  return std::array<NamedValue<Fp8Hidden>, 2>{{{"bf16", bf16}, {"fp8", fp8}}};
 }
 constexpr auto names_of(MatmulLibrary) {
   using enum MatmulLibrary;

@@ -55,11 +55,12 @@ struct LayerActivations {
   float* ln2_mean = nullptr;
   float* ln2_rstd = nullptr;  // (B,T)
   float* lse = nullptr;       // (B,NH,T); fused attention only
-  /// FP8 only: transposed inputs of the four linear layers.
+  /// FP8 only: transposed inputs of the four linear layers, and with Fp8Hidden::fp8 what fch is otherwise.
   std::uint8_t* ln1_transposed = nullptr;   // (C,B,T)
   std::uint8_t* att_transposed = nullptr;   // (C,B,T)
   std::uint8_t* ln2_transposed = nullptr;   // (C,B,T)
   std::uint8_t* gelu_transposed = nullptr;  // (4C,B,T)
+  std::uint8_t* fch_fp8 = nullptr;          // (B,T,4C)
   /// Unfused attention only.
   T* heads = nullptr;          // (3,B,NH,T,HS): q, k, v head by head
   T* probabilities = nullptr;  // (B,NH,T,T)
@@ -82,7 +83,7 @@ struct Activations {
   /// Scratch of both passes.
   T* projected = nullptr;  // (B,T,C): output of attproj or fcproj; backward: gradient of a layernorm's output
   T* dresidual = nullptr;  // (B,T,C): gradient on the residual stream
-  T* dwide = nullptr;      // (B,T,4C): gradient of fch or of qkv
+  T* dwide = nullptr;      // (B,T,4C): gradient of gelu, fch or qkv
   T* attention_scratch = nullptr;  // unfused attention only
   /// FP8 only: what the next products multiply.
   std::uint8_t* narrow =
@@ -129,7 +130,11 @@ struct Activations {
       a.qkv = unfused ? dwide : arena.take<T>(rows * 3 * c);
       a.att = arena.take<T>(rows * c);
       a.mid = arena.take<T>(rows * c);
-      a.fch = arena.take<T>(rows * 4 * c);
+      if (switches.fp8_hidden == Fp8Hidden::fp8) {
+        a.fch_fp8 = arena.take<std::uint8_t>(rows * 4 * c);
+      } else {
+        a.fch = arena.take<T>(rows * 4 * c);
+      }
       a.ln1_mean = arena.take<float>(rows);
       a.ln1_rstd = arena.take<float>(rows);
       a.ln2_mean = arena.take<float>(rows);

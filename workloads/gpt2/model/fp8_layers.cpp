@@ -36,7 +36,8 @@ Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classi
       weight_scales_(std::int64_t{2} * kWeights * config.layers),
       weight_inverses_(std::int64_t{kFp8InverseStride} * kWeights * config.layers),
       dlogits_scale_(fp8_scale(1.0F / static_cast<float>(tokens), Fp8Format::e5m2)),
-      dlogits_inverse_(1) {
+      dlogits_inverse_(1),
+      found_amax_(1) {
   const std::int64_t c = config.channels;
   const std::int64_t square = c * c * config.layers;
   all_[0] = {Tensor::qkvw, 3 * c, c, 0, config.layers};
@@ -51,7 +52,7 @@ Fp8Layers::Fp8Layers(const ModelConfig& config, std::int64_t tokens, bool classi
 
 std::int64_t Fp8Layers::device_bytes(const ModelConfig& config, bool classifier) {
   return fp8_scaling_bytes(config) + 2 * weight_elements(config, classifier) +
-         (std::int64_t{2 + kFp8InverseStride} * kWeights * config.layers + 1) * std::int64_t{sizeof(float)};
+         (std::int64_t{2 + kFp8InverseStride} * kWeights * config.layers + 2) * std::int64_t{sizeof(float)};
 }
 
 Fp8Output Fp8Layers::output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const {
@@ -61,6 +62,19 @@ Fp8Output Fp8Layers::output(Fp8Tensor tensor, int layer, std::uint8_t* data, std
 
 Fp8Operand Fp8Layers::operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const {
   return {data, scaling_.inverse(fp8_tensor_index(config_, tensor, layer))};
+}
+
+Fp8Result Fp8Layers::result(Fp8Tensor tensor, int layer, std::uint8_t* data) {
+  return {data, scaling_.scale(fp8_tensor_index(config_, tensor, layer)), found_amax_.data()};
+}
+
+Fp8Input Fp8Layers::fresh_input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const {
+  const std::int64_t at = fp8_tensor_index(config_, tensor, layer);
+  return {data, scaling_.inverse(at), found_amax_.data(), recording_ ? scaling_.amax(at) : nullptr};
+}
+
+Fp8Input Fp8Layers::input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const {
+  return {data, scaling_.inverse(fp8_tensor_index(config_, tensor, layer)), nullptr, nullptr};
 }
 
 int Fp8Layers::which(Tensor tensor) const {

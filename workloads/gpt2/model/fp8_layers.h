@@ -2,8 +2,9 @@
 // tensor that is multiplied, and the weights in FP8.
 //
 // Activations and gradients have delayed scales (ops/fp8/scaling.h): the kernel that writes one notes its largest
-// magnitude, and update() makes the next step's scale of it. Weights have current ones: cast_weights() reads their
-// largest magnitudes first.
+// magnitude, and update() makes the next step's scale of it. A product that writes one overwrites the
+// magnitude that the product before it left, so that the kernel that reads the tensor notes it. Weights have
+// current scales: cast_weights() reads their largest magnitudes first.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -33,6 +34,12 @@ class Fp8Layers {
   Fp8Output output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const;
   /// The tensor as a product reads it, in either orientation.
   Fp8Operand operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
+
+  /// Where a product stores a tensor. What it found is there until the next product with such a result.
+  Fp8Result result(Fp8Tensor tensor, int layer, std::uint8_t* data);
+  /// The tensor as the kernel right behind that product reads it, which notes what was found; and as a later one does.
+  Fp8Input fresh_input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
+  Fp8Input input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
 
   /// The gradient of the logits, whose largest magnitude is 1 / tokens whatever they are.
   float dlogits_scale() const { return dlogits_scale_; }
@@ -81,6 +88,7 @@ class Fp8Layers {
   DeviceBuffer<float> weight_inverses_;  // (kWeights, layers, kFp8InverseStride)
   float dlogits_scale_;
   DeviceBuffer<float> dlogits_inverse_;
+  DeviceBuffer<float> found_amax_;  // by the last product with a result in FP8
 };
 
 }  // namespace ridgeline::gpt2

@@ -9,9 +9,9 @@
 
 namespace ridgeline::gpt2 {
 
-/// Of a layer: the inputs of its four linear products, then the gradients of their outputs. Of the model: the input of
-/// the classifier's product.
-enum class Fp8Tensor { ln1, att, ln2, gelu, lnf, dqkv, dattproj, dfc, dfcproj };
+/// Of a layer: the inputs of its four linear products, with GELU's argument, then the gradients of their
+/// outputs, with that of GELU's output. Of the model: the input of the classifier's product.
+enum class Fp8Tensor { ln1, att, ln2, fch, gelu, lnf, dqkv, dattproj, dfc, dgelu, dfcproj };
 
 /// Where a tensor stands among all of them; those in E4M3 come first. lnf is of layer 0.
 constexpr std::int64_t fp8_tensor_index(const ModelConfig& config, Fp8Tensor tensor, int layer) {

@@ -1,6 +1,6 @@
 // A layer with its four linear products in FP8, forward and backward. What is stored as FP8 is so by the kernel that
 // computes it, in both orientations; attention reads and writes bfloat16, and its output and gradient are
-// cast on their way.
+// cast on their way. What stands between a product and GELU is bfloat16 too, or FP8 in one orientation.
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/elementwise/residual.h"
@@ -41,6 +41,24 @@ void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& n
 }
 
 template <>
+void GpuModelOf<bf16>::mlp_up_fp8(int l) {
+  cudaStream_t s = stream_.get();
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  const Weights p = weights(l);
+  const Fp8Output gelu = fp8_->output(Fp8Tensor::gelu, l, act_.wide, a.gelu_transposed);
+  if (switches().fp8_hidden == Fp8Hidden::bf16) {
+    linear_fp8(a.fch, Fp8Tensor::ln2, act_.narrow, Tensor::fcw, l, p.fcb, c_, 4 * c_);
+    launch_fp8_gelu(gelu, a.fch, rows_, 4 * c_, s);
+    return;
+  }
+  const bool fast = switches().fp8_fast_accumulation != Fp8FastAccumulation::none;
+  matmul_.forward_fp8(fp8_->result(Fp8Tensor::fch, l, a.fch_fp8),
+                      fp8_->operand(Fp8Tensor::ln2, l, act_.narrow), fp8_->weight(Tensor::fcw, l), p.fcb,
+                      rows_, c_, 4 * c_, fast, s);
+  launch_fp8_gelu(gelu, fp8_->fresh_input(Fp8Tensor::fch, l, a.fch_fp8), rows_, 4 * c_, s);
+}
+
+template <>
 void GpuModelOf<bf16>::forward_layer_fp8(int l) {
   cudaStream_t s = stream_.get();
   const Layer& a = act_.layers[static_cast<std::size_t>(l)];
@@ -53,8 +71,7 @@ void GpuModelOf<bf16>::forward_layer_fp8(int l) {
   linear_fp8(act_.projected, Fp8Tensor::att, act_.narrow, Tensor::attprojw, l, p.attprojb, c_, c_);
   residual_layernorm_fp8(a.mid, fp8_->output(Fp8Tensor::ln2, l, act_.narrow, a.ln2_transposed), a.ln2_mean,
                          a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
-  linear_fp8(a.fch, Fp8Tensor::ln2, act_.narrow, Tensor::fcw, l, p.fcb, c_, 4 * c_);
-  launch_fp8_gelu(fp8_->output(Fp8Tensor::gelu, l, act_.wide, a.gelu_transposed), a.fch, rows_, 4 * c_, s);
+  mlp_up_fp8(l);
   linear_fp8(act_.projected, Fp8Tensor::gelu, act_.wide, Tensor::fcprojw, l, p.fcprojb, 4 * c_, c_);
   if (l + 1 < options_.config.layers) {
     const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];
@@ -108,18 +125,48 @@ void GpuModelOf<bf16>::last_layernorm_backward_fp8() {
 }
 
 template <>
+void GpuModelOf<bf16>::weight_gradient_fp8(float* dweight, Fp8Tensor dout, Fp8Tensor inp,
+                                           const std::uint8_t* inp_transposed, int l, int c, int oc,
+                                           bool accumulate) {
+  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
+  const Fp8Operand gradient_transposed =
+      fp8_->operand(dout, l, oc == c_ ? act_.narrow_transposed : act_.wide_transposed);
+  matmul_.backward_weight_fp8(dweight, gradient_transposed, fp8_->operand(inp, l, inp_transposed), rows_, c,
+                              oc, fast, stream_.get(), accumulate);
+}
+
+template <>
 void GpuModelOf<bf16>::linear_backward_fp8(bf16* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
                                            const std::uint8_t* inp_transposed, Tensor weight, int l, int c,
                                            int oc, bool accumulate) {
+  weight_gradient_fp8(dweight, dout, inp, inp_transposed, l, c, oc, accumulate);
   const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
-  const bool is_narrow = oc == c_;
-  const Fp8Operand gradient = fp8_->operand(dout, l, is_narrow ? act_.narrow : act_.wide);
-  const Fp8Operand gradient_transposed =
-      fp8_->operand(dout, l, is_narrow ? act_.narrow_transposed : act_.wide_transposed);
-  matmul_.backward_weight_fp8(dweight, gradient_transposed, fp8_->operand(inp, l, inp_transposed), rows_, c,
-                              oc, fast, stream_.get(), accumulate);
+  const Fp8Operand gradient = fp8_->operand(dout, l, oc == c_ ? act_.narrow : act_.wide);
   matmul_.backward_input_fp8(dinp, gradient, fp8_->weight_transposed(weight, l), rows_, c, oc, fast,
                              stream_.get());
+}
+
+template <>
+void GpuModelOf<bf16>::mlp_down_backward_fp8(int l, bool accumulate) {
+  cudaStream_t s = stream_.get();
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  const Gradients g = layer_tensors(gradients_.data(), layout_, l);
+  const Fp8Output dfc = fp8_->output(Fp8Tensor::dfc, l, act_.wide, act_.wide_transposed);
+  if (switches().fp8_hidden == Fp8Hidden::bf16) {
+    linear_backward_fp8(act_.dwide, g.fcprojw, Fp8Tensor::dfcproj, Fp8Tensor::gelu, a.gelu_transposed,
+                        Tensor::fcprojw, l, 4 * c_, c_, accumulate);
+    launch_fp8_gelu_backward(dfc, g.fcb, a.fch, act_.dwide, rows_, 4 * c_, sums_, s);
+    return;
+  }
+  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
+  auto* dgelu = reinterpret_cast<std::uint8_t*>(act_.dwide);
+  weight_gradient_fp8(g.fcprojw, Fp8Tensor::dfcproj, Fp8Tensor::gelu, a.gelu_transposed, l, 4 * c_, c_,
+                      accumulate);
+  matmul_.backward_input_fp8(fp8_->result(Fp8Tensor::dgelu, l, dgelu),
+                             fp8_->operand(Fp8Tensor::dfcproj, l, act_.narrow),
+                             fp8_->weight_transposed(Tensor::fcprojw, l), rows_, 4 * c_, c_, fast, s);
+  launch_fp8_gelu_backward(dfc, g.fcb, fp8_->input(Fp8Tensor::fch, l, a.fch_fp8),
+                           fp8_->fresh_input(Fp8Tensor::dgelu, l, dgelu), rows_, 4 * c_, sums_, s);
 }
 
 template <>
@@ -129,10 +176,7 @@ void GpuModelOf<bf16>::backward_layer_fp8(int l, bool accumulate) {
   const Weights p = weights(l);
   const Gradients g = layer_tensors(gradients_.data(), layout_, l);
 
-  linear_backward_fp8(act_.dwide, g.fcprojw, Fp8Tensor::dfcproj, Fp8Tensor::gelu, a.gelu_transposed,
-                      Tensor::fcprojw, l, 4 * c_, c_, accumulate);
-  launch_fp8_gelu_backward(fp8_->output(Fp8Tensor::dfc, l, act_.wide, act_.wide_transposed), g.fcb, a.fch,
-                           act_.dwide, rows_, 4 * c_, sums_, s);
+  mlp_down_backward_fp8(l, accumulate);
   linear_backward_fp8(act_.projected, g.fcw, Fp8Tensor::dfc, Fp8Tensor::ln2, a.ln2_transposed, Tensor::fcw, l,
                       c_, 4 * c_, accumulate);
   launch_layernorm_backward_fp8(act_.dresidual,

@@ -112,9 +112,17 @@ class GpuModelOf final : public GpuModel {
   /// out (B*T, oc) = inp x weight^T + bias
   void linear_fp8(T* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l, const T* bias, int c,
                   int oc);
+  /// a.gelu_transposed and act_.wide = GELU(fc(ln2)), of which ln2 lies in act_.narrow
+  void mlp_up_fp8(int l);
+  /// act_.wide = gradient of fch, from the gradient of fcproj's output, which lies in act_.narrow; the gradients of
+  /// fcproj's weight and of fc's bias
+  void mlp_down_backward_fp8(int l, bool accumulate);
   void last_layernorm_backward_fp8();
-  /// Both products behind a gradient (B*T, oc), which lies in act_.narrow or act_.wide: into act_.projected
-  /// or act_.dwide
+  /// dweight = or += dout^T inp, of a gradient (B*T, oc), which lies in act_.narrow or act_.wide and transposed
+  /// beside it
+  void weight_gradient_fp8(float* dweight, Fp8Tensor dout, Fp8Tensor inp, const std::uint8_t* inp_transposed,
+                           int l, int c, int oc, bool accumulate);
+  /// That, and dinp = dout x weight: into act_.projected or act_.dwide
   void linear_backward_fp8(T* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
                            const std::uint8_t* inp_transposed, Tensor weight, int l, int c, int oc,
                            bool accumulate);
@@ -192,6 +200,14 @@ void GpuModelOf<bf16>::classifier_products_backward_fp8(bool accumulate);
 template <>
 void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
                                   const bf16* bias, int c, int oc);
+template <>
+void GpuModelOf<bf16>::mlp_up_fp8(int l);
+template <>
+void GpuModelOf<bf16>::mlp_down_backward_fp8(int l, bool accumulate);
+template <>
+void GpuModelOf<bf16>::weight_gradient_fp8(float* dweight, Fp8Tensor dout, Fp8Tensor inp,
+                                           const std::uint8_t* inp_transposed, int l, int c, int oc,
+                                           bool accumulate);
 template <>
 void GpuModelOf<bf16>::last_layernorm_backward_fp8();
 template <>

@@ -43,6 +43,8 @@ void check_switches(const Switches& s) {
     }
   } else if (s.fp8_classifier != Fp8Classifier::none) {
     throw InputError(fmt::format("--fp8-classifier {} needs --precision fp8", name_of(s.fp8_classifier)));
+  } else if (s.fp8_hidden != Fp8Hidden::bf16) {
+    throw InputError(fmt::format("--fp8-hidden {} needs --precision fp8", name_of(s.fp8_hidden)));
   } else if (s.fp8_fast_accumulation != Fp8FastAccumulation::forward) {
     throw InputError(
         fmt::format("--fp8-fast-accumulation {} needs --precision fp8", name_of(s.fp8_fast_accumulation)));

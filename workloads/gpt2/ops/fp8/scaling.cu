@@ -1,6 +1,6 @@
 // scaling.cu: scales of FP8 tensors from their largest magnitudes
-// shapes  state (tensors, 4 + history) FP32; inp (tensors, count) FP32, any count
-// bytes   update: the state read and written; amax: 4*tensors*count
+// shapes  state (tensors, 8 + history) FP32; inp (tensors, count) FP32, any count
+// bytes   update: 4*tensors*(2*history + 3); amax: 4*tensors*count
 // flops   amax: tensors*count
 // check   bit for bit: maxima and powers of two are exact
 // bound   latency; amax DRAM

@@ -13,16 +13,16 @@ namespace ridgeline::gpt2 {
 /// Steps that are remembered. A scale follows the largest of them: it falls at once when values grow, and
 /// rises only when the larger ones are that long ago.
 inline constexpr int kFp8History = 16;
-/// Floats from one inverse scale to the next: cuBLASLt refuses a scale whose address is no multiple of 16 bytes.
+/// Floats from one scale or inverse scale to the next: cuBLASLt refuses one whose address is no multiple of 16 bytes.
 inline constexpr int kFp8InverseStride = 4;
-/// What a tensor has in the state, as places among its floats: the inverse scale, amax of the step that runs, the
-/// scale, one that is not used, history from the latest on. The next tensor begins on a multiple of 16 bytes again.
+/// What a tensor has in the state, as places among its floats: the inverse scale, amax of the step that runs, two that
+/// are not used, the scale, three that are not used, history from the latest on.
 inline constexpr int kFp8Inverse = 0;
 inline constexpr int kFp8Amax = 1;
-inline constexpr int kFp8ScaleAt = 2;
-inline constexpr int kFp8FirstOfHistory = 4;
+inline constexpr int kFp8ScaleAt = 4;
+inline constexpr int kFp8FirstOfHistory = 8;
 inline constexpr int kFp8StateFloats = kFp8FirstOfHistory + kFp8History;
-static_assert(kFp8StateFloats % kFp8InverseStride == 0);
+static_assert(kFp8ScaleAt % kFp8InverseStride == 0 && kFp8StateFloats % kFp8InverseStride == 0);
 
 constexpr std::int64_t fp8_state_bytes(std::int64_t tensors) {
   return kFp8StateFloats * tensors * std::int64_t{sizeof(float)};
@@ -67,9 +67,10 @@ __host__ __device__ inline void fp8_update_tensor(const Fp8ScalingState& state, 
 /// Nothing remembered; scales are `e4m3_scale` and `e5m2_scale`, powers of two.
 void launch_fp8_reset(const Fp8ScalingState& state, float e4m3_scale, float e5m2_scale, cudaStream_t stream);
 
-/// fp8_update_tensor of all tensors.
+/// fp8_update_tensor of all tensors: amax and all of the history but its oldest read; amax, the history,
+/// scale and inverse written.
 constexpr std::int64_t fp8_update_bytes(std::int64_t tensors) {
-  return fp8_state_bytes(tensors) + (kFp8History + 3) * tensors * std::int64_t{sizeof(float)};
+  return (kFp8History + kFp8History + 3) * tensors * std::int64_t{sizeof(float)};
 }
 void launch_fp8_update(const Fp8ScalingState& state, cudaStream_t stream);
 

@@ -66,6 +66,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
              "Which fp8 products leave their partial sums to the tensor cores, which add with some 14 bits");
   add_switch(app, "--fp8-classifier", s.fp8_classifier,
              "Products of the classifier in fp8 too: none, that of the logits, or all three");
+  add_switch(app, "--fp8-hidden", s.fp8_hidden,
+             "In fp8, how products store GELU's argument and the gradient in front of its slope");
   add_switch(app, "--matmul", s.matmul, "Library of the products");
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
   add_switch(
@@ -155,6 +157,7 @@ std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s
   return {{"precision", name(s.precision)},
           {"fp8-fast-accumulation", name(s.fp8_fast_accumulation)},
           {"fp8-classifier", name(s.fp8_classifier)},
+          {"fp8-hidden", name(s.fp8_hidden)},
           {"matmul", name(s.matmul)},
           {"bias", name(s.bias)},
           {"gelu", name(s.gelu)},

@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMagic =
     std::bit_cast<std::uint64_t>(std::array<char, 8>{'R', 'I', 'D', 'G', 'E', 'G', 'P', 'T'});
 constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kFp8Version = 2;  // of runs in FP8, whose scales changed their places
 constexpr std::size_t kHeaderWords = 128;
 constexpr std::int64_t kHeaderBytes = kHeaderWords * 8;
 constexpr std::size_t kHeaderHash = 25;
@@ -62,11 +63,15 @@ std::int64_t scaling_bytes(const RunIdentity& run) {
   return run.precision == 3 ? fp8_scaling_bytes(run.config) : 0;
 }
 
+std::uint64_t version_of(std::uint64_t precision) {
+  return precision == 3 ? kFp8Version : kVersion;
+}
+
 Words to_words(const StateHeader& s) {
   const RunIdentity& run = s.header.run;
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   Words words{kMagic,
-              kVersion,
+              version_of(word(run.precision)),
               word(run.config.max_t),
               word(run.config.vocab),
               word(run.config.layers),
@@ -96,9 +101,9 @@ Words to_words(const StateHeader& s) {
 
 StateHeader from_words(const Words& w, const std::string& path) {
   if (w[0] != kMagic) throw InputError(fmt::format("{} {}: this is no state file", kWhat, path));
-  if (w[1] != kVersion) {
+  if (w[1] != version_of(w[8])) {
     throw InputError(
-        fmt::format("{} {}: version {}, this program reads version {}", kWhat, path, w[1], kVersion));
+        fmt::format("{} {}: version {}, this program reads version {}", kWhat, path, w[1], version_of(w[8])));
   }
   if (w[kHeaderHash] != hash_bytes(w.data(), kHeaderHash * 8)) {
     throw InputError(

@@ -5,11 +5,12 @@
 //   state.bin  128 little-endian 64-bit words of header, then, each padded to 8 bytes: the data position, m,
 //              v (FP32), the BF16 parameters (none unless the run computes in BF16 or FP8), magnitudes and scales
 //              (FP8 only; fp8_scaling_bytes() of the model). Words: [0] "RIDGEGPT",
-//              [1] version 1, [2..7] T, V, L, NH, C, Vp of the model, [8] precision (0 bf16, 1 tf32, 2 fp32, 3 fp8),
-//              [9] steps done, [10..12] B, T, K of the run, [13] seed, [14] 1: stochastic rounding, [15] 1:
-//              token files, [16] 1: shuffled, [17] shards, [18] their tokens, [19] hash of the shards, [20]
-//              bytes of the data position, [21] of m, [22] of the BF16 parameters, [23] hash of model.bin's
-//              tensors, [24] hash of what follows this header, [25] hash of words 0 to 24; the rest is 0
+//              [1] version 1, in FP8 2, [2..7] T, V, L, NH, C, Vp of the model, [8] precision (0 bf16, 1 tf32,
+//              2 fp32, 3 fp8), [9] steps done, [10..12] B, T, K of the run, [13] seed, [14] 1: stochastic
+//              rounding, [15] 1: token files, [16] 1: shuffled, [17] shards, [18] their tokens, [19] hash of
+//              the shards, [20] bytes of the data position, [21] of m, [22] of the BF16 parameters, [23] hash
+//              of model.bin's tensors, [24] hash of what follows this header, [25] hash of words 0 to 24; the
+//              rest is 0
 // Random numbers are functions of (seed, step): there is no generator to store.
 //
 // A checkpoint is written under another name, flushed to the disk and renamed, so that a directory called
