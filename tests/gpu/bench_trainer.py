@@ -43,7 +43,8 @@ SLOW_SIDES = (
     "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",
     "--l2-persist gradient", "--precision fp8", "--precision fp8 --attention hopper", "--precision fp8 --fp8-fast-accumulation all",
     "--precision fp8 --fp8-fast-accumulation none", "--precision fp8 --fp8-classifier forward", "--precision fp8 --fp8-classifier all",
-    "--precision fp8 --fp8-classifier all --attention hopper", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
+    "--precision fp8 --fp8-classifier all --attention hopper", "--precision fp8 --fp8-hidden fp8",
+    "--precision fp8 --fp8-classifier all --fp8-hidden fp8 --attention hopper", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
 # The fast sides, given beside --preset naive. With BF16 come the kernels that need it.
 FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",

@@ -31,7 +31,8 @@ VOCAB = 50257
 BETAS, EPSILON, WEIGHT_DECAY, CLIP = (0.9, 0.95), 1e-8, 0.1, 1.0
 SHARDS = 2
 FP8 = ["--precision", "fp8"]
-OWN = {"fast": [], "fp8": FP8, "fp8_forward": [*FP8, "--fp8-classifier", "forward"], "fp8_all": [*FP8, "--fp8-classifier", "all"]}
+OWN = {"fast": [], "fp8": FP8, "fp8_forward": [*FP8, "--fp8-classifier", "forward"], "fp8_all": [*FP8, "--fp8-classifier", "all"],
+       "fp8_hidden": [*FP8, "--fp8-classifier", "all", "--fp8-hidden", "fp8"]}
 FP8_LAST, FP8_ALLOWED = 100, 0.003
 
 
@@ -241,7 +242,8 @@ def main():
     p.add_argument("--lr", type=float, default=6e-4)
     p.add_argument("--warmup", type=int, help="[a tenth of --steps]")
     p.add_argument("--seed", type=int, default=1337)
-    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast, fp8, fp8_forward and fp8_all (the classifier's products too) [%(default)s]")
+    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast, fp8, fp8_forward, fp8_all (the classifier's products too) and fp8_hidden (with those "
+                   "GELU's argument and its gradient) [%(default)s]")
     p.add_argument("--only", help="these of --curves now, the others in another call")
     p.add_argument("--trainer-options", default="", help="more options of gpt2_train, for all of its curves")
     p.add_argument("--eager", action="store_true", help="PyTorch without torch.compile")
