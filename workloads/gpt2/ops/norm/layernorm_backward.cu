@@ -25,6 +25,7 @@
 #include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/bias/partial_sums.h"
 #include "gpt2/ops/norm/layernorm.h"
+#include "gpt2/ops/norm/layernorm_rows.cuh"
 #include "gpt2/ops/norm/warp_sum_two.cuh"
 
 namespace ridgeline::gpt2 {
@@ -70,9 +71,6 @@ template <typename T>
 constexpr int kMaxChunks = sizeof(T) == 2 ? 7 : 13;
 constexpr std::int64_t kRingBytes = 222 * 1024;  // of the 227 KiB a block may have
 
-// Up to here the weights have registers as well; wider rows read them again, from the cache.
-constexpr int kMostWithWeights = 32;
-
 // kChunks: 16-byte vectors a lane owns of a row. partials is (blocks, 3, C): dweight, dbias, dinp_colsum.
 // Dynamic shared memory: a ring of kStages rows of dout, inp and dresidual_in for each warp; at the end, a
 // row of FP32 sums for each warp.
@@ -83,7 +81,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
                               std::int64_t rows, int channels) {
   constexpr int kVector = kPackedSize<T>;
   constexpr int kStreams = kResidual ? 3 : 2;
-  constexpr bool kKeepWeights = kChunks * kVector <= kMostWithWeights;
+  constexpr bool kKeepWeights = kChunks * kVector <= kMostLayernormWeights;
   extern __shared__ uint4 storage[];
   __shared__ std::uint64_t barriers[kMaxWarps][kStages];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -117,13 +115,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpSize, 1)
   __syncwarp();
 
   Packed<T> w[kChunks];
-  const auto read_weights = [&] {
-#pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int c = (j * kWarpSize + lane) * kVector;
-      w[j] = c < channels ? load128(weight + c) : Packed<T>{};
-    }
-  };
+  const auto read_weights = [&] { read_layernorm_weights(w, weight, channels, lane); };
   read_weights();
   float sum_dweight[kChunks][kVector] = {};
   float sum_dbias[kChunks][kVector] = {};

@@ -17,6 +17,7 @@
 #include "gpt2/common/packed.cuh"
 #include "gpt2/common/reduce.cuh"
 #include "gpt2/ops/norm/layernorm.h"
+#include "gpt2/ops/norm/layernorm_rows.cuh"
 
 namespace ridgeline::gpt2 {
 
@@ -65,75 +66,25 @@ __device__ __forceinline__ void layernorm_forward_row(T* residual, T* out, float
   const std::int64_t offset = row * channels;
 
   Packed<T> x[kChunks];
-#pragma unroll
-  for (int i = 0; i < kChunks; ++i) {
-    const int c = (i * kWarpSize + lane) * kVector;
-    if (c < channels) x[i] = load128_streaming(inp1 + offset + c);
-  }
+  load_layernorm_row(x, inp1 + offset, channels, lane);
   if constexpr (kResidual) {
     Packed<T> y[kChunks];
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const int c = (i * kWarpSize + lane) * kVector;
-      if (c < channels) y[i] = load128_streaming(inp2 + offset + c);
-    }
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const int c = (i * kWarpSize + lane) * kVector;
-      if (c < channels) {
-        float a[kVector];
-        float b[kVector];
-        unpack(x[i], a);
-        unpack(y[i], b);
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) a[k] += b[k];
-        x[i] = pack<T>(a);
-        store128_streaming(residual + offset + c, x[i]);
-      }
-    }
+    load_layernorm_row(y, inp2 + offset, channels, lane);
+    add_layernorm_rows(x, y, residual + offset, channels, lane);
   }
-  float sum = 0.0F;
-#pragma unroll
-  for (int i = 0; i < kChunks; ++i) {
-    if ((i * kWarpSize + lane) * kVector < channels) {
-      float v[kVector];
-      unpack(x[i], v);
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) sum += v[k];
-      forget_conversions(x[i]);
-    }
-  }
-  const float m = warp_sum(sum) / static_cast<float>(channels);
-  float squares = 0.0F;
-#pragma unroll
-  for (int i = 0; i < kChunks; ++i) {
-    if ((i * kWarpSize + lane) * kVector < channels) {
-      float v[kVector];
-      unpack(x[i], v);
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) squares += (v[k] - m) * (v[k] - m);
-      forget_conversions(x[i]);
-    }
-  }
-  const float s = rsqrtf(warp_sum(squares) / static_cast<float>(channels) + kLayernormEpsilon);
+  const LayernormStatistics of_row = layernorm_statistics(x, channels, lane);
 #pragma unroll
   for (int i = 0; i < kChunks; ++i) {
     const int c = (i * kWarpSize + lane) * kVector;
     if (c < channels) {
       float v[kVector];
-      float w[kVector];
-      float b[kVector];
-      unpack(x[i], v);
-      unpack(load128(weight + c), w);
-      unpack(load128(bias + c), b);
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) v[k] = (v[k] - m) * s * w[k] + b[k];
+      normalise(v, x[i], weight + c, bias + c, of_row, [](float&) {});
       store128(out + offset + c, pack<T>(v));
     }
   }
   if (lane == 0) {
-    if (mean != nullptr) mean[row] = m;
-    if (rstd != nullptr) rstd[row] = s;
+    if (mean != nullptr) mean[row] = of_row.mean;
+    if (rstd != nullptr) rstd[row] = of_row.rstd;
   }
 }
 

@@ -24,6 +24,7 @@
 #include "gpt2/ops/fp8/fp8.cuh"
 #include "gpt2/ops/norm/fp8_rows.cuh"
 #include "gpt2/ops/norm/layernorm_fp8.h"
+#include "gpt2/ops/norm/layernorm_rows.cuh"
 #include "gpt2/ops/norm/warp_sum_two.cuh"
 
 namespace ridgeline::gpt2 {
@@ -34,8 +35,6 @@ constexpr int kStages = 2;  // one row on its way while the other is used
 constexpr int kRowsOfWarp = kFp8TableRows / kWarps;
 constexpr int kVector = kPackedSize<bf16>;
 constexpr int kMostBytes = 226 * 1024;  // of the 227 KiB a block may have, the rest being declared below
-// Up to here the weights have registers; wider rows read them again, from the cache.
-constexpr int kMostWithWeights = 32;
 
 struct Arguments {
   bf16* dinp_out;
@@ -65,7 +64,7 @@ template <int kChunks, bool kResidual>
 __global__ void __launch_bounds__(kWarps* kWarpSize, 1)
     layernorm_backward_fp8_kernel(const __grid_constant__ Arguments args) {
   constexpr int kStreams = kResidual ? 3 : 2;
-  constexpr bool kKeepWeights = kChunks * kVector <= kMostWithWeights;
+  constexpr bool kKeepWeights = kChunks * kVector <= kMostLayernormWeights;
   extern __shared__ uint4 storage[];
   __shared__ std::uint64_t barriers[kWarps][kStages];
   __shared__ float shared[kWarps];
@@ -113,13 +112,7 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, 1)
   __syncwarp();
 
   Packed<bf16> w[kChunks];
-  const auto read_weights = [&] {
-#pragma unroll
-    for (int j = 0; j < kChunks; ++j) {
-      const int c = (j * kWarpSize + lane) * kVector;
-      w[j] = c < channels ? load128(args.weight + c) : Packed<bf16>{};
-    }
-  };
+  const auto read_weights = [&] { read_layernorm_weights(w, args.weight, channels, lane); };
   read_weights();
   float sum_dweight[kChunks][kVector] = {};
   float sum_dbias[kChunks][kVector] = {};

@@ -19,6 +19,7 @@
 #include "gpt2/ops/fp8/fp8.cuh"
 #include "gpt2/ops/norm/fp8_rows.cuh"
 #include "gpt2/ops/norm/layernorm_fp8.h"
+#include "gpt2/ops/norm/layernorm_rows.cuh"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -48,73 +49,22 @@ __global__ void __launch_bounds__(kBlock, kChunks <= 3 ? 4 : 2)
     if (row >= rows) break;
     const std::int64_t offset = row * channels;
     Packed<bf16> x[kChunks];
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const int c = (i * kWarpSize + lane) * kVector;
-      if (c < channels) x[i] = load128_streaming(inp1 + offset + c);
-    }
+    load_layernorm_row(x, inp1 + offset, channels, lane);
     if constexpr (kResidual) {
       Packed<bf16> y[kChunks];
-#pragma unroll
-      for (int i = 0; i < kChunks; ++i) {
-        const int c = (i * kWarpSize + lane) * kVector;
-        if (c < channels) y[i] = load128_streaming(inp2 + offset + c);
-      }
-#pragma unroll
-      for (int i = 0; i < kChunks; ++i) {
-        const int c = (i * kWarpSize + lane) * kVector;
-        if (c < channels) {
-          float a[kVector];
-          float b[kVector];
-          unpack(x[i], a);
-          unpack(y[i], b);
-#pragma unroll
-          for (int k = 0; k < kVector; ++k) a[k] += b[k];
-          x[i] = pack<bf16>(a);
-          store128_streaming(residual + offset + c, x[i]);
-        }
-      }
+      load_layernorm_row(y, inp2 + offset, channels, lane);
+      add_layernorm_rows(x, y, residual + offset, channels, lane);
     }
-    float sum = 0.0F;
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      if ((i * kWarpSize + lane) * kVector < channels) {
-        float v[kVector];
-        unpack(x[i], v);
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) sum += v[k];
-        forget_conversions(x[i]);
-      }
-    }
-    const float m = warp_sum(sum) / static_cast<float>(channels);
-    float squares = 0.0F;
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      if ((i * kWarpSize + lane) * kVector < channels) {
-        float v[kVector];
-        unpack(x[i], v);
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) squares += (v[k] - m) * (v[k] - m);
-        forget_conversions(x[i]);
-      }
-    }
-    const float s = rsqrtf(warp_sum(squares) / static_cast<float>(channels) + kLayernormEpsilon);
+    const LayernormStatistics of_row = layernorm_statistics(x, channels, lane);
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
       const int c = (i * kWarpSize + lane) * kVector;
       if (c < channels) {
         float v[kVector];
-        float w[kVector];
-        float b[kVector];
-        unpack(x[i], v);
-        unpack(load128(weight + c), w);
-        unpack(load128(bias + c), b);
-#pragma unroll
-        for (int k = 0; k < kVector; ++k) {
-          v[k] = (v[k] - m) * s * w[k] + b[k];
-          largest = fmaxf(largest, fabsf(v[k]));
-          v[k] *= scale;
-        }
+        normalise(v, x[i], weight + c, bias + c, of_row, [&](float& value) {
+          largest = fmaxf(largest, fabsf(value));
+          value *= scale;
+        });
         const std::uint32_t low = fp8_word<Fp8Format::e4m3>(v[0], v[1], v[2], v[3]);
         const std::uint32_t high = fp8_word<Fp8Format::e4m3>(v[4], v[5], v[6], v[7]);
         *reinterpret_cast<uint2*>(out + offset + c) = make_uint2(low, high);
@@ -123,8 +73,8 @@ __global__ void __launch_bounds__(kBlock, kChunks <= 3 ? 4 : 2)
       }
     }
     if (lane == 0) {
-      mean[row] = m;
-      rstd[row] = s;
+      mean[row] = of_row.mean;
+      rstd[row] = of_row.rstd;
     }
   }
   __syncthreads();
