@@ -37,19 +37,20 @@ SLACK = 1.2      # a run may take so many times what it took before
 
 # The slow sides of the switches: option and value as on the command line.
 SLOW_SIDES = (
-    "--gelu own", "--gelu mixed", "--gelu fused", "--gelu separate", "--attention hopper", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
+    "--gelu own", "--gelu mixed", "--gelu fused", "--gelu separate", "--attention cudnn", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
     "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual separate", "--classifier separate",
     "--bias-gradient naive", "--bias-gradient fused", "--bias-gradient separate", "--optimizer per-tensor", "--recompute 1",
     "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",
-    "--l2-persist gradient", "--precision fp8", "--precision fp8 --attention hopper", "--precision fp8 --fp8-fast-accumulation all",
+    "--l2-persist gradient", "--precision fp8", "--precision fp8 --attention cudnn", "--precision fp8 --fp8-fast-accumulation all",
     "--precision fp8 --fp8-fast-accumulation none", "--precision fp8 --fp8-classifier forward", "--precision fp8 --fp8-classifier all",
-    "--precision fp8 --fp8-classifier all --attention hopper", "--precision fp8 --fp8-hidden fp8",
-    "--precision fp8 --fp8-classifier all --fp8-hidden fp8 --attention hopper", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
+    "--precision fp8 --fp8-hidden fp8",
+    "--precision fp8 --fp8-classifier all --fp8-hidden fp8", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
 # The fast sides, given beside --preset naive. With BF16 come the kernels that need it.
 FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
-    "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--vocabulary padded",
+    "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--precision bf16 --attention hopper", "--vocabulary padded",
     "--kernels packed", "--residual fused", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
+FP8_ALL = ["--precision", "fp8", "--fp8-classifier", "all", "--fp8-hidden", "fp8"]  # everything that can be
 FAST_SEARCH = "--matmul-search fast"  # a row where the plans of all others come from a full search
 FAST, NAIVE, PYTORCH = "preset fast", "preset naive", "PyTorch"
 
@@ -112,9 +113,9 @@ def rows_of(options):
     if options.pytorch_program:
         rows.append(Row(PYTORCH, [], "PyTorch", pytorch=True))
     rows.append(Row("B = 64", ["--preset", "fast"], "size", batch=64))
-    rows.append(Row("774M, B = 16", ["--preset", "fast", "--model", "774M"], "size", batch=16))
-    rows.append(Row("fp8 at B = 64", ["--preset", "fast", "--precision", "fp8"], "size", batch=64))
-    rows.append(Row("fp8 774M at B = 16", ["--preset", "fast", "--model", "774M", "--precision", "fp8"], "size", batch=16))
+    rows.append(Row("774M at B = 16", ["--preset", "fast", "--model", "774M"], "size", batch=16))
+    rows.append(Row("fp8 all at B = 64", ["--preset", "fast", *FP8_ALL], "size", batch=64))
+    rows.append(Row("fp8 all 774M at B = 16", ["--preset", "fast", "--model", "774M", *FP8_ALL], "size", batch=16))
     for option in SLOW_SIDES:
         rows.append(Row(option, ["--preset", "fast", *option.split()], "from fast", slow="fp32" in option))
     if options.from_naive:

@@ -58,7 +58,7 @@ with open(value("--log", ""), "a") as log:
             sys.exit("gpt2_train: out of time")
         if "--deterministic" in args and step == 20:
             sys.exit("gpt2_train: the loss is not finite")
-switches = {"gelu": "fused", "attention": value("--attention", "cudnn"), "bias": value("--bias", "fused"), "cuda_graph": "off",
+switches = {"gelu": "fused", "attention": value("--attention", "hopper"), "bias": value("--bias", "fused"), "cuda_graph": "off",
             "matmul": value("--matmul", "cublaslt")}
 if switches["matmul"] == "cublas":
     switches["bias"] = "separate"

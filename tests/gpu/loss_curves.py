@@ -31,7 +31,7 @@ VOCAB = 50257
 BETAS, EPSILON, WEIGHT_DECAY, CLIP = (0.9, 0.95), 1e-8, 0.1, 1.0
 SHARDS = 2
 FP8 = ["--precision", "fp8"]
-OWN = {"fast": [], "fp8": FP8, "fp8_forward": [*FP8, "--fp8-classifier", "forward"], "fp8_all": [*FP8, "--fp8-classifier", "all"],
+OWN = {"fast": [], "cudnn": ["--attention", "cudnn"], "fp8": FP8, "fp8_forward": [*FP8, "--fp8-classifier", "forward"], "fp8_all": [*FP8, "--fp8-classifier", "all"],
        "fp8_hidden": [*FP8, "--fp8-classifier", "all", "--fp8-hidden", "fp8"]}
 FP8_LAST, FP8_ALLOWED = 100, 0.003
 

@@ -25,8 +25,9 @@ enum class BiasKind { fused, separate };  // into the product's epilogue, or a k
 /// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
 /// forward as own, with the argument kept, backward as separate.
 enum class GeluKind { own, mixed, fused, separate };
-/// hopper: kernels of ours for compute capability 9.0, head size 64; own: kernels of ours for any GPU.
-enum class AttentionKind { cudnn, hopper, own, unfused };
+/// hopper: kernels of ours for compute capability 9.0, head size 64 (cudnn elsewhere); own: kernels of ours for any
+/// GPU.
+enum class AttentionKind { hopper, cudnn, own, unfused };
 enum class VocabularyKind {
   padded,
   plain
@@ -54,7 +55,7 @@ struct Switches {
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
   BiasKind bias = BiasKind::fused;
   GeluKind gelu = GeluKind::own;
-  AttentionKind attention = AttentionKind::cudnn;
+  AttentionKind attention = AttentionKind::hopper;
   VocabularyKind vocabulary = VocabularyKind::padded;
   KernelWidth kernels = KernelWidth::packed;
   ResidualKind residual = ResidualKind::fused;
@@ -137,7 +138,7 @@ constexpr auto names_of(GeluKind) {
 constexpr auto names_of(AttentionKind) {
   using enum AttentionKind;
   return std::array<NamedValue<AttentionKind>, 4>{
-      {{"cudnn", cudnn}, {"hopper", hopper}, {"own", own}, {"unfused", unfused}}};
+      {{"hopper", hopper}, {"cudnn", cudnn}, {"own", own}, {"unfused", unfused}}};
 }
 constexpr auto names_of(VocabularyKind) {
   using enum VocabularyKind;

@@ -63,13 +63,6 @@ void check(const GpuModelOptions& o) {
                                    o.config.head_size()));
     }
   }
-  if (o.switches.attention == AttentionKind::hopper &&
-      !hopper_attention_backward_supported(o.batch, o.sequence, o.config.heads, o.config.head_size())) {
-    throw InputError(
-        fmt::format("--attention hopper needs a GPU of compute capability 9.0 and head size 64 (here {}): "
-                    "use --attention own",
-                    o.config.head_size()));
-  }
 }
 
 // A device that multiplies FP8.
@@ -257,6 +250,11 @@ Switches switches_on_device(const GpuModelOptions& o) {
     switches.gelu = GeluKind::fused;
   }
   if (switches.gelu == GeluKind::own && switches.recompute >= 1) switches.gelu = GeluKind::mixed;
+  if (switches.attention == AttentionKind::hopper &&
+      !hopper_attention_backward_supported(o.batch, o.sequence, o.config.heads, o.config.head_size())) {
+    const bool cudnn = cudnn_attention_available() && o.config.head_size() % 8 == 0;
+    switches.attention = cudnn ? AttentionKind::cudnn : AttentionKind::own;
+  }
   return switches;
 }
 

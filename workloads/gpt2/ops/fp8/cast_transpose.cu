@@ -64,8 +64,8 @@ void check(const char* what, const Fp8Output& out, const void* inp, const void* 
 template <typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
 void launch(const Fp8Output& out, float* partials, const T* inp, const T* dout, std::int64_t tensors,
             std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  launch_cast<UsualForm<T>, T, kFormat, kFunction, kSums>(out, partials, {inp}, {dout}, tensors, rows,
-                                                          columns, stream);
+  launch_cast<UsualForm<T, kFunction>, T, kFormat, kFunction, kSums>(out, partials, {inp}, {dout}, tensors,
+                                                                     rows, columns, stream);
 }
 
 void add_sums(PartialSums& sums, float* dbias, const float* partials, std::int64_t rows,
@@ -144,8 +144,8 @@ void launch_fp8_gelu(const Fp8Output& out, const Fp8Input& inp, std::int64_t row
   const NvtxRange range("fp8_gelu", {fp8_cast_bytes(rows, columns, 1, 1, false),
                                      fp8_cast_flops(rows, columns, false) + rows * columns +
                                          gelu_forward_flops(rows * columns)});
-  launch_cast<UsualForm<std::uint8_t>, std::uint8_t, Fp8Format::e4m3, CastFunction::gelu, false>(
-      out, nullptr, {inp}, {}, 1, rows, columns, stream);
+  launch_cast<UsualForm<std::uint8_t, CastFunction::gelu>, std::uint8_t, Fp8Format::e4m3, CastFunction::gelu,
+              false>(out, nullptr, {inp}, {}, 1, rows, columns, stream);
 }
 
 void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const bf16* inp, const bf16* dout,
@@ -169,8 +169,8 @@ void launch_fp8_gelu_backward(const Fp8Output& out, float* dbias, const Fp8Input
   const NvtxRange range("fp8_gelu_backward", {fp8_cast_bytes(rows, columns, 1, 2, true),
                                               fp8_cast_flops(rows, columns, true) + rows * columns +
                                                   gelu_backward_flops(rows * columns)});
-  launch_cast<UsualForm<std::uint8_t>, std::uint8_t, Fp8Format::e5m2, CastFunction::gelu_backward, true>(
-      out, partials, {inp}, {dout}, 1, rows, columns, stream);
+  launch_cast<UsualForm<std::uint8_t, CastFunction::gelu_backward>, std::uint8_t, Fp8Format::e5m2,
+              CastFunction::gelu_backward, true>(out, partials, {inp}, {dout}, 1, rows, columns, stream);
   add_sums(sums, dbias, partials, rows, columns);
 }
 

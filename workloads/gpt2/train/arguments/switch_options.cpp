@@ -76,8 +76,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       "one, its derivative in a kernel; both in cuBLASLt's; or both in kernels");
   add_switch(
       app, "--attention", s.attention,
-      "cuDNN's flash attention (bf16), an own one (bf16, compute capability 9.0 and head size 64; or any), "
-      "or with all scores stored");
+      "Flash attention of our own (hopper: bf16, compute capability 9.0 and head size 64, cudnn elsewhere), "
+      "cuDNN's (bf16), a plainer own one (any precision), or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,
              "Rows of the token embedding padded to a multiple of 128, or not");
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
@@ -118,7 +118,7 @@ void SwitchOptions::settle() {
     }
   }
   // What was given stays, and is refused below if it cannot go with the rest.
-  if (!has_bf16_activations(s.precision) && s.attention == AttentionKind::cudnn && !given("--attention"))
+  if (!has_bf16_activations(s.precision) && s.attention == AttentionKind::hopper && !given("--attention"))
     s.attention = AttentionKind::own;
   if (s.precision == Precision::fp8 && !given("--gelu")) s.gelu = GeluKind::separate;
   if (has_own_product(s.gelu) && s.precision != Precision::bf16 && s.precision != Precision::fp8) {

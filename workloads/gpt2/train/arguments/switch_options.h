@@ -19,7 +19,7 @@ class SwitchOptions {
   /// they stand. Throws CLI::ParseError for a preset that does not exist.
   SwitchOptions(CLI::App& app, int argc, const char* const* argv, Switches& switches);
 
-  /// A fast side that the rest of the command line rules out falls back to the next one (attention cudnn in
+  /// A fast side that the rest of the command line rules out falls back to the next one (attention hopper in
   /// fp32 to own); one that was asked for by name throws InputError.
   void settle();
 
