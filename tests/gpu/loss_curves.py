@@ -31,8 +31,8 @@ VOCAB = 50257
 BETAS, EPSILON, WEIGHT_DECAY, CLIP = (0.9, 0.95), 1e-8, 0.1, 1.0
 SHARDS = 2
 FP8 = ["--precision", "fp8"]
-OWN = {"fast": [], "cudnn": ["--attention", "cudnn"], "fp8": FP8, "fp8_forward": [*FP8, "--fp8-classifier", "forward"], "fp8_all": [*FP8, "--fp8-classifier", "all"],
-       "fp8_hidden": [*FP8, "--fp8-classifier", "all", "--fp8-hidden", "fp8"]}
+OWN = {"fast": [], "cudnn": ["--attention", "cudnn"], "fp8": FP8, "fp8_layers": [*FP8, "--fp8-classifier", "none", "--fp8-hidden", "bf16"],
+       "fp8_bf16_hidden": [*FP8, "--fp8-hidden", "bf16"]}
 FP8_LAST, FP8_ALLOWED = 100, 0.003
 
 
@@ -242,8 +242,8 @@ def main():
     p.add_argument("--lr", type=float, default=6e-4)
     p.add_argument("--warmup", type=int, help="[a tenth of --steps]")
     p.add_argument("--seed", type=int, default=1337)
-    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast, fp8, fp8_forward, fp8_all (the classifier's products too) and fp8_hidden (with those "
-                   "GELU's argument and its gradient) [%(default)s]")
+    p.add_argument("--curves", default="pytorch,fast", help="of pytorch, fast, cudnn (its attention), fp8, fp8_layers (only the layers' products in it) and fp8_bf16_hidden "
+                   "(GELU's argument and its gradient in BF16) [%(default)s]")
     p.add_argument("--only", help="these of --curves now, the others in another call")
     p.add_argument("--trainer-options", default="", help="more options of gpt2_train, for all of its curves")
     p.add_argument("--eager", action="store_true", help="PyTorch without torch.compile")

@@ -38,7 +38,7 @@ def cases(shards):
         "fast-124M": (WHOLE, BETWEEN),
         "graph-124M": (WHOLE, ["--cuda-graph", "--stochastic-rounding"]),
         "fp8-124M": (WHOLE, ["--precision", "fp8", *BETWEEN]),
-        "fp8-hidden": (TINY, ["--precision", "fp8", "--fp8-hidden", "fp8", "--grad-accum", "2", *BETWEEN]),
+        "fp8-layers": (TINY, ["--precision", "fp8", "--fp8-classifier", "none", "--fp8-hidden", "bf16", "--grad-accum", "2", *BETWEEN]),
         "fp8": (TINY, ["--precision", "fp8", "--grad-accum", "2", *BETWEEN]),
         "fast": (TINY, BETWEEN),
         "accumulate": (TINY, ["--grad-accum", "3", "--cuda-graph", *BETWEEN]),

@@ -41,30 +41,6 @@ void check_fp8(const GpuModelOptions& o) {
   }
 }
 
-void check(const GpuModelOptions& o) {
-  validate(o.config);
-  if (o.batch < 1 || o.grad_accum < 1)
-    throw InputError(fmt::format("B={} K={}: must be at least 1", o.batch, o.grad_accum));
-  if (o.sequence < 1 || o.sequence > o.config.max_t) {
-    throw InputError(fmt::format("T={}: the model's positions allow 1 to {}", o.sequence, o.config.max_t));
-  }
-  if (static_cast<std::int64_t>(o.batch) * o.sequence > (std::int64_t{1} << 30)) {
-    throw InputError(fmt::format("B*T={} is beyond 2^30 positions: lower -B and raise --grad-accum",
-                                 static_cast<std::int64_t>(o.batch) * o.sequence));
-  }
-  if (o.config.head_size() > 128)
-    throw InputError(fmt::format("head size {}: attention supports up to 128", o.config.head_size()));
-  check_switches(o.switches);
-  if (o.switches.precision == Precision::fp8) check_fp8(o);
-  if (o.switches.attention == AttentionKind::cudnn) {
-    if (!cudnn_attention_available()) throw InputError("this build has no cuDNN: use --attention own");
-    if (o.config.head_size() % 8 != 0) {
-      throw InputError(fmt::format("head size {}: cuDNN needs a multiple of 8, use --attention own",
-                                   o.config.head_size()));
-    }
-  }
-}
-
 // A device that multiplies FP8.
 void check_fp8_device() {
   int device = 0;
@@ -256,6 +232,30 @@ Switches switches_on_device(const GpuModelOptions& o) {
     switches.attention = cudnn ? AttentionKind::cudnn : AttentionKind::own;
   }
   return switches;
+}
+
+void GpuModel::check(const GpuModelOptions& o) {
+  validate(o.config);
+  if (o.batch < 1 || o.grad_accum < 1)
+    throw InputError(fmt::format("B={} K={}: must be at least 1", o.batch, o.grad_accum));
+  if (o.sequence < 1 || o.sequence > o.config.max_t) {
+    throw InputError(fmt::format("T={}: the model's positions allow 1 to {}", o.sequence, o.config.max_t));
+  }
+  if (static_cast<std::int64_t>(o.batch) * o.sequence > (std::int64_t{1} << 30)) {
+    throw InputError(fmt::format("B*T={} is beyond 2^30 positions: lower -B and raise --grad-accum",
+                                 static_cast<std::int64_t>(o.batch) * o.sequence));
+  }
+  if (o.config.head_size() > 128)
+    throw InputError(fmt::format("head size {}: attention supports up to 128", o.config.head_size()));
+  check_switches(o.switches);
+  if (o.switches.precision == Precision::fp8) check_fp8(o);
+  if (o.switches.attention == AttentionKind::cudnn) {
+    if (!cudnn_attention_available()) throw InputError("this build has no cuDNN: use --attention own");
+    if (o.config.head_size() % 8 != 0) {
+      throw InputError(fmt::format("head size {}: cuDNN needs a multiple of 8, use --attention own",
+                                   o.config.head_size()));
+    }
+  }
 }
 
 MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {

@@ -73,6 +73,9 @@ class GpuModel : public TrainingState {
   /// Throws InputError for sizes the kernels do not support, CudaError or Error when allocation or a library
   /// fails.
   static std::unique_ptr<GpuModel> create(const GpuModelOptions& options);
+  /// Throws InputError for sizes and switches that the kernels do not support. Asks no device.
+  static void check(const GpuModelOptions& options);
+  /// Of switches as they run on the current device. Throws what check() does.
   static MemoryPlan memory_plan(const GpuModelOptions& options);
 
   virtual cudaStream_t stream() const = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "gpt2/common/errors.h"
 #include "gpt2/model/switch_rules.h"
@@ -20,11 +21,15 @@ std::string values_text() {
   return text;
 }
 
+// `usual`: what the option is without being given; empty: its value now.
 template <typename Enum>
-void add_switch(CLI::App& app, const char* option, Enum& value, const char* what) {
+void add_switch(CLI::App& app, const char* option, Enum& value, const char* what,
+                std::string_view usual = {}) {
   std::map<std::string, Enum> names;
   for (const auto& named : names_of(Enum{})) names.emplace(named.name, named.value);
-  app.add_option(option, value, fmt::format("{}: {} [{}]", what, values_text<Enum>(), name_of(value)))
+  app.add_option(
+         option, value,
+         fmt::format("{}: {} [{}]", what, values_text<Enum>(), usual.empty() ? name_of(value) : usual))
       ->transform(CLI::CheckedTransformer(std::move(names), CLI::ignore_case).description(""))
       ->group(kGroup);
 }
@@ -60,14 +65,15 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       ->group(kGroup);
   add_switch(
       app, "--precision", s.precision,
-      "Activations and products (fp8: the layers' linear products only, the rest in bf16; compute capability "
-      "9.0); FP32 master weights always");
+      "Activations and products (fp8: linear products and what stands between them only, the rest in bf16; "
+      "compute capability 9.0); FP32 master weights always");
   add_switch(app, "--fp8-fast-accumulation", s.fp8_fast_accumulation,
              "Which fp8 products leave their partial sums to the tensor cores, which add with some 14 bits");
   add_switch(app, "--fp8-classifier", s.fp8_classifier,
-             "Products of the classifier in fp8 too: none, that of the logits, or all three");
+             "Products of the classifier in fp8 too: none, that of the logits, or all three", "all in fp8");
   add_switch(app, "--fp8-hidden", s.fp8_hidden,
-             "In fp8, how products store GELU's argument and the gradient in front of its slope");
+             "In fp8, how products store GELU's argument and the gradient in front of its slope",
+             "fp8 in fp8");
   add_switch(app, "--matmul", s.matmul, "Library of the products");
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
   add_switch(
@@ -120,7 +126,12 @@ void SwitchOptions::settle() {
   // What was given stays, and is refused below if it cannot go with the rest.
   if (!has_bf16_activations(s.precision) && s.attention == AttentionKind::hopper && !given("--attention"))
     s.attention = AttentionKind::own;
-  if (s.precision == Precision::fp8 && !given("--gelu")) s.gelu = GeluKind::separate;
+  if (s.precision == Precision::fp8) {
+    if (!given("--gelu")) s.gelu = GeluKind::separate;
+    if (!given("--fp8-hidden")) s.fp8_hidden = Fp8Hidden::fp8;
+    if (!given("--fp8-classifier") && s.vocabulary == VocabularyKind::padded)
+      s.fp8_classifier = s.classifier == ClassifierKind::fused ? Fp8Classifier::all : Fp8Classifier::forward;
+  }
   if (has_own_product(s.gelu) && s.precision != Precision::bf16 && s.precision != Precision::fp8) {
     if (given("--gelu"))
       throw InputError(fmt::format(

@@ -182,7 +182,7 @@ Prepared prepare(const Options& given) {
              .rounding_seed = o.seed};
   p.model.matmul.search = o.matmul_search;
   p.model.matmul.cache_path = matmul_cache_path(o);
-  (void)GpuModel::memory_plan(p.model);  // checks the sizes
+  GpuModel::check(p.model);
 
   p.data = training_source(o, p.config.vocab);
   if (o.val_every > 0) p.validation = validation_source(o, p.config.vocab);
