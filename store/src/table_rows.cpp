@@ -10,7 +10,8 @@ namespace ridgeline::store {
 
 namespace {
 
-// Rows. Of more launches and ranges the sums of steps and sites stand for the values: digests would be a fifth of an import.
+// Rows. Of more launches and ranges the sums of steps and sites stand for the values: digests would be a
+// fifth of an import.
 constexpr std::int64_t kMostDigested = 100'000;
 constexpr std::int64_t kMostCounted = 10'000;  // rows, of a table that every reader counts
 
