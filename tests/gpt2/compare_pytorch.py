@@ -213,7 +213,7 @@ def main():
     p.add_argument("--heads", type=int, default=12)
     p.add_argument("--channels", type=int, default=768)
     p.add_argument("--max-t", type=int, default=1024)
-    p.add_argument("--attention", choices=["cudnn", "own"], default="cudnn", help="of the bf16 run")
+    p.add_argument("--attention", choices=["hopper", "cudnn", "own"], default="hopper", help="of the bf16 run")
     p.add_argument("--reference", choices=["auto", "huggingface", "plain"], default="auto")
     p.add_argument("--json", help="write the result here")
     a = p.parse_args()
