@@ -10,7 +10,7 @@ failed=0
 
 expect_failure() {  # expect_failure CHECK SQL
   rm -f "$directory"/*
-  cp "$root/examples/gpt2-h200.ridge" "$directory/broken.ridge"
+  cp "$root/tests/store/version-2.ridge" "$directory/broken.ridge"
   sqlite3 "$directory/broken.ridge" "$2"
   python3 -B "$root/tests/gpu/capture_checks.py" "$directory/broken.ridge" --ridgeline "$ridgeline" >"$directory/out" 2>&1 || true
   if ! grep -q "^$1 *FAIL" "$directory/out"; then

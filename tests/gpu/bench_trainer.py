@@ -387,7 +387,7 @@ def convention(sustained):
     fresh = f"Medians of {LEAST_STEPS} steps a fresh process, its first {WARM_STEPS} left out (PyTorch {PYTORCH_WARM_STEPS}, slow {SLOW_WARM_STEPS})"
     if not sustained:
         return [fresh + "."]
-    return [fresh + ";", f"sustained: of the last {SUSTAINED_LAST} of {SUSTAINED_STEPS} steps or more, when the power limit has settled."]
+    return [fresh + ";", f"sustained: the last {SUSTAINED_LAST} of {SUSTAINED_STEPS} or more, when the power limit has settled."]
 
 
 def table(rows):

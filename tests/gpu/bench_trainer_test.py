@@ -131,7 +131,7 @@ class Bench(unittest.TestCase):
         self.assertIsNone(rows["--attention own"]["sustained"])
         self.assertEqual((fast["joules_per_step"], pytorch["joules_per_step"]), (33.25, None))
         self.assertEqual((text.count("\n  sustained, 33.2 J a step"), text.count("\n  sustained  ")), (1, 1), text)
-        self.assertIn("last 100 of 220 steps", text)
+        self.assertIn("last 100 of 220", text)
         self.assertNotIn("--steps 220", rows["preset fast"]["command"])
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
 

@@ -578,7 +578,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Capture, AnOlderOneThatIsBeingWrittenIsBusy) {
   TemporaryDirectory directory;
   const std::string path = directory.file("old.ridge");
-  std::filesystem::copy_file(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge", path);
+  std::filesystem::copy_file(std::string(RIDGELINE_SOURCE_DIR) + "/tests/store/version-2.ridge", path);
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   Database writer(path, OpenMode::read_write);
   writer.execute("BEGIN EXCLUSIVE");

@@ -74,13 +74,13 @@ void expect_same_answers(const std::string& path) {
   }
 }
 
-TEST(Migration, TheBundledCaptureAnswersAsBefore) {
-  expect_same_answers(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge");
+TEST(Migration, ARecordingOfVersion2AnswersAsBefore) {
+  expect_same_answers(std::string(RIDGELINE_SOURCE_DIR) + "/tests/store/version-2.ridge");
 }
 
 // What a version did not count yet was not lost.
 TEST(Migration, CountsThatAVersionHadNotAreZero) {
-  const auto migrated = Capture::open(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge");
+  const auto migrated = Capture::open(std::string(RIDGELINE_SOURCE_DIR) + "/tests/store/version-2.ridge");
   ASSERT_TRUE(migrated.ok()) << migrated.failure().message;
   const auto table = migrated.value().query("SELECT strings_lost, nvtx_unbalanced FROM completeness");
   ASSERT_TRUE(table.ok()) << table.failure().message;
@@ -90,7 +90,7 @@ TEST(Migration, CountsThatAVersionHadNotAreZero) {
 
 // The views of version 2, as they are stored in its files.
 std::string views_of_version_2() {
-  const Database bundled(std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge",
+  const Database bundled(std::string(RIDGELINE_SOURCE_DIR) + "/tests/store/version-2.ridge",
                          OpenMode::read_only);
   std::string sql;
   // A view may name another only when it is used, so their order does not matter.
