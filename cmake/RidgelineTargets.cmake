@@ -61,11 +61,12 @@ function(ridgeline_add_library module)
   ridgeline_precompile(ridgeline_${module} library)
 endfunction()
 
-# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds] [TEXT])
+# ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds] [COST n] [TEXT])
 # One GoogleTest program, one ctest entry for each of its cases. Label cpu unless told. TEXT: the test compares a
 # document with the source. Its label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`.
+# COST: seconds that all of it takes under the sanitizers, where a long program should begin early.
 function(ridgeline_add_test name)
-  cmake_parse_arguments(ARG "TEXT" "LABELS;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TEXT" "LABELS;TIMEOUT;COST" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS cpu)
   endif()
@@ -90,6 +91,9 @@ function(ridgeline_add_test name)
     # Starting a process takes AddressSanitizer longer than most cases.
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABELS} TIMEOUT 600)
+    if(ARG_COST)
+      set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+    endif()
   else()
     include(GoogleTest)
     gtest_discover_tests(test_${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES

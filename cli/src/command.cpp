@@ -7,6 +7,14 @@
 #include <utility>
 
 namespace ridgeline::cli {
+namespace {
+
+// A script's variable that is not set, more often than a wish: `-o "$FILE"` would write somewhere else.
+std::string empty_is_wrong(const std::string& text) {
+  return text.empty() ? "the value is empty: give one, or leave the option out" : "";
+}
+
+}  // namespace
 
 const DeclaredOption& DeclaredOption::type_name(const std::string& name) const {
   option_->type_name(name);
@@ -73,12 +81,12 @@ Command Command::add_subcommand(const std::string& name, const std::string& desc
 
 DeclaredOption Command::add_option(const std::string& name, std::string& value,
                                    const std::string& description) const {
-  return DeclaredOption(app_->add_option(name, value, description));
+  return DeclaredOption(app_->add_option(name, value, description)).check(empty_is_wrong);
 }
 
 DeclaredOption Command::add_option(const std::string& name, std::optional<std::string>& value,
                                    const std::string& description) const {
-  return DeclaredOption(app_->add_option(name, value, description));
+  return DeclaredOption(app_->add_option(name, value, description)).check(empty_is_wrong);
 }
 
 DeclaredOption Command::add_option(const std::string& name, std::vector<std::string>& values,

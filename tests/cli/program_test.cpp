@@ -138,7 +138,12 @@ TEST_F(Program, UsageErrorsAreOneLine) {
     expect_error(negative, 2, "is not a whole number of");
     EXPECT_LT(run(negative).err.size(), 200u) << run(negative).err;
   }
-  expect_error({"check", "c.ridge", "--budget", ""}, 2, "the name of the budget file is empty");
+  for (const std::vector<std::string>& empty : {std::vector<std::string>{"check", "c.ridge", "--budget", ""},
+                                                {"rank", "c.ridge", "-o", ""},
+                                                {"report", "c.ridge", "--output", ""},
+                                                {"record", "--step-range", "", "--", "/bin/true"},
+                                                {"record", "-o", "", "--", "/bin/true"}})
+    expect_error(empty, 2, "the value is empty: give one, or leave the option out");
   for (const char* interval : {"nan", "inf", "0.5", "2e6", "5us"})
     expect_error({"record", "--sample-interval", interval, "--", "/bin/true"}, 2,
                  "is not a number of microseconds");
