@@ -87,11 +87,12 @@ std::string without_tokens(std::string_view value) {
   std::string out;
   for (std::size_t i = 0; i < value.size();) {
     std::size_t end = i;
-    if ((i == 0 || !is_token_character(value[i - 1])) && begins_with_bearer(value.substr(i))) {
+    const bool at_begin = i == 0 || !is_token_character(value[i - 1]);
+    if (at_begin && begins_with_bearer(value.substr(i))) {
       out += value.substr(i, kBearer.size());
       i += kBearer.size();
       end = std::min(value.find_first_of(" \t\"',;", i), value.size());
-    } else if (i == 0 || !is_token_character(value[i - 1])) {
+    } else if (at_begin) {
       for (const Mark& mark : kMarks) {
         if (value.substr(i, mark.text.size()) != mark.text) continue;
         std::size_t at = i + mark.text.size();

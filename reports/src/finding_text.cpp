@@ -8,6 +8,7 @@
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/error_text.h"
 
 namespace ridgeline::reports {
 namespace {
@@ -44,13 +45,10 @@ std::string runs_text(const std::vector<std::int64_t>& steps) {
   return text;
 }
 
-// "40.0 % ± 0.1"; no measured value is without an error: "± <0.1".
+// "40.0 % ± 0.1"
 std::string with_error(const Evidence* evidence) {
   if (evidence == nullptr) return "–";
-  std::string text = percent_text(evidence->value);
-  if (!evidence->error) return text;
-  const std::string error = fixed(*evidence->error * 100, 1);
-  return text + " ± " + (error == "0.0" ? "<0.1" : error);
+  return percent_text(evidence->value) + (evidence->error ? " ± " + error_text(*evidence->error) : "");
 }
 
 std::string signed_percent(double ratio) {

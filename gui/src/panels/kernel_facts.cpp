@@ -8,6 +8,7 @@
 #include "models/text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
+#include "ridgeline/reports/error_text.h"
 #include "ridgeline/reports/tables.h"
 #include "style/theme.h"
 
@@ -29,10 +30,7 @@ QString bytes_of(double bytes) {
 
 QString measured(const std::optional<Measured>& value) {
   if (!value) return {};
-  QString text = share(value->value);
-  if (!value->error) return text;
-  const QString error = plain(percent(*value->error));
-  return text + " ± " + (error == "0.0" ? QString("<0.1") : error);  // nothing is measured without one
+  return share(value->value) + (value->error ? " ± " + plain(reports::error_text(*value->error)) : QString());
 }
 
 QString dims(const store::Dim3& dim) {
