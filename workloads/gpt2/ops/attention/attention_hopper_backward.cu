@@ -101,13 +101,13 @@ __device__ inline void issue_gradient(float (&d)[32], const std::uint32_t (&a)[1
   for (int k = 0; k < kChunk / 16; ++k) wgmma<1>(d, a + 4 * k, b + k * kStep, (add ? 1 : 0) | k);
 }
 
-template <int kConsumer>
+// One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
 __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& p,
-                               const BackwardLayout& layout) {
-  constexpr std::uint32_t kOwnRows = kConsumer * (kPanelBytes / 2);  // of keys, values and dS
+                               const BackwardLayout& layout, unsigned consumer) {
+  const std::uint32_t own_rows = consumer * (kPanelBytes / 2);  // of keys, values and dS
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
-  const std::uint32_t warp_rows = kOwnRows + static_cast<std::uint32_t>(warp) * BackwardLayout::kWarpBytes;
+  const std::uint32_t warp_rows = own_rows + static_cast<std::uint32_t>(warp) * BackwardLayout::kWarpBytes;
   const auto lane_columns = static_cast<std::uint32_t>(lane % 4 * 8);
   const float scale_log2 = p.problem.scale_log2;
 
@@ -117,7 +117,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
   // stands with the chunk before, so that no flags stand between the waiting and the products.
   const auto await_rows = [&](bool first_of_keys, bool on_diagonal) {
     barrier_wait(layout.rows_full(chunk), filled<BackwardLayout::kStages>(chunk));
-    if (kConsumer == 1 && on_diagonal) {
+    if (consumer == 1 && on_diagonal) {
       barrier_wait(layout.ds_empty(chunk), emptied<BackwardLayout::kSlots>(chunk));
       if (lane == 0) {
         barrier_arrive(layout.rows_empty(chunk));
@@ -127,7 +127,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
       barrier_wait(layout.rows_full(chunk), filled<BackwardLayout::kStages>(chunk));
     }
     if (first_of_keys) barrier_wait(layout.keys_full(block), filled<BackwardLayout::kKeyBuffers>(block));
-    return load_shared(layout.flags(chunk)) | (first_of_keys ? kFirstOfKeys : 0U);
+    return uniform(load_shared(layout.flags(chunk)) | (first_of_keys ? kFirstOfKeys : 0U));
   };
 
   float s[32];
@@ -143,7 +143,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
 
   unsigned flags = await_rows(true, true);  // long blocks of keys begin on the diagonal
   wgmma_fence();
-  issue_scores(s, layout.keys(block) + kOwnRows, layout.queries(chunk));
+  issue_scores(s, layout.keys(block) + own_rows, layout.queries(chunk));
   wgmma_commit();
   wgmma_wait<0>();
   pin(s);
@@ -158,11 +158,11 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     // The gradients leave from where the keys and values were.
     const unsigned stored = block - 1;
     barrier_wait(layout.keys_taken(stored), filled<BackwardLayout::kKeyBuffers>(stored));
-    named_barrier_sync(2 + kConsumer, kWarpgroup);
+    named_barrier_sync(2 + static_cast<int>(consumer), kWarpgroup);
     const uint4 which = load_shared_128(layout.which_keys(stored));
     const auto head = static_cast<int>(which.x);
     const auto batch = static_cast<int>(which.y);
-    const int position = static_cast<int>(which.z) + kConsumer * kConsumerRows + warp * 16;
+    const int position = static_cast<int>(which.z) + static_cast<int>(consumer) * kConsumerRows + warp * 16;
     store_gradient(maps.dkeys, layout.keys(stored) + warp_rows, dk, p.scale, p.problem.heads + head, position,
                    batch, lane);
     store_gradient(maps.dkeys, layout.values(stored) + warp_rows, dv, 1.0F, 2 * p.problem.heads + head,
@@ -182,9 +182,9 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
       dp[4 * j + 3] = dots.w;
     }
     pin(dp);
-    const std::uint32_t queries_before = uniform(layout.queries(chunk_before));
-    const std::uint32_t values = uniform(layout.values(block) + kOwnRows);
-    const std::uint32_t dout = uniform(layout.dout(chunk));
+    const std::uint32_t queries_before = layout.queries(chunk_before);
+    const std::uint32_t values = layout.values(block) + own_rows;
+    const std::uint32_t dout = layout.dout(chunk);
     wgmma_fence();
     issue_gradient(dk, gradients, queries_before, (flags_before & kFirstOfKeys) == 0);
     issue_dp(dp, values, dout);
@@ -200,7 +200,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
         s[4 * j + e] = exp2_flushed(fmaf(s[4 * j + e], scale_log2, -(e % 2 == 0 ? log_sum.x : log_sum.y)));
       }
     }
-    if ((flags & kDiagonal) != 0 && chunk % kChunksPerTile == kConsumer) {
+    if ((flags & kDiagonal) != 0 && chunk % kChunksPerTile == consumer) {
       // A key is seen by the queries from its own position on.
       const int limit = warp * 16 + lane / 4 - lane % 4 * 2;
 #pragma unroll
@@ -232,9 +232,9 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     if ((flags & kLastOfKeys) != 0) ++block;
     // Behind the last chunk the products for the next are formed of whatever is there, and not used.
     if (more) flags = await_rows((flags_now & kLastOfKeys) != 0, (flags_now & kDiagonalNext) != 0);
-    const std::uint32_t now_dout = uniform(layout.dout(now));
-    const std::uint32_t next_keys = uniform(layout.keys(block) + kOwnRows);
-    const std::uint32_t next_queries = uniform(layout.queries(chunk));
+    const std::uint32_t now_dout = layout.dout(now);
+    const std::uint32_t next_keys = layout.keys(block) + own_rows;
+    const std::uint32_t next_queries = layout.queries(chunk);
     wgmma_fence();
     issue_gradient(dv, probabilities, now_dout, (flags_now & kFirstOfKeys) == 0);
     issue_scores(s, next_keys, next_queries);
@@ -321,11 +321,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
     collect(layout, problem.scale);
   } else {
     take_registers<kBackwardConsumerRegisters>();
-    if (warpgroup == 2) {
-      consume<0>(maps, problem, layout);
-    } else {
-      consume<1>(maps, problem, layout);
-    }
+    consume(maps, problem, layout, uniform(static_cast<unsigned>(warpgroup - 2)));
   }
 }
 

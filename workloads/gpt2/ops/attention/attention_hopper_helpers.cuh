@@ -74,7 +74,7 @@ __device__ inline void write_statistics(const BackwardMaps& maps, const Backward
     barrier_wait(layout.piece_full(piece), filled<BackwardLayout::kPieces>(piece));
     const std::uint32_t row = layout.piece(piece) + static_cast<std::uint32_t>(lane) * 128;
     float dot = 0.0F;
-#pragma unroll
+#pragma unroll 2  // a short loop: see consume
     for (int i = 0; i < kHeadSize / 8; ++i) {
       const std::uint32_t address = row + static_cast<std::uint32_t>((i ^ (lane & 7)) << 4);
       const uint4 a = load_shared_128(address);
