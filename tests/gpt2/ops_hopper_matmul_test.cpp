@@ -24,11 +24,12 @@ std::string text(const Sizes& s) {
 }
 
 // Rows: 1, primes, a tile of 128 and one less and more, more tiles than a GPU has multiprocessors. Hidden: a
-// tile of 256 and 8 less and more. Channels: a stage of 64, less, and tails; fewer and more stages than the
-// ring has, on blocks that go round several tiles too.
-const std::vector<Sizes> kSizes = {{1, 8, 8},        {37, 64, 256},    {127, 72, 248},  {128, 64, 256},
-                                   {129, 128, 264},  {255, 200, 520},  {257, 192, 72},  {211, 768, 3072},
-                                   {9001, 128, 768}, {17011, 40, 768}, {33, 1600, 6400}};
+// tile of 192 and 8 less and more. Channels: a stage of 64, less, and tails; fewer stages than an epilogue has
+// parts, as many, and more, on blocks that go round several tiles too.
+const std::vector<Sizes> kSizes = {{1, 8, 8},       {37, 64, 192},    {127, 72, 184},   {128, 64, 192},
+                                   {129, 128, 200}, {255, 200, 520},  {257, 192, 72},   {211, 768, 3072},
+                                   {300, 776, 384}, {9001, 128, 768}, {9001, 832, 768}, {17011, 40, 768},
+                                   {33, 1600, 6400}};
 
 constexpr std::int64_t kGuard = 4096;  // elements before and after an output that nothing may write
 

@@ -28,9 +28,6 @@ namespace {
 using namespace ridgeline::gpt2;
 using hopper::Product;
 
-constexpr Product kPlain = Product::gelu_forward;
-constexpr Product kSlope = Product::gelu_slope_forward;
-constexpr Product kBack = Product::slope_backward_input;
 constexpr double kFlopsPerClock = 4096.0;  // dense bf16, of one multiprocessor of sm_90
 
 struct Settings {
@@ -78,28 +75,23 @@ int run(const Settings& s) {
     matmul.forward(out.data(), x, w, static_cast<const bf16*>(bias.data()), s.rows, s.channels, s.hidden, st,
                    MatmulEpilogue::gelu, pre.data());
   });
-  const auto add_own = [&]<Product kProduct, int kBlockK, int kStages, int kCluster, int kStagger>(
-                           const std::string& name) {
+  const auto add_own = [&]<Product kProduct, int kCluster>(const std::string& name) {
     add((hopper::is_forward(kProduct) ? "forward own, " : "backward own, ") + name, [&](cudaStream_t st) {
       hopper::Arguments args;
       args.bias = bias.data();
       args.column_sums = sums_memory.data();
       args.rows = s.rows;
       args.columns = s.hidden;
-      hopper::launch_product<kProduct, hopper::Config<kProduct, kBlockK, kStages, kCluster, kStagger>>(
+      hopper::launch_product<kProduct, hopper::Config<kProduct, kCluster>>(
           hopper::is_forward(kProduct) ? out.data() : dpre.data(), pre.data(), x, w, args, s.channels, st);
     });
   };
   add("forward cuBLASLt, product and bias alone", [&](cudaStream_t st) {
     matmul.forward(out.data(), x, w, static_cast<const bf16*>(bias.data()), s.rows, s.channels, s.hidden, st);
   });
-  add_own.template operator()<kPlain, 64, 4, 2, 0>("cluster 2");
-  add_own.template operator()<kSlope, 64, 4, 2, 0>("slope, cluster 2");
-  add_own.template operator()<kSlope, 64, 4, 2, 2>("slope, cluster 2, stagger 2");
-  add_own.template operator()<kSlope, 32, 8, 2, 2>("slope, cluster 2, stages of 32, stagger 2");
-  add_own.template operator()<kSlope, 32, 8, 2, 4>("slope, cluster 2, stages of 32, stagger 4");
-  add_own.template operator()<kSlope, 32, 8, 2, 6>("slope, cluster 2, stages of 32, stagger 6");
-  add_own.template operator()<kSlope, 64, 4, 1, 0>("slope, cluster 1");
+  add_own.template operator()<Product::gelu_forward, 2>("cluster 2");
+  add_own.template operator()<Product::gelu_slope_forward, 2>("slope, cluster 2");
+  add_own.template operator()<Product::gelu_slope_forward, 1>("slope, cluster 1");
   add("backward cuBLASLt, product alone",
       [&](cudaStream_t st) { matmul.backward_input(dpre.data(), x, w, s.rows, s.hidden, s.channels, st); });
   add("backward cuBLASLt, product, then GELU' and bias gradient", [&](cudaStream_t st) {
@@ -118,11 +110,8 @@ int run(const Settings& s) {
     launch_bias_gradient(dbias.data(), static_cast<const bf16*>(dpre.data()), s.rows, s.hidden,
                          bias_scratch.data(), st);
   });
-  add_own.template operator()<kBack, 64, 3, 2, 0>("cluster 2");
-  add_own.template operator()<kBack, 64, 3, 2, 1>("cluster 2, stagger 1");
-  add_own.template operator()<kBack, 32, 6, 2, 0>("cluster 2, stages of 32");
-  add_own.template operator()<kBack, 32, 6, 2, 2>("cluster 2, stages of 32, stagger 2");
-  add_own.template operator()<kBack, 64, 3, 1, 0>("cluster 1");
+  add_own.template operator()<Product::slope_backward_input, 2>("cluster 2");
+  add_own.template operator()<Product::slope_backward_input, 1>("cluster 1");
   add("backward own + bias gradient, as the trainer runs it", [&](cudaStream_t st) {
     launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), x, w, pre.data(), s.rows, s.channels,
                                         s.hidden, sums, st);

@@ -50,7 +50,8 @@ template <typename T>
 __device__ inline GeluPoint gelu_point(float x) {
   const float gate = gelu_gate<T>(x);
   const float twice_du = 2.0F * kGeluScale + 6.0F * kGeluScale * kGeluCubic * (x * x);
-  return {x * gate, gate + x * twice_du * (gate - gate * gate)};
+  const float value = x * gate;
+  return {value, gate + twice_du * (value - value * gate)};
 }
 
 template <typename T>

@@ -195,7 +195,7 @@ __device__ inline void bulk_wait() {
 /// Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
 /// `stride`, from one group of 8 rows to the next; operands whose rows run along K (MN-major) use `stride`
 /// from one group of 8 rows to the next and `leading` from one block of swizzled columns to the next.
-enum class Swizzle : std::uint64_t { bytes_128 = 1, bytes_64 = 2 };
+enum class Swizzle : std::uint64_t { bytes_128 = 1 };
 __host__ __device__ constexpr std::uint64_t matrix_descriptor(Swizzle swizzle, std::uint32_t leading_bytes,
                                                               std::uint32_t stride_bytes) {
   return static_cast<std::uint64_t>(swizzle) << 62 | static_cast<std::uint64_t>(stride_bytes >> 4) << 32 |
@@ -217,10 +217,10 @@ __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// The accumulators of a 64 x 256 product: thread t of the warpgroup holds, for each block j of 8 columns, in
+/// The accumulators of a 64 x 192 product: thread t of the warpgroup holds, for each block j of 8 columns, in
 /// d[4j], d[4j+1] row 16*(t/32) + t%32/4, columns 8j + 2*(t%4) and the next; in d[4j+2], d[4j+3] the row 8
 /// below.
-using Accumulators = float[128];
+using Accumulators = float[96];
 
 /// Keeps the compiler from moving uses of registers that wgmma reads or writes across.
 template <int kCount>
@@ -234,30 +234,28 @@ __device__ inline void pin(std::uint32_t (&a)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
 
-/// d (64 x 256) = A (64 x 16) B (16 x 256) + (add ? d : 0), bfloat16 inputs; kTransposeB: B's rows run along
+/// d (64 x 192) = A (64 x 16) B (16 x 192) + (add ? d : 0), bfloat16 inputs; kTransposeB: B's rows run along
 /// K.
 template <int kTransposeB>
-__device__ inline void wgmma_64x256x16(Accumulators& d, std::uint64_t a, std::uint64_t b, int add) {
+__device__ inline void wgmma_64x192x16(Accumulators& d, std::uint64_t a, std::uint64_t b, int add) {
 #define RIDGELINE_D4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
 #define RIDGELINE_D16(i) RIDGELINE_D4(i), RIDGELINE_D4((i) + 4), RIDGELINE_D4((i) + 8), RIDGELINE_D4((i) + 12)
   // clang-format off
   asm volatile(
       "{\n"
       ".reg .pred p;\n"
-      "setp.ne.b32 p, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
+      "setp.ne.b32 p, %98, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
       "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-      "}, %128, %129, p, 1, 1, 0, %131;\n"
+      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+      "}, %96, %97, p, 1, 1, 0, %99;\n"
       "}\n"
       : RIDGELINE_D16(0), RIDGELINE_D16(16), RIDGELINE_D16(32), RIDGELINE_D16(48), RIDGELINE_D16(64),
-        RIDGELINE_D16(80), RIDGELINE_D16(96), RIDGELINE_D16(112)
+        RIDGELINE_D16(80)
       : "l"(a), "l"(b), "r"(add), "n"(kTransposeB)
       : "memory");
   // clang-format on

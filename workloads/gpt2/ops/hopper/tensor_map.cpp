@@ -26,11 +26,10 @@ CUtensorMap encode(const bf16* tensor, int rank, const cuuint64_t* sizes, const 
   }();
   const cuuint32_t element_strides[4] = {1, 1, 1, 1};
   CUtensorMap map{};
-  const CUresult result = function(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(rank), const_cast<bf16*>(tensor), sizes,
-      strides_bytes, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      box[0] * sizeof(bf16) == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = function(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(rank),
+                                   const_cast<bf16*>(tensor), sizes, strides_bytes, box, element_strides,
+                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     std::string shape;
     for (int i = rank - 1; i >= 0; --i) shape += std::to_string(sizes[i]) + (i > 0 ? " x " : "");

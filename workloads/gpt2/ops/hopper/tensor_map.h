@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2::hopper {
 
-/// A row-major matrix in boxes of box_rows x box_columns (128 or 64 bytes wide, swizzled to match).
+/// A row-major matrix in boxes of box_rows x box_columns (64: 128 bytes wide, swizzled).
 CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
                        int box_columns);
 

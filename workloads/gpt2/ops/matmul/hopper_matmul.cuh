@@ -2,25 +2,27 @@
 //
 // D (rows x columns) = A (rows x K) B (K x columns), then an elementwise epilogue, by persistent blocks of
 // twelve warps:
-//   producer   one thread of warp 0 copies the tiles of A and B into a ring of stages (TMA, swizzled); in the
-//              backward product the tile of slopes too that the epilogue will want
-//   consumers  warpgroups 1 and 2, 64 of the tile's 128 rows each: wgmma from the ring into registers, then
-//              the epilogue on the registers, 64 columns at a time. A warp stages its 16 rows and has the
-//              copy engine store them, with no other warp to wait for
-//   sums       warps 1 to 3 add up the columns of the staged result (backward), during the next tile's
-//              products
+//   producer   one thread of warp 0 copies the tiles of A and B into a ring of stages (TMA, swizzled)
+//   consumers  warpgroups 1 and 2, 64 of the tile's 128 rows each: wgmma from the ring into registers. A tile's
+//              epilogue runs under the next tile's products: each of the next tile's first twelve stages has a
+//              twelfth of it, half behind the issue of its first two products and half behind the others, so that
+//              the tensor cores have work in their queue while the same warps compute. So a thread holds two tiles,
+//              and a tile has 192 columns, not 256. A warp stages its 16 rows and has the copy engine store them,
+//              with no other warp to wait for
+//   slopes     warps 1 to 3 in the backward product: fetch the slopes that an epilogue will want (TMA), and add up
+//              the columns of what it staged, 64 columns at a time
 // Loads and stores of the epilogue by ordinary instructions would each wait behind what the tensor cores read
 // from shared memory; the copy engine's do not keep a warp waiting.
 //
 // Two blocks form a cluster: tiles one below the other share B, of which each copies half to both. That
-// halves the traffic from the L2 cache, which one block alone would saturate.
+// halves the traffic of B from the L2 cache, which one block alone would saturate.
 //
 // Barriers, all in shared memory, phases counted from 0:
-//   full[s]      stage s holds its tiles: 1 arrival and the bytes of the copies
-//   empty[s]     stage s may be overwritten in every block of the cluster: 8 warps of each block
-//   slopes_full  the tile's slopes are staged: 1 arrival and their bytes
-//   slopes_free  their place may be overwritten: 8 consumer warps, whose results lay there, and 3 that sum
-//   staged       the results lie where the slopes were: 256 threads
+//   full[s]         stage s holds its tiles: 1 arrival and the bytes of the copies
+//   empty[s]        stage s may be overwritten in every block of the cluster: 8 warps of each block
+//   slopes_full[c]  slopes of the tile's 64-column chunk c are staged: 1 arrival and their bytes
+//   staged[c]       the results lie where they were: 256 threads
+//   slopes_free[c]  and have been stored from there: 8 consumer warps
 #pragma once
 
 #include <algorithm>
@@ -46,7 +48,8 @@ constexpr bool is_forward(Product product) {
 }
 
 constexpr int kTileRows = 128;
-constexpr int kTileColumns = 256;
+constexpr int kTileColumns = 192;
+constexpr int kBlockK = 64;  // depth of a stage: 128 bytes
 constexpr int kWarpgroup = 128;
 constexpr int kThreads = 3 * kWarpgroup;
 constexpr int kSwizzledColumns = 64;  // of B in rows along K: 128 bytes
@@ -54,25 +57,25 @@ constexpr int kConsumerWarps = 8;
 constexpr int kWarpRows = kTileRows / kConsumerWarps;
 constexpr int kChunkColumns = 64;  // of the epilogue: 128 bytes
 constexpr int kChunks = kTileColumns / kChunkColumns;
+constexpr int kPartColumns = 16;  // of the epilogue between the products of two stages
+constexpr int kPartsOfChunk = kChunkColumns / kPartColumns;
+constexpr int kParts = kChunks * kPartsOfChunk;
+constexpr int kHalfProducts = kBlockK / 16 / 2;  // of a stage, issued together
 constexpr int kWarpChunkBytes = kWarpRows * kChunkColumns * 2;
 constexpr int kChunkBytes = kTileRows * kChunkColumns * 2;
-constexpr int kSumWarps = 3;
-/// Of a thread. The epilogue needs more than the 168 that three warpgroups get each; the first one gives some.
+constexpr int kSlopeWarps = 3;
+constexpr int kSumRows =
+    4 * kSlopeWarps;  // partial sums of a column in a chunk: a warp reads four rows at once
+/// Of a thread. Two tiles need more than the 168 that three warpgroups get each; the first one gives some.
 constexpr int kConsumerRegisters = 224;
 constexpr int kOtherRegisters = 56;
 
-/// BlockK: depth of a stage, 64 or 32. Cluster: blocks that share B, 1 or 2. Stagger: stages that the
-/// second consumer starts a tile behind the first.
-template <Product kProduct, int BlockK, int Stages, int Cluster, int Stagger>
+/// Cluster: blocks that share B, 1 or 2.
+template <Product kProduct, int Cluster>
 struct Config {
-  static constexpr int kBlockK = BlockK;
-  static constexpr int kStages = Stages;
   static constexpr int kCluster = Cluster;
-  static constexpr int kStagger = Stagger;
-  static constexpr Swizzle kSwizzle = BlockK == 64 ? Swizzle::bytes_128 : Swizzle::bytes_64;
-  static_assert(BlockK == 64 || BlockK == 32);
+  static constexpr int kStages = 4;
   static_assert(Cluster == 1 || Cluster == 2);
-  static_assert(Stagger >= 0 && Stagger < Stages);
 
   /// Byte offsets in shared memory. Stages and staged chunks begin at multiples of 1024, as the swizzle
   /// patterns do.
@@ -83,11 +86,12 @@ struct Config {
   static constexpr int kStaging = kStages * kStageBytes;
   static constexpr int kStagingBytes =
       is_forward(kProduct) ? 2 * kConsumerWarps * kWarpChunkBytes : kChunks * kChunkBytes;
-  /// [tile parity][warp][columns] float: the next tile's are written while a slow warp still reads.
+  /// [chunk parity][kSumRows][columns of a chunk] float: the next chunk's are written while a slow warp still reads.
   static constexpr int kSums = kStaging + kStagingBytes;
-  static constexpr int kSumBytes = is_forward(kProduct) ? 0 : 2 * kSumWarps * kTileColumns * 4;
+  static constexpr int kSumTableBytes = kSumRows * kChunkColumns * 4;
+  static constexpr int kSumBytes = is_forward(kProduct) ? 0 : 2 * kSumTableBytes;
   static constexpr int kBarriers = kSums + kSumBytes;
-  static constexpr int kSharedBytes = kBarriers + (2 * kStages + 3) * 8;
+  static constexpr int kSharedBytes = kBarriers + (2 * kStages + 3 * kChunks) * 8;
   static constexpr int kAllocatedBytes = kSharedBytes + 1024;  // the allocation may begin anywhere
   static_assert(kStageBytes % 1024 == 0);
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
@@ -107,7 +111,7 @@ struct Arguments {
   float* column_sums = nullptr;  // (tiles of rows, columns), backward; null: not wanted
   std::int64_t rows = 0;
   int columns = 0;
-  int k_blocks = 0;
+  int k_blocks = 0;  // kParts at least: behind K come zeros
   int column_tiles = 0;
   int units = 0;  // tiles of the cluster: kCluster x 1 tiles each
 };
@@ -143,19 +147,10 @@ struct Barriers {
   std::uint32_t base;
   __device__ std::uint32_t full(int stage) const { return base + 8 * stage; }
   __device__ std::uint32_t empty(int stage) const { return base + 8 * (C::kStages + stage); }
-  __device__ std::uint32_t slopes_full() const { return base + 8 * (2 * C::kStages); }
-  __device__ std::uint32_t slopes_free() const { return base + 8 * (2 * C::kStages + 1); }
-  __device__ std::uint32_t staged() const { return base + 8 * (2 * C::kStages + 2); }
+  __device__ std::uint32_t slopes_full(int chunk) const { return base + 8 * (2 * C::kStages + chunk); }
+  __device__ std::uint32_t staged(int chunk) const { return slopes_full(chunk) + 8 * kChunks; }
+  __device__ std::uint32_t slopes_free(int chunk) const { return slopes_full(chunk) + 16 * kChunks; }
 };
-
-/// The block of K before which the place of the slopes is given back, and the later or same one before which
-/// the producer fills it again: late enough that it need not wait for the sums, which would stop the ring.
-__device__ inline int slopes_freed_before(int k_blocks) {
-  return min(1, k_blocks - 1);
-}
-__device__ inline int slopes_loaded_before(int k_blocks) {
-  return max(k_blocks / 2, slopes_freed_before(k_blocks));
-}
 
 template <Product kProduct, class C>
 __device__ inline void produce(const Maps& maps, const Arguments& args, std::uint32_t shared,
@@ -171,142 +166,135 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
     }
   };
   RingPosition<C> at;
-  std::uint32_t tile_parity = 0;
   for (int unit = static_cast<int>(blockIdx.x) / C::kCluster; unit < args.units; unit += clusters) {
     const Tile tile = tile_of<C>(unit, args, rank);
     for (int block = 0; block < args.k_blocks; ++block) {
-      if constexpr (!is_forward(kProduct)) {
-        if (block == slopes_loaded_before(args.k_blocks)) {
-          barrier_wait(barriers.slopes_free(), tile_parity ^ 1U);
-          barrier_arrive_expect(barriers.slopes_full(), kChunks * kChunkBytes);
-#pragma unroll
-          for (int chunk = 0; chunk < kChunks; ++chunk) {
-            tma_load(shared + C::kStaging + chunk * kChunkBytes, &maps.kept, barriers.slopes_full(),
-                     tile.column + chunk * kChunkColumns, tile.row, read_once);
-          }
-        }
-      }
       const std::uint32_t a = shared + at.stage * C::kStageBytes;
       const std::uint32_t b = a + C::kABytes;
       const std::uint32_t full = barriers.full(at.stage);
-      const int k = block * C::kBlockK;
+      const int k = block * kBlockK;
       barrier_wait(barriers.empty(at.stage), at.parity ^ 1U);
       barrier_arrive_expect(full, C::kStageBytes);
       tma_load(a, &maps.a, full, k, tile.row);
       if constexpr (is_forward(kProduct)) {
         constexpr int kRows = kTileColumns / C::kCluster;
-        load_b(b + rank * kRows * C::kBlockK * 2, full, k, tile.column + rank * kRows);
+        load_b(b + rank * kRows * kBlockK * 2, full, k, tile.column + rank * kRows);
       } else {
-        constexpr int kBlocks = kTileColumns / kSwizzledColumns / C::kCluster;
+        constexpr int kRows = kBlockK / C::kCluster;
 #pragma unroll
-        for (int i = 0; i < kBlocks; ++i) {
-          const int j = rank * kBlocks + i;
-          load_b(b + j * kSwizzledColumns * C::kBlockK * 2, full, tile.column + j * kSwizzledColumns, k);
+        for (int j = 0; j < kTileColumns / kSwizzledColumns; ++j) {
+          load_b(b + (j * kBlockK + rank * kRows) * kSwizzledColumns * 2, full,
+                 tile.column + j * kSwizzledColumns, k + rank * kRows);
         }
       }
       at.advance();
     }
-    tile_parity ^= 1U;
   }
 }
 
-__device__ inline void store_chunk(std::uint32_t address, const std::uint32_t (&words)[16]) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    store_matrix_x4(address ^ (i * 32), words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
-  }
-}
-
-/// A thread's two columns of each of the chunk's 8-column blocks.
+/// A thread's two columns of each of the tile's 8-column blocks.
 struct BiasWords {
-  std::uint32_t words[8];
+  std::uint32_t words[kTileColumns / 8];
 };
 __device__ inline BiasWords load_bias(const Arguments& args, int column, int lane) {
   BiasWords bias;
 #pragma unroll
-  for (int j = 0; j < 8; ++j) {
+  for (int j = 0; j < kTileColumns / 8; ++j) {
     const int c = column + 8 * j + lane % 4 * 2;
     bias.words[j] = c < args.columns ? __ldg(reinterpret_cast<const unsigned*>(args.bias + c)) : 0U;
   }
   return bias;
 }
 
-/// GELU of a warp's 16 rows of the tile from `row` on, and D or its slope.
+/// What the epilogue of a consumer's warp needs to know of its tile.
+struct FinishedTile {
+  Tile tile;             // its first row and column
+  std::uint32_t parity;  // of the slopes' barriers
+};
+
+/// What a thread has of 16 columns of a warp's 16 rows, packed.
+struct PartWords {
+  std::uint32_t out[4];
+  std::uint32_t kept[4];
+};
+
+/// One half of them: GELU, and its argument or its slope.
 template <Product kProduct>
-__device__ inline void finish_forward(const Maps& maps, const Arguments& args, Accumulators& d,
-                                      std::uint32_t warp_staging, int row, int column, int lane,
-                                      std::uint64_t read_later) {
-  const std::uint32_t out_address = matrix_address(warp_staging, lane);
-  const std::uint32_t kept_address = matrix_address(warp_staging + kWarpChunkBytes, lane);
-  BiasWords bias = load_bias(args, column, lane);
+__device__ inline void form_words(PartWords& words, const Accumulators& d, int part, int half) {
 #pragma unroll
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    const BiasWords now = bias;
-    if (chunk + 1 < kChunks) bias = load_bias(args, column + (chunk + 1) * kChunkColumns, lane);
-    std::uint32_t out[16];
-    std::uint32_t kept[16];
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const float low = __uint_as_float(now.words[j] << 16);
-      const float high = __uint_as_float(now.words[j] & 0xffff0000U);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {  // 8 rows further on
-        const int first = (8 * chunk + j) * 4 + 2 * half;
-        const int word = 2 * j + half;
-        const float x = d[first] + low;
-        const float y = d[first + 1] + high;
-        if constexpr (kProduct == Product::gelu_slope_forward) {
-          const GeluPoint at_x = gelu_point<bf16>(x);
-          const GeluPoint at_y = gelu_point<bf16>(y);
-          out[word] = pack_bf16(at_x.value, at_y.value);
-          kept[word] = pack_bf16(at_x.slope, at_y.slope);
-        } else {
-          // Of the rounded argument, from which the backward pass may compute it again.
-          kept[word] = pack_bf16(x, y);
-          out[word] = pack_bf16(gelu_value<bf16>(__uint_as_float(kept[word] << 16)),
-                                gelu_value<bf16>(__uint_as_float(kept[word] & 0xffff0000U)));
-        }
-      }
+  for (int word = 2 * half; word < 2 * half + 2; ++word) {
+    const float x = d[8 * part + 2 * word];
+    const float y = d[8 * part + 2 * word + 1];
+    if constexpr (kProduct == Product::gelu_slope_forward) {
+      const GeluPoint at_x = gelu_point<bf16>(x);
+      const GeluPoint at_y = gelu_point<bf16>(y);
+      words.out[word] = pack_bf16(at_x.value, at_y.value);
+      words.kept[word] = pack_bf16(at_x.slope, at_y.slope);
+    } else {
+      // Of the rounded argument, from which the backward pass may compute it again.
+      words.kept[word] = pack_bf16(x, y);
+      words.out[word] = pack_bf16(gelu_value<bf16>(__uint_as_float(words.kept[word] << 16)),
+                                  gelu_value<bf16>(__uint_as_float(words.kept[word] & 0xffff0000U)));
     }
+  }
+}
+
+/// Stages them; behind a chunk's last part the copy engine stores it.
+__device__ inline void store_words(const Maps& maps, const PartWords& words, int part, const FinishedTile& of,
+                                   std::uint32_t warp_staging, int warp, int lane, std::uint64_t read_later) {
+  const std::uint32_t address = matrix_address(warp_staging, lane) ^ (part % kPartsOfChunk * 32);
+  if (part % kPartsOfChunk == 0) {
     if (lane == 0) bulk_wait_read();  // the chunk before is out of the staging area
     __syncwarp();
-    store_chunk(out_address, out);
-    store_chunk(kept_address, kept);
+  }
+  store_matrix_x4(address, words.out[0], words.out[1], words.out[2], words.out[3]);
+  store_matrix_x4(address + kWarpChunkBytes, words.kept[0], words.kept[1], words.kept[2], words.kept[3]);
+  if (part % kPartsOfChunk == kPartsOfChunk - 1) {
     fence_for_copies();
     __syncwarp();
     if (lane == 0) {
-      const int x = column + chunk * kChunkColumns;
-      tma_store(&maps.out, warp_staging, x, row);
-      tma_store(&maps.kept, warp_staging + kWarpChunkBytes, x, row, read_later);
+      const int column = of.tile.column + part / kPartsOfChunk * kChunkColumns;
+      const int row = of.tile.row + warp * kWarpRows;
+      tma_store(&maps.out, warp_staging, column, row);
+      tma_store(&maps.kept, warp_staging + kWarpChunkBytes, column, row, read_later);
       bulk_commit();
     }
   }
 }
 
-/// A warp's 16 rows times their slopes, which lie in its part of each chunk; the result replaces them there.
-__device__ inline void finish_backward(const Maps& maps, Accumulators& d, std::uint32_t warp_staging, int row,
-                                       int column, int lane) {
+/// The same columns times their slopes, which lie in the warp's part of each chunk; the result replaces them there.
+template <class C>
+__device__ inline void finish_backward(const Maps& maps, const Barriers<C>& barriers, const Accumulators& d,
+                                       int part, const FinishedTile& of, std::uint32_t warp_staging, int warp,
+                                       int lane) {
+  const int chunk = part / kPartsOfChunk;
+  const int of_chunk = part % kPartsOfChunk;
+  const std::uint32_t staging = warp_staging + chunk * kChunkBytes;
+  const std::uint32_t address = matrix_address(staging, lane) ^ (of_chunk * 32);
+  if (of_chunk == 0) barrier_wait(barriers.slopes_full(chunk), of.parity);
+  std::uint32_t words[4];
+  load_matrix_x4(address, words[0], words[1], words[2], words[3]);
 #pragma unroll
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    const std::uint32_t staging = warp_staging + chunk * kChunkBytes;
-    const std::uint32_t address = matrix_address(staging, lane);
-    std::uint32_t words[16];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      load_matrix_x4(address ^ (i * 32), words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
-    }
-#pragma unroll
-    for (int word = 0; word < 16; ++word) {
-      const int first = 32 * chunk + 2 * word;
-      words[word] = pack_bf16(d[first] * __uint_as_float(words[word] << 16),
-                              d[first + 1] * __uint_as_float(words[word] & 0xffff0000U));
-    }
-    store_chunk(address, words);
+  for (int word = 0; word < 4; ++word) {
+    words[word] = pack_bf16(d[8 * part + 2 * word] * __uint_as_float(words[word] << 16),
+                            d[8 * part + 2 * word + 1] * __uint_as_float(words[word] & 0xffff0000U));
+  }
+  store_matrix_x4(address, words[0], words[1], words[2], words[3]);
+  if (of_chunk == 1 && chunk > 0 && lane == 0) {
+    bulk_wait_read();
+    barrier_arrive(barriers.slopes_free(chunk - 1));
+  }
+  if (of_chunk == kPartsOfChunk - 1) {
     fence_for_copies();
     __syncwarp();
     if (lane == 0) {
-      tma_store(&maps.out, staging, column + chunk * kChunkColumns, row);
+      tma_store(&maps.out, staging, of.tile.column + chunk * kChunkColumns, of.tile.row + warp * kWarpRows);
       bulk_commit();
+    }
+    barrier_arrive(barriers.staged(chunk));
+    if (chunk == kChunks - 1 && lane == 0) {
+      bulk_wait_read();
+      barrier_arrive(barriers.slopes_free(chunk));
     }
   }
 }
@@ -315,10 +303,10 @@ template <Product kProduct, class C>
 __device__ inline void consume(const Maps& maps, const Arguments& args, std::uint32_t shared,
                                const Barriers<C>& barriers, int rank, int consumer) {
   constexpr bool kRowsAlongK = !is_forward(kProduct);
-  constexpr std::uint64_t kDescriptorA = matrix_descriptor(C::kSwizzle, 16, 8 * C::kBlockK * 2);
+  constexpr std::uint64_t kDescriptorA = matrix_descriptor(Swizzle::bytes_128, 16, 8 * kBlockK * 2);
   constexpr std::uint64_t kDescriptorB =
-      kRowsAlongK ? matrix_descriptor(Swizzle::bytes_128, kSwizzledColumns * C::kBlockK * 2, 1024)
-                  : matrix_descriptor(C::kSwizzle, 16, 8 * C::kBlockK * 2);
+      kRowsAlongK ? matrix_descriptor(Swizzle::bytes_128, kSwizzledColumns * kBlockK * 2, 1024)
+                  : matrix_descriptor(Swizzle::bytes_128, 16, 8 * kBlockK * 2);
   // 16 deeper, in the descriptor's units of 16 bytes: within a swizzled row, or 16 rows on.
   constexpr int kStepA = 16 * 2 / 16;
   constexpr int kStepB = kRowsAlongK ? 16 * kSwizzledColumns * 2 / 16 : kStepA;
@@ -338,112 +326,155 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
     }
   };
 
-  Accumulators d;
+  Accumulators d;         // of the tile that is multiplied
+  Accumulators finished;  // of the one before it, with its bias
+  FinishedTile of{{}, 1U};
   RingPosition<C> at;
-  std::uint32_t tile_parity = 0;
-  const int first_unit = static_cast<int>(blockIdx.x) / C::kCluster;
-  for (int unit = first_unit; unit < args.units; unit += clusters) {
-    const Tile tile = tile_of<C>(unit, args, rank);
-    // A consumer that is a whole ring ahead would arrive twice; then tiles are too shallow for it to matter.
-    const bool stagger = C::kStagger > 0 && args.k_blocks > C::kStages;
-    if (stagger && consumer == 1) named_barrier_sync(4, 2 * kWarpgroup);
-    int previous = 0;
-    for (int block = 0; block < args.k_blocks; ++block) {
-      if constexpr (!is_forward(kProduct)) {
-        if (unit != first_unit && block == slopes_freed_before(args.k_blocks)) {
-          if (lane == 0) {
-            bulk_wait_read();
-            barrier_arrive(barriers.slopes_free());
-          }
-          __syncwarp();
-        }
-      }
-      const std::uint32_t stage = shared + at.stage * C::kStageBytes;
-      const std::uint64_t a = descriptor_at(kDescriptorA, stage + consumer * (C::kABytes / 2));
-      const std::uint64_t b = descriptor_at(kDescriptorB, stage + C::kABytes);
-      barrier_wait(barriers.full(at.stage), at.parity);
+  int previous = 0;
+  // The same value in all lanes, and known to be: descriptors made of it are formed in uniform registers.
+  const std::uint32_t own_rows = __reduce_or_sync(0xffffffffU, shared + consumer * (C::kABytes / 2));
+  // The products of the next stage, and `behind(half)` behind the issue of each half of them.
+  const auto multiply = [&](bool first_of_tile, const auto& behind) {
+    const std::uint32_t offset = at.stage * C::kStageBytes;
+    const std::uint64_t a = descriptor_at(kDescriptorA, own_rows + offset);
+    const std::uint64_t b = descriptor_at(kDescriptorB, shared + offset + C::kABytes);
+    barrier_wait(barriers.full(at.stage), at.parity);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < C::kBlockK / 16; ++k) {
-        wgmma_64x256x16<kRowsAlongK ? 1 : 0>(d, a + k * kStepA, b + k * kStepB, block | k);
+      for (int k = half * kHalfProducts; k < (half + 1) * kHalfProducts; ++k) {
+        wgmma_64x192x16<kRowsAlongK ? 1 : 0>(d, a + k * kStepA, b + k * kStepB, first_of_tile ? k : 1);
       }
       wgmma_commit();
-      // The stage before this one is no longer read.
-      wgmma_wait<1>();
-      if (block > 0) release(previous);
-      if (stagger && consumer == 0 && block == C::kStagger) named_barrier_arrive(4, 2 * kWarpgroup);
-      previous = at.stage;
-      at.advance();
+      behind(half);
     }
+    wgmma_wait<2>();  // the stage before this one is no longer read
+    if (!first_of_tile) release(previous);
+    previous = at.stage;
+    at.advance();
+  };
+  PartWords words{};
+  const auto finish = [&](int part, int half) {
+    if constexpr (is_forward(kProduct)) {
+      form_words<kProduct>(words, finished, part, half);
+      if (half == 1) store_words(maps, words, part, of, warp_staging, warp, lane, read_later);
+    } else {
+      if (half == 1) finish_backward<C>(maps, barriers, finished, part, of, warp_staging, warp, lane);
+    }
+  };
+
+  // Of the tile whose products have all been issued: from here on its epilogue may run.
+  const auto complete = [&](int unit) {
+    of = {tile_of<C>(unit, args, rank), of.parity ^ 1U};
+    BiasWords bias;
+    if constexpr (is_forward(kProduct)) bias = load_bias(args, of.tile.column, lane);
     wgmma_wait<0>();
     release(previous);
     pin(d);
-
-    const int row = tile.row + warp * kWarpRows;
-    if constexpr (is_forward(kProduct)) {
-      finish_forward<kProduct>(maps, args, d, warp_staging, row, tile.column, lane, read_later);
-    } else {
-      barrier_wait(barriers.slopes_full(), tile_parity);
-      finish_backward(maps, d, warp_staging, row, tile.column, lane);
-      barrier_arrive(barriers.staged());
+#pragma unroll
+    for (int i = 0; i < kTileColumns / 2; ++i) {
+      finished[i] = d[i];
+      if constexpr (is_forward(kProduct)) {
+        const std::uint32_t word = bias.words[i / 4];
+        finished[i] += __uint_as_float(i % 2 == 0 ? word << 16 : word & 0xffff0000U);
+      }
     }
-    tile_parity ^= 1U;
+    pin(finished);
+  };
+
+  // A branch around a part of the epilogue keeps it where it stands: the compiler would rather issue products later.
+  bool finishing = false;
+  for (int unit = static_cast<int>(blockIdx.x) / C::kCluster; unit < args.units; unit += clusters) {
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      multiply(part == 0, [&](int half) {
+        if (finishing) finish(part, half);
+      });
+    }
+    for (int block = kParts; block < args.k_blocks; ++block) multiply(false, [](int) {});
+    complete(unit);
+    finishing = true;
+  }
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+    for (int half = 0; half < 2; ++half) finish(part, half);
   }
   // Shared memory outlives what the copy engine still reads.
   if (lane == 0) bulk_wait_read();
 }
 
-/// Column sums of the staged tiles, of stored values, as a kernel that reads them back would form them. A warp
-/// has a whole row in its lanes and takes every third one. Rows and columns beyond the matrix are zeros: so
-/// were A and the slopes.
+/// The slopes' way in, and the column sums of the staged chunks: of stored values, as a kernel that reads them back
+/// would form them. A warp reads four rows at once, and takes every third four. Rows and columns beyond the matrix
+/// are zeros: so were A and the slopes.
 template <class C>
-__device__ inline void sum_columns(const Arguments& args, std::uint32_t shared, const Barriers<C>& barriers,
-                                   int rank, int warp) {
+__device__ inline void attend_slopes(const Maps& maps, const Arguments& args, std::uint32_t shared,
+                                     const Barriers<C>& barriers, int rank, int warp) {
   constexpr int kWidth = kPackedSize<bf16>;
-  constexpr int kPieces = kChunkColumns / kWidth;  // of a staged row, in a chunk
+  constexpr int kPieces = kChunkColumns / kWidth;  // of a staged row
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
-  const std::uint32_t chunk = shared + C::kStaging + lane / kPieces * kChunkBytes;
   const int piece = lane % kPieces;
-  std::uint32_t tile_parity = 0;
-  for (int unit = static_cast<int>(blockIdx.x) / C::kCluster; unit < args.units; unit += clusters) {
-    const Tile tile = tile_of<C>(unit, args, rank);
-    barrier_wait(barriers.staged(), tile_parity);
-    if (args.column_sums != nullptr) {
-      float sums[kWidth] = {};
-#pragma unroll 4
-      for (int row = warp; row < kTileRows; row += kSumWarps) {
-        float values[kWidth];
-        unpack(Packed<bf16>{load_shared_128(chunk + row * (kChunkColumns * 2) + ((piece ^ (row & 7)) << 4))},
-               values);
+  const int first_row = 4 * warp + lane / kPieces;
+  const std::uint64_t read_once = evict_first_policy();
+  const auto load = [&](const Tile& tile, int chunk) {
+    barrier_arrive_expect(barriers.slopes_full(chunk), kChunkBytes);
+    tma_load(shared + C::kStaging + chunk * kChunkBytes, &maps.kept, barriers.slopes_full(chunk),
+             tile.column + chunk * kChunkColumns, tile.row, read_once);
+  };
+  int unit = static_cast<int>(blockIdx.x) / C::kCluster;
+  Tile tile = tile_of<C>(unit, args, rank);
+  if (warp == 0 && lane == 0) {
+    for (int chunk = 0; chunk < kChunks; ++chunk) load(tile, chunk);
+  }
+  std::uint32_t parity = 0;
+  std::uint32_t table_parity = 0;
+  for (; unit < args.units; unit += clusters) {
+    const Tile next = tile_of<C>(unit + clusters, args, rank);
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      barrier_wait(barriers.staged(chunk), parity);
+      if (args.column_sums != nullptr) {
+        const std::uint32_t rows = shared + C::kStaging + chunk * kChunkBytes;
+        float sums[kWidth] = {};
+        for (int row = first_row; row < kTileRows; row += kSumRows) {
+          float values[kWidth];
+          unpack(Packed<bf16>{load_shared_128(rows + row * (kChunkColumns * 2) + ((piece ^ (row & 7)) << 4))},
+                 values);
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) sums[j] += values[j];
-      }
-      const std::uint32_t table = shared + C::kSums + tile_parity * (kSumWarps * kTileColumns * 4);
-      const std::uint32_t mine = table + (warp * kTileColumns + lane * kWidth) * 4;
-      store_shared_128(mine, sums[0], sums[1], sums[2], sums[3]);
-      store_shared_128(mine + 16, sums[4], sums[5], sums[6], sums[7]);
-      named_barrier_sync(3, 32 * kSumWarps);
-      for (int pair = 32 * warp + lane; pair < kTileColumns / 2; pair += 32 * kSumWarps) {
-        float2 total = make_float2(0.0F, 0.0F);
+          for (int j = 0; j < kWidth; ++j) sums[j] += values[j];
+        }
+        const std::uint32_t table = shared + C::kSums + table_parity * C::kSumTableBytes;
+        table_parity ^= 1U;
+        const std::uint32_t mine = table + (first_row * kChunkColumns + piece * kWidth) * 4;
+        store_shared_128(mine, sums[0], sums[1], sums[2], sums[3]);
+        store_shared_128(mine + 16, sums[4], sums[5], sums[6], sums[7]);
+        named_barrier_sync(3, 32 * kSlopeWarps);
+        const int pair = 32 * warp + lane;
+        const int column = tile.column + chunk * kChunkColumns + 2 * pair;
+        if (pair < kChunkColumns / 2) {
+          float2 total = make_float2(0.0F, 0.0F);
 #pragma unroll
-        for (int w = 0; w < kSumWarps; ++w) {
-          const float2 of_warp = load_shared_float2(table + (w * kTileColumns + 2 * pair) * 4);
-          total.x += of_warp.x;
-          total.y += of_warp.y;
-        }
-        const int sum_column = tile.column + 2 * pair;
-        if (tile.row < args.rows && sum_column < args.columns) {
-          *reinterpret_cast<float2*>(args.column_sums +
-                                     static_cast<std::int64_t>(tile.row / kTileRows) * args.columns +
-                                     sum_column) = total;
+          for (int row = 0; row < kSumRows; ++row) {
+            const float2 of_row = load_shared_float2(table + (row * kChunkColumns + 2 * pair) * 4);
+            total.x += of_row.x;
+            total.y += of_row.y;
+          }
+          if (tile.row < args.rows && column < args.columns) {
+            *reinterpret_cast<float2*>(
+                args.column_sums + static_cast<std::int64_t>(tile.row / kTileRows) * args.columns + column) =
+                total;
+          }
         }
       }
+      // Behind the sums, for which every warp has read the chunk.
+      if (warp == 0 && lane == 0 && unit + clusters < args.units) {
+        barrier_wait(barriers.slopes_free(chunk), parity);
+        load(next, chunk);
+      }
+      __syncwarp();
     }
-    // Behind the sums, which wait for what was read.
-    __syncwarp();
-    if (lane == 0) barrier_arrive(barriers.slopes_free());
-    tile_parity ^= 1U;
+    tile = next;
+    parity ^= 1U;
   }
 }
 
@@ -461,9 +492,11 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
       barrier_init(barriers.full(stage), 1);
       barrier_init(barriers.empty(stage), kConsumerWarps * C::kCluster);
     }
-    barrier_init(barriers.slopes_full(), 1);
-    barrier_init(barriers.slopes_free(), kConsumerWarps + kSumWarps);
-    barrier_init(barriers.staged(), 2 * kWarpgroup);
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      barrier_init(barriers.slopes_full(chunk), 1);
+      barrier_init(barriers.staged(chunk), 2 * kWarpgroup);
+      barrier_init(barriers.slopes_free(chunk), kConsumerWarps);
+    }
     fence_barrier_init();
   }
   // No copy into, and no arrival at, a block whose barriers are not ready.
@@ -479,7 +512,7 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (threadIdx.x == 0) produce<kProduct, C>(maps, args, shared, barriers, rank);
     if constexpr (!is_forward(kProduct)) {
-      if (warp > 0) sum_columns<C>(args, shared, barriers, rank, warp - 1);
+      if (warp > 0) attend_slopes<C>(maps, args, shared, barriers, rank, warp - 1);
     }
   } else {
     take_registers<kConsumerRegisters>();
@@ -496,13 +529,13 @@ template <Product kProduct, class C>
 void launch_product(bf16* out, bf16* kept, const bf16* a, const bf16* b, Arguments args, int k,
                     cudaStream_t stream) {
   Maps maps;
-  maps.a = tensor_map(a, args.rows, k, kTileRows, C::kBlockK);
-  maps.b = is_forward(kProduct) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster, C::kBlockK)
-                                : tensor_map(b, k, args.columns, C::kBlockK, kSwizzledColumns);
+  maps.a = tensor_map(a, args.rows, k, kTileRows, kBlockK);
+  maps.b = is_forward(kProduct) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster, kBlockK)
+                                : tensor_map(b, k, args.columns, kBlockK / C::kCluster, kSwizzledColumns);
   maps.out = tensor_map(out, args.rows, args.columns, kWarpRows, kChunkColumns);
   maps.kept =
       tensor_map(kept, args.rows, args.columns, is_forward(kProduct) ? kWarpRows : kTileRows, kChunkColumns);
-  args.k_blocks = static_cast<int>(ceil_div(k, C::kBlockK));
+  args.k_blocks = std::max(kParts, static_cast<int>(ceil_div(k, kBlockK)));
   args.column_tiles = static_cast<int>(ceil_div(args.columns, kTileColumns));
   args.units = static_cast<int>(ceil_div(args.rows, kTileRows * C::kCluster)) * args.column_tiles;
   const auto kernel = hopper_matmul_kernel<kProduct, C>;
