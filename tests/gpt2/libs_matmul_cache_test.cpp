@@ -126,7 +126,7 @@ TEST(MatmulProblemKey, TellsEveryFieldApart) {
   base.channels = 8;
   base.out_channels = 16;
   base.workspace_bytes = 64;
-  std::vector<MatmulProblem> others(13, base);
+  std::vector<MatmulProblem> others(14, base);
   others[0].op = MatmulOp::backward_input;
   others[1].precision = MatmulPrecision::tf32;
   others[2].epilogue = LtEpilogue::bias;
@@ -140,6 +140,7 @@ TEST(MatmulProblemKey, TellsEveryFieldApart) {
   others[10].b_alignment_bytes = 16;
   others[11].fast_accumulation = true;
   others[12].fp8_result = true;
+  others[13].residual = true;
   for (const MatmulProblem& other : others) {
     EXPECT_NE(other.key(), base.key());
     EXPECT_FALSE(other == base);
@@ -150,12 +151,14 @@ TEST(MatmulFormulas, CountEveryOperandOnce) {
   static_assert(matmul_flops(32768, 768, 2304) == 2LL * 32768 * 768 * 2304);
   EXPECT_EQ(matmul_forward_bytes<bf16>(2, 3, 5, true, false), 2 * (2 * 3 + 5 * 3 + 2 * 5 + 5));
   EXPECT_EQ(matmul_forward_bytes<float>(2, 3, 5, false, true), 4 * (2 * 3 + 5 * 3 + 2 * 2 * 5));
+  EXPECT_EQ(matmul_forward_bytes<bf16>(2, 3, 5, true, false, true), 2 * (2 * 3 + 5 * 3 + 2 * 2 * 5 + 5));
   EXPECT_EQ(matmul_backward_input_bytes<bf16>(2, 3, 5, true, false), 2 * (2 * 5 + 5 * 3 + 2 * 2 * 3));
   EXPECT_EQ(matmul_backward_input_bytes<bf16>(2, 3, 5, false, true), 2 * (2 * 5 + 5 * 3 + 2 * 2 * 3));
   EXPECT_EQ(matmul_backward_weight_bytes<bf16>(2, 3, 5, false, false), 2 * (2 * 5 + 2 * 3) + 4 * 15);
   EXPECT_EQ(matmul_backward_weight_bytes<bf16>(2, 3, 5, true, true), 2 * (2 * 5 + 2 * 3) + 4 * (15 + 5) * 2);
   EXPECT_EQ(matmul_fp8_forward_bytes(2, 3, 5, true), 2 * 3 + 5 * 3 + 2 * (2 * 5 + 5));
   EXPECT_EQ(matmul_fp8_forward_bytes(2, 3, 5, true, true), 2 * 3 + 5 * 3 + 2 * 5 + 2 * 5);
+  EXPECT_EQ(matmul_fp8_forward_bytes(2, 3, 5, true, false, true), 2 * 3 + 5 * 3 + 2 * (2 * 2 * 5 + 5));
   EXPECT_EQ(matmul_fp8_backward_input_bytes(2, 3, 5), 2 * 5 + 5 * 3 + 2 * 2 * 3);
   EXPECT_EQ(matmul_fp8_backward_input_bytes(2, 3, 5, true), 2 * 5 + 5 * 3 + 2 * 3);
 }

@@ -185,6 +185,40 @@ TEST_F(MatmulFp8, ForwardWithAndWithoutBias) {
   });
 }
 
+TEST_F(MatmulFp8, ForwardWithAResidual) {
+  Stream stream;
+  Matmul matmul(options_of(MatmulSearch::off));
+  for_each_case([&](const Size s, bool fast) {
+    const Tensor inp(s.n, s.c, Fp8Format::e4m3, 0x1p-5F, 1);
+    const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 2);
+    const std::vector<bf16> bias = normal_values<bf16>(s.oc, 0.1, 3);
+    const std::vector<bf16> residual = normal_values<bf16>(s.n * s.oc, 1.0, 17);
+    const auto bias_device = on_device(bias);
+    const auto residual_device = on_device(residual);
+    for (const bool with_bias : {false, true}) {
+      Product expected = product_of(inp, weight);
+      if (with_bias) add_bias(expected, bias);
+      // What may be rounded before the residual is added to it.
+      for (std::size_t i = 0; i < residual.size(); ++i) {
+        expected.magnitudes[i] += std::abs(expected.values[i]);
+        expected.values[i] += static_cast<double>(to_float(residual[i]));
+      }
+      auto in_place = on_device(residual);
+      auto out = poisoned<bf16>(s.n * s.oc);
+      const auto launch = [&](bf16* to, const bf16* from) {
+        matmul.forward_residual_fp8(to, from, inp.operand(), weight.operand(),
+                                    with_bias ? bias_device.data() : nullptr, s.n, s.c, s.oc, fast,
+                                    stream.get());
+      };
+      launch(out.data(), residual_device.data());
+      launch(in_place.data(), in_place.data());
+      const std::string what = with_bias ? "with bias" : "without bias";
+      expect_product(out, expected.values, expected.magnitudes, kBf16Rounding, what);
+      expect_product(in_place, expected.values, expected.magnitudes, kBf16Rounding, what + ", in place");
+    }
+  });
+}
+
 TEST_F(MatmulFp8, BackwardOfTheInput) {
   Stream stream;
   Matmul matmul(options_of(MatmulSearch::off));
@@ -372,7 +406,18 @@ TEST_F(MatmulFp8, ASearchFindsARightAlgorithm) {
   matmul.backward_input_fp8(gradient.target(), dout.operand(), weight_transposed.operand(), s.n, s.c, s.oc,
                             false, stream.get());
   gradient.expect(dinp, "dinp to fp8");
-  ASSERT_EQ(matmul.choices().size(), 4U);
+  const std::vector<bf16> residual = normal_values<bf16>(s.n * s.oc, 1.0, 17);
+  const auto residual_device = on_device(residual);
+  matmul.forward_residual_fp8(out.data(), residual_device.data(), inp.operand(), weight.operand(), nullptr,
+                              s.n, s.c, s.oc, true, stream.get());
+  Product sum = forward;
+  for (std::size_t i = 0; i < residual.size(); ++i) {
+    sum.magnitudes[i] += std::abs(sum.values[i]);
+    sum.values[i] += static_cast<double>(to_float(residual[i]));
+  }
+  expect_product(out, sum.values, sum.magnitudes, kBf16Rounding, "forward with a residual");
+  ASSERT_EQ(matmul.choices().size(), 5U);
+  EXPECT_EQ(matmul.choices().back().epilogue, "residual");
   for (const MatmulChoice& choice : matmul.choices()) {
     EXPECT_EQ(choice.precision, "fp8");
     EXPECT_EQ(choice.source, "search");

@@ -1,6 +1,9 @@
 // Matmul against double references, its errors, the search and the cache file, on a GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -136,6 +139,49 @@ class MatmulGpu : public GpuTest {
                  magnitude);
   }
 
+  // The residual beside the result, then in its place: one plan serves both.
+  template <class T>
+  static void check_residual(Matmul& matmul, const Sizes& s, Fp32Math math, bool with_bias) {
+    const std::string what = text(s) + " residual" + (with_bias ? " bias" : "");
+    const Tolerance<T> tolerance(math);
+    const auto inp = normal_values<T>(s.n * s.c, 1.0, 12);
+    const auto weight = normal_values<T>(s.oc * s.c, 1.0 / std::sqrt(static_cast<double>(s.c)), 13);
+    const auto bias = with_bias ? normal_values<T>(s.oc, 1.0, 14) : std::vector<T>{};
+    const auto residual = normal_values<T>(s.n * s.oc, 2.0, 15);
+    const DeviceBuffer<T> d_inp = on_device(inp);
+    const DeviceBuffer<T> d_weight = on_device(weight);
+    const DeviceBuffer<T> d_bias = on_device(bias);
+    DeviceBuffer<T> d_residual = on_device(residual);
+    DeviceBuffer<T> d_out = poisoned<T>(s.n * s.oc);
+    Stream stream;
+    const auto launch = [&](T* out) {
+      matmul.forward_residual(out, static_cast<const T*>(d_residual.data()),
+                              static_cast<const T*>(d_inp.data()), static_cast<const T*>(d_weight.data()),
+                              with_bias ? static_cast<const T*>(d_bias.data()) : nullptr, s.n, s.c, s.oc,
+                              stream.get());
+      stream.synchronize();
+    };
+    std::vector<double> expected = reference_forward(widened(inp), widened(weight), widened(bias), s);
+    // Product, bias and residual may be rounded one after the other.
+    std::vector<double> magnitude(expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double part = with_bias ? std::abs(static_cast<double>(to_float(bias[i % bias.size()]))) : 0.0;
+      magnitude[i] = (with_bias ? 2.0 : 1.0) * std::abs(expected[i]) + part;
+      expected[i] += static_cast<double>(to_float(residual[i]));
+      magnitude[i] += std::abs(expected[i]);
+    }
+    const double absolute = tolerance.absolute(s.c, 1.0 / std::sqrt(static_cast<double>(s.c)));
+    const std::size_t plans = matmul.choices().size();
+    launch(d_out.data());
+    expect_close(d_out.download(), expected, tolerance.relative, absolute, what, magnitude);
+    EXPECT_EQ(std::memcmp(d_residual.download().data(), residual.data(), residual.size() * sizeof(T)), 0)
+        << what << ": the residual was written";
+    launch(d_residual.data());
+    expect_close(d_residual.download(), expected, tolerance.relative, absolute, what + " in place",
+                 magnitude);
+    EXPECT_LE(matmul.choices().size(), plans + 1) << what;
+  }
+
   template <class T>
   static void check_input(Matmul& matmul, const Sizes& s, Fp32Math math, bool accumulate, bool dgelu) {
     const std::string what = text(s) + (accumulate ? " accumulate" : "") + (dgelu ? " dgelu" : "");
@@ -212,6 +258,8 @@ class MatmulGpu : public GpuTest {
       check_forward<T>(matmul, s, math, true, true, false);
       check_forward<T>(matmul, s, math, true, true, true);
       check_forward<T>(matmul, s, math, false, true, true);
+      check_residual<T>(matmul, s, math, true);
+      check_residual<T>(matmul, s, math, false);
       check_input<T>(matmul, s, math, false, false);
       check_input<T>(matmul, s, math, true, false);
       check_input<T>(matmul, s, math, false, true);
@@ -246,11 +294,16 @@ TEST_F(MatmulGpu, FullSearchMatchesDoubleAndReportsItsChoice) {
   const Sizes s = {509, 768, 768};
   check_forward<bf16>(matmul, s, Fp32Math::fp32, true, true, true);
   check_weight<bf16>(matmul, s, Fp32Math::fp32, true, false);
+  check_residual<bf16>(matmul, s, Fp32Math::fp32, true);
+  check_residual<bf16>(matmul, s, Fp32Math::fp32, false);
   const std::vector<MatmulChoice> choices = matmul.choices();
-  ASSERT_EQ(choices.size(), 2U);
+  ASSERT_EQ(choices.size(), 4U);
   EXPECT_EQ(choices[0].op, "forward");
   EXPECT_EQ(choices[0].epilogue, "bias+gelu+aux");
   EXPECT_EQ(choices[1].op, "backward_weight");
+  EXPECT_EQ(choices[2].op, "forward");
+  EXPECT_EQ(choices[2].epilogue, "bias+residual");
+  EXPECT_EQ(choices[3].epilogue, "residual");
   for (const MatmulChoice& choice : choices) {
     EXPECT_EQ(choice.source, "search");
     EXPECT_GT(choice.candidates, 1);
@@ -261,11 +314,58 @@ TEST_F(MatmulGpu, FullSearchMatchesDoubleAndReportsItsChoice) {
   }
 }
 
+// Where the sum is rounded to bf16 on its way is cuBLASLt's to choose, but it is one way for all elements: what
+// agrees with none of these added something else. FP32 sums of another order round to the other side now and
+// then.
+TEST_F(MatmulGpu, TheResidualIsAddedWithOneWayOfRounding) {
+  const Sizes s = {512, 768, 768};
+  const auto inp = normal_values<bf16>(s.n * s.c, 1.0, 16);
+  const auto weight = normal_values<bf16>(s.oc * s.c, 1.0 / std::sqrt(static_cast<double>(s.c)), 17);
+  const auto bias = normal_values<bf16>(s.oc, 0.1, 18);
+  const auto residual = normal_values<bf16>(s.n * s.oc, 2.0, 19);
+  const DeviceBuffer<bf16> d_inp = on_device(inp), d_weight = on_device(weight), d_bias = on_device(bias),
+                           d_residual = on_device(residual);
+  const std::vector<double> product = reference_forward(widened(inp), widened(weight), {}, s);
+  const auto rounded = [](double value) {
+    return static_cast<double>(to_float(from_float<bf16>(static_cast<float>(value))));
+  };
+  constexpr std::array<const char*, 4> kWays = {"the sum alone", "product with bias", "product",
+                                                "product, then with bias"};
+  for (const MatmulSearch search : {MatmulSearch::off, MatmulSearch::fast}) {
+    Matmul matmul(options(search));
+    DeviceBuffer<bf16> d_out = poisoned<bf16>(s.n * s.oc);
+    Stream stream;
+    matmul.forward_residual(d_out.data(), d_residual.data(), d_inp.data(), d_weight.data(), d_bias.data(),
+                            s.n, s.c, s.oc, stream.get());
+    stream.synchronize();
+    const std::vector<double> out = widened(d_out.download());
+    std::size_t shows = 0;
+    std::array<std::size_t, kWays.size()> agree{};
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double p = product[i], r = static_cast<double>(to_float(residual[i]));
+      const double b = static_cast<double>(to_float(bias[i % bias.size()]));
+      const std::array<double, kWays.size()> sums = {rounded(p + b + r), rounded(rounded(p + b) + r),
+                                                     rounded(rounded(p) + b + r),
+                                                     rounded(rounded(rounded(p) + b) + r)};
+      if (std::all_of(sums.begin(), sums.end(), [&](double sum) { return sum == sums[0]; })) continue;
+      ++shows;
+      for (std::size_t way = 0; way < kWays.size(); ++way) agree[way] += out[i] == sums[way] ? 1 : 0;
+    }
+    ASSERT_GT(shows, out.size() / 100);
+    const auto best = std::max_element(agree.begin(), agree.end());
+    std::printf("%s rounds %s (%zu of %zu elements on which it shows)\n",
+                matmul.choices().at(0).algorithm.c_str(),
+                kWays[static_cast<std::size_t>(best - agree.begin())], *best, shows);
+    EXPECT_GE(*best, shows - shows / 50);
+  }
+}
+
 // Widths that are no multiple of 16 bytes: right, or refused; never wrong.
 TEST_F(MatmulGpu, OddWidthsAreRightOrRefused) {
   Matmul matmul(options(MatmulSearch::off));
   for (const Sizes& s : {Sizes{3, 7, 5}, Sizes{31, 33, 17}}) {
     check_forward<float>(matmul, s, Fp32Math::fp32, true, false, false);
+    check_residual<float>(matmul, s, Fp32Math::fp32, true);
     try {
       check_forward<bf16>(matmul, s, Fp32Math::fp32, true, false, false);
     } catch (const LibraryError& error) {
@@ -299,6 +399,26 @@ TEST_F(MatmulGpu, AlignmentOf16BytesIsEnoughAndLessIsRefused) {
   EXPECT_THROW(
       matmul.forward(d_out.data() + 4, d_inp.data(), d_weight.data(), no_bias, s.n, s.c, s.oc, stream.get()),
       LibraryError);
+  // The residual counts as the result does.
+  const auto residual = normal_values<bf16>(s.n * s.oc + 8, 1.0, 3);
+  const DeviceBuffer<bf16> d_residual = on_device(residual);
+  DeviceBuffer<bf16> d_sum = poisoned<bf16>(s.n * s.oc);
+  const auto add = [&](std::int64_t offset) {
+    matmul.forward_residual(
+        d_sum.data(), d_residual.data() + offset, static_cast<const bf16*>(d_inp.data() + 8),
+        static_cast<const bf16*>(d_weight.data() + 8), no_bias, s.n, s.c, s.oc, stream.get());
+    stream.synchronize();
+  };
+  add(8);
+  std::vector<double> sum = reference_forward(widened(inp), widened(weight), {}, s);
+  std::vector<double> magnitude(sum.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    magnitude[i] = std::abs(sum[i]);
+    sum[i] += static_cast<double>(to_float(residual[i + 8]));
+    magnitude[i] += std::abs(sum[i]);
+  }
+  expect_close(d_sum.download(), sum, 0x1p-8, 1e-3, "residual at an offset of 16 bytes", magnitude);
+  EXPECT_THROW(add(4), LibraryError);
 }
 
 TEST_F(MatmulGpu, BadCallsAreNamed) {
@@ -311,6 +431,10 @@ TEST_F(MatmulGpu, BadCallsAreNamed) {
   EXPECT_THROW(matmul.backward_input(buffer.data(), buffer.data(), buffer.data(), 8, 8, 8, stream.get(),
                                      buffer.data(), true),
                std::invalid_argument);
+  EXPECT_THROW(
+      matmul.forward_residual(buffer.data(), no_bias, static_cast<const bf16*>(buffer.data()),
+                              static_cast<const bf16*>(buffer.data()), no_bias, 8, 8, 8, stream.get()),
+      std::invalid_argument);
   EXPECT_THROW(matmul_search_from_name("quick"), std::invalid_argument);
 }
 
@@ -393,6 +517,20 @@ TEST_F(MatmulCacheGpu, SecondRunTakesTheStoredChoice) {
   EXPECT_EQ(run_one(cached(MatmulSearch::fast)).source, "cache");
   // Without a search the choice is cuBLASLt's, whatever an earlier run has found.
   EXPECT_EQ(run_one(cached(MatmulSearch::off)).source, "heuristic");
+}
+
+TEST_F(MatmulCacheGpu, AResidualHasAnEntryOfItsOwn) {
+  const Sizes s = {211, 768, 768};
+  for (const char* source : {"search", "cache"}) {
+    Matmul matmul(cached(MatmulSearch::fast));
+    check_forward<bf16>(matmul, s, Fp32Math::fp32, true, false, false);
+    check_residual<bf16>(matmul, s, Fp32Math::fp32, true);
+    const std::vector<MatmulChoice> choices = matmul.choices();
+    ASSERT_EQ(choices.size(), 2U);
+    EXPECT_EQ(choices[0].epilogue, "bias");
+    EXPECT_EQ(choices[1].epilogue, "bias+residual");
+    for (const MatmulChoice& choice : choices) EXPECT_EQ(choice.source, source) << choice.epilogue;
+  }
 }
 
 TEST_F(MatmulCacheGpu, DamagedAndForeignFilesAreIgnoredWithOneLine) {

@@ -113,6 +113,12 @@ int run(const Settings& s) {
           [&, l, fast](cudaStream_t st) {
             matmul.forward_fp8(y.data(), inp, w, bias.data(), n, l.c, l.oc, fast, st);
           });
+      if (l.oc == c) {
+        add(name + "forward residual" + how, matmul_fp8_forward_bytes(n, l.c, l.oc, true, false, true), flops,
+            [&, l, fast](cudaStream_t st) {
+              matmul.forward_residual_fp8(y.data(), z.data(), inp, w, bias.data(), n, l.c, l.oc, fast, st);
+            });
+      }
       add(name + "backward_input" + how, matmul_fp8_backward_input_bytes(n, l.c, l.oc), flops,
           [&, l, fast](cudaStream_t st) {
             matmul.backward_input_fp8(y.data(), dout, w, n, l.c, l.oc, fast, st);
@@ -143,6 +149,11 @@ int run(const Settings& s) {
       layernorm_forward_fp8_flops(n, c, true), [&](cudaStream_t st) {
         launch_residual_layernorm_forward_fp8(z.data(), out, mean.data(), rstd.data(), x.data(), y.data(),
                                               weight.data(), bias.data(), n, s.channels, st);
+      });
+  add("kernel layernorm_forward_fp8", layernorm_forward_fp8_bytes(n, c, false),
+      layernorm_forward_fp8_flops(n, c, false), [&](cudaStream_t st) {
+        launch_layernorm_forward_fp8(out, mean.data(), rstd.data(), x.data(), weight.data(), bias.data(), n,
+                                     s.channels, st);
       });
   add("kernel layernorm_backward_fp8", layernorm_backward_fp8_bytes(n, c, true),
       layernorm_backward_fp8_flops(n, c), [&](cudaStream_t st) {

@@ -155,8 +155,17 @@ int run(const Settings& s) {
                           bias_gradient ? b.dbias.data() : nullptr);
       };
     };
-    items.push_back(
-        {name + " forward" + (k.bias ? " bias" : ""), count, flops, forward(MatmulEpilogue::none, false)});
+    const bool adds_residual = k.oc == c;  // attproj and fcproj
+    items.push_back({name + " forward" + (k.bias ? " bias" : ""), adds_residual ? 0 : count, flops,
+                     forward(MatmulEpilogue::none, false)});
+    if (adds_residual) {
+      items.push_back(
+          {name + " forward bias+residual", count, flops, [&b, bias, n, k](Matmul& m, cudaStream_t st) {
+             m.forward_residual(b.out.data(), static_cast<const bf16*>(b.dout.data()),
+                                static_cast<const bf16*>(b.inp.data()),
+                                static_cast<const bf16*>(b.weight.data()), bias, n, k.c, k.oc, st);
+           }});
+    }
     if (name == "fc") {
       items.push_back({"fc forward bias+gelu+aux", 0, flops, forward(MatmulEpilogue::gelu, true)});
       if (!s.step_only)

@@ -128,11 +128,11 @@ struct Matmul::Impl {
     return problem;
   }
 
-  // D = A^T B of two FP8 operands that lie along the sum.
+  // D = A^T B of two FP8 operands that lie along the sum, with the residual if there is one.
   void run_fp8(MatmulProblem problem, void* d, const Fp8Operand& a, const Fp8Operand& b, const bf16* bias,
-               cudaStream_t stream) {
-    Plan& plan = fp8_plan(problem, d, a, b, bias, stream);
-    run(plan, problem, a.data, b.data, d, stream);
+               cudaStream_t stream, const bf16* residual = nullptr) {
+    Plan& plan = fp8_plan(problem, d, a, b, bias, stream, residual);
+    run(plan, problem, a.data, b.data, d, stream, residual);
   }
   void run_fp8(MatmulProblem problem, const Fp8Result& d, const Fp8Operand& a, const Fp8Operand& b,
                const bf16* bias, cudaStream_t stream) {
@@ -145,8 +145,8 @@ struct Matmul::Impl {
 
   // Sets the problem's alignments, and in its plan what every call has of its own.
   Plan& fp8_plan(MatmulProblem& problem, const void* d, const Fp8Operand& a, const Fp8Operand& b,
-                 const bf16* bias, cudaStream_t stream) {
-    set_alignments(problem, a.data, b.data, d);
+                 const bf16* bias, cudaStream_t stream, const bf16* residual = nullptr) {
+    set_alignments(problem, a.data, b.data, d, residual);
     check_scale(problem, a.inverse);
     check_scale(problem, b.inverse);
     Plan& plan = plan_of(problem, stream);
@@ -228,19 +228,29 @@ struct Matmul::Impl {
   }
 
   void run(Plan& plan, const MatmulProblem& problem, const void* a, const void* b, void* d,
-           cudaStream_t stream) {
+           cudaStream_t stream, const void* residual = nullptr) {
     const cublasStatus_t status =
-        plan.operation.run(handle.get(), plan.selection.algo, a, b, d, problem.accumulate, workspace.data(),
-                           plan.selection.workspace_bytes, stream);
+        plan.operation.run(handle.get(), plan.selection.algo, a, b, problem.accumulate ? d : residual, d,
+                           workspace.data(), plan.selection.workspace_bytes, stream);
     if (status != CUBLAS_STATUS_SUCCESS) {
       throw LibraryError(problem.description(), cublasLtGetStatusString(status), __FILE__, __LINE__);
     }
   }
 
-  void set_alignments(MatmulProblem& problem, const void* a, const void* b, const void* d) const {
+  void set_alignments(MatmulProblem& problem, const void* a, const void* b, const void* d,
+                      const void* residual = nullptr) const {
     problem.a_alignment_bytes = alignment_class(a, problem);
     problem.b_alignment_bytes = alignment_class(b, problem);
     problem.d_alignment_bytes = alignment_class(d, problem);
+    if (residual != nullptr) {
+      problem.d_alignment_bytes = std::min(problem.d_alignment_bytes, alignment_class(residual, problem));
+    }
+  }
+
+  // A residual that is missing would be a product without one.
+  static void require_residual(MatmulProblem& problem, const void* residual) {
+    problem.residual = true;
+    if (residual == nullptr) throw std::invalid_argument(problem.description() + ": there is no residual");
   }
 
   MatmulOptions options;
@@ -274,6 +284,20 @@ void Matmul::forward(T* out, const T* inp, const T* weight, const T* bias, std::
   if (bias != nullptr) plan.operation.set_bias(bias);
   if (aux) plan.operation.set_aux(pre_gelu);
   impl_->run(plan, problem, weight, inp, out, stream);
+}
+
+template <class T>
+void Matmul::forward_residual(T* out, const T* residual, const T* inp, const T* weight, const T* bias,
+                              std::int64_t n, std::int64_t c, std::int64_t oc, cudaStream_t stream) {
+  const NvtxRange range("matmul_forward", {matmul_forward_bytes<T>(n, c, oc, bias != nullptr, false, true),
+                                           matmul_flops(n, c, oc), n, oc, c});
+  const LtEpilogue epilogue = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
+  MatmulProblem problem = impl_->problem_of<T>(MatmulOp::forward, epilogue, false, n, c, oc);
+  Impl::require_residual(problem, residual);
+  impl_->set_alignments(problem, weight, inp, out, residual);
+  Plan& plan = impl_->plan_of(problem, stream);
+  if (bias != nullptr) plan.operation.set_bias(bias);
+  impl_->run(plan, problem, weight, inp, out, stream, residual);
 }
 
 template <class T>
@@ -322,6 +346,17 @@ void Matmul::forward_fp8(bf16* out, const Fp8Operand& inp, const Fp8Operand& wei
   const LtEpilogue epilogue = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
   impl_->run_fp8(impl_->fp8_problem(MatmulOp::forward, epilogue, false, n, c, oc, fast), out, weight, inp,
                  bias, stream);
+}
+
+void Matmul::forward_residual_fp8(bf16* out, const bf16* residual, const Fp8Operand& inp,
+                                  const Fp8Operand& weight, const bf16* bias, std::int64_t n, std::int64_t c,
+                                  std::int64_t oc, bool fast, cudaStream_t stream) {
+  const NvtxRange range("matmul_forward", {matmul_fp8_forward_bytes(n, c, oc, bias != nullptr, false, true),
+                                           matmul_flops(n, c, oc), n, oc, c});
+  const LtEpilogue epilogue = bias != nullptr ? LtEpilogue::bias : LtEpilogue::none;
+  MatmulProblem problem = impl_->fp8_problem(MatmulOp::forward, epilogue, false, n, c, oc, fast);
+  Impl::require_residual(problem, residual);
+  impl_->run_fp8(problem, out, weight, inp, bias, stream, residual);
 }
 
 void Matmul::forward_fp8(const Fp8Result& out, const Fp8Operand& inp, const Fp8Operand& weight,
@@ -378,6 +413,9 @@ std::vector<MatmulChoice> Matmul::choices() const {
     MatmulChoice choice;
     choice.op = name_of(problem.op);
     choice.epilogue = name_of(problem.epilogue);
+    if (problem.residual) {
+      choice.epilogue = problem.epilogue == LtEpilogue::none ? "residual" : choice.epilogue + "+residual";
+    }
     if (problem.fp8_result) choice.epilogue += ", to fp8";
     choice.precision = name_of(problem.precision);
     choice.n = problem.rows;
@@ -410,6 +448,8 @@ std::size_t Matmul::workspace_bytes() const {
 #define RIDGELINE_MATMUL_INSTANTIATE(T)                                                                     \
   template void Matmul::forward<T>(T*, const T*, const T*, const T*, std::int64_t, std::int64_t,            \
                                    std::int64_t, cudaStream_t, MatmulEpilogue, T*);                         \
+  template void Matmul::forward_residual<T>(T*, const T*, const T*, const T*, const T*, std::int64_t,       \
+                                            std::int64_t, std::int64_t, cudaStream_t);                      \
   template void Matmul::backward_input<T>(T*, const T*, const T*, std::int64_t, std::int64_t, std::int64_t, \
                                           cudaStream_t, const T*, bool);                                    \
   template void Matmul::backward_weight<T>(float*, const T*, const T*, std::int64_t, std::int64_t,          \

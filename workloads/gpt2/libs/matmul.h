@@ -3,7 +3,7 @@
 //
 // All tensors are row-major and dense; parameter gradients are FP32. A linear layer has inp (N, C), weight
 // (OC, C), bias (OC), out (N, OC):
-//   forward          out     (N, OC) = inp (N, C) x weight (OC, C)^T + bias      [then GELU]
+//   forward          out     (N, OC) = inp (N, C) x weight (OC, C)^T + bias      [then GELU, or + residual]
 //   backward_input   dinp    (N, C)  = dout (N, OC) x weight (OC, C)             [then x GELU'(pre)]
 //   backward_weight  dweight (OC, C) = dout (N, OC)^T x inp (N, C)               [and column sums of dout]
 //   flops 2*N*C*OC each; bytes: see matmul_*_bytes below (every operand touched once: the algorithmic
@@ -59,8 +59,8 @@ MatmulSearch matmul_search_from_name(const std::string& name);
 /// One problem and what was chosen for it, for the choice report.
 struct MatmulChoice {
   std::string op;  // forward, backward_input, backward_weight
-  std::string
-      epilogue;  // none, bias, gelu, bias+gelu, dgelu, bias_gradient; ", to fp8" behind it where D is so
+  /// none, residual, bias, bias+residual, gelu, bias+gelu, dgelu, bias_gradient; ", to fp8" behind it where D is so
+  std::string epilogue;
   std::string precision;  // bf16, fp32, tf32, fp8
   std::int64_t n = 0;     // rows: B*T
   std::int64_t c = 0;
@@ -82,9 +82,9 @@ constexpr std::int64_t matmul_flops(std::int64_t n, std::int64_t c, std::int64_t
 
 template <class T>
 constexpr std::int64_t matmul_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias,
-                                            bool gelu_aux) {
+                                            bool gelu_aux, bool residual = false) {
   return static_cast<std::int64_t>(sizeof(T)) *
-         (n * c + oc * c + n * oc * (gelu_aux ? 2 : 1) + (bias ? oc : 0));
+         (n * c + oc * c + n * oc * (1 + (gelu_aux ? 1 : 0) + (residual ? 1 : 0)) + (bias ? oc : 0));
 }
 
 template <class T>
@@ -102,11 +102,11 @@ constexpr std::int64_t matmul_backward_weight_bytes(std::int64_t n, std::int64_t
                                                                        (accumulate ? 2 : 1);
 }
 
-/// Operands in FP8: one byte an element; so has a result in FP8, any other two.
+/// Operands in FP8: one byte an element; so has a result in FP8, any other two, as the residual has.
 constexpr std::int64_t matmul_fp8_forward_bytes(std::int64_t n, std::int64_t c, std::int64_t oc, bool bias,
-                                                bool fp8_result = false) {
+                                                bool fp8_result = false, bool residual = false) {
   return n * c + oc * c + (fp8_result ? 1 : 2) * n * oc +
-         (bias ? std::int64_t{sizeof(__nv_bfloat16)} * oc : 0);
+         std::int64_t{sizeof(__nv_bfloat16)} * ((bias ? oc : 0) + (residual ? n * oc : 0));
 }
 constexpr std::int64_t matmul_fp8_backward_input_bytes(std::int64_t n, std::int64_t c, std::int64_t oc,
                                                        bool fp8_result = false) {
@@ -153,9 +153,17 @@ class Matmul {
                std::int64_t oc, cudaStream_t stream, MatmulEpilogue epilogue = MatmulEpilogue::none,
                T* pre_gelu = nullptr);
 
+  /// out (N, OC) = residual (N, OC) + inp (N, C) x weight (OC, C)^T + bias (OC); bias may be null. out may be
+  /// residual itself; otherwise they must not overlap. In bf16 the algorithm that is found may round product and
+  /// bias before it adds the residual, as a kernel behind the product would; if it does not, the sum is rounded
+  /// once.
+  template <class T>
+  void forward_residual(T* out, const T* residual, const T* inp, const T* weight, const T* bias,
+                        std::int64_t n, std::int64_t c, std::int64_t oc, cudaStream_t stream);
+
   /// dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward
   /// stored, each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu
-  /// (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the product is
+  /// (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the product may be
   /// rounded before it is added); not together with pre_gelu.
   template <class T>
   void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
@@ -174,7 +182,11 @@ class Matmul {
   void forward_fp8(__nv_bfloat16* out, const Fp8Operand& inp, const Fp8Operand& weight,
                    const __nv_bfloat16* bias, std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
                    cudaStream_t stream);
-  /// The same, stored in E4M3.
+  /// out (N, OC) = residual (N, OC) + that, as forward_residual.
+  void forward_residual_fp8(__nv_bfloat16* out, const __nv_bfloat16* residual, const Fp8Operand& inp,
+                            const Fp8Operand& weight, const __nv_bfloat16* bias, std::int64_t n,
+                            std::int64_t c, std::int64_t oc, bool fast, cudaStream_t stream);
+  /// forward_fp8, stored in E4M3.
   void forward_fp8(const Fp8Result& out, const Fp8Operand& inp, const Fp8Operand& weight,
                    const __nv_bfloat16* bias, std::int64_t n, std::int64_t c, std::int64_t oc, bool fast,
                    cudaStream_t stream);

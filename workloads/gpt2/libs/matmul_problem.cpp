@@ -80,8 +80,9 @@ std::string MatmulProblem::key() const {
   std::ostringstream text;
   text << name_of(op) << " n=" << rows << " c=" << channels << " oc=" << out_channels << ' '
        << name_of(precision) << (fast_accumulation ? "-fast" : "") << (fp8_result ? "-to-fp8" : "") << ' '
-       << name_of(epilogue) << (accumulate ? " add" : " set") << " align=" << a_alignment_bytes << ','
-       << b_alignment_bytes << ',' << d_alignment_bytes << " workspace=" << workspace_bytes;
+       << name_of(epilogue) << (residual ? "+residual" : "") << (accumulate ? " add" : " set")
+       << " align=" << a_alignment_bytes << ',' << b_alignment_bytes << ',' << d_alignment_bytes
+       << " workspace=" << workspace_bytes;
   return text.str();
 }
 
@@ -89,7 +90,7 @@ std::string MatmulProblem::description() const {
   std::ostringstream text;
   text << "matmul " << name_of(op) << " (N " << rows << ", C " << channels << ", OC " << out_channels << ", "
        << name_of(precision) << (fast_accumulation ? " with fast accumulation" : "")
-       << (fp8_result ? " to fp8" : "") << ", epilogue " << name_of(epilogue)
+       << (fp8_result ? " to fp8" : "") << ", epilogue " << name_of(epilogue) << (residual ? "+residual" : "")
        << (accumulate ? ", accumulated" : "") << ')';
   return text.str();
 }
@@ -206,11 +207,12 @@ void LtOperation::set_result(const float* scale, float* amax) {
 }
 
 cublasStatus_t LtOperation::run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
-                                const void* b, void* d, bool accumulate, void* workspace,
+                                const void* b, const void* addend, void* d, void* workspace,
                                 std::size_t workspace_bytes, cudaStream_t stream) const {
   const float alpha = 1.0F;
-  const float beta = accumulate ? 1.0F : 0.0F;
-  const void* c = c_ ? nullptr : d;  // of another type than D it cannot lie in the same place
+  const float beta = addend != nullptr ? 1.0F : 0.0F;
+  const void* unread = c_ ? nullptr : d;  // of another type than D it cannot lie in the same place
+  const void* c = addend != nullptr ? addend : unread;
   return cublasLtMatmul(handle, operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta, c, this->c(), d,
                         d_.get(), &algo, workspace, workspace_bytes, stream);
 }

@@ -32,7 +32,8 @@ struct MatmulProblem {
   MatmulOp op = MatmulOp::forward;
   MatmulPrecision precision = MatmulPrecision::bfloat16;
   LtEpilogue epilogue = LtEpilogue::none;
-  bool accumulate = false;
+  bool accumulate = false;         // D = D + product
+  bool residual = false;           // D = C + product; C is a tensor of D's shape and type beside it
   bool fast_accumulation = false;  // of fp8: partial sums stay in the tensor cores' narrower registers
   bool fp8_result = false;         // of fp8: out is stored in E4M3, dinp in E5M2
   std::int64_t rows = 0;           // N
@@ -40,7 +41,7 @@ struct MatmulProblem {
   std::int64_t out_channels = 0;   // OC
   std::uint32_t a_alignment_bytes = 256;
   std::uint32_t b_alignment_bytes = 256;
-  std::uint32_t d_alignment_bytes = 256;
+  std::uint32_t d_alignment_bytes = 256;  // and C's: the lesser of the two
   std::uint64_t workspace_bytes = 0;
 
   bool operator==(const MatmulProblem&) const = default;
@@ -79,7 +80,8 @@ struct MatmulProblemHash {
           static_cast<std::uint64_t>(problem.epilogue),
           static_cast<std::uint64_t>(problem.accumulate) +
               2 * static_cast<std::uint64_t>(problem.fast_accumulation) +
-              4 * static_cast<std::uint64_t>(problem.fp8_result),
+              4 * static_cast<std::uint64_t>(problem.fp8_result) +
+              8 * static_cast<std::uint64_t>(problem.residual),
           static_cast<std::uint64_t>(problem.rows), static_cast<std::uint64_t>(problem.channels),
           static_cast<std::uint64_t>(problem.out_channels),
           static_cast<std::uint64_t>(problem.a_alignment_bytes + 2 * problem.b_alignment_bytes +
@@ -108,8 +110,9 @@ class LtOperation {
   /// that goes.
   void set_result(const float* scale, float* amax);
 
+  /// addend: C, which is added to the product; d for what D holds, null for nothing.
   [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
-                                   const void* b, void* d, bool accumulate, void* workspace,
+                                   const void* b, const void* addend, void* d, void* workspace,
                                    std::size_t workspace_bytes, cudaStream_t stream) const;
   /// Bytes of workspace that algo needs here; an unsupported algo gives its status.
   [[nodiscard]] cublasStatus_t check(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo,

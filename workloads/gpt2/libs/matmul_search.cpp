@@ -51,14 +51,17 @@ class TrialBuffers {
     if (p.precision == MatmulPrecision::fp8) {
       launch_fill_normal_fp8(static_cast<std::uint8_t*>(a_), p.m() * p.k(), Fp8Format::e4m3, 11, stream);
       launch_fill_normal_fp8(static_cast<std::uint8_t*>(b_), p.k() * p.n(), p.fp8_format(), 12, stream);
-      // Both operands have deviation 16. A result in FP8 has room for six times its own: saturated ones are all alike.
-      const float deviation = 256.0F * std::sqrt(static_cast<float>(p.k()));
+      // A result in FP8 has room for six times its deviation: saturated ones are all alike.
       std::vector<float> scales(kScaleFloats, 1.0F);
-      scales[kResultScaleAt] = fp8_scale(6.0F * deviation, p.fp8_format());
+      scales[kResultScaleAt] = fp8_scale(6.0F * product_deviation(), p.fp8_format());
       scales_ = DeviceBuffer<float>(kScaleFloats);
       scales_.upload(scales);
     }
     d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
+    if (p.residual) {  // of the product's size, so that an algorithm that leaves either out is seen
+      const float deviation = product_deviation();
+      c_ = allocate(p.m() * p.n(), p.epilogue_element_bytes(), p.d_alignment_bytes, 16, stream, deviation);
+    }
     if (p.has_bias()) {
       bias_ = allocate(std::max(p.m(), p.n()), p.epilogue_element_bytes(), 256, 14, stream);
     }
@@ -67,6 +70,7 @@ class TrialBuffers {
 
   const void* a() const { return a_; }
   const void* b() const { return b_; }
+  const void* c() const { return c_; }  // null: nothing lies apart from D
   void* d() const { return d_; }
   void* bias() const { return bias_; }
   void* aux() const { return aux_; }
@@ -75,17 +79,23 @@ class TrialBuffers {
   float* amax() { return scales_.data() + kAmaxAt; }
 
  private:
+  // Operands have deviation 1, in FP8 16.
+  float product_deviation() const {
+    const float of_terms = problem_.precision == MatmulPrecision::fp8 ? 256.0F : 1.0F;
+    return of_terms * std::sqrt(static_cast<float>(problem_.k()));
+  }
+
   void* allocate(std::int64_t elements, std::size_t element_bytes, std::uint32_t alignment_bytes,
-                 std::uint64_t seed, cudaStream_t stream) {
+                 std::uint64_t seed, cudaStream_t stream, float deviation = 1.0F) {
     // cudaMalloc aligns to 256 bytes and more; a lower alignment is made by an offset.
     const std::int64_t offset = alignment_bytes >= 256 ? 0 : alignment_bytes;
     storage_.emplace_back(elements * static_cast<std::int64_t>(element_bytes) + offset);
     void* data = storage_.back().data() + offset;
     if (element_bytes == 1) return data;  // FP8, whose format is the constructor's to say
     if (element_bytes == 2) {
-      launch_fill_normal(static_cast<bf16*>(data), elements, 1.0F, seed, stream);
+      launch_fill_normal(static_cast<bf16*>(data), elements, deviation, seed, stream);
     } else {
-      launch_fill_normal(static_cast<float*>(data), elements, 1.0F, seed, stream);
+      launch_fill_normal(static_cast<float*>(data), elements, deviation, seed, stream);
     }
     return data;
   }
@@ -100,6 +110,7 @@ class TrialBuffers {
   DeviceBuffer<float> scales_;
   void* a_ = nullptr;
   void* b_ = nullptr;
+  void* c_ = nullptr;
   void* d_ = nullptr;
   void* bias_ = nullptr;
   void* aux_ = nullptr;
@@ -185,7 +196,8 @@ class Trial {
 
  private:
   cublasStatus_t run(const Candidate& candidate, bool accumulate) {
-    return operation_.run(handle_, candidate.algo, buffers_.a(), buffers_.b(), buffers_.d(), accumulate,
+    const void* addend = accumulate ? buffers_.d() : buffers_.c();
+    return operation_.run(handle_, candidate.algo, buffers_.a(), buffers_.b(), addend, buffers_.d(),
                           workspace_, candidate.workspace_bytes, stream_);
   }
 
