@@ -51,6 +51,10 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "--l2-persist", "--l2-persist", "everything")
         self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "fused")
         self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "fused")
+        self.refused(2, "--residual product needs --matmul cublaslt", "--matmul", "cublas", "--residual", "product")
+        self.refused(2, "--residual product needs --matmul cublaslt", "--preset", "naive", "--residual", "product")
+        self.refused(2, "--bias separate", "--bias", "separate", "--residual", "product")
+        self.refused(2, "--residual", "--residual", "none")
         for gelu in ("mixed", "own"):
             self.refused(2, f"--gelu {gelu} computes in bf16", "--precision", "fp32", "--gelu", gelu)
             self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", gelu)
@@ -84,7 +88,12 @@ class CommandLine(unittest.TestCase):
         self.refused(4, "no usable GPU", *own)
         for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
                          ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--precision", "fp8"], ["--gelu", "own"], ["--gelu", "mixed"],
-                         ["--gelu", "fused"], ["--l2-persist", "weights,gradient"], ["--slow-kernel", "layernorm_forward=0"],
+                         ["--gelu", "fused"],
+                         ["--residual", "product"], ["--residual", "fused"], ["--residual", "separate"],
+                         ["--precision", "fp8", "--residual", "product"], ["--precision", "fp32", "--residual", "product"],
+                         ["--matmul", "cublas", "--residual", "separate"],
+                         ["--preset", "naive", "--matmul", "cublaslt", "--residual", "product"],
+                         ["--l2-persist", "weights,gradient"], ["--slow-kernel", "layernorm_forward=0"],
                          ["--slow-kernel", "layernorm_forward=0.25"]):
             self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)
 

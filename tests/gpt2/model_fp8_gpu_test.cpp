@@ -44,19 +44,20 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     const double loss = reference.forward(batch.inputs, batch.targets);
     reference.backward();
     for (const Case& c :
-         {Case{"fast forward", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::none},
-          Case{"fast", Fp8FastAccumulation::all, ResidualKind::fused, Fp8Classifier::none},
+         {Case{"fast forward", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::none},
+          Case{"fast", Fp8FastAccumulation::all, ResidualKind::product, Fp8Classifier::none},
+          Case{"fast, residual fused", Fp8FastAccumulation::all, ResidualKind::fused, Fp8Classifier::none},
           Case{"exact, residual apart", Fp8FastAccumulation::none, ResidualKind::separate,
                Fp8Classifier::none},
-          Case{"classifier forward", Fp8FastAccumulation::forward, ResidualKind::fused,
+          Case{"classifier forward", Fp8FastAccumulation::forward, ResidualKind::product,
                Fp8Classifier::forward},
-          Case{"classifier", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::all},
-          Case{"hidden", Fp8FastAccumulation::forward, ResidualKind::fused, Fp8Classifier::none,
+          Case{"classifier", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::all},
+          Case{"hidden", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::none,
                Fp8Hidden::fp8},
-          Case{"hidden, exact", Fp8FastAccumulation::none, ResidualKind::fused, Fp8Classifier::none,
+          Case{"hidden, exact", Fp8FastAccumulation::none, ResidualKind::product, Fp8Classifier::none,
                Fp8Hidden::fp8},
-          Case{"hidden, fast, classifier", Fp8FastAccumulation::all, ResidualKind::fused, Fp8Classifier::all,
-               Fp8Hidden::fp8}}) {
+          Case{"hidden, fast, classifier", Fp8FastAccumulation::all, ResidualKind::product,
+               Fp8Classifier::all, Fp8Hidden::fp8}}) {
       SCOPED_TRACE(c.name);
       GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own, batch_size, sequence);
       options.switches.fp8_fast_accumulation = c.fast;

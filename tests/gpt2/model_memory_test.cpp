@@ -99,6 +99,7 @@ TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
   options.switches.matmul = MatmulLibrary::cublas;
   options.switches.bias = BiasKind::separate;
   options.switches.gelu = GeluKind::separate;
+  options.switches.residual = ResidualKind::fused;
   const auto handle_bytes = static_cast<std::int64_t>(CublasHandle::kWorkspaceBytes);
   EXPECT_EQ(GpuModel::memory_plan(options).workspace_bytes,
             lt - static_cast<std::int64_t>(options.matmul.workspace_bytes) + handle_bytes);
@@ -131,6 +132,22 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
   };
   EXPECT_TRUE(names(refusal([](Switches& s) { s.matmul = MatmulLibrary::cublas; }), "--matmul cublas"));
   EXPECT_TRUE(names(refusal([](Switches& s) { s.bias = BiasKind::separate; }), "--bias separate"));
+  const auto with_kernels_for_bias = [&](MatmulLibrary matmul, ResidualKind residual) {
+    return refusal([&](Switches& s) {
+      s.matmul = matmul;
+      s.bias = BiasKind::separate;
+      s.gelu = GeluKind::separate;
+      s.residual = residual;
+    });
+  };
+  EXPECT_TRUE(
+      names(with_kernels_for_bias(MatmulLibrary::cublas, ResidualKind::product), "--matmul cublaslt"));
+  EXPECT_TRUE(
+      names(with_kernels_for_bias(MatmulLibrary::cublaslt, ResidualKind::product), "--bias separate"));
+  for (const MatmulLibrary matmul : {MatmulLibrary::cublas, MatmulLibrary::cublaslt}) {
+    EXPECT_EQ(with_kernels_for_bias(matmul, ResidualKind::fused), "accepted");
+    EXPECT_EQ(with_kernels_for_bias(matmul, ResidualKind::separate), "accepted");
+  }
   EXPECT_TRUE(names(refusal([](Switches& s) { s.recompute = 3; }), "--recompute 3"));
   EXPECT_EQ(refusal([](Switches& s) { s.recompute = 2; }), "accepted");
   EXPECT_TRUE(names(refusal([](Switches& s) {
@@ -148,6 +165,7 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
   };
   EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_fast_accumulation = Fp8FastAccumulation::all; }), "accepted");
   EXPECT_EQ(in_fp8([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
+  EXPECT_EQ(in_fp8([](Switches& s) { s.residual = ResidualKind::fused; }), "accepted");
   EXPECT_EQ(in_fp8([](Switches& s) { s.residual = ResidualKind::separate; }), "accepted");
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.gelu = GeluKind::own; }), "--gelu separate"));
   EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_classifier = Fp8Classifier::all; }), "accepted");

@@ -18,6 +18,7 @@ void set_cublas(Switches& s) {
   s.matmul = MatmulLibrary::cublas;
   s.bias = BiasKind::separate;
   s.gelu = GeluKind::separate;
+  s.residual = ResidualKind::fused;
 }
 
 const std::vector<Setting> kSettings = {
@@ -26,6 +27,7 @@ const std::vector<Setting> kSettings = {
      [](Switches& s) {
        s.bias = BiasKind::separate;
        s.gelu = GeluKind::separate;
+       s.residual = ResidualKind::fused;
      }},
     {"unfused attention", [](Switches& s) { s.attention = AttentionKind::unfused; }},
     {"plain vocabulary", [](Switches& s) { s.vocabulary = VocabularyKind::plain; }},
@@ -119,7 +121,8 @@ TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOtherKernels) {
   const std::vector<float> start = lively_parameters(model_config("tiny"), 16);
   for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     for (const KernelWidth width : {KernelWidth::packed, KernelWidth::scalar}) {
-      for (const ResidualKind residual : {ResidualKind::fused, ResidualKind::separate}) {
+      for (const ResidualKind residual :
+           {ResidualKind::product, ResidualKind::fused, ResidualKind::separate}) {
         SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(width)) + " kernels, " +
                      std::string(name_of(residual)) + " residual");
         GpuModelOptions options = tiny_options(precision, AttentionKind::own, 2, 61);

@@ -1,5 +1,5 @@
-// The switches of the own kernels against the CPU reference model: scalar accesses, the separate residual and
-// classifier, the naive bias gradient, an optimizer launch a tensor, stochastic rounding, and the naive
+// The switches of the own kernels against the CPU reference model: scalar accesses, the residual outside the product,
+// the separate classifier, the naive bias gradient, an optimizer launch a tensor, stochastic rounding, and the naive
 // preset.
 #include <gtest/gtest.h>
 
@@ -37,6 +37,7 @@ const std::vector<Setting> kSettings = {
        s.gelu = GeluKind::separate;
        s.bias_gradient = BiasGradientKind::naive;
      }},
+    {"fused residual", [](Switches& s) { s.residual = ResidualKind::fused; }},
     {"separate residual", [](Switches& s) { s.residual = ResidualKind::separate; }},
     {"separate classifier", [](Switches& s) { s.classifier = ClassifierKind::separate; }},
     {"naive bias gradient", [](Switches& s) { s.bias_gradient = BiasGradientKind::naive; }},
@@ -138,6 +139,7 @@ TEST(KernelSwitches, TheSeparateResidualChangesNoBit) {
       SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(kernels)));
       GpuModelOptions options = repeatable(precision);
       options.switches.kernels = kernels;
+      options.switches.residual = ResidualKind::fused;
       const Trace fused = trace_of(options);
       ASSERT_TRUE(fused == trace_of(options)) << "the comparison needs a deterministic step";
       options.switches.residual = ResidualKind::separate;

@@ -40,17 +40,17 @@ SLACK = 1.2      # a run may take so many times what it took before
 # The slow sides of the switches: option and value as on the command line.
 SLOW_SIDES = (
     "--gelu own", "--gelu mixed", "--gelu fused", "--gelu separate", "--attention cudnn", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
-    "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual separate", "--classifier separate",
+    "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual fused", "--residual separate", "--classifier separate",
     "--bias-gradient naive", "--bias-gradient fused", "--bias-gradient separate", "--optimizer per-tensor", "--recompute 1",
     "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",
     "--l2-persist gradient", "--precision fp8", "--precision fp8 --attention cudnn", "--precision fp8 --fp8-fast-accumulation all",
     "--precision fp8 --fp8-fast-accumulation none", "--precision fp8 --fp8-classifier forward", "--precision fp8 --fp8-classifier none",
-    "--precision fp8 --fp8-hidden bf16", "--precision fp8 --fp8-classifier none --fp8-hidden bf16", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
+    "--precision fp8 --fp8-hidden bf16", "--precision fp8 --fp8-classifier none --fp8-hidden bf16", "--precision fp8 --residual fused", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
 # The fast sides, given beside --preset naive. With BF16 come the kernels that need it.
 FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
     "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--precision bf16 --attention hopper", "--vocabulary padded",
-    "--kernels packed", "--residual fused", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
+    "--kernels packed", "--residual fused", "--matmul cublaslt --bias fused --residual product", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
 FAST_SEARCH = "--matmul-search fast"  # a row where the plans of all others come from a full search
 FAST, NAIVE, PYTORCH = "preset fast", "preset naive", "PyTorch"
 

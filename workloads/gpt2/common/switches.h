@@ -33,7 +33,9 @@ enum class VocabularyKind {
   plain
 };                                          // rows of wte: a multiple of 128, or as many as there are tokens
 enum class KernelWidth { packed, scalar };  // elements an own kernel moves at once: 128 bits, or one
-enum class ResidualKind { fused, separate };  // with the layernorm that follows
+/// Where what attproj and fcproj yield is added to the residual stream. product: in their own epilogue, with the
+/// bias; fused: in the layernorm that follows; separate: in a kernel between the two.
+enum class ResidualKind { product, fused, separate };
 enum class ClassifierKind { fused, separate };
 /// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
 /// GeluKind::fused does); fused: cuBLASLt's epilogue. Both take those of attproj and fcproj from the
@@ -42,8 +44,8 @@ enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 
 /// Bits of Switches::l2_persist: what an access policy window keeps in L2 while the ops that use it run.
-/// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the
-/// residual addition, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
+/// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the op
+/// behind them, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
 /// Where several apply at once, one is kept: gradient before residual, weights before both.
 enum L2Persist : unsigned { l2_weights = 1, l2_residual = 2, l2_gradient = 4 };
 
@@ -58,7 +60,7 @@ struct Switches {
   AttentionKind attention = AttentionKind::hopper;
   VocabularyKind vocabulary = VocabularyKind::padded;
   KernelWidth kernels = KernelWidth::packed;
-  ResidualKind residual = ResidualKind::fused;
+  ResidualKind residual = ResidualKind::product;
   ClassifierKind classifier = ClassifierKind::fused;
   BiasGradientKind bias_gradient = BiasGradientKind::separate;
   OptimizerKind optimizer = OptimizerKind::multi;
@@ -150,7 +152,8 @@ constexpr auto names_of(KernelWidth) {
 }
 constexpr auto names_of(ResidualKind) {
   using enum ResidualKind;
-  return std::array<NamedValue<ResidualKind>, 2>{{{"fused", fused}, {"separate", separate}}};
+  return std::array<NamedValue<ResidualKind>, 3>{
+      {{"product", product}, {"fused", fused}, {"separate", separate}}};
 }
 constexpr auto names_of(ClassifierKind) {
   using enum ClassifierKind;

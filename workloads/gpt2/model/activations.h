@@ -1,7 +1,8 @@
 // activations.h: what the forward pass keeps for the backward pass, carved out of one allocation.
 //
-// Layer l reads residual(l), which is also what its ln1 normalised. The outputs of attproj and fcproj live
-// only until the residual + layernorm kernel that follows, so that they share the backward pass's scratch.
+// Layer l reads residual(l), which is also what its ln1 normalised. The outputs of attproj and fcproj, unless
+// these add them to the residual stream themselves, live only until the residual addition that follows, so
+// that they share the backward pass's scratch.
 // What the backward pass computes again (recompute) lives in scratch that this pass has no other use for: the
 // GELU in dwide, the layernorms' outputs forward in dresidual, backward in projected.
 //

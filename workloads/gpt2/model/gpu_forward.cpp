@@ -54,16 +54,29 @@ void GpuModelOf<T>::attention(const Layer& a) {
 }
 
 template <typename T>
+void GpuModelOf<T>::project(T* residual, const T* in1, const T* inp, const T* weight, const T* bias, int c) {
+  if (switches().residual != ResidualKind::product) {
+    linear(act_.projected, inp, weight, bias, c, c_);
+    return;
+  }
+  const auto kept = keep(l2_weights, weight, static_cast<std::int64_t>(c) * c_);
+  matmul_.forward_residual(residual, in1, inp, weight, bias, rows_, c, c_, stream_.get());
+}
+
+template <typename T>
 void GpuModelOf<T>::residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1,
-                                       const T* in2, const T* weight, const T* bias) {
+                                       const T* weight, const T* bias) {
   cudaStream_t s = stream_.get();
   const KernelWidth width = switches().kernels;
+  const T* in2 = act_.projected;
   if (switches().residual == ResidualKind::fused) {
     launch_residual_layernorm_forward(residual, normed, mean, rstd, in1, in2, weight, bias, rows_, c_, s,
                                       width);
     return;
   }
-  launch_residual_forward(residual, in1, in2, rows_ * c_, s, width);
+  if (switches().residual == ResidualKind::separate) {
+    launch_residual_forward(residual, in1, in2, rows_ * c_, s, width);
+  }
   launch_layernorm_forward(normed, mean, rstd, static_cast<const T*>(residual), weight, bias, rows_, c_, s,
                            width);
 }
@@ -119,20 +132,22 @@ void GpuModelOf<T>::forward_layer(int l) {
 
   linear(a.qkv, a.ln1, p.qkvw, p.qkvb, c_, 3 * c_);
   attention(a);
-  // Written by a product and read at once by the residual addition behind it.
-  const auto kept = keep(l2_residual, act_.projected, rows_ * c_);
-  linear(act_.projected, a.att, p.attprojw, p.attprojb, c_, c_);
-  residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
+  {  // Written by a product and read at once by the op behind it; so below.
+    const auto kept = keep(l2_residual, left_by_projection(a.mid), rows_ * c_);
+    project(a.mid, a.residual, a.att, p.attprojw, p.attprojb, c_);
+    residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, p.ln2w, p.ln2b);
+  }
   mlp_up(a, p);
-  linear(act_.projected, a.gelu, p.fcprojw, p.fcprojb, 4 * c_, c_);
+  T* out = l + 1 < config.layers ? act_.layers[static_cast<std::size_t>(l) + 1].residual : act_.residual_last;
+  const auto kept = keep(l2_residual, left_by_projection(out), rows_ * c_);
+  project(out, a.mid, a.gelu, p.fcprojw, p.fcprojb, 4 * c_);
   if (l + 1 < config.layers) {
     const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];
     const Weights q = weights(l + 1);
-    residual_layernorm(next.residual, next.ln1, next.ln1_mean, next.ln1_rstd, a.mid, act_.projected, q.ln1w,
-                       q.ln1b);
+    residual_layernorm(out, next.ln1, next.ln1_mean, next.ln1_rstd, a.mid, q.ln1w, q.ln1b);
   } else {
-    residual_layernorm(act_.residual_last, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, act_.projected,
-                       parameter(Tensor::lnfw), parameter(Tensor::lnfb));
+    residual_layernorm(out, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, parameter(Tensor::lnfw),
+                       parameter(Tensor::lnfb));
   }
 }
 
@@ -219,7 +234,7 @@ void GpuModelOf<T>::evaluate(const std::int32_t* inputs, const std::int32_t* tar
 // What gpu_fp8.cpp calls.
 template void GpuModelOf<bf16>::attention(const Layer&);
 template void GpuModelOf<bf16>::residual_layernorm(bf16*, bf16*, float*, float*, const bf16*, const bf16*,
-                                                   const bf16*, const bf16*);
+                                                   const bf16*);
 template void GpuModelOf<float>::micro_step(const std::int32_t*, const std::int32_t*, int);
 template void GpuModelOf<bf16>::micro_step(const std::int32_t*, const std::int32_t*, int);
 template void GpuModelOf<float>::evaluate(const std::int32_t*, const std::int32_t*);

@@ -19,6 +19,18 @@ void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* 
 }
 
 template <>
+void GpuModelOf<bf16>::project_fp8(bf16* residual, const bf16* in1, Fp8Tensor inp, const std::uint8_t* data,
+                                   Tensor weight, int l, const bf16* bias, int c) {
+  if (switches().residual != ResidualKind::product) {
+    linear_fp8(act_.projected, inp, data, weight, l, bias, c, c_);
+    return;
+  }
+  const bool fast = switches().fp8_fast_accumulation != Fp8FastAccumulation::none;
+  matmul_.forward_residual_fp8(residual, in1, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias,
+                               rows_, c, c_, fast, stream_.get());
+}
+
+template <>
 void GpuModelOf<bf16>::first_layernorm_fp8() {
   const Layer& first = act_.layers.front();
   const Weights p = weights(0);
@@ -29,14 +41,17 @@ void GpuModelOf<bf16>::first_layernorm_fp8() {
 
 template <>
 void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& normed, float* mean,
-                                              float* rstd, const bf16* in1, const bf16* in2,
-                                              const bf16* weight, const bf16* bias) {
+                                              float* rstd, const bf16* in1, const bf16* weight,
+                                              const bf16* bias) {
   cudaStream_t s = stream_.get();
+  const bf16* in2 = act_.projected;
   if (switches().residual == ResidualKind::fused) {
     launch_residual_layernorm_forward_fp8(residual, normed, mean, rstd, in1, in2, weight, bias, rows_, c_, s);
     return;
   }
-  launch_residual_forward(residual, in1, in2, rows_ * c_, s, switches().kernels);
+  if (switches().residual == ResidualKind::separate) {
+    launch_residual_forward(residual, in1, in2, rows_ * c_, s, switches().kernels);
+  }
   launch_layernorm_forward_fp8(normed, mean, rstd, residual, weight, bias, rows_, c_, s);
 }
 
@@ -68,20 +83,21 @@ void GpuModelOf<bf16>::forward_layer_fp8(int l) {
   attention(a);
   launch_fp8_cast(fp8_->output(Fp8Tensor::att, l, act_.narrow, a.att_transposed), Fp8Format::e4m3, nullptr,
                   a.att, rows_, c_, nullptr, s);
-  linear_fp8(act_.projected, Fp8Tensor::att, act_.narrow, Tensor::attprojw, l, p.attprojb, c_, c_);
+  project_fp8(a.mid, a.residual, Fp8Tensor::att, act_.narrow, Tensor::attprojw, l, p.attprojb, c_);
   residual_layernorm_fp8(a.mid, fp8_->output(Fp8Tensor::ln2, l, act_.narrow, a.ln2_transposed), a.ln2_mean,
-                         a.ln2_rstd, a.residual, act_.projected, p.ln2w, p.ln2b);
+                         a.ln2_rstd, a.residual, p.ln2w, p.ln2b);
   mlp_up_fp8(l);
-  linear_fp8(act_.projected, Fp8Tensor::gelu, act_.wide, Tensor::fcprojw, l, p.fcprojb, 4 * c_, c_);
+  bf16* out = l + 1 < options_.config.layers ? act_.layers[static_cast<std::size_t>(l) + 1].residual
+                                             : act_.residual_last;
+  project_fp8(out, a.mid, Fp8Tensor::gelu, act_.wide, Tensor::fcprojw, l, p.fcprojb, 4 * c_);
   if (l + 1 < options_.config.layers) {
     const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];
     const Weights q = weights(l + 1);
-    residual_layernorm_fp8(next.residual,
-                           fp8_->output(Fp8Tensor::ln1, l + 1, act_.narrow, next.ln1_transposed),
-                           next.ln1_mean, next.ln1_rstd, a.mid, act_.projected, q.ln1w, q.ln1b);
+    residual_layernorm_fp8(out, fp8_->output(Fp8Tensor::ln1, l + 1, act_.narrow, next.ln1_transposed),
+                           next.ln1_mean, next.ln1_rstd, a.mid, q.ln1w, q.ln1b);
   } else {  // the classifier's product is in bf16
-    residual_layernorm(act_.residual_last, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, act_.projected,
-                       parameter(Tensor::lnfw), parameter(Tensor::lnfb));
+    residual_layernorm(out, act_.lnf, act_.lnf_mean, act_.lnf_rstd, a.mid, parameter(Tensor::lnfw),
+                       parameter(Tensor::lnfb));
   }
 }
 

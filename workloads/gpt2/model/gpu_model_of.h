@@ -60,9 +60,11 @@ class GpuModelOf final : public GpuModel {
   /// out (B*T, oc) = inp (B*T, c) x weight^T + bias
   void linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc);
   void attention(const Layer& a);
-  /// residual = in1 + in2, normed = layernorm(residual)
-  void residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1, const T* in2,
-                          const T* weight, const T* bias);
+  /// What attproj and fcproj yield, inp (B*T, c) x weight^T + bias: in projected, or residual = in1 + that
+  void project(T* residual, const T* in1, const T* inp, const T* weight, const T* bias, int c);
+  /// Behind project of the same two: residual = in1 + projected unless it is, normed = layernorm(residual)
+  void residual_layernorm(T* residual, T* normed, float* mean, float* rstd, const T* in1, const T* weight,
+                          const T* bias);
   /// a.gelu = GELU(a.fch = fc(a.ln2))
   void mlp_up(const Layer& a, const Weights& p);
   /// losses; fused, logits become their gradient at once
@@ -100,7 +102,7 @@ class GpuModelOf final : public GpuModel {
   /// The layers with products in FP8: as the methods of these names without it. Of bf16 only.
   void first_layernorm_fp8();
   void residual_layernorm_fp8(T* residual, const Fp8Output& normed, float* mean, float* rstd, const T* in1,
-                              const T* in2, const T* weight, const T* bias);
+                              const T* weight, const T* bias);
   void forward_layer_fp8(int l);
   /// logits = lnf x wte^T
   void classifier_product();
@@ -112,6 +114,8 @@ class GpuModelOf final : public GpuModel {
   /// out (B*T, oc) = inp x weight^T + bias
   void linear_fp8(T* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l, const T* bias, int c,
                   int oc);
+  void project_fp8(T* residual, const T* in1, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
+                   const T* bias, int c);
   /// a.gelu_transposed and act_.wide = GELU(fc(ln2)), of which ln2 lies in act_.narrow
   void mlp_up_fp8(int l);
   /// act_.wide = gradient of fch, from the gradient of fcproj's output, which lies in act_.narrow; the gradients of
@@ -148,6 +152,10 @@ class GpuModelOf final : public GpuModel {
             .seq = options_.sequence,
             .heads = options_.config.heads,
             .head_size = options_.config.head_size()};
+  }
+  /// Where project leaves what the residual addition or the layernorm reads next.
+  const T* left_by_projection(const T* residual) const {
+    return switches().residual == ResidualKind::product ? residual : act_.projected;
   }
   /// Keeps elements of T in L2, if `tensor` is one that --l2-persist names.
   L2Residency::Window keep(L2Persist tensor, const T* data, std::int64_t elements) {
@@ -187,8 +195,8 @@ template <>
 void GpuModelOf<bf16>::first_layernorm_fp8();
 template <>
 void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& normed, float* mean,
-                                              float* rstd, const bf16* in1, const bf16* in2,
-                                              const bf16* weight, const bf16* bias);
+                                              float* rstd, const bf16* in1, const bf16* weight,
+                                              const bf16* bias);
 template <>
 void GpuModelOf<bf16>::forward_layer_fp8(int l);
 template <>
@@ -200,6 +208,9 @@ void GpuModelOf<bf16>::classifier_products_backward_fp8(bool accumulate);
 template <>
 void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
                                   const bf16* bias, int c, int oc);
+template <>
+void GpuModelOf<bf16>::project_fp8(bf16* residual, const bf16* in1, Fp8Tensor inp, const std::uint8_t* data,
+                                   Tensor weight, int l, const bf16* bias, int c);
 template <>
 void GpuModelOf<bf16>::mlp_up_fp8(int l);
 template <>

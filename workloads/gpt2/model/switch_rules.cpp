@@ -56,10 +56,15 @@ void check_switches(const Switches& s) {
     if (s.gelu != GeluKind::separate) refuse("--gelu", name_of(s.gelu));
     if (s.bias == BiasKind::fused) refuse("--bias", name_of(s.bias));
     if (s.bias_gradient == BiasGradientKind::fused) refuse("--bias-gradient", name_of(s.bias_gradient));
+    if (s.residual == ResidualKind::product) refuse("--residual", name_of(s.residual));
   }
   if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {
     throw InputError(fmt::format("--gelu {} adds the bias before the GELU: it cannot go with --bias separate",
                                  name_of(s.gelu)));
+  }
+  if (s.bias == BiasKind::separate && s.residual == ResidualKind::product) {
+    throw InputError(
+        "--residual product adds the bias with the residual stream: it cannot go with --bias separate");
   }
   if (s.recompute < 0 || s.recompute > 2)
     throw InputError(fmt::format("--recompute {}: must be 0, 1 or 2", s.recompute));

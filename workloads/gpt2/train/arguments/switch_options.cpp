@@ -87,7 +87,9 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   add_switch(app, "--vocabulary", s.vocabulary,
              "Rows of the token embedding padded to a multiple of 128, or not");
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
-  add_switch(app, "--residual", s.residual, "Residual addition with the layernorm, or apart");
+  add_switch(app, "--residual", s.residual,
+             "Residual addition in the product before it (with --matmul cublaslt and --bias fused; fused "
+             "elsewhere), with the layernorm behind it, or apart");
   add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
   add_switch(app, "--bias-gradient", s.bias_gradient,
              "A kernel that fills the chip (of fc: with GELU's derivative unless that is fused), in "
@@ -156,6 +158,14 @@ void SwitchOptions::settle() {
     if (!given("--gelu")) {
       s.gelu = GeluKind::separate;
     } else if (!given("--bias")) {
+      s.bias = BiasKind::fused;
+    }
+  }
+  if (s.residual == ResidualKind::product &&
+      (s.matmul == MatmulLibrary::cublas || s.bias == BiasKind::separate)) {  // its epilogue has both
+    if (!given("--residual")) {
+      s.residual = ResidualKind::fused;
+    } else if (s.matmul == MatmulLibrary::cublaslt && !given("--bias")) {
       s.bias = BiasKind::fused;
     }
   }
