@@ -223,6 +223,7 @@ class Multiprocessor {
   Role collect() {
     unsigned block = 0;
     unsigned before = 0;
+    bool taken = true;
     unsigned flags = 0;
     for (unsigned chunk = 0; (flags & kLastOfAll) == 0; ++chunk) {
       const unsigned slot = chunk % Rings::kSlots;
@@ -231,13 +232,19 @@ class Multiprocessor {
       if ((flags & kFirstOfKeys) != 0) {
         co_yield keys_full_[block % Rings::kKeyBuffers].over(filled<Rings::kKeyBuffers>(block));
         expect_keys(block);
-        keys_taken_[block % Rings::kKeyBuffers].arrive();
         ++block;
+        taken = false;
       }
       co_yield [] { return true; };
       EXPECT_EQ(ds_[slot][0], chunk);
       EXPECT_EQ(ds_[slot][1], chunk);
       ds_empty_[slot].arrive();
+      const bool half = (flags & kDiagonal) != 0 && chunk % kChunksPerTile == 0;
+      if (!taken && !half) {
+        expect_keys(block - 1);
+        keys_taken_[(block - 1) % Rings::kKeyBuffers].arrive();
+        taken = true;
+      }
       co_yield dq_empty_[slot].over(emptied<Rings::kSlots>(chunk));
       const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
       if (add_before) co_yield dq_before_[slot].over(before % 2);

@@ -48,6 +48,7 @@ __device__ inline void collect(const BackwardLayout& layout, float scale) {
   float dq[32];
   unsigned block = 0;   // of keys, the next
   unsigned before = 0;  // sums fetched, by tiles
+  bool taken = true;    // the block's keys, and said so
   unsigned flags = 0;
   for (unsigned chunk = 0; (flags & kLastOfAll) == 0; ++chunk) {
     barrier_wait(layout.ds_full(chunk), filled<BackwardLayout::kSlots>(chunk));
@@ -55,9 +56,8 @@ __device__ inline void collect(const BackwardLayout& layout, float scale) {
     if ((flags & kFirstOfKeys) != 0) {
       barrier_wait(layout.keys_full(block), filled<BackwardLayout::kKeyBuffers>(block));
       load_keys_transposed(kt, layout.keys(block), warp, lane);
-      __syncwarp();
-      if (lane == 0) barrier_arrive(layout.keys_taken(block));
       ++block;
+      taken = false;
     }
     const std::uint64_t ds = descriptor_at(kDescriptor, layout.ds(chunk));
     const bool first_of_tile = chunk % kChunksPerTile == 0;
@@ -76,6 +76,12 @@ __device__ inline void collect(const BackwardLayout& layout, float scale) {
     wgmma_wait<0>();
     pin(dq);
     if (lane == 0) barrier_arrive(layout.ds_empty(chunk));
+    // Behind products that used all of them, and so waited for what was read: right behind the reads, the arrival could
+    // overtake one of them.
+    if (!taken && !half) {
+      if (lane == 0) barrier_arrive(layout.keys_taken(block - 1));
+      taken = true;
+    }
 
     const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
     const std::uint32_t staging = layout.dqueries(chunk);

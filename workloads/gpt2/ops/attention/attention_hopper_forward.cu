@@ -306,9 +306,10 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
   }
 }
 
-template <int kHeadSize, int kConsumer>
+// One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
+template <int kHeadSize>
 __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, float* lse,
-                               const ForwardLayout<kHeadSize>& layout) {
+                               const ForwardLayout<kHeadSize>& layout, int consumer) {
   using Layout = ForwardLayout<kHeadSize>;
   constexpr float kRecoverAbove = 0x1p64F;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -330,24 +331,27 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
 
   std::uint32_t item_parity = 0;
   const auto take_queries = [&] {
-    barrier_wait(layout.queries_full(kConsumer), item_parity);
-    load_queries<kHeadSize>(q, layout.queries(kConsumer), warp, lane);
-    release(layout.queries_empty(kConsumer));
+    barrier_wait(layout.queries_full(consumer), item_parity);
+    load_queries<kHeadSize>(q, layout.queries(consumer), warp, lane);
     item_parity ^= 1U;
   };
   // Whose scores are formed next: the two take turns, so that one's exponentials meet the other's products.
-  const auto await_turn = [] { named_barrier_sync(1 + kConsumer, 2 * kWarpgroup); };
-  const auto turn_to_other = [] { named_barrier_arrive(2 - kConsumer, 2 * kWarpgroup); };
-  // On the diagonal the upper consumer's queries see no key of the second half.
-  constexpr int kDiagonalBlocks = kConsumer == 0 ? kTile / 16 : kTile / 8;  // of 8 columns
+  const auto await_turn = [&] { named_barrier_sync(1 + consumer, 2 * kWarpgroup); };
+  const auto turn_to_other = [&] { named_barrier_arrive(2 - consumer, 2 * kWarpgroup); };
+  // Scores of the first tile of a block of rows. Its queries are given back behind the products, which wait for what
+  // was read: right behind the reads, the arrival could overtake one of them.
+  const auto issue_first_scores = [&](int stage) {
+    issue_scores<kHeadSize>(s, q, layout.keys(stage));
+    release(layout.queries_empty(consumer));
+  };
   take_queries();
   barrier_wait(layout.keys_full(0), 0);
   uint4 work = load_shared_128(layout.work(0));
-  issue_scores<kHeadSize>(s, q, layout.keys(0));
+  issue_first_scores(0);
   wgmma_commit();
   wgmma_wait<0>();
   pin(s);
-  if (kConsumer == 1) turn_to_other();
+  if (consumer == 1) turn_to_other();
 
   for (unsigned tile = 0;; ++tile) {
     const int stage = static_cast<int>(tile % Layout::kStages);
@@ -356,27 +360,35 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
     float correction[2];
     bool recovered = false;
     if (first) {
-      // A row sees the columns up to its own. Column 8j + e hides from a row what 8(j+1) + e does from the row 8
-      // below.
-      const int limit = kConsumer * kConsumerRows + warp * 16 + lane / 4 - lane % 4 * 2;
+      const auto diagonal = [&]<int kBlocks>() {  // of 8 columns
+        // A row sees the columns up to its own. Column 8j + e hides from a row what 8(j+1) + e does from the row 8
+        // below.
+        const int limit = consumer * kConsumerRows + warp * 16 + lane / 4 - lane % 4 * 2;
 #pragma unroll
-      for (int j = 0; j < kDiagonalBlocks; ++j) {
+        for (int j = 0; j < kBlocks; ++j) {
 #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          if (8 * j + e > limit) {
-            s[4 * j + e] = -INFINITY;
-            if (j + 1 < kDiagonalBlocks) s[4 * (j + 1) + 2 + e] = -INFINITY;
+          for (int e = 0; e < 2; ++e) {
+            if (8 * j + e > limit) {
+              s[4 * j + e] = -INFINITY;
+              if (j + 1 < kBlocks) s[4 * (j + 1) + 2 + e] = -INFINITY;
+            }
           }
         }
-      }
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        rows.shift[half] = row_max<kDiagonalBlocks>(s, half) * problem.scale_log2;
-        rows.sum[half] = 0.0F;
-      }
-      exponentials<kDiagonalBlocks>(s, rows.shift, problem.scale_log2, part);
+        for (int half = 0; half < 2; ++half) {
+          rows.shift[half] = row_max<kBlocks>(s, half) * problem.scale_log2;
+          rows.sum[half] = 0.0F;
+        }
+        exponentials<kBlocks>(s, rows.shift, problem.scale_log2, part);
 #pragma unroll
-      for (int i = 4 * kDiagonalBlocks; i < 64; ++i) s[i] = 0.0F;
+        for (int i = 4 * kBlocks; i < 64; ++i) s[i] = 0.0F;
+      };
+      // The upper consumer's queries see no key of the second half.
+      if (consumer == 0) {
+        diagonal.template operator()<kTile / 16>();
+      } else {
+        diagonal.template operator()<kTile / 8>();
+      }
     } else {
       exponentials<kTile / 8>(s, rows.shift, problem.scale_log2, part);
       const float largest = fmaxf(part[0][0] + part[0][1], part[1][0] + part[1][1]);
@@ -428,18 +440,18 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       }
       barrier_wait(layout.values_full(stage), parity);
       await_turn();
-      if (more) issue_scores<kHeadSize>(s, q, layout.keys(next_stage));
+      if (more) issue_first_scores(next_stage);
       wgmma_commit();
       issue_output<kHeadSize>(o, p, layout.values(stage), !first);
       wgmma_commit();
       wgmma_wait<1>();
-      if (more || kConsumer == 0) turn_to_other();
+      if (more || consumer == 0) turn_to_other();
       wgmma_wait<0>();
       pin(s);
       pin(o);
       pin(p);
       release(layout.values_empty(stage));
-      store_rows<kHeadSize>(maps, problem, lse, layout, stored, o, rows, kConsumer, warp, lane);
+      store_rows<kHeadSize>(maps, problem, lse, layout, stored, o, rows, consumer, warp, lane);
       if (!more) break;
     }
   }
@@ -478,11 +490,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x == 0) produce<kHeadSize>(maps, problem, tail, layout);
   } else {
     take_registers<kConsumerRegisters>();
-    if (warpgroup == 1) {
-      consume<kHeadSize, 0>(maps, problem, lse, layout);
-    } else {
-      consume<kHeadSize, 1>(maps, problem, lse, layout);
-    }
+    // The same in all lanes, and known to be.
+    const unsigned consumer = __reduce_or_sync(0xffffffffU, static_cast<unsigned>(warpgroup - 1));
+    consume<kHeadSize>(maps, problem, lse, layout, static_cast<int>(consumer));
   }
 }
 
