@@ -3,6 +3,7 @@
 #include <optional>
 #include <sstream>
 
+#include "fp8_test_support.h"
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "ops_test_support.h"
@@ -224,6 +225,38 @@ TEST_F(HopperAttention, NotANumberReachesTheRowsThatSeeIt) {
   }
 }
 
+TEST_F(HopperAttention, OutputInE4m3IsTheCastOfIt) {
+  for (const Shape& s :
+       {Shape{1, 16, 1, 64}, {2, 64, 3, 64}, {3, 272, 5, 64}, {1, 1040, 2, 64}, {15, 144, 11, 64}}) {
+    const std::int64_t rows = std::int64_t{s.batch} * s.seq;
+    const std::int64_t columns = std::int64_t{s.heads} * s.head_size;
+    // The last one saturates.
+    for (const float scale : {1.0F, 128.0F, 4096.0F}) {
+      const std::string what = text(s) + "scale " + std::to_string(scale);
+      const auto qkv = to_device<bf16>(random_values<bf16>(3 * s.elements(), 7));
+      auto out = poisoned<bf16>(s.elements());
+      auto lse = poisoned<float>(s.rows());
+      launch_hopper_attention_forward(out.data(), lse.data(), qkv.data(), s.batch, s.seq, s.heads,
+                                      s.head_size, stream_->get());
+      Fp8Target expected(rows, columns, Fp8Format::e4m3, scale);
+      launch_fp8_cast(expected.output(), Fp8Format::e4m3, nullptr, out.data(), rows, columns, nullptr,
+                      stream_->get());
+      for (const bool with_amax : {true, false}) {
+        auto again = poisoned<bf16>(s.elements());
+        auto lse_again = poisoned<float>(s.rows());
+        Fp8Target target(rows, columns, Fp8Format::e4m3, scale);
+        launch_hopper_attention_forward_fp8(again.data(), target.output(with_amax), lse_again.data(),
+                                            qkv.data(), s.batch, s.seq, s.heads, s.head_size, stream_->get());
+        EXPECT_EQ(to_host(again), to_host(out)) << what;
+        EXPECT_EQ(to_host(lse_again), to_host(lse)) << what;
+        target.expect(to_host(out), 0.0, what);
+        EXPECT_EQ(target.bytes_out(), expected.bytes_out()) << what;
+        EXPECT_EQ(target.amax(), with_amax ? expected.amax() : 0.0F) << what;
+      }
+    }
+  }
+}
+
 TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
   EXPECT_FALSE(hopper_attention_supported(1, 1, 1, 32));
   EXPECT_FALSE(hopper_attention_supported(1, 1, 1, 80));
@@ -236,6 +269,12 @@ TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
   EXPECT_THROW(
       launch_hopper_attention_forward(buffer.data() + 1, nullptr, buffer.data(), 1, 1, 1, 64, stream_->get()),
       std::invalid_argument);
+  EXPECT_FALSE(hopper_attention_fp8_supported(1, 24, 1, 64));
+  EXPECT_FALSE(hopper_attention_fp8_supported(1, 16, 1, 128));
+  Fp8Target target(24, 64, Fp8Format::e4m3, 1.0F);
+  EXPECT_THROW(launch_hopper_attention_forward_fp8(buffer.data(), target.output(), nullptr, buffer.data(), 1,
+                                                   24, 1, 64, stream_->get()),
+               std::invalid_argument);
 }
 
 }  // namespace

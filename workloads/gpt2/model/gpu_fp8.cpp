@@ -3,6 +3,7 @@
 // cast on their way. What stands between a product and GELU is bfloat16 too, or FP8 in one orientation.
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/elementwise/residual.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/loss/classifier.h"
@@ -73,16 +74,27 @@ void GpuModelOf<bf16>::mlp_up_fp8(int l) {
   launch_fp8_gelu(gelu, fp8_->fresh_input(Fp8Tensor::fch, l, a.fch_fp8), rows_, 4 * c_, s);
 }
 
+// The own kernel for Hopper casts what it has in registers; behind another a pass does.
+template <>
+void GpuModelOf<bf16>::attention_fp8(const Layer& a, const Fp8Output& out) {
+  const ModelConfig& config = options_.config;
+  if (switches().attention == AttentionKind::hopper &&
+      hopper_attention_fp8_supported(options_.batch, options_.sequence, config.heads, config.head_size())) {
+    launch_hopper_attention_forward_fp8(a.att, out, a.lse, a.qkv, options_.batch, options_.sequence,
+                                        config.heads, config.head_size(), stream_.get());
+    return;
+  }
+  attention(a);
+  launch_fp8_cast(out, Fp8Format::e4m3, nullptr, a.att, rows_, c_, nullptr, stream_.get());
+}
+
 template <>
 void GpuModelOf<bf16>::forward_layer_fp8(int l) {
-  cudaStream_t s = stream_.get();
   const Layer& a = act_.layers[static_cast<std::size_t>(l)];
   const Weights p = weights(l);
 
   linear_fp8(a.qkv, Fp8Tensor::ln1, act_.narrow, Tensor::qkvw, l, p.qkvb, c_, 3 * c_);
-  attention(a);
-  launch_fp8_cast(fp8_->output(Fp8Tensor::att, l, act_.narrow, a.att_transposed), Fp8Format::e4m3, nullptr,
-                  a.att, rows_, c_, nullptr, s);
+  attention_fp8(a, fp8_->output(Fp8Tensor::att, l, act_.narrow, a.att_transposed));
   project_fp8(a.mid, a.residual, Fp8Tensor::att, act_.narrow, Tensor::attprojw, l, p.attprojb, c_);
   residual_layernorm_fp8(a.mid, fp8_->output(Fp8Tensor::ln2, l, act_.narrow, a.ln2_transposed), a.ln2_mean,
                          a.ln2_rstd, a.residual, p.ln2w, p.ln2b);

@@ -103,6 +103,7 @@ class GpuModelOf final : public GpuModel {
   void first_layernorm_fp8();
   void residual_layernorm_fp8(T* residual, const Fp8Output& normed, float* mean, float* rstd, const T* in1,
                               const T* weight, const T* bias);
+  void attention_fp8(const Layer& a, const Fp8Output& out);
   void forward_layer_fp8(int l);
   /// logits = lnf x wte^T
   void classifier_product();
@@ -197,6 +198,8 @@ template <>
 void GpuModelOf<bf16>::residual_layernorm_fp8(bf16* residual, const Fp8Output& normed, float* mean,
                                               float* rstd, const bf16* in1, const bf16* weight,
                                               const bf16* bias);
+template <>
+void GpuModelOf<bf16>::attention_fp8(const Layer& a, const Fp8Output& out);
 template <>
 void GpuModelOf<bf16>::forward_layer_fp8(int l);
 template <>

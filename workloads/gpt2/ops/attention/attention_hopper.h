@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "gpt2/common/dtype.h"
+#include "gpt2/ops/attention/attention.h"
+#include "gpt2/ops/fp8/cast_transpose.h"
 
 namespace ridgeline::gpt2 {
 
@@ -21,6 +23,18 @@ bool hopper_attention_backward_supported(int batch, int seq, int heads, int head
 /// is no backward pass. May be captured in a CUDA graph.
 void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int batch, int seq, int heads,
                                      int head_size, cudaStream_t stream);
+
+/// Whether the forward pass can write its output in E4M3 as well: head size 64, a sequence of a multiple of 16.
+bool hopper_attention_fp8_supported(int batch, int seq, int heads, int head_size);
+
+/// As in attention.h, and the output in E4M3 both ways.
+constexpr std::int64_t hopper_attention_forward_fp8_bytes(std::int64_t batch, std::int64_t seq,
+                                                          std::int64_t heads, std::int64_t head_size) {
+  return attention_forward_bytes<bf16>(batch, seq, heads, head_size) + 2 * batch * seq * heads * head_size;
+}
+/// The same, with what launch_fp8_cast would make of out (B*T, NH*HS) in E4M3, to the bit: both tensors are given.
+void launch_hopper_attention_forward_fp8(bf16* out, const Fp8Output& fp8, float* lse, const bf16* qkv,
+                                         int batch, int seq, int heads, int head_size, cudaStream_t stream);
 
 /// Device bytes of scratch (16-byte aligned, contents irrelevant).
 std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads);

@@ -1,6 +1,7 @@
 // attention_hopper_forward.cu: causal flash attention forward on wgmma
-// shapes  qkv (B,T,3,NH,HS) bf16, out (B,T,NH,HS) bf16, lse (B,NH,T) FP32; HS 64 or 128, any T
-// bytes   B*T*NH*(8*HS + 4)
+// shapes  qkv (B,T,3,NH,HS) bf16, out (B,T,NH,HS) bf16, lse (B,NH,T) FP32; HS 64 or 128, any T. out in E4M3 too, and
+//         transposed (NH,HS,B,T): HS 64, T a multiple of 16
+// bytes   B*T*NH*(8*HS + 4), with E4M3 2*B*T*NH*HS more
 // flops   2*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed: 2*HS*2*128*128 for each at or below the
 //         diagonal)
 // check   ||gpu-ref|| <= 1e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
@@ -38,6 +39,7 @@
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/attention/attention_hopper.cuh"
 #include "gpt2/ops/attention/attention_hopper.h"
+#include "gpt2/ops/attention/attention_hopper_fp8.cuh"
 #include "gpt2/ops/attention/attention_hopper_tail.h"
 #include "gpt2/ops/hopper/tensor_map.h"
 
@@ -61,10 +63,18 @@ struct ForwardLayout {
       kOut + kConsumers * kQueryBytes;   // of each tile: flags, head, batch, first row
   static constexpr int kWorkPlaces = 8;  // by when one comes to be written again, all have read it
   static constexpr int kBarriers = kWork + kWorkPlaces * 16;
-  static constexpr int kAllocatedBytes = kBarriers + (4 * kStages + 2 * kConsumers) * 8 + 1024;
+  static constexpr int kFp8Staging =
+      kBarriers + (4 * kStages + 2 * kConsumers) * 8;  // of each consumer, if wanted
+  static constexpr int kAllocatedBytes = kFp8Staging + 1024;
+  static constexpr int kAllocatedWithFp8Bytes = kAllocatedBytes + kConsumers * kFp8StagingBytes;
+  static_assert(kFp8Staging % 16 == 0);
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
+  static_assert(kHeadSize != 64 || kAllocatedWithFp8Bytes <= 232448, "more than a block of sm_90 may have");
 
   std::uint32_t base;  // multiple of 1024
+  __device__ std::uint32_t fp8(int consumer) const {
+    return base + kFp8Staging + consumer * kFp8StagingBytes;
+  }
   __device__ std::uint32_t keys(int stage) const { return base + kKeys + stage * kTileBytes; }
   __device__ std::uint32_t values(int stage) const { return base + kValues + stage * kTileBytes; }
   __device__ std::uint32_t queries(int consumer) const { return base + kQueries + consumer * kQueryBytes; }
@@ -260,8 +270,15 @@ __device__ inline void recover(float (&s)[64], RowState& rows, float (&part)[2][
   exponentials<kTile / 8>(s, rows.shift, scale_log2, part);
 }
 
-template <int kHeadSize>
-__device__ inline void store_rows(const ForwardMaps& maps, const Problem& problem, float* lse,
+// What is stored in E4M3, and the largest magnitude of it that a thread has met.
+struct Fp8Rows {
+  const Fp8Output& out;
+  float scale;
+  float largest;
+};
+
+template <int kHeadSize, bool kFp8>
+__device__ inline void store_rows(const ForwardMaps& maps, const Problem& problem, float* lse, Fp8Rows& fp8,
                                   const ForwardLayout<kHeadSize>& layout, const uint4& work,
                                   const float (&o)[kHeadSize / 2], const RowState& rows, int consumer,
                                   int warp, int lane) {
@@ -284,15 +301,15 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
       layout.base + Layout::kOut + (4 * consumer + warp) * (Layout::kPanels * Layout::kWarpPanelBytes);
   if (lane == 0) bulk_wait_read();  // the rows before are out of the staging area
   __syncwarp();
+  std::uint32_t words[kHeadSize / 4];
 #pragma unroll
   for (int i = 0; i < kHeadSize / 16; ++i) {
-    std::uint32_t words[4];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      words[w] = pack_bf16(o[8 * i + 2 * w] * factor[w % 2], o[8 * i + 2 * w + 1] * factor[w % 2]);
+      words[4 * i + w] = pack_bf16(o[8 * i + 2 * w] * factor[w % 2], o[8 * i + 2 * w + 1] * factor[w % 2]);
     }
-    store_matrix_x4(matrix_address(staging + i / 4 * Layout::kWarpPanelBytes, lane) ^ (i % 4 * 32), words[0],
-                    words[1], words[2], words[3]);
+    store_matrix_x4(matrix_address(staging + i / 4 * Layout::kWarpPanelBytes, lane) ^ (i % 4 * 32),
+                    words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
   }
   fence_for_copies();
   __syncwarp();
@@ -304,12 +321,17 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
     }
     bulk_commit();
   }
+  if constexpr (kFp8) {
+    store_fp8(fp8.out, fp8.scale, fp8.largest, layout.fp8(consumer), words, problem, head, batch,
+              static_cast<int>(work.w) + consumer * kConsumerRows, 3 + consumer);
+  }
 }
 
 // One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
-template <int kHeadSize>
+template <int kHeadSize, bool kFp8>
 __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, float* lse,
-                               const ForwardLayout<kHeadSize>& layout, int consumer) {
+                               const Fp8Output& fp8_out, const ForwardLayout<kHeadSize>& layout,
+                               int consumer) {
   using Layout = ForwardLayout<kHeadSize>;
   constexpr float kRecoverAbove = 0x1p64F;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -324,6 +346,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
   std::uint32_t p[32];
   float o[kHeadSize / 2];
   RowState rows{};
+  Fp8Rows fp8{fp8_out, kFp8 ? *fp8_out.scale.scale : 0.0F, 0.0F};
 #pragma unroll
   for (int i = 0; i < kHeadSize / 2; ++i) o[i] = 0.0F;
 #pragma unroll
@@ -451,18 +474,20 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       pin(o);
       pin(p);
       release(layout.values_empty(stage));
-      store_rows<kHeadSize>(maps, problem, lse, layout, stored, o, rows, consumer, warp, lane);
+      store_rows<kHeadSize, kFp8>(maps, problem, lse, fp8, layout, stored, o, rows, consumer, warp, lane);
       if (!more) break;
     }
   }
+  if constexpr (kFp8) commit_largest(fp8.out, fp8.largest, lane);
   // Shared memory outlives what the copy engine still reads.
   if (lane == 0) bulk_wait_read();
 }
 
-template <int kHeadSize>
+template <int kHeadSize, bool kFp8>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_hopper_forward_kernel(const __grid_constant__ ForwardMaps maps, const Problem problem,
-                                    const __grid_constant__ ForwardTail tail, float* lse) {
+                                    const __grid_constant__ ForwardTail tail, float* lse,
+                                    const Fp8Output fp8) {
   using Layout = ForwardLayout<kHeadSize>;
   extern __shared__ unsigned char allocation[];
   const Layout layout{(shared_address(allocation) + 1023U) & ~1023U};
@@ -492,7 +517,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     take_registers<kConsumerRegisters>();
     // The same in all lanes, and known to be.
     const unsigned consumer = __reduce_or_sync(0xffffffffU, static_cast<unsigned>(warpgroup - 1));
-    consume<kHeadSize>(maps, problem, lse, layout, static_cast<int>(consumer));
+    consume<kHeadSize, kFp8>(maps, problem, lse, fp8, layout, static_cast<int>(consumer));
   }
 }
 
@@ -508,20 +533,21 @@ const ForwardTail& tail_of(const Problem& problem, int units, int grid) {
   return tail;
 }
 
-template <int kHeadSize>
-void launch(bf16* out, float* lse, const bf16* qkv, const Problem& problem, cudaStream_t stream) {
+template <int kHeadSize, bool kFp8 = false>
+void launch(bf16* out, const Fp8Output& fp8, float* lse, const bf16* qkv, const Problem& problem,
+            cudaStream_t stream) {
   using Layout = ForwardLayout<kHeadSize>;
   ForwardMaps maps;
   maps.queries = heads_map(qkv, problem.batch, problem.seq, 3 * problem.heads, kHeadSize, kConsumerRows);
   maps.keys = heads_map(qkv, problem.batch, problem.seq, 3 * problem.heads, kHeadSize, kTile);
   maps.out = heads_map(out, problem.batch, problem.seq, problem.heads, kHeadSize, 16);
-  const auto kernel = attention_hopper_forward_kernel<kHeadSize>;
-  RIDGELINE_CUDA_CHECK(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::kAllocatedBytes));
+  const auto kernel = attention_hopper_forward_kernel<kHeadSize, kFp8>;
+  constexpr int kBytes = kFp8 ? Layout::kAllocatedWithFp8Bytes : Layout::kAllocatedBytes;
+  RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   const int units = problem.batch * problem.heads * ((problem.blocks + 1) / 2);
   const int grid = std::min(units, multiprocessor_count());
-  kernel<<<static_cast<unsigned>(grid), kThreads, Layout::kAllocatedBytes, stream>>>(
-      maps, problem, tail_of(problem, units, grid), lse);
+  kernel<<<static_cast<unsigned>(grid), kThreads, kBytes, stream>>>(maps, problem,
+                                                                    tail_of(problem, units, grid), lse, fp8);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
@@ -541,24 +567,48 @@ bool hopper_attention_supported(int batch, int seq, int heads, int head_size) {
   return major == 9 && minor == 0;
 }
 
-void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int batch, int seq, int heads,
-                                     int head_size, cudaStream_t stream) {
-  const NvtxRange range("attention_forward", {attention_forward_bytes<bf16>(batch, seq, heads, head_size),
-                                              attention_forward_flops(batch, seq, heads, head_size)});
-  if (!hopper_attention_supported(batch, seq, heads, head_size) || !is_aligned_16(out) ||
-      !is_aligned_16(qkv)) {
+bool hopper_attention_fp8_supported(int batch, int seq, int heads, int head_size) {
+  return head_size == 64 && seq % 16 == 0 && hopper_attention_supported(batch, seq, heads, head_size);
+}
+
+namespace {
+
+hopper::Problem problem_of(bool supported, const bf16* out, const bf16* qkv, int batch, int seq, int heads,
+                           int head_size) {
+  if (!supported || !is_aligned_16(out) || !is_aligned_16(qkv)) {
     throw std::invalid_argument("hopper attention: B " + std::to_string(batch) + ", T " +
                                 std::to_string(seq) + ", NH " + std::to_string(heads) + ", HS " +
                                 std::to_string(head_size) +
                                 ": not supported on this GPU, with this size or alignment");
   }
-  const hopper::Problem problem{batch, seq, heads, static_cast<int>(ceil_div(seq, hopper::kTile)),
-                                hopper::kLog2e / std::sqrt(static_cast<float>(head_size))};
+  return {batch, seq, heads, static_cast<int>(ceil_div(seq, hopper::kTile)),
+          hopper::kLog2e / std::sqrt(static_cast<float>(head_size))};
+}
+
+}  // namespace
+
+void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int batch, int seq, int heads,
+                                     int head_size, cudaStream_t stream) {
+  const NvtxRange range("attention_forward", {attention_forward_bytes<bf16>(batch, seq, heads, head_size),
+                                              attention_forward_flops(batch, seq, heads, head_size)});
+  const hopper::Problem problem = problem_of(hopper_attention_supported(batch, seq, heads, head_size), out,
+                                             qkv, batch, seq, heads, head_size);
   if (head_size == 64) {
-    hopper::launch<64>(out, lse, qkv, problem, stream);
+    hopper::launch<64>(out, {}, lse, qkv, problem, stream);
   } else {
-    hopper::launch<128>(out, lse, qkv, problem, stream);
+    hopper::launch<128>(out, {}, lse, qkv, problem, stream);
   }
+}
+
+void launch_hopper_attention_forward_fp8(bf16* out, const Fp8Output& fp8, float* lse, const bf16* qkv,
+                                         int batch, int seq, int heads, int head_size, cudaStream_t stream) {
+  const NvtxRange range("attention_forward",
+                        {hopper_attention_forward_fp8_bytes(batch, seq, heads, head_size),
+                         attention_forward_flops(batch, seq, heads, head_size)});
+  const bool supported = hopper_attention_fp8_supported(batch, seq, heads, head_size) &&
+                         is_aligned_16(fp8.data) && is_aligned_16(fp8.transposed);
+  hopper::launch<64, true>(out, fp8, lse, qkv, problem_of(supported, out, qkv, batch, seq, heads, head_size),
+                           stream);
 }
 
 }  // namespace ridgeline::gpt2
