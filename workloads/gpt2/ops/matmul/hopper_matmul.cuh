@@ -2,7 +2,8 @@
 //
 // D (rows x columns) = A (rows x K) B (K x columns), then an elementwise epilogue, by persistent blocks of
 // twelve warps:
-//   producer   one thread of warp 0 copies the tiles of A and B into a ring of stages (TMA, swizzled)
+//   producer   one thread of warp 0 copies the tiles of A and B into a ring of stages (TMA, swizzled), with the first
+//              of a tile its bias
 //   consumers  warpgroups 1 and 2, 64 of the tile's 128 rows each: wgmma from the ring into registers. A tile's
 //              epilogue runs under the next tile's products: each of the next tile's first twelve stages has a
 //              twelfth of it, half behind the issue of its first two products and half behind the others, so that
@@ -90,7 +91,11 @@ struct Config {
   static constexpr int kSums = kStaging + kStagingBytes;
   static constexpr int kSumTableBytes = kSumRows * kChunkColumns * 4;
   static constexpr int kSumBytes = is_forward(kProduct) ? 0 : 2 * kSumTableBytes;
-  static constexpr int kBarriers = kSums + kSumBytes;
+  /// [tile parity][columns] bfloat16: the next tile's comes with its first stage.
+  static constexpr int kBias = kSums + kSumBytes;
+  static constexpr int kTileBiasBytes = kTileColumns * 2;
+  static constexpr int kBiasBytes = is_forward(kProduct) ? 2 * kTileBiasBytes : 0;
+  static constexpr int kBarriers = kBias + kBiasBytes;
   static constexpr int kSharedBytes = kBarriers + (2 * kStages + 3 * kChunks) * 8;
   static constexpr int kAllocatedBytes = kSharedBytes + 1024;  // the allocation may begin anywhere
   static_assert(kStageBytes % 1024 == 0);
@@ -166,6 +171,7 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
     }
   };
   RingPosition<C> at;
+  std::uint32_t parity = 0;  // of the tile
   for (int unit = static_cast<int>(blockIdx.x) / C::kCluster; unit < args.units; unit += clusters) {
     const Tile tile = tile_of<C>(unit, args, rank);
     for (int block = 0; block < args.k_blocks; ++block) {
@@ -174,7 +180,13 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
       const std::uint32_t full = barriers.full(at.stage);
       const int k = block * kBlockK;
       barrier_wait(barriers.empty(at.stage), at.parity ^ 1U);
-      barrier_arrive_expect(full, C::kStageBytes);
+      if (is_forward(kProduct) && block == 0) {
+        const auto bias_bytes = static_cast<std::uint32_t>(min(kTileColumns, args.columns - tile.column)) * 2;
+        barrier_arrive_expect(full, C::kStageBytes + bias_bytes);
+        bulk_load(shared + C::kBias + parity * C::kTileBiasBytes, args.bias + tile.column, bias_bytes, full);
+      } else {
+        barrier_arrive_expect(full, C::kStageBytes);
+      }
       tma_load(a, &maps.a, full, k, tile.row);
       if constexpr (is_forward(kProduct)) {
         constexpr int kRows = kTileColumns / C::kCluster;
@@ -189,6 +201,7 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
       }
       at.advance();
     }
+    parity ^= 1U;
   }
 }
 
@@ -196,12 +209,14 @@ __device__ inline void produce(const Maps& maps, const Arguments& args, std::uin
 struct BiasWords {
   std::uint32_t words[kTileColumns / 8];
 };
-__device__ inline BiasWords load_bias(const Arguments& args, int column, int lane) {
+/// `tile_bias` is the bias of the tile, of which columns beyond the matrix were not copied.
+__device__ inline BiasWords load_bias(std::uint32_t tile_bias, int columns_left, int lane) {
   BiasWords bias;
 #pragma unroll
   for (int j = 0; j < kTileColumns / 8; ++j) {
-    const int c = column + 8 * j + lane % 4 * 2;
-    bias.words[j] = c < args.columns ? __ldg(reinterpret_cast<const unsigned*>(args.bias + c)) : 0U;
+    const int c = 8 * j + lane % 4 * 2;
+    const std::uint32_t word = load_shared(tile_bias + static_cast<std::uint32_t>(c) * 2);
+    bias.words[j] = c < columns_left ? word : 0U;
   }
   return bias;
 }
@@ -368,7 +383,10 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   const auto complete = [&](int unit) {
     of = {tile_of<C>(unit, args, rank), of.parity ^ 1U};
     BiasWords bias;
-    if constexpr (is_forward(kProduct)) bias = load_bias(args, of.tile.column, lane);
+    if constexpr (is_forward(kProduct)) {
+      bias =
+          load_bias(shared + C::kBias + of.parity * C::kTileBiasBytes, args.columns - of.tile.column, lane);
+    }
     wgmma_wait<0>();
     release(previous);
     pin(d);
