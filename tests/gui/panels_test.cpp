@@ -292,7 +292,7 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
 TEST_F(PanelsTest, StepsThatTookLongerHaveTheClockAsTheirCause) {
   QStringList said;
   for (const QLabel* label : panel<StepPanel>("step")->findChildren<QLabel*>()) said << label->text();
-  EXPECT_TRUE(said.join('\n').contains("the SM clock fell to 1125 MHz in them (power limit)"))
+  EXPECT_TRUE(said.join('\n').contains("the SM clock fell to 1185 MHz in them (power limit)"))
       << said.join('\n').toStdString();
 }
 
