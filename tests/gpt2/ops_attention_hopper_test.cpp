@@ -155,10 +155,13 @@ std::vector<double> part_of(const std::vector<double>& dqkv, const Shape& s, int
 TEST_F(HopperAttention, BackwardMatchesReferenceAndRepeatsItselfIfDeterministic) {
   std::vector<Shape> shapes;
   for (const Shape& s : kShapes) {
-    if (s.head_size == 64) shapes.push_back(s);
+    shapes.push_back(s);
+    if (s.head_size == 64) shapes.push_back({s.batch, s.seq, s.heads, 128});
   }
-  for (const int seq : {383, 500, 640, 769, 896}) shapes.push_back({1, seq, 2, 64});
-  shapes.push_back({3, 300, 67, 64});
+  for (const int head_size : {64, 128}) {
+    for (const int seq : {383, 500, 640, 769, 896}) shapes.push_back({1, seq, 2, head_size});
+    shapes.push_back({3, 300, 67, head_size});
+  }
   for (const Shape& s : shapes) {
     const auto qkv = random_values<bf16>(3 * s.elements(), 1);
     const auto dout = random_values<bf16>(s.elements(), 2);
@@ -173,7 +176,8 @@ TEST_F(HopperAttention, BackwardMatchesReferenceAndRepeatsItselfIfDeterministic)
     auto lse = poisoned<float>(s.rows());
     launch_hopper_attention_forward(out.data(), lse.data(), device_qkv.data(), s.batch, s.seq, s.heads,
                                     s.head_size, stream_->get());
-    auto scratch = poisoned<char>(hopper_attention_backward_scratch_bytes(s.batch, s.seq, s.heads));
+    auto scratch =
+        poisoned<char>(hopper_attention_backward_scratch_bytes(s.batch, s.seq, s.heads, s.head_size));
     std::vector<double> first;
     for (const bool deterministic : {true, true, true, false, false}) {
       auto got = poisoned<bf16>(3 * s.elements());
@@ -265,7 +269,7 @@ TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
   EXPECT_THROW(
       launch_hopper_attention_forward(buffer.data(), nullptr, buffer.data(), 1, 1, 1, 32, stream_->get()),
       std::invalid_argument);
-  EXPECT_FALSE(hopper_attention_backward_supported(1, 1, 1, 128));
+  EXPECT_FALSE(hopper_attention_backward_supported(1, 1, 1, 32));
   EXPECT_THROW(
       launch_hopper_attention_forward(buffer.data() + 1, nullptr, buffer.data(), 1, 1, 1, 64, stream_->get()),
       std::invalid_argument);

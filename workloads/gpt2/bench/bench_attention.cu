@@ -120,7 +120,8 @@ void bench_length(const Settings& s, int seq, cudaStream_t stream) {
   }
   DeviceBuffer<char> hopper_scratch;
   if (hopper_attention_backward_supported(batch, seq, s.heads, s.head_size)) {
-    hopper_scratch = DeviceBuffer<char>(hopper_attention_backward_scratch_bytes(batch, seq, s.heads));
+    hopper_scratch =
+        DeviceBuffer<char>(hopper_attention_backward_scratch_bytes(batch, seq, s.heads, s.head_size));
     for (const bool deterministic : {false, true}) {
       add(deterministic ? "backward Hopper, deterministic" : "backward Hopper", false,
           [&, deterministic](cudaStream_t st) {

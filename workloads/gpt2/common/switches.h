@@ -25,8 +25,8 @@ enum class BiasKind { fused, separate };  // into the product's epilogue, or a k
 /// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
 /// forward as own, with the argument kept, backward as separate.
 enum class GeluKind { own, mixed, fused, separate };
-/// hopper: kernels of ours for compute capability 9.0, head size 64 (cudnn elsewhere); own: kernels of ours for any
-/// GPU.
+/// hopper: kernels of ours for compute capability 9.0, head sizes 64 and 128 (cudnn elsewhere); own: kernels of ours
+/// for any GPU.
 enum class AttentionKind { hopper, cudnn, own, unfused };
 enum class VocabularyKind {
   padded,

@@ -86,7 +86,8 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
     bytes = std::max(bytes, attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
   if (o.switches.attention == AttentionKind::hopper) {
-    bytes = std::max(bytes, hopper_attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
+    bytes = std::max(bytes, hopper_attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads,
+                                                                    o.config.head_size()));
   }
   return bytes;
 }

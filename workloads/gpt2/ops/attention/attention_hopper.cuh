@@ -23,6 +23,13 @@ constexpr int kPanelBytes = kTile * kPanel * 2;
 constexpr float kLog2e = 1.4426950408889634F;
 constexpr float kLn2 = 0.6931471805599453F;
 
+/// threadIdx.x, of which the compiler does not know that it stays what it was: nothing made of it is kept in registers.
+__device__ inline int thread_now() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
 /// exp2, results below the normal range are zeros.
 __device__ inline float exp2_flushed(float x) {
   float y;

@@ -16,7 +16,8 @@ namespace ridgeline::gpt2 {
 /// Whether the current device and these sizes are supported.
 bool hopper_attention_supported(int batch, int seq, int heads, int head_size);
 
-/// Whether the backward pass is supported too: head size 64.
+/// Whether the backward pass is supported too: not for the longest sequences, whose blocks would not fit on the GPU
+/// together.
 bool hopper_attention_backward_supported(int batch, int seq, int heads, int head_size);
 
 /// Pointers aligned to 16 bytes; a supported problem, std::invalid_argument otherwise. lse may be null when there
@@ -37,7 +38,7 @@ void launch_hopper_attention_forward_fp8(bf16* out, const Fp8Output& fp8, float*
                                          int batch, int seq, int heads, int head_size, cudaStream_t stream);
 
 /// Device bytes of scratch (16-byte aligned, contents irrelevant).
-std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads);
+std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads, int head_size);
 
 /// Writes all of dqkv (B,T,3,NH,HS). deterministic: the same bits in every run, since the sums of dq are formed in a
 /// fixed order; without it only dk and dv are.

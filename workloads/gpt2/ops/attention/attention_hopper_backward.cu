@@ -1,10 +1,10 @@
-// attention_hopper_backward.cu: causal flash attention backward on wgmma, head size 64
-// shapes  qkv,dqkv (B,T,3,NH,HS) bf16; out,dout (B,T,NH,HS) bf16; lse (B,NH,T) FP32; any T up to 128 tiles of 128
-//         for each two multiprocessors
+// attention_hopper_backward.cu: causal flash attention backward on wgmma
+// shapes  qkv,dqkv (B,T,3,NH,HS) bf16; out,dout (B,T,NH,HS) bf16; lse (B,NH,T) FP32; HS 64 or 128; any T up to 128
+//         tiles of 128 for each two multiprocessors
 // bytes   B*T*NH*(16*HS + 4); dout is read twice, once with out for the row dots
 // flops   5*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed)
 // check   ||gpu-ref|| <= 2e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
-// bound   tensor pipe (2560 cycles of a multiprocessor for a tile)
+// bound   tensor pipe (2560 cycles of a multiprocessor for a tile at HS 64, 5120 at 128)
 //
 // Five products a tile, each formed once. S^T = K Q^T and dP^T = V dO^T come out with keys as rows, so that P^T and
 // dS^T are left operands of dV += P^T dO and dK += dS^T Q without leaving the registers. Only dS goes through shared
@@ -24,6 +24,11 @@
 // and the order of parts is the order of their times, two at a time in the second half of the query blocks.
 // Waiting needs all blocks of the grid on multiprocessors at once: a cooperative launch.
 //
+// Head size 128: dK and dV take twice the registers, keys and values twice the place. So a consumer keeps no second
+// chunk's scores beside dP, and what overlaps is the two consumers (attention_hopper_consumer_128.cuh); the collector
+// reads K^T from shared memory and forms dQ^T by halves of the head; there is one place for keys and one for values,
+// which are given back apart, as are queries and dout.
+//
 // Barriers, phases counted from 0; a warp arrives once:
 //   keys_full[b], keys_taken[b], keys_empty[b]  keys and values of a tile; 4 collector warps have K^T; 8 consumer
 //                              warps have stored dK and dV, which take their places
@@ -31,6 +36,12 @@
 //   ds_full[s], ds_empty[s]    dS of a chunk: 8 consumer warps have written it, 4 collector warps have used it
 //   dq_full[c], dq_empty[c]    dQ of a tile's chunk c: 4 collector warps have written it, it has been stored
 //   dq_before[c]               the sum of the parts before it is there instead
+// and at head size 128
+//   keys_full, keys_empty      keys of a tile; 4 collector warps have formed their last dQ, behind the last scores
+//   values_full, values_empty  values of a tile; 8 consumer warps have stored dV and dK, which take their place
+//   rows_full[s], rows_empty[s]  queries and row statistics alone
+//   dout_full[s], dout_empty[s]  dout; 8 consumer warps have formed dV
+//   dq_full[h], ...            dQ of half h of the head, chunk after chunk
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -45,6 +56,8 @@
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/attention/attention_hopper_backward.cuh"
 #include "gpt2/ops/attention/attention_hopper_collector.cuh"
+#include "gpt2/ops/attention/attention_hopper_consumer.cuh"
+#include "gpt2/ops/attention/attention_hopper_consumer_128.cuh"
 #include "gpt2/ops/attention/attention_hopper_helpers.cuh"
 #include "gpt2/ops/hopper/tensor_map.h"
 
@@ -52,62 +65,14 @@ namespace ridgeline::gpt2 {
 namespace hopper {
 namespace {
 
-__device__ inline void store_gradient(const CUtensorMap& map, std::uint32_t staging, const float (&d)[32],
-                                      float factor, int head, int position, int batch, int lane) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    std::uint32_t words[4];
-#pragma unroll
-    for (int w = 0; w < 4; ++w)
-      words[w] = pack_bf16(d[8 * i + 2 * w] * factor, d[8 * i + 2 * w + 1] * factor);
-    store_matrix_x4(matrix_address(staging, lane) ^ (i * 32), words[0], words[1], words[2], words[3]);
-  }
-  fence_for_copies();
-  __syncwarp();
-  if (lane == 0) {
-    tma_store_heads(&map, staging, 0, head, position, batch);
-    bulk_commit();
-  }
-}
-
-// The same value in all lanes, and known to be: descriptors made of it are formed in uniform registers.
-__device__ inline unsigned uniform(unsigned value) {
-  return __reduce_or_sync(0xffffffffU, value);
-}
-
-// Products of 64 keys and 64 queries.
-__device__ inline void issue_scores(float (&s)[32], std::uint32_t keys, std::uint32_t queries) {
-  constexpr std::uint64_t kAlongHead = matrix_descriptor(Swizzle::bytes_128, 16, 1024);
-  const std::uint64_t a = descriptor_at(kAlongHead, keys);
-  const std::uint64_t b = descriptor_at(kAlongHead, queries);
-#pragma unroll
-  for (int k = 0; k < kHeadSize / 16; ++k) wgmma<0, 0>(s, a + 2 * k, b + 2 * k, k);
-}
-// dP less the rows' dots, with which the accumulators begin.
-__device__ inline void issue_dp(float (&dp)[32], std::uint32_t values, std::uint32_t dout) {
-  constexpr std::uint64_t kAlongHead = matrix_descriptor(Swizzle::bytes_128, 16, 1024);
-  const std::uint64_t a = descriptor_at(kAlongHead, values);
-  const std::uint64_t b = descriptor_at(kAlongHead, dout);
-#pragma unroll
-  for (int k = 0; k < kHeadSize / 16; ++k) wgmma<0, 0>(dp, a + 2 * k, b + 2 * k, 1);
-}
-// d += A^T (64 keys x 64 queries, in registers) B (64 queries x 64 columns).
-__device__ inline void issue_gradient(float (&d)[32], const std::uint32_t (&a)[16], std::uint32_t rows,
-                                      bool add) {
-  constexpr std::uint64_t kAlongRows = matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024);
-  constexpr int kStep = 16 * kPanel * 2 / 16;  // 16 rows on
-  const std::uint64_t b = descriptor_at(kAlongRows, rows);
-#pragma unroll
-  for (int k = 0; k < kChunk / 16; ++k) wgmma<1>(d, a + 4 * k, b + k * kStep, (add ? 1 : 0) | k);
-}
-
 // One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
 __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& p,
-                               const BackwardLayout& layout, unsigned consumer) {
+                               const BackwardLayout<64>& layout, unsigned consumer) {
+  using Layout = BackwardLayout<64>;
   const std::uint32_t own_rows = consumer * (kPanelBytes / 2);  // of keys, values and dS
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
-  const std::uint32_t warp_rows = own_rows + static_cast<std::uint32_t>(warp) * BackwardLayout::kWarpBytes;
+  const std::uint32_t warp_rows = own_rows + static_cast<std::uint32_t>(warp) * Layout::kWarpBytes;
   const auto lane_columns = static_cast<std::uint32_t>(lane % 4 * 8);
   const float scale_log2 = p.problem.scale_log2;
 
@@ -116,17 +81,17 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
   // Waits for the chunk, or for the one behind it if its queries see none of this consumer's keys. What to wait for
   // stands with the chunk before, so that no flags stand between the waiting and the products.
   const auto await_rows = [&](bool first_of_keys, bool on_diagonal) {
-    barrier_wait(layout.rows_full(chunk), filled<BackwardLayout::kStages>(chunk));
+    barrier_wait(layout.rows_full(chunk), filled<Layout::kStages>(chunk));
     if (consumer == 1 && on_diagonal) {
-      barrier_wait(layout.ds_empty(chunk), emptied<BackwardLayout::kSlots>(chunk));
+      barrier_wait(layout.ds_empty(chunk), emptied<Layout::kSlots>(chunk));
       if (lane == 0) {
         barrier_arrive(layout.rows_empty(chunk));
         barrier_arrive(layout.ds_full(chunk));
       }
       ++chunk;
-      barrier_wait(layout.rows_full(chunk), filled<BackwardLayout::kStages>(chunk));
+      barrier_wait(layout.rows_full(chunk), filled<Layout::kStages>(chunk));
     }
-    if (first_of_keys) barrier_wait(layout.keys_full(block), filled<BackwardLayout::kKeyBuffers>(block));
+    if (first_of_keys) barrier_wait(layout.keys_full(block), filled<Layout::kKeyBuffers>(block));
     return uniform(load_shared(layout.flags(chunk)) | (first_of_keys ? kFirstOfKeys : 0U));
   };
 
@@ -143,7 +108,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
 
   unsigned flags = await_rows(true, true);  // long blocks of keys begin on the diagonal
   wgmma_fence();
-  issue_scores(s, layout.keys(block) + own_rows, layout.queries(chunk));
+  issue_along_head<64, false>(s, layout.keys(block) + own_rows, layout.queries(chunk));
   wgmma_commit();
   wgmma_wait<0>();
   pin(s);
@@ -157,7 +122,7 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     pin(dv);
     // The gradients leave from where the keys and values were.
     const unsigned stored = block - 1;
-    barrier_wait(layout.keys_taken(stored), filled<BackwardLayout::kKeyBuffers>(stored));
+    barrier_wait(layout.keys_taken(stored), filled<Layout::kKeyBuffers>(stored));
     named_barrier_sync(2 + static_cast<int>(consumer), kWarpgroup);
     const uint4 which = load_shared_128(layout.which_keys(stored));
     const auto head = static_cast<int>(which.x);
@@ -173,44 +138,20 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     wgmma_wait<0>();  // its scores, and dV of the chunk before
     pin(s);
     pin(probabilities);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const float4 dots = load_shared_float4(statistics + kChunk * 4 + lane_columns + 64 * j);
-      dp[4 * j] = dots.x;
-      dp[4 * j + 1] = dots.y;
-      dp[4 * j + 2] = dots.z;
-      dp[4 * j + 3] = dots.w;
-    }
+    load_dots(dp, statistics + kChunk * 4 + lane_columns);
     pin(dp);
     const std::uint32_t queries_before = layout.queries(chunk_before);
     const std::uint32_t values = layout.values(block) + own_rows;
     const std::uint32_t dout = layout.dout(chunk);
     wgmma_fence();
-    issue_gradient(dk, gradients, queries_before, (flags_before & kFirstOfKeys) == 0);
-    issue_dp(dp, values, dout);
+    issue_gradient<64>(dk, gradients, queries_before, (flags_before & kFirstOfKeys) == 0);
+    issue_along_head<64, true>(dp, values, dout);
     wgmma_commit();
     const bool stored = (flags_before & kLastOfKeys) != 0;
     if (stored) store_gradients();
 
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const float2 log_sum = load_shared_float2(statistics + 32 * j);
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        s[4 * j + e] = exp2_flushed(fmaf(s[4 * j + e], scale_log2, -(e % 2 == 0 ? log_sum.x : log_sum.y)));
-      }
-    }
-    if ((flags & kDiagonal) != 0 && chunk % kChunksPerTile == consumer) {
-      // A key is seen by the queries from its own position on.
-      const int limit = warp * 16 + lane / 4 - lane % 4 * 2;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          if (8 * j + e % 2 < limit + e / 2 * 8) s[4 * j + e] = 0.0F;
-        }
-      }
-    }
+    form_probabilities(s, statistics, scale_log2);
+    if ((flags & kDiagonal) != 0 && chunk % kChunksPerTile == consumer) mask_diagonal(s, warp, lane);
 #pragma unroll
     for (int i = 0; i < 16; ++i) probabilities[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
 
@@ -236,8 +177,8 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     const std::uint32_t next_keys = layout.keys(block) + own_rows;
     const std::uint32_t next_queries = layout.queries(chunk);
     wgmma_fence();
-    issue_gradient(dv, probabilities, now_dout, (flags_now & kFirstOfKeys) == 0);
-    issue_scores(s, next_keys, next_queries);
+    issue_gradient<64>(dv, probabilities, now_dout, (flags_now & kFirstOfKeys) == 0);
+    issue_along_head<64, false>(s, next_keys, next_queries);
     wgmma_commit();
     chunk_before = now;
     flags_before = flags_now;
@@ -246,65 +187,72 @@ __device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& 
     for (int i = 0; i < 16; ++i) {
       gradients[i] = multiply_bf16(probabilities[i], pack_bf16(dp[2 * i], dp[2 * i + 1]));
     }
-    barrier_wait(layout.ds_empty(now), emptied<BackwardLayout::kSlots>(now));
-    const std::uint32_t ds = matrix_address(layout.ds(now) + warp_rows, lane);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      store_matrix_x4(ds ^ (i * 32), gradients[4 * i], gradients[4 * i + 1], gradients[4 * i + 2],
-                      gradients[4 * i + 3]);
-    }
-    fence_for_copies();
-    __syncwarp();
-    if (lane == 0) barrier_arrive(layout.ds_full(now));
+    barrier_wait(layout.ds_empty(now), emptied<Layout::kSlots>(now));
+    store_ds(layout.ds(now) + warp_rows, gradients, layout.ds_full(now), lane);
   }
   wgmma_wait<0>();
   pin(s);
   pin(probabilities);
   wgmma_fence();
-  issue_gradient(dk, gradients, layout.queries(chunk_before), (flags_before & kFirstOfKeys) == 0);
+  issue_gradient<64>(dk, gradients, layout.queries(chunk_before), (flags_before & kFirstOfKeys) == 0);
   wgmma_commit();
   store_gradients();
   // Shared memory outlives what the copy engine still reads.
   if (lane == 0) bulk_wait_read();
 }
 
+template <int kHeadSize>
 __global__ void __launch_bounds__(kBackwardThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ BackwardMaps maps, const BackwardProblem problem,
                                      const float* lse) {
-  extern __shared__ unsigned char allocation[];
-  const BackwardLayout layout{{}, (shared_address(allocation) + 1023U) & ~1023U};
+  extern __shared__ __align__(1024) unsigned char allocation[];
+  using Layout = BackwardLayout<kHeadSize>;
+  using Registers = BackwardRegisters<kHeadSize>;
+  // The allocation is aligned already: this tells the compiler.
+  const Layout layout{{}, (shared_address(allocation) + 1023U) & ~1023U};
   if (threadIdx.x == 0) {
     for (const CUtensorMap* map : {&maps.queries, &maps.dout, &maps.keys, &maps.dqueries, &maps.dkeys,
                                    &maps.dout_rows, &maps.out_rows}) {
       tma_prefetch_map(map);
     }
-    for (unsigned buffer = 0; buffer < BackwardLayout::kKeyBuffers; ++buffer) {
+    for (unsigned buffer = 0; buffer < Layout::kKeyBuffers; ++buffer) {
       barrier_init(layout.keys_full(buffer), 1);
       barrier_init(layout.keys_taken(buffer), 4);
-      barrier_init(layout.keys_empty(buffer), kConsumerWarps);
+      barrier_init(layout.keys_empty(buffer), kHeadSize == 64 ? kConsumerWarps : 4);
+      if (kHeadSize > 64) {
+        barrier_init(layout.values_full(buffer), 1);
+        barrier_init(layout.values_empty(buffer), kConsumerWarps);
+      }
     }
-    for (unsigned stage = 0; stage < BackwardLayout::kStages; ++stage) {
+    for (unsigned stage = 0; stage < Layout::kStages; ++stage) {
       barrier_init(layout.rows_full(stage), 1);
       barrier_init(layout.rows_empty(stage), kConsumerWarps);
     }
-    for (unsigned slot = 0; slot < BackwardLayout::kSlots; ++slot) {
+    for (unsigned stage = 0; kHeadSize > 64 && stage < Layout::kDoutStages; ++stage) {
+      barrier_init(layout.dout_full(stage), 1);
+      barrier_init(layout.dout_empty(stage), kConsumerWarps);
+    }
+    for (unsigned slot = 0; slot < Layout::kSlots; ++slot) {
       barrier_init(layout.ds_full(slot), kConsumerWarps);
       barrier_init(layout.ds_empty(slot), 4);
+    }
+    for (unsigned slot = 0; slot < Layout::kDqSlots; ++slot) {
       barrier_init(layout.dq_full(slot), 4);
       barrier_init(layout.dq_empty(slot), 1);
       barrier_init(layout.dq_before(slot), 1);
     }
     barrier_init(layout.round_begun(), 1);
-    for (unsigned piece = 0; piece < BackwardLayout::kPieces; ++piece) {
+    for (unsigned piece = 0; piece < Layout::kPieces; ++piece) {
       barrier_init(layout.piece_full(piece), 1);
     }
+    if (kHeadSize > 64) barrier_init(layout.first_pieces_full(), 1);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   if (warpgroup == 0) {
-    release_registers<kHelperRegisters>();
+    release_registers<Registers::kHelper>();
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (warp == 3) {
@@ -317,10 +265,10 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
       }
     }
   } else if (warpgroup == 1) {
-    release_registers<kCollectorRegisters>();
+    release_registers<Registers::kCollector>();
     collect(layout, problem.scale);
   } else {
-    take_registers<kBackwardConsumerRegisters>();
+    take_registers<Registers::kConsumer>();
     consume(maps, problem, layout, uniform(static_cast<unsigned>(warpgroup - 2)));
   }
 }
@@ -333,16 +281,45 @@ struct BackwardSizes {
   std::int64_t sums;        // floats
   std::int64_t counts;      // of parts and of units ready; 0 at the beginning
 };
-BackwardSizes sizes_of(int batch, int seq, int heads) {
+BackwardSizes sizes_of(int batch, int seq, int heads, int head_size) {
   BackwardSizes sizes{};
   sizes.blocks = static_cast<int>(ceil_div(seq, kTile));
   sizes.units = (sizes.blocks + 1) / 2;
   sizes.groups = std::max(1, std::min(multiprocessor_count() / sizes.units, batch * heads));
   sizes.statistics = std::int64_t{batch} * heads * sizes.blocks * kChunksPerTile * kStatisticsFloats;
   const std::int64_t parts = std::int64_t{2} * sizes.groups * sizes.blocks * kChunksPerTile;
-  sizes.sums = parts * kChunkFloats;
+  sizes.sums = parts * kChunk * head_size;
   sizes.counts = parts + std::int64_t{batch} * heads;
   return sizes;
+}
+
+template <int kHeadSize>
+void launch(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
+            const BackwardProblem& problem, const BackwardSizes& sizes, cudaStream_t stream) {
+  using Layout = BackwardLayout<kHeadSize>;
+  const auto& [batch, seq, heads, blocks, scale_log2] = problem.problem;
+  BackwardMaps maps;
+  maps.queries = heads_map(qkv, batch, seq, 3 * heads, kHeadSize, kChunk);
+  maps.dout = heads_map(dout, batch, seq, heads, kHeadSize, kChunk);
+  maps.keys = heads_map(qkv, batch, seq, 3 * heads, kHeadSize, kTile);
+  maps.dqueries = heads_map(dqkv, batch, seq, 3 * heads, kHeadSize, kChunk);
+  maps.dkeys = heads_map(dqkv, batch, seq, 3 * heads, kHeadSize, 16);
+  maps.dout_rows = heads_map(dout, batch, seq, heads, kHeadSize, Layout::kPiece);
+  maps.out_rows = heads_map(out, batch, seq, heads, kHeadSize, Layout::kPiece);
+  const auto kernel = attention_hopper_backward_kernel<kHeadSize>;
+  RIDGELINE_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::kAllocatedBytes));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(sizes.groups * sizes.units));
+  config.blockDim = dim3(kBackwardThreads);
+  config.dynamicSmemBytes = Layout::kAllocatedBytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  RIDGELINE_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, problem, lse));
 }
 
 }  // namespace
@@ -350,12 +327,12 @@ BackwardSizes sizes_of(int batch, int seq, int heads) {
 
 bool hopper_attention_backward_supported(int batch, int seq, int heads, int head_size) {
   // The blocks of a head wait for one another, so that they have to fit on the GPU together.
-  return head_size == hopper::kHeadSize && hopper_attention_supported(batch, seq, heads, head_size) &&
+  return hopper_attention_supported(batch, seq, heads, head_size) &&
          ceil_div(ceil_div(seq, hopper::kTile), 2) <= multiprocessor_count();
 }
 
-std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads) {
-  const hopper::BackwardSizes sizes = hopper::sizes_of(batch, seq, heads);
+std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads, int head_size) {
+  const hopper::BackwardSizes sizes = hopper::sizes_of(batch, seq, heads, head_size);
   return (sizes.statistics + sizes.sums + sizes.counts) * std::int64_t{sizeof(float)};
 }
 
@@ -372,7 +349,7 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
                                 ": not supported on this GPU, with this size or alignment");
   }
   using namespace hopper;
-  const BackwardSizes sizes = sizes_of(batch, seq, heads);
+  const BackwardSizes sizes = sizes_of(batch, seq, heads, head_size);
   const float scale = 1.0F / std::sqrt(static_cast<float>(head_size));
   auto* statistics = static_cast<float*>(scratch);
   auto* counts = reinterpret_cast<unsigned*>(statistics + sizes.statistics + sizes.sums);
@@ -386,28 +363,11 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
   RIDGELINE_CUDA_CHECK(
       cudaMemsetAsync(counts, 0, static_cast<std::size_t>(sizes.counts) * sizeof(unsigned), stream));
 
-  BackwardMaps maps;
-  maps.queries = heads_map(qkv, batch, seq, 3 * heads, head_size, kChunk);
-  maps.dout = heads_map(dout, batch, seq, heads, head_size, kChunk);
-  maps.keys = heads_map(qkv, batch, seq, 3 * heads, head_size, kTile);
-  maps.dqueries = heads_map(dqkv, batch, seq, 3 * heads, head_size, kChunk);
-  maps.dkeys = heads_map(dqkv, batch, seq, 3 * heads, head_size, 16);
-  maps.dout_rows = heads_map(dout, batch, seq, heads, head_size, kPiece);
-  maps.out_rows = heads_map(out, batch, seq, heads, head_size, kPiece);
-  const auto kernel = attention_hopper_backward_kernel;
-  RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            BackwardLayout::kAllocatedBytes));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(sizes.groups * sizes.units));
-  config.blockDim = dim3(kBackwardThreads);
-  config.dynamicSmemBytes = BackwardLayout::kAllocatedBytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  RIDGELINE_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, problem, lse));
+  if (head_size == 64) {
+    launch<64>(dqkv, dout, qkv, out, lse, problem, sizes, stream);
+  } else {
+    launch<128>(dqkv, dout, qkv, out, lse, problem, sizes, stream);
+  }
 }
 
 }  // namespace ridgeline::gpt2

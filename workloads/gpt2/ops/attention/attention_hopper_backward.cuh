@@ -10,18 +10,27 @@
 
 namespace ridgeline::gpt2::hopper {
 
-constexpr int kHeadSize = 64;
 constexpr int kChunk = kTile / kChunksPerTile;  // queries
-constexpr int kPiece = 32;                      // rows whose statistics are formed together
 constexpr int kStatisticsFloats = 3 * kChunk;   // of a chunk
 constexpr int kStatisticsBytes = kStatisticsFloats * 4;
-constexpr int kChunkFloats = kChunk * kHeadSize;  // of dQ
+constexpr int kSlotFloats = kChunk * kPanel;  // of dQ, what the collector leaves at a time
 
 /// Of the multiprocessor's 65,536 registers 512 threads start with 128 each; the four warpgroups share as many.
 constexpr int kBackwardThreads = (2 + kConsumers) * kWarpgroup;
-constexpr int kBackwardConsumerRegisters = 192;
-constexpr int kCollectorRegisters = 96;
-constexpr int kHelperRegisters = 32;
+template <int kHeadSize>
+struct BackwardRegisters;
+template <>
+struct BackwardRegisters<64> {
+  static constexpr int kConsumer = 192;
+  static constexpr int kCollector = 96;
+  static constexpr int kHelper = 32;
+};
+template <>
+struct BackwardRegisters<128> {
+  static constexpr int kConsumer = 208;
+  static constexpr int kCollector = 64;
+  static constexpr int kHelper = 32;
+};
 
 struct BackwardMaps {
   CUtensorMap queries;    // of qkv, 64 positions
@@ -29,55 +38,81 @@ struct BackwardMaps {
   CUtensorMap keys;       // of qkv, 128 positions; values too
   CUtensorMap dqueries;   // of dqkv, 64 positions
   CUtensorMap dkeys;      // of dqkv, 16 positions; dV too
-  CUtensorMap dout_rows;  // 32 positions
-  CUtensorMap out_rows;   // 32 positions
+  CUtensorMap dout_rows;  // as many positions as a piece has rows
+  CUtensorMap out_rows;
 };
 
-/// Places in shared memory. Chunks and blocks of keys are counted from 0, and take the places of a ring in turn.
-struct BackwardLayout : BackwardRings {
-  static constexpr unsigned kPieces = 3;  // of rows whose statistics are formed
-  static constexpr unsigned kChunkBytes = kChunk * kPanel * 2;
-  static constexpr unsigned kSumBytes = kChunkFloats * 4;
+/// Places in shared memory. Chunks and blocks of keys are counted from 0, and take the places of a ring in turn. Rows
+/// of a head are panels of 64 columns, one behind the other.
+template <int kHeadSize>
+struct BackwardLayout : BackwardRings<kHeadSize> {
+  using Rings = BackwardRings<kHeadSize>;
+  using Rings::kDoutStages;
+  using Rings::kDqSlots;
+  using Rings::kFlags;
+  using Rings::kKeyBuffers;
+  using Rings::kSlots;
+  using Rings::kStages;
+  static constexpr int kPanels = kHeadSize / kPanel;
+  static constexpr int kPiece = kHeadSize == 64 ? 32 : 16;  // rows whose statistics are formed together
+  static constexpr unsigned kPieces = kHeadSize == 64 ? 3 : 2;
+  static constexpr unsigned kTileBytes = kPanels * kPanelBytes;  // keys or values
+  static constexpr unsigned kChunkPanelBytes = kChunk * kPanel * 2;
+  static constexpr unsigned kChunkBytes = kPanels * kChunkPanelBytes;
+  static constexpr unsigned kSlotBytes = kSlotFloats * 4;
   static constexpr unsigned kWarpBytes = 16 * kPanel * 2;
-  static constexpr unsigned kPieceBytes = kPiece * kPanel * 2;
-  static constexpr unsigned kKeys = 0;  // [buffer][keys, values]
-  static constexpr unsigned kQueries = kKeys + kKeyBuffers * 2 * kPanelBytes;
+  static constexpr unsigned kPiecePanelBytes = kPiece * kPanel * 2;
+  static constexpr unsigned kPieceBytes = kPanels * kPiecePanelBytes;
+  static constexpr unsigned kBlockPlaces = 2;  // of which_keys: asked for when the next block's may be known
+  static constexpr unsigned kKeys = 0;         // [buffer][keys, values]
+  static constexpr unsigned kQueries = kKeys + kKeyBuffers * 2 * kTileBytes;
   static constexpr unsigned kDout = kQueries + kStages * kChunkBytes;
-  static constexpr unsigned kDs = kDout + kStages * kChunkBytes;
+  static constexpr unsigned kDs = kDout + kDoutStages * kChunkBytes;
   static constexpr unsigned kDqueries = kDs + kSlots * kPanelBytes;
-  static constexpr unsigned kPieceRows = kDqueries + kSlots * kSumBytes;  // [piece][dout, out]
+  static constexpr unsigned kPieceRows = kDqueries + kDqSlots * kSlotBytes;  // [piece][dout, out]
   static constexpr unsigned kStatistics = kPieceRows + kPieces * 2 * kPieceBytes;
-  static constexpr unsigned kBlocks =
-      kStatistics + kStages * kStatisticsBytes;  // [buffer] of keys: which they are
-  static constexpr unsigned kFlagWords = kBlocks + kKeyBuffers * 16;
+  static constexpr unsigned kBlocks = kStatistics + kStages * kStatisticsBytes;
+  static constexpr unsigned kFlagWords = kBlocks + kBlockPlaces * 16;
   static constexpr unsigned kBarriers = kFlagWords + kFlags * 4;
-  static constexpr unsigned kBarrierCount = 3 * kKeyBuffers + 2 * kStages + 5 * kSlots + kPieces + 1;
-  static constexpr unsigned kAllocatedBytes = kBarriers + kBarrierCount * 8 + 1024;
+  static constexpr unsigned kDsFull = kBarriers + kKeyBuffers * 24 + kStages * 16;
+  static constexpr unsigned kDqFull = kDsFull + kSlots * 16;
+  static constexpr unsigned kRoundBegun = kDqFull + kDqSlots * 24;
+  static constexpr unsigned kPieceFull = kRoundBegun + 8;
+  static constexpr unsigned kDoutFull = kPieceFull + kPieces * 8;
+  static constexpr unsigned kValuesFull = kDoutFull + kDoutStages * 16;
+  static constexpr unsigned kFirstPiecesFull = kValuesFull + kKeyBuffers * 16;
+  static constexpr unsigned kAllocatedBytes = kFirstPiecesFull + 8;  // from a multiple of 1024 on
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
 
   std::uint32_t base;  // multiple of 1024
   __device__ std::uint32_t keys(unsigned block) const {
-    return base + kKeys + block % kKeyBuffers * (2 * kPanelBytes);
+    return base + kKeys + block % kKeyBuffers * (2 * kTileBytes);
   }
-  __device__ std::uint32_t values(unsigned block) const { return keys(block) + kPanelBytes; }
+  __device__ std::uint32_t values(unsigned block) const { return keys(block) + kTileBytes; }
   __device__ std::uint32_t which_keys(unsigned block) const {
-    return base + kBlocks + block % kKeyBuffers * 16;
+    return base + kBlocks + block % kBlockPlaces * 16;
   }
   __device__ std::uint32_t queries(unsigned chunk) const {
     return base + kQueries + chunk % kStages * kChunkBytes;
   }
-  __device__ std::uint32_t dout(unsigned chunk) const { return base + kDout + chunk % kStages * kChunkBytes; }
+  __device__ std::uint32_t dout(unsigned chunk) const {
+    return base + kDout + chunk % kDoutStages * kChunkBytes;
+  }
   __device__ std::uint32_t statistics(unsigned chunk) const {
     return base + kStatistics + chunk % kStages * kStatisticsBytes;
   }
   __device__ std::uint32_t flags(unsigned chunk) const { return base + kFlagWords + chunk % kFlags * 4; }
   __device__ std::uint32_t ds(unsigned chunk) const { return base + kDs + chunk % kSlots * kPanelBytes; }
-  __device__ std::uint32_t dqueries(unsigned chunk) const {
-    return base + kDqueries + chunk % kSlots * kSumBytes;
+  __device__ std::uint32_t dqueries(unsigned slot) const {
+    return base + kDqueries + slot % kDqSlots * kSlotBytes;
   }
-
   __device__ std::uint32_t piece(unsigned count) const {
     return base + kPieceRows + count % kPieces * (2 * kPieceBytes);
+  }
+  /// Of the first head, all at once, where later rows, dS and dQ will be.
+  __device__ std::uint32_t first_piece(unsigned count) const {
+    static_assert(2 * kTile / kPiece * 2 * kPieceBytes <= kPieceRows - kQueries, "no room for the pieces");
+    return base + kQueries + count * (2 * kPieceBytes);
   }
 
   __device__ std::uint32_t keys_full(unsigned block) const {
@@ -89,22 +124,29 @@ struct BackwardLayout : BackwardRings {
     return base + kBarriers + kKeyBuffers * 24 + chunk % kStages * 8;
   }
   __device__ std::uint32_t rows_empty(unsigned chunk) const { return rows_full(chunk) + kStages * 8; }
-  __device__ std::uint32_t ds_full(unsigned chunk) const {
-    return base + kBarriers + kKeyBuffers * 24 + kStages * 16 + chunk % kSlots * 8;
-  }
+  __device__ std::uint32_t ds_full(unsigned chunk) const { return base + kDsFull + chunk % kSlots * 8; }
   __device__ std::uint32_t ds_empty(unsigned chunk) const { return ds_full(chunk) + kSlots * 8; }
-  __device__ std::uint32_t dq_full(unsigned chunk) const { return ds_full(chunk) + kSlots * 16; }
-  __device__ std::uint32_t dq_empty(unsigned chunk) const { return ds_full(chunk) + kSlots * 24; }
-  __device__ std::uint32_t dq_before(unsigned chunk) const { return ds_full(chunk) + kSlots * 32; }
-  __device__ std::uint32_t round_begun() const {
-    return base + kBarriers + kKeyBuffers * 24 + kStages * 16 + kSlots * 40;
-  }
+  __device__ std::uint32_t dq_full(unsigned slot) const { return base + kDqFull + slot % kDqSlots * 8; }
+  __device__ std::uint32_t dq_empty(unsigned slot) const { return dq_full(slot) + kDqSlots * 8; }
+  __device__ std::uint32_t dq_before(unsigned slot) const { return dq_full(slot) + kDqSlots * 16; }
+  __device__ std::uint32_t round_begun() const { return base + kRoundBegun; }
   __device__ std::uint32_t piece_full(unsigned count) const {
-    return round_begun() + 8 + count % kPieces * 8;
+    return base + kPieceFull + count % kPieces * 8;
   }
+  /// At head size 128 dout and values come by themselves.
+  __device__ std::uint32_t dout_full(unsigned chunk) const {
+    return base + kDoutFull + chunk % kDoutStages * 8;
+  }
+  __device__ std::uint32_t dout_empty(unsigned chunk) const { return dout_full(chunk) + kDoutStages * 8; }
+  __device__ std::uint32_t values_full(unsigned block) const {
+    return base + kValuesFull + block % kKeyBuffers * 8;
+  }
+  __device__ std::uint32_t values_empty(unsigned block) const { return values_full(block) + kKeyBuffers * 8; }
+  __device__ std::uint32_t first_pieces_full() const { return base + kFirstPiecesFull; }
 };
 
 /// Which sum of dQ a chunk is a part of, and how many parts come before it.
+template <int kHeadSize>
 struct DqueriesPart {
   float* sum;
   unsigned* added;  // counts parts, through all rounds that use the place
@@ -122,7 +164,7 @@ struct DqueriesPart {
          at.query_block) *
             kChunksPerTile +
         of_tile;
-    sum = p.scratch.sums + place * kChunkFloats;
+    sum = p.scratch.sums + place * (kChunk * kHeadSize);
     added = p.scratch.parts + place;
     begin = static_cast<unsigned>((at.round >> 1) * (at.query_block + 1));
   }

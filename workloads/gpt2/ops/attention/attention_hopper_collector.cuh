@@ -37,7 +37,46 @@ __device__ inline void write_rows(std::uint32_t staging, const float (&dq)[32], 
   }
 }
 
-__device__ inline void collect(const BackwardLayout& layout, float scale) {
+/// The accumulators of a product of 64 columns of the head and a chunk's 64 queries go to a place of dQ, where one of
+/// the threads that add up finds them: as they are, or, if they complete the sum, as rows of dQ. Waits until the place
+/// is empty: `before` counts the sums that have been fetched to it.
+template <int kHeadSize>
+__device__ inline void leave_part(const BackwardLayout<kHeadSize>& layout, float (&dq)[32], float scale,
+                                  unsigned flags, unsigned slot, std::uint32_t empty_parity, unsigned before,
+                                  int warp, int lane) {
+  const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
+  const std::uint32_t staging = layout.dqueries(slot);
+  const std::uint32_t words = staging + static_cast<std::uint32_t>(warp * 32 + lane) * 16;
+  barrier_wait(layout.dq_empty(slot), empty_parity);
+  if ((flags & kSumLast) == 0) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      store_shared_128(words + i * (kWarpgroup * 16), dq[4 * i], dq[4 * i + 1], dq[4 * i + 2], dq[4 * i + 3]);
+    }
+  } else {
+    if (add_before) {
+      // The sum of the parts before lies where this part would have gone.
+      barrier_wait(layout.dq_before(slot), before % 2);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float4 sum = load_shared_float4(words + i * (kWarpgroup * 16));
+        dq[4 * i] += sum.x;
+        dq[4 * i + 1] += sum.y;
+        dq[4 * i + 2] += sum.z;
+        dq[4 * i + 3] += sum.w;
+      }
+      named_barrier_sync(1, kWarpgroup);
+    }
+    write_rows(staging, dq, scale, warp, lane);
+  }
+  fence_for_copies();
+  __syncwarp();
+  if (lane == 0) barrier_arrive(layout.dq_full(slot));
+}
+
+/// Head size 64: K^T stays in registers.
+__device__ inline void collect(const BackwardLayout<64>& layout, float scale) {
+  using Layout = BackwardLayout<64>;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int lane = thread % 32;
   const int warp = thread / 32;
@@ -51,10 +90,10 @@ __device__ inline void collect(const BackwardLayout& layout, float scale) {
   bool taken = true;    // the block's keys, and said so
   unsigned flags = 0;
   for (unsigned chunk = 0; (flags & kLastOfAll) == 0; ++chunk) {
-    barrier_wait(layout.ds_full(chunk), filled<BackwardLayout::kSlots>(chunk));
+    barrier_wait(layout.ds_full(chunk), filled<Layout::kSlots>(chunk));
     flags = load_shared(layout.flags(chunk));
     if ((flags & kFirstOfKeys) != 0) {
-      barrier_wait(layout.keys_full(block), filled<BackwardLayout::kKeyBuffers>(block));
+      barrier_wait(layout.keys_full(block), filled<Layout::kKeyBuffers>(block));
       load_keys_transposed(kt, layout.keys(block), warp, lane);
       ++block;
       taken = false;
@@ -82,37 +121,55 @@ __device__ inline void collect(const BackwardLayout& layout, float scale) {
       if (lane == 0) barrier_arrive(layout.keys_taken(block - 1));
       taken = true;
     }
+    leave_part(layout, dq, scale, flags, chunk, emptied<Layout::kDqSlots>(chunk), before, warp, lane);
+    if ((flags & (kSumFirst | kSumLast)) == kSumLast && !first_of_tile) ++before;
+  }
+}
 
-    const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
-    const std::uint32_t staging = layout.dqueries(chunk);
-    const std::uint32_t words = staging + static_cast<std::uint32_t>(thread) * 16;
-    barrier_wait(layout.dq_empty(chunk), emptied<BackwardLayout::kSlots>(chunk));
-    if ((flags & kSumLast) == 0) {
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        store_shared_128(words + i * (kWarpgroup * 16), dq[4 * i], dq[4 * i + 1], dq[4 * i + 2],
-                         dq[4 * i + 3]);
-      }
-    } else {
-      if (add_before) {
-        // The sum of the parts before lies where this part would have gone.
-        barrier_wait(layout.dq_before(chunk), before % 2);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          const float4 sum = load_shared_float4(words + i * (kWarpgroup * 16));
-          dq[4 * i] += sum.x;
-          dq[4 * i + 1] += sum.y;
-          dq[4 * i + 2] += sum.z;
-          dq[4 * i + 3] += sum.w;
-        }
-        named_barrier_sync(1, kWarpgroup);
-      }
-      write_rows(staging, dq, scale, warp, lane);
+/// Head size 128: both operands are in shared memory, and the two halves of the head come one after the other. The
+/// keys' place is given back with the last chunk that sees them: their scores have been formed long before.
+__device__ inline void collect(const BackwardLayout<128>& layout, float scale) {
+  using Layout = BackwardLayout<128>;
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
+  const int lane = thread % 32;
+  const int warp = thread / 32;
+  constexpr std::uint64_t kDescriptor = matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024);
+  constexpr int kStep = 16 * kPanel * 2 / 16;  // 16 keys on
+
+  float dq[32];
+  unsigned block = 0;
+  unsigned before = 0;  // sums fetched, by chunks
+  unsigned flags = 0;
+  for (unsigned chunk = 0; (flags & kLastOfAll) == 0; ++chunk) {
+    barrier_wait(layout.ds_full(chunk), filled<Layout::kSlots>(chunk));
+    flags = load_shared(layout.flags(chunk));
+    if ((flags & kFirstOfKeys) != 0) {
+      barrier_wait(layout.keys_full(block), filled<Layout::kKeyBuffers>(block));
     }
-    fence_for_copies();
-    __syncwarp();
-    if (lane == 0) barrier_arrive(layout.dq_full(chunk));
-    if (add_before && !first_of_tile) ++before;
+    const bool half = (flags & kDiagonal) != 0 && chunk % kChunksPerTile == 0;
+    for (unsigned panel = 0; panel < Layout::kPanels; ++panel) {
+      const std::uint64_t keys = descriptor_at(kDescriptor, layout.keys(block) + panel * kPanelBytes);
+      const std::uint64_t ds = descriptor_at(kDescriptor, layout.ds(chunk));
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < kTile / 32; ++k) wgmma<1, 1>(dq, keys + k * kStep, ds + k * kStep, k);
+      wgmma_commit();
+      if (!half) {
+        wgmma_fence();
+#pragma unroll
+        for (int k = kTile / 32; k < kTile / 16; ++k) wgmma<1, 1>(dq, keys + k * kStep, ds + k * kStep, 1);
+        wgmma_commit();
+      }
+      wgmma_wait<0>();
+      pin(dq);
+      if (lane == 0 && panel == Layout::kPanels - 1) {
+        barrier_arrive(layout.ds_empty(chunk));
+        if ((flags & kLastOfKeys) != 0) barrier_arrive(layout.keys_empty(block));
+      }
+      leave_part(layout, dq, scale, flags, panel, emptied<1>(chunk), before, warp, lane);
+    }
+    if ((flags & (kSumFirst | kSumLast)) == kSumLast) ++before;
+    if ((flags & kLastOfKeys) != 0) ++block;
   }
 }
 

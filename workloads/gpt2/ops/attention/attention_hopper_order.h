@@ -118,11 +118,25 @@ struct ForwardCursor {
 constexpr int kChunksPerTile = 2;  // backward: halves of a tile's queries
 
 /// Backward: how many places the rings in shared memory have.
-struct BackwardRings {
-  static constexpr unsigned kStages = 4;  // of rows
-  static constexpr unsigned kSlots = 2;   // of dS and dQ: one for each chunk of a tile
+template <int kHeadSize>
+struct BackwardRings;
+template <>
+struct BackwardRings<64> {
   static constexpr unsigned kKeyBuffers = 2;
-  static constexpr unsigned kFlags = 8;  // by when a word comes to be written again, all have read it
+  static constexpr unsigned kStages = 4;  // of queries with their row statistics
+  static constexpr unsigned kDoutStages = kStages;
+  static constexpr unsigned kSlots = 2;    // of dS
+  static constexpr unsigned kDqSlots = 2;  // one for each chunk of a tile
+  static constexpr unsigned kFlags = 8;    // by when a word comes to be written again, all have read it
+};
+template <>
+struct BackwardRings<128> {
+  static constexpr unsigned kKeyBuffers = 1;
+  static constexpr unsigned kStages = 3;
+  static constexpr unsigned kDoutStages = 2;  // taken later than the queries, given back earlier
+  static constexpr unsigned kSlots = 2;
+  static constexpr unsigned kDqSlots = 2;  // one for each half of the head
+  static constexpr unsigned kFlags = 8;
 };
 
 /// What the warpgroups have to know of a chunk, so that the warp that fetches it is the only one that counts tiles.

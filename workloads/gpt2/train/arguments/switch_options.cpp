@@ -80,10 +80,9 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       app, "--gelu", s.gelu,
       "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere); GELU in "
       "one, its derivative in a kernel; both in cuBLASLt's; or both in kernels");
-  add_switch(
-      app, "--attention", s.attention,
-      "Flash attention of our own (hopper: bf16, compute capability 9.0 and head size 64, cudnn elsewhere), "
-      "cuDNN's (bf16), a plainer own one (any precision), or with all scores stored");
+  add_switch(app, "--attention", s.attention,
+             "Flash attention of our own (hopper: bf16, compute capability 9.0, head sizes 64 and 128, cudnn "
+             "elsewhere), cuDNN's (bf16), a plainer own one (any precision), or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,
              "Rows of the token embedding padded to a multiple of 128, or not");
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
