@@ -7,6 +7,7 @@
 
 #include "fp8_half_step.h"
 #include "gpt2/common/cuda_raii.h"
+#include "gpt2/common/parallel_parts.h"
 #include "gpt2/libs/library_error.h"
 #include "gpt2/libs/matmul.h"
 #include "gpt2/ops/fp8/fp8.h"
@@ -81,18 +82,22 @@ void add_bias(Product& product, const std::vector<bf16>& bias) {
 }
 Product product_of(const Tensor& b, const Tensor& a) {
   Product product;
-  for (std::int64_t i = 0; i < b.rows; ++i) {
-    for (std::int64_t j = 0; j < a.rows; ++j) {
-      double sum = 0.0, magnitude = 0.0;
-      for (std::int64_t k = 0; k < b.columns; ++k) {
-        const double term = b.at(i, k) * a.at(j, k);
-        sum += term;
-        magnitude += std::abs(term);
+  product.values.resize(static_cast<std::size_t>(b.rows * a.rows));
+  product.magnitudes.resize(product.values.size());
+  for_parts(b.rows, a.rows * b.columns, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t j = 0; j < a.rows; ++j) {
+        double sum = 0.0, magnitude = 0.0;
+        for (std::int64_t k = 0; k < b.columns; ++k) {
+          const double term = b.at(i, k) * a.at(j, k);
+          sum += term;
+          magnitude += std::abs(term);
+        }
+        product.values[static_cast<std::size_t>(i * a.rows + j)] = sum;
+        product.magnitudes[static_cast<std::size_t>(i * a.rows + j)] = magnitude;
       }
-      product.values.push_back(sum);
-      product.magnitudes.push_back(magnitude);
     }
-  }
+  });
   return product;
 }
 

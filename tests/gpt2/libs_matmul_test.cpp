@@ -11,6 +11,7 @@
 
 #include "gpt2/libs/library_error.h"
 #include "gpt2/libs/matmul.h"
+#include "gpt2/ops/matmul/reference_matmul.h"
 #include "libs_test_support.h"
 
 namespace ridgeline::gpt2 {
@@ -42,35 +43,26 @@ std::string text(const Sizes& s) {
 std::vector<double> reference_forward(const std::vector<double>& inp, const std::vector<double>& weight,
                                       const std::vector<double>& bias, const Sizes& s) {
   std::vector<double> out(static_cast<std::size_t>(s.n * s.oc));
-  for (std::int64_t n = 0; n < s.n; ++n) {
-    for (std::int64_t o = 0; o < s.oc; ++o) {
-      double sum = bias.empty() ? 0.0 : bias[o];
-      for (std::int64_t c = 0; c < s.c; ++c) sum += inp[n * s.c + c] * weight[o * s.c + c];
-      out[n * s.oc + o] = sum;
-    }
-  }
+  matmul_forward_cpu(out.data(), inp.data(), weight.data(), bias.empty() ? nullptr : bias.data(), s.n,
+                     static_cast<int>(s.c), static_cast<int>(s.oc));
   return out;
 }
 
 std::vector<double> reference_input(const std::vector<double>& dout, const std::vector<double>& weight,
                                     const Sizes& s) {
   std::vector<double> dinp(static_cast<std::size_t>(s.n * s.c));
-  for (std::int64_t n = 0; n < s.n; ++n) {
-    for (std::int64_t o = 0; o < s.oc; ++o) {
-      for (std::int64_t c = 0; c < s.c; ++c) dinp[n * s.c + c] += dout[n * s.oc + o] * weight[o * s.c + c];
-    }
-  }
+  double* const none = nullptr;
+  matmul_backward_cpu(dinp.data(), none, none, dout.data(), static_cast<const double*>(none), weight.data(),
+                      s.n, static_cast<int>(s.c), static_cast<int>(s.oc));
   return dinp;
 }
 
 std::vector<double> reference_weight(const std::vector<double>& dout, const std::vector<double>& inp,
                                      const Sizes& s) {
   std::vector<double> dweight(static_cast<std::size_t>(s.oc * s.c));
-  for (std::int64_t n = 0; n < s.n; ++n) {
-    for (std::int64_t o = 0; o < s.oc; ++o) {
-      for (std::int64_t c = 0; c < s.c; ++c) dweight[o * s.c + c] += dout[n * s.oc + o] * inp[n * s.c + c];
-    }
-  }
+  double* const none = nullptr;
+  matmul_backward_cpu(none, dweight.data(), none, dout.data(), inp.data(), static_cast<const double*>(none),
+                      s.n, static_cast<int>(s.c), static_cast<int>(s.oc));
   return dweight;
 }
 

@@ -1,11 +1,14 @@
-// The CPU references themselves: every backward against central finite differences, in double.
+// The CPU references themselves: every backward against central finite differences, in double; what runs their loops.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "gpt2/common/parallel_parts.h"
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/bias/bias_gradient.h"
 #include "gpt2/ops/elementwise/gelu.h"
@@ -207,6 +210,20 @@ TEST(Reference, ResidualAddsElementwise) {
   Values out(9);
   residual_forward_cpu(out.data(), a.data(), b.data(), 9);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(out[i], a[i] + b[i]);
+}
+
+TEST(ForParts, EveryTurnRunsOnceWhateverTheCountAndTheWork) {
+  for (const std::int64_t count : {0, 1, 2, 7, 1000}) {
+    for (const std::int64_t operations : {1, 1 << 10, 1 << 20}) {
+      std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
+      for_parts(count, operations, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) ++runs[static_cast<std::size_t>(i)];
+      });
+      for (std::int64_t i = 0; i < count; ++i) {
+        EXPECT_EQ(runs[static_cast<std::size_t>(i)], 1) << "turn " << i << " of " << count;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
-#include <thread>
+
+#include "gpt2/common/parallel_parts.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -103,15 +104,10 @@ std::vector<float> random_parameters(const ModelConfig& config, std::uint64_t se
                                    : layout.count(tensor);
     float* base = out.data() + layout.offset(tensor);
     const std::uint64_t key = mix(seed * kTensorCount + static_cast<std::uint64_t>(t));
-    const std::int64_t threads = count < (1 << 16) ? 1 : std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::jthread> pool;
-    for (std::int64_t part = 0; part < threads; ++part) {
-      pool.emplace_back([=] {
-        for (std::int64_t i = count * part / threads; i < count * (part + 1) / threads; ++i) {
-          base[i] = scale * normal(key, i);
-        }
-      });
-    }
+    constexpr std::int64_t kOfANormal = 64;  // operations
+    for_parts(count, kOfANormal, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) base[i] = scale * normal(key, i);
+    });
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "gpt2/common/parallel_parts.h"
 #include "gpt2/ops/attention/attention.h"
 
 namespace ridgeline::gpt2 {
@@ -20,9 +21,12 @@ template <typename Real>
 void attention_forward_cpu(Real* out, Real* lse, const Real* qkv, int batch, int seq, int heads,
                            int head_size) {
   const Real scale = Real(1) / std::sqrt(static_cast<Real>(head_size));
-  std::vector<Real> scores(static_cast<std::size_t>(seq));
-  for (int b = 0; b < batch; ++b) {
-    for (int h = 0; h < heads; ++h) {
+  const std::int64_t operations = std::int64_t{seq} * seq * head_size;
+  for_parts(std::int64_t{batch} * heads, operations, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Real> scores(static_cast<std::size_t>(seq));
+    for (std::int64_t of_batch = begin; of_batch < end; ++of_batch) {
+      const auto b = static_cast<int>(of_batch / heads);
+      const auto h = static_cast<int>(of_batch % heads);
       for (int t = 0; t < seq; ++t) {
         const Real* q = qkv + qkv_offset(b, t, 0, h, seq, heads, head_size);
         Real largest = -std::numeric_limits<Real>::infinity();
@@ -43,10 +47,10 @@ void attention_forward_cpu(Real* out, Real* lse, const Real* qkv, int batch, int
           const Real* v = qkv + qkv_offset(b, s, 2, h, seq, heads, head_size);
           for (int d = 0; d < head_size; ++d) o[d] += p * v[d];
         }
-        if (lse != nullptr) lse[(std::int64_t{b} * heads + h) * seq + t] = log_sum;
+        if (lse != nullptr) lse[of_batch * seq + t] = log_sum;
       }
     }
-  }
+  });
 }
 
 template <typename Real>
@@ -55,14 +59,17 @@ void attention_backward_cpu(Real* dqkv, const Real* dout, const Real* qkv, const
   const Real scale = Real(1) / std::sqrt(static_cast<Real>(head_size));
   const std::int64_t n = std::int64_t{batch} * seq * 3 * heads * head_size;
   for (std::int64_t i = 0; i < n; ++i) dqkv[i] = Real{0};
-  for (int b = 0; b < batch; ++b) {
-    for (int h = 0; h < heads; ++h) {
+  const std::int64_t operations = std::int64_t{2} * seq * seq * head_size;
+  for_parts(std::int64_t{batch} * heads, operations, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t of_batch = begin; of_batch < end; ++of_batch) {
+      const auto b = static_cast<int>(of_batch / heads);
+      const auto h = static_cast<int>(of_batch % heads);
       for (int t = 0; t < seq; ++t) {
         const std::int64_t position = ((std::int64_t{b} * seq + t) * heads + h) * head_size;
         const Real* dout_row = dout + position;
         const Real* q = qkv + qkv_offset(b, t, 0, h, seq, heads, head_size);
         Real* dq = dqkv + qkv_offset(b, t, 0, h, seq, heads, head_size);
-        const Real log_sum = lse[(std::int64_t{b} * heads + h) * seq + t];
+        const Real log_sum = lse[of_batch * seq + t];
         // The softmax's Jacobian needs sum_s p_s dp_s, which equals dout . out.
         Real mean_dp{0};
         for (int d = 0; d < head_size; ++d) mean_dp += dout_row[d] * out[position + d];
@@ -87,7 +94,7 @@ void attention_backward_cpu(Real* dqkv, const Real* dout, const Real* qkv, const
         }
       }
     }
-  }
+  });
 }
 
 template void attention_forward_cpu(float*, float*, const float*, int, int, int, int);
