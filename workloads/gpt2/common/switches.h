@@ -9,7 +9,11 @@
 
 namespace ridgeline::gpt2 {
 
-/// fp8: as bf16, but for the operands of the layers' linear products. Attention and classifier stay in bf16.
+// GCC 12 takes an enumerator of a scoped enum for a declaration that shadows a type of its name.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+/// fp8: as bf16, but for the operands of the layers' linear products and, by Fp8Classifier, of the classifier's.
+/// Attention stays in bf16.
 enum class Precision { bf16, fp8, tf32, fp32 };
 /// Which FP8 products leave their partial sums to the tensor cores, which add with some 14 bits.
 enum class Fp8FastAccumulation { forward, all, none };
@@ -19,6 +23,7 @@ enum class Fp8Classifier { none, forward, all };
 /// In FP8, how the products around GELU store its argument and the gradient in front of its slope: fp8, as
 /// E4M3 and E5M2.
 enum class Fp8Hidden { bf16, fp8 };
+#pragma GCC diagnostic pop
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
 /// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
