@@ -80,6 +80,13 @@ void add_bias(Product& product, const std::vector<bf16>& bias) {
     product.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
   }
 }
+// The product may be rounded before the residual is added to it.
+void add_residual(Product& product, const std::vector<bf16>& residual) {
+  for (std::size_t i = 0; i < residual.size(); ++i) {
+    product.magnitudes[i] += std::abs(product.values[i]);
+    product.values[i] += static_cast<double>(to_float(residual[i]));
+  }
+}
 Product product_of(const Tensor& b, const Tensor& a) {
   Product product;
   product.values.resize(static_cast<std::size_t>(b.rows * a.rows));
@@ -203,11 +210,7 @@ TEST_F(MatmulFp8, ForwardWithAResidual) {
     for (const bool with_bias : {false, true}) {
       Product expected = product_of(inp, weight);
       if (with_bias) add_bias(expected, bias);
-      // What may be rounded before the residual is added to it.
-      for (std::size_t i = 0; i < residual.size(); ++i) {
-        expected.magnitudes[i] += std::abs(expected.values[i]);
-        expected.values[i] += static_cast<double>(to_float(residual[i]));
-      }
+      add_residual(expected, residual);
       auto in_place = on_device(residual);
       auto out = poisoned<bf16>(s.n * s.oc);
       const auto launch = [&](bf16* to, const bf16* from) {
@@ -416,10 +419,7 @@ TEST_F(MatmulFp8, ASearchFindsARightAlgorithm) {
   matmul.forward_residual_fp8(out.data(), residual_device.data(), inp.operand(), weight.operand(), nullptr,
                               s.n, s.c, s.oc, true, stream.get());
   Product sum = forward;
-  for (std::size_t i = 0; i < residual.size(); ++i) {
-    sum.magnitudes[i] += std::abs(sum.values[i]);
-    sum.values[i] += static_cast<double>(to_float(residual[i]));
-  }
+  add_residual(sum, residual);
   expect_product(out, sum.values, sum.magnitudes, kBf16Rounding, "forward with a residual");
   ASSERT_EQ(matmul.choices().size(), 5U);
   EXPECT_EQ(matmul.choices().back().epilogue, "residual");

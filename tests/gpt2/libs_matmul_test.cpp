@@ -48,6 +48,16 @@ std::vector<double> reference_forward(const std::vector<double>& inp, const std:
   return out;
 }
 
+// Adds the residual from its element `first` on, and to the magnitudes that of the sum, which is rounded too.
+template <class T>
+void add_residual(std::vector<double>& sum, std::vector<double>& magnitude, const std::vector<T>& residual,
+                  std::size_t first = 0) {
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    sum[i] += static_cast<double>(to_float(residual[first + i]));
+    magnitude[i] += std::abs(sum[i]);
+  }
+}
+
 std::vector<double> reference_input(const std::vector<double>& dout, const std::vector<double>& weight,
                                     const Sizes& s) {
   std::vector<double> dinp(static_cast<std::size_t>(s.n * s.c));
@@ -159,9 +169,8 @@ class MatmulGpu : public GpuTest {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double part = with_bias ? std::abs(static_cast<double>(to_float(bias[i % bias.size()]))) : 0.0;
       magnitude[i] = (with_bias ? 2.0 : 1.0) * std::abs(expected[i]) + part;
-      expected[i] += static_cast<double>(to_float(residual[i]));
-      magnitude[i] += std::abs(expected[i]);
     }
+    add_residual(expected, magnitude, residual);
     const double absolute = tolerance.absolute(s.c, 1.0 / std::sqrt(static_cast<double>(s.c)));
     const std::size_t plans = matmul.choices().size();
     launch(d_out.data());
@@ -404,11 +413,8 @@ TEST_F(MatmulGpu, AlignmentOf16BytesIsEnoughAndLessIsRefused) {
   add(8);
   std::vector<double> sum = reference_forward(widened(inp), widened(weight), {}, s);
   std::vector<double> magnitude(sum.size());
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    magnitude[i] = std::abs(sum[i]);
-    sum[i] += static_cast<double>(to_float(residual[i + 8]));
-    magnitude[i] += std::abs(sum[i]);
-  }
+  for (std::size_t i = 0; i < sum.size(); ++i) magnitude[i] = std::abs(sum[i]);
+  add_residual(sum, magnitude, residual, 8);
   expect_close(d_sum.download(), sum, 0x1p-8, 1e-3, "residual at an offset of 16 bytes", magnitude);
   EXPECT_THROW(add(4), LibraryError);
 }

@@ -380,22 +380,43 @@ class Multiprocessor {
     }
   }
 
+  // Which sum of dQ a chunk is a part of, as the kernel's DqueriesPart.
+  struct Part {
+    int before;
+    int query_block;
+    bool first;
+    bool last;
+    bool in_turn;
+    unsigned begin;
+    unsigned* added;
+
+    bool may_follow() const {
+      const auto done = static_cast<int>(*added - begin);
+      return in_turn ? done == before : done > 0;
+    }
+    void expect_sum_before_complete() const {
+      EXPECT_LE(*added - begin, static_cast<unsigned>(query_block)) << "the sum before is not complete";
+    }
+  };
+  Part part_of(const BackwardCursor& at, unsigned of_tile) {
+    Part part{};
+    part.before = at.parts_before(p_);
+    part.query_block = at.query_block;
+    part.first = part.before == 0;
+    part.last = part.before == at.query_block;
+    part.in_turn = part.first || part.last || p_.in_turn;
+    part.begin = static_cast<unsigned>((at.round >> 1) * (at.query_block + 1));
+    part.added = &memory_.added[{at.round & 1, block_ / p_.units, at.query_block, static_cast<int>(of_tile)}];
+    return part;
+  }
+
   Role add_up_64(unsigned of_tile) {
     unsigned tile = 0;
     for (BackwardCursor at(p_, block_); at.valid(p_); at.advance(p_), ++tile) {
-      const int before = at.parts_before(p_);
-      const bool first = before == 0;
-      const bool last = before == at.query_block;
-      unsigned& added =
-          memory_.added[{at.round & 1, block_ / p_.units, at.query_block, static_cast<int>(of_tile)}];
-      const auto begin = static_cast<unsigned>((at.round >> 1) * (at.query_block + 1));
-      const bool in_turn = first || last || p_.in_turn;
-      co_yield [&added, begin, before, in_turn] {
-        const auto done = static_cast<int>(added - begin);
-        return in_turn ? done == before : done > 0;
-      };
-      EXPECT_LE(added - begin, static_cast<unsigned>(at.query_block)) << "the sum before is not complete";
-      if (last && !first) {
+      const Part part = part_of(at, of_tile);
+      co_yield [part] { return part.may_follow(); };
+      part.expect_sum_before_complete();
+      if (part.last && !part.first) {
         EXPECT_EQ(dq_[of_tile].first, Dq::free);
         dq_[of_tile] = {Dq::sum, tile};
         dq_before_[of_tile].arrive();
@@ -406,7 +427,7 @@ class Multiprocessor {
       dq_[of_tile].first = Dq::free;
       dq_empty_[of_tile].arrive();
       co_yield [] { return true; };
-      ++added;
+      ++*part.added;
       ++memory_.parts;
     }
   }
@@ -414,21 +435,12 @@ class Multiprocessor {
   Role add_up_128(unsigned of_tile) {
     unsigned chunk = of_tile;
     for (BackwardCursor at(p_, block_); at.valid(p_); at.advance(p_), chunk += kChunksPerTile) {
-      const int before = at.parts_before(p_);
-      const bool first = before == 0;
-      const bool last = before == at.query_block;
-      unsigned& added =
-          memory_.added[{at.round & 1, block_ / p_.units, at.query_block, static_cast<int>(of_tile)}];
-      const auto begin = static_cast<unsigned>((at.round >> 1) * (at.query_block + 1));
-      const bool in_turn = first || last || p_.in_turn;
-      co_yield [&added, begin, before, in_turn] {
-        const auto done = static_cast<int>(added - begin);
-        return in_turn ? done == before : done > 0;
-      };
-      EXPECT_LE(added - begin, static_cast<unsigned>(at.query_block)) << "the sum before is not complete";
+      const Part part = part_of(at, of_tile);
+      co_yield [part] { return part.may_follow(); };
+      part.expect_sum_before_complete();
       for (unsigned panel = 0; panel < Rings::kDqSlots; ++panel) {
         co_yield dq_empty_[panel].over(emptied<1>(chunk));
-        if (!last || first) continue;
+        if (!part.last || part.first) continue;
         EXPECT_EQ(dq_[panel].first, Dq::free);
         dq_[panel] = {Dq::sum, chunk};
         dq_before_[panel].arrive();
@@ -441,7 +453,7 @@ class Multiprocessor {
         dq_empty_[panel].arrive();
       }
       co_yield [] { return true; };
-      ++added;
+      ++*part.added;
       ++memory_.parts;
     }
   }

@@ -138,7 +138,7 @@ void GpuModelOf<T>::forward_layer(int l) {
     residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, p.ln2w, p.ln2b);
   }
   mlp_up(a, p);
-  T* out = l + 1 < config.layers ? act_.layers[static_cast<std::size_t>(l) + 1].residual : act_.residual_last;
+  T* out = residual_behind(l);
   const auto kept = keep(l2_residual, left_by_projection(out), rows_ * c_);
   project(out, a.mid, a.gelu, p.fcprojw, p.fcprojb, 4 * c_);
   if (l + 1 < config.layers) {

@@ -14,9 +14,8 @@ namespace ridgeline::gpt2 {
 template <>
 void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
                                   const bf16* bias, int c, int oc) {
-  const bool fast = switches().fp8_fast_accumulation != Fp8FastAccumulation::none;
-  matmul_.forward_fp8(out, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias, rows_, c, oc, fast,
-                      stream_.get());
+  matmul_.forward_fp8(out, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias, rows_, c, oc,
+                      fast_forward(), stream_.get());
 }
 
 template <>
@@ -26,9 +25,8 @@ void GpuModelOf<bf16>::project_fp8(bf16* residual, const bf16* in1, Fp8Tensor in
     linear_fp8(act_.projected, inp, data, weight, l, bias, c, c_);
     return;
   }
-  const bool fast = switches().fp8_fast_accumulation != Fp8FastAccumulation::none;
   matmul_.forward_residual_fp8(residual, in1, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias,
-                               rows_, c, c_, fast, stream_.get());
+                               rows_, c, c_, fast_forward(), stream_.get());
 }
 
 template <>
@@ -67,10 +65,9 @@ void GpuModelOf<bf16>::mlp_up_fp8(int l) {
     launch_fp8_gelu(gelu, a.fch, rows_, 4 * c_, s);
     return;
   }
-  const bool fast = switches().fp8_fast_accumulation != Fp8FastAccumulation::none;
   matmul_.forward_fp8(fp8_->result(Fp8Tensor::fch, l, a.fch_fp8),
                       fp8_->operand(Fp8Tensor::ln2, l, act_.narrow), fp8_->weight(Tensor::fcw, l), p.fcb,
-                      rows_, c_, 4 * c_, fast, s);
+                      rows_, c_, 4 * c_, fast_forward(), s);
   launch_fp8_gelu(gelu, fp8_->fresh_input(Fp8Tensor::fch, l, a.fch_fp8), rows_, 4 * c_, s);
 }
 
@@ -99,8 +96,7 @@ void GpuModelOf<bf16>::forward_layer_fp8(int l) {
   residual_layernorm_fp8(a.mid, fp8_->output(Fp8Tensor::ln2, l, act_.narrow, a.ln2_transposed), a.ln2_mean,
                          a.ln2_rstd, a.residual, p.ln2w, p.ln2b);
   mlp_up_fp8(l);
-  bf16* out = l + 1 < options_.config.layers ? act_.layers[static_cast<std::size_t>(l) + 1].residual
-                                             : act_.residual_last;
+  bf16* out = residual_behind(l);
   project_fp8(out, a.mid, Fp8Tensor::gelu, act_.wide, Tensor::fcprojw, l, p.fcprojb, 4 * c_);
   if (l + 1 < options_.config.layers) {
     const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];
@@ -132,14 +128,13 @@ template <>
 void GpuModelOf<bf16>::classifier_products_backward_fp8(bool accumulate) {
   cudaStream_t s = stream_.get();
   const int vp = options_.config.padded_vocab;
-  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
   auto* transposed = reinterpret_cast<std::uint8_t*>(act_.logits);  // read for the last time
   launch_fp8_transpose(transposed, act_.dlogits, rows_, vp, s);
   matmul_.backward_weight_fp8(gradient(Tensor::wte), fp8_->dlogits(transposed),
-                              fp8_->operand(Fp8Tensor::lnf, 0, act_.lnf_transposed), rows_, c_, vp, fast, s,
-                              accumulate);
+                              fp8_->operand(Fp8Tensor::lnf, 0, act_.lnf_transposed), rows_, c_, vp,
+                              fast_backward(), s, accumulate);
   matmul_.backward_input_fp8(act_.projected, fp8_->dlogits(act_.dlogits),
-                             fp8_->weight_transposed(Tensor::wte, 0), rows_, c_, vp, fast, s);
+                             fp8_->weight_transposed(Tensor::wte, 0), rows_, c_, vp, fast_backward(), s);
 }
 
 template <>
@@ -156,11 +151,10 @@ template <>
 void GpuModelOf<bf16>::weight_gradient_fp8(float* dweight, Fp8Tensor dout, Fp8Tensor inp,
                                            const std::uint8_t* inp_transposed, int l, int c, int oc,
                                            bool accumulate) {
-  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
   const Fp8Operand gradient_transposed =
       fp8_->operand(dout, l, oc == c_ ? act_.narrow_transposed : act_.wide_transposed);
   matmul_.backward_weight_fp8(dweight, gradient_transposed, fp8_->operand(inp, l, inp_transposed), rows_, c,
-                              oc, fast, stream_.get(), accumulate);
+                              oc, fast_backward(), stream_.get(), accumulate);
 }
 
 template <>
@@ -168,10 +162,9 @@ void GpuModelOf<bf16>::linear_backward_fp8(bf16* dinp, float* dweight, Fp8Tensor
                                            const std::uint8_t* inp_transposed, Tensor weight, int l, int c,
                                            int oc, bool accumulate) {
   weight_gradient_fp8(dweight, dout, inp, inp_transposed, l, c, oc, accumulate);
-  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
   const Fp8Operand gradient = fp8_->operand(dout, l, oc == c_ ? act_.narrow : act_.wide);
-  matmul_.backward_input_fp8(dinp, gradient, fp8_->weight_transposed(weight, l), rows_, c, oc, fast,
-                             stream_.get());
+  matmul_.backward_input_fp8(dinp, gradient, fp8_->weight_transposed(weight, l), rows_, c, oc,
+                             fast_backward(), stream_.get());
 }
 
 template <>
@@ -186,13 +179,12 @@ void GpuModelOf<bf16>::mlp_down_backward_fp8(int l, bool accumulate) {
     launch_fp8_gelu_backward(dfc, g.fcb, a.fch, act_.dwide, rows_, 4 * c_, sums_, s);
     return;
   }
-  const bool fast = switches().fp8_fast_accumulation == Fp8FastAccumulation::all;
   auto* dgelu = reinterpret_cast<std::uint8_t*>(act_.dwide);
   weight_gradient_fp8(g.fcprojw, Fp8Tensor::dfcproj, Fp8Tensor::gelu, a.gelu_transposed, l, 4 * c_, c_,
                       accumulate);
-  matmul_.backward_input_fp8(fp8_->result(Fp8Tensor::dgelu, l, dgelu),
-                             fp8_->operand(Fp8Tensor::dfcproj, l, act_.narrow),
-                             fp8_->weight_transposed(Tensor::fcprojw, l), rows_, 4 * c_, c_, fast, s);
+  matmul_.backward_input_fp8(
+      fp8_->result(Fp8Tensor::dgelu, l, dgelu), fp8_->operand(Fp8Tensor::dfcproj, l, act_.narrow),
+      fp8_->weight_transposed(Tensor::fcprojw, l), rows_, 4 * c_, c_, fast_backward(), s);
   launch_fp8_gelu_backward(dfc, g.fcb, fp8_->input(Fp8Tensor::fch, l, a.fch_fp8),
                            fp8_->fresh_input(Fp8Tensor::dgelu, l, dgelu), rows_, 4 * c_, sums_, s);
 }

@@ -154,6 +154,14 @@ class GpuModelOf final : public GpuModel {
             .heads = options_.config.heads,
             .head_size = options_.config.head_size()};
   }
+  /// The residual stream that layer l leaves.
+  T* residual_behind(int l) const {
+    return l + 1 < options_.config.layers ? act_.layers[static_cast<std::size_t>(l) + 1].residual
+                                          : act_.residual_last;
+  }
+  /// Whether FP8 products sum fast, in the forward pass and in the backward pass.
+  bool fast_forward() const { return switches().fp8_fast_accumulation != Fp8FastAccumulation::none; }
+  bool fast_backward() const { return switches().fp8_fast_accumulation == Fp8FastAccumulation::all; }
   /// Where project leaves what the residual addition or the layernorm reads next.
   const T* left_by_projection(const T* residual) const {
     return switches().residual == ResidualKind::product ? residual : act_.projected;

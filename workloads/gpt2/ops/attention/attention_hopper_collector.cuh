@@ -80,7 +80,7 @@ __device__ inline void collect(const BackwardLayout<64>& layout, float scale) {
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int lane = thread % 32;
   const int warp = thread / 32;
-  constexpr std::uint64_t kDescriptor = matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024);
+  constexpr std::uint64_t kDescriptor = matrix_descriptor(kPanelBytes, 1024);
   constexpr int kStep = 16 * kChunk * 2 / 16;  // 16 keys on
 
   std::uint32_t kt[kTile / 4];
@@ -133,7 +133,7 @@ __device__ inline void collect(const BackwardLayout<128>& layout, float scale) {
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int lane = thread % 32;
   const int warp = thread / 32;
-  constexpr std::uint64_t kDescriptor = matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024);
+  constexpr std::uint64_t kDescriptor = matrix_descriptor(kPanelBytes, 1024);
   constexpr int kStep = 16 * kPanel * 2 / 16;  // 16 keys on
 
   float dq[32];

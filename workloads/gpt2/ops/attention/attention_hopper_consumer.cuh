@@ -39,16 +39,11 @@ __device__ inline void store_gradient(const CUtensorMap& map, std::uint32_t stag
   }
 }
 
-/// The same value in all lanes, and known to be: descriptors made of it are formed in uniform registers.
-__device__ inline unsigned uniform(unsigned value) {
-  return __reduce_or_sync(0xffffffffU, value);
-}
-
 /// d (64 keys x 64 queries) = (kAdd ? d : 0) + A (of the keys) B^T (of the queries), along the columns of the head:
 /// scores, or dP less the rows' dots, with which the accumulators begin.
 template <int kHeadSize, bool kAdd>
 __device__ inline void issue_along_head(float (&d)[32], std::uint32_t of_keys, std::uint32_t of_queries) {
-  constexpr std::uint64_t kAlongHead = matrix_descriptor(Swizzle::bytes_128, 16, 1024);
+  constexpr std::uint64_t kAlongHead = matrix_descriptor(16, 1024);
   constexpr int kKeysPanel = kPanelBytes / 16;
   constexpr int kQueriesPanel = BackwardLayout<kHeadSize>::kChunkPanelBytes / 16;
   const std::uint64_t a = descriptor_at(kAlongHead, of_keys);
@@ -62,8 +57,7 @@ __device__ inline void issue_along_head(float (&d)[32], std::uint32_t of_keys, s
 template <int kHeadSize>
 __device__ inline void issue_gradient(float (&d)[kHeadSize / 2], const std::uint32_t (&a)[16],
                                       std::uint32_t rows, bool add) {
-  constexpr std::uint64_t kAlongRows =
-      matrix_descriptor(Swizzle::bytes_128, BackwardLayout<kHeadSize>::kChunkPanelBytes, 1024);
+  constexpr std::uint64_t kAlongRows = matrix_descriptor(BackwardLayout<kHeadSize>::kChunkPanelBytes, 1024);
   constexpr int kStep = 16 * kPanel * 2 / 16;  // 16 rows on
   const std::uint64_t b = descriptor_at(kAlongRows, rows);
 #pragma unroll

@@ -65,7 +65,7 @@ __device__ inline void load_queries(std::uint32_t (&q)[kHeadSize / 4], std::uint
 template <int kHeadSize>
 __device__ inline void issue_scores(float (&s)[64], const std::uint32_t (&q)[kHeadSize / 4],
                                     std::uint32_t keys) {
-  const std::uint64_t b = descriptor_at(matrix_descriptor(Swizzle::bytes_128, 16, 1024), keys);
+  const std::uint64_t b = descriptor_at(matrix_descriptor(16, 1024), keys);
   wgmma_fence();
 #pragma unroll
   for (int k = 0; k < kHeadSize / 16; ++k) {
@@ -77,7 +77,7 @@ __device__ inline void issue_scores(float (&s)[64], const std::uint32_t (&q)[kHe
 template <int kHeadSize>
 __device__ inline void issue_output(float (&o)[kHeadSize / 2], const std::uint32_t (&p)[32],
                                     std::uint32_t values, bool add) {
-  const std::uint64_t b = descriptor_at(matrix_descriptor(Swizzle::bytes_128, kPanelBytes, 1024), values);
+  const std::uint64_t b = descriptor_at(matrix_descriptor(kPanelBytes, 1024), values);
   wgmma_fence();
 #pragma unroll
   for (int k = 0; k < kTile / 16; ++k) {
@@ -372,7 +372,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       if (!more) break;
     }
   }
-  if constexpr (kFp8) commit_largest(fp8.out, fp8.largest, lane);
+  if constexpr (kFp8) commit_warp_amax(fp8.out.scale.amax, fp8.largest, lane);
   // Shared memory outlives what the copy engine still reads.
   if (lane == 0) bulk_wait_read();
 }
@@ -409,8 +409,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x == 0) produce<kHeadSize>(maps, problem, tail, layout);
   } else {
     take_registers<kConsumerRegisters>();
-    // The same in all lanes, and known to be.
-    const unsigned consumer = __reduce_or_sync(0xffffffffU, static_cast<unsigned>(warpgroup - 1));
+    const unsigned consumer = uniform(static_cast<unsigned>(warpgroup - 1));
     consume<kHeadSize, kFp8>(maps, problem, lse, fp8, layout, static_cast<int>(consumer));
   }
 }

@@ -17,17 +17,6 @@ namespace ridgeline::gpt2::hopper {
 constexpr int kFp8Pitch = 80;  // bytes from one staged row or column of 64 to the next: few share a bank
 constexpr int kFp8StagingBytes = 2 * kConsumerRows * kFp8Pitch;  // of a consumer: rows, then columns
 
-__device__ inline void store_shared_byte(std::uint32_t address, std::uint32_t value) {
-  asm volatile("{\n.reg .u16 low;\ncvt.u16.u32 low, %1;\nst.shared.u8 [%0], low;\n}\n" ::"r"(address),
-               "r"(value)
-               : "memory");
-}
-__device__ inline void store_shared_two_bytes(std::uint32_t address, std::uint32_t value) {
-  asm volatile("{\n.reg .u16 low;\ncvt.u16.u32 low, %1;\nst.shared.u16 [%0], low;\n}\n" ::"r"(address),
-               "r"(value)
-               : "memory");
-}
-
 /// The 64 rows of a head from `first_row` on that this warpgroup has, of which a thread gives its pairs of columns as
 /// store_matrix_x4 takes them. Rows beyond the sequence, a multiple of 16 long, are left out. Adds to `largest` the
 /// magnitudes before scaling.
@@ -46,8 +35,7 @@ __device__ inline void store_fp8(const Fp8Output& fp8, float scale, float& large
       const float x = __uint_as_float(pair << 16);
       const float y = __uint_as_float(pair & 0xffff0000U);
       largest = fmaxf(largest, fmaxf(fabsf(x), fabsf(y)));
-      const std::uint32_t bytes =
-          __nv_cvt_float2_to_fp8x2(make_float2(x * scale, y * scale), __NV_SATFINITE, __NV_E4M3);
+      const std::uint32_t bytes = fp8_pair<Fp8Format::e4m3>(x * scale, y * scale);
       const int row = thread / 32 * 16 + lane / 4 + w % 2 * 8;
       const int column = 16 * i + w / 2 * 8 + lane % 4 * 2;
       store_shared_two_bytes(staging + static_cast<std::uint32_t>(row * kFp8Pitch + column), bytes);
@@ -73,16 +61,6 @@ __device__ inline void store_fp8(const Fp8Output& fp8, float scale, float& large
           positions + piece) = load_shared_128(columns + from);
     }
   }
-}
-
-/// A warp's largest magnitude into the tensor's.
-__device__ inline void commit_largest(const Fp8Output& fp8, float largest, int lane) {
-  if (fp8.scale.amax == nullptr) return;
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffU, largest, distance));
-  }
-  if (lane == 0 && largest > 0.0F) atomicMax(fp8.scale.amax, __float_as_uint(largest));
 }
 
 }  // namespace ridgeline::gpt2::hopper

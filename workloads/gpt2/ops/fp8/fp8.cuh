@@ -7,13 +7,16 @@
 
 namespace ridgeline::gpt2 {
 
+/// Two bytes, the first value in the lower.
+template <Fp8Format kFormat>
+__device__ inline std::uint32_t fp8_pair(float a, float b) {
+  constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::e4m3 ? __NV_E4M3 : __NV_E5M2;
+  return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kKind);
+}
 /// Four bytes, the first value in the lowest.
 template <Fp8Format kFormat>
 __device__ inline std::uint32_t fp8_word(float a, float b, float c, float d) {
-  constexpr __nv_fp8_interpretation_t kKind = kFormat == Fp8Format::e4m3 ? __NV_E4M3 : __NV_E5M2;
-  const std::uint32_t low = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kKind);
-  const std::uint32_t high = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kKind);
-  return low | high << 16;
+  return fp8_pair<kFormat>(a, b) | fp8_pair<kFormat>(c, d) << 16;
 }
 
 /// The four values of a word, the lowest byte first.
@@ -34,6 +37,13 @@ __device__ inline void fp8_values(std::uint32_t word, float (&values)[4]) {
 /// grid. NaN counts as nothing, as below.
 __device__ inline void commit_found_amax(std::uint32_t* amax, const float* found) {
   if (amax != nullptr && *found > 0.0F) atomicMax(amax, __float_as_uint(*found));
+}
+
+/// The largest magnitude of a warp into amax, as below. Every lane calls it.
+__device__ inline void commit_warp_amax(std::uint32_t* amax, float largest, int lane) {
+  if (amax == nullptr) return;
+  const float of_warp = warp_max(largest);
+  if (lane == 0 && of_warp > 0.0F) atomicMax(amax, __float_as_uint(of_warp));
 }
 
 /// The largest magnitude of a block into amax; null: nothing. Every thread of the block calls it, once;

@@ -192,13 +192,19 @@ __device__ inline void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/// Shared-memory matrix descriptor of wgmma without its address. Byte distances: K-major operands use only
-/// `stride`, from one group of 8 rows to the next; operands whose rows run along K (MN-major) use `stride`
-/// from one group of 8 rows to the next and `leading` from one block of swizzled columns to the next.
-enum class Swizzle : std::uint64_t { bytes_128 = 1 };
-__host__ __device__ constexpr std::uint64_t matrix_descriptor(Swizzle swizzle, std::uint32_t leading_bytes,
+/// The same value in all lanes, and known to be: descriptors made of it are formed in uniform registers.
+__device__ inline unsigned uniform(unsigned value) {
+  return __reduce_or_sync(0xffffffffU, value);
+}
+
+/// Shared-memory matrix descriptor of wgmma without its address, of operands in rows of 128 bytes, swizzled. Byte
+/// distances: K-major operands use only `stride`, from one group of 8 rows to the next; operands whose rows run along K
+/// (MN-major) use `stride` from one group of 8 rows to the next and `leading` from one block of swizzled columns to the
+/// next.
+__host__ __device__ constexpr std::uint64_t matrix_descriptor(std::uint32_t leading_bytes,
                                                               std::uint32_t stride_bytes) {
-  return static_cast<std::uint64_t>(swizzle) << 62 | static_cast<std::uint64_t>(stride_bytes >> 4) << 32 |
+  constexpr std::uint64_t kSwizzle128Bytes = 1;
+  return kSwizzle128Bytes << 62 | static_cast<std::uint64_t>(stride_bytes >> 4) << 32 |
          static_cast<std::uint64_t>(leading_bytes >> 4) << 16;
 }
 __device__ inline std::uint64_t descriptor_at(std::uint64_t descriptor, std::uint32_t address) {
@@ -317,6 +323,17 @@ __device__ inline std::uint32_t load_shared(std::uint32_t address) {
 }
 __device__ inline void store_shared(std::uint32_t address, std::uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+/// The lowest byte, or the lower two.
+__device__ inline void store_shared_byte(std::uint32_t address, std::uint32_t value) {
+  asm volatile("{\n.reg .u16 low;\ncvt.u16.u32 low, %1;\nst.shared.u8 [%0], low;\n}\n" ::"r"(address),
+               "r"(value)
+               : "memory");
+}
+__device__ inline void store_shared_two_bytes(std::uint32_t address, std::uint32_t value) {
+  asm volatile("{\n.reg .u16 low;\ncvt.u16.u32 low, %1;\nst.shared.u16 [%0], low;\n}\n" ::"r"(address),
+               "r"(value)
+               : "memory");
 }
 __device__ inline void store_shared_128(std::uint32_t address, const uint4& value) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x), "r"(value.y),

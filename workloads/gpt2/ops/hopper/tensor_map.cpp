@@ -41,11 +41,10 @@ CUtensorMap encode(const bf16* tensor, int rank, const cuuint64_t* sizes, const 
 
 }  // namespace
 
-CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
-                       int box_columns) {
+CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows) {
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
   const cuuint64_t strides_bytes[1] = {static_cast<cuuint64_t>(columns) * sizeof(bf16)};
-  const cuuint32_t box[2] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)};
+  const cuuint32_t box[2] = {kBoxColumns, static_cast<cuuint32_t>(box_rows)};
   return encode(matrix, 2, sizes, strides_bytes, box);
 }
 
@@ -56,7 +55,7 @@ CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, 
   const cuuint64_t head_bytes = static_cast<cuuint64_t>(head_size) * sizeof(bf16);
   const cuuint64_t row_bytes = static_cast<cuuint64_t>(heads) * head_bytes;
   const cuuint64_t strides_bytes[3] = {head_bytes, row_bytes, static_cast<cuuint64_t>(seq) * row_bytes};
-  const cuuint32_t box[4] = {64, 1, static_cast<cuuint32_t>(box_rows), 1};
+  const cuuint32_t box[4] = {kBoxColumns, 1, static_cast<cuuint32_t>(box_rows), 1};
   return encode(tensor, 4, sizes, strides_bytes, box);
 }
 

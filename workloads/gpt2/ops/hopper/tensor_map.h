@@ -9,13 +9,15 @@
 
 namespace ridgeline::gpt2::hopper {
 
-/// A row-major matrix in boxes of box_rows x box_columns (64: 128 bytes wide, swizzled).
-CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows,
-                       int box_columns);
+/// Columns of every box: 128 bytes of BF16, the span that the 128-byte swizzle permutes.
+constexpr int kBoxColumns = 64;
 
-/// A tensor (B, T, heads, head_size) in boxes of box_rows positions x 64 columns of one head (128 bytes wide,
-/// swizzled). Coordinates, innermost first: column, head, position, batch. Positions beyond T arrive as zeros and
-/// are not stored.
+/// A row-major matrix in boxes of box_rows x kBoxColumns, swizzled.
+CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows);
+
+/// A tensor (B, T, heads, head_size) in boxes of box_rows positions x kBoxColumns of one head,
+/// swizzled. Coordinates, innermost first: column, head, position, batch. Positions beyond T arrive
+/// as zeros and are not stored.
 CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
                       std::int64_t head_size, int box_rows);
 

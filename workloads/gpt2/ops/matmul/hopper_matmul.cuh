@@ -58,6 +58,7 @@ constexpr int kConsumerWarps = 8;
 constexpr int kWarpRows = kTileRows / kConsumerWarps;
 constexpr int kChunkColumns = 64;  // of the epilogue: 128 bytes
 constexpr int kChunks = kTileColumns / kChunkColumns;
+static_assert(kBlockK == kBoxColumns && kSwizzledColumns == kBoxColumns && kChunkColumns == kBoxColumns);
 constexpr int kPartColumns = 16;  // of the epilogue between the products of two stages
 constexpr int kPartsOfChunk = kChunkColumns / kPartColumns;
 constexpr int kParts = kChunks * kPartsOfChunk;
@@ -318,10 +319,9 @@ template <Product kProduct, class C>
 __device__ inline void consume(const Maps& maps, const Arguments& args, std::uint32_t shared,
                                const Barriers<C>& barriers, int rank, int consumer) {
   constexpr bool kRowsAlongK = !is_forward(kProduct);
-  constexpr std::uint64_t kDescriptorA = matrix_descriptor(Swizzle::bytes_128, 16, 8 * kBlockK * 2);
-  constexpr std::uint64_t kDescriptorB =
-      kRowsAlongK ? matrix_descriptor(Swizzle::bytes_128, kSwizzledColumns * kBlockK * 2, 1024)
-                  : matrix_descriptor(Swizzle::bytes_128, 16, 8 * kBlockK * 2);
+  constexpr std::uint64_t kDescriptorA = matrix_descriptor(16, 8 * kBlockK * 2);
+  constexpr std::uint64_t kDescriptorB = kRowsAlongK ? matrix_descriptor(kSwizzledColumns * kBlockK * 2, 1024)
+                                                     : matrix_descriptor(16, 8 * kBlockK * 2);
   // 16 deeper, in the descriptor's units of 16 bytes: within a swizzled row, or 16 rows on.
   constexpr int kStepA = 16 * 2 / 16;
   constexpr int kStepB = kRowsAlongK ? 16 * kSwizzledColumns * 2 / 16 : kStepA;
@@ -346,8 +346,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   FinishedTile of{{}, 1U};
   RingPosition<C> at;
   int previous = 0;
-  // The same value in all lanes, and known to be: descriptors made of it are formed in uniform registers.
-  const std::uint32_t own_rows = __reduce_or_sync(0xffffffffU, shared + consumer * (C::kABytes / 2));
+  const std::uint32_t own_rows = uniform(shared + consumer * (C::kABytes / 2));
   // The products of the next stage, and `behind(half)` behind the issue of each half of them.
   const auto multiply = [&](bool first_of_tile, const auto& behind) {
     const std::uint32_t offset = at.stage * C::kStageBytes;
@@ -547,12 +546,11 @@ template <Product kProduct, class C>
 void launch_product(bf16* out, bf16* kept, const bf16* a, const bf16* b, Arguments args, int k,
                     cudaStream_t stream) {
   Maps maps;
-  maps.a = tensor_map(a, args.rows, k, kTileRows, kBlockK);
-  maps.b = is_forward(kProduct) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster, kBlockK)
-                                : tensor_map(b, k, args.columns, kBlockK / C::kCluster, kSwizzledColumns);
-  maps.out = tensor_map(out, args.rows, args.columns, kWarpRows, kChunkColumns);
-  maps.kept =
-      tensor_map(kept, args.rows, args.columns, is_forward(kProduct) ? kWarpRows : kTileRows, kChunkColumns);
+  maps.a = tensor_map(a, args.rows, k, kTileRows);
+  maps.b = is_forward(kProduct) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster)
+                                : tensor_map(b, k, args.columns, kBlockK / C::kCluster);
+  maps.out = tensor_map(out, args.rows, args.columns, kWarpRows);
+  maps.kept = tensor_map(kept, args.rows, args.columns, is_forward(kProduct) ? kWarpRows : kTileRows);
   args.k_blocks = std::max(kParts, static_cast<int>(ceil_div(k, kBlockK)));
   args.column_tiles = static_cast<int>(ceil_div(args.columns, kTileColumns));
   args.units = static_cast<int>(ceil_div(args.rows, kTileRows * C::kCluster)) * args.column_tiles;
