@@ -35,6 +35,7 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     ResidualKind residual;
     Fp8Classifier classifier;
     Fp8Hidden hidden = Fp8Hidden::bf16;
+    AttentionKind attention = AttentionKind::own;
   };
   const ModelConfig config = model_config("tiny");
   const std::vector<float> parameters = lively_parameters(config, 1);
@@ -57,9 +58,11 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
           Case{"hidden, exact", Fp8FastAccumulation::none, ResidualKind::product, Fp8Classifier::none,
                Fp8Hidden::fp8},
           Case{"hidden, fast, classifier", Fp8FastAccumulation::all, ResidualKind::product,
-               Fp8Classifier::all, Fp8Hidden::fp8}}) {
+               Fp8Classifier::all, Fp8Hidden::fp8},
+          Case{"attention", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::none,
+               Fp8Hidden::bf16, AttentionKind::hopper}}) {
       SCOPED_TRACE(c.name);
-      GpuModelOptions options = tiny_options(Precision::fp8, AttentionKind::own, batch_size, sequence);
+      GpuModelOptions options = tiny_options(Precision::fp8, c.attention, batch_size, sequence);
       options.switches.fp8_fast_accumulation = c.fast;
       options.switches.residual = c.residual;
       options.switches.fp8_classifier = c.classifier;

@@ -1,5 +1,6 @@
 // Attention for compute capability 9.0 against the double reference.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <sstream>
 
@@ -261,6 +262,58 @@ TEST_F(HopperAttention, OutputInE4m3IsTheCastOfIt) {
   }
 }
 
+// Against the same kernel's bfloat16, which its deterministic form repeats: half a step of E5M2, and
+// bfloat16's rounding.
+TEST_F(HopperAttention, GradientInE5m2IsThatInBfloat16Rounded) {
+  for (const Shape& s : {Shape{1, 16, 1, 64}, {3, 272, 5, 64}, {1, 1040, 2, 64}, {15, 144, 11, 64}}) {
+    const std::int64_t rows = std::int64_t{s.batch} * s.seq;
+    const std::int64_t columns = std::int64_t{3} * s.heads * s.head_size;
+    for (const std::array<double, 3> sizes :
+         {std::array{1.0, 1.0, 1.0}, {0.25, 8.0, 4.0}, {8.0, 0.25, 4.0}}) {
+      // Queries, keys and values of such sizes that dq, dk and dv are the largest in turn.
+      auto values = random_values<bf16>(3 * s.elements(), 7);
+      const auto channels = static_cast<std::size_t>(s.heads) * static_cast<std::size_t>(s.head_size);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] *= sizes[i / channels % 3];
+      const auto qkv = to_device<bf16>(values);
+      const auto dout = to_device<bf16>(random_values<bf16>(s.elements(), 8));
+      auto out = poisoned<bf16>(s.elements());
+      auto lse = poisoned<float>(s.rows());
+      launch_hopper_attention_forward(out.data(), lse.data(), qkv.data(), s.batch, s.seq, s.heads,
+                                      s.head_size, stream_->get());
+      auto scratch =
+          poisoned<char>(hopper_attention_backward_scratch_bytes(s.batch, s.seq, s.heads, s.head_size));
+      auto expected = poisoned<bf16>(3 * s.elements());
+      launch_hopper_attention_backward(expected.data(), dout.data(), qkv.data(), out.data(), lse.data(),
+                                       s.batch, s.seq, s.heads, s.head_size, scratch.data(), true,
+                                       stream_->get());
+      const auto host = to_host(expected);
+      // The last one saturates.
+      for (const float scale : {256.0F, 262144.0F}) {
+        const std::string what =
+            text(s) + "scale " + std::to_string(scale) + ", keys " + std::to_string(sizes[1]);
+        std::vector<std::uint8_t> first;
+        for (const bool with_amax : {true, false, true}) {
+          Fp8Target target(rows, columns, Fp8Format::e5m2, scale);
+          launch_hopper_attention_backward_fp8(target.output(with_amax), dout.data(), qkv.data(), out.data(),
+                                               lse.data(), s.batch, s.seq, s.heads, s.head_size,
+                                               scratch.data(), true, stream_->get());
+          target.expect(host, 0x1p-8, what);
+          const double largest = with_amax ? largest_magnitude(host) : 0.0;
+          EXPECT_NEAR(target.amax(), largest, 0x1p-8 * largest) << what;
+          if (first.empty()) first = target.bytes_out();
+          EXPECT_EQ(target.bytes_out(), first) << what << " not bit-identical";
+        }
+        // In any order of dq's parts: close to the same.
+        Fp8Target target(rows, columns, Fp8Format::e5m2, scale);
+        launch_hopper_attention_backward_fp8(target.output(), dout.data(), qkv.data(), out.data(), lse.data(),
+                                             s.batch, s.seq, s.heads, s.head_size, scratch.data(), false,
+                                             stream_->get());
+        EXPECT_NEAR(target.amax(), largest_magnitude(host), 0x1p-7 * largest_magnitude(host)) << what;
+      }
+    }
+  }
+}
+
 TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
   EXPECT_FALSE(hopper_attention_supported(1, 1, 1, 32));
   EXPECT_FALSE(hopper_attention_supported(1, 1, 1, 80));
@@ -279,6 +332,12 @@ TEST_F(HopperAttention, RefusesWhatItDoesNotCover) {
   EXPECT_THROW(launch_hopper_attention_forward_fp8(buffer.data(), target.output(), nullptr, buffer.data(), 1,
                                                    24, 1, 64, stream_->get()),
                std::invalid_argument);
+  EXPECT_FALSE(hopper_attention_backward_fp8_supported(1, 24, 1, 64));
+  EXPECT_FALSE(hopper_attention_backward_fp8_supported(1, 16, 1, 128));
+  EXPECT_THROW(
+      launch_hopper_attention_backward_fp8(target.output(), buffer.data(), buffer.data(), buffer.data(),
+                                           nullptr, 1, 24, 1, 64, buffer.data(), false, stream_->get()),
+      std::invalid_argument);
 }
 
 }  // namespace

@@ -180,8 +180,9 @@ void bench_activations(Bench& bench) {
                                         mean[i], rstd[i], kRows, kChannels, sums, s);
             });
   bench.run("bias_gradient C" + suffix, bias_gradient_bytes<T>(kRows, kChannels),
-            bias_gradient_flops(kRows, kChannels),
-            [&](int i, cudaStream_t s) { launch_bias_gradient(dbias[i], b[i], kRows, kChannels, sums, s); });
+            bias_gradient_flops(kRows, kChannels), [&](int i, cudaStream_t s) {
+              launch_bias_gradient(dbias[i], b[i], kRows, kChannels, kChannels, sums, s);
+            });
   for (const bool with_sum : {false, true}) {
     bench.run(std::string("layernorm_backward") + (with_sum ? " + colsum" : "") + suffix,
               layernorm_backward_bytes<T>(kRows, kChannels), layernorm_backward_flops(kRows, kChannels),
@@ -242,7 +243,7 @@ void bench_wide(Bench& bench) {
             gelu_backward_flops(kSize) + bias_gradient_flops(kRows, 4 * kChannels),
             [&](int i, cudaStream_t s) {
               launch_gelu_backward(a[i], b[i], a[i], kSize, s);
-              launch_bias_gradient(dbias[i], a[i], kRows, 4 * kChannels, sums, s);
+              launch_bias_gradient(dbias[i], a[i], kRows, 4 * kChannels, 4 * kChannels, sums, s);
             });
   bench.run("gelu_bias_backward in place (N,4C)" + suffix, gelu_bias_backward_bytes<T>(kRows, 4 * kChannels),
             gelu_bias_backward_flops(kRows, 4 * kChannels), [&](int i, cudaStream_t s) {
@@ -252,7 +253,7 @@ void bench_wide(Bench& bench) {
     bench.run("bias_gradient " + std::to_string(factor) + "C" + suffix,
               bias_gradient_bytes<T>(kRows, factor * kChannels),
               bias_gradient_flops(kRows, factor * kChannels), [&](int i, cudaStream_t s) {
-                launch_bias_gradient(dbias[i], b[i], kRows, factor * kChannels, sums, s);
+                launch_bias_gradient(dbias[i], b[i], kRows, factor * kChannels, factor * kChannels, sums, s);
               });
   }
 }

@@ -6,6 +6,7 @@
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/bias_gradient.h"
 #include "gpt2/ops/bias/bias_gradient_naive.h"
+#include "gpt2/ops/bias/value_bias_gradient.h"
 #include "gpt2/ops/elementwise/fill.h"
 #include "gpt2/ops/elementwise/gelu.h"
 #include "gpt2/ops/elementwise/gelu_bias.h"
@@ -38,7 +39,7 @@ void GpuModelOf<T>::bias_gradient(float* dbias, const T* dout, int oc) {
     launch_bias_gradient_naive(dbias, dout, rows_, oc, stream_.get());
     return;
   }
-  launch_bias_gradient(dbias, dout, rows_, oc, sums_, stream_.get(), switches().kernels);
+  launch_bias_gradient(dbias, dout, rows_, oc, oc, sums_, stream_.get(), switches().kernels);
 }
 
 template <typename T>
@@ -82,6 +83,18 @@ void GpuModelOf<T>::weight_and_bias_gradient(float* dweight, float* dbias, const
   }
   bias_gradient(dbias, dout, oc);
   weight_gradient(dweight, dout, inp, c_, oc, accumulate);
+}
+
+template <typename T>
+void GpuModelOf<T>::qkv_gradients(const Gradients& g, const T* dqkv, const T* inp, bool accumulate) {
+  if (!value_bias_behind_projection()) {
+    weight_and_bias_gradient(g.qkvw, g.qkvb, dqkv, inp, 3 * c_, accumulate, qkv_bias_fused_[accumulate]);
+    return;
+  }
+  // Of the queries: that of the keys is zero, and that of the values waits for attproj's (value_bias_gradient.h).
+  launch_bias_gradient(g.qkvb, dqkv, rows_, c_, std::int64_t{3} * c_, sums_, stream_.get(),
+                       switches().kernels);
+  weight_gradient(g.qkvw, dqkv, inp, c_, 3 * c_, accumulate);
 }
 
 template <typename T>
@@ -191,7 +204,7 @@ void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
     const auto kept = keep(l2_gradient, dwide, rows_ * 3 * c_);
     attention_backward(a, dln);
     const T* ln1 = layernorm_again(a.ln1, a.residual, p.ln1w, p.ln1b);
-    weight_and_bias_gradient(g.qkvw, g.qkvb, dwide, ln1, 3 * c_, accumulate, qkv_bias_fused_[accumulate]);
+    qkv_gradients(g, dwide, ln1, accumulate);
     linear_backward_input(dln, dwide, p.qkvw, c_, 3 * c_);
   }
   float* below = l > 0 ? layer_tensors(gradients_.data(), layout_, l - 1).fcprojb : nullptr;
@@ -240,6 +253,10 @@ void GpuModelOf<T>::backward(const std::int32_t* inputs, bool accumulate) {
   last_layernorm_backward();
   for (int l = config.layers - 1; l >= 0; --l) backward_layer(l, accumulate);
   sums_.flush(s);
+  if (value_bias_behind_projection()) {
+    launch_value_bias_gradient(gradient(Tensor::qkvb), gradient(Tensor::attprojb),
+                               parameter(Tensor::attprojw), config.layers, c_, s);
+  }
   launch_encoder_backward(gradient(Tensor::wte), gradient(Tensor::wpe), static_cast<const T*>(act_.dresidual),
                           inputs, options_.batch, options_.sequence, c_, config.vocab,
                           switches().deterministic ? EncoderBackward::deterministic : EncoderBackward::atomic,

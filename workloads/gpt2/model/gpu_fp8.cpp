@@ -1,9 +1,11 @@
 // A layer with its four linear products in FP8, forward and backward. What is stored as FP8 is so by the kernel that
-// computes it, in both orientations; attention reads and writes bfloat16, and its output and gradient are
-// cast on their way. What stands between a product and GELU is bfloat16 too, or FP8 in one orientation.
+// computes it, in both orientations; attention reads bfloat16, and where its kernel does not write FP8 its output
+// and its gradient are cast on their way. What stands between a product and GELU is bfloat16 too, or FP8 in
+// one orientation.
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
 #include "gpt2/ops/attention/attention_hopper.h"
+#include "gpt2/ops/bias/bias_gradient_fp8.h"
 #include "gpt2/ops/elementwise/residual.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/loss/classifier.h"
@@ -190,6 +192,26 @@ void GpuModelOf<bf16>::mlp_down_backward_fp8(int l, bool accumulate) {
 }
 
 template <>
+void GpuModelOf<bf16>::attention_backward_fp8(int l) {
+  const ModelConfig& config = options_.config;
+  cudaStream_t s = stream_.get();
+  const Layer& a = act_.layers[static_cast<std::size_t>(l)];
+  float* qkvb = layer_tensors(gradients_.data(), layout_, l).qkvb;
+  const Fp8Output dqkv = fp8_->output(Fp8Tensor::dqkv, l, act_.wide, act_.wide_transposed);
+  if (!attention_writes_dqkv_in_fp8()) {
+    attention_backward(a, act_.projected);
+    launch_fp8_cast(dqkv, Fp8Format::e5m2, qkvb, act_.dwide, rows_, 3 * c_, &sums_, s);
+    return;
+  }
+  launch_hopper_attention_backward_fp8(dqkv, act_.projected, a.qkv, a.att, a.lse, options_.batch,
+                                       options_.sequence, config.heads, config.head_size(), scratch_.data(),
+                                       switches().deterministic, s);
+  // Of the queries: see qkv_gradients.
+  launch_bias_gradient_fp8(qkvb, dqkv.transposed, fp8_->operand(Fp8Tensor::dqkv, l, dqkv.transposed).inverse,
+                           rows_, c_, s);
+}
+
+template <>
 void GpuModelOf<bf16>::backward_layer_fp8(int l, bool accumulate) {
   cudaStream_t s = stream_.get();
   const Layer& a = act_.layers[static_cast<std::size_t>(l)];
@@ -205,9 +227,7 @@ void GpuModelOf<bf16>::backward_layer_fp8(int l, bool accumulate) {
                                 a.ln2_mean, a.ln2_rstd, rows_, c_, sums_, s);
   linear_backward_fp8(act_.projected, g.attprojw, Fp8Tensor::dattproj, Fp8Tensor::att, a.att_transposed,
                       Tensor::attprojw, l, c_, c_, accumulate);
-  attention_backward(a, act_.projected);
-  launch_fp8_cast(fp8_->output(Fp8Tensor::dqkv, l, act_.wide, act_.wide_transposed), Fp8Format::e5m2, g.qkvb,
-                  act_.dwide, rows_, 3 * c_, &sums_, s);
+  attention_backward_fp8(l);
   linear_backward_fp8(act_.projected, g.qkvw, Fp8Tensor::dqkv, Fp8Tensor::ln1, a.ln1_transposed, Tensor::qkvw,
                       l, c_, 3 * c_, accumulate);
   if (l == 0) {  // nothing is multiplied by it any more

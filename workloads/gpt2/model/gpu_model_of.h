@@ -24,6 +24,7 @@
 #include "gpt2/model/gpu_model.h"
 #include "gpt2/model/l2_residency.h"
 #include "gpt2/model/parameters.h"
+#include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/partial_sums.h"
 
 namespace ridgeline::gpt2 {
@@ -96,6 +97,8 @@ class GpuModelOf final : public GpuModel {
   void weight_and_bias_gradient(float* dweight, float* dbias, const T* dout, const T* inp, int oc,
                                 bool accumulate, bool fused);
   void bias_gradient(float* dbias, const T* dout, int oc);
+  /// Those of qkv's weight and bias, but for the values' bias where value_bias_behind_projection().
+  void qkv_gradients(const Gradients& g, const T* dqkv, const T* inp, bool accumulate);
   void layernorm_backward(const T* dresidual_in, float* dweight, float* dbias, float* column_sums,
                           const T* inp, const T* weight, const float* mean, const float* rstd);
 
@@ -131,6 +134,9 @@ class GpuModelOf final : public GpuModel {
   void linear_backward_fp8(T* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
                            const std::uint8_t* inp_transposed, Tensor weight, int l, int c, int oc,
                            bool accumulate);
+  /// act_.wide = gradient of qkv, from that of attention's output in act_.projected; what is summed at once
+  /// of qkv's bias
+  void attention_backward_fp8(int l);
   void backward_layer_fp8(int l, bool accumulate);
 
   void optimizer_step_per_tensor(const OptimizerOptions& options, GradientNorm* norm,
@@ -162,6 +168,17 @@ class GpuModelOf final : public GpuModel {
   /// Whether FP8 products sum fast, in the forward pass and in the backward pass.
   bool fast_forward() const { return switches().fp8_fast_accumulation != Fp8FastAccumulation::none; }
   bool fast_backward() const { return switches().fp8_fast_accumulation == Fp8FastAccumulation::all; }
+  /// Whether the values' bias gradient is formed from attproj's at the end of the backward pass. Micro-steps need
+  /// nothing else: it is linear in attproj's, which accumulates.
+  bool value_bias_behind_projection() const {
+    return fp8_ ? attention_writes_dqkv_in_fp8() : switches().bias_gradient == BiasGradientKind::separate;
+  }
+  bool attention_writes_dqkv_in_fp8() const {
+    const ModelConfig& config = options_.config;
+    return switches().attention == AttentionKind::hopper &&
+           hopper_attention_backward_fp8_supported(options_.batch, options_.sequence, config.heads,
+                                                   config.head_size());
+  }
   /// Where project leaves what the residual addition or the layernorm reads next.
   const T* left_by_projection(const T* residual) const {
     return switches().residual == ResidualKind::product ? residual : act_.projected;
@@ -236,6 +253,8 @@ template <>
 void GpuModelOf<bf16>::linear_backward_fp8(bf16* dinp, float* dweight, Fp8Tensor dout, Fp8Tensor inp,
                                            const std::uint8_t* inp_transposed, Tensor weight, int l, int c,
                                            int oc, bool accumulate);
+template <>
+void GpuModelOf<bf16>::attention_backward_fp8(int l);
 template <>
 void GpuModelOf<bf16>::backward_layer_fp8(int l, bool accumulate);
 

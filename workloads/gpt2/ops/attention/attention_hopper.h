@@ -46,4 +46,13 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
                                       const float* lse, int batch, int seq, int heads, int head_size,
                                       void* scratch, bool deterministic, cudaStream_t stream);
 
+/// Whether the backward pass can write dqkv in E5M2: head size 64, a sequence of a multiple of 16.
+bool hopper_attention_backward_fp8_supported(int batch, int seq, int heads, int head_size);
+
+/// The same with dqkv in E5M2 alone, as (B*T, 3*NH*HS) and transposed: both tensors are given. It is as many bytes.
+void launch_hopper_attention_backward_fp8(const Fp8Output& dqkv, const bf16* dout, const bf16* qkv,
+                                          const bf16* out, const float* lse, int batch, int seq, int heads,
+                                          int head_size, void* scratch, bool deterministic,
+                                          cudaStream_t stream);
+
 }  // namespace ridgeline::gpt2

@@ -1,6 +1,7 @@
 // attention_hopper_backward.cu: causal flash attention backward on wgmma
 // shapes  qkv,dqkv (B,T,3,NH,HS) bf16; out,dout (B,T,NH,HS) bf16; lse (B,NH,T) FP32; HS 64 or 128; any T up to 128
-//         tiles of 128 for each two multiprocessors
+//         tiles of 128 for each two multiprocessors. Or dqkv in E5M2, and transposed (3,NH,HS,B,T): HS 64, T a multiple
+//         of 16
 // bytes   B*T*NH*(16*HS + 4); dout is read twice, once with out for the row dots
 // flops   5*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed)
 // check   ||gpu-ref|| <= 2e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
@@ -56,8 +57,8 @@
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/attention/attention_hopper_backward.cuh"
 #include "gpt2/ops/attention/attention_hopper_collector.cuh"
-#include "gpt2/ops/attention/attention_hopper_consumer.cuh"
 #include "gpt2/ops/attention/attention_hopper_consumer_128.cuh"
+#include "gpt2/ops/attention/attention_hopper_consumer_64.cuh"
 #include "gpt2/ops/attention/attention_hopper_helpers.cuh"
 #include "gpt2/ops/hopper/tensor_map.h"
 
@@ -65,154 +66,19 @@ namespace ridgeline::gpt2 {
 namespace hopper {
 namespace {
 
-// One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
-__device__ inline void consume(const BackwardMaps& maps, const BackwardProblem& p,
-                               const BackwardLayout<64>& layout, unsigned consumer) {
-  using Layout = BackwardLayout<64>;
-  const std::uint32_t own_rows = consumer * (kPanelBytes / 2);  // of keys, values and dS
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
-  const std::uint32_t warp_rows = own_rows + static_cast<std::uint32_t>(warp) * Layout::kWarpBytes;
-  const auto lane_columns = static_cast<std::uint32_t>(lane % 4 * 8);
-  const float scale_log2 = p.problem.scale_log2;
-
-  unsigned chunk = 0;
-  unsigned block = 0;  // of keys
-  // Waits for the chunk, or for the one behind it if its queries see none of this consumer's keys. What to wait for
-  // stands with the chunk before, so that no flags stand between the waiting and the products.
-  const auto await_rows = [&](bool first_of_keys, bool on_diagonal) {
-    barrier_wait(layout.rows_full(chunk), filled<Layout::kStages>(chunk));
-    if (consumer == 1 && on_diagonal) {
-      barrier_wait(layout.ds_empty(chunk), emptied<Layout::kSlots>(chunk));
-      if (lane == 0) {
-        barrier_arrive(layout.rows_empty(chunk));
-        barrier_arrive(layout.ds_full(chunk));
-      }
-      ++chunk;
-      barrier_wait(layout.rows_full(chunk), filled<Layout::kStages>(chunk));
-    }
-    if (first_of_keys) barrier_wait(layout.keys_full(block), filled<Layout::kKeyBuffers>(block));
-    return uniform(load_shared(layout.flags(chunk)) | (first_of_keys ? kFirstOfKeys : 0U));
-  };
-
-  float s[32];
-  float dp[32];
-  float dk[32];
-  float dv[32];
-  std::uint32_t probabilities[16];
-  std::uint32_t gradients[16];  // of the scores
-#pragma unroll
-  for (int i = 0; i < 16; ++i) probabilities[i] = gradients[i] = 0;
-#pragma unroll
-  for (int i = 0; i < 32; ++i) dk[i] = dv[i] = 0.0F;
-
-  unsigned flags = await_rows(true, true);  // long blocks of keys begin on the diagonal
-  wgmma_fence();
-  issue_along_head<64, false>(s, layout.keys(block) + own_rows, layout.queries(chunk));
-  wgmma_commit();
-  wgmma_wait<0>();
-  pin(s);
-
-  // Of the chunk before. In front of the first one a dK is formed that nobody will see.
-  unsigned chunk_before = chunk;
-  unsigned flags_before = kFirstOfKeys;
-  const auto store_gradients = [&] {
-    wgmma_wait<0>();
-    pin(dk);
-    pin(dv);
-    // The gradients leave from where the keys and values were.
-    const unsigned stored = block - 1;
-    barrier_wait(layout.keys_taken(stored), filled<Layout::kKeyBuffers>(stored));
-    named_barrier_sync(2 + static_cast<int>(consumer), kWarpgroup);
-    const uint4 which = load_shared_128(layout.which_keys(stored));
-    const auto head = static_cast<int>(which.x);
-    const auto batch = static_cast<int>(which.y);
-    const int position = static_cast<int>(which.z) + static_cast<int>(consumer) * kConsumerRows + warp * 16;
-    store_gradient(maps.dkeys, layout.keys(stored) + warp_rows, dk, p.scale, p.problem.heads + head, position,
-                   batch, lane);
-    store_gradient(maps.dkeys, layout.values(stored) + warp_rows, dv, 1.0F, 2 * p.problem.heads + head,
-                   position, batch, lane);
-  };
-  for (bool more = true; more;) {
-    const std::uint32_t statistics = layout.statistics(chunk) + lane_columns;
-    wgmma_wait<0>();  // its scores, and dV of the chunk before
-    pin(s);
-    pin(probabilities);
-    load_dots(dp, statistics + kChunk * 4 + lane_columns);
-    pin(dp);
-    const std::uint32_t queries_before = layout.queries(chunk_before);
-    const std::uint32_t values = layout.values(block) + own_rows;
-    const std::uint32_t dout = layout.dout(chunk);
-    wgmma_fence();
-    issue_gradient<64>(dk, gradients, queries_before, (flags_before & kFirstOfKeys) == 0);
-    issue_along_head<64, true>(dp, values, dout);
-    wgmma_commit();
-    const bool stored = (flags_before & kLastOfKeys) != 0;
-    if (stored) store_gradients();
-
-    form_probabilities(s, statistics, scale_log2);
-    if ((flags & kDiagonal) != 0 && chunk % kChunksPerTile == consumer) mask_diagonal(s, warp, lane);
-#pragma unroll
-    for (int i = 0; i < 16; ++i) probabilities[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
-
-    wgmma_wait<0>();  // dP, and dK of the chunk before
-    pin(dp);
-    pin(gradients);
-    // Before the next chunk is waited for: what comes may need these places.
-    if (lane == 0) {
-      if (chunk != chunk_before) barrier_arrive(layout.rows_empty(chunk_before));
-      if (stored) {
-        bulk_wait_read();
-        barrier_arrive(layout.keys_empty(block - 1));
-      }
-    }
-    const unsigned now = chunk;
-    const unsigned flags_now = flags;
-    more = (flags & kLastOfAll) == 0;
-    ++chunk;
-    if ((flags & kLastOfKeys) != 0) ++block;
-    // Behind the last chunk the products for the next are formed of whatever is there, and not used.
-    if (more) flags = await_rows((flags_now & kLastOfKeys) != 0, (flags_now & kDiagonalNext) != 0);
-    const std::uint32_t now_dout = layout.dout(now);
-    const std::uint32_t next_keys = layout.keys(block) + own_rows;
-    const std::uint32_t next_queries = layout.queries(chunk);
-    wgmma_fence();
-    issue_gradient<64>(dv, probabilities, now_dout, (flags_now & kFirstOfKeys) == 0);
-    issue_along_head<64, false>(s, next_keys, next_queries);
-    wgmma_commit();
-    chunk_before = now;
-    flags_before = flags_now;
-
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      gradients[i] = multiply_bf16(probabilities[i], pack_bf16(dp[2 * i], dp[2 * i + 1]));
-    }
-    barrier_wait(layout.ds_empty(now), emptied<Layout::kSlots>(now));
-    store_ds(layout.ds(now) + warp_rows, gradients, layout.ds_full(now), lane);
-  }
-  wgmma_wait<0>();
-  pin(s);
-  pin(probabilities);
-  wgmma_fence();
-  issue_gradient<64>(dk, gradients, layout.queries(chunk_before), (flags_before & kFirstOfKeys) == 0);
-  wgmma_commit();
-  store_gradients();
-  // Shared memory outlives what the copy engine still reads.
-  if (lane == 0) bulk_wait_read();
-}
-
-template <int kHeadSize>
+template <int kHeadSize, bool kFp8>
 __global__ void __launch_bounds__(kBackwardThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ BackwardMaps maps, const BackwardProblem problem,
-                                     const float* lse) {
+                                     const float* lse, const Fp8Scale fp8) {
   extern __shared__ __align__(1024) unsigned char allocation[];
   using Layout = BackwardLayout<kHeadSize>;
   using Registers = BackwardRegisters<kHeadSize>;
   // The allocation is aligned already: this tells the compiler.
   const Layout layout{{}, (shared_address(allocation) + 1023U) & ~1023U};
   if (threadIdx.x == 0) {
-    for (const CUtensorMap* map : {&maps.queries, &maps.dout, &maps.keys, &maps.dqueries, &maps.dkeys,
-                                   &maps.dout_rows, &maps.out_rows}) {
+    for (const CUtensorMap* map :
+         {&maps.queries, &maps.dout, &maps.keys, kFp8 ? &maps.fp8_rows : &maps.dqueries,
+          kFp8 ? &maps.fp8_columns : &maps.dkeys, &maps.dout_rows, &maps.out_rows}) {
       tma_prefetch_map(map);
     }
     for (unsigned buffer = 0; buffer < Layout::kKeyBuffers; ++buffer) {
@@ -261,15 +127,24 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
       if (warp == 0) {
         fetch(maps, problem, layout);
       } else {
-        add_up(maps, problem, layout, static_cast<unsigned>(warp - 1));
+        add_up<kHeadSize, kFp8>(maps, problem, layout, static_cast<unsigned>(warp - 1));
       }
     }
   } else if (warpgroup == 1) {
     release_registers<Registers::kCollector>();
-    collect(layout, problem.scale);
+    if constexpr (kHeadSize == 64) {
+      collect<kFp8>(layout, problem.scale, fp8);
+    } else {
+      collect(layout, problem.scale);
+    }
   } else {
     take_registers<Registers::kConsumer>();
-    consume(maps, problem, layout, uniform(static_cast<unsigned>(warpgroup - 2)));
+    const unsigned consumer = uniform(static_cast<unsigned>(warpgroup - 2));
+    if constexpr (kHeadSize == 64) {
+      consume<kFp8>(maps, problem, layout, fp8, consumer);
+    } else {
+      consume(maps, problem, layout, consumer);
+    }
   }
 }
 
@@ -293,20 +168,32 @@ BackwardSizes sizes_of(int batch, int seq, int heads, int head_size) {
   return sizes;
 }
 
-template <int kHeadSize>
-void launch(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, const float* lse,
-            const BackwardProblem& problem, const BackwardSizes& sizes, cudaStream_t stream) {
+// What dqkv is written as: bfloat16, or in E5M2 both ways.
+struct GradientOutput {
+  bf16* dqkv = nullptr;
+  Fp8Output fp8;
+};
+
+template <int kHeadSize, bool kFp8>
+void launch(const GradientOutput& gradient, const bf16* dout, const bf16* qkv, const bf16* out,
+            const float* lse, const BackwardProblem& problem, const BackwardSizes& sizes,
+            cudaStream_t stream) {
   using Layout = BackwardLayout<kHeadSize>;
   const auto& [batch, seq, heads, blocks, scale_log2] = problem.problem;
-  BackwardMaps maps;
+  BackwardMaps maps{};
   maps.queries = heads_map(qkv, batch, seq, 3 * heads, kHeadSize, kChunk);
   maps.dout = heads_map(dout, batch, seq, heads, kHeadSize, kChunk);
   maps.keys = heads_map(qkv, batch, seq, 3 * heads, kHeadSize, kTile);
-  maps.dqueries = heads_map(dqkv, batch, seq, 3 * heads, kHeadSize, kChunk);
-  maps.dkeys = heads_map(dqkv, batch, seq, 3 * heads, kHeadSize, 16);
+  if constexpr (kFp8) {
+    maps.fp8_rows = heads_map(gradient.fp8.data, batch, seq, 3 * heads, kHeadSize, kChunk);
+    maps.fp8_columns = transposed_heads_map(gradient.fp8.transposed, batch, seq, 3 * heads, kHeadSize);
+  } else {
+    maps.dqueries = heads_map(gradient.dqkv, batch, seq, 3 * heads, kHeadSize, kChunk);
+    maps.dkeys = heads_map(gradient.dqkv, batch, seq, 3 * heads, kHeadSize, 16);
+  }
   maps.dout_rows = heads_map(dout, batch, seq, heads, kHeadSize, Layout::kPiece);
   maps.out_rows = heads_map(out, batch, seq, heads, kHeadSize, Layout::kPiece);
-  const auto kernel = attention_hopper_backward_kernel<kHeadSize>;
+  const auto kernel = attention_hopper_backward_kernel<kHeadSize, kFp8>;
   RIDGELINE_CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::kAllocatedBytes));
   cudaLaunchAttribute attribute{};
@@ -319,7 +206,7 @@ void launch(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out, cons
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  RIDGELINE_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, problem, lse));
+  RIDGELINE_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, problem, lse, gradient.fp8.scale));
 }
 
 }  // namespace
@@ -336,13 +223,21 @@ std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int hea
   return (sizes.statistics + sizes.sums + sizes.counts) * std::int64_t{sizeof(float)};
 }
 
-void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out,
-                                      const float* lse, int batch, int seq, int heads, int head_size,
-                                      void* scratch, bool deterministic, cudaStream_t stream) {
+bool hopper_attention_backward_fp8_supported(int batch, int seq, int heads, int head_size) {
+  return hopper_attention_backward_supported(batch, seq, heads, head_size) && head_size == 64 &&
+         seq % 16 == 0;
+}
+
+namespace {
+
+void launch_backward(const hopper::GradientOutput& gradient, bool supported, const bf16* dout,
+                     const bf16* qkv, const bf16* out, const float* lse, int batch, int seq, int heads,
+                     int head_size, void* scratch, bool deterministic, cudaStream_t stream) {
   const NvtxRange range("attention_backward", {attention_backward_bytes<bf16>(batch, seq, heads, head_size),
                                                attention_backward_flops(batch, seq, heads, head_size)});
-  if (!hopper_attention_backward_supported(batch, seq, heads, head_size) || !is_aligned_16(dqkv) ||
-      !is_aligned_16(dout) || !is_aligned_16(qkv) || !is_aligned_16(out) || !is_aligned_16(scratch)) {
+  if (!supported || !is_aligned_16(gradient.dqkv) || !is_aligned_16(gradient.fp8.data) ||
+      !is_aligned_16(gradient.fp8.transposed) || !is_aligned_16(dout) || !is_aligned_16(qkv) ||
+      !is_aligned_16(out) || !is_aligned_16(scratch)) {
     throw std::invalid_argument("hopper attention backward: B " + std::to_string(batch) + ", T " +
                                 std::to_string(seq) + ", NH " + std::to_string(heads) + ", HS " +
                                 std::to_string(head_size) +
@@ -363,11 +258,32 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
   RIDGELINE_CUDA_CHECK(
       cudaMemsetAsync(counts, 0, static_cast<std::size_t>(sizes.counts) * sizeof(unsigned), stream));
 
-  if (head_size == 64) {
-    launch<64>(dqkv, dout, qkv, out, lse, problem, sizes, stream);
+  if (gradient.fp8.data != nullptr) {
+    launch<64, true>(gradient, dout, qkv, out, lse, problem, sizes, stream);
+  } else if (head_size == 64) {
+    launch<64, false>(gradient, dout, qkv, out, lse, problem, sizes, stream);
   } else {
-    launch<128>(dqkv, dout, qkv, out, lse, problem, sizes, stream);
+    launch<128, false>(gradient, dout, qkv, out, lse, problem, sizes, stream);
   }
+}
+
+}  // namespace
+
+void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* qkv, const bf16* out,
+                                      const float* lse, int batch, int seq, int heads, int head_size,
+                                      void* scratch, bool deterministic, cudaStream_t stream) {
+  launch_backward({.dqkv = dqkv, .fp8 = {}},
+                  hopper_attention_backward_supported(batch, seq, heads, head_size), dout, qkv, out, lse,
+                  batch, seq, heads, head_size, scratch, deterministic, stream);
+}
+
+void launch_hopper_attention_backward_fp8(const Fp8Output& dqkv, const bf16* dout, const bf16* qkv,
+                                          const bf16* out, const float* lse, int batch, int seq, int heads,
+                                          int head_size, void* scratch, bool deterministic,
+                                          cudaStream_t stream) {
+  launch_backward({.dqkv = nullptr, .fp8 = dqkv},
+                  hopper_attention_backward_fp8_supported(batch, seq, heads, head_size), dout, qkv, out, lse,
+                  batch, seq, heads, head_size, scratch, deterministic, stream);
 }
 
 }  // namespace ridgeline::gpt2

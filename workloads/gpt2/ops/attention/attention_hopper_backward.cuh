@@ -33,11 +33,13 @@ struct BackwardRegisters<128> {
 };
 
 struct BackwardMaps {
-  CUtensorMap queries;    // of qkv, 64 positions
-  CUtensorMap dout;       // 64 positions
-  CUtensorMap keys;       // of qkv, 128 positions; values too
-  CUtensorMap dqueries;   // of dqkv, 64 positions
-  CUtensorMap dkeys;      // of dqkv, 16 positions; dV too
+  CUtensorMap queries;   // of qkv, 64 positions
+  CUtensorMap dout;      // 64 positions
+  CUtensorMap keys;      // of qkv, 128 positions; values too
+  CUtensorMap dqueries;  // of dqkv, 64 positions
+  CUtensorMap dkeys;     // of dqkv, 16 positions; dV too
+  CUtensorMap fp8_rows;  // of dqkv in E5M2, 64 positions
+  CUtensorMap fp8_columns;
   CUtensorMap dout_rows;  // as many positions as a piece has rows
   CUtensorMap out_rows;
 };

@@ -6,6 +6,7 @@
 
 #include "gpt2/common/packed.cuh"
 #include "gpt2/ops/attention/attention_hopper_backward.cuh"
+#include "gpt2/ops/attention/attention_hopper_backward_fp8.cuh"
 
 namespace ridgeline::gpt2::hopper {
 
@@ -38,12 +39,12 @@ __device__ inline void write_rows(std::uint32_t staging, const float (&dq)[32], 
 }
 
 /// The accumulators of a product of 64 columns of the head and a chunk's 64 queries go to a place of dQ, where one of
-/// the threads that add up finds them: as they are, or, if they complete the sum, as rows of dQ. Waits until the place
-/// is empty: `before` counts the sums that have been fetched to it.
-template <int kHeadSize>
-__device__ inline void leave_part(const BackwardLayout<kHeadSize>& layout, float (&dq)[32], float scale,
-                                  unsigned flags, unsigned slot, std::uint32_t empty_parity, unsigned before,
-                                  int warp, int lane) {
+/// the threads that add up finds them: as they are, or, if they complete the sum, as write(place) leaves dQ.
+/// Waits until the place is empty: `before` counts the sums that have been fetched to it.
+template <int kHeadSize, class Write>
+__device__ inline void leave_part(const BackwardLayout<kHeadSize>& layout, float (&dq)[32], unsigned flags,
+                                  unsigned slot, std::uint32_t empty_parity, unsigned before, int warp,
+                                  int lane, const Write& write) {
   const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
   const std::uint32_t staging = layout.dqueries(slot);
   const std::uint32_t words = staging + static_cast<std::uint32_t>(warp * 32 + lane) * 16;
@@ -67,15 +68,16 @@ __device__ inline void leave_part(const BackwardLayout<kHeadSize>& layout, float
       }
       named_barrier_sync(1, kWarpgroup);
     }
-    write_rows(staging, dq, scale, warp, lane);
+    write(staging);
   }
   fence_for_copies();
   __syncwarp();
   if (lane == 0) barrier_arrive(layout.dq_full(slot));
 }
 
-/// Head size 64: K^T stays in registers.
-__device__ inline void collect(const BackwardLayout<64>& layout, float scale) {
+/// Head size 64: K^T stays in registers. dQ as bfloat16 rows or in E5M2 both ways.
+template <bool kFp8>
+__device__ inline void collect(const BackwardLayout<64>& layout, float scale, const Fp8Scale& fp8_scale) {
   using Layout = BackwardLayout<64>;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int lane = thread % 32;
@@ -85,6 +87,7 @@ __device__ inline void collect(const BackwardLayout<64>& layout, float scale) {
 
   std::uint32_t kt[kTile / 4];
   float dq[32];
+  Fp8Gradients fp8 = Fp8Gradients::begin<kFp8>(fp8_scale);
   unsigned block = 0;   // of keys, the next
   unsigned before = 0;  // sums fetched, by tiles
   bool taken = true;    // the block's keys, and said so
@@ -121,9 +124,17 @@ __device__ inline void collect(const BackwardLayout<64>& layout, float scale) {
       if (lane == 0) barrier_arrive(layout.keys_taken(block - 1));
       taken = true;
     }
-    leave_part(layout, dq, scale, flags, chunk, emptied<Layout::kDqSlots>(chunk), before, warp, lane);
+    leave_part(layout, dq, flags, chunk, emptied<Layout::kDqSlots>(chunk), before, warp, lane,
+               [&](std::uint32_t place) {
+                 if constexpr (kFp8) {
+                   stage_fp8(fp8, place + kFp8Bytes, place, dq, scale, warp, lane);
+                 } else {
+                   write_rows(place, dq, scale, warp, lane);
+                 }
+               });
     if ((flags & (kSumFirst | kSumLast)) == kSumLast && !first_of_tile) ++before;
   }
+  fp8.commit<kFp8>(fp8_scale, lane);
 }
 
 /// Head size 128: both operands are in shared memory, and the two halves of the head come one after the other. The
@@ -166,7 +177,8 @@ __device__ inline void collect(const BackwardLayout<128>& layout, float scale) {
         barrier_arrive(layout.ds_empty(chunk));
         if ((flags & kLastOfKeys) != 0) barrier_arrive(layout.keys_empty(block));
       }
-      leave_part(layout, dq, scale, flags, panel, emptied<1>(chunk), before, warp, lane);
+      leave_part(layout, dq, flags, panel, emptied<1>(chunk), before, warp, lane,
+                 [&](std::uint32_t place) { write_rows(place, dq, scale, warp, lane); });
     }
     if ((flags & (kSumFirst | kSumLast)) == kSumLast) ++before;
     if ((flags & kLastOfKeys) != 0) ++block;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "gpt2/ops/attention/attention_hopper_backward.cuh"
+#include "gpt2/ops/attention/attention_hopper_backward_fp8.cuh"
 
 namespace ridgeline::gpt2::hopper {
 
@@ -274,7 +275,7 @@ __device__ inline void fetch(const BackwardMaps& maps, const BackwardProblem& p,
 /// One thread for each chunk of a tile: adds the collector's parts of dQ to the sums in memory, each when it may, and
 /// stores the rows that the last part completes. At head size 128 a chunk takes both places, a panel in each, in turn
 /// with the other thread's chunk.
-template <int kHeadSize>
+template <int kHeadSize, bool kFp8>
 __device__ inline void add_up(const BackwardMaps& maps, const BackwardProblem& p,
                               const BackwardLayout<kHeadSize>& layout, unsigned of_tile) {
   using Layout = BackwardLayout<kHeadSize>;
@@ -304,8 +305,13 @@ __device__ inline void add_up(const BackwardMaps& maps, const BackwardProblem& p
       float* const sum = part.sum + panel * kSlotFloats;
       barrier_wait(layout.dq_full(slot), filled<1>(count));
       if (part.last) {
-        tma_store_heads(&maps.dqueries, staging, static_cast<int>(panel) * kPanel, at.head_of_batch(p),
-                        at.query_block * kTile + static_cast<int>(of_tile) * kChunk, at.batch(p));
+        const int position = at.query_block * kTile + static_cast<int>(of_tile) * kChunk;
+        if constexpr (kFp8) {
+          store_fp8_gradient(maps, staging, staging + kFp8Bytes, at.head_of_batch(p), position, at.batch(p));
+        } else {
+          tma_store_heads(&maps.dqueries, staging, static_cast<int>(panel) * kPanel, at.head_of_batch(p),
+                          position, at.batch(p));
+        }
       } else if (part.first) {
         bulk_store(sum, staging, Layout::kSlotBytes);
       } else {

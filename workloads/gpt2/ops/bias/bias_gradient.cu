@@ -1,5 +1,5 @@
 // bias_gradient.cu: dbias[c] += sum over n of dout[n,c]
-// shapes  dout (N,OC) T, dbias (OC) FP32; any N, any OC (tails guarded)
+// shapes  dout (N,OC) T, also of wider rows; dbias (OC) FP32; any N, any OC (tails guarded)
 // bytes   N*OC*sizeof(T) + 8*OC
 // flops   N*OC
 // check   |gpu-ref| <= 1e-6*sum|dout| per column; a non-finite mismatch fails
@@ -30,7 +30,8 @@ constexpr int kUnroll = 8;  // rows a warp has in flight
 // kVector columns a lane: 16 bytes, or 1 when rows are not 16-byte aligned.
 template <typename T, int kVector>
 __global__ void __launch_bounds__(kColumnBlock)
-    bias_gradient_kernel(float* partials, const T* dout, std::int64_t rows, int channels) {
+    bias_gradient_kernel(float* partials, const T* dout, std::int64_t rows, int channels,
+                         std::int64_t pitch) {
   const ColumnTile tile = column_tile<kVector>(rows);
   float sum[kVector] = {};
   if (tile.column < channels) {
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(kColumnBlock)
       for (; row + (kUnroll - 1) * kColumnWarps < tile.row_end; row += kUnroll * kColumnWarps) {
         Packed<T> packed[kUnroll];
 #pragma unroll
-        for (int u = 0; u < kUnroll; ++u) packed[u] = load128(base + (row + u * kColumnWarps) * channels);
+        for (int u = 0; u < kUnroll; ++u) packed[u] = load128(base + (row + u * kColumnWarps) * pitch);
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) add_to(sum, packed[u]);
       }
@@ -48,25 +49,25 @@ __global__ void __launch_bounds__(kColumnBlock)
       Packed<T> rest[kUnroll - 1] = {};
 #pragma unroll
       for (int u = 0; u < kUnroll - 1; ++u) {
-        if (row + u * kColumnWarps < tile.row_end)
-          rest[u] = load128(base + (row + u * kColumnWarps) * channels);
+        if (row + u * kColumnWarps < tile.row_end) rest[u] = load128(base + (row + u * kColumnWarps) * pitch);
       }
 #pragma unroll
       for (int u = 0; u < kUnroll - 1; ++u) add_to(sum, rest[u]);
     } else {
 #pragma unroll 8
-      for (; row < tile.row_end; row += kColumnWarps) sum[0] += to_float(base[row * channels]);
+      for (; row < tile.row_end; row += kColumnWarps) sum[0] += to_float(base[row * pitch]);
     }
   }
   leave_column_sums<kVector>(partials, sum, channels);
 }
 
 template <typename T, int kVector>
-void launch_planned(float* dbias, const T* dout, std::int64_t rows, int channels, PartialSums& sums,
-                    cudaStream_t stream) {
+void launch_planned(float* dbias, const T* dout, std::int64_t rows, int channels, std::int64_t pitch,
+                    PartialSums& sums, cudaStream_t stream) {
   const ColumnPlan plan = column_plan(channels, kVector);
   float* partials = sums.reserve(plan.splits * channels, 1, stream);
-  bias_gradient_kernel<T, kVector><<<plan.grid(), kColumnBlock, 0, stream>>>(partials, dout, rows, channels);
+  bias_gradient_kernel<T, kVector>
+      <<<plan.grid(), kColumnBlock, 0, stream>>>(partials, dout, rows, channels, pitch);
   RIDGELINE_CUDA_CHECK_LAUNCH();
   sums.add({dbias, partials, channels, static_cast<int>(plan.splits), channels});
 }
@@ -81,15 +82,16 @@ std::int64_t bias_gradient_scratch_bytes(int channels) {
 }
 
 template <typename T>
-void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, PartialSums& sums,
-                          cudaStream_t stream, KernelWidth width) {
+void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, std::int64_t pitch,
+                          PartialSums& sums, cudaStream_t stream, KernelWidth width) {
   const NvtxRange range("bias_gradient",
                         {bias_gradient_bytes<T>(rows, channels), bias_gradient_flops(rows, channels)});
   if (rows <= 0 || channels <= 0) return;
-  if (width == KernelWidth::packed && channels % kPackedSize<T> == 0 && is_aligned_16(dout)) {
-    launch_planned<T, kPackedSize<T>>(dbias, dout, rows, channels, sums, stream);
+  if (width == KernelWidth::packed && channels % kPackedSize<T> == 0 && pitch % kPackedSize<T> == 0 &&
+      is_aligned_16(dout)) {
+    launch_planned<T, kPackedSize<T>>(dbias, dout, rows, channels, pitch, sums, stream);
   } else {
-    launch_planned<T, 1>(dbias, dout, rows, channels, sums, stream);
+    launch_planned<T, 1>(dbias, dout, rows, channels, pitch, sums, stream);
   }
 }
 
@@ -97,7 +99,7 @@ template <typename T>
 void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, void* scratch,
                           cudaStream_t stream, KernelWidth width) {
   PartialSums sums(scratch, bias_gradient_scratch_bytes(channels));
-  launch_bias_gradient(dbias, dout, rows, channels, sums, stream, width);
+  launch_bias_gradient(dbias, dout, rows, channels, channels, sums, stream, width);
   sums.flush(stream);
 }
 
@@ -107,9 +109,9 @@ template void launch_bias_gradient<float>(float*, const float*, std::int64_t, in
                                           KernelWidth);
 template void launch_bias_gradient<bf16>(float*, const bf16*, std::int64_t, int, void*, cudaStream_t,
                                          KernelWidth);
-template void launch_bias_gradient<float>(float*, const float*, std::int64_t, int, PartialSums&, cudaStream_t,
-                                          KernelWidth);
-template void launch_bias_gradient<bf16>(float*, const bf16*, std::int64_t, int, PartialSums&, cudaStream_t,
-                                         KernelWidth);
+template void launch_bias_gradient<float>(float*, const float*, std::int64_t, int, std::int64_t, PartialSums&,
+                                          cudaStream_t, KernelWidth);
+template void launch_bias_gradient<bf16>(float*, const bf16*, std::int64_t, int, std::int64_t, PartialSums&,
+                                         cudaStream_t, KernelWidth);
 
 }  // namespace ridgeline::gpt2

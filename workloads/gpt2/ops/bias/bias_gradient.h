@@ -27,10 +27,11 @@ constexpr std::int64_t bias_gradient_flops(std::int64_t rows, std::int64_t chann
 std::int64_t bias_gradient_scratch_bytes(int channels);
 
 /// FP32 dbias accumulates; partial sums are added in a fixed order: deterministic for a given device. With
-/// PartialSums the sums wait there; with scratch they are complete.
+/// PartialSums the sums wait there, and dout may be columns of a wider tensor, `pitch` elements from a row to the next;
+/// with scratch they are complete.
 template <typename T>
-void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, PartialSums& sums,
-                          cudaStream_t stream, KernelWidth width = KernelWidth::packed);
+void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, std::int64_t pitch,
+                          PartialSums& sums, cudaStream_t stream, KernelWidth width = KernelWidth::packed);
 template <typename T>
 void launch_bias_gradient(float* dbias, const T* dout, std::int64_t rows, int channels, void* scratch,
                           cudaStream_t stream, KernelWidth width = KernelWidth::packed);

@@ -10,9 +10,10 @@
 namespace ridgeline::gpt2::hopper {
 namespace {
 
-// Of a tensor of `rank` dimensions, innermost first; strides of all but the innermost.
-CUtensorMap encode(const bf16* tensor, int rank, const cuuint64_t* sizes, const cuuint64_t* strides_bytes,
-                   const cuuint32_t* box) {
+// Of a tensor of `rank` dimensions, innermost first; strides of all but the innermost. A box of kBoxColumns is swizzled
+// by its whole width.
+CUtensorMap encode(const void* tensor, CUtensorMapDataType type, int rank, const cuuint64_t* sizes,
+                   const cuuint64_t* strides_bytes, const cuuint32_t* box) {
   // Through the runtime, so that the program does not link the driver's library.
   static const auto function = [] {
     void* entry = nullptr;
@@ -26,10 +27,12 @@ CUtensorMap encode(const bf16* tensor, int rank, const cuuint64_t* sizes, const 
   }();
   const cuuint32_t element_strides[4] = {1, 1, 1, 1};
   CUtensorMap map{};
-  const CUresult result = function(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(rank),
-                                   const_cast<bf16*>(tensor), sizes, strides_bytes, box, element_strides,
-                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUtensorMapSwizzle swizzle =
+      type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
+  const CUresult result =
+      function(&map, type, static_cast<cuuint32_t>(rank), const_cast<void*>(tensor), sizes, strides_bytes,
+               box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     std::string shape;
     for (int i = rank - 1; i >= 0; --i) shape += std::to_string(sizes[i]) + (i > 0 ? " x " : "");
@@ -45,18 +48,45 @@ CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t colum
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
   const cuuint64_t strides_bytes[1] = {static_cast<cuuint64_t>(columns) * sizeof(bf16)};
   const cuuint32_t box[2] = {kBoxColumns, static_cast<cuuint32_t>(box_rows)};
-  return encode(matrix, 2, sizes, strides_bytes, box);
+  return encode(matrix, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, sizes, strides_bytes, box);
 }
 
-CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
-                      std::int64_t head_size, int box_rows) {
+namespace {
+
+CUtensorMap heads_map_of(const void* tensor, CUtensorMapDataType type, std::int64_t element_bytes,
+                         std::int64_t batch, std::int64_t seq, std::int64_t heads, std::int64_t head_size,
+                         int box_rows) {
   const cuuint64_t sizes[4] = {static_cast<cuuint64_t>(head_size), static_cast<cuuint64_t>(heads),
                                static_cast<cuuint64_t>(seq), static_cast<cuuint64_t>(batch)};
-  const cuuint64_t head_bytes = static_cast<cuuint64_t>(head_size) * sizeof(bf16);
+  const cuuint64_t head_bytes = static_cast<cuuint64_t>(head_size * element_bytes);
   const cuuint64_t row_bytes = static_cast<cuuint64_t>(heads) * head_bytes;
   const cuuint64_t strides_bytes[3] = {head_bytes, row_bytes, static_cast<cuuint64_t>(seq) * row_bytes};
   const cuuint32_t box[4] = {kBoxColumns, 1, static_cast<cuuint32_t>(box_rows), 1};
-  return encode(tensor, 4, sizes, strides_bytes, box);
+  return encode(tensor, type, 4, sizes, strides_bytes, box);
+}
+
+}  // namespace
+
+CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
+                      std::int64_t head_size, int box_rows) {
+  return heads_map_of(tensor, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, sizeof(bf16), batch, seq, heads, head_size,
+                      box_rows);
+}
+
+CUtensorMap heads_map(const std::uint8_t* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
+                      std::int64_t head_size, int box_rows) {
+  return heads_map_of(tensor, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, batch, seq, heads, head_size, box_rows);
+}
+
+CUtensorMap transposed_heads_map(const std::uint8_t* tensor, std::int64_t batch, std::int64_t seq,
+                                 std::int64_t heads, std::int64_t head_size) {
+  const cuuint64_t sizes[4] = {static_cast<cuuint64_t>(seq), static_cast<cuuint64_t>(batch),
+                               static_cast<cuuint64_t>(head_size), static_cast<cuuint64_t>(heads)};
+  const cuuint64_t column_bytes = static_cast<cuuint64_t>(batch) * static_cast<cuuint64_t>(seq);
+  const cuuint64_t strides_bytes[3] = {static_cast<cuuint64_t>(seq), column_bytes,
+                                       static_cast<cuuint64_t>(head_size) * column_bytes};
+  const cuuint32_t box[4] = {kBoxColumns, 1, kBoxColumns, 1};
+  return encode(tensor, CU_TENSOR_MAP_DATA_TYPE_UINT8, 4, sizes, strides_bytes, box);
 }
 
 }  // namespace ridgeline::gpt2::hopper

@@ -1,4 +1,4 @@
-// tensor_map.h: bfloat16 tensors as Hopper's copy engine sees them.
+// tensor_map.h: tensors of bfloat16 and of bytes as Hopper's copy engine sees them.
 #pragma once
 
 #include <cuda.h>
@@ -9,7 +9,7 @@
 
 namespace ridgeline::gpt2::hopper {
 
-/// Columns of every box: 128 bytes of BF16, the span that the 128-byte swizzle permutes.
+/// Columns of every box: 128 bytes of BF16 or 64 bytes, the span that the swizzle of that width permutes.
 constexpr int kBoxColumns = 64;
 
 /// A row-major matrix in boxes of box_rows x kBoxColumns, swizzled.
@@ -20,5 +20,12 @@ CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t colum
 /// as zeros and are not stored.
 CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
                       std::int64_t head_size, int box_rows);
+CUtensorMap heads_map(const std::uint8_t* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
+                      std::int64_t head_size, int box_rows);
+
+/// The same tensor transposed, (heads, head_size, B, T), T a multiple of 16, in boxes of kBoxColumns columns
+/// of a head x as many positions, swizzled. Coordinates, innermost first: position, batch, column, head.
+CUtensorMap transposed_heads_map(const std::uint8_t* tensor, std::int64_t batch, std::int64_t seq,
+                                 std::int64_t heads, std::int64_t head_size);
 
 }  // namespace ridgeline::gpt2::hopper
