@@ -53,8 +53,7 @@ template <>
 __device__ inline Eight<std::uint8_t> load_eight(const std::uint8_t* at) {
   return {__ldcs(reinterpret_cast<const uint2*>(at))};
 }
-/// kFormat: of bytes.
-template <Fp8Format kFormat, typename T>
+template <typename T>
 __device__ inline void unpack(const Eight<T>& eight, float (&values)[8]) {
 #pragma unroll
   for (int i = 0; i < 8 / kPackedSize<T>; ++i) {
@@ -64,18 +63,49 @@ __device__ inline void unpack(const Eight<T>& eight, float (&values)[8]) {
     for (int k = 0; k < kPackedSize<T>; ++k) values[i * kPackedSize<T> + k] = part[k];
   }
 }
-template <Fp8Format kFormat>
+/// Of E5M2.
 __device__ inline void unpack(const Eight<std::uint8_t>& eight, float (&values)[8]) {
   float low[4];
   float high[4];
-  fp8_values<kFormat>(eight.bits.x, low);
-  fp8_values<kFormat>(eight.bits.y, high);
+  fp8_values<Fp8Format::e5m2>(eight.bits.x, low);
+  fp8_values<Fp8Format::e5m2>(eight.bits.y, high);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     values[k] = low[k];
     values[4 + k] = high[k];
   }
 }
+
+/// A function of a byte of E4M3, times a factor, has 256 values: looking one up takes fewer instructions than
+/// forming it. Each lane has a copy in a bank of its own, so that no two wait for each other.
+class ByteTable {
+ public:
+  static constexpr int kFloats = 256 * kWarpSize;
+
+  /// All threads of a block of 256 call it, and pass a barrier before anybody looks up.
+  template <CastFunction kFunction>
+  __device__ static void fill(float* table, float inverse, float factor) {
+    static_assert(kTransposeBlock == 256, "a thread forms the value of one byte");
+    const auto byte = static_cast<int>(threadIdx.x);
+    const float x = fp8_value(static_cast<std::uint8_t>(byte), Fp8Format::e4m3) * inverse;
+    const float y = factor * (kFunction == CastFunction::gelu ? gelu_value<bf16>(x) : gelu_slope<bf16>(x));
+    for (int copy = 0; copy < kWarpSize; ++copy) {
+      table[byte * kWarpSize + (byte + copy) % kWarpSize] = y;
+    }
+  }
+
+  __device__ explicit ByteTable(const float* table) : of_lane_(table + threadIdx.x % kWarpSize) {}
+  __device__ void look_up(const Eight<std::uint8_t>& eight, float (&values)[8]) const {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const std::uint32_t word = k < 4 ? eight.bits.x : eight.bits.y;
+      values[k] = of_lane_[(word >> k % 4 * 8 & 0xffU) * kWarpSize];
+    }
+  }
+
+ private:
+  const float* of_lane_;
+};
 
 /// The fastest of bench_fp8's forms on an H200: GELU's kernels issue a thread's loads together, except where two BF16
 /// tensors of them do not fit into the registers of two blocks.
@@ -108,15 +138,21 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
   constexpr int kBatch = Form::kRows;
   constexpr bool kBytes = std::is_same_v<T, std::uint8_t>;
   __shared__ float shared[kTransposeBlock / kWarpSize];
+  __shared__ float table[kBytes ? ByteTable::kFloats : 1];
   const std::int64_t tensor = std::int64_t{blockIdx.y} * rows * columns;
   const TransposeTile tile = transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
+  float scale = target.scale[blockIdx.y];
   float largest = 0.0F;
   float sum[8] = {};
-  // A gradient in FP8 is multiplied by the slope as its byte says; the inverse of its scale, a power of two, comes to
-  // what that is used for.
+  // Values of bytes are looked up with their scale in them, and with that of a gradient in FP8. Scales are
+  // powers of two: what sums and magnitudes must not have of them is taken out at the end.
   float unit = 1.0F;
   if constexpr (kBytes) {
-    if (kFunction == CastFunction::gelu_backward) unit = *dout.inverse;
+    const float of_dout = kFunction == CastFunction::gelu_backward ? *dout.inverse : 1.0F;
+    ByteTable::fill<kFunction>(table, *inp.inverse, scale * of_dout);
+    unit = 1.0F / scale;
+    scale = 1.0F;
+    __syncthreads();
     if (blockIdx.x == 0 && threadIdx.x == 0) {
       commit_found_amax(inp.amax, inp.found);
       if (kFunction == CastFunction::gelu_backward) commit_found_amax(dout.amax, dout.found);
@@ -127,12 +163,6 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
   unsigned owners = 0;
   if constexpr (Form::kTogether) owners = __ballot_sync(kFullMask, owner);
   if (owner) {
-    float scale = target.scale[blockIdx.y];
-    float inverse = 1.0F;
-    if constexpr (kBytes) {
-      scale *= unit;
-      inverse = *inp.inverse;
-    }
     const std::int64_t offset = tensor + tile.row * columns + tile.column;
     std::uint32_t turned[8][kTransposeRows / 4];  // of each column, four rows a word
 #pragma unroll
@@ -155,19 +185,21 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
           float v[8];
-          unpack<Fp8Format::e4m3>(x[four + r], v);
           if constexpr (kBytes) {
+            ByteTable(table).look_up(x[four + r], v);
+          } else {
+            unpack(x[four + r], v);
 #pragma unroll
-            for (int k = 0; k < 8; ++k) v[k] *= inverse;
+            for (int k = 0; k < 8; ++k) {
+              if constexpr (kFunction == CastFunction::gelu) v[k] = gelu_value<bf16>(v[k]);
+              if constexpr (kFunction == CastFunction::gelu_backward) v[k] = gelu_slope<bf16>(v[k]);
+            }
           }
-          if constexpr (kFunction == CastFunction::gelu) {
-#pragma unroll
-            for (int k = 0; k < 8; ++k) v[k] = gelu_value<bf16>(v[k]);
-          } else if constexpr (kFunction == CastFunction::gelu_backward) {
+          if constexpr (kFunction == CastFunction::gelu_backward) {
             float upstream[8];
-            unpack<Fp8Format::e5m2>(d[four + r], upstream);
+            unpack(d[four + r], upstream);
 #pragma unroll
-            for (int k = 0; k < 8; ++k) v[k] = upstream[k] * gelu_slope<bf16>(v[k]);
+            for (int k = 0; k < 8; ++k) v[k] *= upstream[k];
           }
 #pragma unroll
           for (int k = 0; k < 8; ++k) {

@@ -7,8 +7,8 @@
 //         reference times the scale; the transposed copy is the same bytes; amax and sums as FP32 has them
 // bound   DRAM
 //
-// transpose_tile.h divides the work: a thread transposes 16 x 8 bytes in its registers, and nothing goes through shared
-// memory.
+// transpose_tile.h divides the work: a thread transposes 16 x 8 bytes in its registers. Shared memory has
+// only a table of what GELU, or its derivative, makes of each byte.
 #include <stdexcept>
 #include <string>
 
