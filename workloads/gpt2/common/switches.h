@@ -43,8 +43,9 @@ enum class KernelWidth { packed, scalar };  // elements an own kernel moves at o
 enum class ResidualKind { product, fused, separate };
 enum class ClassifierKind { fused, separate };
 /// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
-/// GeluKind::fused does); fused: cuBLASLt's epilogue. Both take those of attproj and fcproj from the
-/// layernorm's backward pass; naive: one block a channel for all four.
+/// GeluKind::fused does; qkvb: the queries' part, see value_bias_gradient.h); fused: cuBLASLt's epilogue.
+/// Both take those of attproj and fcproj from the layernorm's backward pass; naive: one block a channel for
+/// all four.
 enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 

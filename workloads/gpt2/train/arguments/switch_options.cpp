@@ -91,8 +91,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
              "elsewhere), with the layernorm behind it, or apart");
   add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
   add_switch(app, "--bias-gradient", s.bias_gradient,
-             "A kernel that fills the chip (of fc: with GELU's derivative unless that is fused), in "
-             "cuBLASLt's product, or a block a channel");
+             "A kernel that fills the chip (of fc: with GELU's derivative unless that is fused; of qkv: the "
+             "queries' part, the rest is known), in cuBLASLt's product, or a block a channel");
   add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
   app.add_option("--recompute", s.recompute,
                  "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")
