@@ -427,7 +427,9 @@ std::string footer() {
       "the "
       "kernel's nearest roof, its speed of light (SOL). The saving at X is time × (1 − SOL ÷ X), "
       "summed "
-      "over the launches below X. A launch-bound kernel is too short for any roof.";
+      "over the launches below X. A launch-bound kernel is too short for any roof: its launches are in the "
+      "two "
+      "utilisations of its row, and not in its SOL and saving.";
   std::string out = "<footer>\n";
   out += paragraph(text);
   return out + paragraph(fmt::format("Made by Ridgeline {}.", kVersion)) + "</footer>\n";

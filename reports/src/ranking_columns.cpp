@@ -194,11 +194,13 @@ void add_main(Columns& columns, const RankView& view) {
        [](const RankLine& l) {
          return Cell::worded(bound_word(*l.row), std::string(to_string(l.row->bound)));
        }});
-  columns.push_back({extra({.key = "limiter_utilisation_ratio",
-                            .header = "SOL",
-                            .unit = "%",
-                            .help = "utilisation of the nearest roof (SOL): the larger of the two"}),
-                     [](const RankLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
+  columns.push_back(
+      {extra({.key = "limiter_utilisation_ratio",
+              .header = "SOL",
+              .unit = "%",
+              .help = "utilisation of the nearest roof (SOL): the larger of the two, of launches "
+                      "long enough for a roof"}),
+       [](const RankLine& l) { return Cell::number(l.row->limiter, Form::percent); }});
   columns.push_back({{.key = "limiter_error_ratio",
                       .header = "±",
                       .unit = "%",

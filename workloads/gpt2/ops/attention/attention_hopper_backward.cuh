@@ -33,14 +33,14 @@ struct BackwardRegisters<128> {
 };
 
 struct BackwardMaps {
-  CUtensorMap queries;   // of qkv, 64 positions
-  CUtensorMap dout;      // 64 positions
-  CUtensorMap keys;      // of qkv, 128 positions; values too
-  CUtensorMap dqueries;  // of dqkv, 64 positions
-  CUtensorMap dkeys;     // of dqkv, 16 positions; dV too
-  CUtensorMap fp8_rows;  // of dqkv in E5M2, 64 positions
-  CUtensorMap fp8_columns;
-  CUtensorMap dout_rows;  // as many positions as a piece has rows
+  CUtensorMap queries;      // of qkv, 64 positions
+  CUtensorMap dout;         // 64 positions
+  CUtensorMap keys;         // of qkv, 128 positions; values too
+  CUtensorMap dqueries;     // of dqkv, 64 positions
+  CUtensorMap dkeys;        // of dqkv, 16 positions; dV too
+  CUtensorMap fp8_rows;     // of dqkv in E5M2, 64 positions
+  CUtensorMap fp8_columns;  // the same transposed, 64 columns of a head
+  CUtensorMap dout_rows;    // as many positions as a piece has rows
   CUtensorMap out_rows;
 };
 
