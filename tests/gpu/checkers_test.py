@@ -4,7 +4,10 @@
 usage: checkers_test.py CAPTURE GENERATE. The capture is copied; T1 values and ncu's rows are made from its own T2 values. It may be
 of an older schema: what the checkers ask is asked of a capture that GENERATE (ridgeline_generate) writes in the present one, too.
 """
+import argparse
+import contextlib
 import csv
+import io
 import os
 import shutil
 import sqlite3
@@ -23,7 +26,7 @@ import ncu
 import overhead
 import programs
 import streams
-from common import Checks, open_capture
+from common import Checks, chosen, open_capture
 
 CAPTURE, GENERATE = sys.argv.pop(1), sys.argv.pop(1)
 
@@ -46,6 +49,22 @@ def verdicts(path, ncu_csv=None):
     total, covered, error = crosscheck.t1_coverage(db, peak)
     checks.add("T1-cover", total and covered >= crosscheck.LEAST_T1_COVERAGE * total, "")
     return {row["check"]: row["passed"] for row in checks.rows}, table, error
+
+
+class Chosen(unittest.TestCase):
+    CASES = {"fast": [], "fp8": ["--precision", "fp8"], "naive": []}
+
+    def test_of_a_checkers_cases_those_that_are_named_run_in_its_order(self):
+        parser = argparse.ArgumentParser()
+        self.assertEqual(chosen(parser, None, self.CASES), ["fast", "fp8", "naive"])
+        self.assertEqual(chosen(parser, "naive,fast", self.CASES), ["fast", "naive"])
+
+    def test_a_case_that_is_none_ends_with_the_names_of_those_that_are(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended:
+            chosen(argparse.ArgumentParser(), "fast,slow", self.CASES)
+        self.assertEqual(ended.exception.code, 2)
+        self.assertIn("--only slow: one of fast, fp8, naive", said.getvalue())
 
 
 class Checkers(unittest.TestCase):

@@ -33,6 +33,14 @@ class Checks:
         sys.exit(1 if self.failed() or not self.rows else 0)
 
 
+def chosen(parser, only, names):
+    """Of a checker's cases those that --only names, comma-separated, in the checker's order; all without it."""
+    wanted = only.split(",") if only else list(names)
+    if unknown := [name for name in wanted if name not in names]:
+        parser.error(f"--only {unknown[0]}: one of {', '.join(names)}")
+    return [name for name in names if name in wanted]
+
+
 class Run:
     """A program that has ended: exit status (negative: by that signal), wall seconds, output."""
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What gpt2_train says of a batch that does not fit: exit 4, one line, and the batch it names does fit.
 
-usage: memory.py --trainer GPT2_TRAIN [--json FILE]
+usage: memory.py --trainer GPT2_TRAIN [--json FILE] [--only NAME,...]
 
 For each set of switches a batch far too large is asked for; then two steps are run with the largest batch that the line
 says fits, and with the batch and micro-batches that keep the step's tokens.
@@ -9,7 +9,7 @@ says fits, and with the batch and micro-batches that keep the step's tokens.
 import argparse
 import re
 
-from common import Checks, run
+from common import Checks, chosen, run
 
 ASKED = 4096
 CASES = {
@@ -45,10 +45,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trainer", required=True)
     parser.add_argument("--json")
+    parser.add_argument("--only", help="these cases, comma-separated")
     options = parser.parse_args()
+    names = chosen(parser, options.only, CASES)
     checks = Checks()
-    for name, switches in CASES.items():
-        examine(checks, name, options.trainer, switches)
+    for name in names:
+        examine(checks, name, options.trainer, CASES[name])
     checks.finish(options.json)
 
 

@@ -16,7 +16,7 @@ import json
 import os
 import shlex
 
-from common import Checks, Facts, run
+from common import Checks, Facts, chosen, run
 
 # Steps of the naive preset take a second each.
 SCHEDULES = {"naive": "warmup=3,timeline=5,sample=2,replay=9", "fast": "warmup=10,timeline=12,sample=4,replay=9"}
@@ -139,11 +139,7 @@ def main(argv=None):
         if not (name.isidentifier() and equals):
             parser.error(f"--also {text}: not NAME=OPTIONS")
         presets[name] = shlex.split(value)
-    if options.only:
-        wanted = options.only.split(",")
-        if unknown := [name for name in wanted if name not in presets]:
-            parser.error(f"--only {unknown[0]}: one of {', '.join(presets)}")
-        presets = {name: presets[name] for name in wanted}
+    presets = {name: presets[name] for name in chosen(parser, options.only, presets)}
     for i, (preset, more) in enumerate(presets.items()):
         capture = options.captures[i] if options.captures else os.path.join(options.out, f"preset-{preset}.ridge")
         if not options.captures:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A run of gpt2_train that is killed and resumed against the run that was not: checkpoints and logs, bit by bit.
 
-usage: resume.py --trainer GPT2_TRAIN [--out DIR] [--json FILE]
+usage: resume.py --trainer GPT2_TRAIN [--out DIR] [--json FILE] [--only NAME,...]
 
 For each case: one run to the end; the same run killed (SIGKILL) when it has written its first checkpoint, then resumed
 from its directory. Both files of the last checkpoint must be the same, and so must what the logs say: losses, norms, validation
@@ -17,7 +17,7 @@ import signal
 import struct
 import subprocess
 
-from common import Checks, run
+from common import Checks, chosen, run
 
 # (steps, steps between checkpoints, arguments): enough steps behind the first checkpoint that the signal arrives in time
 TINY = (600, 250, ["--model", "tiny", "-B", "6", "-T", "128"])
@@ -110,7 +110,9 @@ def main():
     parser.add_argument("--trainer", required=True)
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
+    parser.add_argument("--only", help="these cases, comma-separated")
     options = parser.parse_args()
+    names = chosen(parser, options.only, cases([""]))
     checks = Checks()
     folder = os.path.join(options.out, "resume")
     shutil.rmtree(folder, ignore_errors=True)
@@ -118,8 +120,8 @@ def main():
     shards = [os.path.join(folder, f"shard_{i}.bin") for i in range(3)]
     for i, path in enumerate(shards):
         write_shard(path, 6 * 128 * (2 + i) + 57, 97, i)
-    for name, case in cases(shards).items():
-        compare(checks, name, options.trainer, case, os.path.join(folder, name))
+    for name in names:
+        compare(checks, name, options.trainer, cases(shards)[name], os.path.join(folder, name))
     shutil.rmtree(folder, ignore_errors=True)
     checks.finish(options.json)
 
