@@ -114,9 +114,9 @@ class Walk {
   bool step(int block) {
     BackwardCursor& at = cursors_[static_cast<std::size_t>(block)];
     if (!at.valid(p_)) return false;
-    // As the kernel counts: both parities of a group's place in turn.
-    int& parts = parts_[{at.round % 2, block / p_.units, at.query_block}];
-    const int turn = at.round / 2 * (at.query_block + 1) + at.parts_before(p_);
+    // As the kernel counts: every round uses a group's place.
+    int& parts = parts_[{block / p_.units, at.query_block}];
+    const int turn = at.round * (at.query_block + 1) + at.parts_before(p_);
     if (parts > turn) overtaken_ = true;
     if (parts != turn) return false;
     ++parts;
@@ -129,7 +129,7 @@ class Walk {
   int slow_;
   bool overtaken_ = false;
   std::vector<BackwardCursor> cursors_;
-  std::map<std::tuple<int, int, int>, int> parts_;
+  std::map<std::pair<int, int>, int> parts_;
   std::map<std::pair<int, int>, std::vector<int>> added_;
 };
 

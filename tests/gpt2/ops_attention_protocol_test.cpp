@@ -80,8 +80,8 @@ struct Barrier {
 
 // What all multiprocessors see.
 struct Memory {
-  std::map<int, int> ready;                                  // by head: units whose row statistics are there
-  std::map<std::tuple<int, int, int, int>, unsigned> added;  // by parity, group, query block and chunk
+  std::map<int, int> ready;                             // by head: units whose row statistics are there
+  std::map<std::tuple<int, int, int>, unsigned> added;  // by group, query block and chunk
   int parts = 0;
 };
 
@@ -405,8 +405,8 @@ class Multiprocessor {
     part.first = part.before == 0;
     part.last = part.before == at.query_block;
     part.in_turn = part.first || part.last || p_.in_turn;
-    part.begin = static_cast<unsigned>((at.round >> 1) * (at.query_block + 1));
-    part.added = &memory_.added[{at.round & 1, block_ / p_.units, at.query_block, static_cast<int>(of_tile)}];
+    part.begin = static_cast<unsigned>(at.round * (at.query_block + 1));
+    part.added = &memory_.added[{block_ / p_.units, at.query_block, static_cast<int>(of_tile)}];
     return part;
   }
 

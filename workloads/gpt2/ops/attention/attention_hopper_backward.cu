@@ -162,7 +162,7 @@ BackwardSizes sizes_of(int batch, int seq, int heads, int head_size) {
   sizes.units = (sizes.blocks + 1) / 2;
   sizes.groups = std::max(1, std::min(multiprocessor_count() / sizes.units, batch * heads));
   sizes.statistics = std::int64_t{batch} * heads * sizes.blocks * kChunksPerTile * kStatisticsFloats;
-  const std::int64_t parts = std::int64_t{2} * sizes.groups * sizes.blocks * kChunksPerTile;
+  const std::int64_t parts = std::int64_t{sizes.groups} * sizes.blocks * kChunksPerTile;
   sizes.sums = parts * kChunk * head_size;
   sizes.counts = parts + std::int64_t{batch} * heads;
   return sizes;

@@ -159,16 +159,15 @@ struct DqueriesPart {
 
   __device__ DqueriesPart(const BackwardProblem& p, const BackwardCursor& at, unsigned of_tile)
       : before(at.parts_before(p)), first(before == 0), last(before == at.query_block) {
-    // Both parities of a group's place are used in turn, each by as many parts as the query block has.
+    // Every round uses a group's place, for as many parts as the query block has.
     const std::int64_t place =
-        ((static_cast<std::int64_t>(at.round & 1) * p.groups + static_cast<int>(blockIdx.x) / p.units) *
-             p.problem.blocks +
+        (static_cast<std::int64_t>(static_cast<int>(blockIdx.x) / p.units) * p.problem.blocks +
          at.query_block) *
             kChunksPerTile +
         of_tile;
     sum = p.scratch.sums + place * (kChunk * kHeadSize);
     added = p.scratch.parts + place;
-    begin = static_cast<unsigned>((at.round >> 1) * (at.query_block + 1));
+    begin = static_cast<unsigned>(at.round * (at.query_block + 1));
   }
   /// Whether it may be added when so many have been.
   __device__ bool may_follow(unsigned count, bool in_turn) const {

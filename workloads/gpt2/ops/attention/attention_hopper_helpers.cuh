@@ -325,7 +325,7 @@ __device__ inline void add_up(const BackwardMaps& maps, const BackwardProblem& p
       bulk_wait();
       fence_copies_in_memory();
     }
-    // The next round but one begins its sum in this place; its first part waits for the last of this one.
+    // The next round begins its sum in this place; its first part waits for the last of this one.
     add_release(part.added, 1);
   }
 }

@@ -20,8 +20,9 @@ struct Problem {
 /// Row statistics [head][chunk][192]: 64 log-sums in units of log2, +inf beyond the sequence, so that there
 /// probabilities are 0; and minus dout . out, each pair of rows twice in turn, as the accumulators hold them. How many
 /// units of a head have written theirs [head].
-/// dQ's sums [parity][group][query block][chunk], in the order of the collector's registers; how many parts have been
-/// added [parity][group][query block][chunk].
+/// dQ's sums [group][query block][chunk], in the order of the collector's registers; how many parts have been added
+/// [group][query block][chunk]. A sum's place is taken again in the next round, while it is still in L2: written again
+/// before it is evicted, it never goes to memory.
 struct BackwardScratch {
   float* statistics;
   float* sums;
