@@ -140,7 +140,10 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
   __shared__ float shared[kTransposeBlock / kWarpSize];
   __shared__ float table[kBytes ? ByteTable::kFloats : 1];
   const std::int64_t tensor = std::int64_t{blockIdx.y} * rows * columns;
-  const TransposeTile tile = transpose_tile(blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
+  // From the last rows to the first: the end of inp, or of dout, is what the product before this kernel left in L2, and
+  // the beginning of out is what the next one reads first. GELU's transposed bytes wait for the backward pass.
+  const TransposeTile tile =
+      transpose_tile(gridDim.x - 1 - blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
   float scale = target.scale[blockIdx.y];
   float largest = 0.0F;
   float sum[8] = {};
@@ -225,8 +228,13 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
       std::uint8_t* column = transposed + tensor + tile.column * rows + tile.row;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        *reinterpret_cast<uint4*>(column + k * rows) =
-            make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
+        const uint4 bytes = make_uint4(turned[k][0], turned[k][1], turned[k][2], turned[k][3]);
+        auto* to = reinterpret_cast<uint4*>(column + k * rows);
+        if constexpr (kFunction == CastFunction::gelu) {
+          __stcs(to, bytes);
+        } else {
+          *to = bytes;
+        }
       }
     }
   }
