@@ -130,10 +130,11 @@ __global__ void __launch_bounds__(kBlock)
   if (first >= n) return;
   const AdamwStepFactors step = step_factors != nullptr ? *step_factors : factors.step;
   if (kWide && first + kWidth <= n) {
-    const float4 g4 = __ldcs(reinterpret_cast<const float4*>(grads + first));
-    const float4 m4 = __ldcs(reinterpret_cast<const float4*>(m + first));
-    const float4 v4 = __ldcs(reinterpret_cast<const float4*>(v + first));
-    const float4 p4 = __ldcs(reinterpret_cast<const float4*>(master + first));
+    // Read and written once: but asking the caches to evict them first costs 7 % of the bandwidth.
+    const float4 g4 = *reinterpret_cast<const float4*>(grads + first);
+    const float4 m4 = *reinterpret_cast<const float4*>(m + first);
+    const float4 v4 = *reinterpret_cast<const float4*>(v + first);
+    const float4 p4 = *reinterpret_cast<const float4*>(master + first);
     const float decay = decay_of(table, first);
     const float g[kWidth] = {g4.x, g4.y, g4.z, g4.w};
     float mm[kWidth] = {m4.x, m4.y, m4.z, m4.w};
@@ -141,9 +142,9 @@ __global__ void __launch_bounds__(kBlock)
     float p[kWidth] = {p4.x, p4.y, p4.z, p4.w};
 #pragma unroll
     for (int k = 0; k < kWidth; ++k) update_one(p[k], mm[k], vv[k], g[k] * clip_scale, decay, factors, step);
-    __stcs(reinterpret_cast<float4*>(m + first), make_float4(mm[0], mm[1], mm[2], mm[3]));
-    __stcs(reinterpret_cast<float4*>(v + first), make_float4(vv[0], vv[1], vv[2], vv[3]));
-    __stcs(reinterpret_cast<float4*>(master + first), make_float4(p[0], p[1], p[2], p[3]));
+    *reinterpret_cast<float4*>(m + first) = make_float4(mm[0], mm[1], mm[2], mm[3]);
+    *reinterpret_cast<float4*>(v + first) = make_float4(vv[0], vv[1], vv[2], vv[3]);
+    *reinterpret_cast<float4*>(master + first) = make_float4(p[0], p[1], p[2], p[3]);
     store_copy<kStochastic>(params, first, p, source, step.step);
     return;
   }
