@@ -1,5 +1,7 @@
 // The Hopper products with GELU, its derivative and the bias gradient against double references.
+#include <algorithm>
 #include <cstring>
+#include <random>
 #include <sstream>
 
 #include "gpt2/ops/bias/bias_gradient.h"
@@ -24,14 +26,57 @@ std::string text(const Sizes& s) {
 }
 
 // Rows: 1, primes, a tile of 128 and one less and more, more tiles than a GPU has multiprocessors. Hidden: a
-// tile of 192 and 8 less and more. Channels: a stage of 64, less, and tails; fewer stages than an epilogue has
+// tile of 192 and 16 less and more. Channels: a stage of 64, less, and tails; fewer stages than an epilogue has
 // parts, as many, and more, on blocks that go round several tiles too.
-const std::vector<Sizes> kSizes = {{1, 8, 8},       {37, 64, 192},    {127, 72, 184},   {128, 64, 192},
-                                   {129, 128, 200}, {255, 200, 520},  {257, 192, 72},   {211, 768, 3072},
+const std::vector<Sizes> kSizes = {{1, 8, 16},      {37, 64, 192},    {127, 72, 176},   {128, 64, 192},
+                                   {129, 128, 208}, {255, 200, 528},  {257, 192, 80},   {211, 768, 3072},
                                    {300, 776, 384}, {9001, 128, 768}, {9001, 832, 768}, {17011, 40, 768},
                                    {33, 1600, 6400}};
 
 constexpr std::int64_t kGuard = 4096;  // elements before and after an output that nothing may write
+
+// The floats that bytes of slopes stand for, in the order of the columns.
+std::vector<double> slope_values(const std::vector<std::uint8_t>& bytes, std::int64_t hidden) {
+  std::vector<double> values(bytes.size());
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(bytes.size()); ++i) {
+    const std::int64_t column = i % hidden;
+    values[static_cast<std::size_t>(i)] =
+        gelu_slope_of(bytes[static_cast<std::size_t>(i - column + gelu_slope_place(column))]);
+  }
+  return values;
+}
+
+// An output of bytes between two guards.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(std::int64_t size) : size_(size), buffer_(size + 2 * kGuard) {
+    buffer_.upload(std::vector<std::uint8_t>(static_cast<std::size_t>(size + 2 * kGuard), kUntouched));
+  }
+  std::uint8_t* data() { return buffer_.data() + kGuard; }
+  std::vector<std::uint8_t> bytes() const {
+    const auto all = buffer_.download();
+    return {all.begin() + kGuard, all.begin() + kGuard + size_};
+  }
+  void expect_guards_untouched(const std::string& what) const {
+    const auto all = buffer_.download();
+    EXPECT_EQ(std::count(all.begin(), all.begin() + kGuard, kUntouched), kGuard)
+        << what << ": written before the beginning";
+    EXPECT_EQ(std::count(all.end() - kGuard, all.end(), kUntouched), kGuard)
+        << what << ": written after the end";
+  }
+
+ private:
+  static constexpr std::uint8_t kUntouched = 255;  // of no slope
+  std::int64_t size_;
+  DeviceBuffer<std::uint8_t> buffer_;
+};
+
+std::vector<std::uint8_t> random_bytes(std::int64_t size, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(generator() >> 24);
+  return bytes;
+}
 
 // An output between two guards, all NaN.
 class GuardedOutput {
@@ -66,7 +111,7 @@ class HopperMatmul : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    if (!hopper_matmul_supported(1, 8, 8)) GTEST_SKIP() << "the GPU is not of compute capability 9.0";
+    if (!hopper_matmul_supported(1, 8, 16)) GTEST_SKIP() << "the GPU is not of compute capability 9.0";
   }
 };
 
@@ -79,15 +124,16 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
     const auto bias = random_values<bf16>(s.hidden, 3);
     std::vector<double> expected(static_cast<std::size_t>(s.rows * s.hidden));
     std::vector<double> expected_pre(expected.size());
-    hopper_matmul_forward_cpu(expected.data(), expected_pre.data(), GeluKept::argument, inp.data(),
+    std::vector<double> expected_slope(expected.size());
+    hopper_matmul_forward_cpu(expected.data(), expected_pre.data(), expected_slope.data(), inp.data(),
                               weight.data(), bias.data(), s.rows, s.channels, s.hidden);
     const auto d_inp = to_device<bf16>(inp);
     const auto d_weight = to_device<bf16>(weight);
     const auto d_bias = to_device<bf16>(bias);
     GuardedOutput out(s.rows * s.hidden);
     GuardedOutput pre(s.rows * s.hidden);
-    launch_hopper_matmul_forward(out.data(), pre.data(), GeluKept::argument, d_inp.data(), d_weight.data(),
-                                 d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), {.argument = pre.data(), .slope = nullptr}, d_inp.data(),
+                                 d_weight.data(), d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
     const std::vector<double> got_pre = pre.values();
     expect_close(got_pre, expected_pre, 0x1p-8, sum_error(s.channels), "pre_gelu " + text(s));
     // Beyond its own rounding, out is the GELU of what was stored, and its slope is at most 1.13.
@@ -102,18 +148,16 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
     out.expect_guards_untouched("out " + text(s));
     pre.expect_guards_untouched("pre_gelu " + text(s));
 
-    // Beside the slope nothing is rounded but the two results. The slope's own slope is at most 0.8.
+    // Beside the slope nothing is rounded but the two results, the slope to steps of 1/202. The slope's own slope is at
+    // most 0.8.
     GuardedOutput out_too(s.rows * s.hidden);
-    GuardedOutput slope(s.rows * s.hidden);
-    launch_hopper_matmul_forward(out_too.data(), slope.data(), GeluKept::slope, d_inp.data(), d_weight.data(),
-                                 d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
-    std::vector<double> expected_slope(expected.size());
-    hopper_matmul_forward_cpu(expected.data(), expected_slope.data(), GeluKept::slope, inp.data(),
-                              weight.data(), bias.data(), s.rows, s.channels, s.hidden);
+    GuardedBytes slope(s.rows * s.hidden);
+    launch_hopper_matmul_forward(out_too.data(), {.argument = nullptr, .slope = slope.data()}, d_inp.data(),
+                                 d_weight.data(), d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
     expect_close(out_too.values(), expected, 0x1p-8, 1.13 * sum_error(s.channels) + 0x1p-18,
                  "out beside the slope " + text(s));
-    expect_close(slope.values(), expected_slope, 0x1p-8, 0.8 * sum_error(s.channels) + 0x1p-18,
-                 "slope " + text(s));
+    expect_close(slope_values(slope.bytes(), s.hidden), expected_slope, 0.0,
+                 0.5 / kGeluSlopeSteps + 0.8 * sum_error(s.channels) + 0x1p-15, "slope " + text(s));
     // The reference's slope is the derivative as the backward pass of a GELU applies it.
     std::vector<double> derivative(expected.size());
     const std::vector<double> ones(expected.size(), 1.0);
@@ -130,14 +174,16 @@ TEST_F(HopperMatmul, BackwardInputMatchesReference) {
     const auto dout = random_values<bf16>(s.rows * s.channels, 4);
     const auto weight = random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 5,
                                             1.0 / std::sqrt(static_cast<double>(s.channels)));
-    const auto slope = random_values<bf16>(s.rows * s.hidden, 6, 1.5);
+    const auto bytes = random_bytes(s.rows * s.hidden, 6);
+    const std::vector<double> slope = slope_values(bytes, s.hidden);
     std::vector<double> expected(static_cast<std::size_t>(s.rows * s.hidden));
     std::vector<double> unused(static_cast<std::size_t>(s.hidden));
     hopper_matmul_backward_input_cpu(expected.data(), unused.data(), dout.data(), weight.data(), slope.data(),
                                      s.rows, s.channels, s.hidden);
     const auto d_dout = to_device<bf16>(dout);
     const auto d_weight = to_device<bf16>(weight);
-    const auto d_slope = to_device<bf16>(slope);
+    DeviceBuffer<std::uint8_t> d_slope(s.rows * s.hidden);
+    d_slope.upload(bytes);
     const auto before = random_values<float>(s.hidden, 7);
     const auto d_dbias = to_device<float>(before);
     auto memory = poisoned<float>(hopper_matmul_partial_sums(s.rows, s.hidden));
@@ -148,10 +194,10 @@ TEST_F(HopperMatmul, BackwardInputMatchesReference) {
                                         sums_at_end, stream.get());
     sums_at_end.flush(stream.get());
     const std::vector<double> got = dpre.values();
-    // One rounding, of the result.
+    // One rounding of the slope to FP32, and one of the result.
     std::vector<double> tolerance(expected.size());
     for (std::size_t i = 0; i < tolerance.size(); ++i)
-      tolerance[i] = std::abs(slope[i]) * sum_error(s.channels);
+      tolerance[i] = std::abs(slope[i]) * sum_error(s.channels) + 0x1p-23 * std::abs(expected[i]);
     expect_close(got, expected, 0x1p-8, tolerance, "dpre " + text(s));
     // The sums are those of the stored values.
     std::vector<double> sums = before;
@@ -175,7 +221,8 @@ TEST_F(HopperMatmul, BackwardInputWithoutBiasGradientIsTheSame) {
   const auto dout = to_device<bf16>(random_values<bf16>(s.rows * s.channels, 8));
   const auto weight =
       to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 9));
-  const auto slope = to_device<bf16>(random_values<bf16>(s.rows * s.hidden, 10));
+  DeviceBuffer<std::uint8_t> slope(s.rows * s.hidden);
+  slope.upload(random_bytes(s.rows * s.hidden, 10));
   DeviceBuffer<float> dbias(s.hidden);
   DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
   PartialSums sums(memory.data(), memory.size_bytes());
@@ -200,7 +247,8 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 13));
   DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
   PartialSums sums(memory.data(), memory.size_bytes());
-  DeviceBuffer<bf16> out(size), pre(size), slope(size), dpre(size);
+  DeviceBuffer<bf16> out(size), pre(size), dpre(size);
+  DeviceBuffer<std::uint8_t> slope(size);
   DeviceBuffer<float> dbias(s.hidden);
   const auto bits = [](const auto& buffer) {
     const auto values = buffer.download();
@@ -210,16 +258,17 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   };
   std::vector<std::vector<unsigned char>> first;
   for (int run = 0; run < 3; ++run) {
-    for (bf16* output : {out.data(), pre.data(), slope.data(), dpre.data()}) {
+    for (bf16* output : {out.data(), pre.data(), dpre.data()}) {
       RIDGELINE_CUDA_CHECK(
           cudaMemsetAsync(output, 0xff, static_cast<std::size_t>(size) * sizeof(bf16), stream.get()));
     }
+    RIDGELINE_CUDA_CHECK(cudaMemsetAsync(slope.data(), 0xff, static_cast<std::size_t>(size), stream.get()));
     RIDGELINE_CUDA_CHECK(
         cudaMemsetAsync(dbias.data(), 0, static_cast<std::size_t>(dbias.size_bytes()), stream.get()));
-    launch_hopper_matmul_forward(out.data(), slope.data(), GeluKept::slope, inp.data(), weight.data(),
-                                 bias.data(), s.rows, s.channels, s.hidden, stream.get());
-    launch_hopper_matmul_forward(out.data(), pre.data(), GeluKept::argument, inp.data(), weight.data(),
-                                 bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), {.argument = nullptr, .slope = slope.data()}, inp.data(),
+                                 weight.data(), bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), {.argument = pre.data(), .slope = nullptr}, inp.data(),
+                                 weight.data(), bias.data(), s.rows, s.channels, s.hidden, stream.get());
     // weight serves as (C, H) as well: any values do.
     launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), inp.data(), weight.data(), slope.data(),
                                         s.rows, s.channels, s.hidden, sums, stream.get());
@@ -259,8 +308,8 @@ TEST_F(HopperMatmul, RunsInAGraph) {
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 16));
   GuardedOutput out(s.rows * s.hidden), pre(s.rows * s.hidden), captured(s.rows * s.hidden);
   const auto launch = [&](bf16* output) {
-    launch_hopper_matmul_forward(output, pre.data(), GeluKept::argument, inp.data(), weight.data(),
-                                 bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(output, {.argument = pre.data(), .slope = nullptr}, inp.data(),
+                                 weight.data(), bias.data(), s.rows, s.channels, s.hidden, stream.get());
   };
   launch(out.data());
   cudaGraph_t graph = nullptr;
@@ -280,16 +329,22 @@ TEST_F(HopperMatmul, RunsInAGraph) {
 TEST_F(HopperMatmul, RefusesWhatItDoesNotSupport) {
   EXPECT_TRUE(hopper_matmul_supported(32768, 768, 3072));
   EXPECT_FALSE(hopper_matmul_supported(32768, 765, 3072));
-  EXPECT_FALSE(hopper_matmul_supported(32768, 768, 3073));
+  EXPECT_FALSE(hopper_matmul_supported(32768, 768, 3080));
   EXPECT_FALSE(hopper_matmul_supported(0, 768, 3072));
   const Stream stream;
   DeviceBuffer<bf16> memory(4096);
   PartialSums sums(nullptr, 0);
-  EXPECT_THROW(launch_hopper_matmul_forward(memory.data(), memory.data(), GeluKept::slope, memory.data() + 1,
-                                            memory.data(), memory.data(), 8, 8, 8, stream.get()),
-               std::invalid_argument);
+  DeviceBuffer<std::uint8_t> slope(4096);
+  const auto forward = [&](const GeluKept& kept, int unaligned) {
+    launch_hopper_matmul_forward(memory.data(), kept, memory.data() + unaligned, memory.data(), memory.data(),
+                                 8, 8, 16, stream.get());
+  };
+  EXPECT_THROW(forward({.argument = memory.data(), .slope = nullptr}, 1), std::invalid_argument);
+  EXPECT_THROW(forward({.argument = nullptr, .slope = slope.data() + 8}, 0), std::invalid_argument);
+  EXPECT_THROW(forward({.argument = memory.data(), .slope = slope.data()}, 0), std::invalid_argument);
+  EXPECT_THROW(forward({}, 0), std::invalid_argument);
   EXPECT_THROW(launch_hopper_matmul_backward_input(memory.data(), nullptr, memory.data(), memory.data(),
-                                                   memory.data(), 8, 12, 8, sums, stream.get()),
+                                                   slope.data(), 8, 12, 16, sums, stream.get()),
                std::invalid_argument);
 }
 

@@ -44,13 +44,14 @@ class Arena {
 template <typename T>
 struct LayerActivations {
   T* residual = nullptr;  // (B,T,C): what enters the layer
-  T* ln1 = nullptr;   // (B,T,C); recompute 2: valid until the next layernorm; not in FP8, nor ln2 and gelu
-  T* qkv = nullptr;   // (B,T,3,NH,HS); unfused attention: valid until it has run
-  T* att = nullptr;   // (B,T,C)
-  T* mid = nullptr;   // (B,T,C): residual + attention
-  T* ln2 = nullptr;   // (B,T,C); as ln1
-  T* fch = nullptr;   // (B,T,4C): the argument of the GELU; with GeluKind::own its slope there
-  T* gelu = nullptr;  // (B,T,4C); recompute 1: valid until fcproj has run
+  T* ln1 = nullptr;  // (B,T,C); recompute 2: valid until the next layernorm; not in FP8, nor ln2 and gelu
+  T* qkv = nullptr;  // (B,T,3,NH,HS); unfused attention: valid until it has run
+  T* att = nullptr;  // (B,T,C)
+  T* mid = nullptr;  // (B,T,C): residual + attention
+  T* ln2 = nullptr;  // (B,T,C); as ln1
+  T* fch = nullptr;  // (B,T,4C): the argument of the GELU
+  std::uint8_t* gelu_slope = nullptr;  // (B,T,4C): with GeluKind::own in place of fch (gelu_slope.h)
+  T* gelu = nullptr;                   // (B,T,4C); recompute 1: valid until fcproj has run
   float* ln1_mean = nullptr;
   float* ln1_rstd = nullptr;  // (B,T)
   float* ln2_mean = nullptr;
@@ -133,6 +134,8 @@ struct Activations {
       a.mid = arena.take<T>(rows * c);
       if (switches.fp8_hidden == Fp8Hidden::fp8) {
         a.fch_fp8 = arena.take<std::uint8_t>(rows * 4 * c);
+      } else if (switches.gelu == GeluKind::own && !fp8) {
+        a.gelu_slope = arena.take<std::uint8_t>(rows * 4 * c);
       } else {
         a.fch = arena.take<T>(rows * 4 * c);
       }

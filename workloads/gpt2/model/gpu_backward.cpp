@@ -120,8 +120,8 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
     if constexpr (std::is_same_v<T, bf16>) {
       const auto kept = keep(l2_weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
       bias_is_done = switches().bias_gradient == BiasGradientKind::separate;
-      launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, fch, rows_,
-                                          c_, 4 * c_, sums_, s);
+      launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, a.gelu_slope,
+                                          rows_, c_, 4 * c_, sums_, s);
     }
   } else if (switches().gelu == GeluKind::fused) {
     const auto kept = keep(l2_weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);

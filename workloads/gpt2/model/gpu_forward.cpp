@@ -87,9 +87,8 @@ void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
   if constexpr (std::is_same_v<T, bf16>) {
     if (has_own_product(switches().gelu)) {
       const auto kept = keep(l2_weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
-      const auto kept_for_backward = switches().gelu == GeluKind::own ? GeluKept::slope : GeluKept::argument;
-      launch_hopper_matmul_forward(a.gelu, a.fch, kept_for_backward, inp, p.fcw, p.fcb, rows_, c_, 4 * c_,
-                                   stream_.get());
+      launch_hopper_matmul_forward(a.gelu, {.argument = a.fch, .slope = a.gelu_slope}, inp, p.fcw, p.fcb,
+                                   rows_, c_, 4 * c_, stream_.get());
       return;
     }
   }

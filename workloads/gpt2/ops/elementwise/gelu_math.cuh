@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gpt2/common/dtype.h"
+#include "gpt2/ops/elementwise/gelu_slope.h"
 
 namespace ridgeline::gpt2 {
 
@@ -57,6 +58,21 @@ __device__ inline GeluPoint gelu_point(float x) {
 template <typename T>
 __device__ inline float gelu_slope(float x) {
   return gelu_point<T>(x).slope;
+}
+
+/// Two slopes as the lower two bytes of a word; two such words make one.
+__device__ inline unsigned gelu_slope_bytes(float first, float second) {
+  constexpr float kRounded = 0x1p23F + kGeluSlopeZero;  // floats from 2^23 on are whole numbers
+  return __byte_perm(__float_as_uint(fmaf(first, kGeluSlopeSteps, kRounded)),
+                     __float_as_uint(fmaf(second, kGeluSlopeSteps, kRounded)), 0x0040);
+}
+__device__ inline unsigned join_gelu_slopes(unsigned first_two, unsigned second_two) {
+  return __byte_perm(first_two, second_two, 0x5410);
+}
+/// The slope of a word's byte of this number.
+__device__ inline float gelu_slope_of_byte(unsigned word, unsigned byte) {
+  return fmaf(__uint_as_float(__byte_perm(word, 0x43000000U, 0x7404U | byte << 4)), kGeluSlopeScale,
+              kGeluSlopeOffset);
 }
 
 }  // namespace ridgeline::gpt2

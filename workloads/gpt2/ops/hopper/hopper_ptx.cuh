@@ -188,6 +188,10 @@ __device__ inline void bulk_commit() {
 __device__ inline void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
+/// All but the last of them.
+__device__ inline void bulk_wait_read_but_one() {
+  asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+}
 __device__ inline void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
@@ -289,6 +293,10 @@ __device__ inline void load_matrix_x4(std::uint32_t address, std::uint32_t& a, s
 /// 16-byte pieces exclusive-or row%8. Two blocks of columns further on are an exclusive or with 32 away.
 __device__ inline std::uint32_t matrix_address(std::uint32_t rows, int lane) {
   return rows + lane % 16 * 128 + (((lane / 16) ^ (lane & 7)) << 4);
+}
+/// The same of rows of 64 bytes in the copy engine's swizzle of that width: pieces exclusive-or row/2%4.
+__device__ inline std::uint32_t byte_matrix_address(std::uint32_t rows, int lane) {
+  return rows + lane % 16 * 64 + (((lane / 16) ^ (lane / 2 & 3)) << 4);
 }
 /// The same of each matrix's transpose: a thread's two elements lie in one column of what is in memory.
 __device__ inline void store_matrix_x4_transposed(std::uint32_t address, std::uint32_t a, std::uint32_t b,

@@ -42,16 +42,13 @@ CUtensorMap encode(const void* tensor, CUtensorMapDataType type, int rank, const
   return map;
 }
 
-}  // namespace
-
-CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows) {
+CUtensorMap tensor_map_of(const void* matrix, CUtensorMapDataType type, std::int64_t element_bytes,
+                          std::int64_t rows, std::int64_t columns, int box_rows) {
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides_bytes[1] = {static_cast<cuuint64_t>(columns) * sizeof(bf16)};
+  const cuuint64_t strides_bytes[1] = {static_cast<cuuint64_t>(columns * element_bytes)};
   const cuuint32_t box[2] = {kBoxColumns, static_cast<cuuint32_t>(box_rows)};
-  return encode(matrix, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, sizes, strides_bytes, box);
+  return encode(matrix, type, 2, sizes, strides_bytes, box);
 }
-
-namespace {
 
 CUtensorMap heads_map_of(const void* tensor, CUtensorMapDataType type, std::int64_t element_bytes,
                          std::int64_t batch, std::int64_t seq, std::int64_t heads, std::int64_t head_size,
@@ -66,6 +63,14 @@ CUtensorMap heads_map_of(const void* tensor, CUtensorMapDataType type, std::int6
 }
 
 }  // namespace
+
+CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows) {
+  return tensor_map_of(matrix, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, sizeof(bf16), rows, columns, box_rows);
+}
+
+CUtensorMap tensor_map(const std::uint8_t* matrix, std::int64_t rows, std::int64_t columns, int box_rows) {
+  return tensor_map_of(matrix, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, rows, columns, box_rows);
+}
 
 CUtensorMap heads_map(const bf16* tensor, std::int64_t batch, std::int64_t seq, std::int64_t heads,
                       std::int64_t head_size, int box_rows) {

@@ -14,6 +14,7 @@ constexpr int kBoxColumns = 64;
 
 /// A row-major matrix in boxes of box_rows x kBoxColumns, swizzled.
 CUtensorMap tensor_map(const bf16* matrix, std::int64_t rows, std::int64_t columns, int box_rows);
+CUtensorMap tensor_map(const std::uint8_t* matrix, std::int64_t rows, std::int64_t columns, int box_rows);
 
 /// A tensor (B, T, heads, head_size) in boxes of box_rows positions x kBoxColumns of one head,
 /// swizzled. Coordinates, innermost first: column, head, position, batch. Positions beyond T arrive

@@ -1,14 +1,16 @@
 // hopper_matmul.cu: GELU(x W^T + b) with its argument or slope, and (dy W) * slope with its column sums
-// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,kept,slope,dpre (N,H) bf16; bias (H)
-//         bf16, dbias (H) FP32; any N >= 1, C and H multiples of 8 (tails: the copy engine fills with zeros,
-//         stores are guarded)
-// bytes   forward 2*(N*C + H*C + H + 2*N*H); backward 2*(N*C + H*C + 2*N*H) + 8*H
+// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,argument,dpre (N,H) bf16; slope (N,H) of one
+//         byte; bias (H) bf16, dbias (H) FP32; any N >= 1, C a multiple of 8, H of 16 (tails: the copy engine
+//         fills with zeros, stores are guarded)
+// bytes   forward 2*(N*C + H*C + H + N*H) + N*H with the slope, 2*N*H with the argument; backward
+//         2*(N*C + H*C + N*H) + N*H + 8*H
 // flops   2*N*C*H, with column sums N*H more
 // check   |gpu-ref| <= eps/2*|ref| + FP32 rounding of the sum, times the function's slope; out beside a kept
-//         argument: of the argument's rounding too; a non-finite mismatch fails
+//         argument: of the argument's rounding too; slopes: half a step of their byte; a non-finite mismatch fails
 // bound   tensor cores (C = 768: 340 flop/byte forward)
 //
 // Design: hopper_matmul.cuh. This file is compiled for sm_90a, which alone has the instructions.
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -23,13 +25,13 @@
 namespace ridgeline::gpt2 {
 
 template <typename Real>
-void hopper_matmul_forward_cpu(Real* out, Real* kept, GeluKept what, const Real* inp, const Real* weight,
+void hopper_matmul_forward_cpu(Real* out, Real* pre, Real* slope, const Real* inp, const Real* weight,
                                const Real* bias, std::int64_t rows, int channels, int hidden) {
-  matmul_forward_cpu(kept, inp, weight, bias, rows, channels, hidden);
-  gelu_forward_cpu(out, kept, rows * hidden);
-  if (what == GeluKept::argument) return;
-  const Real one{1};
-  for (std::int64_t i = 0; i < rows * hidden; ++i) gelu_backward_cpu(kept + i, kept + i, &one, 1);
+  matmul_forward_cpu(pre, inp, weight, bias, rows, channels, hidden);
+  gelu_forward_cpu(out, pre, rows * hidden);
+  if (slope == nullptr) return;
+  std::fill_n(slope, rows * hidden, Real{1});
+  gelu_backward_cpu(slope, pre, slope, rows * hidden);
 }
 
 template <typename Real>
@@ -60,7 +62,7 @@ void check(const char* what, std::int64_t rows, int channels, int hidden, bool a
 }  // namespace
 
 bool hopper_matmul_supported(std::int64_t rows, int channels, int hidden) {
-  if (rows < 1 || channels < 8 || hidden < 8 || channels % 8 != 0 || hidden % 8 != 0) return false;
+  if (rows < 1 || channels < 8 || hidden < 16 || channels % 8 != 0 || hidden % 16 != 0) return false;
   // Rows, elements of a tile's rows and numbers of tiles are counted in 32 bits.
   if (channels > (1 << 23) || hidden > (1 << 23) || rows > (std::int64_t{1} << 30)) return false;
   if (ceil_div(rows, hopper::kTileRows) * ceil_div(hidden, hopper::kTileColumns) > (std::int64_t{1} << 30)) {
@@ -79,31 +81,36 @@ std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden) {
   return ceil_div(rows, hopper::kTileRows) * hidden;
 }
 
-void launch_hopper_matmul_forward(bf16* out, bf16* kept, GeluKept what, const bf16* inp, const bf16* weight,
+void launch_hopper_matmul_forward(bf16* out, const GeluKept& kept, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream) {
+  const bool keeps_slope = kept.slope != nullptr;
+  if (keeps_slope == (kept.argument != nullptr)) {
+    throw std::invalid_argument("hopper_matmul_forward: one of GELU's argument and its slope is kept");
+  }
   const NvtxRange range("matmul_forward",
-                        {hopper_matmul_forward_bytes(rows, channels, hidden),
+                        {hopper_matmul_forward_bytes(rows, channels, hidden, keeps_slope),
                          hopper_matmul_forward_flops(rows, channels, hidden), rows, hidden, channels});
   check("hopper_matmul_forward", rows, channels, hidden,
-        is_aligned_16(out) && is_aligned_16(kept) && is_aligned_16(inp) && is_aligned_16(weight) &&
-            is_aligned_16(bias));
+        is_aligned_16(out) && is_aligned_16(kept.argument) && is_aligned_16(kept.slope) &&
+            is_aligned_16(inp) && is_aligned_16(weight) && is_aligned_16(bias));
   hopper::Arguments args;
   args.bias = bias;
   args.rows = rows;
   args.columns = hidden;
-  if (what == GeluKept::slope) {
+  if (keeps_slope) {
     constexpr Product kProduct = Product::gelu_slope_forward;
-    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept, inp, weight, args, channels, stream);
+    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept.slope, inp, weight, args, channels, stream);
   } else {
     constexpr Product kProduct = Product::gelu_forward;
-    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept, inp, weight, args, channels, stream);
+    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept.argument, inp, weight, args, channels,
+                                                        stream);
   }
 }
 
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
-                                         const bf16* slope, std::int64_t rows, int channels, int hidden,
-                                         PartialSums& sums, cudaStream_t stream) {
+                                         const std::uint8_t* slope, std::int64_t rows, int channels,
+                                         int hidden, PartialSums& sums, cudaStream_t stream) {
   const bool bias_gradient = dbias != nullptr;
   check("hopper_matmul_backward_input", rows, channels, hidden,
         is_aligned_16(dpre) && is_aligned_16(dout) && is_aligned_16(weight) && is_aligned_16(slope));
@@ -119,16 +126,16 @@ void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* d
   args.rows = rows;
   args.columns = hidden;
   constexpr Product kProduct = Product::slope_backward_input;
-  hopper::launch_product<kProduct, Fastest<kProduct>>(dpre, const_cast<bf16*>(slope), dout, weight, args,
-                                                      channels, stream);
+  hopper::launch_product<kProduct, Fastest<kProduct>>(dpre, const_cast<std::uint8_t*>(slope), dout, weight,
+                                                      args, channels, stream);
   if (bias_gradient) {
     sums.add({dbias, partials, hidden, static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden});
   }
 }
 
-template void hopper_matmul_forward_cpu(float*, float*, GeluKept, const float*, const float*, const float*,
+template void hopper_matmul_forward_cpu(float*, float*, float*, const float*, const float*, const float*,
                                         std::int64_t, int, int);
-template void hopper_matmul_forward_cpu(double*, double*, GeluKept, const double*, const double*,
+template void hopper_matmul_forward_cpu(double*, double*, double*, const double*, const double*,
                                         const double*, std::int64_t, int, int);
 template void hopper_matmul_backward_input_cpu(float*, float*, const float*, const float*, const float*,
                                                std::int64_t, int, int);

@@ -11,7 +11,8 @@
 //              and a tile has 192 columns, not 256. A warp stages its 16 rows and has the copy engine store them,
 //              with no other warp to wait for
 //   slopes     warps 1 to 3 in the backward product: fetch the slopes that an epilogue will want (TMA), and add up
-//              the columns of what it staged, 64 columns at a time
+//              the columns of what it staged, 64 columns at a time. Slopes are bytes (gelu_slope.h), in the order in
+//              which a thread has the columns
 // Loads and stores of the epilogue by ordinary instructions would each wait behind what the tensor cores read
 // from shared memory; the copy engine's do not keep a warp waiting.
 //
@@ -21,13 +22,14 @@
 // Barriers, all in shared memory, phases counted from 0:
 //   full[s]         stage s holds its tiles: 1 arrival and the bytes of the copies
 //   empty[s]        stage s may be overwritten in every block of the cluster: 8 warps of each block
-//   slopes_full[c]  slopes of the tile's 64-column chunk c are staged: 1 arrival and their bytes
-//   staged[c]       the results lie where they were: 256 threads
-//   slopes_free[c]  and have been stored from there: 8 consumer warps
+//   slopes_full[c]  slopes of the tile's 64-column chunk c are there: 1 arrival and their bytes
+//   staged[c]       they have been used, and the results staged: 256 threads
+//   summed[c]       and their columns added up: 3 warps
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "gpt2/common/bulk_copy.cuh"
 #include "gpt2/common/dtype.h"
@@ -47,6 +49,9 @@ enum class Product {
 constexpr bool is_forward(Product product) {
   return product != Product::slope_backward_input;
 }
+/// Of the tensor that is kept for the backward pass.
+template <Product kProduct>
+using Kept = std::conditional_t<kProduct == Product::gelu_forward, bf16, std::uint8_t>;
 
 constexpr int kTileRows = 128;
 constexpr int kTileColumns = 192;
@@ -65,6 +70,9 @@ constexpr int kParts = kChunks * kPartsOfChunk;
 constexpr int kHalfProducts = kBlockK / 16 / 2;  // of a stage, issued together
 constexpr int kWarpChunkBytes = kWarpRows * kChunkColumns * 2;
 constexpr int kChunkBytes = kTileRows * kChunkColumns * 2;
+constexpr int kWarpSlopeBytes = kWarpRows * kChunkColumns;
+constexpr int kSlopeBytes = kTileRows * kChunkColumns;  // of a chunk
+constexpr int kResultPlaces = 2;                        // backward: for staged chunks, in turn
 constexpr int kSlopeWarps = 3;
 constexpr int kSumRows =
     4 * kSlopeWarps;  // partial sums of a column in a chunk: a warp reads four rows at once
@@ -84,12 +92,18 @@ struct Config {
   static constexpr int kABytes = kTileRows * kBlockK * 2;
   static constexpr int kBBytes = kTileColumns * kBlockK * 2;
   static constexpr int kStageBytes = kABytes + kBBytes;
-  /// Forward [consumer warp][out, kept], used again for each chunk; backward [chunk][consumer warp].
+  /// Forward [consumer warp][out, kept], used again for each chunk; backward [place][consumer warp].
   static constexpr int kStaging = kStages * kStageBytes;
+  static constexpr int kKeptBytes = kWarpRows * kChunkColumns * static_cast<int>(sizeof(Kept<kProduct>));
+  static constexpr int kWarpStagingBytes =
+      is_forward(kProduct) ? kWarpChunkBytes + kKeptBytes : kWarpChunkBytes;
   static constexpr int kStagingBytes =
-      is_forward(kProduct) ? 2 * kConsumerWarps * kWarpChunkBytes : kChunks * kChunkBytes;
+      is_forward(kProduct) ? kConsumerWarps * kWarpStagingBytes : kResultPlaces * kChunkBytes;
+  /// Backward [chunk][consumer warp].
+  static constexpr int kSlopes = kStaging + kStagingBytes;
+  static constexpr int kSlopesBytes = is_forward(kProduct) ? 0 : kChunks * kSlopeBytes;
   /// [chunk parity][kSumRows][columns of a chunk] float: the next chunk's are written while a slow warp still reads.
-  static constexpr int kSums = kStaging + kStagingBytes;
+  static constexpr int kSums = kSlopes + kSlopesBytes;
   static constexpr int kSumTableBytes = kSumRows * kChunkColumns * 4;
   static constexpr int kSumBytes = is_forward(kProduct) ? 0 : 2 * kSumTableBytes;
   /// [tile parity][columns] bfloat16: the next tile's comes with its first stage.
@@ -103,7 +117,7 @@ struct Config {
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
 };
 
-/// As the copy engine sees the matrices; out and kept (D or its slope: written forward, read backward) are
+/// As the copy engine sees the matrices; out and kept (D, or slopes: written forward, read backward) are
 /// (rows, columns).
 struct Maps {
   CUtensorMap a;
@@ -155,7 +169,7 @@ struct Barriers {
   __device__ std::uint32_t empty(int stage) const { return base + 8 * (C::kStages + stage); }
   __device__ std::uint32_t slopes_full(int chunk) const { return base + 8 * (2 * C::kStages + chunk); }
   __device__ std::uint32_t staged(int chunk) const { return slopes_full(chunk) + 8 * kChunks; }
-  __device__ std::uint32_t slopes_free(int chunk) const { return slopes_full(chunk) + 16 * kChunks; }
+  __device__ std::uint32_t summed(int chunk) const { return slopes_full(chunk) + 16 * kChunks; }
 };
 
 template <Product kProduct, class C>
@@ -228,13 +242,14 @@ struct FinishedTile {
   std::uint32_t parity;  // of the slopes' barriers
 };
 
-/// What a thread has of 16 columns of a warp's 16 rows, packed.
+/// What a thread has of 16 columns of a warp's 16 rows, packed. A word of slopes has four columns of a row: the words
+/// are of the first row and of the row 8 below, and the same of the next 16 columns.
 struct PartWords {
   std::uint32_t out[4];
   std::uint32_t kept[4];
 };
 
-/// One half of them: GELU, and its argument or its slope.
+/// One half of them, 8 columns: GELU, and its argument or its slope.
 template <Product kProduct>
 __device__ inline void form_words(PartWords& words, const Accumulators& d, int part, int half) {
 #pragma unroll
@@ -245,7 +260,9 @@ __device__ inline void form_words(PartWords& words, const Accumulators& d, int p
       const GeluPoint at_x = gelu_point<bf16>(x);
       const GeluPoint at_y = gelu_point<bf16>(y);
       words.out[word] = pack_bf16(at_x.value, at_y.value);
-      words.kept[word] = pack_bf16(at_x.slope, at_y.slope);
+      std::uint32_t& of_row = words.kept[part % 2 * 2 + word % 2];
+      const std::uint32_t two = gelu_slope_bytes(at_x.slope, at_y.slope);
+      of_row = half == 0 ? two : join_gelu_slopes(of_row, two);
     } else {
       // Of the rounded argument, from which the backward pass may compute it again.
       words.kept[word] = pack_bf16(x, y);
@@ -256,16 +273,23 @@ __device__ inline void form_words(PartWords& words, const Accumulators& d, int p
 }
 
 /// Stages them; behind a chunk's last part the copy engine stores it.
+template <Product kProduct>
 __device__ inline void store_words(const Maps& maps, const PartWords& words, int part, const FinishedTile& of,
                                    std::uint32_t warp_staging, int warp, int lane, std::uint64_t read_later) {
-  const std::uint32_t address = matrix_address(warp_staging, lane) ^ (part % kPartsOfChunk * 32);
-  if (part % kPartsOfChunk == 0) {
+  const int of_chunk = part % kPartsOfChunk;
+  const std::uint32_t address = matrix_address(warp_staging, lane) ^ (of_chunk * 32);
+  if (of_chunk == 0) {
     if (lane == 0) bulk_wait_read();  // the chunk before is out of the staging area
     __syncwarp();
   }
   store_matrix_x4(address, words.out[0], words.out[1], words.out[2], words.out[3]);
-  store_matrix_x4(address + kWarpChunkBytes, words.kept[0], words.kept[1], words.kept[2], words.kept[3]);
-  if (part % kPartsOfChunk == kPartsOfChunk - 1) {
+  if constexpr (kProduct == Product::gelu_forward) {
+    store_matrix_x4(address + kWarpChunkBytes, words.kept[0], words.kept[1], words.kept[2], words.kept[3]);
+  } else if (of_chunk % 2 == 1) {
+    store_matrix_x4(byte_matrix_address(warp_staging + kWarpChunkBytes, lane) ^ (of_chunk / 2 * 32),
+                    words.kept[0], words.kept[1], words.kept[2], words.kept[3]);
+  }
+  if (of_chunk == kPartsOfChunk - 1) {
     fence_for_copies();
     __syncwarp();
     if (lane == 0) {
@@ -278,28 +302,49 @@ __device__ inline void store_words(const Maps& maps, const PartWords& words, int
   }
 }
 
-/// The same columns times their slopes, which lie in the warp's part of each chunk; the result replaces them there.
+/// Which place a tile's chunk is staged in. A tile has an odd number of chunks.
+__device__ inline std::uint32_t result_place(std::uint32_t tile_parity, int chunk) {
+  static_assert(kResultPlaces == 2 && kChunks % 2 == 1);
+  return ((tile_parity ^ static_cast<std::uint32_t>(chunk)) & 1U) * kChunkBytes;
+}
+
+/// Slopes of a thread's columns of two parts, as PartWords has them.
+using SlopeWords = std::uint32_t[4];
+
+/// The same columns times their slopes, staged and stored.
 template <class C>
 __device__ inline void finish_backward(const Maps& maps, const Barriers<C>& barriers, const Accumulators& d,
-                                       int part, const FinishedTile& of, std::uint32_t warp_staging, int warp,
-                                       int lane) {
+                                       SlopeWords& slopes, int part, const FinishedTile& of,
+                                       std::uint32_t shared, int warp, int lane) {
   const int chunk = part / kPartsOfChunk;
   const int of_chunk = part % kPartsOfChunk;
-  const std::uint32_t staging = warp_staging + chunk * kChunkBytes;
-  const std::uint32_t address = matrix_address(staging, lane) ^ (of_chunk * 32);
-  if (of_chunk == 0) barrier_wait(barriers.slopes_full(chunk), of.parity);
+  const std::uint32_t staging =
+      shared + C::kStaging + result_place(of.parity, chunk) + warp * kWarpChunkBytes;
+  if (of_chunk == 0) {
+    // The chunk before the last has been stored from this place, and its columns added up.
+    if (lane == 0) bulk_wait_read_but_one();
+    __syncwarp();
+    if (chunk + 1 < kChunks) {
+      barrier_wait(barriers.summed(chunk + 1), of.parity ^ 1U);  // of the tile before
+    } else {
+      barrier_wait(barriers.summed(0), of.parity);
+    }
+    barrier_wait(barriers.slopes_full(chunk), of.parity);
+  }
+  if (of_chunk % 2 == 0) {
+    const std::uint32_t rows = shared + C::kSlopes + chunk * kSlopeBytes + warp * kWarpSlopeBytes;
+    load_matrix_x4(byte_matrix_address(rows, lane) ^ (of_chunk / 2 * 32), slopes[0], slopes[1], slopes[2],
+                   slopes[3]);
+  }
   std::uint32_t words[4];
-  load_matrix_x4(address, words[0], words[1], words[2], words[3]);
 #pragma unroll
   for (int word = 0; word < 4; ++word) {
-    words[word] = pack_bf16(d[8 * part + 2 * word] * __uint_as_float(words[word] << 16),
-                            d[8 * part + 2 * word + 1] * __uint_as_float(words[word] & 0xffff0000U));
+    const std::uint32_t of_row = slopes[part % 2 * 2 + word % 2];
+    const unsigned byte = word / 2 * 2;
+    words[word] = pack_bf16(d[8 * part + 2 * word] * gelu_slope_of_byte(of_row, byte),
+                            d[8 * part + 2 * word + 1] * gelu_slope_of_byte(of_row, byte + 1));
   }
-  store_matrix_x4(address, words[0], words[1], words[2], words[3]);
-  if (of_chunk == 1 && chunk > 0 && lane == 0) {
-    bulk_wait_read();
-    barrier_arrive(barriers.slopes_free(chunk - 1));
-  }
+  store_matrix_x4(matrix_address(staging, lane) ^ (of_chunk * 32), words[0], words[1], words[2], words[3]);
   if (of_chunk == kPartsOfChunk - 1) {
     fence_for_copies();
     __syncwarp();
@@ -308,10 +353,6 @@ __device__ inline void finish_backward(const Maps& maps, const Barriers<C>& barr
       bulk_commit();
     }
     barrier_arrive(barriers.staged(chunk));
-    if (chunk == kChunks - 1 && lane == 0) {
-      bulk_wait_read();
-      barrier_arrive(barriers.slopes_free(chunk));
-    }
   }
 }
 
@@ -329,8 +370,7 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = 4 * consumer + static_cast<int>(threadIdx.x) % kWarpgroup / 32;  // of the consumers
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
-  const std::uint32_t warp_staging =
-      shared + C::kStaging + warp * (is_forward(kProduct) ? 2 * kWarpChunkBytes : kWarpChunkBytes);
+  const std::uint32_t warp_staging = shared + C::kStaging + warp * C::kWarpStagingBytes;
   const std::uint64_t read_later = evict_first_policy();
 
   const auto release = [&](int stage) {
@@ -369,12 +409,13 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
     at.advance();
   };
   PartWords words{};
+  SlopeWords slopes{};
   const auto finish = [&](int part, int half) {
     if constexpr (is_forward(kProduct)) {
       form_words<kProduct>(words, finished, part, half);
-      if (half == 1) store_words(maps, words, part, of, warp_staging, warp, lane, read_later);
+      if (half == 1) store_words<kProduct>(maps, words, part, of, warp_staging, warp, lane, read_later);
     } else {
-      if (half == 1) finish_backward<C>(maps, barriers, finished, part, of, warp_staging, warp, lane);
+      if (half == 1) finish_backward<C>(maps, barriers, finished, slopes, part, of, shared, warp, lane);
     }
   };
 
@@ -433,11 +474,12 @@ __device__ inline void attend_slopes(const Maps& maps, const Arguments& args, st
   const int clusters = static_cast<int>(gridDim.x) / C::kCluster;
   const int piece = lane % kPieces;
   const int first_row = 4 * warp + lane / kPieces;
-  const std::uint64_t read_once = evict_first_policy();
+  // No policy: a line of 128 bytes holds two chunks' slopes, and asked to go first it has left L2 when the second
+  // chunk is fetched.
   const auto load = [&](const Tile& tile, int chunk) {
-    barrier_arrive_expect(barriers.slopes_full(chunk), kChunkBytes);
-    tma_load(shared + C::kStaging + chunk * kChunkBytes, &maps.kept, barriers.slopes_full(chunk),
-             tile.column + chunk * kChunkColumns, tile.row, read_once);
+    barrier_arrive_expect(barriers.slopes_full(chunk), kSlopeBytes);
+    tma_load(shared + C::kSlopes + chunk * kSlopeBytes, &maps.kept, barriers.slopes_full(chunk),
+             tile.column + chunk * kChunkColumns, tile.row);
   };
   int unit = static_cast<int>(blockIdx.x) / C::kCluster;
   Tile tile = tile_of<C>(unit, args, rank);
@@ -450,8 +492,9 @@ __device__ inline void attend_slopes(const Maps& maps, const Arguments& args, st
     const Tile next = tile_of<C>(unit + clusters, args, rank);
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       barrier_wait(barriers.staged(chunk), parity);
+      if (warp == 0 && lane == 0 && unit + clusters < args.units) load(next, chunk);
       if (args.column_sums != nullptr) {
-        const std::uint32_t rows = shared + C::kStaging + chunk * kChunkBytes;
+        const std::uint32_t rows = shared + C::kStaging + result_place(parity, chunk);
         float sums[kWidth] = {};
         for (int row = first_row; row < kTileRows; row += kSumRows) {
           float values[kWidth];
@@ -483,12 +526,8 @@ __device__ inline void attend_slopes(const Maps& maps, const Arguments& args, st
           }
         }
       }
-      // Behind the sums, for which every warp has read the chunk.
-      if (warp == 0 && lane == 0 && unit + clusters < args.units) {
-        barrier_wait(barriers.slopes_free(chunk), parity);
-        load(next, chunk);
-      }
       __syncwarp();
+      if (lane == 0) barrier_arrive(barriers.summed(chunk));
     }
     tile = next;
     parity ^= 1U;
@@ -512,7 +551,7 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       barrier_init(barriers.slopes_full(chunk), 1);
       barrier_init(barriers.staged(chunk), 2 * kWarpgroup);
-      barrier_init(barriers.slopes_free(chunk), kConsumerWarps);
+      barrier_init(barriers.summed(chunk), kSlopeWarps);
     }
     fence_barrier_init();
   }
@@ -543,7 +582,7 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
 
 /// a (rows, k); b (columns, k) forward, (k, columns) backward; out, kept (rows, columns).
 template <Product kProduct, class C>
-void launch_product(bf16* out, bf16* kept, const bf16* a, const bf16* b, Arguments args, int k,
+void launch_product(bf16* out, Kept<kProduct>* kept, const bf16* a, const bf16* b, Arguments args, int k,
                     cudaStream_t stream) {
   Maps maps;
   maps.a = tensor_map(a, args.rows, k, kTileRows);
