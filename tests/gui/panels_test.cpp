@@ -292,7 +292,7 @@ TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
 TEST_F(PanelsTest, StepsThatTookLongerHaveTheClockAsTheirCause) {
   QStringList said;
   for (const QLabel* label : panel<StepPanel>("step")->findChildren<QLabel*>()) said << label->text();
-  EXPECT_TRUE(said.join('\n').contains("the SM clock fell to 1185 MHz in them (power limit)"))
+  EXPECT_TRUE(said.join('\n').contains("the SM clock fell to 1320 MHz in them (power limit)"))
       << said.join('\n').toStdString();
 }
 
@@ -354,13 +354,13 @@ TEST_F(PanelsTest, AChosenKernelIsSeenInTheTreeInTheStepAndInTheSteps) {
 
 TEST_F(PanelsTest, AnotherStepIsAccountedFor) {
   auto* step = panel<StepPanel>("step");
-  EXPECT_TRUE(step->title().contains("Step 16")) << step->title().toStdString();
+  EXPECT_TRUE(step->title().contains("Step 15")) << step->title().toStdString();
   step->choose_step(17);
   ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
   EXPECT_TRUE(step->title().contains("17")) << step->title().toStdString();
   step->choose_step(std::nullopt);
   ASSERT_TRUE(wait_for([&] { return !step->waiting(); }));
-  EXPECT_TRUE(step->title().contains("Step 16"));
+  EXPECT_TRUE(step->title().contains("Step 15"));
 }
 
 }  // namespace
