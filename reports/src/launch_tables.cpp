@@ -130,6 +130,14 @@ std::vector<Column<LaunchLine>> launch_columns(bool sampled, bool cold) {
       measured({.key = "dram_bytes", .header = "DRAM", .unit = "bytes", .help = "bytes read and written"},
                &U::dram_bytes, Form::general),
       measured(
+          {.key = "dram_read_bytes", .header = "read", .unit = "bytes", .help = "bytes read from DRAM (T2)"},
+          &U::dram_read_bytes, Form::general),
+      measured({.key = "dram_write_bytes",
+                .header = "written",
+                .unit = "bytes",
+                .help = "bytes written to DRAM (T2)"},
+               &U::dram_write_bytes, Form::general),
+      measured(
           {.key = "tensor_ops", .header = "tensor", .unit = "ops", .help = "operations of the tensor pipe"},
           &U::tensor_ops, Form::general),
       {{.key = "registers_per_thread",

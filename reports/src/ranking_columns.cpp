@@ -465,6 +465,20 @@ void add_tiers(Columns& columns) {
 }
 
 void add_caches(Columns& columns) {
+  columns.push_back(
+      {extra({.key = "dram_read_bytes",
+              .header = "read",
+              .unit = "MB",
+              .help = "bytes read from DRAM (T2)",
+              .title = "DRAM read"}),
+       [](const RankLine& l) { return Cell::number(l.row->dram_read_bytes, Form::megabytes); }});
+  columns.push_back(
+      {extra({.key = "dram_write_bytes",
+              .header = "written",
+              .unit = "MB",
+              .help = "bytes written to DRAM (T2)",
+              .title = "DRAM written"}),
+       [](const RankLine& l) { return Cell::number(l.row->dram_write_bytes, Form::megabytes); }});
   columns.push_back({extra({.key = "l2_utilisation_ratio",
                             .header = "L2",
                             .unit = "%",
@@ -575,8 +589,8 @@ const std::vector<ColumnGroup>& ranking_groups() {
         "dram_t2_utilisation_ratio", "dram_t2_error_ratio", "dram_difference_ratio",
         "tensor_t1_utilisation_ratio", "tensor_t2_utilisation_ratio", "tensor_difference_ratio", "tier"}},
       {"caches",
-       {"key", "calls", "time_ns", "dram_utilisation_ratio", "l2_utilisation_ratio", "l2_bytes",
-        "l2_hit_ratio", "l1_bytes", "l1_hit_ratio", "occupancy_ratio"}},
+       {"key", "calls", "time_ns", "dram_utilisation_ratio", "dram_read_bytes", "dram_write_bytes",
+        "l2_utilisation_ratio", "l2_bytes", "l2_hit_ratio", "l1_bytes", "l1_hit_ratio", "occupancy_ratio"}},
       {"sms",
        {"key", "calls", "time_ns", "compute_utilisation_ratio", "issue_utilisation_ratio", "sm_active_ratio",
         "occupancy_ratio"}},

@@ -50,8 +50,12 @@ FabricatedModel build(const std::vector<Spec>& specs, std::int64_t step_end_ns =
   for (const Spec& s : specs) {
     f.launch(s.kernel, s.start_ns + 1'000'000'000, s.end_ns + 1'000'000'000);
     const auto t = static_cast<double>(s.end_ns - s.start_ns);
-    if (s.dram >= 0)
-      f.counters({{kRead, s.dram * t * 1000}, {kWritten, 0}, {kTensor, s.tensor * 100}, {kDuration, t}});
+    if (s.dram >= 0) {
+      f.counters({{kRead, 0.75 * s.dram * t * 1000},
+                  {kWritten, 0.25 * s.dram * t * 1000},
+                  {kTensor, s.tensor * 100},
+                  {kDuration, t}});
+    }
   }
   f.done();
   return f;
@@ -101,6 +105,9 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_NEAR(*mixed.limiter, (0.14 * 100 + 0.77 * 300) / 400, 1e-12);
   EXPECT_EQ(mixed.limiter_kind, LimiterKind::compute);
   EXPECT_EQ(mixed.compute_pipe, "tensor");
+  EXPECT_NEAR(*mixed.dram_bytes, (0.14 * 100 + 0.20 * 300) * 1e6, 1e-3);
+  EXPECT_NEAR(*mixed.dram_read_bytes, 0.75 * *mixed.dram_bytes, 1e-3);
+  EXPECT_NEAR(*mixed.dram_write_bytes, 0.25 * *mixed.dram_bytes, 1e-3);
 
   const RankTotals& totals = r.ranking.totals;
   EXPECT_EQ(totals.step_ns, 1'000'000);
@@ -124,6 +131,7 @@ TEST(Ranking, UnmeasuredAndLaunchBoundTimeIsShownAndSavesNothing) {
   const RankRow& unmeasured = row(r.ranking, "unmeasured");
   EXPECT_EQ(unmeasured.unmeasured_time_ns, 200'000);
   EXPECT_EQ(unmeasured.unmeasured_calls, 1);
+  EXPECT_FALSE(unmeasured.dram_read_bytes || unmeasured.dram_write_bytes);
   EXPECT_DOUBLE_EQ(unmeasured.saved_target_ns, 0);
   EXPECT_EQ(unmeasured.missing, MissingReason::not_replayed);
   ASSERT_EQ(unmeasured.why.size(), 1U);

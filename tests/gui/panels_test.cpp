@@ -269,8 +269,8 @@ TEST_F(PanelsTest, TheRooflineIsExportedAsSvgAndPng) {
 TEST_F(PanelsTest, TheKernelPanelSaysWhatIsKnown) {
   selection().select_kernel(kernels_of(overview(), 0));
   const auto* kernel = panel<KernelPanel>("kernel");
-  for (const char* words : {"Bound by", "latency", "Could save", "Traffic", "L2", "Occupancy", "limited by",
-                            "SM clock", "T1", "T2", "T3"})
+  for (const char* words : {"Bound by", "latency", "Could save", "Traffic", " read, ", " written)", "L2",
+                            "Occupancy", "limited by", "SM clock", "T1", "T2", "T3"})
     EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();
   for (const char* words : {"sampled", "± &lt;0.1 (T1)", "minimum traffic", "Roofline time"})
     EXPECT_TRUE(kernel->facts().contains(words)) << words << " in " << kernel->facts().toStdString();

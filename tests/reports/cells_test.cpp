@@ -87,6 +87,8 @@ TEST_F(LaunchCells, ShowWhatWasMeasured) {
   values.dram_utilisation = measured(0.101, 0.0101);
   values.compute_utilisation = measured(0.102, 0.0102);
   values.dram_bytes = measured(103, 1);
+  values.dram_read_bytes = measured(118, 1);
+  values.dram_write_bytes = measured(119, 1);
   values.tensor_ops = measured(104, 1);
   values.l2_utilisation = measured(0.105, 0.01);
   values.l2_bytes = measured(106, 1);
@@ -110,6 +112,8 @@ TEST_F(LaunchCells, ShowWhatWasMeasured) {
       {"compute_utilisation_ratio", "10.2|0.102"},
       {"compute_error_ratio", "1.0|0.0102"},
       {"dram_bytes", "103|103"},
+      {"dram_read_bytes", "118|118"},
+      {"dram_write_bytes", "119|119"},
       {"tensor_ops", "104|104"},
       {"l2_utilisation_ratio", "10.5|0.105"},
       {"l2_bytes", "106|106"},

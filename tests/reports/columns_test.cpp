@@ -63,6 +63,8 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.saved_target_error_ns = 125;
   row_.dram_bytes = 126;
   row_.tensor_ops = 127;
+  row_.dram_read_bytes = 148;
+  row_.dram_write_bytes = 149;
   row_.l2_bytes = 128;
   row_.l1_bytes = 129;
   row_.t1_time_ns = 130;
@@ -124,6 +126,8 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
       {"saved_target_error_ns", 125.0},
       {"dram_bytes", 126.0},
       {"tensor_ops", 127.0},
+      {"dram_read_bytes", 148.0},
+      {"dram_write_bytes", 149.0},
       {"l2_bytes", 128.0},
       {"l1_bytes", 129.0},
       {"t1_time_ns", 130},
@@ -466,7 +470,7 @@ TEST(DefaultColumns, GoInThisOrder) {
     order += "\n";
   }
   EXPECT_EQ(order,
-            "rank: 88 columns > calls > saved_stretch_ns > dram_t1_utilisation_ratio > tier > "
+            "rank: 90 columns > calls > saved_stretch_ns > dram_t1_utilisation_ratio > tier > "
             "limiter_error_ratio > limiter bound\n"
             "check: saved_target_exposed_ns text budget budget_reason > saved_target_ns > time_ns > limiter "
             "> bound\n"
@@ -475,7 +479,7 @@ TEST(DefaultColumns, GoInThisOrder) {
             "accounting: meaning\n"
             "bounds: launches > no_roof_ns unmeasured_ns > launch_bound_ns\n"
             "gaps: start_ns synchronisation_ns call call_ns thread_id > after_kernel\n"
-            "launches: 20 columns > reason > stream_id tier > nvtx_path dram_t1_utilisation_ratio "
+            "launches: 22 columns > reason > stream_id tier > nvtx_path dram_t1_utilisation_ratio "
             "dram_t1_error_ratio > class > grid block\n"
             "compare: bound > compute > dram > match > adjusted_p > interval\n"
             "parts:\n"

@@ -252,6 +252,8 @@ class TierSums {
     if (values.t1.tensor_utilisation && values.t2.tensor_utilisation && !values.t1.concurrent)
       tensor_difference_.add(tier_difference(*values.t1.tensor_utilisation, *values.t2.tensor_utilisation),
                              time);
+    add_up(row.dram_read_bytes, values.dram_read_bytes);
+    add_up(row.dram_write_bytes, values.dram_write_bytes);
     add_up(row.l2_bytes, values.l2_bytes);
     add_up(row.l1_bytes, values.l1_bytes);
     if (!values.cold.dram_utilisation || !values.cold.duration) return;

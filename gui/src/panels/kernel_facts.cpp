@@ -51,7 +51,13 @@ QString tiers(const std::optional<Measured>& sampled, const std::optional<Measur
 
 void add_work(const RankRow& row, Facts& facts) {
   QStringList bytes;
-  if (row.dram_bytes) bytes << "DRAM " + bytes_of(*row.dram_bytes);
+  if (row.dram_bytes) {
+    QString text = "DRAM " + bytes_of(*row.dram_bytes);
+    if (row.dram_read_bytes && row.dram_write_bytes)
+      text += QString(" (%1 read, %2 written)")
+                  .arg(bytes_of(*row.dram_read_bytes), bytes_of(*row.dram_write_bytes));
+    bytes << text;
+  }
   if (row.l2_bytes) bytes << "L2 " + bytes_of(*row.l2_bytes);
   if (row.l1_bytes) bytes << "L1 " + bytes_of(*row.l1_bytes);
   if (!bytes.isEmpty()) facts.emplace_back("Traffic", bytes.join(", "));

@@ -85,6 +85,8 @@ struct RankRow {
   double saved_stretch_share = 0;
   std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
   std::optional<double> dram_bytes;             // of all calls with a value
+  std::optional<double> dram_read_bytes;        // T2
+  std::optional<double> dram_write_bytes;       // T2
   std::optional<double> tensor_ops;
   std::string tensor_quantity;              // the peak of the type most of them are of; "" without any
   std::optional<double> tensor_ops_per_s;   // over the launches that have a count

@@ -85,10 +85,10 @@ struct LaunchValues {
   TierUtilisation t1, t2, cold;
 
   /// What is shown: T2's value, else T1's; Measured::tier says which.
-  std::optional<Measured> dram_bytes;  // read + written
-  std::optional<Measured> dram_read_bytes;
-  std::optional<Measured> dram_write_bytes;
-  std::optional<Measured> tensor_ops;  // operations of the tensor pipe, all data types
+  std::optional<Measured> dram_bytes;        // read + written
+  std::optional<Measured> dram_read_bytes;   // T2
+  std::optional<Measured> dram_write_bytes;  // T2
+  std::optional<Measured> tensor_ops;        // operations of the tensor pipe, all data types
   std::string tensor_quantity;  // the peak of the type that most of them are of: "bf16_flops_per_s"; "" none
   std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
   std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
