@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "cells.h"
 #include "ridgeline/reports/absence_text.h"
@@ -464,37 +466,37 @@ void add_tiers(Columns& columns) {
        [](const RankLine& l) { return Cell::number(l.row->t1_concurrent_time_ns, Form::milliseconds); }});
 }
 
+// Bytes moved by all calls of a row; shown only if asked for.
+Column<RankLine> traffic(ColumnHead head, std::optional<double> analyzer::RankRow::*of) {
+  head.unit = "MB";
+  return {extra(std::move(head)),
+          [of](const RankLine& l) { return Cell::number((*l.row).*of, Form::megabytes); }};
+}
+
 void add_caches(Columns& columns) {
-  columns.push_back(
-      {extra({.key = "dram_read_bytes",
-              .header = "read",
-              .unit = "MB",
-              .help = "bytes read from DRAM (T2)",
-              .title = "DRAM read"}),
-       [](const RankLine& l) { return Cell::number(l.row->dram_read_bytes, Form::megabytes); }});
-  columns.push_back(
-      {extra({.key = "dram_write_bytes",
-              .header = "written",
-              .unit = "MB",
-              .help = "bytes written to DRAM (T2)",
-              .title = "DRAM written"}),
-       [](const RankLine& l) { return Cell::number(l.row->dram_write_bytes, Form::megabytes); }});
+  using Row = analyzer::RankRow;
+  columns.push_back(traffic(
+      {.key = "dram_read_bytes", .header = "read", .help = "bytes read from DRAM (T2)", .title = "DRAM read"},
+      &Row::dram_read_bytes));
+  columns.push_back(traffic({.key = "dram_write_bytes",
+                             .header = "written",
+                             .help = "bytes written to DRAM (T2)",
+                             .title = "DRAM written"},
+                            &Row::dram_write_bytes));
   columns.push_back({extra({.key = "l2_utilisation_ratio",
                             .header = "L2",
                             .unit = "%",
                             .help = "L2 traffic ÷ its peak: by counters, else by samples"}),
                      [](const RankLine& l) { return value_of(l.row->l2); }});
   columns.push_back(
-      {extra({.key = "l2_bytes", .header = "L2", .unit = "MB", .help = "traffic between L1 and L2"}),
-       [](const RankLine& l) { return Cell::number(l.row->l2_bytes, Form::megabytes); }});
+      traffic({.key = "l2_bytes", .header = "L2", .help = "traffic between L1 and L2"}, &Row::l2_bytes));
   columns.push_back({extra({.key = "l2_hit_ratio",
                             .header = "L2 hit",
                             .unit = "%",
                             .help = "sectors found in L2 ÷ sectors asked for"}),
                      [](const RankLine& l) { return value_of(l.row->l2_hit_ratio); }});
   columns.push_back(
-      {extra({.key = "l1_bytes", .header = "L1", .unit = "MB", .help = "traffic of the L1 caches (T2)"}),
-       [](const RankLine& l) { return Cell::number(l.row->l1_bytes, Form::megabytes); }});
+      traffic({.key = "l1_bytes", .header = "L1", .help = "traffic of the L1 caches (T2)"}, &Row::l1_bytes));
   columns.push_back({extra({.key = "l1_hit_ratio",
                             .header = "L1 hit",
                             .unit = "%",
@@ -542,18 +544,13 @@ void add_cold(Columns& columns) {
                             .unit = "cold %",
                             .help = "DRAM utilisation with cold caches, over the time it took then"}),
                      [](const RankLine& l) { return value_of(l.row->cold_dram); }});
+  columns.push_back(traffic({.key = "cold_in_situ_dram_bytes",
+                             .header = "in step",
+                             .help = "DRAM traffic of the same launches in the running step"},
+                            &analyzer::RankRow::cold_in_situ_dram_bytes));
   columns.push_back(
-      {extra({.key = "cold_in_situ_dram_bytes",
-              .header = "in step",
-              .unit = "MB",
-              .help = "DRAM traffic of the same launches in the running step"}),
-       [](const RankLine& l) { return Cell::number(l.row->cold_in_situ_dram_bytes, Form::megabytes); }});
-  columns.push_back(
-      {extra({.key = "cold_dram_bytes",
-              .header = "cold",
-              .unit = "MB",
-              .help = "DRAM traffic with cold caches"}),
-       [](const RankLine& l) { return Cell::number(l.row->cold_dram_bytes, Form::megabytes); }});
+      traffic({.key = "cold_dram_bytes", .header = "cold", .help = "DRAM traffic with cold caches"},
+              &analyzer::RankRow::cold_dram_bytes));
   columns.push_back({extra({.key = "cold_dram_bytes_ratio",
                             .header = "cold ÷",
                             .unit = "in step",
