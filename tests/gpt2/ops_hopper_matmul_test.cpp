@@ -1,8 +1,8 @@
 // The Hopper products with GELU, its derivative and the bias gradient against double references.
-#include <algorithm>
 #include <cstring>
 #include <random>
 #include <sstream>
+#include <type_traits>
 
 #include "gpt2/ops/bias/bias_gradient.h"
 #include "gpt2/ops/elementwise/gelu.h"
@@ -46,31 +46,6 @@ std::vector<double> slope_values(const std::vector<std::uint8_t>& bytes, std::in
   return values;
 }
 
-// An output of bytes between two guards.
-class GuardedBytes {
- public:
-  explicit GuardedBytes(std::int64_t size) : size_(size), buffer_(size + 2 * kGuard) {
-    buffer_.upload(std::vector<std::uint8_t>(static_cast<std::size_t>(size + 2 * kGuard), kUntouched));
-  }
-  std::uint8_t* data() { return buffer_.data() + kGuard; }
-  std::vector<std::uint8_t> bytes() const {
-    const auto all = buffer_.download();
-    return {all.begin() + kGuard, all.begin() + kGuard + size_};
-  }
-  void expect_guards_untouched(const std::string& what) const {
-    const auto all = buffer_.download();
-    EXPECT_EQ(std::count(all.begin(), all.begin() + kGuard, kUntouched), kGuard)
-        << what << ": written before the beginning";
-    EXPECT_EQ(std::count(all.end() - kGuard, all.end(), kUntouched), kGuard)
-        << what << ": written after the end";
-  }
-
- private:
-  static constexpr std::uint8_t kUntouched = 255;  // of no slope
-  std::int64_t size_;
-  DeviceBuffer<std::uint8_t> buffer_;
-};
-
 std::vector<std::uint8_t> random_bytes(std::int64_t size, unsigned seed) {
   std::mt19937 generator(seed);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
@@ -78,28 +53,48 @@ std::vector<std::uint8_t> random_bytes(std::int64_t size, unsigned seed) {
   return bytes;
 }
 
-// An output between two guards, all NaN.
-class GuardedOutput {
+// An output between two guards, all of them 0xff: NaN of bfloat16, the byte of no slope.
+template <typename T>
+class Guarded {
  public:
-  explicit GuardedOutput(std::int64_t size) : size_(size), buffer_(poisoned<bf16>(size + 2 * kGuard)) {}
-  bf16* data() { return buffer_.data() + kGuard; }
-  std::vector<double> values() const {
-    const auto all = to_host(buffer_);
+  explicit Guarded(std::int64_t size) : size_(size), buffer_(poisoned<T>(size + 2 * kGuard)) {}
+  T* data() { return buffer_.data() + kGuard; }
+  std::vector<T> stored() const {
+    const auto all = download();
     return {all.begin() + kGuard, all.begin() + kGuard + size_};
   }
+  std::vector<double> values() const {
+    std::vector<double> values;
+    for (const T value : stored()) values.push_back(static_cast<double>(to_float(value)));
+    return values;
+  }
   void expect_guards_untouched(const std::string& what) const {
-    const auto all = to_host(buffer_);
+    const auto all = download();
     for (std::int64_t i = 0; i < kGuard; ++i) {
-      ASSERT_TRUE(std::isnan(all[static_cast<std::size_t>(i)])) << what << ": written before the beginning";
-      ASSERT_TRUE(std::isnan(all[static_cast<std::size_t>(kGuard + size_ + i)]))
+      ASSERT_TRUE(untouched(all[static_cast<std::size_t>(i)])) << what << ": written before the beginning";
+      ASSERT_TRUE(untouched(all[static_cast<std::size_t>(kGuard + size_ + i)]))
           << what << ": written " << i << " elements after the end";
     }
   }
 
  private:
+  static bool untouched(T value) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      return std::isnan(to_float(value));
+    } else {
+      return value == 0xff;
+    }
+  }
+  std::vector<T> download() const {
+    RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
+    return buffer_.download();
+  }
+
   std::int64_t size_;
-  DeviceBuffer<bf16> buffer_;
+  DeviceBuffer<T> buffer_;
 };
+using GuardedOutput = Guarded<bf16>;
+using GuardedBytes = Guarded<std::uint8_t>;
 
 // Rounding of an FP32 sum of `terms` products of values around 1 and 1/sqrt(terms).
 double sum_error(int terms) {
@@ -156,7 +151,7 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
                                  d_weight.data(), d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
     expect_close(out_too.values(), expected, 0x1p-8, 1.13 * sum_error(s.channels) + 0x1p-18,
                  "out beside the slope " + text(s));
-    expect_close(slope_values(slope.bytes(), s.hidden), expected_slope, 0.0,
+    expect_close(slope_values(slope.stored(), s.hidden), expected_slope, 0.0,
                  0.5 / kGeluSlopeSteps + 0.8 * sum_error(s.channels) + 0x1p-15, "slope " + text(s));
     // The reference's slope is the derivative as the backward pass of a GELU applies it.
     std::vector<double> derivative(expected.size());
