@@ -134,7 +134,7 @@ struct Activations {
       a.mid = arena.take<T>(rows * c);
       if (switches.fp8_hidden == Fp8Hidden::fp8) {
         a.fch_fp8 = arena.take<std::uint8_t>(rows * 4 * c);
-      } else if (switches.gelu == GeluKind::own && !fp8) {
+      } else if (switches.gelu == GeluKind::own && switches.precision == Precision::bf16) {
         a.gelu_slope = arena.take<std::uint8_t>(rows * 4 * c);
       } else {
         a.fch = arena.take<T>(rows * 4 * c);
