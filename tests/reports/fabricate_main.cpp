@@ -7,10 +7,12 @@
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr,
-                 "usage: fabricate_capture FILE "
-                 "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|run=N|"
-                 "factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|start=SECONDS|hostile]\n");
+    std::fprintf(
+        stderr,
+        "usage: fabricate_capture FILE "
+        "[refused|losses|fast|nosteps|samples|cold|exclude|disagree|codes|declared|graphs|overlap|ranks=N|"
+        "layers=N|run=N|factor=X|slow=KERNEL:FACTOR|commit=HASH|driver=VERSION|start=SECONDS|"
+        "hostile]\n");
     return 2;
   }
   ridgeline::testing::FabricatedCapture options;
@@ -25,6 +27,11 @@ int main(int argc, char** argv) {
     if (word == "exclude") options.exclude_attention = true;
     if (word == "disagree") options.t1_outlier = 0.05;
     if (word == "codes") options.codes = true;
+    if (word == "declared") options.declared = true;
+    if (word == "graphs") options.graphs = true;
+    if (word == "overlap") options.overlap = true;
+    if (word.starts_with("ranks=")) options.ranks = std::stoi(word.substr(6));
+    if (word.starts_with("layers=")) options.layers = std::stoi(word.substr(7));
     if (word == "hostile") {
       options.extra_kernel =
           "\x1b]0;owned\x07</td><script>x</script>,\"|`*_[a](b)\r\n::error::%0A]]>&\xff{}\\";

@@ -127,7 +127,30 @@ class Fabricator {
 
   void write() {
     write_run();
+    if (!options_.tier_refused && options_.replay_steps > 0)
+      replay_ = {writer_.add(store::CounterConfiguration{.name = "R1"}),
+                 writer_.add(store::CounterConfiguration{.name = "R2"})};
+    if (options_.cold_steps > 0) cold_ = writer_.add(store::CounterConfiguration{.name = "R1 cold"});
+    std::int64_t end_ns = 0;
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      write_process(rank);
+      end_ns = std::max(end_ns, now_ns_);
+    }
+    run_.end_ns = end_ns;
+    run_.exit_status = 0;
+    writer_.set_run(run_);
+    writer_.finish();
+  }
+
+ private:
+  static constexpr std::int64_t kOrigin_ns = 1'795'222'442'000'000'000;  // 2026-11-21
+  static constexpr std::int64_t kGraph = 3;
+
+  void write_process(int rank) {
+    begin_process(rank);
     now_ns_ = kOrigin_ns;
+    launches_ = graph_launches_ = graph_nodes_ = 0;
+    first_sample_ns_ = last_sample_ns_ = 0;
     int index = 0;
     for (int i = 0; i < options_.warmup_steps; ++i) write_step(Phase::warmup, index++, std::nullopt);
     for (int i = 0; i < options_.timeline_steps; ++i) write_step(Phase::timeline, index++, std::nullopt);
@@ -136,27 +159,12 @@ class Fabricator {
       write_step(Phase::sample, index++, std::nullopt);
     }
     sampled_ = false;
-    if (!options_.tier_refused && options_.replay_steps > 0) {
-      const Id r1 = writer_.add(store::CounterConfiguration{.name = "R1"});
-      const Id r2 = writer_.add(store::CounterConfiguration{.name = "R2"});
-      for (int i = 0; i < options_.replay_steps; ++i)
-        write_step(Phase::replay, index++, i % 2 == 0 ? r1 : r2);
-    }
-    if (options_.cold_steps > 0) {
-      const Id r1 = writer_.add(store::CounterConfiguration{.name = "R1 cold"});
-      for (int i = 0; i < options_.cold_steps; ++i) write_step(Phase::cold, index++, r1);
-    }
+    for (std::size_t i = 0; !replay_.empty() && i < static_cast<std::size_t>(options_.replay_steps); ++i)
+      write_step(Phase::replay, index++, replay_[i % replay_.size()]);
+    for (int i = 0; i < options_.cold_steps; ++i) write_step(Phase::cold, index++, cold_);
     for (int i = 0; i < options_.after_steps; ++i) write_step(Phase::after, index++, std::nullopt);
     write_completeness();
-    store::Run run = run_;
-    run.end_ns = now_ns_;
-    run.exit_status = 0;
-    writer_.set_run(run);
-    writer_.finish();
   }
-
- private:
-  static constexpr std::int64_t kOrigin_ns = 1'795'222'442'000'000'000;  // 2026-11-21
 
   void write_run() {
     run_.command_line = options_.command_line;
@@ -177,14 +185,20 @@ class Fabricator {
     writer_.add_version("cublas", "13.1.0");
     writer_.add_version("cudnn", "9.19.0");
     writer_.add_environment("CUDA_VISIBLE_DEVICES", "0");
+  }
+
+  void begin_process(int rank) {
+    rank_ = rank;
     store::Process process;
-    process.pid = 4242;
+    process.pid = 4242 + rank;
+    if (options_.ranks > 1) process.rank = rank;
     process.command = options_.command_line;
     process.start_ns = kOrigin_ns;
     process_ = writer_.add(process);
     store::Device device;
+    device.device_index = rank;
     device.name = "NVIDIA H200";
-    device.uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
+    device.uuid = "GPU-01234567-89ab-cdef-0123-456789abcde" + std::string(1, static_cast<char>('f' - rank));
     device.chip = "GH100";
     device.compute_capability = "9.0";
     device.sm_count = 132;
@@ -225,15 +239,28 @@ class Fabricator {
     at += 3'000;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      const double slow = phase == Phase::warmup ? 1.04 : 1.0;
+      const double slow = (phase == Phase::warmup ? 1.04 : 1.0) * (1 + 0.01 * rank_);
       const auto duration = static_cast<std::int64_t>(op.time_us * 1000.0 * slow * of_run(op) *
                                                       jitter(static_cast<std::uint64_t>(index), i));
+      const bool node =
+          options_.graphs && std::string_view(op.range).find("ward / ") != std::string_view::npos;
+      const bool beside = options_.overlap && std::string_view(op.kernel) == kBiasReduce;
       store::Launch launch;
       launch.process_id = process_;
       launch.device_id = device_;
       launch.context_id = 1;
-      launch.stream_id = 7;
-      launch.correlation_id = ++correlation_;
+      launch.stream_id = beside ? 13 : 7;
+      if (node && i > 0 && launches[i - 1].graph_id) {
+        launch.correlation_id = launches[i - 1].correlation_id;  // one call launches the whole graph
+      } else {
+        launch.correlation_id = ++correlation_;
+        if (node) ++graph_launches_;
+      }
+      if (node) {
+        launch.graph_id = kGraph;
+        ++graph_nodes_;
+        launch.graph_node_id = 100 + static_cast<std::int64_t>(i);
+      }
       launch.kernel_id = writer_.kernel_id(op.kernel, code_of(op));
       launch.start_ns = at;
       launch.end_ns = at + duration;
@@ -248,6 +275,7 @@ class Fabricator {
       launch.ordinal_in_step = static_cast<std::int64_t>(i);
       launch.nvtx_path_id = writer_.string_id(std::string("step / ") + op.range + options_.nvtx_suffix);
       launches.push_back(launch);
+      if (beside && !replay) continue;
       at += duration + (replay ? 1'100'000 : op.time_us < 10 ? 2'400 : 900);
     }
     const std::int64_t work_end = launches.back().end_ns;
@@ -276,9 +304,11 @@ class Fabricator {
       if (options_.declared && step_id) declare(launches[i], ops_[i], *step_id);
       const Id launch = writer_.add(launches[i]);
       if (sampled_) write_samples(launch, ops_[i], launches[i].end_ns - launches[i].start_ns, index, i);
+      if (replay && launches[i].graph_id) continue;  // a graph is counted as a whole
       if (replay && (phase == Phase::cold || !excluded(ops_[i])))
         write_counters(launch, ops_[i], index, i, phase == Phase::cold);
     }
+    if (replay && step_id && options_.graphs) write_graph(*step_id, launches);
     for (int i = 0; i < 3; ++i) {
       writer_.add(store::ClockSample{device_, begin + i * 15'000'000, 1'755'000'000 + i * 15'000'000,
                                      3'201'000'000, 612'000 + i * 9'000, 58 + i, i == 2 ? 0x4 : 0});
@@ -289,6 +319,21 @@ class Fabricator {
     }
     launches_ += static_cast<std::int64_t>(launches.size());
     now_ns_ = at;
+  }
+
+  // What counters say of a graph: the bytes of all its nodes.
+  void write_graph(Id step_id, const std::vector<store::Launch>& launches) {
+    double bytes = 0;
+    std::int64_t correlation_id = 0;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      if (!launches[i].graph_id) continue;
+      if (correlation_id == 0) correlation_id = launches[i].correlation_id;
+      bytes += ops_[i].dram * kDramPeak_bytes_per_s * ops_[i].time_us * 1e-6;
+    }
+    writer_.add(store::GraphMetric{step_id, correlation_id, writer_.metric_id("dram__bytes_read.sum"),
+                                   Tier::t2, 0.62 * bytes});
+    writer_.add(store::GraphMetric{step_id, correlation_id, writer_.metric_id("dram__bytes_write.sum"),
+                                   Tier::t2, 0.38 * bytes});
   }
 
   [[nodiscard]] bool is_slow(const Op& op) const {
@@ -426,8 +471,10 @@ class Fabricator {
   void write_completeness() {
     store::Completeness c;
     c.process_id = process_;
-    c.launches_seen = launches_ + (options_.losses ? 17 : 0);
-    c.kernel_records = launches_;
+    c.launches_seen = launches_ - graph_nodes_ + (options_.losses ? 17 : 0);
+    c.kernel_records = launches_ - graph_nodes_;
+    c.graph_launches = graph_launches_;
+    c.graph_kernel_records = graph_nodes_;
     c.profiler_records = 40;
     c.dropped_records = options_.losses ? 17 : 0;
     writer_.add(c);
@@ -451,11 +498,15 @@ class Fabricator {
   std::vector<Op> ops_;
   CaptureWriter writer_;
   store::Run run_;
+  std::vector<Id> replay_;  // configurations of counters, in turn
+  Id cold_ = 0;
+  int rank_ = 0;
   Id process_ = 0;
   Id device_ = 0;
   std::int64_t now_ns_ = 0;
   std::int64_t correlation_ = 0;
   std::int64_t launches_ = 0;
+  std::int64_t graph_launches_ = 0, graph_nodes_ = 0;
   bool sampled_ = false;
   std::int64_t first_sample_ns_ = 0, last_sample_ns_ = 0;
 };

@@ -36,6 +36,9 @@ struct FabricatedCapture {
   std::string extra_kernel;  // one more launch a step under that name, of 1 ms
   std::string command_line = "./gpt2_train --model 124M --batch 32 --length 1024 --precision bf16";
   std::string nvtx_suffix;  // appended to a range's name
+  int ranks = 1;            // processes with a device each; those after the first are a little slower
+  bool graphs = false;      // the launches of forward and backward are nodes of one CUDA graph
+  bool overlap = false;     // bias gradients run on a second stream, beside the product after them
 };
 
 /// Launches of one step with those options.

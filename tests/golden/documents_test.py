@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""usage: documents_test.py RIDGELINE FABRICATE_CAPTURE [--only GROUP] [--accept]
+
+Golden documents: every document of a bundled capture, of made ones that vary and of comparisons, byte by byte what tests/golden/documents/
+holds. A change that was meant is taken over by scripts/accept-documents, and is then a diff that can be read and reviewed.
+
+A group is a folder of documents: of one capture or of one comparison. commands.txt in it has the exit code and the messages of each command.
+"""
+import argparse
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GOLDEN = ROOT / "tests/golden/documents"
+BUNDLED = ROOT / "examples/gpt2-h200.ridge"
+WIDTHS = (80, 100, 160)
+SHOWN_LINES = 24  # of the difference of one document
+SHOWN_DOCUMENTS = 6
+
+# What fabricate_capture makes of each. All are small: what varies is what a recording can lack or hold.
+CAPTURES = {
+    "whole": ["samples", "cold", "declared", "codes", "disagree"],
+    "refused": ["refused", "losses"],
+    "ranks": ["ranks=2", "overlap", "samples", "exclude"],
+    "graphs": ["graphs"],
+    "hostile": ["hostile", "samples"],
+    "nosteps": ["nosteps", "fast", "layers=1"],
+}
+# Two sides, each of the runs that these words make.
+COMPARISONS = {
+    "slower": (["codes"], ["codes", "slow=layernorm_backward:1.5"], 5),
+    "same": (["codes"], ["codes"], 5),
+    "another-driver": ([], ["driver=590.1"], 3),
+    "one-pair": ([], ["factor=1.1", "hostile"], 1),
+}
+REPORT_FORMATS = {"html": "html", "markdown": "md", "json": "json", "csv": "csv", "junit": "xml", "github": "github.txt",
+                  "gitlab-metrics": "metrics.txt", "bencher": "bencher.json"}
+PROJECT = """[[budget]]
+kernel = "*layernorm_backward*"
+max_time_us = 5
+reason = "agreed, in May: 100 %"
+[[budget]]
+kernel = "*adamw*"
+max_time_us = 90000
+"""
+
+
+def tables(verb, *arguments):
+    """A verb's table in every format, text at every width."""
+    for width in WIDTHS:
+        yield f"{verb}-{width}.txt", [verb, *arguments], width
+    for form, suffix in (("json", "json"), ("csv", "csv"), ("markdown", "md")):
+        yield f"{verb}.{suffix}", [verb, *arguments, "--format", form], 100
+
+
+def reports(*arguments):
+    for width in WIDTHS:
+        yield f"report-{width}.txt", ["report", *arguments, "--format", "text"], width
+    for form, suffix in REPORT_FORMATS.items():
+        yield f"report.{suffix}", ["report", *arguments, "--format", form], 100
+
+
+def of_capture(capture):
+    """(document, arguments, width) of all documents of one capture."""
+    for verb in ("info", "rank", "check", "steps"):
+        yield from tables(verb, capture)
+    for by in ("kernel-grid", "family", "class", "nvtx", "phase", "layer"):
+        yield f"rank-by-{by}.txt", ["rank", capture, "--by", by], 160
+    yield "rank-by-launch.csv", ["rank", capture, "--by", "launch", "--top", "30", "--format", "csv"], 100
+    for columns in ("tiers", "bounds", "clock", "sms", "shape", "caches", "cold", "work"):
+        yield f"rank-{columns}.txt", ["rank", capture, "--columns", columns], 160
+    yield "rank-all-columns.csv", ["rank", capture, "--columns", "all", "--format", "csv"], 100
+    yield "rank-verbose.txt", ["rank", capture, "--verbose"], 100
+    yield "steps-verbose.txt", ["steps", capture, "--verbose"], 100
+    yield "info-verify.txt", ["info", capture, "--verify"], 100
+    yield "sql.txt", ["sql", capture, "SELECT phase, status, count(*) AS steps, min(step_index) AS first FROM v_step GROUP BY 1, 2"], 100
+    yield from reports(capture)
+    yield "report-failing.xml", ["report", capture, "--project", "project.toml", "--fail-on", "budget,target,unmeasured", "--format", "junit"], 100
+
+
+def of_comparison(a, b):
+    yield from tables("compare", *a, "--against", *b)
+    yield from reports(*a, "--against", *b)
+    yield "report-budgets.xml", ["report", *a, "--against", *b, "--project", "project.toml", "--format", "junit"], 100
+
+
+class Group:
+    """The documents of one group as the program makes them now, by name."""
+
+    def __init__(self, name, folder, ridgeline, fabricate):
+        self.name, self.folder, self.ridgeline, self.fabricate = name, folder, ridgeline, fabricate
+
+    def make(self, name, *words):
+        subprocess.run([self.fabricate, self.folder / name, "layers=2", *words], check=True)
+        return name
+
+    def commands(self):
+        if self.name == "bundled":
+            shutil.copy(BUNDLED, self.folder / "bundled.ridge")
+            return list(of_capture("bundled.ridge"))
+        if self.name == "damaged":
+            whole = BUNDLED.read_bytes()
+            (self.folder / "damaged.ridge").write_bytes(whole[: len(whole) * 6 // 10])
+            (self.folder / "empty.ridge").write_bytes(b"")
+            (self.folder / "text.ridge").write_text("no capture\n" * 100)
+            return [(f"{verb}-{name}.txt", [verb, f"{name}.ridge"], 100) for name in ("damaged", "empty", "text", "missing")
+                    for verb in ("info", "rank", "check", "steps", "report")]
+        if self.name == "history":
+            return list(self.history())
+        if self.name in CAPTURES:
+            return list(of_capture(self.make(f"{self.name}.ridge", *CAPTURES[self.name])))
+        words_a, words_b, runs = COMPARISONS[self.name]
+        a = [self.make(f"a{i}.ridge", f"run={i}", *words_a) for i in range(1, runs + 1)]
+        b = [self.make(f"b{i}.ridge", f"run={i + 20}", *words_b) for i in range(1, runs + 1)]
+        return list(of_comparison(a, b))
+
+    def history(self):
+        for i in range(12):
+            words = ["slow=layernorm_backward:1.5"] if i >= 6 else []
+            capture = self.make(f"h{i}.ridge", "codes", f"run={i + 1}", f"start={3600 * i}", f"commit={i:040x}", *words)
+            self.run(["history", "add", "results.db", capture], 100)
+        for width in WIDTHS:
+            yield f"show-{width}.txt", ["history", "show", "results.db"], width
+        for form, suffix in (("json", "json"), ("csv", "csv"), ("markdown", "md")):
+            yield f"show.{suffix}", ["history", "show", "results.db", "--format", form], 100
+        yield "page.html", ["history", "show", "results.db", "--html", "-", "-o", "shown.txt"], 100
+
+    def run(self, arguments, width):
+        environment = {**{k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TMPDIR")},
+                       "COLUMNS": str(width), "TZ": "UTC", "LC_ALL": "C.UTF-8", "HOME": str(self.folder), "SOURCE_DATE_EPOCH": "1795222442"}
+        return subprocess.run([self.ridgeline, *arguments], cwd=self.folder, env=environment, capture_output=True)
+
+    def documents(self):
+        (self.folder / "project.toml").write_text(PROJECT)
+        commands = self.commands()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = list(pool.map(lambda command: self.run(command[1], command[2]), commands))
+        found, said = {}, []
+        for (document, arguments, width), ended in zip(commands, done):
+            found[document] = ended.stdout
+            said.append(f"$ ridgeline {' '.join(arguments)}   # {document}, {width} columns: exit code {ended.returncode}\n".encode() + ended.stderr)
+        found["commands.txt"] = b"".join(said)
+        return {name: text for name, text in found.items() if text}
+
+
+def difference(name, before, now):
+    """The first lines of what changed, for people."""
+    lines = [text.decode("utf-8", "replace").splitlines() for text in (before, now)]
+    changed = list(difflib.unified_diff(*lines, "accepted", "now", n=1, lineterm=""))[2:]
+    shown = [f"    {line[:200]!r}"[1:] if not line.isprintable() else f"    {line[:200]}" for line in changed[:SHOWN_LINES]]
+    more = [f"    … and {len(changed) - SHOWN_LINES} lines more"] if len(changed) > SHOWN_LINES else []
+    return "\n".join([f"{name}:", *shown, *more])
+
+
+def compare(group, found):
+    folder = GOLDEN / group
+    accepted = {path.name: path.read_bytes() for path in sorted(folder.glob("*"))} if folder.is_dir() else {}
+    changed = [name for name in sorted({**accepted, **found}) if accepted.get(name) != found.get(name)]
+    for name in changed[:SHOWN_DOCUMENTS]:
+        print(difference(f"{group}/{name}", accepted.get(name, b""), found.get(name, b"")))
+    if len(changed) > SHOWN_DOCUMENTS:
+        print("and in " + ", ".join(changed[SHOWN_DOCUMENTS:]))
+    if changed:
+        print(f"{len(changed)} of {len(found)} documents of {group} are not what was accepted. If that is meant: scripts/accept-documents")
+    else:
+        print(f"{group}: {len(found)} documents as accepted")
+    return not changed
+
+
+def accept(group, found):
+    folder = GOLDEN / group
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*"):
+        if path.name not in found:
+            path.unlink()
+    for name, text in found.items():
+        if not (folder / name).is_file() or (folder / name).read_bytes() != text:
+            (folder / name).write_bytes(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ridgeline", type=Path)
+    parser.add_argument("fabricate", type=Path)
+    groups = ["bundled", *CAPTURES, "damaged", *COMPARISONS, "history"]
+    parser.add_argument("--only", action="append", choices=groups, metavar="GROUP", help=", ".join(groups))
+    parser.add_argument("--accept", action="store_true", help="write what the program makes now")
+    options = parser.parse_args()
+    good = True
+    for name in options.only or groups:
+        with tempfile.TemporaryDirectory() as folder:
+            found = Group(name, Path(folder), options.ridgeline.resolve(), options.fabricate.resolve()).documents()
+        if options.accept:
+            accept(name, found)
+        else:
+            good &= compare(name, found)
+    if not options.only and (stale := {path.name for path in GOLDEN.iterdir()} - set(groups)):
+        if options.accept:
+            for name in stale:
+                shutil.rmtree(GOLDEN / name)
+        else:
+            print("no group makes " + ", ".join(sorted(stale)))
+            good = False
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
