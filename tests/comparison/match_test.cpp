@@ -33,6 +33,12 @@ std::optional<SiteMatch> match_of_a(const Matching& matching, std::uint32_t site
   return std::nullopt;
 }
 
+/// How site `site` of A was matched; nothing if it was not.
+std::optional<MatchLevel> level_of_a(const Matching& matching, std::uint32_t site) {
+  const auto found = match_of_a(matching, site);
+  return found ? std::optional(found->level) : std::nullopt;
+}
+
 std::uint32_t index_of(const std::vector<MadeKernel>& kernels, const std::string& name) {
   for (std::uint32_t i = 0; i < kernels.size(); ++i) {
     if (kernels[i].kernel.find(name) == 0) return i;
@@ -102,7 +108,9 @@ TEST(Match, ALibraryWithAnotherNumberOfKernelsIsOneGroup) {
   EXPECT_EQ(matching.time_share, 1);
   // And the other way round: fission.
   const Matching back = match(b, a);
-  EXPECT_EQ(match_of_a(back, index_of(b, "cudnn_generated_fort_native_sdpa_sm90_flash_bprop"))->b.size(), 3U);
+  EXPECT_EQ(
+      match_of_a(back, index_of(b, "cudnn_generated_fort_native_sdpa_sm90_flash_bprop")).value().b.size(),
+      3U);
 }
 
 TEST(Match, AFusedPairIsOneGroup) {
@@ -117,7 +125,7 @@ TEST(Match, AFusedPairIsOneGroup) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->level, MatchLevel::group);
   EXPECT_EQ(found->a.size(), 2U);
-  EXPECT_EQ(found->a, match_of_a(matching, index_of(a, "nvjet_sm90_tst_128x256"))->a);
+  EXPECT_EQ(found->a, match_of_a(matching, index_of(a, "nvjet_sm90_tst_128x256")).value().a);
   EXPECT_EQ(found->b, std::vector<std::uint32_t>{index_of(b, "nvjet_sm90_tst_128x256")});
 }
 
@@ -164,9 +172,9 @@ TEST(Match, WhatStandsBetweenMatchedKernelsIsOneGroupIfItIsOfOnePlace) {
   MadeKernel of_b{"step / forward / layer * / mix", "cublasLt::splitKreduce_kernel", 100, 24, "4"};
   const Matching joined = match({first, of_a, last}, {first, of_b, last});
   ASSERT_TRUE(match_of_a(joined, 1).has_value());
-  EXPECT_EQ(match_of_a(joined, 1)->b, std::vector<std::uint32_t>{1});
-  EXPECT_EQ(match_of_a(joined, 1)->level, MatchLevel::group);
-  EXPECT_DOUBLE_EQ(match_of_a(joined, 1)->confidence, 0.6);
+  EXPECT_EQ(match_of_a(joined, 1).value().b, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(level_of_a(joined, 1), MatchLevel::group);
+  EXPECT_DOUBLE_EQ(match_of_a(joined, 1).value().confidence, 0.6);
   of_b.path = "step / backward / layer * / mix";
   const Matching apart = match({first, of_a, last}, {first, of_b, last});
   EXPECT_EQ(apart.only_a, std::vector<std::uint32_t>{1});
@@ -239,9 +247,9 @@ TEST(Match, BetweenGpuModelsOnlyRangesAndFamiliesAreCompared) {
   const auto product = match_of_a(matching, index_of(a, "nvjet_sm90_tst_128x160"));
   ASSERT_TRUE(product.has_value());
   EXPECT_EQ(product->level, MatchLevel::group);
-  EXPECT_EQ(match_of_a(matching, index_of(a, "adamw_kernel"))->level, MatchLevel::normalised);
+  EXPECT_EQ(level_of_a(matching, index_of(a, "adamw_kernel")), MatchLevel::normalised);
   EXPECT_DOUBLE_EQ(product->confidence, 0.5);
-  EXPECT_DOUBLE_EQ(match_of_a(matching, index_of(a, "adamw_kernel"))->confidence, 0.8);
+  EXPECT_DOUBLE_EQ(match_of_a(matching, index_of(a, "adamw_kernel")).value().confidence, 0.8);
   // Without ranges all kernels of a class are one.
   const std::vector<MadeKernel> here = {{"", "ampere_bf16_s16816gemm_bf16_128x128_tn", 100, 1, "1"},
                                         {"", "gelu_forward", 10, 1, "2"}};
@@ -249,7 +257,7 @@ TEST(Match, BetweenGpuModelsOnlyRangesAndFamiliesAreCompared) {
                                          {"", "nvjet_sm90_tst_192x160_64x5_2x1_v_bz_TNN", 50, 1, "4"}};
   const Matching classes = match(here, there, {.rules = {}, .families_only = true});
   ASSERT_TRUE(match_of_a(classes, 0).has_value());
-  EXPECT_EQ(match_of_a(classes, 0)->b.size(), 2U);
+  EXPECT_EQ(match_of_a(classes, 0).value().b.size(), 2U);
   EXPECT_EQ(classes.only_a, std::vector<std::uint32_t>{1});
 }
 
@@ -272,8 +280,8 @@ TEST(Match, TwoCodesOfOneNameStayApart) {
   std::vector<MadeKernel> b = a;
   std::swap(b[12], b[13]);
   const Matching matching = match(a, b);
-  EXPECT_EQ(match_of_a(matching, 12)->b, std::vector<std::uint32_t>{13});
-  EXPECT_EQ(match_of_a(matching, 13)->b, std::vector<std::uint32_t>{12});
+  EXPECT_EQ(match_of_a(matching, 12).value().b, std::vector<std::uint32_t>{13});
+  EXPECT_EQ(match_of_a(matching, 13).value().b, std::vector<std::uint32_t>{12});
 }
 
 // Two codes of one name that launch alike and take as long: nothing but the code tells which is which.
@@ -282,9 +290,9 @@ TEST(Match, TwoCodesOfOneNameAreToldApartByTheCodeAlone) {
   MadeKernel other = one;
   other.code = "c2";
   const Matching matching = match({one, other}, {other, one});
-  EXPECT_EQ(match_of_a(matching, 0)->b, std::vector<std::uint32_t>{1});
-  EXPECT_EQ(match_of_a(matching, 1)->b, std::vector<std::uint32_t>{0});
-  EXPECT_DOUBLE_EQ(match_of_a(matching, 0)->confidence, 1);
+  EXPECT_EQ(match_of_a(matching, 0).value().b, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(match_of_a(matching, 1).value().b, std::vector<std::uint32_t>{0});
+  EXPECT_DOUBLE_EQ(match_of_a(matching, 0).value().confidence, 1);
 }
 
 TEST(Match, WithoutRangesNamesAndOrderDecide) {
@@ -300,7 +308,7 @@ TEST(Match, WithoutRangesNamesAndOrderDecide) {
   a[1].calls = 5;
   const auto level = [&](double time_us) {
     b[1].time_us = time_us;
-    return match_of_a(match(a, b), 1)->level;
+    return level_of_a(match(a, b), 1);
   };
   EXPECT_EQ(level(4.4), MatchLevel::sequence) << "2.2 µs a call against 20";
   EXPECT_EQ(level(3.6), MatchLevel::group);
@@ -339,19 +347,18 @@ TEST(Match, RulesComeFirst) {
   MatchOptions options;
   options.rules = {{"my_(\\w+)_v1", "my_$1_v2", ""}};
   const Matching matching = match(a, b, options);
-  EXPECT_EQ(match_of_a(matching, 0)->b, std::vector<std::uint32_t>{1});
-  EXPECT_EQ(match_of_a(matching, 0)->level, MatchLevel::rule);
+  EXPECT_EQ(match_of_a(matching, 0).value().b, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(level_of_a(matching, 0), MatchLevel::rule);
   // At that path only; what a rule leads to may be a family.
   options.rules = {{"my_(\\w+)_v1", "my_$1_v2", "y$"}};
-  EXPECT_NE(match_of_a(match(a, b, options), 0)->level, MatchLevel::rule);
-  EXPECT_EQ(match_of_a(match(a, b, options), 1)->level, MatchLevel::rule);
+  EXPECT_NE(level_of_a(match(a, b, options), 0), MatchLevel::rule);
+  EXPECT_EQ(level_of_a(match(a, b, options), 1), MatchLevel::rule);
   const std::vector<MadeKernel> product = {
       {"optimizer / z", "nvjet_sm90_tst_128x160_64x5_2x1_v_bz_bias_TNT", 100, 1, "3"}};
   options.rules = {{"my_gelu.*", store::identify_kernel(product[0].kernel).normalised_name, ""}};
-  EXPECT_EQ(match_of_a(match(a, product, options), 0)->level, MatchLevel::rule);
+  EXPECT_EQ(level_of_a(match(a, product, options), 0), MatchLevel::rule);
   options.rules = {{"gelu", "my_gelu_v2", ""}};
-  EXPECT_NE(match_of_a(match(a, b, options), 0)->level, MatchLevel::rule)
-      << "a rule's kernel is the whole name";
+  EXPECT_NE(level_of_a(match(a, b, options), 0), MatchLevel::rule) << "a rule's kernel is the whole name";
   options.rules = {{"(", "", ""}};
   const auto bad = match_kernels(made({a}), made({b}), options);
   ASSERT_FALSE(bad.ok());
@@ -396,7 +403,7 @@ TEST(Match, ConfidenceFollowsFromWhatIsShared) {
   retuned.path = "step / head";
   EXPECT_DOUBLE_EQ(confidence({product}, {retuned}), 0.75) << "of the same family below the same range";
   retuned.path = "evaluation / head";
-  EXPECT_EQ(match_of_a(match({product}, {retuned}), 0)->level, MatchLevel::sequence)
+  EXPECT_EQ(level_of_a(match({product}, {retuned}), 0), MatchLevel::sequence)
       << "elsewhere only their order makes them one";
   EXPECT_LT(confidence({product}, {retuned}), 0.75);
 }
