@@ -100,7 +100,7 @@ void add_compare_print(Command app, ComparePrint& print) {
 }
 
 analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,
-                                               const ProjectFile& project) {
+                                               const experiment::ProjectFile& project) {
   analyzer::ComparisonOptions options;
   options.paired = !arguments.unpaired;
   options.confirmation_pairs = arguments.confirm;
@@ -118,14 +118,14 @@ analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments
   if (!arguments.kernel_threshold.empty())
     options.kernel_ratio = parse_ratio("--kernel-threshold", arguments.kernel_threshold);
   const std::string& match = arguments.match.empty() ? project.match : arguments.match;
-  if (!match.empty()) options.match.rules = read_rules(match).value();
+  if (!match.empty()) options.match.rules = experiment::read_rules(match).value();
   const std::string& noise = arguments.noise.empty() ? project.noise : arguments.noise;
-  if (!noise.empty()) options.floor = read_noise(noise).value();
+  if (!noise.empty()) options.floor = experiment::read_noise(noise).value();
   require_above_floor(options, step_given);
   return options;
 }
 
-analyzer::FailOn fail_on(const CompareArguments& arguments, const ProjectFile& project) {
+analyzer::FailOn fail_on(const CompareArguments& arguments, const experiment::ProjectFile& project) {
   analyzer::FailOn result;
   const std::vector<std::string> words =
       arguments.fail_on.empty() ? project.fail_on : split(arguments.fail_on, ',');

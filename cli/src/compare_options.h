@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "project_file.h"
 #include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/experiment/project_file.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "verb.h"
 
@@ -39,8 +39,9 @@ void add_compare_print(Command app, ComparePrint& print);
 /// From the command line, else from the project file, else the defaults. Throws Error(usage): also for a threshold
 /// below the noise floor.
 [[nodiscard]] analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,
-                                                             const ProjectFile& project);
-[[nodiscard]] analyzer::FailOn fail_on(const CompareArguments& arguments, const ProjectFile& project);
+                                                             const experiment::ProjectFile& project);
+[[nodiscard]] analyzer::FailOn fail_on(const CompareArguments& arguments,
+                                       const experiment::ProjectFile& project);
 /// The words of --fail-on that one capture can be asked for: budget, target, unmeasured, or none.
 [[nodiscard]] analyzer::CheckFailOn check_fail_on(const std::string& words);
 

@@ -4,10 +4,11 @@
 #include <memory>
 
 #include "compare_options.h"
-#include "measure.h"
 #include "output.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/experiment/measure.h"
+#include "ridgeline/experiment/project_file.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -37,23 +38,28 @@ Verb add_calibrate(Command program, const std::vector<std::string>& command) {
         if (command.empty())
           throw Error(ErrorKind::usage,
                       "no program to record: ridgeline calibrate [OPTIONS] -- PROGRAM ARGS...");
-        MeasurePlan plan;
-        plan.recorder = options->recorder.empty() ? own_recorder() : split(options->recorder, ' ');
-        plan.record_options = split(options->record, ' ');
-        plan.program = command;
-        plan.output_directory = options->directory;
-        plan.pairs = options->pairs;
+        const auto tell = [](const std::string& line) { write_message("calibrate", line); };
+        experiment::Interruption interruption(tell);
+        experiment::MeasurePlan plan;
+        plan.recording.recorder =
+            options->recorder.empty() ? experiment::own_recorder() : split(options->recorder, ' ');
+        plan.recording.options = split(options->record, ' ');
+        plan.rounds = options->pairs;
         plan.look = false;
-        plan.tell = [](const std::string& line) { write_message("calibrate", line); };
-        const Measured measured = measure({"one", "."}, {"two", "."}, plan).value();
-        const analyzer::NoiseFloor floor = analyzer::noise_floor(measured.comparison).value();
-        write_file(options->output, reports::Document(noise_text(floor)));
+        plan.tell = tell;
+        experiment::ExperimentDirectory directory(options->directory);
+        const std::vector<experiment::Variant> variants = {{"a", "one", ".", command},
+                                                           {"b", "two", ".", command}};
+        const analyzer::Comparison comparison =
+            experiment::measure(variants, plan, directory, &interruption).value().comparisons.front();
+        const analyzer::NoiseFloor floor = analyzer::noise_floor(comparison).value();
+        write_file(options->output, reports::Document(experiment::noise_text(floor)));
         std::string text = fmt::format("Identical code differs from run to run by {} of the step",
                                        percent_text(floor.step_ratio, 2));
         for (const auto& [kernel_class, ratio] : floor.class_ratio)
           text += fmt::format(", {} {}", percent_text(ratio, 2), to_string(kernel_class));
         text += fmt::format(" (standard deviation over {}).\n", counted(floor.pairs, "pair"));
-        if (measured.comparison.a.two_modes || measured.comparison.b.two_modes)
+        if (comparison.a.two_modes || comparison.b.two_modes)
           text +=
               "The runs fall into two modes: no number of pairs makes a verdict safe until that is mended.\n";
         write_standard_output(text + "Written to " + options->output + ".\n");

@@ -1,15 +1,16 @@
 // verb_commits.cpp: what a commit changed: builds both, records in turn, compares. `bisect` finds the commit.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "compare_options.h"
-#include "git_tree.h"
-#include "measure.h"
 #include "output.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/experiment/bisect.h"
+#include "ridgeline/experiment/checkout.h"
+#include "ridgeline/experiment/measure.h"
+#include "ridgeline/experiment/project_file.h"
 #include "ridgeline/launch/duration.h"
 #include "verb.h"
 
@@ -17,6 +18,8 @@ namespace ridgeline::cli {
 namespace {
 
 using analyzer::ComparisonVerdict;
+using experiment::Measured;
+using experiment::short_name;
 
 struct CommitsOptions {
   std::string base, head;
@@ -67,27 +70,30 @@ void declare(Command app, CommitsOptions& options) {
 class Job {
  public:
   Job(const CommitsOptions& options, const std::vector<std::string>& program, std::string verb)
-      : options_(options), verb_(std::move(verb)), repository_(GitRepository::open(".").value()) {
+      : verb_(std::move(verb)), repository_(experiment::GitRepository::open(".").value()), program_(program) {
     if (program.empty())
       throw Error(ErrorKind::usage,
                   fmt::format("no program to record: ridgeline {} ... -- PROGRAM ARGS...", verb_));
     check_print(options.print);
-    project_ = read_project(options.compare.project, repository_.root()).value();
-    build_ = options.build.empty() ? project_.build : options.build;
-    plan_.compare = comparison_options(options.compare, project_);
-    fail_on_ = fail_on(options.compare, project_);
-    plan_.program = program;
-    plan_.recorder = options.recorder.empty() ? own_recorder() : split(options.recorder, ' ');
-    plan_.record_options = options.record.empty() ? project_.record : split(options.record, ' ');
+    const experiment::ProjectFile project =
+        experiment::read_project(options.compare.project, repository_.root()).value();
+    plan_.compare = comparison_options(options.compare, project);
+    fail_on_ = fail_on(options.compare, project);
+    experiment::RecordingPlan& recording = plan_.recording;
+    recording.recorder = options.recorder.empty() ? experiment::own_recorder() : split(options.recorder, ' ');
+    recording.options = options.record.empty() ? project.record : split(options.record, ' ');
     if (!options.first_record.empty())
-      plan_.first_record_options = split(options.first_record, ' ');
-    else if (!project_.first_record.empty() && options.record.empty())
-      plan_.first_record_options = project_.first_record;
-    plan_.output_directory = options.directory;
-    plan_.pairs = options.pairs > 0 ? options.pairs : project_.pairs.value_or(10);
-    const std::string budget = options.budget.empty() ? project_.budget_time : options.budget;
+      recording.first_options = split(options.first_record, ' ');
+    else if (!project.first_record.empty() && options.record.empty())
+      recording.first_options = project.first_record;
+    plan_.rounds = options.pairs > 0 ? options.pairs : project.pairs.value_or(10);
+    const std::string budget = options.budget.empty() ? project.budget_time : options.budget;
     if (!budget.empty()) plan_.budget = launch::parse_duration(budget).value();
     plan_.tell = [this](const std::string& line) { write_message(verb_, line); };
+    checkouts_ = {.directory = options.directory,
+                  .build = options.build.empty() ? project.build : options.build,
+                  .keep = options.keep_trees,
+                  .tell = plan_.tell};
     base_ = repository_.resolve(options.base).value();
     head_ = repository_.resolve(options.head).value();
     if (repository_.is_dirty() && !options.allow_dirty)
@@ -96,109 +102,100 @@ class Job {
           fmt::format("{} has changes that are not committed and would not be measured: commit them, or pass "
                       "--allow-dirty",
                       repository_.root()));
-    std::filesystem::create_directories(options.directory);
+    directory_.emplace(options.directory);
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  [[nodiscard]] std::unique_ptr<experiment::WorkTree> built(const std::string& commit) {
+    return experiment::built_checkout(repository_, commit, checkouts_, &interruption_);
   }
 
-  [[nodiscard]] static std::string name_of(const std::string& commit) { return commit.substr(0, 12); }
-
-  /// A built checkout. Throws Error(environment) that names the log if the build fails.
-  [[nodiscard]] std::unique_ptr<WorkTree> built(const std::string& commit) const {
-    auto tree = std::make_unique<WorkTree>(
-        repository_, commit, options_.directory + "/tree-" + name_of(commit), options_.keep_trees);
-    if (build_.empty()) return tree;
-    write_message(verb_, "building " + name_of(commit));
-    const std::string log = options_.directory + "/build-" + name_of(commit) + ".log";
-    const int status = run_logged(build_, tree->directory(), log);
-    if (status != 0)
-      throw Error(ErrorKind::environment,
-                  fmt::format("the build of {} failed with {}: see {}", name_of(commit), status, log));
-    return tree;
-  }
-
-  [[nodiscard]] Measured measured(const WorkTree& a, const WorkTree& b) const {
-    return measure({name_of(a.commit()), a.directory()}, {name_of(b.commit()), b.directory()}, plan_).value();
+  [[nodiscard]] Measured measured(const experiment::WorkTree& a, const experiment::WorkTree& b) {
+    const auto variant = [&](std::string label, const experiment::WorkTree& tree) {
+      return experiment::Variant{std::move(label), short_name(tree.commit()), tree.directory(), program_};
+    };
+    return experiment::measure({variant("a", a), variant("b", b)}, plan_, *directory_, &interruption_)
+        .value();
   }
 
   [[nodiscard]] const std::string& base() const { return base_; }
   [[nodiscard]] const std::string& head() const { return head_; }
-  [[nodiscard]] const GitRepository& repository() const { return repository_; }
+  [[nodiscard]] const experiment::GitRepository& repository() const { return repository_; }
   [[nodiscard]] const analyzer::FailOn& fails() const { return fail_on_; }
 
  private:
-  const CommitsOptions& options_;
   std::string verb_;
-  GitRepository repository_;
-  ProjectFile project_;
-  std::string build_, base_, head_;
-  MeasurePlan plan_;
+  // Outlives checkouts and runs: they are gone before a signal takes its effect.
+  experiment::Interruption interruption_{[this](const std::string& line) { write_message(verb_, line); }};
+  experiment::GitRepository repository_;
+  const std::vector<std::string>& program_;
+  std::string base_, head_;
+  experiment::CheckoutPlan checkouts_;
+  experiment::MeasurePlan plan_;
+  std::optional<experiment::ExperimentDirectory> directory_;
   analyzer::FailOn fail_on_;
 };
 
 int compare_commits(const CommitsOptions& options, const std::vector<std::string>& program) {
-  const Job job(options, program, "commits");
+  Job job(options, program, "commits");
   if (job.base() == job.head())
     throw Error(ErrorKind::usage,
                 "base and head are the same commit: `calibrate` measures a program against itself");
   const auto a = job.built(job.base());
   const auto b = job.built(job.head());
-  const Measured measured = job.measured(*a, *b);
-  print_comparison(options.print, measured.comparison);
+  const analyzer::Comparison comparison = job.measured(*a, *b).comparisons.front();
+  print_comparison(options.print, comparison);
   write_message("commits", fmt::format("captures are in {}", options.directory));
-  return analyzer::exit_code(measured.comparison, job.fails());
+  return analyzer::exit_code(comparison, job.fails());
 }
 
 int bisect(const CommitsOptions& options, const std::vector<std::string>& program) {
-  const Job job(options, program, "bisect");
-  std::vector<std::string> commits = job.repository().between(job.base(), job.head()).value();
+  Job job(options, program, "bisect");
+  const std::vector<std::string> commits = job.repository().between(job.base(), job.head()).value();
   if (commits.empty()) throw Error(ErrorKind::usage, "good and bad are the same commit");
   const auto good = job.built(job.base());
-  Measured last = job.measured(*good, *job.built(job.head()));
-  if (last.comparison.verdict != ComparisonVerdict::regressed) {
-    print_comparison(options.print, last.comparison);
+  analyzer::Comparison last = job.measured(*good, *job.built(job.head())).comparisons.front();
+  if (last.verdict != ComparisonVerdict::regressed) {
+    print_comparison(options.print, last);
     throw Error(ErrorKind::no_data,
                 fmt::format("{} is not shown to be slower than {}: there is nothing to look for",
-                            Job::name_of(job.head()), Job::name_of(job.base())));
+                            short_name(job.head()), short_name(job.base())));
   }
-  // Invariant: everything before `first` is good, commits[bad] is bad. What cannot be built is left out.
-  std::size_t first = 0;
-  std::size_t bad = commits.size() - 1;
-  std::vector<std::string> skipped;
-  while (first < bad) {
-    const std::size_t middle = first + (bad - first) / 2;
-    write_message("bisect",
-                  fmt::format("{} commits left, trying {} ({})", bad - first + 1,
-                              Job::name_of(commits[middle]), job.repository().subject(commits[middle])));
-    std::unique_ptr<WorkTree> tree;
+  const auto try_commit = [&](std::size_t candidate, const std::vector<std::size_t>& left) {
+    const std::string& commit = commits[candidate];
+    write_message("bisect", fmt::format("{} commits left, trying {} ({})", left.size(), short_name(commit),
+                                        job.repository().subject(commit)));
+    std::unique_ptr<experiment::WorkTree> tree;
     try {
-      tree = job.built(commits[middle]);
+      tree = job.built(commit);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::environment) throw;
       write_message("bisect", error.message() + "; it is left out");
-      skipped.push_back(Job::name_of(commits[middle]));
-      commits.erase(commits.begin() + static_cast<std::ptrdiff_t>(middle));
-      --bad;
-      continue;
+      return experiment::Trial::untestable;
     }
-    Measured measured = job.measured(*good, *tree);
-    if (measured.comparison.verdict == ComparisonVerdict::regressed) {
-      bad = middle;
-      last = std::move(measured);
-    } else if (measured.comparison.verdict == ComparisonVerdict::inconclusive ||
-               measured.comparison.verdict == ComparisonVerdict::invalid_environment) {
-      print_comparison(options.print, measured.comparison);
+    analyzer::Comparison comparison = job.measured(*good, *tree).comparisons.front();
+    if (comparison.verdict == ComparisonVerdict::inconclusive ||
+        comparison.verdict == ComparisonVerdict::invalid_environment) {
+      print_comparison(options.print, comparison);
       throw Error(ErrorKind::no_data,
                   fmt::format("no verdict on {}: the commit is one of {} to {}; more --pairs may tell",
-                              Job::name_of(commits[middle]), Job::name_of(commits[first]),
-                              Job::name_of(commits[bad])));
-    } else {
-      first = middle + 1;
+                              short_name(commit), short_name(commits[left.front()]),
+                              short_name(commits[left.back()])));
     }
+    if (comparison.verdict != ComparisonVerdict::regressed) return experiment::Trial::good;
+    last = std::move(comparison);
+    return experiment::Trial::bad;
+  };
+  const experiment::Bisected found = experiment::bisect(commits.size(), try_commit);
+  print_comparison(options.print, last);
+  const std::string& first = commits[found.first_bad];
+  std::string line = fmt::format("first slower commit: {} ({})", first, job.repository().subject(first));
+  if (!found.untestable.empty()) {
+    std::vector<std::string> names;
+    for (const std::size_t commit : found.untestable) names.push_back(short_name(commits[commit]));
+    line += fmt::format("; or one of those that could not be built: {}", fmt::join(names, ", "));
   }
-  print_comparison(options.print, last.comparison);
-  std::string line =
-      fmt::format("first slower commit: {} ({})", commits[bad], job.repository().subject(commits[bad]));
-  if (!skipped.empty())
-    line += fmt::format("; or one of those that could not be built: {}", fmt::join(skipped, ", "));
   write_standard_output(line + "\n");
   return 0;
 }

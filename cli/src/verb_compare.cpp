@@ -30,7 +30,8 @@ Verb add_compare(Command program) {
   return {app, [options] {
             check_print(options->print);
             const auto [a, b] = sides_of(options->captures, options->against);
-            const ProjectFile project = read_project(options->compare.project).value();
+            const experiment::ProjectFile project =
+                experiment::read_project(options->compare.project).value();
             const analyzer::ComparisonOptions how = comparison_options(options->compare, project);
             const analyzer::FailOn fail = fail_on(options->compare, project);
             const auto comparison = analyzer::compare(read_profiles(a), read_profiles(b), how);

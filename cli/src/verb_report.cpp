@@ -60,7 +60,7 @@ void print_report(ComparePrint print, const Render& render) {
 }
 
 int report_comparison(const ReportOptions& options, const analyzer::Comparison& comparison,
-                      const ProjectFile& project) {
+                      const experiment::ProjectFile& project) {
   const analyzer::FailOn fail = fail_on(options.compare, project);
   print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {
     return reports::compare_document(comparison, format, how);
@@ -70,7 +70,7 @@ int report_comparison(const ReportOptions& options, const analyzer::Comparison& 
 
 int report_sides(const ReportOptions& options) {
   const auto [a, b] = sides_of(options.inputs, options.against);
-  const ProjectFile project = read_project(options.compare.project).value();
+  const experiment::ProjectFile project = experiment::read_project(options.compare.project).value();
   const analyzer::ComparisonOptions how = comparison_options(options.compare, project);
   static_cast<void>(fail_on(options.compare, project));  // wrong words end it before anything long begins
   const auto comparison = analyzer::compare(read_profiles(a), read_profiles(b), how);
@@ -80,14 +80,15 @@ int report_sides(const ReportOptions& options) {
 int report_file(const ReportOptions& options) {
   const std::string& path = options.inputs.front();
   const auto comparison = reports::parse_comparison(read_text(path), path);
-  return report_comparison(options, comparison.value(), read_project(options.compare.project).value());
+  return report_comparison(options, comparison.value(),
+                           experiment::read_project(options.compare.project).value());
 }
 
 int report_capture(const ReportOptions& options) {
   const std::string& capture = options.inputs.front();
   const analyzer::CheckFailOn fail = check_fail_on(options.compare.fail_on);
   analyzer::AnalysisOptions analysis = analysis_options(options.analysis);
-  analysis.targets.budgets = read_project(options.compare.project).value().budgets;
+  analysis.targets.budgets = experiment::read_project(options.compare.project).value().budgets;
   analyzer::Session session = open_session(capture, analysis);
   // The samples are there to be drawn; everything else is quick.
   const auto wants_html = [](const std::string& text) { return text.rfind("html", 0) == 0; };

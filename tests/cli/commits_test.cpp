@@ -169,6 +169,50 @@ TEST_F(Commits, RefuseWhatCannotBeMeasured) {
   EXPECT_EQ(output("git -C repo worktree list | wc -l"), "1\n") << "checkouts are removed after failures too";
 }
 
+// A signal to the program alone, as a job's runner sends it: neither checkouts nor what was running in them
+// stay behind.
+TEST_F(Commits, LeaveNoCheckoutsWhenTheyAreStopped) {
+  commit("1.3", "slower");
+  // stop.sh SIGNAL READY OPTIONS...: the signal comes when a file is there.
+  write("stop.sh",
+        "signal=$1 ready=$2; shift 2\n"
+        "(cd repo && exec '" RIDGELINE_PROGRAM "' commits HEAD~1 HEAD \"$@\"" +
+            recorder() +
+            "-- ./program) > out.txt 2> err.txt &\n"
+            "for i in $(seq 600); do [ -e \"$ready\" ] && break; sleep 0.05; done\n"
+            "git -C repo worktree list > trees.txt\n"
+            "kill -$signal $!\n"
+            "wait $!\n"
+            "echo $? > status.txt\n");
+  const auto stopped = [&](const std::string& signal, const std::string& arguments) {
+    // Of a script's background processes SIGINT is ignored, but with job control.
+    shell("bash -m stop.sh " + signal + " " + arguments);
+    EXPECT_NE(read_file(directory_ + "/trees.txt").find("/out/tree-"), std::string::npos)
+        << "nothing to remove";
+    EXPECT_EQ(output("git -C repo worktree list | wc -l"), "1\n") << signal;
+    EXPECT_EQ(output("ls -d out/tree-* 2>/dev/null | wc -l"), "0\n") << signal;
+    EXPECT_NE(read_file(directory_ + "/err.txt").find("SIG" + signal + ": stopping"), std::string::npos)
+        << read_file(directory_ + "/err.txt");
+    return read_file(directory_ + "/status.txt");
+  };
+  write("first_run_lasts_s", "600");
+  EXPECT_EQ(stopped("TERM", "count"), "143\n");
+  EXPECT_EQ(stopped("INT", "building --build 'sleep 600 & echo $! > ../../pid; touch ../../building; wait'"),
+            "130\n");
+  EXPECT_EQ(output("kill -0 $(cat pid) 2>/dev/null; echo $?"), "1\n") << "the build runs on";
+}
+
+TEST_F(Commits, AShorterSecondRunLeavesNoCapturesOfTheFirst) {
+  commit("1.0", "docs only");
+  commit("1.3", "slower");
+  const auto captures = [&] { return output("ls out/*.ridge | wc -l"); };
+  EXPECT_EQ(run("commits HEAD~1 HEAD --pairs 3" + recorder() + "-- ./program").code, 1);
+  EXPECT_EQ(captures(), "8\n") << "three pairs and the one that confirms";
+  EXPECT_EQ(run("commits HEAD~2 HEAD~1 --pairs 3" + recorder() + "-- ./program").code, 0);
+  EXPECT_EQ(captures(), "6\n");
+  EXPECT_EQ(output("wc -l < out/captures.txt"), "6\n");
+}
+
 TEST_F(Commits, TakeBuildAndLimitsFromTheProjectFile) {
   write("repo/ridgeline.toml", "build = 'exit 9'\n[compare]\npairs = 3\n");
   commit("1.3", "slower");

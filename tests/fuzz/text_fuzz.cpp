@@ -3,10 +3,10 @@
 #include "budget.h"
 #include "comparison/made_runs.h"
 #include "fuzz.h"
-#include "project_file.h"
 #include "ridgeline/analyzer/comparison_profile.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/experiment/project_file.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/schedule.h"
 #include "ridgeline/reports/compare_documents.h"
@@ -74,9 +74,9 @@ int main(int argc, char** argv) {
        {"project",
         {},
         [](const std::string& input, Random&) {
-          (void)cli::parse_project(input, "ridgeline.toml");
-          (void)cli::parse_rules(input, "match.toml");
-          (void)cli::parse_noise(input, "noise.toml");
+          (void)experiment::parse_project(input, "ridgeline.toml");
+          (void)experiment::parse_rules(input, "match.toml");
+          (void)experiment::parse_noise(input, "noise.toml");
         }},
        {"schedule",
         {},

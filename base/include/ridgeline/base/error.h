@@ -23,7 +23,7 @@ enum class ErrorKind {
   newer_capture,  // exit 3: written by a newer Ridgeline
   corrupt,        // exit 3: damaged or truncated file
   io,             // exit 4: cannot read or write
-  cancelled,      // exit 5: the caller asked to stop; no verb asks for that
+  cancelled,      // exit 5: the caller asked to stop; a verb that is stopped ends by its signal instead
   internal,       // exit 5: a bug of ours
 };
 

@@ -6,7 +6,9 @@
 
 #include "ridgeline/base/error.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::experiment {
+
+class Interruption;
 
 class GitRepository {
  public:
@@ -23,8 +25,9 @@ class GitRepository {
   [[nodiscard]] std::string subject(const std::string& commit) const;
   [[nodiscard]] const std::string& root() const { return root_; }
 
-  /// Runs git with these arguments; its standard output. Failure: environment, with git's last line.
-  [[nodiscard]] Result<std::string> git(const std::vector<std::string>& arguments) const;
+  /// Runs git with these arguments; its output. Failure: environment, with git's words. Throws Error(cancelled).
+  [[nodiscard]] Result<std::string> git(const std::vector<std::string>& arguments,
+                                        Interruption* interruption = nullptr) const;
 
  private:
   explicit GitRepository(std::string root) : root_(std::move(root)) {}
@@ -34,8 +37,10 @@ class GitRepository {
 /// A clean checkout of one commit in a directory of its own; removed with its object unless it is to be kept.
 class WorkTree {
  public:
-  /// Throws Error(environment) if git cannot.
-  WorkTree(const GitRepository& repository, std::string commit, const std::string& directory, bool keep);
+  /// A checkout of the repository that is there already is taken over. Throws Error: environment (git cannot, or the
+  /// directory is something else), cancelled.
+  WorkTree(const GitRepository& repository, std::string commit, const std::string& directory, bool keep,
+           Interruption* interruption = nullptr);
   ~WorkTree();
   WorkTree(const WorkTree&) = delete;
   WorkTree& operator=(const WorkTree&) = delete;
@@ -43,9 +48,12 @@ class WorkTree {
   [[nodiscard]] const std::string& commit() const { return commit_; }
 
  private:
+  [[nodiscard]] bool is_checkout() const;
+  void remove() const noexcept;
+
   const GitRepository& repository_;
   std::string commit_, directory_;
   bool keep_;
 };
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::experiment

@@ -1,4 +1,4 @@
-#include "project_file.h"
+#include "ridgeline/experiment/project_file.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "support/temporary_directory.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::experiment {
 namespace {
 
 TEST(ProjectFile, SaysWhatAProjectSaysOnce) {
@@ -135,4 +135,4 @@ TEST(NoiseFloor, ReadsAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::experiment

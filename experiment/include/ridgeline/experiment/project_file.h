@@ -1,5 +1,5 @@
-// project_file.h: ridgeline.toml, what a project says once; match.toml; and the noise floor of a machine.
-// kernels are which; and the noise floor that `calibrate` stores.
+// project_file.h: ridgeline.toml, what a project says once; match.toml, which kernels are which; and the noise floor
+// that `calibrate` stores.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 #include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/base/error.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::experiment {
 
 /// What ridgeline.toml says; docs/compare.md lists the keys. Empty: not said.
 struct ProjectFile {
@@ -42,4 +42,4 @@ struct ProjectFile {
 [[nodiscard]] Result<analyzer::NoiseFloor> parse_noise(std::string_view text, const std::string& path);
 [[nodiscard]] Result<analyzer::NoiseFloor> read_noise(const std::string& path);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::experiment

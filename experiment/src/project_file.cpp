@@ -1,4 +1,4 @@
-#include "project_file.h"
+#include "ridgeline/experiment/project_file.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@
 #include <toml++/toml.h>
 #pragma GCC diagnostic pop
 
-namespace ridgeline::cli {
+namespace ridgeline::experiment {
 namespace {
 
 // Reads a table's keys one by one; what is left at the end nobody knows.
@@ -245,4 +245,4 @@ Result<analyzer::NoiseFloor> read_noise(const std::string& path) {
   return parse_noise(text.value(), path);
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::experiment

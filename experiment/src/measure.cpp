@@ -1,0 +1,150 @@
+#include "ridgeline/experiment/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ridgeline/analyzer/comparison_sequential.h"
+
+namespace ridgeline::experiment {
+namespace {
+
+using analyzer::Comparison;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFirstLook = 3;
+
+std::vector<Contrast> contrasts_of(std::size_t variants, const MeasurePlan& plan) {
+  if (variants < 2) throw Error(ErrorKind::usage, "one variant alone cannot be compared");
+  std::vector<Contrast> contrasts = plan.contrasts;
+  for (std::size_t b = 1; plan.contrasts.empty() && b < variants; ++b) contrasts.push_back({0, b});
+  for (const Contrast& contrast : contrasts) {
+    if (contrast.a >= variants || contrast.b >= variants || contrast.a == contrast.b)
+      throw Error(ErrorKind::usage, fmt::format("variants {} and {} of {} cannot be compared", contrast.a,
+                                                contrast.b, variants));
+  }
+  return contrasts;
+}
+
+class Measurement {
+ public:
+  Measurement(const std::vector<Variant>& variants, const MeasurePlan& plan, ExperimentDirectory& directory,
+              Interruption* interruption)
+      : plan_(plan),
+        contrasts_(contrasts_of(variants.size(), plan)),
+        options_(plan.compare),
+        unit_(variants.size() == 2 ? "pair" : "round"),
+        rounds_(variants, plan.recording, directory, interruption) {
+    const auto several = static_cast<double>(contrasts_.size());
+    options_.alpha /= several;
+    options_.equivalence_alpha /= several;
+    options_.false_discovery_rate /= several;
+    if (plan.look && plan.rounds >= kFirstLook) spend_until(plan.rounds);
+    for (std::size_t variant = 0; variant < variants.size(); ++variant) variants_.push_back(variant);
+  }
+
+  Measured run() {
+    std::vector<Comparison> comparisons;
+    bool settled = false;
+    while (!settled && done() < plan_.rounds && (done() < options_.least_pairs || in_budget())) {
+      record();
+      if (!plan_.look || done() < kFirstLook) continue;
+      comparisons = compare(0);
+      settled = std::all_of(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
+        return analyzer::is_settled(comparison, options_);
+      });
+    }
+    if (!plan_.look || done() < kFirstLook) {
+      comparisons = compare(0);
+    } else if (!settled && done() < plan_.rounds) {
+      // The time is up: this look is the last, and what error the later ones would have spent is its own.
+      spend_until(done());
+      comparisons = compare(0);
+    }
+    if (plan_.look && plan_.confirm && std::any_of(comparisons.begin(), comparisons.end(), found)) {
+      tell(fmt::format("found a difference: one more {} must show it again", unit_));
+      const auto looked = done();
+      record();
+      comparisons = compare(done() - looked);
+    }
+    Measured measured{std::move(comparisons), {}};
+    for (const std::size_t variant : variants_) measured.captures.push_back(rounds_.captures(variant));
+    return measured;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t done() const { return rounds_.done(); }
+  void tell(const std::string& line) const {
+    if (plan_.tell) plan_.tell(line);
+  }
+
+  // Nominal levels of the looks if that many rounds are the last.
+  void spend_until(std::int64_t rounds) {
+    const int last = static_cast<int>(rounds);
+    different_ =
+        analyzer::nominal_levels(analyzer::Spending::obrien_fleming, options_.alpha, kFirstLook, last);
+    same_ =
+        analyzer::nominal_levels(analyzer::Spending::pocock, options_.equivalence_alpha, kFirstLook, last);
+  }
+
+  static bool found(const Comparison& comparison) {
+    const auto outcome = comparison.step().outcome;
+    return comparison.regressed + comparison.improved > 0 || outcome == analyzer::Outcome::regressed ||
+           outcome == analyzer::Outcome::improved;
+  }
+
+  [[nodiscard]] bool in_budget() const {
+    if (!plan_.budget) return true;
+    // The confirming round is kept free.
+    return Clock::now() - begin_ + 2 * longest_round_ <= *plan_.budget;
+  }
+
+  void record() {
+    const auto begin = Clock::now();
+    tell(fmt::format("{} {} of at most {}", unit_, done() + 1, plan_.rounds));
+    rounds_.record();
+    longest_round_ = std::max(longest_round_, Clock::now() - begin);
+  }
+
+  [[nodiscard]] std::vector<Comparison> compare(std::int64_t confirmation) const {
+    analyzer::ComparisonOptions options = options_;
+    options.paired = true;
+    options.confirmation_pairs = confirmation;
+    const auto look = done() - confirmation - kFirstLook;
+    if (plan_.look && look >= 0) {
+      const double level = different_.at(static_cast<std::size_t>(look));
+      options.false_discovery_rate *= level / options.alpha;
+      options.alpha = level;
+      options.equivalence_alpha = same_.at(static_cast<std::size_t>(look));
+    }
+    std::vector<Comparison> comparisons;
+    for (const Contrast& contrast : contrasts_)
+      comparisons.push_back(
+          analyzer::compare(rounds_.profiles(contrast.a), rounds_.profiles(contrast.b), options).value());
+    return comparisons;
+  }
+
+  const MeasurePlan& plan_;
+  std::vector<Contrast> contrasts_;
+  analyzer::ComparisonOptions options_;  // of each contrast over all looks
+  std::string unit_;                     // what a round is called
+  std::vector<std::size_t> variants_;
+  Rounds rounds_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::duration longest_round_{0};
+  std::vector<double> different_, same_;  // nominal levels of the looks
+};
+
+}  // namespace
+
+Result<Measured> measure(const std::vector<Variant>& variants, const MeasurePlan& plan,
+                         ExperimentDirectory& directory, Interruption* interruption) {
+  try {
+    return Measurement(variants, plan, directory, interruption).run();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+}  // namespace ridgeline::experiment
