@@ -28,25 +28,6 @@ store::Launch launch(std::int64_t blocks, std::int64_t threads, std::int64_t reg
   return one;
 }
 
-TEST(LaunchShape, ThreadsRegistersSharedMemoryAndBlocksLimitWhatFits) {
-  const auto fit = [](std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes) {
-    const auto shape = launch_shape(h200(), launch(1, threads, registers, shared_bytes));
-    return shape ? shape->blocks_per_sm : 0;
-  };
-  EXPECT_EQ(fit(32, 16, 0), 32) << "no more blocks on an SM";
-  EXPECT_EQ(fit(1024, 32, 0), 2) << "2048 threads";
-  EXPECT_EQ(fit(256, 32, 0), 8);
-  EXPECT_EQ(fit(256, 33, 0), 6)
-      << "40 registers a thread, in pieces of 256 a warp: 12 warps a partition, 2 a block";
-  EXPECT_EQ(fit(384, 168, 0), 1);
-  EXPECT_EQ(fit(96, 128, 0), 4) << "three warps take a place on each of the four partitions";
-  EXPECT_EQ(fit(128, 32, 100 * 1024), 2) << "228 KiB, of which each block takes 1 KiB more";
-  EXPECT_EQ(fit(128, 32, 113 * 1024), 2);
-  EXPECT_EQ(fit(128, 32, 113 * 1024 + 1), 1);
-  EXPECT_EQ(fit(128, 32, 227 * 1024), 1);
-  EXPECT_EQ(fit(128, 32, 228 * 1024), 0) << "fits nowhere";
-}
-
 TEST(LaunchShape, WavesAndWhatStaysIdleInTheLast) {
   const auto shape = [](std::int64_t blocks) { return *launch_shape(h200(), launch(blocks, 1024, 32, 0)); };
   EXPECT_DOUBLE_EQ(shape(264).waves, 1);

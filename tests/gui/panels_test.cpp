@@ -4,7 +4,6 @@
 #include <set>
 
 #include "gui/gui_testing.h"
-#include "models/occupancy.h"
 #include "panels/findings_panel.h"
 #include "panels/kernel_facts.h"
 #include "panels/kernel_panel.h"
@@ -20,33 +19,6 @@ namespace {
 
 using testing::opened_window;
 using testing::wait_for;
-
-TEST(Occupancy, FollowsTheLimitsOfTheDevice) {
-  const struct {
-    std::int64_t threads, registers, smem;
-    const char* capability;
-    int warps;
-    const char* limiter;
-  } kCases[] = {{1024, 32, 0, "9.0", 64, "warps"},
-                {256, 32, 0, "9.0", 64, "warps"},
-                {32, 16, 0, "9.0", 32, "blocks"},
-                {128, 168, 0, "9.0", 12, "registers"},
-                {384, 168, 200 * 1024, "9.0", 12, "registers"},
-                {128, 64, 100 * 1024, "9.0", 8, "shared memory"},
-                {256, 255, 0, "8.0", 8, "registers"}};
-  for (const auto& c : kCases) {
-    store::Launch launch;
-    launch.block = {c.threads, 1, 1};
-    launch.registers_per_thread = c.registers;
-    launch.dynamic_smem_bytes = c.smem;
-    const auto occupancy = theoretical_occupancy(launch, c.capability);
-    ASSERT_TRUE(occupancy) << c.threads;
-    EXPECT_EQ(occupancy->warps, c.warps) << c.threads << " threads, " << c.registers << " registers";
-    EXPECT_EQ(occupancy->limiter, c.limiter) << c.threads << " threads, " << c.registers << " registers";
-  }
-  EXPECT_FALSE(theoretical_occupancy({}, "9.0").value().ratio() > 1);
-  EXPECT_FALSE(theoretical_occupancy({}, "99.0"));
-}
 
 // A capture whose samples and replayed counters disagree on one kernel, with declared work, and disturbed steps.
 class FindingsTest : public ::testing::Test {

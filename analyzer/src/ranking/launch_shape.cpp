@@ -6,28 +6,12 @@
 #include <cmath>
 #include <vector>
 
+#include "ridgeline/analyzer/occupancy.h"
+
 namespace ridgeline::analyzer {
 
 namespace {
 
-// Of an SM: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
-struct SmLimits {
-  std::string_view capability;
-  std::int64_t warps, blocks, shared_bytes;
-};
-constexpr std::int64_t kKiB = 1024;
-constexpr SmLimits kSmLimits[] = {
-    {"7.0", 64, 32, 96 * kKiB},   {"7.5", 32, 16, 64 * kKiB},   {"8.0", 64, 32, 164 * kKiB},
-    {"8.6", 48, 16, 100 * kKiB},  {"8.7", 48, 16, 164 * kKiB},  {"8.9", 48, 24, 100 * kKiB},
-    {"9.0", 64, 32, 228 * kKiB},  {"10.0", 64, 32, 228 * kKiB}, {"10.3", 64, 32, 228 * kKiB},
-    {"12.0", 48, 24, 100 * kKiB},
-};
-constexpr std::int64_t kWarpThreads = 32;
-constexpr std::int64_t kPartitions = 4;  // of an SM; each has its own registers
-constexpr std::int64_t kPartitionRegisters = 16384;
-constexpr std::int64_t kRegisterUnit = 256;            // registers are given to a warp in such pieces
-constexpr std::int64_t kSharedUnit = 128;              // bytes, likewise to a block
-constexpr std::int64_t kReservedShared = 1024;         // bytes of every block, from compute capability 8.0
 constexpr std::int64_t kMost = std::int64_t{1} << 40;  // a damaged capture may claim any grid
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -39,24 +23,6 @@ std::int64_t product_of(const store::Dim3& dim) {
   const double product = static_cast<double>(bounded(dim.x)) * static_cast<double>(bounded(dim.y)) *
                          static_cast<double>(bounded(dim.z));
   return product > static_cast<double>(kMost) ? kMost : bounded(dim.x) * bounded(dim.y) * bounded(dim.z);
-}
-
-std::int64_t blocks_on_sm(const SmLimits& sm, const store::Launch& launch) {
-  const std::int64_t warps = ceil_div(product_of(launch.block), kWarpThreads);
-  std::int64_t fit = std::min(sm.blocks, sm.warps / warps);
-  if (launch.registers_per_thread > 0) {
-    const std::int64_t of_warp =
-        ceil_div(std::min<std::int64_t>(launch.registers_per_thread, kMost) * kWarpThreads, kRegisterUnit) *
-        kRegisterUnit;
-    // Warps are dealt out evenly to the partitions.
-    const std::int64_t of_block = ceil_div(warps, kPartitions) * kPartitions;
-    fit = std::min(fit, kPartitionRegisters / of_warp * kPartitions / of_block);
-  }
-  const std::int64_t asked = std::clamp<std::int64_t>(launch.static_smem_bytes, 0, kMost) +
-                             std::clamp<std::int64_t>(launch.dynamic_smem_bytes, 0, kMost);
-  const std::int64_t reserved = sm.capability.front() == '7' ? 0 : kReservedShared;
-  const std::int64_t shared = ceil_div(asked + reserved, kSharedUnit) * kSharedUnit;
-  return shared > 0 ? std::min(fit, sm.shared_bytes / shared) : fit;
 }
 
 bool is_digit(char c) {
@@ -116,23 +82,18 @@ void read_name(RankRow& row) {
 }  // namespace
 
 std::optional<LaunchShape> launch_shape(const store::Device& device, const store::Launch& launch) {
-  const auto sm = std::find_if(std::begin(kSmLimits), std::end(kSmLimits), [&](const SmLimits& limits) {
-    return limits.capability == device.compute_capability.value_or("");
-  });
+  const auto occupancy = theoretical_occupancy(launch, device.compute_capability.value_or(""));
   const std::int64_t sms = device.sm_count.value_or(0);
-  if (sm == std::end(kSmLimits) || sms <= 0) return std::nullopt;
+  if (!occupancy || sms <= 0) return std::nullopt;
   LaunchShape shape;
   shape.blocks = product_of(launch.grid);
-  shape.blocks_per_sm = blocks_on_sm(*sm, launch);
-  if (shape.blocks_per_sm <= 0) return std::nullopt;
+  shape.blocks_per_sm = occupancy->blocks;
   const std::int64_t places = sms * shape.blocks_per_sm;
   shape.waves = static_cast<double>(shape.blocks) / static_cast<double>(places);
   shape.idle_ratio = shape.blocks > places
                          ? 1 - shape.waves / static_cast<double>(ceil_div(shape.blocks, places))
                          : 1 - static_cast<double>(std::min(shape.blocks, sms)) / static_cast<double>(sms);
-  shape.occupancy_ratio =
-      static_cast<double>(shape.blocks_per_sm * ceil_div(product_of(launch.block), kWarpThreads)) /
-      static_cast<double>(sm->warps);
+  shape.occupancy_ratio = occupancy->ratio();
   return shape;
 }
 

@@ -4,8 +4,9 @@
 #include <array>
 #include <map>
 
-#include "models/occupancy.h"
 #include "models/text.h"
+#include "ridgeline/analyzer/launch_shape.h"
+#include "ridgeline/analyzer/occupancy.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/error_text.h"
@@ -112,29 +113,25 @@ void add_launches(const ScopeAnswer& answer, const RankRow& row, Facts& facts) {
   if (first.cluster) text += ", cluster " + dims(*first.cluster);
   if (order.size() > 1) text += QString("; %1 other ways").arg(order.size() - 1);
   facts.emplace_back("Launch", text);
-  facts.emplace_back(
-      "Resources",
-      QString("%1 registers, %2 of shared memory")
-          .arg(first.registers_per_thread)
-          .arg(bytes_of(static_cast<double>(first.static_smem_bytes + first.dynamic_smem_bytes))));
+  facts.emplace_back("Resources", QString("%1 registers, %2 of shared memory")
+                                      .arg(first.registers_per_thread)
+                                      .arg(bytes_of(static_cast<double>(first.static_smem_bytes) +
+                                                    static_cast<double>(first.dynamic_smem_bytes))));
   const store::Device* device = answer.model->device(first.device_id);
-  const auto most =
-      theoretical_occupancy(first, device != nullptr ? device->compute_capability.value_or("") : "");
+  const auto most = analyzer::theoretical_occupancy(
+      first, device != nullptr ? device->compute_capability.value_or("") : "");
   QStringList occupancy;
   if (row.occupancy) occupancy << share(row.occupancy->value) + " achieved";
   if (most)
     occupancy << QString("%1 possible (%2 of %3 warps), limited by %4")
                      .arg(share(most->ratio()))
                      .arg(most->warps)
-                     .arg(most->most_warps)
-                     .arg(plain(most->limiter));
+                     .arg(most->max_warps)
+                     .arg(plain(to_string(most->limiter)));
   if (!occupancy.isEmpty()) facts.emplace_back("Occupancy", occupancy.join(", "));
-  if (device != nullptr && device->sm_count && most && most->blocks > 0) {
-    const double blocks = static_cast<double>(first.grid.x * first.grid.y * first.grid.z);
-    facts.emplace_back(
-        "Waves",
-        plain(fixed(blocks / (static_cast<double>(*device->sm_count) * most->blocks), 2)) + " of the device");
-  }
+  if (device == nullptr) return;
+  if (const auto shape = analyzer::launch_shape(*device, first))
+    facts.emplace_back("Waves", plain(fixed(shape->waves, 2)) + " of the device");
 }
 
 }  // namespace
