@@ -1,5 +1,5 @@
 message(STATUS "Ridgeline ${PROJECT_VERSION}")
-message(STATUS "  store, analyzer, experiment, reports, cli : yes")
+message(STATUS "  store to reports, cli         : yes")
 if(RIDGELINE_HAVE_QT)
   message(STATUS "  desktop program               : yes (Qt ${Qt6_VERSION})")
 else()

@@ -12,7 +12,7 @@ namespace ridgeline::cli {
 namespace {
 
 // A threshold below what identical code differs by would be a promise that the machine does not keep.
-void require_above_floor(const analyzer::ComparisonOptions& options, bool step_given) {
+void require_above_floor(const comparison::ComparisonOptions& options, bool step_given) {
   if (!options.floor || !step_given || options.step_ratio >= options.floor->step_ratio) return;
   throw Error(ErrorKind::usage,
               fmt::format("--step-threshold {} is below the noise floor of {}: give that or more, or "
@@ -99,9 +99,9 @@ void add_compare_print(Command app, ComparePrint& print) {
       .type_name("FILE");
 }
 
-analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,
-                                               const experiment::ProjectFile& project) {
-  analyzer::ComparisonOptions options;
+comparison::ComparisonOptions comparison_options(const CompareArguments& arguments,
+                                                 const experiment::ProjectFile& project) {
+  comparison::ComparisonOptions options;
   options.paired = !arguments.unpaired;
   options.confirmation_pairs = arguments.confirm;
   options.any_environment = arguments.any_environment;
@@ -125,8 +125,8 @@ analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments
   return options;
 }
 
-analyzer::FailOn fail_on(const CompareArguments& arguments, const experiment::ProjectFile& project) {
-  analyzer::FailOn result;
+comparison::FailOn fail_on(const CompareArguments& arguments, const experiment::ProjectFile& project) {
+  comparison::FailOn result;
   const std::vector<std::string> words =
       arguments.fail_on.empty() ? project.fail_on : split(arguments.fail_on, ',');
   choose(words, {{"regression", &result.regression},
@@ -152,10 +152,10 @@ std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
   return {{captures.front()}, {captures.back()}};
 }
 
-std::vector<analyzer::RunProfile> read_profiles(const std::vector<std::string>& captures) {
-  std::vector<analyzer::RunProfile> profiles;
+std::vector<comparison::RunProfile> read_profiles(const std::vector<std::string>& captures) {
+  std::vector<comparison::RunProfile> profiles;
   for (const std::string& capture : captures) {
-    auto profile = analyzer::profile_run(capture);
+    auto profile = comparison::profile_run(capture);
     if (!profile) refuse(profile.failure(), capture);
     profiles.push_back(std::move(profile).value());
   }
@@ -177,7 +177,7 @@ void print_formats(const ComparePrint& print, const Render& render) {
   cli::print(print.print, render(format, document_options(print.print)));
 }
 
-void print_comparison(const ComparePrint& print, const analyzer::Comparison& comparison) {
+void print_comparison(const ComparePrint& print, const comparison::Comparison& comparison) {
   print_formats(print, [&](reports::ReportFormat format, const reports::DocumentOptions& options) {
     return reports::compare_document(comparison, format, options);
   });

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
 #include "ridgeline/experiment/project_file.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "verb.h"
@@ -38,15 +38,15 @@ void add_compare_print(Command app, ComparePrint& print);
 
 /// From the command line, else from the project file, else the defaults. Throws Error(usage): also for a threshold
 /// below the noise floor.
-[[nodiscard]] analyzer::ComparisonOptions comparison_options(const CompareArguments& arguments,
-                                                             const experiment::ProjectFile& project);
-[[nodiscard]] analyzer::FailOn fail_on(const CompareArguments& arguments,
-                                       const experiment::ProjectFile& project);
+[[nodiscard]] comparison::ComparisonOptions comparison_options(const CompareArguments& arguments,
+                                                               const experiment::ProjectFile& project);
+[[nodiscard]] comparison::FailOn fail_on(const CompareArguments& arguments,
+                                         const experiment::ProjectFile& project);
 /// The words of --fail-on that one capture can be asked for: budget, target, unmeasured, or none.
 [[nodiscard]] analyzer::CheckFailOn check_fail_on(const std::string& words);
 
 /// Reads the captures; throws their failures.
-[[nodiscard]] std::vector<analyzer::RunProfile> read_profiles(const std::vector<std::string>& captures);
+[[nodiscard]] std::vector<comparison::RunProfile> read_profiles(const std::vector<std::string>& captures);
 
 /// What `captures` and --against give as sides: the runs of A and of B. Throws Error(usage).
 [[nodiscard]] std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
@@ -59,6 +59,6 @@ using Render = std::function<reports::Document(reports::ReportFormat, const repo
 void check_print(const ComparePrint& print);
 /// --write's files, then --format's document.
 void print_formats(const ComparePrint& print, const Render& render);
-void print_comparison(const ComparePrint& print, const analyzer::Comparison& comparison);
+void print_comparison(const ComparePrint& print, const comparison::Comparison& comparison);
 
 }  // namespace ridgeline::cli

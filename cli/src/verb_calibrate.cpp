@@ -50,9 +50,9 @@ Verb add_calibrate(Command program, const std::vector<std::string>& command) {
         experiment::ExperimentDirectory directory(options->directory);
         const std::vector<experiment::Variant> variants = {{"a", "one", ".", command},
                                                            {"b", "two", ".", command}};
-        const analyzer::Comparison comparison =
+        const comparison::Comparison comparison =
             experiment::measure(variants, plan, directory, &interruption).value().comparisons.front();
-        const analyzer::NoiseFloor floor = analyzer::noise_floor(comparison).value();
+        const comparison::NoiseFloor floor = comparison::noise_floor(comparison).value();
         write_file(options->output, reports::Document(experiment::noise_text(floor)));
         std::string text = fmt::format("Identical code differs from run to run by {} of the step",
                                        percent_text(floor.step_ratio, 2));

@@ -17,7 +17,7 @@
 namespace ridgeline::cli {
 namespace {
 
-using analyzer::ComparisonVerdict;
+using comparison::ComparisonVerdict;
 using experiment::Measured;
 using experiment::short_name;
 
@@ -122,7 +122,7 @@ class Job {
   [[nodiscard]] const std::string& base() const { return base_; }
   [[nodiscard]] const std::string& head() const { return head_; }
   [[nodiscard]] const experiment::GitRepository& repository() const { return repository_; }
-  [[nodiscard]] const analyzer::FailOn& fails() const { return fail_on_; }
+  [[nodiscard]] const comparison::FailOn& fails() const { return fail_on_; }
 
  private:
   std::string verb_;
@@ -134,7 +134,7 @@ class Job {
   experiment::CheckoutPlan checkouts_;
   experiment::MeasurePlan plan_;
   std::optional<experiment::ExperimentDirectory> directory_;
-  analyzer::FailOn fail_on_;
+  comparison::FailOn fail_on_;
 };
 
 int compare_commits(const CommitsOptions& options, const std::vector<std::string>& program) {
@@ -144,10 +144,10 @@ int compare_commits(const CommitsOptions& options, const std::vector<std::string
                 "base and head are the same commit: `calibrate` measures a program against itself");
   const auto a = job.built(job.base());
   const auto b = job.built(job.head());
-  const analyzer::Comparison comparison = job.measured(*a, *b).comparisons.front();
+  const comparison::Comparison comparison = job.measured(*a, *b).comparisons.front();
   print_comparison(options.print, comparison);
   write_message("commits", fmt::format("captures are in {}", options.directory));
-  return analyzer::exit_code(comparison, job.fails());
+  return comparison::exit_code(comparison, job.fails());
 }
 
 int bisect(const CommitsOptions& options, const std::vector<std::string>& program) {
@@ -155,7 +155,7 @@ int bisect(const CommitsOptions& options, const std::vector<std::string>& progra
   const std::vector<std::string> commits = job.repository().between(job.base(), job.head()).value();
   if (commits.empty()) throw Error(ErrorKind::usage, "good and bad are the same commit");
   const auto good = job.built(job.base());
-  analyzer::Comparison last = job.measured(*good, *job.built(job.head())).comparisons.front();
+  comparison::Comparison last = job.measured(*good, *job.built(job.head())).comparisons.front();
   if (last.verdict != ComparisonVerdict::regressed) {
     print_comparison(options.print, last);
     throw Error(ErrorKind::no_data,
@@ -174,7 +174,7 @@ int bisect(const CommitsOptions& options, const std::vector<std::string>& progra
       write_message("bisect", error.message() + "; it is left out");
       return experiment::Trial::untestable;
     }
-    analyzer::Comparison comparison = job.measured(*good, *tree).comparisons.front();
+    comparison::Comparison comparison = job.measured(*good, *tree).comparisons.front();
     if (comparison.verdict == ComparisonVerdict::inconclusive ||
         comparison.verdict == ComparisonVerdict::invalid_environment) {
       print_comparison(options.print, comparison);

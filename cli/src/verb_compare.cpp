@@ -32,11 +32,11 @@ Verb add_compare(Command program) {
             const auto [a, b] = sides_of(options->captures, options->against);
             const experiment::ProjectFile project =
                 experiment::read_project(options->compare.project).value();
-            const analyzer::ComparisonOptions how = comparison_options(options->compare, project);
-            const analyzer::FailOn fail = fail_on(options->compare, project);
-            const auto comparison = analyzer::compare(read_profiles(a), read_profiles(b), how);
+            const comparison::ComparisonOptions how = comparison_options(options->compare, project);
+            const comparison::FailOn fail = fail_on(options->compare, project);
+            const auto comparison = comparison::compare(read_profiles(a), read_profiles(b), how);
             print_comparison(options->print, comparison.value());
-            return analyzer::exit_code(comparison.value(), fail);
+            return comparison::exit_code(comparison.value(), fail);
           }};
 }
 

@@ -6,8 +6,8 @@
 
 #include "compare_options.h"
 #include "output.h"
-#include "ridgeline/analyzer/comparison_history.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/comparison/history.h"
 #include "ridgeline/reports/history_documents.h"
 #include "verb.h"
 
@@ -25,14 +25,14 @@ struct HistoryOptions {
   PrintOptions print;
 };
 
-analyzer::History opened(const HistoryOptions& options, bool must_exist) {
+comparison::History opened(const HistoryOptions& options, bool must_exist) {
   if (must_exist && !std::filesystem::exists(options.file))
     throw Error(ErrorKind::io, options.file + ": no such file: `ridgeline history add` makes one");
-  return analyzer::History::open(options.file).value();
+  return comparison::History::open(options.file).value();
 }
 
 int add(const HistoryOptions& options) {
-  analyzer::History history = opened(options, false);
+  comparison::History history = opened(options, false);
   std::int64_t added = 0;
   for (const std::string& capture : options.captures)
     added += history.add(read_profiles({capture}).front(), options.policy);
@@ -56,7 +56,7 @@ int accept(const HistoryOptions& options) {
 }
 
 int merge(const HistoryOptions& options) {
-  analyzer::History history = opened(options, false);
+  comparison::History history = opened(options, false);
   const std::int64_t added = history.merge(options.other).value();
   write_standard_output(
       fmt::format("{} added, {} in {}.\n", counted(added, "run"), integer(history.runs()), options.file));

@@ -59,21 +59,21 @@ void print_report(ComparePrint print, const Render& render) {
   }
 }
 
-int report_comparison(const ReportOptions& options, const analyzer::Comparison& comparison,
+int report_comparison(const ReportOptions& options, const comparison::Comparison& comparison,
                       const experiment::ProjectFile& project) {
-  const analyzer::FailOn fail = fail_on(options.compare, project);
+  const comparison::FailOn fail = fail_on(options.compare, project);
   print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {
     return reports::compare_document(comparison, format, how);
   });
-  return analyzer::exit_code(comparison, fail);
+  return comparison::exit_code(comparison, fail);
 }
 
 int report_sides(const ReportOptions& options) {
   const auto [a, b] = sides_of(options.inputs, options.against);
   const experiment::ProjectFile project = experiment::read_project(options.compare.project).value();
-  const analyzer::ComparisonOptions how = comparison_options(options.compare, project);
+  const comparison::ComparisonOptions how = comparison_options(options.compare, project);
   static_cast<void>(fail_on(options.compare, project));  // wrong words end it before anything long begins
-  const auto comparison = analyzer::compare(read_profiles(a), read_profiles(b), how);
+  const auto comparison = comparison::compare(read_profiles(a), read_profiles(b), how);
   return report_comparison(options, comparison.value(), project);
 }
 

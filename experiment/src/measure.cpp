@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "ridgeline/analyzer/comparison_sequential.h"
+#include "ridgeline/comparison/sequential.h"
 
 namespace ridgeline::experiment {
 namespace {
 
-using analyzer::Comparison;
+using comparison::Comparison;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstLook = 3;
@@ -51,7 +51,7 @@ class Measurement {
       if (!plan_.look || done() < kFirstLook) continue;
       comparisons = compare(0);
       settled = std::all_of(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
-        return analyzer::is_settled(comparison, options_);
+        return comparison::is_settled(comparison, options_);
       });
     }
     if (!plan_.look || done() < kFirstLook) {
@@ -82,15 +82,15 @@ class Measurement {
   void spend_until(std::int64_t rounds) {
     const int last = static_cast<int>(rounds);
     different_ =
-        analyzer::nominal_levels(analyzer::Spending::obrien_fleming, options_.alpha, kFirstLook, last);
-    same_ =
-        analyzer::nominal_levels(analyzer::Spending::pocock, options_.equivalence_alpha, kFirstLook, last);
+        comparison::nominal_levels(comparison::Spending::obrien_fleming, options_.alpha, kFirstLook, last);
+    same_ = comparison::nominal_levels(comparison::Spending::pocock, options_.equivalence_alpha, kFirstLook,
+                                       last);
   }
 
   static bool found(const Comparison& comparison) {
     const auto outcome = comparison.step().outcome;
-    return comparison.regressed + comparison.improved > 0 || outcome == analyzer::Outcome::regressed ||
-           outcome == analyzer::Outcome::improved;
+    return comparison.regressed + comparison.improved > 0 || outcome == comparison::Outcome::regressed ||
+           outcome == comparison::Outcome::improved;
   }
 
   [[nodiscard]] bool in_budget() const {
@@ -107,7 +107,7 @@ class Measurement {
   }
 
   [[nodiscard]] std::vector<Comparison> compare(std::int64_t confirmation) const {
-    analyzer::ComparisonOptions options = options_;
+    comparison::ComparisonOptions options = options_;
     options.paired = true;
     options.confirmation_pairs = confirmation;
     const auto look = done() - confirmation - kFirstLook;
@@ -120,14 +120,14 @@ class Measurement {
     std::vector<Comparison> comparisons;
     for (const Contrast& contrast : contrasts_)
       comparisons.push_back(
-          analyzer::compare(rounds_.profiles(contrast.a), rounds_.profiles(contrast.b), options).value());
+          comparison::compare(rounds_.profiles(contrast.a), rounds_.profiles(contrast.b), options).value());
     return comparisons;
   }
 
   const MeasurePlan& plan_;
   std::vector<Contrast> contrasts_;
-  analyzer::ComparisonOptions options_;  // of each contrast over all looks
-  std::string unit_;                     // what a round is called
+  comparison::ComparisonOptions options_;  // of each contrast over all looks
+  std::string unit_;                       // what a round is called
   std::vector<std::size_t> variants_;
   Rounds rounds_;
   Clock::time_point begin_ = Clock::now();

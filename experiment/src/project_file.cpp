@@ -190,9 +190,9 @@ Result<ProjectFile> read_project(const std::string& path, const std::string& dir
   return parse_project(text.value(), name);
 }
 
-Result<std::vector<analyzer::MatchRule>> parse_rules(std::string_view text, const std::string& path) {
-  return parse<std::vector<analyzer::MatchRule>>(text, path, [&](Reader& root) {
-    std::vector<analyzer::MatchRule> rules;
+Result<std::vector<comparison::MatchRule>> parse_rules(std::string_view text, const std::string& path) {
+  return parse<std::vector<comparison::MatchRule>>(text, path, [&](Reader& root) {
+    std::vector<comparison::MatchRule> rules;
     for (Reader& reader : root.tables("rule")) {
       const auto kernel = reader.text("kernel");
       const auto becomes = reader.text("becomes");
@@ -204,13 +204,13 @@ Result<std::vector<analyzer::MatchRule>> parse_rules(std::string_view text, cons
   });
 }
 
-Result<std::vector<analyzer::MatchRule>> read_rules(const std::string& path) {
+Result<std::vector<comparison::MatchRule>> read_rules(const std::string& path) {
   const auto text = read_text(path);
   if (!text) return text.failure();
   return parse_rules(text.value(), path);
 }
 
-std::string noise_text(const analyzer::NoiseFloor& floor) {
+std::string noise_text(const comparison::NoiseFloor& floor) {
   std::string text =
       "# Noise of identical code on this machine: standard deviation of ln(B/A) of pairs of runs.\n";
   text += fmt::format(
@@ -221,11 +221,11 @@ std::string noise_text(const analyzer::NoiseFloor& floor) {
   return text;
 }
 
-Result<analyzer::NoiseFloor> parse_noise(std::string_view text, const std::string& path) {
-  return parse<analyzer::NoiseFloor>(text, path, [&](Reader& root) {
+Result<comparison::NoiseFloor> parse_noise(std::string_view text, const std::string& path) {
+  return parse<comparison::NoiseFloor>(text, path, [&](Reader& root) {
     if (root.text("format") != "ridgeline.noise" || root.number("version", 1, 1) != 1.0)
       root.fail("no noise floor: `ridgeline calibrate` writes one");
-    analyzer::NoiseFloor floor;
+    comparison::NoiseFloor floor;
     floor.pairs = static_cast<std::int64_t>(root.number("pairs", 3, 1e6).value_or(3));
     floor.step_ratio = root.number("step_ratio", 0, 1).value_or(0);
     if (auto classes = root.table("class_ratio")) {
@@ -239,7 +239,7 @@ Result<analyzer::NoiseFloor> parse_noise(std::string_view text, const std::strin
   });
 }
 
-Result<analyzer::NoiseFloor> read_noise(const std::string& path) {
+Result<comparison::NoiseFloor> read_noise(const std::string& path) {
   const auto text = read_text(path);
   if (!text) return text.failure();
   return parse_noise(text.value(), path);

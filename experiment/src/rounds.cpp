@@ -26,8 +26,8 @@ std::string stem_of(const Variant& variant) {
   return fmt::format("{}-{}-", variant.label, variant.name);
 }
 
-analyzer::RunProfile profile_of(const std::string& capture) {
-  auto profile = analyzer::profile_run(capture);
+comparison::RunProfile profile_of(const std::string& capture) {
+  auto profile = comparison::profile_run(capture);
   if (profile) return std::move(profile).value();
   const Failure& failure = profile.failure();
   const bool named = failure.message.find(capture) != std::string::npos;

@@ -9,12 +9,12 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::BudgetCheck;
-using analyzer::Comparison;
-using analyzer::ComparisonVerdict;
-using analyzer::Endpoint;
-using analyzer::KernelChange;
-using analyzer::Outcome;
+using comparison::BudgetCheck;
+using comparison::Comparison;
+using comparison::ComparisonVerdict;
+using comparison::Endpoint;
+using comparison::KernelChange;
+using comparison::Outcome;
 
 std::string change_line(const KernelChange& change) {
   std::string text = fmt::format("{} → {} a step ({})", time_text(change.time.a), time_text(change.time.b),
@@ -168,7 +168,7 @@ std::string compare_gitlab_metrics(const Comparison& comparison) {
 
 std::string compare_bencher(const Comparison& comparison) {
   std::vector<BencherValue> values;
-  const auto add = [&](const std::string& name, const analyzer::Change& time) {
+  const auto add = [&](const std::string& name, const comparison::Change& time) {
     if (time.b <= 0) return;
     BencherValue one{name, time.b, std::nullopt, std::nullopt};
     if (time.interval) {

@@ -13,16 +13,16 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Comparison;
-using analyzer::KernelChange;
-using analyzer::Outcome;
+using comparison::Comparison;
+using comparison::KernelChange;
+using comparison::Outcome;
 
 // A comment of GitHub holds 64 KiB; a page of kernels is less.
 constexpr std::size_t kCommentRows = 30;
 constexpr std::size_t kCommentBytes = 60 * 1024;
 
 std::string sides_line(const Comparison& comparison) {
-  const auto text = [](const analyzer::ComparisonSide& side) {
+  const auto text = [](const comparison::ComparisonSide& side) {
     std::string line = side.captures.size() == 1
                            ? side.captures.front()
                            : counted(static_cast<std::int64_t>(side.captures.size()), "run");
@@ -45,9 +45,9 @@ std::string quiet_line(const Comparison& comparison, std::size_t shown) {
 
 Document text_document(const Comparison& comparison, const DocumentOptions& options) {
   const TextStyle& style = options.text;
-  const Style colour = comparison.verdict == analyzer::ComparisonVerdict::regressed  ? Style::bad
-                       : comparison.verdict == analyzer::ComparisonVerdict::improved ? Style::good
-                                                                                     : Style::strong;
+  const Style colour = comparison.verdict == comparison::ComparisonVerdict::regressed  ? Style::bad
+                       : comparison.verdict == comparison::ComparisonVerdict::improved ? Style::good
+                                                                                       : Style::strong;
   std::string out = paragraph(sides_line(comparison), style);
   out += styled(wrapped(compare_verdict_sentence(comparison), style.columns), colour, style.colour) + "\n";
   for (const std::string& line : compare_blame(comparison)) out += paragraph(line, style);
@@ -69,7 +69,7 @@ Document text_document(const Comparison& comparison, const DocumentOptions& opti
 std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
   std::string out = "### " + markdown_cell(compare_verdict_sentence(comparison)) + "\n\n";
   const auto rows = telling_rows(comparison);
-  const bool green = comparison.verdict == analyzer::ComparisonVerdict::same && rows.empty();
+  const bool green = comparison.verdict == comparison::ComparisonVerdict::same && rows.empty();
   if (green) return out;
   for (const std::string& line : compare_blame(comparison)) out += "**" + markdown_cell(line) + "**\n\n";
   for (const std::string& note : compare_notes(comparison)) out += "- " + markdown_cell(note) + "\n";
@@ -88,7 +88,7 @@ std::string markdown_text(const Comparison& comparison, std::size_t most_rows) {
                        counted(static_cast<std::int64_t>(quiet), "more kernel is", "more kernels are"));
   out +=
       "<details><summary>Runs and environment</summary>\n\n" + markdown_cell(sides_line(comparison)) + "\n\n";
-  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+  for (const comparison::EnvironmentDifference& difference : comparison.environment) {
     out += "- " +
            markdown_cell(fmt::format("{} ({}): {} → {}", difference.what, to_string(difference.weight),
                                      bounded(difference.a, 200), bounded(difference.b, 200))) +
@@ -117,7 +117,7 @@ std::vector<std::size_t> telling_rows(const Comparison& comparison) {
     const KernelChange& change = comparison.kernels[i];
     const bool budgeted =
         std::any_of(comparison.budgets.begin(), comparison.budgets.end(),
-                    [&](const analyzer::BudgetCheck& check) { return check.kernel == i && check.missed; });
+                    [&](const comparison::BudgetCheck& check) { return check.kernel == i && check.missed; });
     const bool quiet =
         !budgeted && (change.outcome == Outcome::same ||
                       (change.outcome == Outcome::inconclusive && !change.hint &&

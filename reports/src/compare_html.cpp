@@ -18,10 +18,10 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Comparison;
-using analyzer::ComparisonVerdict;
-using analyzer::KernelChange;
-using analyzer::Outcome;
+using comparison::Comparison;
+using comparison::ComparisonVerdict;
+using comparison::KernelChange;
+using comparison::Outcome;
 
 constexpr std::size_t kBars = 20;
 constexpr std::size_t kLeastBars = 6;
@@ -74,7 +74,7 @@ std::vector<Bar> bars_of(const Comparison& comparison) {
   }
   const auto rest = static_cast<std::int64_t>(comparison.kernels.size() - taken.size());
   if (rest > 0) bars.push_back({counted(rest, "other kernel"), "", others});
-  for (const analyzer::Endpoint& part : comparison.endpoints) {
+  for (const comparison::Endpoint& part : comparison.endpoints) {
     if (part.name == "gaps") bars.push_back({"gaps", "", part.time.delta, bar_class(part.outcome)});
   }
   return bars;
@@ -135,15 +135,15 @@ std::string kernel_table(const Comparison& comparison, const std::vector<std::si
                k.bound_b != analyzer::KernelBound::unmeasured;
       }))
     how.hidden.insert("bound");
-  if (!any([](const KernelChange& k) { return k.cause != analyzer::ChangeCause::none; }))
+  if (!any([](const KernelChange& k) { return k.cause != comparison::ChangeCause::none; }))
     how.hidden.insert("cause");
-  if (!any([](const KernelChange& k) { return k.level != analyzer::MatchLevel::exact; }))
+  if (!any([](const KernelChange& k) { return k.level != comparison::MatchLevel::exact; }))
     how.hidden.insert("match");
   return html_table(table, how);
 }
 
 std::string reading(const Comparison& comparison) {
-  const analyzer::ComparisonOptions& options = comparison.options;
+  const comparison::ComparisonOptions& options = comparison.options;
   return fmt::format(
       "How to read it: a run is one process, and what differs between runs of one side is noise. A change of "
       "the "
@@ -159,7 +159,7 @@ std::string reading(const Comparison& comparison) {
 
 // The step's change in each pair, on one line, with the interval.
 std::string pair_chart(const Comparison& comparison) {
-  const analyzer::Change& time = comparison.step().time;
+  const comparison::Change& time = comparison.step().time;
   if (time.pair_ratios.size() < 2) return {};
   double most = comparison.options.step_ratio;
   for (const double ratio : time.pair_ratios) most = std::max(most, std::abs(ratio));
@@ -208,10 +208,10 @@ std::string header(const Comparison& comparison) {
                      html_escape(compare_verdict_sentence(comparison)));
   for (const std::string& line : compare_blame(comparison)) out += paragraph(line);
   out += "</div>\n";
-  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
-    if (difference.weight == analyzer::EnvironmentWeight::note) continue;
+  for (const comparison::EnvironmentDifference& difference : comparison.environment) {
+    if (difference.weight == comparison::EnvironmentWeight::note) continue;
     out += fmt::format("<div class=\"notice {}\">{}</div>\n",
-                       difference.weight == analyzer::EnvironmentWeight::invalid ? "error" : "warning",
+                       difference.weight == comparison::EnvironmentWeight::invalid ? "error" : "warning",
                        html_escape(fmt::format("{}: {} in A, {} in B", difference.what,
                                                bounded(difference.a, 400), bounded(difference.b, 400))));
   }
@@ -268,8 +268,8 @@ std::string compare_html(const Comparison& comparison) {
   }
   out += "</section>\n<section>\n<h2>What this rests on</h2>\n";
   for (const std::string& note : compare_notes(comparison)) out += paragraph(note);
-  for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
-    if (difference.weight == analyzer::EnvironmentWeight::note)
+  for (const comparison::EnvironmentDifference& difference : comparison.environment) {
+    if (difference.weight == comparison::EnvironmentWeight::note)
       out += paragraph(fmt::format("{}: {} in A, {} in B", difference.what, bounded(difference.a, 400),
                                    bounded(difference.b, 400)),
                        "soft");

@@ -13,9 +13,9 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Change;
-using analyzer::Comparison;
-using analyzer::KernelChange;
+using comparison::Change;
+using comparison::Comparison;
+using comparison::KernelChange;
 using Json = nlohmann::json;
 using nlohmann::ordered_json;
 
@@ -24,7 +24,7 @@ ordered_json or_null(const std::optional<T>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
 
-ordered_json side_json(const analyzer::ComparisonSide& side) {
+ordered_json side_json(const comparison::ComparisonSide& side) {
   ordered_json json;
   json["captures"] = side.captures;
   json["git_commit"] = side.git_commit.empty() ? ordered_json(nullptr) : ordered_json(side.git_commit);
@@ -42,7 +42,7 @@ std::string bound_word(analyzer::KernelBound bound) {
   return std::string(to_string(bound));
 }
 
-ordered_json options_json(const analyzer::ComparisonOptions& options) {
+ordered_json options_json(const comparison::ComparisonOptions& options) {
   return {{"alpha", options.alpha},
           {"equivalence_alpha", options.equivalence_alpha},
           {"false_discovery_rate", options.false_discovery_rate},
@@ -55,7 +55,7 @@ ordered_json options_json(const analyzer::ComparisonOptions& options) {
           {"least_matched_ratio", options.least_matched_share}};
 }
 
-ordered_json budget_json(const Comparison& comparison, const analyzer::BudgetCheck& check) {
+ordered_json budget_json(const Comparison& comparison, const comparison::BudgetCheck& check) {
   const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
   ordered_json json;
   json["kernel"] = budget.kernel;
@@ -74,7 +74,7 @@ ordered_json budget_json(const Comparison& comparison, const analyzer::BudgetChe
 // What of a kernel has no place in a table's cell.
 ordered_json kernel_json(const KernelChange& change) {
   ordered_json counts = ordered_json::array();
-  for (const analyzer::CountChange& count : change.counts)
+  for (const comparison::CountChange& count : change.counts)
     counts.push_back({{"name", count.name}, {"a", count.a}, {"b", count.b}});
   ordered_json json;
   json["a"] = change.kernels_a;
@@ -92,7 +92,7 @@ ordered_json kernel_json(const KernelChange& change) {
   return json;
 }
 
-ordered_json ratio_json(const std::optional<analyzer::Change>& change) {
+ordered_json ratio_json(const std::optional<comparison::Change>& change) {
   if (!change) return nullptr;
   ordered_json json;
   json["change_ratio"] = change->ratio;
@@ -163,11 +163,11 @@ analyzer::KernelBound bound(const Json& object, const char* key) {
   wrong(fmt::format("'{}' is no bound: '{}'", key, bounded_text(name, 40)));
 }
 
-std::optional<analyzer::ChangeInterval> interval(const Json& object, const char* low, const char* high) {
+std::optional<comparison::ChangeInterval> interval(const Json& object, const char* low, const char* high) {
   const auto from = number(object, low);
   const auto to = number(object, high);
   if (!from || !to) return std::nullopt;
-  return analyzer::ChangeInterval{*from, *to};
+  return comparison::ChangeInterval{*from, *to};
 }
 
 std::optional<Change> ratio_of(const Json& document, const char* key, const char* a, const char* b) {
@@ -181,8 +181,8 @@ std::optional<Change> ratio_of(const Json& document, const char* key, const char
   return change;
 }
 
-analyzer::ComparisonSide side_of(const Json& object) {
-  analyzer::ComparisonSide side;
+comparison::ComparisonSide side_of(const Json& object) {
+  comparison::ComparisonSide side;
   side.captures = value_of<std::vector<std::string>>(object, "captures");
   side.git_commit = text(object, "git_commit");
   side.git_dirty = value_of<bool>(object, "git_dirty");
@@ -196,8 +196,8 @@ analyzer::ComparisonSide side_of(const Json& object) {
   return side;
 }
 
-analyzer::ComparisonOptions options_of(const Json& object) {
-  analyzer::ComparisonOptions options;
+comparison::ComparisonOptions options_of(const Json& object) {
+  comparison::ComparisonOptions options;
   options.alpha = figure(object, "alpha");
   options.equivalence_alpha = figure(object, "equivalence_alpha");
   options.false_discovery_rate = figure(object, "false_discovery_rate");
@@ -221,11 +221,11 @@ void read_tests(const Json& row, Change& change) {
   change.pairs_needed = whole(row, "pairs_needed");
 }
 
-analyzer::Endpoint part_of(const Json& row) {
-  analyzer::Endpoint part;
+comparison::Endpoint part_of(const Json& row) {
+  comparison::Endpoint part;
   part.name = text(row, "part");
-  part.outcome = word<analyzer::Outcome>(row, "outcome");
-  part.reason = word<analyzer::OutcomeReason>(row, "reason");
+  part.outcome = word<comparison::Outcome>(row, "outcome");
+  part.reason = word<comparison::OutcomeReason>(row, "reason");
   part.time.a = figure(row, "time_a_ns");
   part.time.b = figure(row, "time_b_ns");
   part.time.delta = figure(row, "delta_ns");
@@ -246,7 +246,7 @@ KernelChange kernel_of(const Json& row, const Json& detail) {
     change.counts.push_back({text(count, "name"), figure(count, "a"), figure(count, "b")});
   change.path = text(row, "path");
   change.kernel_class = word<KernelClass>(row, "class");
-  if (!member(row, "match").is_null()) change.level = word<analyzer::MatchLevel>(row, "match");
+  if (!member(row, "match").is_null()) change.level = word<comparison::MatchLevel>(row, "match");
   change.confidence = figure(row, "confidence");
   change.calls_a = figure(row, "calls_a");
   change.calls_b = figure(row, "calls_b");
@@ -269,9 +269,9 @@ KernelChange kernel_of(const Json& row, const Json& detail) {
   change.dram_bytes_a = number(row, "dram_a_bytes");
   change.dram_bytes_b = number(row, "dram_b_bytes");
   if (!member(row, "code_changed").is_null()) change.code_changed = value_of<bool>(row, "code_changed");
-  change.outcome = word<analyzer::Outcome>(row, "outcome");
-  change.reason = word<analyzer::OutcomeReason>(row, "reason");
-  change.cause = word<analyzer::ChangeCause>(row, "cause");
+  change.outcome = word<comparison::Outcome>(row, "outcome");
+  change.reason = word<comparison::OutcomeReason>(row, "reason");
+  change.cause = word<comparison::ChangeCause>(row, "cause");
   change.confirmed = value_of<bool>(row, "confirmed");
   return change;
 }
@@ -284,7 +284,7 @@ void read_budgets(const Json& list, Comparison& comparison) {
     budget.max_dram_bytes = number(object, "max_dram_bytes");
     budget.min_utilisation_ratio = number(object, "min_utilisation_ratio");
     budget.reason = text(object, "reason");
-    analyzer::BudgetCheck check;
+    comparison::BudgetCheck check;
     check.budget = comparison.options.budgets.size();
     if (const auto row = whole(object, "row")) {
       if (*row < 0 || *row >= static_cast<std::int64_t>(comparison.kernels.size()))
@@ -309,7 +309,7 @@ Comparison comparison_of(const Json& document) {
   comparison.b = side_of(member(document, "b"));
   comparison.pairs = whole(document, "pairs").value_or(0);
   comparison.paired = value_of<bool>(document, "paired");
-  comparison.verdict = word<analyzer::ComparisonVerdict>(document, "verdict");
+  comparison.verdict = word<comparison::ComparisonVerdict>(document, "verdict");
   comparison.matched_share = figure(document, "matched_ratio");
   comparison.families_only = value_of<bool>(document, "families_only");
   comparison.common_mode = ratio_of(document, "common_mode", nullptr, nullptr);
@@ -319,7 +319,7 @@ Comparison comparison_of(const Json& document) {
   }
   comparison.clock = ratio_of(document, "clock", "a_hz", "b_hz");
   for (const Json& difference : member(document, "environment"))
-    comparison.environment.push_back({word<analyzer::EnvironmentWeight>(difference, "weight"),
+    comparison.environment.push_back({word<comparison::EnvironmentWeight>(difference, "weight"),
                                       text(difference, "what"), text(difference, "a"),
                                       text(difference, "b")});
   const Json& counts = member(document, "counts");
@@ -369,7 +369,7 @@ Document compare_json(const Comparison& comparison) {
     out.value("clock", clock);
     out.value("options", options_json(comparison.options));
     ordered_json environment = ordered_json::array();
-    for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+    for (const comparison::EnvironmentDifference& difference : comparison.environment) {
       environment.push_back({{"weight", std::string(to_string(difference.weight))},
                              {"what", difference.what},
                              {"a", difference.a},
@@ -383,7 +383,7 @@ Document compare_json(const Comparison& comparison) {
                                      {"added", comparison.added},
                                      {"removed", comparison.removed}});
     ordered_json budgets = ordered_json::array();
-    for (const analyzer::BudgetCheck& check : comparison.budgets)
+    for (const comparison::BudgetCheck& check : comparison.budgets)
       budgets.push_back(budget_json(comparison, check));
     out.value("budgets", budgets);
     out.rows("parts", endpoints_table(comparison.endpoints));

@@ -11,9 +11,9 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Change;
-using analyzer::KernelChange;
-using analyzer::Outcome;
+using comparison::Change;
+using comparison::KernelChange;
+using comparison::Outcome;
 
 Style outcome_style(Outcome outcome) {
   switch (outcome) {
@@ -29,11 +29,11 @@ Style outcome_style(Outcome outcome) {
   }
 }
 
-Cell outcome_cell(Outcome outcome, analyzer::OutcomeReason reason, bool hint) {
+Cell outcome_cell(Outcome outcome, comparison::OutcomeReason reason, bool hint) {
   std::string words(to_string(outcome));
   for (char& c : words) c = c == '_' ? ' ' : c;
   // Its change may be large, and still nothing that the step feels.
-  if (outcome == Outcome::same && reason == analyzer::OutcomeReason::small) words = "negligible";
+  if (outcome == Outcome::same && reason == comparison::OutcomeReason::small) words = "negligible";
   if (hint) words += " (hint)";
   return Cell::worded(words, std::string(to_string(outcome)), outcome_style(outcome));
 }
@@ -87,7 +87,7 @@ ColumnHead hidden(ColumnHead head) {
 
 std::string counts_text(const KernelChange& change) {
   std::string text;
-  for (const analyzer::CountChange& count : change.counts)
+  for (const comparison::CountChange& count : change.counts)
     text += fmt::format("{}{} {:.6g} → {:.6g}", text.empty() ? "" : ", ", count.name, count.a, count.b);
   return text;
 }
@@ -177,8 +177,8 @@ void add_roofs(Columns& columns) {
                 "and launch, other cycles), `unknown`, `none`",
         .align = Align::left},
        [](const KernelChange& k) {
-         return k.cause == analyzer::ChangeCause::none ? Cell::worded("", std::string(to_string(k.cause)))
-                                                       : Cell::text(std::string(to_string(k.cause)));
+         return k.cause == comparison::ChangeCause::none ? Cell::worded("", std::string(to_string(k.cause)))
+                                                         : Cell::text(std::string(to_string(k.cause)));
        }});
   columns.push_back(
       {{.key = "match",
@@ -267,8 +267,8 @@ Table compare_table(const std::vector<KernelChange>& kernels) {
   return {std::move(columns), kernels.size(), [&kernels](std::size_t i) { return kernels[i]; }};
 }
 
-Table endpoints_table(const std::vector<analyzer::Endpoint>& endpoints) {
-  using analyzer::Endpoint;
+Table endpoints_table(const std::vector<comparison::Endpoint>& endpoints) {
+  using comparison::Endpoint;
   std::vector<Column<Endpoint>> columns;
   columns.push_back({{.key = "part",
                       .header = "part",

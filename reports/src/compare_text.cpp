@@ -11,12 +11,12 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::ChangeCause;
-using analyzer::Comparison;
-using analyzer::ComparisonVerdict;
-using analyzer::EnvironmentWeight;
-using analyzer::Outcome;
-using analyzer::OutcomeReason;
+using comparison::ChangeCause;
+using comparison::Comparison;
+using comparison::ComparisonVerdict;
+using comparison::EnvironmentWeight;
+using comparison::Outcome;
+using comparison::OutcomeReason;
 
 constexpr std::size_t kNamesShown = 3;
 constexpr std::size_t kBlamed = 5;
@@ -38,7 +38,7 @@ std::string short_names(const std::vector<std::string>& kernels) {
   return text;
 }
 
-std::string short_name(const analyzer::KernelChange& change) {
+std::string short_name(const comparison::KernelChange& change) {
   if (change.kernels_a.empty()) return short_names(change.kernels_b);
   if (change.kernels_b.empty() || change.kernels_a == change.kernels_b) return short_names(change.kernels_a);
   return short_names(change.kernels_a) + " → " + short_names(change.kernels_b);
@@ -66,7 +66,7 @@ std::string runs_text(const Comparison& comparison) {
                      comparison.b.captures.size());
 }
 
-std::string detection_text(const analyzer::Change& change, double margin_ratio) {
+std::string detection_text(const comparison::Change& change, double margin_ratio) {
   std::string text;
   if (change.detectable_ratio) {
     text = fmt::format(" These runs would have found a change of {} four times of five;",
@@ -79,7 +79,7 @@ std::string detection_text(const analyzer::Change& change, double margin_ratio) 
   return text;
 }
 
-std::string environment_text(const analyzer::EnvironmentDifference& difference) {
+std::string environment_text(const comparison::EnvironmentDifference& difference) {
   return fmt::format("{}: {} in A, {} in B", difference.what, bounded(difference.a, 160),
                      bounded(difference.b, 160));
 }
@@ -96,7 +96,7 @@ std::string signed_time(double ns) {
   return fmt::format("{}{} µs", ns < 0 ? "−" : "+", microseconds(std::abs(ns)));
 }
 
-std::string change_name(const analyzer::KernelChange& change) {
+std::string change_name(const comparison::KernelChange& change) {
   if (change.kernels_a.empty()) return names(change.kernels_b);
   if (change.kernels_b.empty() || change.kernels_a == change.kernels_b) return names(change.kernels_a);
   return names(change.kernels_a) + " → " + names(change.kernels_b);
@@ -147,8 +147,8 @@ std::string outcome_reason_text(OutcomeReason reason) {
 }
 
 std::string compare_verdict_sentence(const Comparison& comparison) {
-  const analyzer::Endpoint& step = comparison.step();
-  const analyzer::Change& time = step.time;
+  const comparison::Endpoint& step = comparison.step();
+  const comparison::Change& time = step.time;
   std::string text = fmt::format("{}: the step takes {} instead of {}, {}", verdict_word(comparison),
                                  time_text(time.b), time_text(time.a), signed_percent(time.ratio, 2));
   if (time.interval) {
@@ -172,7 +172,7 @@ std::string compare_verdict_sentence(const Comparison& comparison) {
     if (step.reason == OutcomeReason::noise) text += detection_text(time, comparison.options.step_ratio);
   }
   const auto missed = std::count_if(comparison.budgets.begin(), comparison.budgets.end(),
-                                    [](const analyzer::BudgetCheck& check) { return check.missed; });
+                                    [](const comparison::BudgetCheck& check) { return check.missed; });
   if (missed > 0)
     text += fmt::format(" {}.", counted(missed, "kernel misses its budget", "kernels miss their budget"));
   return text;
@@ -182,7 +182,7 @@ std::vector<std::string> compare_blame(const Comparison& comparison) {
   std::vector<std::string> lines;
   if (comparison.verdict == ComparisonVerdict::invalid_environment) return lines;
   std::int64_t more = 0;
-  for (const analyzer::KernelChange& change : comparison.kernels) {
+  for (const comparison::KernelChange& change : comparison.kernels) {
     const std::string_view title = change.outcome == Outcome::regressed  ? "Slower"
                                    : change.outcome == Outcome::improved ? "Faster"
                                    : change.outcome == Outcome::added    ? "Only in B"
@@ -207,7 +207,7 @@ std::vector<std::string> compare_blame(const Comparison& comparison) {
 std::vector<std::string> environment_notes(const Comparison& comparison) {
   std::vector<std::string> notes;
   for (const auto weight : {EnvironmentWeight::invalid, EnvironmentWeight::explains}) {
-    for (const analyzer::EnvironmentDifference& difference : comparison.environment) {
+    for (const comparison::EnvironmentDifference& difference : comparison.environment) {
       if (difference.weight != weight) continue;
       notes.push_back((weight == EnvironmentWeight::invalid ? "Not the code alone differs, "
                                                             : "May explain more than the code, ") +
@@ -217,11 +217,11 @@ std::vector<std::string> environment_notes(const Comparison& comparison) {
   return notes;
 }
 
-std::string budget_text(const Comparison& comparison, const analyzer::BudgetCheck& check) {
+std::string budget_text(const Comparison& comparison, const comparison::BudgetCheck& check) {
   const analyzer::KernelBudget& budget = comparison.options.budgets[check.budget];
   if (!check.kernel)
     return fmt::format("No kernel matches the budget of '{}': rename it or drop the budget.", budget.kernel);
-  const analyzer::KernelChange& change = comparison.kernels[*check.kernel];
+  const comparison::KernelChange& change = comparison.kernels[*check.kernel];
   std::string limits;
   const auto add = [&](const std::string& text) { limits += (limits.empty() ? "" : ", ") + text; };
   if (budget.max_time_ns)
@@ -276,7 +276,7 @@ std::vector<std::string> compare_notes(const Comparison& comparison) {
     matched += fmt::format(": below {}, kernels are not blamed, the ranges decide",
                            percent_text(comparison.options.least_matched_share, 0));
   notes.push_back(matched + ".");
-  for (const analyzer::BudgetCheck& check : comparison.budgets) {
+  for (const comparison::BudgetCheck& check : comparison.budgets) {
     if (check.missed || !check.kernel || !check.measured) notes.push_back(budget_text(comparison, check));
   }
   const auto more =

@@ -15,9 +15,9 @@ const std::vector<DeclaredTable>& declared_tables() {
     static const analyzer::Model kModel;
     static const analyzer::Analysis kAnalysis;
     static const std::vector<analyzer::PhaseSummary> kPhases;
-    static const std::vector<analyzer::KernelChange> kChanges;
-    static const std::vector<analyzer::Endpoint> kEndpoints;
-    static const std::vector<analyzer::HistorySeries> kSeries;
+    static const std::vector<comparison::KernelChange> kChanges;
+    static const std::vector<comparison::Endpoint> kEndpoints;
+    static const std::vector<comparison::HistorySeries> kSeries;
     Table rank(ranking_columns({{.key = analyzer::RankKey::launch}, true}), 0,
                [](std::size_t) { return RankLine{}; });
     rank.set_groups(ranking_groups());

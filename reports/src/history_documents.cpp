@@ -20,8 +20,8 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::HistoryChange;
-using analyzer::HistorySeries;
+using comparison::HistoryChange;
+using comparison::HistorySeries;
 
 struct Line {
   const HistorySeries* series = nullptr;
@@ -65,7 +65,7 @@ constexpr const char* kMoreStyle =
 std::string trend_chart(const HistorySeries& series) {
   constexpr double kWidth = 1000, kHeight = 130, kLeft = 70, kRight = 990, kTop = 10, kBottom = 108;
   double low = series.values.front().value_ns, high = low;
-  for (const analyzer::HistoryValue& value : series.values) {
+  for (const comparison::HistoryValue& value : series.values) {
     low = std::min(low, value.value_ns);
     high = std::max(high, value.value_ns);
   }
@@ -96,7 +96,7 @@ std::string trend_chart(const HistorySeries& series) {
   for (std::size_t i = 1; i < series.values.size(); ++i)
     svg.line(x(i - 1), y(series.values[i - 1].value_ns), x(i), y(series.values[i].value_ns), "trend");
   for (std::size_t i = 0; i < series.values.size(); ++i) {
-    const analyzer::HistoryValue& value = series.values[i];
+    const comparison::HistoryValue& value = series.values[i];
     svg.circle(x(i), y(value.value_ns), 3, "value",
                fmt::format("{} {} {}", value.commit.substr(0, 12), utc_text(value.start_ns),
                            time_text(value.value_ns)));
@@ -109,7 +109,7 @@ std::string trend_chart(const HistorySeries& series) {
              Svg::Anchor::middle, change.reason);
   }
   if (series.changes.empty()) {
-    const auto end = [&](const analyzer::HistoryValue& value, double at, Svg::Anchor anchor) {
+    const auto end = [&](const comparison::HistoryValue& value, double at, Svg::Anchor anchor) {
       svg.text(at, kBottom + 16, value.commit.substr(0, 10) + " " + utc_text(value.start_ns).substr(0, 10),
                "tick", anchor);
     };
@@ -263,7 +263,7 @@ Document history_document(const std::vector<HistorySeries>& series, const Docume
         nlohmann::ordered_json all = nlohmann::ordered_json::array();
         for (const HistorySeries& one : series) {
           nlohmann::ordered_json values = nlohmann::ordered_json::array();
-          for (const analyzer::HistoryValue& value : one.values)
+          for (const comparison::HistoryValue& value : one.values)
             values.push_back(
                 {{"start_ns", value.start_ns}, {"commit", value.commit}, {"value_ns", value.value_ns}});
           all.push_back({{"kind", one.kind}, {"name", one.name}, {"values", values}});

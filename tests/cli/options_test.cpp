@@ -121,7 +121,7 @@ TEST(ComparisonOptions, TheCommandLineComesBeforeTheProjectFile) {
     std::ofstream(directory.file(name)) << text;
     return directory.file(name);
   };
-  const analyzer::ComparisonOptions usual = comparison_options({}, {});
+  const comparison::ComparisonOptions usual = comparison_options({}, {});
   EXPECT_TRUE(usual.paired);
   EXPECT_FALSE(usual.strict);
   EXPECT_FALSE(usual.any_environment);
@@ -142,7 +142,7 @@ TEST(ComparisonOptions, TheCommandLineComesBeforeTheProjectFile) {
   project.match = written("project-match.toml", "[[rule]]\nkernel = 'a'\nbecomes = 'b'\n");
   project.noise = written("project-noise.toml",
                           "format = 'ridgeline.noise'\nversion = 1\npairs = 10\nstep_ratio = 0.001\n");
-  const analyzer::ComparisonOptions from_project = comparison_options({}, project);
+  const comparison::ComparisonOptions from_project = comparison_options({}, project);
   EXPECT_TRUE(from_project.strict);
   EXPECT_DOUBLE_EQ(from_project.false_discovery_rate, 0.1);
   EXPECT_DOUBLE_EQ(from_project.step_ratio, 0.03);
@@ -163,7 +163,7 @@ TEST(ComparisonOptions, TheCommandLineComesBeforeTheProjectFile) {
   arguments.confirm = 2;
   arguments.unpaired = true;
   arguments.any_environment = true;
-  const analyzer::ComparisonOptions asked = comparison_options(arguments, project);
+  const comparison::ComparisonOptions asked = comparison_options(arguments, project);
   EXPECT_FALSE(asked.paired);
   EXPECT_TRUE(asked.any_environment);
   EXPECT_EQ(asked.confirmation_pairs, 2);
@@ -194,7 +194,7 @@ TEST(FailOn, IsTheListOfTheCommandLineElseOfTheProject) {
     arguments.fail_on = asked;
     ProjectFile file;
     file.fail_on = project;
-    const analyzer::FailOn found = fail_on(arguments, file);
+    const comparison::FailOn found = fail_on(arguments, file);
     return std::string(found.regression ? "r" : "-") + (found.inconclusive ? "i" : "-") +
            (found.unmatched ? "u" : "-");
   };

@@ -1,8 +1,8 @@
-#include "comparison/alignment.h"
+#include "alignment.h"
 
 #include <gtest/gtest.h>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using Columns = std::vector<AlignedPair>;
@@ -30,4 +30,4 @@ TEST(Alignment, WhatWasInsertedAtTheEndIsAGapThere) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,11 +1,13 @@
-#include "comparison/cause.h"
+#include "cause.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
+
+using analyzer::KernelBound;
 
 KernelSite site(const std::string& kernel, double time_us, double calls = 1, const std::string& code = "c") {
   KernelSite out;
@@ -234,4 +236,4 @@ TEST(Cause, TheClockIsItWhereCyclesStayed) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "comparison/made_runs.h"
-#include "ridgeline/analyzer/comparison.h"
+#include "made_runs.h"
+#include "ridgeline/comparison/comparison.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using testing::made;
@@ -528,4 +528,4 @@ TEST(Compare, TheOrderOfSitesMayDifferBetweenRuns) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

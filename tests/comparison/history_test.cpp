@@ -1,13 +1,14 @@
+#include "ridgeline/comparison/history.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "comparison/made_runs.h"
-#include "ridgeline/analyzer/comparison_history.h"
+#include "made_runs.h"
 #include "ridgeline/store/database.h"
 #include "support/temporary_directory.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using ridgeline::testing::TemporaryDirectory;
@@ -135,4 +136,4 @@ TEST(History, RefusesOtherFiles) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
 #include "ridgeline/store/kernel_identity.h"
 
-namespace ridgeline::analyzer::testing {
+namespace ridgeline::comparison::testing {
 
 struct MadeKernel {
   std::string path;
@@ -100,4 +100,4 @@ inline std::vector<MadeKernel> training_step(double layers = 12) {
   };
 }
 
-}  // namespace ridgeline::analyzer::testing
+}  // namespace ridgeline::comparison::testing

@@ -1,13 +1,14 @@
+#include "ridgeline/comparison/match.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 
-#include "comparison/made_runs.h"
-#include "ridgeline/analyzer/comparison_match.h"
+#include "made_runs.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using testing::made;
@@ -473,4 +474,4 @@ TEST(SiteSimilarity, IsOfClassPathWordsAndCalls) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "comparison/made_runs.h"
-#include "ridgeline/analyzer/comparison.h"
+#include "made_runs.h"
+#include "ridgeline/comparison/comparison.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
+using analyzer::KernelBudget;
 using testing::made_side;
 using testing::training_step;
 
@@ -203,4 +204,4 @@ TEST(Hint, IsAChangeOfThreeTimesTheSpreadInsideTheRuns) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

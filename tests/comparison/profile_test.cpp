@@ -1,16 +1,22 @@
+#include "ridgeline/comparison/profile.h"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <numeric>
 
 #include "fabricated_capture.h"
-#include "ridgeline/analyzer/comparison.h"
-#include "ridgeline/analyzer/comparison_profile.h"
+#include "ridgeline/comparison/comparison.h"
 #include "ridgeline/store/capture_writer.h"
 #include "support/temporary_directory.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
+
+using analyzer::KernelBound;
+using analyzer::LaunchUtilisation;
+using analyzer::LaunchValues;
+using analyzer::Session;
 
 const std::string kBundled = std::string(RIDGELINE_SOURCE_DIR) + "/examples/gpt2-h200.ridge";
 
@@ -231,4 +237,4 @@ TEST(ProfileRun, FailuresNameTheFile) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,11 +1,11 @@
+#include "ridgeline/comparison/sequential.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "ridgeline/analyzer/comparison_sequential.h"
-
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 double two_sided(double z) {
@@ -107,4 +107,4 @@ TEST(IsSettled, WhenTheStepIsDecidedAndNoKernelThatMattersIsNearIt) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

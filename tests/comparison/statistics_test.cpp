@@ -1,12 +1,12 @@
 // The expected values are SciPy's and limma's: tests/comparison/golden.py prints them.
-#include "comparison/statistics.h"
+#include "statistics.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 const std::vector<double> kPairs = {0.031, 0.024, 0.036, 0.027, 0.030};
@@ -103,4 +103,4 @@ TEST(WeightedMedian, IsWhereHalfOfTheWeightIsReached) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -75,10 +75,10 @@ TEST_F(Measure, ThreeVariantsAreComparedWithTheFirst) {
   const auto result = measured();
   ASSERT_TRUE(result) << result.failure().message;
   ASSERT_EQ(result.value().comparisons.size(), 2u);
-  const analyzer::Comparison& same = result.value().comparisons[0];
-  const analyzer::Comparison& slow = result.value().comparisons[1];
-  EXPECT_EQ(same.verdict, analyzer::ComparisonVerdict::same);
-  EXPECT_EQ(slow.verdict, analyzer::ComparisonVerdict::regressed);
+  const comparison::Comparison& same = result.value().comparisons[0];
+  const comparison::Comparison& slow = result.value().comparisons[1];
+  EXPECT_EQ(same.verdict, comparison::ComparisonVerdict::same);
+  EXPECT_EQ(slow.verdict, comparison::ComparisonVerdict::regressed);
   EXPECT_EQ(slow.options.confirmation_pairs, 1) << told_;
   EXPECT_LT(slow.options.false_discovery_rate, 0.05 / 2) << "two contrasts and several looks share the error";
   EXPECT_NE(told_.find("round 1 of at most 6\n"), std::string::npos) << told_;
@@ -101,8 +101,8 @@ TEST_F(Measure, ContrastsMayBeChosen) {
   plan_.contrasts = {{0, 1}, {1, 2}};
   const auto result = measured();
   ASSERT_TRUE(result) << result.failure().message;
-  EXPECT_EQ(result.value().comparisons[0].step().outcome, analyzer::Outcome::regressed);
-  EXPECT_EQ(result.value().comparisons[1].verdict, analyzer::ComparisonVerdict::same);
+  EXPECT_EQ(result.value().comparisons[0].step().outcome, comparison::Outcome::regressed);
+  EXPECT_EQ(result.value().comparisons[1].verdict, comparison::ComparisonVerdict::same);
   EXPECT_DOUBLE_EQ(result.value().comparisons[1].options.alpha, 0.025);
   plan_.contrasts = {{0, 3}};
   EXPECT_EQ(measured().failure().kind, ErrorKind::usage);

@@ -123,11 +123,11 @@ TEST(MatchRules, AreReadAndChecked) {
 }
 
 TEST(NoiseFloor, ReadsAsItWasWritten) {
-  analyzer::NoiseFloor floor;
+  comparison::NoiseFloor floor;
   floor.pairs = 12;
   floor.step_ratio = 0.0031;
   floor.class_ratio = {{KernelClass::gemm, 0.002}, {KernelClass::reduction, 0.0125}};
-  const analyzer::NoiseFloor again = parse_noise(noise_text(floor), "n.toml").value();
+  const comparison::NoiseFloor again = parse_noise(noise_text(floor), "n.toml").value();
   EXPECT_EQ(again.pairs, 12);
   EXPECT_EQ(again.step_ratio, 0.0031);
   EXPECT_EQ(again.class_ratio, floor.class_ratio);

@@ -3,9 +3,9 @@
 #include "budget.h"
 #include "comparison/made_runs.h"
 #include "fuzz.h"
-#include "ridgeline/analyzer/comparison_profile.h"
 #include "ridgeline/base/secrets.h"
 #include "ridgeline/base/text.h"
+#include "ridgeline/comparison/profile.h"
 #include "ridgeline/experiment/project_file.h"
 #include "ridgeline/launch/duration.h"
 #include "ridgeline/launch/schedule.h"
@@ -31,7 +31,7 @@ void use_name(const std::string& input) {
   (void)reports::markdown_cell(input);
   (void)command_without_secrets(split(input, ' '));
   (void)bounded_text(input, 16);
-  (void)analyzer::folded_path(input);
+  (void)comparison::folded_path(input);
 }
 
 constexpr reports::ReportFormat kFormats[] = {
@@ -48,15 +48,15 @@ void use_comparison(const std::string& input) {
 
 // Three kernels are enough to change every field of.
 std::string comparison_seed() {
-  using namespace analyzer::testing;
+  using namespace comparison::testing;
   const std::vector<MadeKernel> a = {{"step / forward", "gemm", 900, 1, "x"}, {"step", "norm", 300, 2, "y"}};
   auto b = a;
   b[1].time_us *= 1.5;
   b.push_back({"step / backward", "added", 50, 1, "z"});
-  analyzer::ComparisonOptions options;
+  comparison::ComparisonOptions options;
   options.budgets = {{.kernel = "norm", .max_time_ns = 1000.0, .reason = "why"}};
-  const auto comparison = analyzer::compare(made_side({.kernels = a, .noise = 0.002}, 3, 1),
-                                            made_side({.kernels = b, .noise = 0.002}, 3, 9), options);
+  const auto comparison = comparison::compare(made_side({.kernels = a, .noise = 0.002}, 3, 1),
+                                              made_side({.kernels = b, .noise = 0.002}, 3, 9), options);
   return reports::compare_document(comparison.value(), reports::ReportFormat::json).text();
 }
 

@@ -159,17 +159,17 @@ TEST_F(RunsASide, TheVerdictIsThatOfTheCommandLine) {
   const auto window = compared(a_, b_);
   ASSERT_NE(window, nullptr);
   auto* compare = dynamic_cast<ComparePanel*>(window->panel("compare"));
-  std::vector<analyzer::RunProfile> a, b;
-  for (const QString& path : a_) a.push_back(analyzer::profile_run(path.toStdString()).value());
-  for (const QString& path : b_) b.push_back(analyzer::profile_run(path.toStdString()).value());
-  const auto expected = analyzer::compare(a, b);
+  std::vector<comparison::RunProfile> a, b;
+  for (const QString& path : a_) a.push_back(comparison::profile_run(path.toStdString()).value());
+  for (const QString& path : b_) b.push_back(comparison::profile_run(path.toStdString()).value());
+  const auto expected = comparison::compare(a, b);
   ASSERT_TRUE(expected.ok());
   EXPECT_EQ(compare->verdict().toStdString(), reports::compare_verdict_sentence(expected.value()));
   EXPECT_EQ(compare->comparison()->pairs, 3);
   // The slower kernel, with what each pair says.
   std::size_t slow = 0;
   for (std::size_t i = 0; i < compare->comparison()->kernels.size(); ++i) {
-    if (compare->comparison()->kernels[i].outcome == analyzer::Outcome::regressed) slow = i;
+    if (compare->comparison()->kernels[i].outcome == comparison::Outcome::regressed) slow = i;
   }
   compare->table()->setCurrentIndex(compare->table()->model()->index(compare->table()->row_of(slow), 0));
   EXPECT_TRUE(compare->change().startsWith("pairs: +")) << compare->change().toStdString();

@@ -15,10 +15,10 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Change;
-using analyzer::KernelChange;
 using analyzer::Measured;
-using analyzer::Outcome;
+using comparison::Change;
+using comparison::KernelChange;
+using comparison::Outcome;
 using testing::TemporaryCapture;
 
 Measured measured(double value, double error, Tier tier = Tier::t2) {
@@ -221,13 +221,13 @@ KernelChange change() {
   k.kernels_b = {"new<int>", "more<int>"};
   k.path = "step / mlp";
   k.kernel_class = KernelClass::gemm;
-  k.level = analyzer::MatchLevel::group;
+  k.level = comparison::MatchLevel::group;
   k.confidence = 0.61;
   k.calls_a = 3;
   k.calls_b = 4;
   k.time = {.a = 100'100, .b = 120'200, .ratio = 0.201, .delta = 20'100};
   k.adjusted = {.a = 100'100, .b = 119'000, .ratio = 0.189, .delta = 18'900};
-  k.adjusted.interval = analyzer::ChangeInterval{-0.012, 0.25};
+  k.adjusted.interval = comparison::ChangeInterval{-0.012, 0.25};
   k.adjusted.interval_level = 0.95;
   k.adjusted.p = 0.011;
   k.adjusted.adjusted_p = 0.0321;
@@ -245,8 +245,8 @@ KernelChange change() {
   k.code_changed = true;
   k.counts = {{"registers_per_thread", 32, 40}, {"inst.sum", 1e6, 2e6}};
   k.outcome = Outcome::regressed;
-  k.reason = analyzer::OutcomeReason::none;
-  k.cause = analyzer::ChangeCause::code;
+  k.reason = comparison::OutcomeReason::none;
+  k.cause = comparison::ChangeCause::code;
   k.confirmed = true;
   return k;
 }
@@ -319,14 +319,14 @@ TEST(CompareCells, NameAKernelThatIsOnlyOnOneSideOnce) {
 }
 
 TEST(CompareCells, SayAnOutcomeInAWordAndAColour) {
-  const auto outcome = [](Outcome outcome, analyzer::OutcomeReason reason, bool hint = false) {
+  const auto outcome = [](Outcome outcome, comparison::OutcomeReason reason, bool hint = false) {
     return cell_of("outcome", [&](KernelChange& k) {
       k.outcome = outcome;
       k.reason = reason;
       k.hint = hint;
     });
   };
-  using Reason = analyzer::OutcomeReason;
+  using Reason = comparison::OutcomeReason;
   EXPECT_EQ(shown(outcome(Outcome::same, Reason::none)), "same|same");
   EXPECT_EQ(shown(outcome(Outcome::same, Reason::small)), "negligible|same");
   EXPECT_EQ(shown(outcome(Outcome::inconclusive, Reason::small)), "inconclusive|inconclusive");
@@ -356,7 +356,7 @@ TEST(CompareCells, OfNothingHaveNoSign) {
   const auto interval = [](double low, double high) {
     return cell_of("interval",
                    [&](KernelChange& k) {
-                     k.adjusted.interval = analyzer::ChangeInterval{low, high};
+                     k.adjusted.interval = comparison::ChangeInterval{low, high};
                    })
         .words();
   };
@@ -371,7 +371,7 @@ TEST(CompareCells, LeaveOutWhatIsNotKnown) {
     k.dram_a = k.dram_b = k.compute_b = k.dram_bytes_a = k.dram_bytes_b = std::nullopt;
     k.code_changed.reset();
     k.bound_a = k.bound_b = analyzer::KernelBound::unmeasured;
-    k.cause = analyzer::ChangeCause::none;
+    k.cause = comparison::ChangeCause::none;
     k.counts.clear();
     k.confirmed = false;
   };
@@ -391,18 +391,18 @@ TEST(CompareCells, LeaveOutWhatIsNotKnown) {
 }
 
 TEST(PartCells, ShowTheChangeOfAPart) {
-  analyzer::Endpoint part;
+  comparison::Endpoint part;
   part.name = "gaps";
   part.outcome = Outcome::improved;
-  part.reason = analyzer::OutcomeReason::two_modes;
+  part.reason = comparison::OutcomeReason::two_modes;
   part.time = {.a = 2'100'000, .b = 1'900'000, .ratio = -0.095, .delta = -200'000};
-  part.time.interval = analyzer::ChangeInterval{-0.12, -0.07};
+  part.time.interval = comparison::ChangeInterval{-0.12, -0.07};
   part.time.interval_level = 0.9;
   part.time.p = 0.00002;
   part.time.same_p = 0.6;
   part.time.detectable_ratio = 0.02;
   part.time.pairs_needed = 7;
-  std::vector<analyzer::Endpoint> parts = {part, {}};
+  std::vector<comparison::Endpoint> parts = {part, {}};
   const Table table = endpoints_table(parts);
   const std::map<std::string, std::string> expected = {
       {"part", "gaps|gaps"},

@@ -11,11 +11,11 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Comparison;
-using analyzer::RunProfile;
-using analyzer::testing::made_side;
-using analyzer::testing::MadeKernel;
-using analyzer::testing::training_step;
+using comparison::Comparison;
+using comparison::RunProfile;
+using comparison::testing::made_side;
+using comparison::testing::MadeKernel;
+using comparison::testing::training_step;
 using ridgeline::testing::all;
 using ridgeline::testing::box_of;
 using ridgeline::testing::expect_inside;
@@ -53,7 +53,7 @@ TEST(CompareChart, BarsReadBackAsWhatKernelsAddToTheStep) {
   b[7].time_us -= 100;
   b[3].code = b[7].code = "changed";
   const std::string svg =
-      chart(page_of(analyzer::compare(made_side({a}, 3, 1), made_side({b}, 3, 9)).value()),
+      chart(page_of(comparison::compare(made_side({a}, 3, 1), made_side({b}, 3, 9)).value()),
             "Difference of the step");
   ASSERT_FALSE(svg.empty());
   expect_inside(svg);
@@ -83,13 +83,13 @@ TEST(CompareChart, BarsReadBackAsWhatKernelsAddToTheStep) {
 TEST(CompareChart, AllOtherKernelsAreOneBarWithTheSumOfTheirDifferences) {
   std::vector<MadeKernel> kernels;
   for (int i = 0; i < 12; ++i) kernels.push_back({"step / op", "kernel" + std::to_string(i), 1000, 1, "c"});
-  Comparison comparison = analyzer::compare(made_side({kernels}, 3, 1), made_side({kernels}, 3, 9)).value();
+  Comparison comparison = comparison::compare(made_side({kernels}, 3, 1), made_side({kernels}, 3, 9)).value();
   ASSERT_EQ(comparison.kernels.size(), 12U);
   for (std::size_t i = 0; i < 12; ++i) {
     comparison.kernels[i].time.delta = i == 0 ? 500'000 : 10'000;
     // The first and the last five are quiet.
     const bool told = i > 0 && i < 7;
-    comparison.kernels[i].outcome = told ? analyzer::Outcome::regressed : analyzer::Outcome::same;
+    comparison.kernels[i].outcome = told ? comparison::Outcome::regressed : comparison::Outcome::same;
     comparison.kernels[i].time.delta *= told ? 2 : 1;
   }
   const std::string svg = chart(page_of(comparison), "Difference of the step");
@@ -105,7 +105,7 @@ TEST(CompareChart, AllOtherKernelsAreOneBarWithTheSumOfTheirDifferences) {
 }
 
 TEST(PairChart, HasADotAPairWhereItsChangeIs) {
-  const Comparison comparison = analyzer::compare(side(4, 1, 0.02), side(4, 50, 0.02)).value();
+  const Comparison comparison = comparison::compare(side(4, 1, 0.02), side(4, 50, 0.02)).value();
   const std::vector<double>& ratios = comparison.step().time.pair_ratios;
   const std::string svg = chart(page_of(comparison), "Change of the step in each pair");
   ASSERT_FALSE(svg.empty());
@@ -124,8 +124,8 @@ TEST(PairChart, HasADotAPairWhereItsChangeIs) {
 
 // Three pairs: the interval is wider than they are apart.
 TEST(PairChart, AnIntervalWiderThanThePairsIsInside) {
-  const Comparison comparison = analyzer::compare(side(3, 1, 0.05), side(3, 50, 0.05)).value();
-  const analyzer::Change& time = comparison.step().time;
+  const Comparison comparison = comparison::compare(side(3, 1, 0.05), side(3, 50, 0.05)).value();
+  const comparison::Change& time = comparison.step().time;
   ASSERT_TRUE(time.interval.has_value());
   double widest = 0;
   for (const double ratio : time.pair_ratios) widest = std::max(widest, std::abs(ratio));
@@ -141,7 +141,7 @@ TEST(CompareHtmlNotices, WhatExplainsComesFirstAndWhatIsWorthKnowingLast) {
     run.environment["NCCL_ALGO"] = "Ring";  // may explain more than the code does
     run.host_name = "elsewhere";            // worth knowing
   }
-  std::string page = page_of(analyzer::compare(side(3, 1), b).value());
+  std::string page = page_of(comparison::compare(side(3, 1), b).value());
   const std::string notice =
       "<div class=\"notice warning\">variable NCCL_ALGO: not set in A, Ring in B</div>";
   EXPECT_LT(page.find(notice), page.find("<h2>Step</h2>")) << page.substr(0, 4000);
@@ -150,14 +150,14 @@ TEST(CompareHtmlNotices, WhatExplainsComesFirstAndWhatIsWorthKnowingLast) {
   EXPECT_NE(section(page, "What this rests on").find("elsewhere in B"), std::string::npos);
   EXPECT_EQ(page.find("elsewhere in B"), page.rfind("elsewhere in B"));
   for (RunProfile& run : b) run.versions["driver"] = "590";
-  page = page_of(analyzer::compare(side(3, 1), b).value());
+  page = page_of(comparison::compare(side(3, 1), b).value());
   EXPECT_NE(page.find("<div class=\"notice error\">version driver: 580 in A, 590 in B</div>"),
             std::string::npos);
 }
 
 TEST(CompareHtmlColumns, ThatNoKernelHasAValueOfAreLeftOut) {
   const auto kernels = [](const std::vector<RunProfile>& a, const std::vector<RunProfile>& b) {
-    return section(page_of(analyzer::compare(a, b).value()), "Kernels");
+    return section(page_of(comparison::compare(a, b).value()), "Kernels");
   };
   auto a = side(3, 1), b = side(3, 50);
   const auto has = [&](const std::string& header) {

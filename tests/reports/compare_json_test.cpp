@@ -9,10 +9,10 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Comparison;
-using analyzer::testing::made_side;
-using analyzer::testing::MadeKernel;
-using analyzer::testing::training_step;
+using comparison::Comparison;
+using comparison::testing::made_side;
+using comparison::testing::MadeKernel;
+using comparison::testing::training_step;
 using nlohmann::json;
 
 std::string text_of(const Comparison& comparison, ReportFormat format) {
@@ -45,17 +45,17 @@ std::vector<Comparison> comparisons() {
       run.sites[2].counts["smsp__inst_executed.sum"] = side == &a ? 1e6 : 2e6;
     }
   }
-  analyzer::ComparisonOptions options;
+  comparison::ComparisonOptions options;
   options.budgets = {{.kernel = "adamw*", .max_time_ns = 1000.0, .reason = "agreed"},
                      {.kernel = "nobody", .min_utilisation_ratio = 0.5}};
   options.confirmation_pairs = 1;
-  std::vector<Comparison> made = {analyzer::compare(a, b, options).value()};
-  made.push_back(analyzer::compare({a[0]}, {b[0]}).value());
+  std::vector<Comparison> made = {comparison::compare(a, b, options).value()};
+  made.push_back(comparison::compare({a[0]}, {b[0]}).value());
   b.pop_back();
   b[0].versions["driver"] = "590";
-  made.push_back(analyzer::compare(a, b).value());
+  made.push_back(comparison::compare(a, b).value());
   for (auto& run : b) run.devices[0].name = "NVIDIA A100";
-  made.push_back(analyzer::compare(a, b).value());
+  made.push_back(comparison::compare(a, b).value());
   return made;
 }
 
@@ -68,7 +68,7 @@ TEST(ParseComparison, RendersAsWhatWasWritten) {
     for (const ReportFormat format : {ReportFormat::text, ReportFormat::html, ReportFormat::junit,
                                       ReportFormat::csv, ReportFormat::bencher})
       EXPECT_EQ(text_of(read.value(), format), text_of(written, format));
-    EXPECT_EQ(analyzer::exit_code(read.value()), analyzer::exit_code(written));
+    EXPECT_EQ(comparison::exit_code(read.value()), comparison::exit_code(written));
   }
 }
 

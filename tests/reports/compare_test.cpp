@@ -12,10 +12,10 @@
 namespace ridgeline::reports {
 namespace {
 
-using analyzer::Comparison;
-using analyzer::testing::made_side;
-using analyzer::testing::MadeKernel;
-using analyzer::testing::training_step;
+using comparison::Comparison;
+using comparison::testing::made_side;
+using comparison::testing::MadeKernel;
+using comparison::testing::training_step;
 using nlohmann::json;
 
 std::vector<MadeKernel> slower(std::vector<MadeKernel> kernels, const std::string& name, double factor) {
@@ -29,8 +29,8 @@ std::vector<MadeKernel> slower(std::vector<MadeKernel> kernels, const std::strin
 
 Comparison compared(const std::vector<MadeKernel>& a, const std::vector<MadeKernel>& b,
                     std::size_t runs = 5) {
-  return analyzer::compare(made_side({.kernels = a, .noise = 0.002}, runs, 1),
-                           made_side({.kernels = b, .noise = 0.002}, runs, 100))
+  return comparison::compare(made_side({.kernels = a, .noise = 0.002}, runs, 1),
+                             made_side({.kernels = b, .noise = 0.002}, runs, 100))
       .value();
 }
 
@@ -48,11 +48,11 @@ Comparison hostile() {
   b.push_back(
       {"step / \"<&>\"\x01", "evil\x1b[31m</td><script>x</script>::error::%0A|`\n,\xff", 5000, 1, "h"});
   auto runs_b = made_side({.kernels = b, .noise = 0.002}, 3, 100);
-  for (analyzer::RunProfile& run : runs_b) {
+  for (comparison::RunProfile& run : runs_b) {
     run.command_line = "./evil \"]]>\x02 ::warning::";
     run.versions["driver"] = "590,<b>:%\r\n::set-output name=x::y";
   }
-  return analyzer::compare(made_side({.kernels = training_step()}, 3, 1), runs_b).value();
+  return comparison::compare(made_side({.kernels = training_step()}, 3, 1), runs_b).value();
 }
 
 TEST(CompareText, NamesVerdictKernelAndCause) {
@@ -189,7 +189,7 @@ TEST(CompareJunit, WhatIsInconclusiveIsSkipped) {
 TEST(CompareCi, AKernelThatAFasterStepOutweighsFailsNothing) {
   const Comparison comparison = compared(
       training_step(), slower(slower(training_step(), "layernorm_backward", 1.2), "classifier_kernel", 0.3));
-  ASSERT_EQ(comparison.verdict, analyzer::ComparisonVerdict::improved);
+  ASSERT_EQ(comparison.verdict, comparison::ComparisonVerdict::improved);
   ASSERT_EQ(comparison.regressed, 1);
   const std::string cases = text_of(comparison, ReportFormat::junit);
   EXPECT_EQ(cases.find("<failure"), std::string::npos) << cases;
@@ -260,13 +260,13 @@ TEST(CompareBencher, IsItsMetricFormat) {
 }
 
 TEST(CompareNotes, TellBudgetsThatAreMissedOrOfNothing) {
-  analyzer::ComparisonOptions options;
+  comparison::ComparisonOptions options;
   options.budgets = {{.kernel = "*layernorm_backward*", .max_time_ns = 1000.0, .reason = "agreed in May"},
                      {.kernel = "no_such_kernel", .max_time_ns = 1000.0}};
   const Comparison comparison =
-      analyzer::compare(made_side({training_step()}, 3, 1), made_side({training_step()}, 3, 9), options)
+      comparison::compare(made_side({training_step()}, 3, 1), made_side({training_step()}, 3, 9), options)
           .value();
-  EXPECT_EQ(analyzer::exit_code(comparison), 1);
+  EXPECT_EQ(comparison::exit_code(comparison), 1);
   const auto notes = compare_notes(comparison);
   const auto has = [&](const std::string& part) {
     return std::any_of(notes.begin(), notes.end(),
@@ -279,8 +279,8 @@ TEST(CompareNotes, TellBudgetsThatAreMissedOrOfNothing) {
 TEST(CompareNotes, SayThatOfOtherGpuModelsRangesAreCompared) {
   const auto note = [](const char* device) {
     const Comparison comparison =
-        analyzer::compare(made_side({training_step()}, 3, 1),
-                          made_side({.kernels = training_step(), .device = device}, 3, 9))
+        comparison::compare(made_side({training_step()}, 3, 1),
+                            made_side({.kernels = training_step(), .device = device}, 3, 9))
             .value();
     std::string found;
     for (const std::string& each : compare_notes(comparison)) {
@@ -319,7 +319,7 @@ TEST(SignedPercent, HasASignAndNoMinusZero) {
 }
 
 TEST(CompareText, EachVerdictHasItsWord) {
-  using analyzer::ComparisonVerdict;
+  using comparison::ComparisonVerdict;
   Comparison comparison = regressed();
   for (const auto& [verdict, word] :
        {std::pair(ComparisonVerdict::regressed, "REGRESSED"),

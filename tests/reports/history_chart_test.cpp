@@ -15,7 +15,7 @@ using ridgeline::testing::Shape;
 
 // Values of 100, 104, 110 and 130 ms, the last behind a change by another commit.
 TEST(HistoryChart, ValuesReadBackFromTheirPlaces) {
-  analyzer::HistorySeries series;
+  comparison::HistorySeries series;
   series.name = "step";
   for (const double ms : {100.0, 104.0, 110.0, 130.0})
     series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", ms * 1e6});
@@ -51,7 +51,7 @@ TEST(HistoryChart, ValuesReadBackFromTheirPlaces) {
 
 // Without a change the axis names the first commit and the last, with their days.
 TEST(HistoryChart, WithoutAChangeTheEndsAreNamed) {
-  analyzer::HistorySeries series;
+  comparison::HistorySeries series;
   series.kind = "kind";
   series.name = "step";
   series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", 1e6});
@@ -71,7 +71,7 @@ TEST(HistoryChart, WithoutAChangeTheEndsAreNamed) {
 // A name of a series stands whole up to 300 bytes; of a longer one both ends are left.
 TEST(HistoryChart, LongNamesOfSeriesKeepTheirEnds) {
   const auto caption = [](std::size_t bytes) {
-    analyzer::HistorySeries series;
+    comparison::HistorySeries series;
     series.kind = "kind";
     series.name = std::string(bytes - 3, 'n') + "end";
     series.values.push_back({1'700'000'000'000'000'000, "0123456789abcdef", 1e6});

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ranking/pattern.h"
+#include "ridgeline/base/pattern.h"
 #include "ridgeline/base/units.h"
 
 namespace ridgeline::analyzer {

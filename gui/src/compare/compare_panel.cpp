@@ -255,11 +255,11 @@ void ComparePanel::look_at(Side& side, CaptureDocument& document) {
 }
 
 void ComparePanel::ask() {
-  using Answer = std::shared_ptr<const analyzer::Comparison>;
+  using Answer = std::shared_ptr<const comparison::Comparison>;
   worker_.ask<Answer>(
       this, "compare",
       [this, sides = sides_](const std::stop_token& stop) -> Result<Answer> {
-        std::vector<analyzer::RunProfile> profiles_a, profiles_b;
+        std::vector<comparison::RunProfile> profiles_a, profiles_b;
         for (const bool of_a : {true, false}) {
           for (const QString& run : of_a ? sides.a : sides.b) {
             const std::size_t done = profiles_a.size() + profiles_b.size(),
@@ -268,16 +268,16 @@ void ComparePanel::ask() {
               if (!comparison_) verdict_->setText(tr("Comparing: run %1 of %2…").arg(done + 1).arg(all));
             });
             const std::string path = run.toStdString();
-            auto profile = analyzer::profile_run(path, {}, {stop, {}});
+            auto profile = comparison::profile_run(path, {}, {stop, {}});
             if (!profile) return Failure{profile.failure().kind, path + ": " + profile.failure().message};
             (of_a ? profiles_a : profiles_b).push_back(std::move(profile).value());
           }
         }
-        analyzer::ComparisonOptions options;
+        comparison::ComparisonOptions options;
         options.paired = sides.paired;
-        auto compared = analyzer::compare(profiles_a, profiles_b, options);
+        auto compared = comparison::compare(profiles_a, profiles_b, options);
         if (!compared) return compared.failure();
-        return std::make_shared<const analyzer::Comparison>(std::move(compared).value());
+        return std::make_shared<const comparison::Comparison>(std::move(compared).value());
       },
       [this](Result<Answer> result) {
         if (result) {
@@ -305,7 +305,7 @@ void ComparePanel::show_roofline() {
   RooflinePlot before = make_plot(*a_.document->overview(), {});
   if (comparison_) {
     for (RooflineDot& dot : before.dots) {
-      for (const analyzer::KernelChange& change : comparison_->kernels) {
+      for (const comparison::KernelChange& change : comparison_->kernels) {
         if (!change.kernels_a.empty() && !change.kernels_b.empty() && dot.name == change.kernels_a.front())
           dot.name = change.kernels_b.front();
       }
@@ -324,7 +324,7 @@ void ComparePanel::show_roofline() {
 
 void ComparePanel::choose(std::size_t row) {
   if (!comparison_ || row >= comparison_->kernels.size()) return;
-  const analyzer::KernelChange& change = comparison_->kernels[row];
+  const comparison::KernelChange& change = comparison_->kernels[row];
   choosing_ = true;
   a_.selection.select_kernel(kernels_named(*a_.document, change.kernels_a));
   b_.selection.select_kernel(kernels_named(*b_.document, change.kernels_b));
@@ -344,7 +344,7 @@ void ComparePanel::choose_beside(const Selection& chosen, Selection& other, bool
   }
   if (!comparison_) return;
   for (std::size_t row = 0; row < comparison_->kernels.size(); ++row) {
-    const analyzer::KernelChange& change = comparison_->kernels[row];
+    const comparison::KernelChange& change = comparison_->kernels[row];
     const auto& names = chosen_is_a ? change.kernels_a : change.kernels_b;
     if (std::find(names.begin(), names.end(), chosen.kernel().name) == names.end()) continue;
     choosing_ = true;
@@ -359,9 +359,9 @@ void ComparePanel::choose_beside(const Selection& chosen, Selection& other, bool
 }
 
 // What the runs say of a kernel: each pair's change, and how sure their mean is.
-void ComparePanel::show_change(const analyzer::KernelChange& change) {
+void ComparePanel::show_change(const comparison::KernelChange& change) {
   durations_title_->setText(shown(reports::kernel_display_name(reports::change_name(change))));
-  const analyzer::Change& time = change.adjusted;
+  const comparison::Change& time = change.adjusted;
   QStringList said;
   if (time.pair_ratios.size() > 1) {
     QStringList pairs;
@@ -374,7 +374,7 @@ void ComparePanel::show_change(const analyzer::KernelChange& change) {
                      plain(reports::signed_percent(time.interval->low)),
                      plain(reports::signed_percent(time.interval->high)));
   }
-  if (change.cause != analyzer::ChangeCause::none) said << shown(reports::cause_text(change.cause));
+  if (change.cause != comparison::ChangeCause::none) said << shown(reports::cause_text(change.cause));
   change_->setText(said.join('\n'));
   change_->setVisible(!said.isEmpty());
 }

@@ -13,7 +13,7 @@
 #include "models/capture_document.h"
 #include "panels/charts.h"
 #include "panels/table_view.h"
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
 #include "roofline/roofline_view.h"
 #include "timeline/timeline_panel.h"
 
@@ -28,7 +28,9 @@ class ComparePanel : public QWidget {
   ~ComparePanel() override;
 
   [[nodiscard]] bool busy() const;
-  [[nodiscard]] const std::shared_ptr<const analyzer::Comparison>& comparison() const { return comparison_; }
+  [[nodiscard]] const std::shared_ptr<const comparison::Comparison>& comparison() const {
+    return comparison_;
+  }
   [[nodiscard]] LinkedAxes& axes() { return axes_; }
   [[nodiscard]] const CompareSides& sides() const { return sides_; }
   [[nodiscard]] Selection& selection_a() { return a_.selection; }
@@ -67,7 +69,7 @@ class ComparePanel : public QWidget {
   void show_roofline();
   void choose(std::size_t row);
   void choose_beside(const Selection& chosen, Selection& other, bool chosen_is_a);
-  void show_change(const analyzer::KernelChange& change);
+  void show_change(const comparison::KernelChange& change);
   void show_durations();
   void align_on_steps();
   void align_on_chosen();
@@ -76,7 +78,7 @@ class ComparePanel : public QWidget {
   CompareSides sides_;
   Side a_, b_;
   LinkedAxes axes_;
-  std::shared_ptr<const analyzer::Comparison> comparison_;
+  std::shared_ptr<const comparison::Comparison> comparison_;
   QLabel* verdict_;
   QLabel* notes_;
   TableView* table_;

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/base/error.h"
+#include "ridgeline/comparison/comparison.h"
 #include "ridgeline/experiment/rounds.h"
 
 namespace ridgeline::experiment {
@@ -33,13 +33,13 @@ struct MeasurePlan {
   std::optional<std::chrono::milliseconds> budget;  ///< no round begins that is not expected to end within it
   bool look = true;     ///< false: all rounds, one look at the end, no confirmation
   bool confirm = true;  ///< what was found must show again
-  analyzer::ComparisonOptions compare;
+  comparison::ComparisonOptions compare;
   std::function<void(const std::string&)> tell;  ///< a line about what is done now
 };
 
 struct Measured {
-  std::vector<analyzer::Comparison> comparisons;   ///< one a contrast
-  std::vector<std::vector<std::string>> captures;  ///< by variant
+  std::vector<comparison::Comparison> comparisons;  ///< one a contrast
+  std::vector<std::vector<std::string>> captures;   ///< by variant
 };
 
 /// Failures: usage (fewer than two variants, a contrast of others), no_data (a run ended without a capture; names its

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison.h"
 #include "ridgeline/base/error.h"
+#include "ridgeline/comparison/comparison.h"
 
 namespace ridgeline::experiment {
 
@@ -34,12 +34,12 @@ struct ProjectFile {
 [[nodiscard]] Result<ProjectFile> read_project(const std::string& path, const std::string& directory = ".");
 
 /// [[rule]] kernel = "regex", becomes = "text with $1", path = "regex".
-[[nodiscard]] Result<std::vector<analyzer::MatchRule>> parse_rules(std::string_view text,
-                                                                   const std::string& path);
-[[nodiscard]] Result<std::vector<analyzer::MatchRule>> read_rules(const std::string& path);
+[[nodiscard]] Result<std::vector<comparison::MatchRule>> parse_rules(std::string_view text,
+                                                                     const std::string& path);
+[[nodiscard]] Result<std::vector<comparison::MatchRule>> read_rules(const std::string& path);
 
-[[nodiscard]] std::string noise_text(const analyzer::NoiseFloor& floor);
-[[nodiscard]] Result<analyzer::NoiseFloor> parse_noise(std::string_view text, const std::string& path);
-[[nodiscard]] Result<analyzer::NoiseFloor> read_noise(const std::string& path);
+[[nodiscard]] std::string noise_text(const comparison::NoiseFloor& floor);
+[[nodiscard]] Result<comparison::NoiseFloor> parse_noise(std::string_view text, const std::string& path);
+[[nodiscard]] Result<comparison::NoiseFloor> read_noise(const std::string& path);
 
 }  // namespace ridgeline::experiment

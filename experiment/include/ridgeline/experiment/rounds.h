@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison_profile.h"
+#include "ridgeline/comparison/profile.h"
 #include "ridgeline/experiment/directory.h"
 #include "ridgeline/experiment/interruption.h"
 
@@ -50,7 +50,7 @@ class Rounds {
   [[nodiscard]] const std::vector<std::string>& captures(std::size_t variant) const {
     return captures_[variant];
   }
-  [[nodiscard]] const std::vector<analyzer::RunProfile>& profiles(std::size_t variant) const {
+  [[nodiscard]] const std::vector<comparison::RunProfile>& profiles(std::size_t variant) const {
     return profiles_[variant];
   }
 
@@ -62,8 +62,8 @@ class Rounds {
   ExperimentDirectory& directory_;
   Interruption* interruption_;
   std::int64_t done_ = 0;
-  std::vector<std::vector<std::string>> captures_;           // by variant
-  std::vector<std::vector<analyzer::RunProfile>> profiles_;  // likewise
+  std::vector<std::vector<std::string>> captures_;             // by variant
+  std::vector<std::vector<comparison::RunProfile>> profiles_;  // likewise
 };
 
 /// This program, as a recorder.

@@ -1,10 +1,10 @@
-#include "comparison/units.h"
+#include "units.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 // Sites of all runs, numbered through; those that are one thing have one root.
@@ -104,4 +104,4 @@ Result<Units> make_units(const std::vector<RunProfile>& a, const std::vector<Run
   return result;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// A column of the alignment: positions in both sequences; one of them may be absent.
 using AlignedPair = std::pair<std::optional<std::uint32_t>, std::optional<std::uint32_t>>;
@@ -23,4 +23,4 @@ struct AlignmentCosts {
                                              const std::function<double(std::size_t, std::size_t)>& score,
                                              const AlignmentCosts& costs = {});
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "comparison/statistics.h"
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
+#include "statistics.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// How the runs stand to each other.
 struct RunLayout {
@@ -53,4 +53,4 @@ void take_equivalence_interval(Change& change, const Sample& sample, double equi
 [[nodiscard]] Change change_of(const Series& series, const RunLayout& layout,
                                const std::optional<Sample>& sample, const Demand& demand);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// What is known of a mean difference.
 struct Sample {
@@ -60,4 +60,4 @@ struct VariancePrior {
 [[nodiscard]] std::optional<double> weighted_median(
     std::vector<std::pair<double, double>> values_and_weights);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

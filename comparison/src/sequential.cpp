@@ -1,3 +1,5 @@
+#include "ridgeline/comparison/sequential.h"
+
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
@@ -5,9 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "ridgeline/analyzer/comparison_sequential.h"
-
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 const boost::math::normal kNormal;
@@ -116,4 +116,4 @@ bool is_settled(const Comparison& comparison, const ComparisonOptions& all) {
   });
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -4,18 +4,20 @@
 #include <map>
 #include <set>
 
-#include "comparison/cause.h"
-#include "comparison/environment.h"
-#include "comparison/series.h"
-#include "comparison/statistics.h"
-#include "comparison/units.h"
-#include "ranking/pattern.h"
-#include "ridgeline/analyzer/comparison.h"
+#include "cause.h"
+#include "environment.h"
+#include "ridgeline/base/pattern.h"
 #include "ridgeline/base/statistics.h"
+#include "ridgeline/comparison/comparison.h"
+#include "series.h"
+#include "statistics.h"
+#include "units.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
+using analyzer::KernelBudget;
+using analyzer::phase_of;
 using Runs = std::vector<RunProfile>;
 
 // Kernels of unchanged code that a common mode must be the mode of.
@@ -583,4 +585,4 @@ Result<NoiseFloor> noise_floor(const Comparison& comparison) {
   return floor;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

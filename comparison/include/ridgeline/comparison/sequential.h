@@ -1,4 +1,4 @@
-// comparison_sequential.h: looking at the data several times without more false alarms than one look has.
+// sequential.h: looking at the data several times without more false alarms than one look has.
 //
 // Pairs are recorded until the verdict is clear. Each look at n of at most N pairs spends a part of the error that is
 // allowed in all: for a difference as O'Brien and Fleming would (almost nothing at the beginning), for sameness as
@@ -9,9 +9,9 @@
 
 #include <vector>
 
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 enum class Spending { obrien_fleming, pocock };
 
@@ -30,4 +30,4 @@ enum class Spending { obrien_fleming, pocock };
 /// that of this one.
 [[nodiscard]] bool is_settled(const Comparison& comparison, const ComparisonOptions& all);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,3 +1,5 @@
+#include "ridgeline/comparison/profile.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -5,13 +7,26 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "ridgeline/analyzer/comparison_profile.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/store/activity.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
+using analyzer::Answer;
+using analyzer::Ask;
+using analyzer::BoundSplit;
+using analyzer::ClockSummary;
+using analyzer::KernelBound;
+using analyzer::Launches;
+using analyzer::LaunchUtilisation;
+using analyzer::LaunchValues;
+using analyzer::Model;
+using analyzer::Quality;
+using analyzer::Session;
+using analyzer::StepAnalysis;
+using analyzer::StepSummary;
+using analyzer::UtilisationAnalysis;
 using store::Id;
 
 // More shapes than this at one place are those of data, not of the program.
@@ -408,4 +423,4 @@ std::string folded_path(std::string_view path) {
   return folded;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,9 +1,9 @@
-#include "comparison/alignment.h"
+#include "alignment.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -78,4 +78,4 @@ std::vector<AlignedPair> align(std::size_t first, std::size_t second,
   return columns;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,4 +1,4 @@
-// comparison_match.h: which kernels of one run are which kernels of another.
+// match.h: which kernels of one run are which kernels of another.
 //
 // Levels, in the order of their trust; a site that a level has matched is not looked at by the next:
 //   rule        what the user says, by regular expressions
@@ -15,19 +15,19 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison_profile.h"
+#include "ridgeline/comparison/profile.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 enum class MatchLevel : std::uint8_t { exact, normalised, code, sequence, group, rule };
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison
 
 namespace ridgeline {
 
 template <>
-struct Vocabulary<analyzer::MatchLevel> {
-  using Level = analyzer::MatchLevel;
+struct Vocabulary<comparison::MatchLevel> {
+  using Level = comparison::MatchLevel;
   static constexpr std::string_view kName = "level of a match";
   static constexpr Word<Level> kWords[] = {{Level::exact, "exact"}, {Level::normalised, "normalised"},
                                            {Level::code, "code"},   {Level::sequence, "sequence"},
@@ -36,7 +36,7 @@ struct Vocabulary<analyzer::MatchLevel> {
 
 }  // namespace ridgeline
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// A kernel of the first run whose whole demangled name matches `kernel`, at a folded path that `path` is found in, is
 /// the kernel of the second run whose demangled or normalised name is `becomes`.
@@ -77,4 +77,4 @@ struct Matching {
 /// How alike two sites look, 0..1, apart from their time: class, path, words of the name, calls.
 [[nodiscard]] double site_similarity(const KernelSite& a, const KernelSite& b);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

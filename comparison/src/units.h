@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison_match.h"
+#include "ridgeline/comparison/match.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// One unit of the comparison: per run the sites that belong to it.
 struct Unit {
@@ -36,4 +36,4 @@ template <typename Value>
   return sum;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

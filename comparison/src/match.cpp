@@ -1,3 +1,5 @@
+#include "ridgeline/comparison/match.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -7,10 +9,9 @@
 #include <set>
 #include <tuple>
 
-#include "comparison/alignment.h"
-#include "ridgeline/analyzer/comparison_match.h"
+#include "alignment.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using Sites = std::vector<std::uint32_t>;
@@ -465,4 +466,4 @@ Result<Matching> match_kernels(const RunProfile& a, const RunProfile& b, const M
   return matcher.finish();
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <random>
 
-#include "ridgeline/analyzer/comparison_history.h"
 #include "ridgeline/base/statistics.h"
+#include "ridgeline/comparison/history.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 struct Split {
@@ -115,4 +115,4 @@ std::vector<ChangePoint> change_points(const std::vector<double>& values, double
   return divider.take(least_ratio);
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

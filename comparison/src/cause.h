@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "comparison/units.h"
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
+#include "units.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// Fills in what the first runs of both sides say of the unit: names, class, calls, utilisation, shapes, code, counts.
 void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const RunProfile& b);
@@ -14,4 +14,4 @@ void describe(KernelChange& change, const Unit& unit, const RunProfile& a, const
 /// Of a described change whose times are known.
 [[nodiscard]] ChangeCause cause_of(const KernelChange& change, double margin_ratio);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,4 +1,4 @@
-#include "comparison/statistics.h"
+#include "statistics.h"
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
@@ -12,7 +12,7 @@
 
 #include "ridgeline/base/statistics.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -190,4 +190,4 @@ std::optional<double> weighted_median(std::vector<std::pair<double, double>> val
   return values_and_weights.back().first;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

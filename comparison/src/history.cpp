@@ -1,11 +1,12 @@
+#include "ridgeline/comparison/history.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
-#include "ridgeline/analyzer/comparison_history.h"
 #include "ridgeline/store/database.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using store::Database;
@@ -236,4 +237,4 @@ std::vector<HistorySeries> History::series(std::size_t kernels) const {
   return result;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

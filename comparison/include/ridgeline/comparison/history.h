@@ -1,4 +1,4 @@
-// comparison_history.h: results of many commits in one SQLite file, and where they changed.
+// history.h: results of many commits in one SQLite file, and where they changed.
 //
 // A series is one quantity (the step, or a kernel at its place) of one kind of runs: host, GPU, driver, CUDA, policy.
 // Nothing follows from runs of another kind.
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison_profile.h"
+#include "ridgeline/comparison/profile.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// A place in a series from which on values are others.
 struct ChangePoint {
@@ -73,4 +73,4 @@ class History {
   std::string path_;
 };
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,4 +1,4 @@
-#include "comparison/environment.h"
+#include "environment.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 using Runs = std::vector<RunProfile>;
@@ -175,4 +175,4 @@ std::vector<EnvironmentDifference> environment_differences(const Runs& a, const 
   return out.take();
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "ridgeline/analyzer/comparison.h"
+#include "ridgeline/comparison/comparison.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// Weightiest first.
 [[nodiscard]] std::vector<EnvironmentDifference> environment_differences(const std::vector<RunProfile>& a,
                                                                          const std::vector<RunProfile>& b);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,4 +1,4 @@
-// comparison_profile.h: one run, reduced to what a comparison needs: its step and its kernels, each by its place in
+// profile.h: one run, reduced to what a comparison needs: its step and its kernels, each by its place in
 // the program. Sizes do not grow with the run, so that many runs can be held at once.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "ridgeline/analyzer/steps.h"
 #include "ridgeline/store/records.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// How a kernel is launched.
 struct LaunchConfiguration {
@@ -46,7 +46,7 @@ struct KernelSite {
   std::optional<double> dram_bytes;     ///< of all calls of the representative step, if all of them have it
   std::optional<double> dram_ratio;     ///< of the peak, time-weighted mean
   std::optional<double> compute_ratio;  ///< of the busiest pipe
-  KernelBound bound = KernelBound::unmeasured;  ///< of the most time
+  analyzer::KernelBound bound = analyzer::KernelBound::unmeasured;  ///< of the most time
   /// Counters that are the same in every run of the same work, summed over the calls: by verbatim metric name.
   std::map<std::string, double> counts;
 };
@@ -76,7 +76,7 @@ struct RunProfile {
   std::vector<std::string> throttle_reasons;
   std::int64_t processes = 0;  ///< that ran kernels; the profile is of the busiest
 
-  StepSpread step;                   ///< over the steps that the medians are of
+  analyzer::StepSpread step;         ///< over the steps that the medians are of
   bool whole_recording = false;      ///< the capture has no steps: all of it was taken as one
   double kernel_ns = 0;              ///< Σ KernelSite::time_ns
   double busy_ns = 0;                ///< of the representative step: some kernel ran
@@ -86,17 +86,17 @@ struct RunProfile {
 };
 
 struct ProfileOptions {
-  AnalysisOptions analysis;
+  analyzer::AnalysisOptions analysis;
   /// Launches read at most; beyond, fewer steps are read, but at least three.
   std::int64_t max_launches = 5'000'000;
 };
 
 /// Reads a capture. Failures: those of store::Capture::open(), no_data (no launch with a timestamp), usage, cancelled.
 [[nodiscard]] Result<RunProfile> profile_run(const std::string& path, const ProfileOptions& options = {},
-                                             const Ask& ask = {});
+                                             const analyzer::Ask& ask = {});
 
 /// An NVTX path with its numbers folded: "step 4 / layer 11 / mlp" becomes "step * / layer * / mlp". A number that is
 /// part of a word ("conv2d", "fc1") stays.
 [[nodiscard]] std::string folded_path(std::string_view path);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -1,4 +1,4 @@
-#include "comparison/series.h"
+#include "series.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "ridgeline/base/statistics.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 std::vector<double> logs(const std::vector<double>& values, const std::vector<double>& offsets) {
@@ -101,4 +101,4 @@ Change change_of(const Series& series, const RunLayout& layout, const std::optio
   return change;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

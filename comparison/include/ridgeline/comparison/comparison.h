@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/comparison_match.h"
-#include "ridgeline/analyzer/comparison_profile.h"
 #include "ridgeline/analyzer/targets.h"
+#include "ridgeline/comparison/match.h"
+#include "ridgeline/comparison/profile.h"
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// What became of the step, a part of it or a kernel.
 enum class Outcome : std::uint8_t {
@@ -62,13 +62,13 @@ enum class EnvironmentWeight : std::uint8_t {
   invalid,   ///< the sides cannot be compared as to their code
 };
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison
 
 namespace ridgeline {
 
 template <>
-struct Vocabulary<analyzer::Outcome> {
-  using Outcome = analyzer::Outcome;
+struct Vocabulary<comparison::Outcome> {
+  using Outcome = comparison::Outcome;
   static constexpr std::string_view kName = "outcome";
   static constexpr Word<Outcome> kWords[] = {
       {Outcome::regressed, "regressed"},       {Outcome::improved, "improved"}, {Outcome::same, "same"},
@@ -76,8 +76,8 @@ struct Vocabulary<analyzer::Outcome> {
       {Outcome::not_measured, "not_measured"}};
 };
 template <>
-struct Vocabulary<analyzer::OutcomeReason> {
-  using Reason = analyzer::OutcomeReason;
+struct Vocabulary<comparison::OutcomeReason> {
+  using Reason = comparison::OutcomeReason;
   static constexpr std::string_view kName = "reason of an outcome";
   static constexpr Word<Reason> kWords[] = {
       {Reason::none, "none"},   {Reason::single_run, "single_run"}, {Reason::too_few_pairs, "too_few_pairs"},
@@ -85,8 +85,8 @@ struct Vocabulary<analyzer::OutcomeReason> {
       {Reason::small, "small"}};
 };
 template <>
-struct Vocabulary<analyzer::ChangeCause> {
-  using Cause = analyzer::ChangeCause;
+struct Vocabulary<comparison::ChangeCause> {
+  using Cause = comparison::ChangeCause;
   static constexpr std::string_view kName = "cause of a change";
   static constexpr Word<Cause> kWords[] = {{Cause::none, "none"},      {Cause::code, "code"},
                                            {Cause::launch, "launch"},  {Cause::shapes, "shapes"},
@@ -95,8 +95,8 @@ struct Vocabulary<analyzer::ChangeCause> {
                                            {Cause::unknown, "unknown"}};
 };
 template <>
-struct Vocabulary<analyzer::ComparisonVerdict> {
-  using Verdict = analyzer::ComparisonVerdict;
+struct Vocabulary<comparison::ComparisonVerdict> {
+  using Verdict = comparison::ComparisonVerdict;
   static constexpr std::string_view kName = "verdict of a comparison";
   static constexpr Word<Verdict> kWords[] = {{Verdict::regressed, "regressed"},
                                              {Verdict::improved, "improved"},
@@ -105,8 +105,8 @@ struct Vocabulary<analyzer::ComparisonVerdict> {
                                              {Verdict::invalid_environment, "invalid_environment"}};
 };
 template <>
-struct Vocabulary<analyzer::EnvironmentWeight> {
-  using Weight = analyzer::EnvironmentWeight;
+struct Vocabulary<comparison::EnvironmentWeight> {
+  using Weight = comparison::EnvironmentWeight;
   static constexpr std::string_view kName = "weight of an environment difference";
   static constexpr Word<Weight> kWords[] = {
       {Weight::note, "note"}, {Weight::explains, "explains"}, {Weight::invalid, "invalid"}};
@@ -114,7 +114,7 @@ struct Vocabulary<analyzer::EnvironmentWeight> {
 
 }  // namespace ridgeline
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 
 /// Noise of identical code on one machine, from A/A pairs: `ridgeline calibrate`.
 struct NoiseFloor {
@@ -142,7 +142,7 @@ struct ComparisonOptions {
   std::optional<NoiseFloor> floor;
   double least_matched_share = 0.90;  ///< of the kernel time; below, kernels are not blamed
   /// What kernels of B may cost; a kernel above its budget fails the comparison whatever A was.
-  std::vector<KernelBudget> budgets;
+  std::vector<analyzer::KernelBudget> budgets;
   /// Sides on other GPU models, or drivers, get a verdict too.
   bool any_environment = false;
 };
@@ -201,7 +201,8 @@ struct KernelChange {
   std::optional<Change> cycles;  ///< where the clock is known in all runs
   std::optional<double> dram_a, dram_b, compute_a, compute_b;  ///< utilisation, 0..1
   std::optional<double> dram_bytes_a, dram_bytes_b;
-  KernelBound bound_a = KernelBound::unmeasured, bound_b = KernelBound::unmeasured;
+  analyzer::KernelBound bound_a = analyzer::KernelBound::unmeasured,
+                        bound_b = analyzer::KernelBound::unmeasured;
   std::optional<LaunchConfiguration> shape_a, shape_b;  ///< of the longest site
   std::optional<bool> code_changed;                     ///< empty: not known
   bool launch_changed = false;
@@ -281,4 +282,4 @@ struct FailOn {
 /// The noise of A/A pairs: `comparison` is of identical code, paired. Failure: no_data (fewer than three pairs).
 [[nodiscard]] Result<NoiseFloor> noise_floor(const Comparison& comparison);
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

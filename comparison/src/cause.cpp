@@ -1,10 +1,10 @@
-#include "comparison/cause.h"
+#include "cause.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-namespace ridgeline::analyzer {
+namespace ridgeline::comparison {
 namespace {
 
 // DRAM bytes of the same work differ by caches and refresh.
@@ -160,4 +160,4 @@ ChangeCause cause_of(const KernelChange& change, double margin_ratio) {
   return ChangeCause::neighbours;
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline::comparison

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace ridgeline::analyzer {
+namespace ridgeline {
 
 /// Whether the whole text matches; * stands for any text.
 [[nodiscard]] inline bool matches_pattern(std::string_view pattern, std::string_view text) {
@@ -30,4 +30,4 @@ namespace ridgeline::analyzer {
   return p == pattern.size();
 }
 
-}  // namespace ridgeline::analyzer
+}  // namespace ridgeline
