@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "json_values.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/escape.h"
 #include "ridgeline/reports/tables.h"
@@ -81,9 +82,9 @@ std::string longest_gap_line(const analyzer::Model& model, const analyzer::Accou
                      percent_text(share), cause.empty() ? "what the CPU did is not known" : cause);
 }
 
-Json longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting) {
+JsonPart longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting) {
   const std::optional<analyzer::Gap> gap = analyzer::longest_gap(accounting);
-  if (!gap) return nullptr;
+  if (!gap) return Json(nullptr);
   Json out = {{"duration_ns", gap->end_ns - gap->start_ns},
               {"step_share_ratio", share_of_step(accounting, *gap)},
               {"kind", to_string(gap->kind)},

@@ -21,6 +21,6 @@ namespace ridgeline::reports {
                                            const analyzer::Accounting& accounting);
 
 /// null without gaps.
-[[nodiscard]] Json longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting);
+[[nodiscard]] JsonPart longest_gap_json(const analyzer::Model& model, const analyzer::Accounting& accounting);
 
 }  // namespace ridgeline::reports

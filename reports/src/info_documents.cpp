@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "document_parts.h"
 #include "json_parts.h"
@@ -17,6 +19,12 @@
 
 namespace ridgeline::reports {
 namespace {
+
+JsonPart keys_json(const Table& table) {
+  std::vector<std::string> keys;
+  for (const ColumnHead& column : table.columns()) keys.push_back(column.key);
+  return texts_json(keys);
+}
 
 std::string capitalised(std::string text) {
   if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
@@ -97,9 +105,7 @@ Document query_document(const store::Capture::Table& result, bool truncated, con
     case Format::json:
       return Document([table, truncated](const Sink& sink) {
         JsonWriter out(sink, "ridgeline.sql");
-        Json columns = Json::array();
-        for (const ColumnHead& column : table.columns()) columns.push_back(valid_utf8(column.key));
-        out.value("columns", columns);
+        out.value("columns", keys_json(table));
         out.value("truncated", truncated);
         out.rows("rows", table);
         out.finish();
@@ -134,9 +140,7 @@ Document query_document(const store::Capture& capture, std::string sql, const Do
         case Format::json:
           if (first) {
             json.emplace(sink, "ridgeline.sql");
-            Json columns = Json::array();
-            for (const ColumnHead& column : table.columns()) columns.push_back(valid_utf8(column.key));
-            json->value("columns", columns);
+            json->value("columns", keys_json(table));
             json->value("truncated", false);
             json->begin_rows("rows");
           }

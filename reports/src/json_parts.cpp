@@ -1,6 +1,7 @@
 #include "json_parts.h"
 
 #include "gap_text.h"
+#include "json_values.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
@@ -8,7 +9,7 @@
 
 namespace ridgeline::reports {
 
-Json capture_json(const analyzer::Model& model) {
+JsonPart capture_json(const analyzer::Model& model) {
   Json out = Json::object();
   out["path"] = valid_utf8(model.path);
   const bool run = model.run.has_value();
@@ -38,7 +39,13 @@ Json capture_json(const analyzer::Model& model) {
   return out;
 }
 
-Json step_json(const analyzer::StepAnalysis& steps) {
+JsonPart texts_json(const std::vector<std::string>& texts) {
+  Json out = Json::array();
+  for (const std::string& text : texts) out.push_back(valid_utf8(text));
+  return out;
+}
+
+JsonPart step_json(const analyzer::StepAnalysis& steps) {
   const analyzer::RepresentativeStep& step = steps.representative;
   Json out = Json::object();
   out["whole_recording"] = step.whole_recording;
@@ -68,133 +75,133 @@ Json peak_json(const analyzer::Peak& peak) {
 
 }  // namespace
 
-Json peaks_json(const analyzer::UtilisationAnalysis& utilisation) {
+JsonPart peaks_json(const analyzer::UtilisationAnalysis& utilisation) {
   Json out = Json::array();
   for (const analyzer::Peak& peak : utilisation.peaks) out.push_back(peak_json(peak));
   return out;
 }
 
-Json throughput_json(const analyzer::Throughput& t) {
-  return {{"declared_flops", optional_json(t.declared_flops)},
-          {"declared_flops_per_s", optional_json(t.declared_flops_per_s)},
-          {"mfu_ratio", optional_json(t.mfu)},
-          {"tensor_ops", optional_json(t.tensor_ops)},
-          {"tensor_ops_per_s", optional_json(t.tensor_ops_per_s)},
-          {"tensor_ratio", optional_json(t.hardware)},
-          {"devices", t.device_count},
-          {"tokens", optional_json(t.size.tokens)},
-          {"tokens_per_s", optional_json(t.tokens_per_s)},
-          {"samples", optional_json(t.size.samples)},
-          {"samples_per_s", optional_json(t.samples_per_s)},
-          {"peak", t.peak ? peak_json(*t.peak) : Json(nullptr)}};
+JsonPart throughput_json(const analyzer::Throughput& t) {
+  return Json({{"declared_flops", optional_json(t.declared_flops)},
+               {"declared_flops_per_s", optional_json(t.declared_flops_per_s)},
+               {"mfu_ratio", optional_json(t.mfu)},
+               {"tensor_ops", optional_json(t.tensor_ops)},
+               {"tensor_ops_per_s", optional_json(t.tensor_ops_per_s)},
+               {"tensor_ratio", optional_json(t.hardware)},
+               {"devices", t.device_count},
+               {"tokens", optional_json(t.size.tokens)},
+               {"tokens_per_s", optional_json(t.tokens_per_s)},
+               {"samples", optional_json(t.size.samples)},
+               {"samples_per_s", optional_json(t.samples_per_s)},
+               {"peak", t.peak ? peak_json(*t.peak) : Json(nullptr)}});
 }
 
-Json ranking_options_json(const analyzer::RankOptions& options) {
-  return {
-      {"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}};
+JsonPart ranking_options_json(const analyzer::RankOptions& options) {
+  return Json(
+      {{"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}});
 }
 
-Json ranking_totals_json(const analyzer::Ranking& ranking) {
+JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
-  return {{"rows", ranking.rows.size()},
-          {"step_ns", t.step_ns},
-          {"calls", t.calls},
-          {"time_ns", t.time_ns},
-          {"saved_target_ns", t.saved_target_ns},
-          {"saved_stretch_ns", t.saved_stretch_ns},
-          {"saved_target_ratio", t.saved_target_share},
-          {"saved_stretch_ratio", t.saved_stretch_share},
-          {"saved_target_exposed_ns", t.saved_target_exposed_ns},
-          {"memory_bound_time_ns", t.bounds.memory_ns},
-          {"compute_bound_time_ns", t.bounds.compute_ns},
-          {"latency_bound_time_ns", t.bounds.latency_ns},
-          {"saved_target_latency_ns", t.saved_target_latency_ns},
-          {"saved_stretch_latency_ns", t.saved_stretch_latency_ns},
-          {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
-          {"measured_time_ns", t.measured_time_ns},
-          {"launch_bound_time_ns", t.launch_bound_time_ns},
-          {"no_roof_time_ns", t.no_roof_time_ns},
-          {"unmeasured_time_ns", t.unmeasured_time_ns},
-          {"measured_calls", t.measured_calls},
-          {"launch_bound_calls", t.launch_bound_calls},
-          {"no_roof_calls", t.no_roof_calls},
-          {"unmeasured_calls", t.unmeasured_calls},
-          {"time_at_target_ratio", t.time_share_at_target},
-          {"time_at_stretch_ratio", t.time_share_at_stretch}};
+  return Json({{"rows", ranking.rows.size()},
+               {"step_ns", t.step_ns},
+               {"calls", t.calls},
+               {"time_ns", t.time_ns},
+               {"saved_target_ns", t.saved_target_ns},
+               {"saved_stretch_ns", t.saved_stretch_ns},
+               {"saved_target_ratio", t.saved_target_share},
+               {"saved_stretch_ratio", t.saved_stretch_share},
+               {"saved_target_exposed_ns", t.saved_target_exposed_ns},
+               {"memory_bound_time_ns", t.bounds.memory_ns},
+               {"compute_bound_time_ns", t.bounds.compute_ns},
+               {"latency_bound_time_ns", t.bounds.latency_ns},
+               {"saved_target_latency_ns", t.saved_target_latency_ns},
+               {"saved_stretch_latency_ns", t.saved_stretch_latency_ns},
+               {"saved_stretch_exposed_ns", t.saved_stretch_exposed_ns},
+               {"measured_time_ns", t.measured_time_ns},
+               {"launch_bound_time_ns", t.launch_bound_time_ns},
+               {"no_roof_time_ns", t.no_roof_time_ns},
+               {"unmeasured_time_ns", t.unmeasured_time_ns},
+               {"measured_calls", t.measured_calls},
+               {"launch_bound_calls", t.launch_bound_calls},
+               {"no_roof_calls", t.no_roof_calls},
+               {"unmeasured_calls", t.unmeasured_calls},
+               {"time_at_target_ratio", t.time_share_at_target},
+               {"time_at_stretch_ratio", t.time_share_at_stretch}});
 }
 
-Json declared_json(const std::optional<analyzer::WorkSum>& total) {
-  if (!total) return nullptr;
-  return {{"ranges", total->ranges},
-          {"launches", total->launches},
-          {"undeclared_launches", total->undeclared_launches},
-          {"time_ns", total->time_ns},
-          {"declared_bytes", optional_json(total->declared_bytes)},
-          {"measured_bytes", optional_json(total->measured_bytes)},
-          {"bytes_ratio", optional_json(total->bytes_ratio)},
-          {"declared_flops", optional_json(total->declared_flops)},
-          {"measured_tensor_ops", optional_json(total->measured_tensor_ops)},
-          {"measured_fp_ops", optional_json(total->measured_fp_ops)},
-          {"minimum_ns", optional_json(total->minimum_ns)},
-          {"minimum_ratio", optional_json(total->minimum_ratio)}};
+JsonPart declared_json(const std::optional<analyzer::WorkSum>& total) {
+  if (!total) return Json(nullptr);
+  return Json({{"ranges", total->ranges},
+               {"launches", total->launches},
+               {"undeclared_launches", total->undeclared_launches},
+               {"time_ns", total->time_ns},
+               {"declared_bytes", optional_json(total->declared_bytes)},
+               {"measured_bytes", optional_json(total->measured_bytes)},
+               {"bytes_ratio", optional_json(total->bytes_ratio)},
+               {"declared_flops", optional_json(total->declared_flops)},
+               {"measured_tensor_ops", optional_json(total->measured_tensor_ops)},
+               {"measured_fp_ops", optional_json(total->measured_fp_ops)},
+               {"minimum_ns", optional_json(total->minimum_ns)},
+               {"minimum_ratio", optional_json(total->minimum_ratio)}});
 }
 
-Json check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check) {
+JsonPart check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check) {
   Json unmatched = Json::array();
   for (const std::size_t i : check.unmatched_budgets)
     unmatched.push_back(valid_utf8(check.options.budgets[i].kernel));
-  return {{"overall", to_string(check.overall)},
-          {"exit_code", exit_code(check.overall)},
-          {"text", valid_utf8(check_text(ranking, check))},
-          {"target_ratio", check.options.target},
-          {"stretch_ratio", check.options.stretch},
-          {"min_share_ratio", check.options.min_share},
-          {"max_unmeasured_ratio", check.options.max_unmeasured_share},
-          {"stretch_count", check.stretch_count},
-          {"met_count", check.met_count},
-          {"missed_count", check.missed_count},
-          {"below_min_share_count", check.below_min_share_count},
-          {"launch_bound_count", check.launch_bound_count},
-          {"no_roof_count", check.no_roof_count},
-          {"not_measured_count", check.not_measured_count},
-          {"time_at_target_ratio", check.time_share_at_target},
-          {"time_at_stretch_ratio", check.time_share_at_stretch},
-          {"unmatched_budgets", std::move(unmatched)}};
+  return Json({{"overall", to_string(check.overall)},
+               {"exit_code", exit_code(check.overall)},
+               {"text", valid_utf8(check_text(ranking, check))},
+               {"target_ratio", check.options.target},
+               {"stretch_ratio", check.options.stretch},
+               {"min_share_ratio", check.options.min_share},
+               {"max_unmeasured_ratio", check.options.max_unmeasured_share},
+               {"stretch_count", check.stretch_count},
+               {"met_count", check.met_count},
+               {"missed_count", check.missed_count},
+               {"below_min_share_count", check.below_min_share_count},
+               {"launch_bound_count", check.launch_bound_count},
+               {"no_roof_count", check.no_roof_count},
+               {"not_measured_count", check.not_measured_count},
+               {"time_at_target_ratio", check.time_share_at_target},
+               {"time_at_stretch_ratio", check.time_share_at_stretch},
+               {"unmatched_budgets", std::move(unmatched)}});
 }
 
-Json accounting_json(const analyzer::Model& model, const analyzer::Accounting& a) {
-  return {{"device_id", a.device_id},
-          {"step_ns", a.step_ns},
-          {"kernel_busy_ns", a.kernel_busy_ns},
-          {"copy_exposed_ns", a.copy_exposed_ns},
-          {"memset_exposed_ns", a.memset_exposed_ns},
-          {"gap_launch_bound_ns", a.gap_launch_bound_ns},
-          {"gap_host_bound_ns", a.gap_host_bound_ns},
-          {"gap_queued_ns", a.gap_queued_ns},
-          {"gap_unknown_ns", a.gap_unknown_ns},
-          {"gap_tail_ns", a.gap_tail_ns},
-          {"remainder_ns", a.remainder_ns},
-          {"gap_total_ns", a.gap_total_ns},
-          {"gap_synchronisation_ns", optional_json(a.gap_synchronisation_ns)},
-          {"kernel_sum_ns", a.kernel_sum_ns},
-          {"kernel_overlap_ns", a.kernel_overlap_ns},
-          {"copy_sum_ns", a.copy_sum_ns},
-          {"copy_hidden_ns", a.copy_hidden_ns},
-          {"copy_bytes", a.copy_bytes},
-          {"memset_sum_ns", a.memset_sum_ns},
-          {"memset_bytes", a.memset_bytes},
-          {"communication_sum_ns", a.communication_sum_ns},
-          {"communication_exposed_ns", a.communication_exposed_ns},
-          {"communication_hidden_ns", a.communication_hidden_ns},
-          {"launches", a.launches},
-          {"launches_without_time", a.launches_without_time},
-          {"foreign_busy_ns", a.foreign_busy_ns},
-          {"stream_count", a.stream_count},
-          {"gap_count", a.gaps.size()},
-          {"longest_gap", longest_gap_json(model, a)}};
+JsonPart accounting_json(const analyzer::Model& model, const analyzer::Accounting& a) {
+  return Json({{"device_id", a.device_id},
+               {"step_ns", a.step_ns},
+               {"kernel_busy_ns", a.kernel_busy_ns},
+               {"copy_exposed_ns", a.copy_exposed_ns},
+               {"memset_exposed_ns", a.memset_exposed_ns},
+               {"gap_launch_bound_ns", a.gap_launch_bound_ns},
+               {"gap_host_bound_ns", a.gap_host_bound_ns},
+               {"gap_queued_ns", a.gap_queued_ns},
+               {"gap_unknown_ns", a.gap_unknown_ns},
+               {"gap_tail_ns", a.gap_tail_ns},
+               {"remainder_ns", a.remainder_ns},
+               {"gap_total_ns", a.gap_total_ns},
+               {"gap_synchronisation_ns", optional_json(a.gap_synchronisation_ns)},
+               {"kernel_sum_ns", a.kernel_sum_ns},
+               {"kernel_overlap_ns", a.kernel_overlap_ns},
+               {"copy_sum_ns", a.copy_sum_ns},
+               {"copy_hidden_ns", a.copy_hidden_ns},
+               {"copy_bytes", a.copy_bytes},
+               {"memset_sum_ns", a.memset_sum_ns},
+               {"memset_bytes", a.memset_bytes},
+               {"communication_sum_ns", a.communication_sum_ns},
+               {"communication_exposed_ns", a.communication_exposed_ns},
+               {"communication_hidden_ns", a.communication_hidden_ns},
+               {"launches", a.launches},
+               {"launches_without_time", a.launches_without_time},
+               {"foreign_busy_ns", a.foreign_busy_ns},
+               {"stream_count", a.stream_count},
+               {"gap_count", a.gaps.size()},
+               {"longest_gap", longest_gap_json(model, a).value()}});
 }
 
-Json findings_json(const analyzer::Findings& findings) {
+JsonPart findings_json(const analyzer::Findings& findings) {
   Json out = Json::array();
   for (const analyzer::Finding& finding : findings) {
     Json evidence = Json::array();
@@ -226,7 +233,7 @@ Json findings_json(const analyzer::Findings& findings) {
   return out;
 }
 
-Json quality_json(const analyzer::Quality& q) {
+JsonPart quality_json(const analyzer::Quality& q) {
   Json tiers = Json::array();
   for (const analyzer::TierSummary& tier : q.tiers) {
     tiers.push_back({{"process_id", tier.process_id},
@@ -286,27 +293,27 @@ Json quality_json(const analyzer::Quality& q) {
     }
     return out;
   };
-  return {{"complete", q.complete},
-          {"completeness_known", q.completeness_known},
-          {"launches_seen", q.launches_seen},
-          {"kernel_records", q.kernel_records},
-          {"graph_kernel_records", q.graph_kernel_records},
-          {"dropped_records", q.dropped_records},
-          {"zero_timestamps", q.zero_timestamps},
-          {"mismatched_steps", q.mismatched_steps},
-          {"coverage_ratio", q.coverage},
-          {"dram_coverage_ratio", q.dram_coverage},
-          {"compute_coverage_ratio", q.compute_coverage},
-          {"explained_launches_ratio", q.explained_share},
-          {"tiers", std::move(tiers)},
-          {"disagreements", std::move(disagreements)},
-          {"reach", std::move(reach)},
-          {"comparison_limit_ratio", q.comparison_limit},
-          {"comparison_floor_ns", q.comparison_floor_ns},
-          {"comparisons", comparisons(q.comparisons)},
-          {"tensor_comparisons", comparisons(q.tensor_comparisons)},
-          {"clocks", std::move(clocks)},
-          {"findings", findings_json(notices(q, Severity::info))}};
+  return Json({{"complete", q.complete},
+               {"completeness_known", q.completeness_known},
+               {"launches_seen", q.launches_seen},
+               {"kernel_records", q.kernel_records},
+               {"graph_kernel_records", q.graph_kernel_records},
+               {"dropped_records", q.dropped_records},
+               {"zero_timestamps", q.zero_timestamps},
+               {"mismatched_steps", q.mismatched_steps},
+               {"coverage_ratio", q.coverage},
+               {"dram_coverage_ratio", q.dram_coverage},
+               {"compute_coverage_ratio", q.compute_coverage},
+               {"explained_launches_ratio", q.explained_share},
+               {"tiers", std::move(tiers)},
+               {"disagreements", std::move(disagreements)},
+               {"reach", std::move(reach)},
+               {"comparison_limit_ratio", q.comparison_limit},
+               {"comparison_floor_ns", q.comparison_floor_ns},
+               {"comparisons", comparisons(q.comparisons)},
+               {"tensor_comparisons", comparisons(q.tensor_comparisons)},
+               {"clocks", std::move(clocks)},
+               {"findings", findings_json(notices(q, Severity::info)).value()}});
 }
 
 }  // namespace ridgeline::reports

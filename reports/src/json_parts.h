@@ -1,33 +1,26 @@
 // json_parts.h: the parts that several JSON documents share.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {
 
-using Json = nlohmann::ordered_json;
-
-[[nodiscard]] Json capture_json(const analyzer::Model& model);
-[[nodiscard]] Json step_json(const analyzer::StepAnalysis& steps);
-[[nodiscard]] Json peaks_json(const analyzer::UtilisationAnalysis& utilisation);
-[[nodiscard]] Json ranking_options_json(const analyzer::RankOptions& options);
-[[nodiscard]] Json ranking_totals_json(const analyzer::Ranking& ranking);
-[[nodiscard]] Json throughput_json(const analyzer::Throughput& throughput);
+[[nodiscard]] JsonPart capture_json(const analyzer::Model& model);
+[[nodiscard]] JsonPart step_json(const analyzer::StepAnalysis& steps);
+[[nodiscard]] JsonPart peaks_json(const analyzer::UtilisationAnalysis& utilisation);
+[[nodiscard]] JsonPart ranking_options_json(const analyzer::RankOptions& options);
+[[nodiscard]] JsonPart ranking_totals_json(const analyzer::Ranking& ranking);
+[[nodiscard]] JsonPart throughput_json(const analyzer::Throughput& throughput);
 /// null if nothing is declared.
-[[nodiscard]] Json declared_json(const std::optional<analyzer::WorkSum>& total);
-[[nodiscard]] Json check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check);
-[[nodiscard]] Json accounting_json(const analyzer::Model& model, const analyzer::Accounting& accounting);
-[[nodiscard]] Json stalls_json(const analyzer::StallAnalysis& stalls);
-[[nodiscard]] Json quality_json(const analyzer::Quality& quality);
-[[nodiscard]] Json findings_json(const analyzer::Findings& findings);
-
-/// null or the value.
-template <typename T>
-[[nodiscard]] Json optional_json(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
+[[nodiscard]] JsonPart declared_json(const std::optional<analyzer::WorkSum>& total);
+[[nodiscard]] JsonPart check_json(const analyzer::Ranking& ranking, const analyzer::TargetCheck& check);
+[[nodiscard]] JsonPart accounting_json(const analyzer::Model& model, const analyzer::Accounting& accounting);
+/// A list of texts.
+[[nodiscard]] JsonPart texts_json(const std::vector<std::string>& texts);
+[[nodiscard]] JsonPart stalls_json(const analyzer::StallAnalysis& stalls);
+[[nodiscard]] JsonPart quality_json(const analyzer::Quality& quality);
+[[nodiscard]] JsonPart findings_json(const analyzer::Findings& findings);
 
 }  // namespace ridgeline::reports

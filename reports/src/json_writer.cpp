@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "ridgeline/reports/version.h"
 
@@ -18,6 +19,12 @@ std::string dumped(const nlohmann::ordered_json& value, int indent) {
 }
 
 }  // namespace
+
+JsonPart::JsonPart(nlohmann::ordered_json value)
+    : value_(std::make_unique<nlohmann::ordered_json>(std::move(value))) {}
+JsonPart::~JsonPart() = default;
+JsonPart::JsonPart(JsonPart&& other) noexcept = default;
+JsonPart& JsonPart::operator=(JsonPart&& other) noexcept = default;
 
 JsonWriter::JsonWriter(const Sink& out, std::string_view format) : out_(out) {
   out_("{");
@@ -42,6 +49,14 @@ void JsonWriter::value(std::string_view key, const nlohmann::ordered_json& value
     if (c == '\n') text += indent;
   }
   out_(text);
+}
+
+void JsonWriter::text_value(std::string_view key, std::string_view text) {
+  value(key, nlohmann::ordered_json(text));
+}
+
+void JsonWriter::bool_value(std::string_view key, bool yes) {
+  value(key, nlohmann::ordered_json(yes));
 }
 
 void JsonWriter::rows(std::string_view key, const Table& table) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "json_parts.h"
+#include "json_values.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -190,7 +191,7 @@ std::string stalls_line(const analyzer::StallAnalysis& stalls) {
   return line;
 }
 
-Json stalls_json(const analyzer::StallAnalysis& stalls) {
+JsonPart stalls_json(const analyzer::StallAnalysis& stalls) {
   const auto spots_json = [](const std::vector<analyzer::HotSpot>& spots) {
     Json out = Json::array();
     for (const analyzer::HotSpot& spot : spots) {
@@ -224,14 +225,14 @@ Json stalls_json(const analyzer::StallAnalysis& stalls) {
                        {"instructions", spots_json(kernel.instructions)},
                        {"lines", spots_json(kernel.lines)}});
   }
-  return {{"requested", stalls.requested},
-          {"samples", stalls.samples},
-          {"dropped_samples", stalls.dropped_samples},
-          {"steps", stalls.steps},
-          {"period_cycles", stalls.period_cycles},
-          {"reason", valid_utf8(loss_text(stalls))},
-          {"unsampled_kernels", stalls.unsampled},
-          {"kernels", std::move(kernels)}};
+  return Json({{"requested", stalls.requested},
+               {"samples", stalls.samples},
+               {"dropped_samples", stalls.dropped_samples},
+               {"steps", stalls.steps},
+               {"period_cycles", stalls.period_cycles},
+               {"reason", valid_utf8(loss_text(stalls))},
+               {"unsampled_kernels", stalls.unsampled},
+               {"kernels", std::move(kernels)}});
 }
 
 }  // namespace ridgeline::reports

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "json_values.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/tables.h"
 #include "temporary_capture.h"
@@ -98,8 +99,9 @@ TEST(GapText, TheLongestGapIsOneLineIfItMatters) {
 
 TEST(GapText, JsonHasTheGapInParts) {
   const analyzer::Model model = named_threads();
-  EXPECT_TRUE(longest_gap_json(model, {}).is_null());
-  Json gap = longest_gap_json(model, with_gap(waited(GapKind::synchronisation, 3'000'000), 8'040'000));
+  EXPECT_TRUE(longest_gap_json(model, {}).value().is_null());
+  Json gap =
+      longest_gap_json(model, with_gap(waited(GapKind::synchronisation, 3'000'000), 8'040'000)).value();
   EXPECT_EQ(gap["duration_ns"], 4'020'000);
   EXPECT_EQ(gap["step_share_ratio"], 0.5);
   EXPECT_EQ(gap["kind"], "synchronisation");
@@ -110,13 +112,13 @@ TEST(GapText, JsonHasTheGapInParts) {
   EXPECT_EQ(gap["call_ns"], 4'100'000);
   Gap unknown = gap_of(GapKind::unknown);
   unknown.thread_id.reset();
-  gap = longest_gap_json(model, with_gap(unknown, 8'040'000));
+  gap = longest_gap_json(model, with_gap(unknown, 8'040'000)).value();
   EXPECT_TRUE(gap["thread_id"].is_null());
   EXPECT_TRUE(gap["call"].is_null());
   EXPECT_TRUE(gap["call_ns"].is_null());
 }
 
-DocumentOptions as(Format format) {
+DocumentOptions rendered_as(Format format) {
   DocumentOptions options;
   options.format = format;
   options.text.columns = 160;
@@ -139,15 +141,16 @@ TEST(GapText, EveryDocumentSaysTheLongestGapsCause) {
   const std::string line =
       "Longest gap: 4.020 ms, 50.0 % of the step: cudaStreamSynchronize in thread trainer, 4.100 ms.";
   for (const Format format : {Format::text, Format::markdown}) {
-    EXPECT_NE(ranking_document(capture.model, capture.analysis, as(format)).text().find(line),
+    EXPECT_NE(ranking_document(capture.model, capture.analysis, rendered_as(format)).text().find(line),
               std::string::npos);
-    EXPECT_NE(steps_document(capture.model, capture.analysis, as(format)).text().find(line),
+    EXPECT_NE(steps_document(capture.model, capture.analysis, rendered_as(format)).text().find(line),
               std::string::npos);
   }
   EXPECT_NE(markdown_report(capture.model, capture.analysis).find(line), std::string::npos);
-  for (const std::string& text : {ranking_document(capture.model, capture.analysis, as(Format::json)).text(),
-                                  json_report(capture.model, capture.analysis).text(),
-                                  steps_document(capture.model, capture.analysis, as(Format::json)).text()}) {
+  for (const std::string& text :
+       {ranking_document(capture.model, capture.analysis, rendered_as(Format::json)).text(),
+        json_report(capture.model, capture.analysis).text(),
+        steps_document(capture.model, capture.analysis, rendered_as(Format::json)).text()}) {
     const Json document = Json::parse(text);
     const Json& gap =
         document.contains("accounting") ? document["accounting"]["longest_gap"] : document["longest_gap"];
@@ -157,7 +160,8 @@ TEST(GapText, EveryDocumentSaysTheLongestGapsCause) {
 
 TEST(GapText, TheListOfGapsAndTheAccountingHaveTheWaits) {
   Waiting capture;
-  const Json document = Json::parse(steps_document(capture.model, capture.analysis, as(Format::json)).text());
+  const Json document =
+      Json::parse(steps_document(capture.model, capture.analysis, rendered_as(Format::json)).text());
   ASSERT_EQ(document["gaps"].size(), 1u);
   const Json& gap = document["gaps"][0];
   EXPECT_EQ(gap["kind"], "synchronisation");
@@ -167,7 +171,9 @@ TEST(GapText, TheListOfGapsAndTheAccountingHaveTheWaits) {
   EXPECT_EQ(gap["synchronisation_ns"], 3'000'000);
   EXPECT_EQ(gap["thread_id"], 7);
   EXPECT_EQ(document["accounting"]["gap_synchronisation_ns"], 3'000'000);
-  const auto text = [&] { return steps_document(capture.model, capture.analysis, as(Format::text)).text(); };
+  const auto text = [&] {
+    return steps_document(capture.model, capture.analysis, rendered_as(Format::text)).text();
+  };
   EXPECT_NE(text().find("gaps: synchronisation"), std::string::npos);
   capture.analysis.accounting.gap_synchronisation_ns.reset();
   EXPECT_EQ(text().find("gaps: synchronisation"), std::string::npos) << "not recorded is not zero";
