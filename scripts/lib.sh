@@ -105,25 +105,52 @@ PY
   export LD_LIBRARY_PATH
 }
 
-# configure_and_build BUILD_DIR [cmake arguments...]: Release build with Ninja, quiet unless it fails.
+# show_progress PID LOG: how far Ninja is, each quarter of a minute, until the process ends.
+show_progress() {
+  local began=$SECONDS shown=0 at
+  while kill -0 "$1" 2>/dev/null; do
+    sleep 1
+    if [ $((SECONDS - began - shown)) -ge 15 ]; then
+      shown=$((SECONDS - began))
+      at=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$2" | tail -n 1 | tr -d '[]')
+      [ -z "$at" ] || printf '   %d:%02d  %s of %s\n' $((shown / 60)) $((shown % 60)) "${at%/*}" "${at#*/}"
+    fi
+  done
+}
+
+# configure_and_build BUILD_DIR [cmake arguments...] [-- TARGET...]: Release build with Ninja; of the targets that there are, or of
+# everything.
 configure_and_build() {
-  local build=$1 log
+  local build=$1 log options=() targets=() known
   shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
+  [ $# -eq 0 ] || shift
   log=$(mktemp)
   step "Configuring $build"
-  if ! cmake -S "$repo_root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@" >"$log" 2>&1; then
+  if ! cmake -S "$repo_root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "${options[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     die "the configuration failed: the message above names what is missing" 4
   fi
   grep -E '^--   ' "$log" || true
-  step "Building"
+  if [ $# -gt 0 ]; then
+    known=$(ninja -C "$build" -t targets all)
+    for target in "$@"; do
+      if grep -q "^$target: phony" <<<"$known"; then targets+=("$target"); fi
+    done
+  fi
+  step "Building${targets[*]:+ ${targets[*]}}"
   if [ -t 1 ]; then
-    ninja -C "$build" || die "the build failed" 5
-  elif ! ninja -C "$build" >"$log" 2>&1; then
-    tail -n 60 "$log" >&2
-    rm -f "$log"
-    die "the build failed" 5
+    ninja -C "$build" "${targets[@]}" || die "the build failed" 5
+  else
+    NINJA_STATUS='[%f/%t] ' ninja -C "$build" "${targets[@]}" >"$log" 2>&1 &
+    local ninja=$!
+    show_progress "$ninja" "$log"
+    if ! wait "$ninja"; then
+      tail -n 60 "$log" >&2
+      rm -f "$log"
+      die "the build failed" 5
+    fi
   fi
   rm -f "$log"
 }
