@@ -50,6 +50,8 @@ target_include_directories(ridgeline_toml SYSTEM INTERFACE ${RIDGELINE_TOML_INCL
 if(RIDGELINE_BUILD_TESTS)
   find_package(GTest QUIET)
   ridgeline_require(GTest_FOUND "GoogleTest" libgtest-dev)
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  ridgeline_require(Python3_Interpreter_FOUND "Python 3" python3)
 endif()
 
 # Qt: optional. Without it everything but the desktop program builds.

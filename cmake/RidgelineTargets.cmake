@@ -8,6 +8,8 @@ target_compile_options(ridgeline_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Wno-missing-field-initializers>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall --expt-relaxed-constexpr -lineinfo>)
 if(RIDGELINE_SANITIZE)
+  # An empty optional that is read is no error of memory: the library's assertions find it.
+  target_compile_definitions(ridgeline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
   # Checks of null and of alignment are a quarter of the compile time: AddressSanitizer meets a null pointer too.
   target_compile_options(ridgeline_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${RIDGELINE_SANITIZE} -fno-sanitize=null,alignment -fno-omit-frame-pointer -fno-sanitize-recover=all>)
@@ -19,6 +21,7 @@ endif()
 
 # Of tests: they are compiled quickly rather than well, for a third of the sources are theirs and each runs once.
 add_library(ridgeline_test_options INTERFACE)
+target_compile_definitions(ridgeline_test_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
 target_compile_options(ridgeline_test_options INTERFACE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
 if(RIDGELINE_SANITIZE MATCHES undefined)
   # Checks of the tests' own arithmetic would take a third of their compile time; what they call has them.
@@ -61,42 +64,100 @@ function(ridgeline_add_library module)
   ridgeline_precompile(ridgeline_${module} library)
 endfunction()
 
+# Tests of all modules are of two parts, so that CI builds each source of a test once (RIDGELINE_TEST_PARTS):
+#   unit      what a module's library does; CI builds these under the sanitizers
+#   programs  the built programs, the desktop program, agent, trainer and scripts; CI builds these as they are delivered
+# ridgeline_test_part(<variable> <part>): whether the part is built.
+function(ridgeline_test_part variable part)
+  if(part IN_LIST RIDGELINE_TEST_PARTS)
+    set(${variable} ON PARENT_SCOPE)
+  else()
+    set(${variable} OFF PARENT_SCOPE)
+  endif()
+endfunction()
+
+# What every test program has.
+function(ridgeline_test_program name)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ridgeline::options ridgeline_test_options ${ARGN})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+endfunction()
+
+# One ctest entry for each case of a program, made when it is linked: cmake/list_cases.py.
+function(ridgeline_list_cases name module label timeout cost)
+  set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
+  set(more)
+  if(cost)
+    list(APPEND more --cost ${cost})
+  endif()
+  if(ARGN)
+    list(APPEND more --text ${ARGN})
+  endif()
+  add_custom_command(TARGET ${name} POST_BUILD
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/cmake/list_cases.py $<TARGET_FILE:${name}> ${cases} --module ${module} --label ${label}
+      --timeout ${timeout} ${more}
+    BYPRODUCTS ${cases} VERBATIM)
+  set(include ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake)
+  file(WRITE ${include} "if(EXISTS \"${cases}\")\n  include(\"${cases}\")\nelse()\n  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
+endfunction()
+
+# ridgeline_add_tests(<module> FILES <file>... LINK ... [PROGRAM name] [INCLUDE ...] [DEFINE ...] [DEPENDS ...] [TEXT <file>...]
+#                     [TIMEOUT seconds] [COST n])
+# One GoogleTest program of all <file>_test.cpp of a module, test_<module> (test_<PROGRAM>), and for each of its cases one
+# entry of ctest, `<module>.<file>: Suite.Case`, with label cpu. TEXT: these files compare a document with the source. Their
+# label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`. COST: seconds of a case that takes long
+# and should begin early. With RIDGELINE_UNITY_TESTS several files are compiled as one, which halves the time of building
+# all of them: names in a module's unnamed namespaces differ, and suites are of one file each.
+function(ridgeline_add_tests module)
+  cmake_parse_arguments(ARG "" "PROGRAM;TIMEOUT;COST" "FILES;TEXT;LINK;INCLUDE;DEFINE;DEPENDS" ${ARGN})
+  if(NOT ARG_PROGRAM)
+    set(ARG_PROGRAM ${module})
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  if(RIDGELINE_SANITIZE)
+    set(ARG_TIMEOUT 600)
+  endif()
+  set(name test_${ARG_PROGRAM})
+  list(TRANSFORM ARG_FILES APPEND _test.cpp OUTPUT_VARIABLE sources)
+  add_executable(${name} ${sources})
+  ridgeline_test_program(${name} ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
+  target_compile_definitions(${name} PRIVATE ${ARG_DEFINE})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${RIDGELINE_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 8)
+  ridgeline_precompile(${name} test <gtest/gtest.h>)
+  ridgeline_list_cases(${name} ${module} cpu ${ARG_TIMEOUT} "${ARG_COST}" ${ARG_TEXT})
+endfunction()
+
 # ridgeline_add_test(<module>.<file> SOURCES ... LINK ... [LABELS cpu|gpu] [TIMEOUT seconds] [COST n] [TEXT])
-# One GoogleTest program, one ctest entry for each of its cases. Label cpu unless told. TEXT: the test compares a
-# document with the source. Its label cpu-text matches `ctest -L cpu`; scripts/mutate leaves out what matches `text`.
-# COST: seconds that all of it takes under the sanitizers, where a long program should begin early.
+# One GoogleTest program of its own, of a module whose files need programs apart. With label cpu one entry of ctest for each
+# case. With label gpu it is one entry: listing cases must not need a GPU, and one process a file keeps start-up cheap.
 function(ridgeline_add_test name)
   cmake_parse_arguments(ARG "TEXT" "LABELS;TIMEOUT;COST" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS cpu)
   endif()
-  if(ARG_TEXT)
-    set(ARG_LABELS cpu-text)
-  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(test_${name} ${ARG_SOURCES})
-  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(test_${name} PRIVATE ridgeline::options ridgeline_test_options ${ARG_LINK} GTest::gtest GTest::gtest_main)
-  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-  target_compile_definitions(test_${name} PRIVATE RIDGELINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  ridgeline_test_program(test_${name} ${ARG_LINK} GTest::gtest GTest::gtest_main)
   ridgeline_precompile(test_${name} test <gtest/gtest.h>)
   if(ARG_LABELS STREQUAL gpu)
-    # Not discovered case by case: listing cases must not need a GPU, and one process a file keeps start-up cheap.
     add_test(NAME ${name} COMMAND test_${name})
     set_property(GLOBAL APPEND PROPERTY RIDGELINE_GPU_TESTS test_${name})
     set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT ${ARG_TIMEOUT})
-  elseif(RIDGELINE_SANITIZE)
-    # Starting a process takes AddressSanitizer longer than most cases.
-    add_test(NAME ${name} COMMAND test_${name})
-    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABELS} TIMEOUT 600)
-    if(ARG_COST)
-      set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
-    endif()
   else()
-    include(GoogleTest)
-    gtest_discover_tests(test_${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-      PROPERTIES LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+    string(REGEX REPLACE "\\..*" "" module ${name})
+    if(ARG_TEXT)
+      set(ARG_LABELS cpu-text)
+    endif()
+    ridgeline_list_cases(test_${name} ${module} ${ARG_LABELS} ${ARG_TIMEOUT} "${ARG_COST}")
   endif()
 endfunction()

@@ -308,6 +308,50 @@ TEST(Ranking, RandomStepsAddUpAndDoNotDependOnOrder) {
 
 // `low` is latency-bound at 35 % of the tensor pipe, `high` compute-bound at 63 %: what the first would save is
 // potential.
+// Each row against sums that are made launch by launch from what was written down.
+TEST(Ranking, TimesBytesAndMeansAreThoseOfTheLaunches) {
+  std::mt19937 random(1123);
+  std::uniform_real_distribution<double> unit(0.05, 0.95);
+  static constexpr const char* kNames[] = {"a", "b", "c"};
+  for (int round = 0; round < 30; ++round) {
+    std::vector<Spec> specs;
+    std::int64_t at = 1'000'000;
+    for (int i = 0; i < 20; ++i) {
+      const std::int64_t length = 20'000 + static_cast<std::int64_t>(random() % 80'000);
+      specs.push_back(
+          {kNames[random() % 3], at, at + length, unit(random) < 0.2 ? -1 : unit(random), unit(random)});
+      at += length + 1'000;
+    }
+    const Ranked r = rank(build(specs).model);
+    for (const RankRow& row : r.ranking.rows) {
+      std::int64_t calls = 0, time_ns = 0;
+      double measured_ns = 0, dram_ns = 0, tensor_ns = 0, bytes = 0;
+      for (const Spec& spec : specs) {
+        if (row.kernel != spec.kernel) continue;
+        ++calls;
+        time_ns += spec.end_ns - spec.start_ns;
+        if (spec.dram < 0) continue;
+        const auto ns = static_cast<double>(spec.end_ns - spec.start_ns);
+        measured_ns += ns;
+        dram_ns += ns * spec.dram;
+        tensor_ns += ns * spec.tensor;
+        bytes += ns * spec.dram * 1000;  // of a peak of 1000 bytes/ns
+      }
+      EXPECT_EQ(row.calls, calls);
+      EXPECT_EQ(row.time_ns, time_ns);
+      EXPECT_NEAR(row.step_share,
+                  static_cast<double>(time_ns) / static_cast<double>(r.ranking.totals.step_ns), 1e-9);
+      ASSERT_EQ(row.dram.has_value(), measured_ns > 0);
+      if (measured_ns == 0) continue;
+      EXPECT_NEAR(row.dram->value, dram_ns / measured_ns, 1e-9);
+      EXPECT_NEAR(row.compute.value().value, tensor_ns / measured_ns, 1e-9);
+      EXPECT_NEAR(row.dram_bytes.value(), bytes, 1e-6 * bytes);
+      EXPECT_NEAR(row.dram_read_bytes.value(), 0.75 * bytes, 1e-6 * bytes);
+      EXPECT_NEAR(row.dram_write_bytes.value(), 0.25 * bytes, 1e-6 * bytes);
+    }
+  }
+}
+
 TEST(Ranking, SavingsOfLatencyBoundLaunchesAreKeptApart) {
   const FabricatedModel f =
       build({{"low", 1'000'000, 1'100'000, 0.1, 0.35}, {"high", 1'100'000, 1'200'000, 0.1, 0.63}});

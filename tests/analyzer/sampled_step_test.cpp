@@ -14,9 +14,9 @@ using testing::kSampledTensor;
 using testing::kWritten;
 
 // A sample step whose kernels run from 1000 to 2000, and a sample every 50 ns from 500 to 2500: 20 in the window.
-class Sampled : public ::testing::Test {
+class SampledSteps : public ::testing::Test {
  protected:
-  Sampled() {
+  SampledSteps() {
     f_.step(Phase::sample);
     f_.launch("a", 1000, 1400);
     f_.launch("b", 1400, 1700);
@@ -50,7 +50,7 @@ class Sampled : public ::testing::Test {
   std::vector<SampleTrace> traces_;
 };
 
-TEST_F(Sampled, BinsHoldTheSharesOfThePeak) {
+TEST_F(SampledSteps, BinsHoldTheSharesOfThePeak) {
   const auto step = sampled();
   ASSERT_TRUE(step);
   EXPECT_EQ(step->step_index, 0);
@@ -66,7 +66,7 @@ TEST_F(Sampled, BinsHoldTheSharesOfThePeak) {
   }
 }
 
-TEST_F(Sampled, ABinWithoutASampleTakesTheOneBefore) {
+TEST_F(SampledSteps, ABinWithoutASampleTakesTheOneBefore) {
   for (SampleTrace& trace : traces_)
     std::erase_if(trace.samples, [](const auto& s) { return s.time_ns >= 1250 && s.time_ns < 1500; });
   traces_[0].samples[6].value = 20'000;  // one of five in the first bin: 12,000 a sample
@@ -78,7 +78,7 @@ TEST_F(Sampled, ABinWithoutASampleTakesTheOneBefore) {
   EXPECT_NEAR(step->dram_ratio[2], 0.3, 1e-12);
 }
 
-TEST_F(Sampled, KernelsOfOneClassInARowAreOneRun) {
+TEST_F(SampledSteps, KernelsOfOneClassInARowAreOneRun) {
   const auto step = sampled();
   ASSERT_TRUE(step);
   ASSERT_EQ(step->classes.size(), 3u);
@@ -90,7 +90,7 @@ TEST_F(Sampled, KernelsOfOneClassInARowAreOneRun) {
   EXPECT_EQ(step->classes[2].kernel_class, KernelClass::gemm);
 }
 
-TEST_F(Sampled, WithoutASampleOfThatDeviceThereIsNone) {
+TEST_F(SampledSteps, WithoutASampleOfThatDeviceThereIsNone) {
   EXPECT_FALSE(sampled(4, 2));
   EXPECT_FALSE(sampled(0));
   for (SampleTrace& trace : traces_) trace.samples.resize(5 + 9);
@@ -101,7 +101,7 @@ TEST_F(Sampled, WithoutASampleOfThatDeviceThereIsNone) {
 
 // Ten samples of the window follow 40 ns behind another and nine 60 ns; what lies between the window and the samples
 // round it does not count, or the median would be 60.
-TEST_F(Sampled, TheIntervalIsThatOfSamplesInTheWindow) {
+TEST_F(SampledSteps, TheIntervalIsThatOfSamplesInTheWindow) {
   SampleTrace trace{1, kRead, {}};
   trace.samples.push_back({1, 900, 1, 100});
   std::int64_t at = 1000;

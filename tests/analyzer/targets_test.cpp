@@ -47,17 +47,17 @@ void add(Ranking& ranking, UtilisationAnalysis& utilisation, const std::string& 
   utilisation.launches.push_back(launch);
 }
 
-struct Row {
+struct TargetRow {
   const char* kernel;
   std::int64_t time_ns;
   double u;
   LaunchStatus status = LaunchStatus::measured;
 };
 
-TargetCheck check(const std::vector<Row>& rows, const TargetOptions& options = {}) {
+TargetCheck check(const std::vector<TargetRow>& rows, const TargetOptions& options = {}) {
   Ranking ranking;
   UtilisationAnalysis utilisation;
-  for (const Row& r : rows) add(ranking, utilisation, r.kernel, r.time_ns, r.u, r.status);
+  for (const TargetRow& r : rows) add(ranking, utilisation, r.kernel, r.time_ns, r.u, r.status);
   return check_targets(utilisation, ranking, options).value();
 }
 
@@ -90,7 +90,7 @@ TEST(Targets, VerdictOfEachKernel) {
 TEST(Targets, OverallVerdicts) {
   struct Case {
     const char* name;
-    std::vector<Row> rows;
+    std::vector<TargetRow> rows;
     OverallVerdict expected;
     int exit;
     CheckReason reason;
@@ -182,7 +182,7 @@ TEST(Targets, BudgetAboveTheStretchGoalHasToBeReached) {
 }
 
 TEST(Targets, BudgetOfTimeAndBytes) {
-  const auto verdict = [](KernelBudget budget, Row row) {
+  const auto verdict = [](KernelBudget budget, TargetRow row) {
     budget.kernel = "k";
     return check({row}, {.budgets = {budget}}).kernels[0].verdict;
   };
@@ -196,7 +196,7 @@ TEST(Targets, BudgetOfTimeAndBytes) {
 
 // What the utilisation alone says is kept where a budget of something else is missed, and absent where none was asked.
 TEST(Targets, TheVerdictOfTheUtilisationIsKept) {
-  const auto kernel = [](KernelBudget budget, Row row) {
+  const auto kernel = [](KernelBudget budget, TargetRow row) {
     budget.kernel = "k";
     return check({row}, {.budgets = {budget}}).kernels[0];
   };

@@ -34,14 +34,14 @@ Ranking ranking(const Model& model) {
   return rank_kernels(model, steps, analyze_utilisation(model, steps));
 }
 
-const Finding* find(const Quality& q, std::string_view code) {
+const Finding* finding_of(const Quality& q, std::string_view code) {
   const auto found = std::find_if(q.findings.begin(), q.findings.end(),
                                   [&](const Finding& f) { return code_word(f) == code; });
   return found == q.findings.end() ? nullptr : &*found;
 }
 
 // A timeline step with one 100 µs launch of k.
-FabricatedModel one_launch() {
+FabricatedModel one_timed_launch() {
   FabricatedModel f;
   f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
@@ -49,7 +49,8 @@ FabricatedModel one_launch() {
 }
 
 // A sample step whose launch of k takes `duration_ns` and moves `bytes`.
-void sample(FabricatedModel& f, std::int64_t duration_ns, double bytes, double error, double tensor = 20) {
+void add_sample(FabricatedModel& f, std::int64_t duration_ns, double bytes, double error,
+                double tensor = 20) {
   f.step(Phase::sample);
   const std::int64_t start = 2'000'000 + 1'000'000 * static_cast<std::int64_t>(f.model.steps.size());
   f.launch("k", start, start + duration_ns);
@@ -67,9 +68,9 @@ void replay(FabricatedModel& f, double bytes, double tensor) {
 
 TEST(Sampled, UtilisationIsOverTheSampledStepsOwnDuration) {
   // 50 MB in 125 µs and 52 MB in 130 µs are both 400 GB/s of 1 TB/s, whatever the timeline's 100 µs.
-  FabricatedModel f = one_launch();
-  sample(f, 125'000, 50e6, 2e6);
-  sample(f, 130'000, 52.2e6, 2e6);
+  FabricatedModel f = one_timed_launch();
+  add_sample(f, 125'000, 50e6, 2e6);
+  add_sample(f, 130'000, 52.2e6, 2e6);
   const auto u = utilisation(f.done());
   const TierUtilisation& t1 = u.launches[0].values->t1;
   EXPECT_NEAR(t1.dram_utilisation->value, (50.0 / 125 + 52.2 / 130) / 2, 1e-12);
@@ -83,21 +84,21 @@ TEST(Sampled, UtilisationIsOverTheSampledStepsOwnDuration) {
 
 TEST(Sampled, ErrorIsTheLargerOfSpreadAndTheSamplesOwn) {
   // Errors of 1 % of the peak each (1 MB read, 0 written would be 0.6 and 0.8): two steps give 0.01 ÷ √2.
-  FabricatedModel quiet = one_launch();
-  sample(quiet, 100'000, 40e6, 1e6);
-  sample(quiet, 100'000, 40.1e6, 1e6);
+  FabricatedModel quiet = one_timed_launch();
+  add_sample(quiet, 100'000, 40e6, 1e6);
+  add_sample(quiet, 100'000, 40.1e6, 1e6);
   EXPECT_NEAR(*utilisation(quiet.done()).launches[0].values->t1.dram_utilisation->error,
               0.01 / std::sqrt(2.0), 1e-9);
   // Steps that differ by 20 points say more than their errors: (0.5 − 0.3) ÷ 2 is the mean's standard error.
-  FabricatedModel wide = one_launch();
-  sample(wide, 100'000, 30e6, 1e6);
-  sample(wide, 100'000, 50e6, 1e6);
+  FabricatedModel wide = one_timed_launch();
+  add_sample(wide, 100'000, 30e6, 1e6);
+  add_sample(wide, 100'000, 50e6, 1e6);
   EXPECT_NEAR(*utilisation(wide.done()).launches[0].values->t1.dram_utilisation->error, 0.1, 1e-9);
 }
 
 TEST(Sampled, OnePooledValueInEveryStepKeepsItsError) {
-  FabricatedModel f = one_launch();
-  for (int i = 0; i < 4; ++i) sample(f, 100'000, 40e6, 1e6);
+  FabricatedModel f = one_timed_launch();
+  for (int i = 0; i < 4; ++i) add_sample(f, 100'000, 40e6, 1e6);
   const Measured dram = *utilisation(f.done()).launches[0].values->t1.dram_utilisation;
   EXPECT_NEAR(*dram.error, 0.01, 1e-9);
   EXPECT_EQ(dram.sample_count, 18);
@@ -106,9 +107,9 @@ TEST(Sampled, OnePooledValueInEveryStepKeepsItsError) {
 // What is pooled is the amount: the launch's duration differs a little from step to step, and so does the
 // rate; multiplied again they are alike but for rounding.
 TEST(Sampled, OnePooledAmountIsRecognisedAtUnlikeDurations) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   for (std::int64_t duration = 99'001; duration < 101'000; duration += 67)
-    sample(f, duration, 40e6, 1e6, 20e5 / static_cast<double>(duration));
+    add_sample(f, duration, 40e6, 1e6, 20e5 / static_cast<double>(duration));
   const TierUtilisation t1 = utilisation(f.done()).launches[0].values->t1;
   EXPECT_NEAR(*t1.dram_utilisation->error, 0.01, 1e-5);
   EXPECT_EQ(t1.dram_utilisation->sample_count, 18);
@@ -116,18 +117,18 @@ TEST(Sampled, OnePooledAmountIsRecognisedAtUnlikeDurations) {
 }
 
 TEST(Sampled, StepsThatOnlyLetTheClocksSettleAreNoSampleSteps) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   f.step(Phase::sample);
   f.launch("k", 2'000'000, 2'300'000);  // no values
-  sample(f, 100'000, 40e6, 1e6);
+  add_sample(f, 100'000, 40e6, 1e6);
   const auto u = utilisation(f.done());
   EXPECT_EQ(u.sample_steps, (std::vector<StepIndex>{2}));
   EXPECT_NEAR(u.launches[0].values->t1.duration->value, 100'000, 1e-9);
 }
 
 TEST(Tiers, CountersAreShownAndSamplesStandBeside) {
-  FabricatedModel f = one_launch();
-  sample(f, 100'000, 44e6, 1e6);
+  FabricatedModel f = one_timed_launch();
+  add_sample(f, 100'000, 44e6, 1e6);
   replay(f, 40e6, 60);
   const LaunchUtilisation k = utilisation(f.done()).launches[0];
   EXPECT_EQ(k.values->dram_utilisation->tier, Tier::t2);
@@ -149,7 +150,7 @@ TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
   f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'100'000);
   f.launch("other", 1'100'000, 1'200'000);
-  sample(f, 100'000, 44e6, 1e6);
+  add_sample(f, 100'000, 44e6, 1e6);
   f.step(Phase::replay);
   f.launch("k", 90'000'000, 90'100'000);  // runs unmeasured
   f.launch("other", 90'100'000, 90'200'000);
@@ -174,7 +175,7 @@ TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
 }
 
 TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   f.step(Phase::sample);
   f.launch("k", 2'000'000, 2'100'000);
   f.model.tier_statuses.push_back({1, Tier::t2, TierOutcome::refused, "no permission"});
@@ -184,7 +185,7 @@ TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
   EXPECT_EQ(k.values->why[0].detail, "no permission");
   EXPECT_EQ(k.values->why[1].cause, AbsenceCause::not_told_apart);
 
-  FabricatedModel refused = one_launch();
+  FabricatedModel refused = one_timed_launch();
   refused.model.tier_statuses.push_back({1, Tier::t1, TierOutcome::refused, "not permitted"});
   const LaunchUtilisation r = utilisation(refused.done()).launches[0];
   EXPECT_EQ(r.values->t1.missing, MissingReason::tier_refused);
@@ -195,8 +196,8 @@ TEST(Tiers, WithoutEitherBothReasonsAreGiven) {
 }
 
 TEST(Tiers, L2IsMeasuredAgainstItsCountedPeak) {
-  FabricatedModel f = one_launch();
-  sample(f, 200'000, 44e6, 1e6);
+  FabricatedModel f = one_timed_launch();
+  add_sample(f, 200'000, 44e6, 1e6);
   f.samples({{kL2Bytes, {300e6, 3e6}}}, 18);
   replay(f, 40e6, 60);
   f.counters({{kL2Bytes, 100e6},
@@ -213,7 +214,7 @@ TEST(Tiers, L2IsMeasuredAgainstItsCountedPeak) {
 }
 
 TEST(Tiers, HitsAndMissesMayBeOfDifferentSteps) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   replay(f, 40e6, 60);
   f.counters({{"lts__t_sectors_lookup_hit.sum", 30}});
   replay(f, 40e6, 60);
@@ -222,7 +223,7 @@ TEST(Tiers, HitsAndMissesMayBeOfDifferentSteps) {
 }
 
 TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   replay(f, 40e6, 60);
   f.step(Phase::cold);
   f.launch("k", 95'000'000, 95'125'000);
@@ -242,7 +243,7 @@ TEST(Tiers, ColdStandsBesideAndIsNeverShownAsInSitu) {
 }
 
 TEST(Tiers, ColdStepsAloneAreMeasurementsToo) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   f.step(Phase::cold);
   f.launch("k", 95'000'000, 95'125'000);
   f.counters({{kRead, 60e6}, {kWritten, 2.5e6}, {kDuration, 125e3}}, Tier::t3);
@@ -256,8 +257,8 @@ TEST(Tiers, ColdStepsAloneAreMeasurementsToo) {
 // 60 % of 100 µs at 1.8 GHz in replay are 108,000 tensor cycles. The sampled step took 120 µs at 1.5 GHz:
 // 180,000 cycles passed, as many as in the timeline's 100 µs at 1.8 GHz.
 TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
-  FabricatedModel f = one_launch();
-  sample(f, 120'000, 44e6, 1e6);
+  FabricatedModel f = one_timed_launch();
+  add_sample(f, 120'000, 44e6, 1e6);
   f.samples({{"gpc__cycles_elapsed.avg.per_second", {1.5e9, 1e6}}}, 18);
   replay(f, 40e6, 60);
   f.counters({{testing::kGpcCycles, 180e3}});
@@ -274,7 +275,7 @@ TEST(Tiers, PipeCyclesAreOverTheCyclesOfTheSampledSteps) {
 // The sampled tensor pipe at 60 % ± 1 and the counted one at 66 % ± 0: 5 points are explained by neither.
 TEST(Tiers, WhatErrorsDoNotExplainOfTheTensorPipesDifferenceIsAnError) {
   for (const auto& [sampled, error] : {std::pair(60.0, 0.05), {66.5, 0.0}}) {
-    FabricatedModel f = one_launch();
+    FabricatedModel f = one_timed_launch();
     f.step(Phase::sample);
     f.launch("k", 2'000'000, 2'100'000);
     f.samples({{kRead, {20e6, 1e5}}, {kWritten, {20e6, 1e5}}, {kSampledTensor, {sampled, 1}}}, 18);
@@ -290,27 +291,27 @@ TEST(Tiers, WhatErrorsDoNotExplainOfTheTensorPipesDifferenceIsAnError) {
 }
 
 TEST(Tiers, ValuesOfSeveralKernelsAtOnceAreMarkedAndComparedWithNothing) {
-  FabricatedModel f = one_launch();
-  sample(f, 100'000, 90e6, 1e6);
+  FabricatedModel f = one_timed_launch();
+  add_sample(f, 100'000, 90e6, 1e6);
   for (auto& row : f.model.launch_metrics) row.concurrent = true;
   replay(f, 40e6, 60);
   Quality q = quality(f.done());
   EXPECT_TRUE(utilisation(f.model).launches[0].values->t1.concurrent);
   EXPECT_TRUE(q.comparisons.empty());
-  EXPECT_NE(find(q, "t1.concurrent"), nullptr);
+  EXPECT_NE(finding_of(q, "t1.concurrent"), nullptr);
   EXPECT_DOUBLE_EQ(q.reach.at(0).concurrent_share, 1.0);
   EXPECT_EQ(ranking(f.model).rows.at(0).t1_concurrent_time_ns, 100'000);
   EXPECT_FALSE(ranking(f.model).rows.at(0).dram_difference)
       << "a value of several kernels says nothing of one";
   // A step in which it ran alone is believed instead.
-  sample(f, 100'000, 41e6, 1e6);
+  add_sample(f, 100'000, 41e6, 1e6);
   const auto u = utilisation(f.done());
   EXPECT_FALSE(u.launches[0].values->t1.concurrent);
   EXPECT_NEAR(u.launches[0].values->t1.dram_utilisation->value, 0.41, 1e-12);
 }
 
 TEST(Tiers, FurtherPhasesAreNoTimeline) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   for (const Phase phase : {Phase::sample, Phase::cold, Phase::stalls, Phase::flops}) {
     f.step(phase);
     f.launch("k", 2'000'000, 2'500'000);
@@ -322,7 +323,7 @@ TEST(Tiers, FurtherPhasesAreNoTimeline) {
 }
 
 TEST(Tiers, AWindowTakenAsOneStepIsSaid) {
-  FabricatedModel f = one_launch();
+  FabricatedModel f = one_timed_launch();
   f.model.steps[0].step.source = StepSource::window;
   const StepAnalysis steps = analyze_steps(f.done()).value();
   EXPECT_EQ(steps.representative.summary.source, StepSource::window);
@@ -333,8 +334,8 @@ TEST(Tiers, AWindowTakenAsOneStepIsSaid) {
 TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
   for (const auto& [bytes, flagged] :
        {std::pair(42.9e6, false), {43.1e6, true}, {36.9e6, true}, {37.1e6, false}}) {
-    FabricatedModel f = one_launch();
-    sample(f, 100'000, bytes, 0.5e6);
+    FabricatedModel f = one_timed_launch();
+    add_sample(f, 100'000, bytes, 0.5e6);
     replay(f, 39.9e6, 60);
     replay(f, 40.1e6, 60);
     const Quality q = quality(f.done());
@@ -343,7 +344,7 @@ TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
     EXPECT_NEAR(q.comparisons[0].difference.value, bytes / 100e6 - 0.40, 1e-9);
     EXPECT_NEAR(*q.comparisons[0].t1.error, 0.005, 1e-9);
     EXPECT_NEAR(*q.comparisons[0].t2.error, 0.001, 1e-9);
-    const Finding* finding = find(q, "t1.disagreement");
+    const Finding* finding = finding_of(q, "t1.disagreement");
     ASSERT_EQ(finding != nullptr, flagged) << bytes;
     if (!flagged) continue;
     EXPECT_EQ(finding->severity, Severity::warning);
@@ -358,27 +359,27 @@ TEST(Comparison, BeyondThreePointsIsAFindingWithBothValuesAndErrors) {
 // A throttled step: what is counted is the same, it only took longer than when it was sampled.
 TEST(Comparison, AnotherTimeThanInTheSampledStepsIsNoDisagreement) {
   for (const auto& [bytes, flagged] : {std::pair(40e6, false), {36e6, true}}) {
-    FabricatedModel f = one_launch();
-    sample(f, 80'000, bytes, 0.5e6);
+    FabricatedModel f = one_timed_launch();
+    add_sample(f, 80'000, bytes, 0.5e6);
     replay(f, 40e6, 20);
     const Quality q = quality(f.done());
     ASSERT_EQ(q.comparisons.size(), 1U);
     EXPECT_NEAR(q.comparisons[0].difference.value, bytes / 80e6 - 0.40, 1e-9);
     EXPECT_EQ(q.comparisons[0].flagged, flagged) << bytes;
-    EXPECT_EQ(find(q, "t1.disagreement") != nullptr, flagged) << bytes;
+    EXPECT_EQ(finding_of(q, "t1.disagreement") != nullptr, flagged) << bytes;
   }
 }
 
 TEST(Comparison, TheTensorPipeIsComparedLikeDram) {
   for (const auto& [tensor, flagged] : {std::pair(62.0, false), {56.5, true}}) {
-    FabricatedModel f = one_launch();
-    sample(f, 100'000, 40e6, 0.5e6, tensor);
+    FabricatedModel f = one_timed_launch();
+    add_sample(f, 100'000, 40e6, 0.5e6, tensor);
     replay(f, 40e6, 60);
     const Quality q = quality(f.done());
     ASSERT_EQ(q.tensor_comparisons.size(), 1U);
     EXPECT_NEAR(q.tensor_comparisons[0].difference.value, tensor / 100 - 0.60, 1e-9);
-    EXPECT_EQ(find(q, "t1.disagreement"), nullptr);
-    const Finding* finding = find(q, "t1.tensor_disagreement");
+    EXPECT_EQ(finding_of(q, "t1.disagreement"), nullptr);
+    const Finding* finding = finding_of(q, "t1.tensor_disagreement");
     ASSERT_EQ(finding != nullptr, flagged);
     if (!flagged) continue;
     EXPECT_NEAR(finding->value("tensor_t1_ratio"), 0.565, 1e-9);
@@ -389,11 +390,11 @@ TEST(Comparison, ShortKernelsAreNotCompared) {
   FabricatedModel f;
   f.step(Phase::timeline);
   f.launch("k", 1'000'000, 1'019'000);
-  sample(f, 19'000, 1e6, 1e5);
+  add_sample(f, 19'000, 1e6, 1e5);
   replay(f, 15e6, 60);
   const Quality q = quality(f.done());
   EXPECT_TRUE(q.comparisons.empty());
-  EXPECT_EQ(find(q, "t1.disagreement"), nullptr);
+  EXPECT_EQ(finding_of(q, "t1.disagreement"), nullptr);
 }
 
 TEST(Comparison, ReachIsOfKernelTimeAndAnErrorBelongsToAT1Value) {

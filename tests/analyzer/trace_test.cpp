@@ -12,7 +12,7 @@
 namespace ridgeline::analyzer {
 namespace {
 
-constexpr const char* kRead = "dram__bytes_read.sum";
+constexpr const char* kReadMetric = "dram__bytes_read.sum";
 
 // On each device one kernel from 1000 to 2000, and a sample every 100 ns from 1050 on: 1, 2, 3 … on the first, ten
 // times as much on the second.
@@ -42,7 +42,7 @@ class TraceTest : public ::testing::Test {
                                  .end_ns = 2000,
                                  .sample_count = 10});
       for (int sample = 1; sample <= 10; ++sample)
-        writer.add(store::PmSample{device, 950 + sample * 100, writer.metric_id(kRead),
+        writer.add(store::PmSample{device, 950 + sample * 100, writer.metric_id(kReadMetric),
                                    sample * (i == 0 ? 1.0 : 10.0)});
     }
     writer.finish();

@@ -24,7 +24,7 @@ UtilisationAnalysis run(const Model& model, const UtilisationOptions& options = 
   return analyze_utilisation(model, analyze_steps(model).value(), options);
 }
 
-bool has(const Findings& findings, std::string_view code) {
+bool holds(const Findings& findings, std::string_view code) {
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding& f) { return code_word(f) == code; });
 }
@@ -261,11 +261,11 @@ TEST(Utilisation, AboveOneIsReportedAndCutOnlyOnRequest) {
   const auto u = run(f.done());
   EXPECT_DOUBLE_EQ(u.launches[0].values->dram_utilisation->value, 1.2);
   EXPECT_FALSE(u.launches[0].clamped);
-  EXPECT_TRUE(has(u.findings, "utilisation.above_peak"));
+  EXPECT_TRUE(holds(u.findings, "utilisation.above_peak"));
   const auto cut = run(f.model, {.clamp = true});
   EXPECT_DOUBLE_EQ(cut.launches[0].values->dram_utilisation->value, 1.0);
   EXPECT_TRUE(cut.launches[0].clamped);
-  EXPECT_TRUE(has(cut.findings, "utilisation.above_peak"));
+  EXPECT_TRUE(holds(cut.findings, "utilisation.above_peak"));
 }
 
 TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
@@ -280,7 +280,7 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
   EXPECT_EQ(u.launches[0].values->compute_pipe, "fma");
   EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.45);
   EXPECT_EQ(u.pipes, (std::vector<std::string>{"fma", "tensor"}));
-  EXPECT_FALSE(has(u.findings, "pipes.tensor_only"));
+  EXPECT_FALSE(holds(u.findings, "pipes.tensor_only"));
 }
 
 // 45 µs of pipe work at 1.8 GHz are 81,000 cycles; 100 µs of the timeline at 1.5 GHz are 150,000.
@@ -451,7 +451,7 @@ TEST(Peaks, PolicyThenFallbackThenFailure) {
 TEST(Utilisation, APeakOfAnotherSourceThanAskedForIsAFinding) {
   FabricatedModel f = one_launch({{kRead, 40e6}, {kWritten, 10e6}, {kDuration, 100e3}});
   const Model& model = f.done();
-  EXPECT_FALSE(has(run(model).findings, "peak.fallback"));
+  EXPECT_FALSE(holds(run(model).findings, "peak.fallback"));
   UtilisationOptions options;
   options.peaks.dram = PeakSource::measured;
   const UtilisationAnalysis u = run(model, options);

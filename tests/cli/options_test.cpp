@@ -131,7 +131,7 @@ TEST(ComparisonOptions, TheCommandLineComesBeforeTheProjectFile) {
   EXPECT_TRUE(usual.match.rules.empty());
   EXPECT_FALSE(usual.floor.has_value());
 
-  ProjectFile project;
+  experiment::ProjectFile project;
   project.strict = true;
   project.false_discovery_rate = 0.1;
   project.step_ratio = 0.03;
@@ -177,7 +177,7 @@ TEST(ComparisonOptions, StrictIsWhatEitherAsksFor) {
   const auto strict = [](bool asked, std::optional<bool> project) {
     CompareArguments arguments;
     arguments.strict = asked;
-    ProjectFile file;
+    experiment::ProjectFile file;
     file.strict = project;
     return comparison_options(arguments, file).strict;
   };
@@ -192,7 +192,7 @@ TEST(FailOn, IsTheListOfTheCommandLineElseOfTheProject) {
   const auto words = [](const std::string& asked, const std::vector<std::string>& project) {
     CompareArguments arguments;
     arguments.fail_on = asked;
-    ProjectFile file;
+    experiment::ProjectFile file;
     file.fail_on = project;
     const comparison::FailOn found = fail_on(arguments, file);
     return std::string(found.regression ? "r" : "-") + (found.inconclusive ? "i" : "-") +

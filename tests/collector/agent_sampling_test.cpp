@@ -78,9 +78,9 @@ TEST(SamplingPlan, CopesWithShortPhasesAndUnknownSteps) {
 }
 
 // A program of ten-millisecond steps; each flush hands over the kernels that the device is through with.
-struct Program {
-  explicit Program(FakeCupti& fake, std::map<std::string, std::string> environment = {},
-                   bool with_control = false)
+struct SampledProgram {
+  explicit SampledProgram(FakeCupti& fake, std::map<std::string, std::string> environment = {},
+                          bool with_control = false)
       : cupti(fake) {
     environment.emplace("RIDGELINE_SCHEDULE", "timeline=3,sample=6,replay=2");
     environment.emplace("RIDGELINE_METRICS_R1", "a,b");
@@ -92,7 +92,7 @@ struct Program {
     program->tick();  // describes the device, prepares
     steps(2);
   }
-  ~Program() { cupti.on_flush = nullptr; }
+  ~SampledProgram() { cupti.on_flush = nullptr; }
 
   void step() {
     program->push("step");
@@ -127,7 +127,7 @@ struct Program {
 
 TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(2);
   EXPECT_EQ(cupti.pm_open, 1) << "set up at the phase's begin";
   EXPECT_EQ(cupti.pm_starts, 0);
@@ -171,7 +171,7 @@ TEST(Sampling, MeasuresTheStepsThatFollowTheSettledOnes) {
 
 TEST(Sampling, StopsOnlyWhenTheDeviceIsThrough) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(5);
   p.device_hangs = true;  // the last step's kernels are still running
   p.step();
@@ -185,7 +185,7 @@ TEST(Sampling, StopsOnlyWhenTheDeviceIsThrough) {
 
 TEST(Sampling, StartsWhenTheDeviceHasCaughtUp) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(2);
   int flushes = 0;
   cupti.on_flush = [&] {
@@ -201,7 +201,7 @@ TEST(Sampling, StartsWhenTheDeviceHasCaughtUp) {
 
 TEST(Sampling, SamplesFewerStepsThanPlannedIfTheyTurnOutLonger) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.step();
   cupti.clock_ns += 100 * kMillisecond;  // on the device, what the host's begins did not tell
   p.steps(5);
@@ -216,7 +216,7 @@ TEST(Sampling, SamplesFewerStepsThanPlannedIfTheyTurnOutLonger) {
 // A program that enqueues all its steps at once: its host tells nothing of how long the device takes.
 TEST(Sampling, IsPlannedAnewIfNotOneStepFits) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.step();
   const std::int64_t planned_ns = cupti.pm_interval_ns;
   cupti.clock_ns += 400 * kMillisecond;
@@ -237,7 +237,7 @@ TEST(Sampling, IsPlannedAnewIfNotOneStepFits) {
 
 TEST(Sampling, IsClosedBeforeCountersAreOpened) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(6);
   EXPECT_EQ(cupti.pm_open, 1) << "no tick came";
   p.steps(2);
@@ -253,7 +253,7 @@ TEST(Sampling, IsClosedBeforeCountersAreOpened) {
 
 TEST(Sampling, TakesAWindowForEachPhase) {
   FakeCupti cupti;
-  Program p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=3,timeline=1,sample=2"}});
+  SampledProgram p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=3,timeline=1,sample=2"}});
   p.steps(7);
   p.tick();
   EXPECT_EQ(cupti.pm_windows, 2);
@@ -371,7 +371,7 @@ TEST(Sampling, OfSeveralDevicesEndsWithTheProgram) {
 
 TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
   FakeCupti cupti;
-  Program p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=6"}}, true);
+  SampledProgram p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=6"}}, true);
   const auto command = [&](spool::WindowCommand c) {
     p.program->control()->command = static_cast<std::uint32_t>(c);
     ++p.program->control()->sequence;
@@ -401,7 +401,7 @@ TEST(Sampling, EndsWithARecordingWindowAndBeginsAnewInTheNext) {
 TEST(Sampling, EndsWithTheRecordingWindow) {
   for (const bool measuring : {false, true}) {
     FakeCupti cupti;
-    Program p(cupti, {{"RIDGELINE_DURATION_MS", measuring ? "1075" : "1045"}});
+    SampledProgram p(cupti, {{"RIDGELINE_DURATION_MS", measuring ? "1075" : "1045"}});
     for (int i = 0; i < 6; ++i) {
       p.step();
       p.tick();
@@ -419,7 +419,7 @@ TEST(Sampling, EndsWithTheRecordingWindow) {
 TEST(Sampling, SaysWhatToDoWithoutPermission) {
   FakeCupti cupti;
   cupti.pm_availability_result = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(8);
   p.tick();
   EXPECT_EQ(cupti.pm_windows, 0);
@@ -437,7 +437,7 @@ TEST(Sampling, SaysWhatToDoWithoutPermission) {
 
 TEST(Sampling, GivesUpWhenAStartIsRefused) {
   FakeCupti cupti;
-  Program p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=3,timeline=1,sample=3"}});
+  SampledProgram p(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3,sample=3,timeline=1,sample=3"}});
   cupti.pm_start_result = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   p.steps(7);
   EXPECT_EQ(cupti.pm_open, 0);
@@ -452,7 +452,7 @@ TEST(Sampling, GivesUpWhenAStartIsRefused) {
 TEST(Sampling, ReportsAConfigurationThatFails) {
   FakeCupti cupti;
   cupti.pm_config_result = CUPTI_ERROR_NOT_SUPPORTED;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(8);
   EXPECT_EQ(cupti.pm_open, 0);
   EXPECT_EQ(cupti.collisions, 0);
@@ -464,14 +464,14 @@ TEST(Sampling, ReportsAConfigurationThatFails) {
 TEST(Sampling, IsAbsentFromAnOldCupti) {
   FakeCupti cupti;
   cupti.pm_sampling = false;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(6);
   EXPECT_NE(p.contents().message(spool::Topic::sampling_refused).find("12.6"), std::string::npos);
 }
 
 TEST(Sampling, CanBeSwitchedOff) {
   FakeCupti cupti;
-  Program p(cupti, {{"RIDGELINE_TIERS", "T0,T2"}});
+  SampledProgram p(cupti, {{"RIDGELINE_TIERS", "T0,T2"}});
   p.steps(8);
   p.tick();
   EXPECT_EQ(cupti.pm_windows, 0);
@@ -483,7 +483,7 @@ TEST(Sampling, CanBeSwitchedOff) {
 TEST(Sampling, NamesTheMetricsItLacks) {
   FakeCupti cupti;
   cupti.unknown_metrics["lts__t_bytes.sum"] = 1;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(6);
   p.tick();
   const auto c = p.contents();
@@ -495,7 +495,7 @@ TEST(Sampling, NamesTheMetricsItLacks) {
 
 TEST(Sampling, StopsBeforeTheBufferIsFullAndKeepsTheSamples) {
   FakeCupti cupti;
-  Program p(cupti, {{"RIDGELINE_SAMPLE_BUFFER_BYTES", "67108864"}, {"RIDGELINE_SAMPLE_NS", "2000"}});
+  SampledProgram p(cupti, {{"RIDGELINE_SAMPLE_BUFFER_BYTES", "67108864"}, {"RIDGELINE_SAMPLE_NS", "2000"}});
   p.steps(2);
   p.program->push("step");
   cupti.clock_ns += 20 * kMillisecond;  // 64 MiB hold 4473 samples: 8.9 ms
@@ -513,7 +513,7 @@ TEST(Sampling, StopsBeforeTheBufferIsFullAndKeepsTheSamples) {
 TEST(Sampling, ReportsABufferThatWasFull) {
   FakeCupti cupti;
   cupti.pm_buffer_full = true;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(6);
   p.tick();
   EXPECT_EQ(cupti.pm_open, 0);
@@ -526,7 +526,7 @@ TEST(Sampling, ReportsABufferThatWasFull) {
 TEST(Sampling, KeepsWhatFitsIfTheDeviceSamplesFaster) {
   FakeCupti cupti;
   cupti.pm_faster = 1.5;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(6);
   p.tick();
   const auto c = p.contents();
@@ -537,7 +537,7 @@ TEST(Sampling, KeepsWhatFitsIfTheDeviceSamplesFaster) {
 
 TEST(Sampling, EndsAWindowAtTheProgramsExit) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(4);
   p.program->push("step");
   p.program->session().at_exit(spool::EndReason::exit);
@@ -553,7 +553,7 @@ TEST(Sampling, EndsAWindowAtTheProgramsExit) {
 
 TEST(Sampling, ReportsAWindowThatNeverStarted) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.step();
   p.program->session().at_exit(spool::EndReason::exit);
   EXPECT_EQ(cupti.pm_open, 0);
@@ -565,7 +565,7 @@ TEST(Sampling, ReportsAWindowThatNeverStarted) {
 
 TEST(Sampling, DoesNotKeepAnEndingProgramWaitingForManySamples) {
   FakeCupti cupti;
-  Program p(cupti);
+  SampledProgram p(cupti);
   p.steps(4);
   cupti.clock_ns += 13'000 * cupti.pm_interval_ns;  // more than can be read at exit
   p.program->session().at_exit(spool::EndReason::exit);

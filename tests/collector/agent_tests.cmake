@@ -1,11 +1,6 @@
 # The agent needs CUPTI's headers; its tests follow it.
-if(TARGET ridgeline_agent)
-  foreach(t agreement exit stalls session replay replay_exclusion replay_graph sampling nvtx metrics sequence code_hash period steps waits window)
-    ridgeline_add_test(collector.agent_${t} SOURCES agent_${t}_test.cpp LINK ridgeline::agent_core)
-  endforeach()
-  target_link_libraries(test_collector.agent_metrics PRIVATE ridgeline::store)
-  target_compile_definitions(test_collector.agent_metrics PRIVATE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}")
-
+ridgeline_test_part(programs programs)
+if(programs AND TARGET ridgeline_agent)
   # A machine of two cards: the agent finds these libraries by their names once they are loaded.
   foreach(part driver:libcuda.so.1 nvml:libnvidia-ml.so.1)
     string(REPLACE ":" ";" part ${part})
@@ -16,16 +11,19 @@ if(TARGET ridgeline_agent)
     target_link_options(fake_${name} PRIVATE -Wl,-soname,${soname})
     set_target_properties(fake_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   endforeach()
-  ridgeline_add_test(collector.agent_devices SOURCES agent_devices_test.cpp LINK ridgeline::agent_core)
-  target_compile_definitions(test_collector.agent_devices PRIVATE
-    RIDGELINE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>" RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
-  add_dependencies(test_collector.agent_devices fake_driver fake_nvml)
 
   # A library whose exit handlers leave a trace.
   add_library(fake_statics MODULE fake/statics.cpp)
   set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_compile_definitions(test_collector.agent_exit PRIVATE RIDGELINE_FAKE_STATICS="$<TARGET_FILE:fake_statics>")
-  add_dependencies(test_collector.agent_exit fake_statics)
+
+  ridgeline_add_tests(collector PROGRAM collector.agent
+    FILES agent_agreement agent_code_hash agent_devices agent_exit agent_metrics agent_nvtx agent_period agent_replay
+      agent_replay_exclusion agent_replay_graph agent_sampling agent_sequence agent_session agent_stalls agent_steps agent_waits
+      agent_window
+    LINK ridgeline::agent_core ridgeline::store
+    DEFINE RIDGELINE_TEST_CUPTI="${RIDGELINE_CUPTI_LIBRARY}" RIDGELINE_FAKE_DRIVER="$<TARGET_FILE:fake_driver>"
+      RIDGELINE_FAKE_NVML="$<TARGET_FILE:fake_nvml>" RIDGELINE_FAKE_STATICS="$<TARGET_FILE:fake_statics>"
+    DEPENDS fake_driver fake_nvml fake_statics)
 
   add_test(NAME collector.agent_library
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/agent_library_test.sh $<TARGET_FILE:ridgeline_agent>)

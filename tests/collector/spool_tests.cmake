@@ -1,2 +1,4 @@
-ridgeline_add_test(collector.spool_file SOURCES spool_file_test.cpp LINK ridgeline::spool)
-ridgeline_add_test(collector.spool_damage SOURCES spool_damage_test.cpp LINK ridgeline::spool)
+ridgeline_test_part(unit unit)
+if(unit)
+  ridgeline_add_tests(collector PROGRAM collector.spool FILES spool_damage spool_file LINK ridgeline::spool)
+endif()

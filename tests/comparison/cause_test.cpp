@@ -161,7 +161,7 @@ TEST(Describe, BytesDifferFromHalfAPerCentOn) {
 }
 
 // A change of which nothing else is known to have changed, in time by a tenth.
-KernelChange slower() {
+KernelChange slower_change() {
   KernelChange change = described({site("x", 10)}, {site("x", 11)});
   change.time.ratio = 0.1;
   return change;
@@ -169,7 +169,7 @@ KernelChange slower() {
 
 TEST(Cause, WhatChangesTheWorkComesBeforeWhatChangesItsSpeed) {
   constexpr double kMargin = 0.02;
-  KernelChange change = slower();
+  KernelChange change = slower_change();
   EXPECT_EQ(cause_of(change, kMargin), ChangeCause::neighbours);
   change.cycles = Change{.ratio = 0.001};
   EXPECT_EQ(cause_of(change, kMargin), ChangeCause::clock);
@@ -186,13 +186,13 @@ TEST(Cause, WhatChangesTheWorkComesBeforeWhatChangesItsSpeed) {
 }
 
 TEST(Cause, ALaunchIsItsBlockClusterAndDynamicSharedMemory) {
-  KernelChange change = slower();
+  KernelChange change = slower_change();
   change.shape_b->cluster = store::Dim3{2, 1, 1};
   EXPECT_EQ(cause_of(change, 0.02), ChangeCause::launch);
-  change = slower();
+  change = slower_change();
   change.shape_b->dynamic_smem_bytes += 1024;
   EXPECT_EQ(cause_of(change, 0.02), ChangeCause::launch);
-  change = slower();
+  change = slower_change();
   change.shape_a.reset();
   EXPECT_EQ(cause_of(change, 0.02), ChangeCause::shapes) << "several grids on one side, one on the other";
   change.shape_b.reset();
@@ -200,13 +200,13 @@ TEST(Cause, ALaunchIsItsBlockClusterAndDynamicSharedMemory) {
 }
 
 TEST(Cause, WithoutHashesItIsUnknown) {
-  KernelChange change = slower();
+  KernelChange change = slower_change();
   change.code_changed.reset();
   EXPECT_EQ(cause_of(change, 0.02), ChangeCause::unknown);
 }
 
 TEST(Cause, OnlySumsThatMovedByMoreThanHalfAPerCentAreOtherWork) {
-  KernelChange change = slower();
+  KernelChange change = slower_change();
   const auto cause = [&](const CountChange& count) {
     change.counts = {count};
     return cause_of(change, 0.02);
@@ -220,7 +220,7 @@ TEST(Cause, OnlySumsThatMovedByMoreThanHalfAPerCentAreOtherWork) {
 
 // The clock explains a change of time whose cycles hardly changed: by less than the margin and half of the time's.
 TEST(Cause, TheClockIsItWhereCyclesStayed) {
-  KernelChange change = slower();
+  KernelChange change = slower_change();
   const auto cause = [&](double time, double cycles, double margin) {
     change.time.ratio = time;
     change.cycles = Change{.ratio = cycles};

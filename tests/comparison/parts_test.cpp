@@ -20,7 +20,7 @@ const Endpoint* endpoint(const Comparison& comparison, const std::string& name) 
   return found == comparison.endpoints.end() ? nullptr : &*found;
 }
 
-const KernelChange& kernel(const Comparison& comparison, const std::string& name) {
+const KernelChange& change_of(const Comparison& comparison, const std::string& name) {
   const auto found =
       std::find_if(comparison.kernels.begin(), comparison.kernels.end(),
                    [&](const KernelChange& change) { return change.kernels_a.front() == name; });
@@ -115,7 +115,7 @@ TEST(WithinRun, TheSpreadIsThatOfTheFirstRunsMedian) {
   a.front().step.count = 4;
   a.back().step.count = 400;
   const Comparison comparison = compare(a, b).value();
-  const Change& time = kernel(comparison, "adamw_kernel").time;
+  const Change& time = change_of(comparison, "adamw_kernel").time;
   ASSERT_TRUE(time.within_run_ratio.has_value());
   EXPECT_DOUBLE_EQ(*time.within_run_ratio, 1e3 / 1.2e6);
 }
@@ -137,7 +137,7 @@ TEST(Confirmation, HalfOfTheDifferenceHasToShowAgain) {
     b.push_back(changed_side("layernorm_backward", again, 1, 90).front());
     ComparisonOptions options;
     options.confirmation_pairs = 1;
-    return kernel(compare(a, b, options).value(), "layernorm_backward").outcome;
+    return change_of(compare(a, b, options).value(), "layernorm_backward").outcome;
   };
   EXPECT_EQ(outcome(1.06), Outcome::regressed);
   EXPECT_EQ(outcome(1.04), Outcome::inconclusive);
@@ -151,7 +151,7 @@ TEST(Margin, OfAKernelIsThreeTimesTheNoiseOfItsClassIfThatIsMore) {
     ComparisonOptions options;
     options.kernel_ratio = kernel_ratio;
     options.floor = NoiseFloor{5, 0.001, {{KernelClass::normalisation, class_ratio}}};
-    return kernel(compare(a, b, options).value(), "layernorm_backward").outcome;
+    return change_of(compare(a, b, options).value(), "layernorm_backward").outcome;
   };
   EXPECT_EQ(outcome(0.016), Outcome::regressed);
   EXPECT_EQ(outcome(0.018), Outcome::same) << "5 % lie within 5.4 %";
@@ -166,7 +166,7 @@ TEST(Margin, OfAKernelIsATimeToo) {
     ComparisonOptions options;
     options.kernel_ns = least_ns;
     options.kernel_step_share = least_share;
-    return kernel(compare(a, b, options).value(), "layernorm_backward");
+    return change_of(compare(a, b, options).value(), "layernorm_backward");
   };
   const double step_ns = a.front().step.median_ns;
   EXPECT_EQ(change(26e3, 0).outcome, Outcome::regressed);
@@ -191,7 +191,7 @@ TEST(Hint, IsAChangeOfThreeTimesTheSpreadInsideTheRuns) {
     ComparisonOptions options;
     options.kernel_ns = least_ns;
     options.kernel_step_share = 0;
-    const KernelChange change = kernel(compare(a, b, options).value(), "layernorm_backward");
+    const KernelChange change = change_of(compare(a, b, options).value(), "layernorm_backward");
     EXPECT_EQ(change.reason, OutcomeReason::single_run);
     EXPECT_NEAR(*change.time.within_run_ratio, spread, 0.01 * spread);
     return change.hint;

@@ -27,8 +27,8 @@ void sample(FakeSpool& spool, std::uint32_t kernel, std::uint32_t offset, const 
   spool.put(record);
 }
 
-void window(FakeSpool& spool, std::uint64_t samples, std::uint64_t dropped = 0,
-            WindowStatus status = WindowStatus::ok, const std::string& reason = {}) {
+void stall_window(FakeSpool& spool, std::uint64_t samples, std::uint64_t dropped = 0,
+                  WindowStatus status = WindowStatus::ok, const std::string& reason = {}) {
   spool::StallWindowRecord record{};
   record.last_step = 1;
   record.period_log2 = 14;
@@ -67,7 +67,7 @@ TEST_F(Importer, StallSamplesOfAllStepsAddUpAndFindTheirSource) {
   sample(spool, 1, 0x10, kSelected, 3, 1);
   sample(spool, 2, 0x10, kWait, 1, 1);
   line(spool, 1, 0x10, "/src/kernel.cu", 42);
-  window(spool, 15);
+  stall_window(spool, 15);
   finish(spool);
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT count(*) FROM stall_sample"), "3");
@@ -89,7 +89,7 @@ TEST_F(Importer, DroppedStallSamplesAreSaid) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
   sample(spool, 1, 0, kWait, 5);
-  window(spool, 5, 1234);
+  stall_window(spool, 5, 1234);
   finish(spool);
   const store::Capture capture = import();
   EXPECT_TRUE(warned("1234 samples were dropped"));
@@ -100,7 +100,7 @@ TEST_F(Importer, RefusedStallsFailTheTierWithTheReason) {
   FakeSpool spool(directory_.path());
   stall_steps(spool);
   spool.message(Severity::warning, spool::Topic::stalls, "no stall reasons: run as root");
-  window(spool, 0, 0, WindowStatus::failed, "no stall reasons: run as root");
+  stall_window(spool, 0, 0, WindowStatus::failed, "no stall reasons: run as root");
   finish(spool);
   const store::Capture capture = import();
   EXPECT_EQ(tier(capture), "failed: no stall reasons: run as root");
@@ -113,7 +113,7 @@ TEST_F(Importer, StallsOfAPartOfThePhaseMakeTheTierPartial) {
   stall_steps(spool, 1);
   sample(spool, 1, 0, kWait, 5);
   spool.message(Severity::warning, spool::Topic::stalls, "the program ended inside the phase");
-  window(spool, 5, 0, WindowStatus::ok, "the program ended inside the phase");
+  stall_window(spool, 5, 0, WindowStatus::ok, "the program ended inside the phase");
   finish(spool);
   EXPECT_EQ(tier(import()), "partial: the program ended inside the phase");
 }
@@ -137,7 +137,7 @@ TEST_F(Importer, StallSamplesAreOfTheCodeThatRan) {
   spool.code = 0xabcdef;
   stall_steps(spool);
   sample(spool, 1, 0x10, kWait, 5);
-  window(spool, 5);
+  stall_window(spool, 5);
   finish(spool);
   EXPECT_EQ(scalar(import(),
                    "SELECT code_hash || ' ' || samples FROM stall_sample JOIN kernel k ON k.id = kernel_id"),
@@ -157,7 +157,7 @@ TEST_F(Importer, StallSamplesOfTwoCodesAreLeftOut) {
   sample(spool, 1, 0x10, kWait, 5);
   sample(spool, 2, 0x10, kWait, 3);
   line(spool, 1, 0x10, "/src/kernel.cu", 42);
-  window(spool, 8);
+  stall_window(spool, 8);
   finish(spool);
   const store::Capture capture = import();
   EXPECT_EQ(scalar(capture, "SELECT group_concat(samples) FROM stall_sample"), "3");

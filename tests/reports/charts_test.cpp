@@ -28,7 +28,7 @@ std::vector<double> widths(const std::string& svg, const std::string& css) {
 }
 
 // Every shape lies inside the picture, which is as wide as all are.
-void expect_inside(const std::string& svg) {
+void expect_within(const std::string& svg) {
   EXPECT_EQ(testing::box_of(svg).first, kChartWidth);
   testing::expect_inside(svg);
 }
@@ -85,7 +85,7 @@ TEST(StackedBar, LeavesOutWhatIsNothing) {
 TEST(StackedBar, LegendNamesEachShareWithItsNumbers) {
   const std::string svg = stacked_bar(
       {{"a", "k-a", 600e6}, {"b", "k-b", 300e6}, {"c", "k-c", 50e6}, {"d", "k-d", 50e6}}, 1000e6, "bar");
-  expect_inside(svg);
+  expect_within(svg);
   const auto numbers = all(svg, "text", "number");
   ASSERT_EQ(numbers.size(), 4u);
   EXPECT_EQ(numbers[0].text, "600.000 ms · 60.0 %");
@@ -118,7 +118,7 @@ TEST(SampleChart, ReadsBackAsWhatWasSampled) {
   step.tensor_ratio = {0.5, 0.0, 0.25, 1.0};
   step.classes = {{KernelClass::gemm, 1'000'000, 6'000'000}, {KernelClass::attention, 8'500'000, 11'000'000}};
   const SampleChart chart = sample_chart(step);
-  expect_inside(chart.svg);
+  expect_within(chart.svg);
   const auto grid = all(chart.svg, "line", "grid");
   ASSERT_EQ(grid.size(), 6u) << "0, 50 and 100 % of two panels";
   const char* css[] = {"m-dram", "m-tensor"};
@@ -192,7 +192,7 @@ TEST_F(Roofed, DotsReadBackAsIntensityAndRate) {
   point("attention", 50, 100e12, 0.05);
   point("copy", 3, 10e12, 0.01);
   const RooflineChart chart = roofline_chart(roofline_, 0.7);
-  expect_inside(chart.svg);
+  expect_within(chart.svg);
   const auto dots = all(chart.svg, "circle", "dot k-gemm");
   ASSERT_EQ(dots.size(), 1u);
   double bottom = 0, left = 1e9;
@@ -241,7 +241,7 @@ TEST_F(Roofed, KernelsWithoutOperationsStandByTheirShareOfTheDramRoof) {
   point("elementwise", {}, 0, 0.1, 1.2e12);
   point("reduction", {}, 0, 0.1, 3.6e12);
   const RooflineChart chart = roofline_chart(roofline_, 0.7);
-  expect_inside(chart.svg);
+  expect_within(chart.svg);
   double bottom = 0;
   for (const Shape& tick : all(chart.svg, "text", "tick")) bottom = std::max(bottom, tick.number("y"));
   const Axis share(chart.svg, "x", bottom);
@@ -273,7 +273,7 @@ TEST(LimiterChart, BarsAreTimesAndTheirPaleEndsSavings) {
     ranking.rows.push_back(row);
   }
   const std::string svg = limiter_chart(ranking, 2);
-  expect_inside(svg);
+  expect_within(svg);
   double bottom = 0;
   for (const Shape& tick : all(svg, "text", "tick")) bottom = std::max(bottom, tick.number("y"));
   std::map<double, double> places;
@@ -363,7 +363,7 @@ analyzer::StepAnalysis eight_steps() {
 
 TEST(StepChart, BarsReadBackAsDurations) {
   const std::string svg = step_chart(eight_steps());
-  expect_inside(svg);
+  expect_within(svg);
   const Axis axis(svg, "y", 48);
   ASSERT_EQ(axis.ticks(), 3u) << "0, 50 and 100 ms\n" << svg;
   std::vector<Shape> bars;

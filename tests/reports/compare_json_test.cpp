@@ -15,7 +15,7 @@ using comparison::testing::MadeKernel;
 using comparison::testing::training_step;
 using nlohmann::json;
 
-std::string text_of(const Comparison& comparison, ReportFormat format) {
+std::string document_of(const Comparison& comparison, ReportFormat format) {
   return compare_document(comparison, format, {}).text();
 }
 
@@ -61,13 +61,13 @@ std::vector<Comparison> comparisons() {
 
 TEST(ParseComparison, RendersAsWhatWasWritten) {
   for (const Comparison& written : comparisons()) {
-    const std::string text = text_of(written, ReportFormat::json);
+    const std::string text = document_of(written, ReportFormat::json);
     const auto read = parse_comparison(text, "made.json");
     ASSERT_TRUE(read.ok()) << read.failure().message;
-    EXPECT_EQ(text_of(read.value(), ReportFormat::json), text);
+    EXPECT_EQ(document_of(read.value(), ReportFormat::json), text);
     for (const ReportFormat format : {ReportFormat::text, ReportFormat::html, ReportFormat::junit,
                                       ReportFormat::csv, ReportFormat::bencher})
-      EXPECT_EQ(text_of(read.value(), format), text_of(written, format));
+      EXPECT_EQ(document_of(read.value(), format), document_of(written, format));
     EXPECT_EQ(comparison::exit_code(read.value()), comparison::exit_code(written));
   }
 }
@@ -79,7 +79,7 @@ TEST(ParseComparison, RefusesWhatIsNone) {
     EXPECT_NE(read.failure().message.find("no comparison"), std::string::npos) << read.failure().message;
     EXPECT_NE(read.failure().message.find("made.json"), std::string::npos) << read.failure().message;
   }
-  json document = json::parse(text_of(comparisons().front(), ReportFormat::json));
+  json document = json::parse(document_of(comparisons().front(), ReportFormat::json));
   document["version"] = 2;
   EXPECT_NE(parse_comparison(document.dump(), "made.json").failure().message.find("another version"),
             std::string::npos);
@@ -88,7 +88,7 @@ TEST(ParseComparison, RefusesWhatIsNone) {
 
 // A count that a document does not know is none; a word that is none is shown as far as it is short.
 TEST(ParseComparison, TakesWhatIsNotKnownForNothingAndShowsAWordThatIsNone) {
-  json document = json::parse(text_of(comparisons().front(), ReportFormat::json));
+  json document = json::parse(document_of(comparisons().front(), ReportFormat::json));
   for (const char* key : {"regressed", "improved", "same", "inconclusive", "added", "removed"})
     document["counts"][key] = nullptr;
   const Comparison none = parse_comparison(document.dump(), "made.json").value();

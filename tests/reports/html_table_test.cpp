@@ -9,24 +9,24 @@
 namespace ridgeline::reports {
 namespace {
 
-struct Row {
+struct HtmlRow {
   std::string name;
   double ratio = 0;
 };
 
-Table table_of(std::vector<Row> of) {
-  const auto rows = std::make_shared<const std::vector<Row>>(std::move(of));
-  std::vector<Column<Row>> columns = {
+Table table_of(std::vector<HtmlRow> of) {
+  const auto rows = std::make_shared<const std::vector<HtmlRow>>(std::move(of));
+  std::vector<Column<HtmlRow>> columns = {
       {{.key = "name",
         .header = "name",
         .align = Align::left,
         .elide = Elide::kernel_name,
         .least_width = 20},
-       [](const Row& r) { return Cell::text(r.name); }},
+       [](const HtmlRow& r) { return Cell::text(r.name); }},
       {{.key = "ratio", .header = "ratio", .unit = "%"},
-       [](const Row& r) { return Cell::number(r.ratio, Form::percent); }},
-      {{.key = "more", .header = "more", .drop_order = 2}, [](const Row&) { return Cell::text("m"); }}};
-  return {std::move(columns), rows->size(), [rows](std::size_t i) -> const Row& { return (*rows)[i]; }};
+       [](const HtmlRow& r) { return Cell::number(r.ratio, Form::percent); }},
+      {{.key = "more", .header = "more", .drop_order = 2}, [](const HtmlRow&) { return Cell::text("m"); }}};
+  return {std::move(columns), rows->size(), [rows](std::size_t i) -> const HtmlRow& { return (*rows)[i]; }};
 }
 
 // What stands in each cell of the body, tags and all.

@@ -75,7 +75,7 @@ std::string csv(const Table& table) {
   return Document([&](const Sink& out) { write_csv(table, out); }).text();
 }
 
-std::string json(const Table& table) {
+std::string json_text(const Table& table) {
   return Document([&](const Sink& out) { write_rows_json(table, out); }).text();
 }
 
@@ -145,13 +145,13 @@ TEST(RenderMarkdown, EveryRowHasEveryColumn) {
 }
 
 TEST(RowsJson, HoldsValuesNotTexts) {
-  const auto rows = nlohmann::json::parse(json(sample()));
+  const auto rows = nlohmann::json::parse(json_text(sample()));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["time_ns"], 1500000);
   EXPECT_EQ(rows[0]["hidden"], "h");
   EXPECT_TRUE(rows[1]["time_ns"].is_null());
   EXPECT_EQ(rows[1]["kernel"], "\x1b[31mevil|<b>\xef\xbf\xbd");
-  for (const char c : json(sample())) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
+  for (const char c : json_text(sample())) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
 }
 
 TEST(Wrapped, ANumberStaysWithItsUnit) {

@@ -14,7 +14,7 @@ namespace {
 using ridgeline::testing::TemporaryDirectory;
 
 // Rows of a query, cells as text; NULL as "-".
-std::vector<std::string> rows_of(const Capture& capture, const std::string& sql) {
+std::vector<std::string> texts_of(const Capture& capture, const std::string& sql) {
   const auto table = capture.query(sql);
   if (!table.ok()) return {"failed: " + table.failure().message};
   std::vector<std::string> rows;
@@ -112,7 +112,7 @@ class Views : public ::testing::Test {
   }
   Rows rows(const std::string& sql) {
     const auto capture = Capture::open(path_);
-    return capture.ok() ? rows_of(capture.value(), sql) : Rows{capture.failure().message};
+    return capture.ok() ? texts_of(capture.value(), sql) : Rows{capture.failure().message};
   }
   TemporaryDirectory directory_;
   std::string path_ = directory_.file("a.ridge");
@@ -232,7 +232,7 @@ TEST(ViewOfTheRank, KnowsNoTimeOfAKernelWithoutAnyTime) {
   }
   const Capture capture = Capture::open(path).value();
   EXPECT_EQ(
-      rows_of(capture, "SELECT kernel, launches_per_step, mean_ns_per_step FROM v_rank ORDER BY kernel"),
+      texts_of(capture, "SELECT kernel, launches_per_step, mean_ns_per_step FROM v_rank ORDER BY kernel"),
       (Rows{"timed 2.0 200.0", "untimed 1.0 -"}));
 }
 
@@ -278,8 +278,9 @@ TEST(ViewOfTheRank, IsAboutTheStepOfLowerMedianAndSharesOverlap) {
   }
   const auto capture = Capture::open(path);
   ASSERT_TRUE(capture.ok());
-  EXPECT_EQ(rows_of(capture.value(), "SELECT kernel, calls, time_ns, exposed_ns FROM v_rank ORDER BY kernel"),
-            (Rows{"a 1 1000 750.0", "b 1 1000 750.0"}));
+  EXPECT_EQ(
+      texts_of(capture.value(), "SELECT kernel, calls, time_ns, exposed_ns FROM v_rank ORDER BY kernel"),
+      (Rows{"a 1 1000 750.0", "b 1 1000 750.0"}));
 }
 
 TEST_F(Views, AMeasuredValueKnowsItsLaunchTierAndError) {

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Writes the ctest entries of a GoogleTest program: one for each case, named `<module>.<file>: Suite.Case` after the source it is in.
+
+usage: list_cases.py PROGRAM OUTPUT --module NAME --label LABEL --timeout SECONDS [--cost SECONDS] [--text FILE...]
+Sources FILE (without _test.cpp) compare a document with the source: their cases have the label LABEL-text.
+"""
+import argparse
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+def quoted(text):
+    return f"[==[{text}]==]"
+
+
+def entry(options, file, name):
+    label = options.label + ("-text" if file in options.text else "")
+    properties = {"LABELS": label, "TIMEOUT": options.timeout, "SKIP_REGULAR_EXPRESSION": r"\[  SKIPPED \]"}
+    if options.cost:
+        properties["COST"] = options.cost
+    if any(part.startswith("DISABLED_") for part in name.replace("/", ".").split(".")):
+        properties["DISABLED"] = "TRUE"
+    test = quoted(f"{options.module}.{file}: {name}")
+    settings = " ".join(f"{key} {quoted(value)}" for key, value in properties.items())
+    command = f"{quoted(options.program)} {quoted('--gtest_filter=' + name)} --gtest_also_run_disabled_tests"
+    return f"add_test({test} {command})\nset_tests_properties({test} PROPERTIES {settings})\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--module", required=True)
+    parser.add_argument("--label", required=True)
+    parser.add_argument("--timeout", required=True)
+    parser.add_argument("--cost")
+    parser.add_argument("--text", nargs="*", default=[])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        listing = Path(folder) / "cases.json"
+        subprocess.run([options.program, "--gtest_list_tests", f"--gtest_output=json:{listing}"], check=True, stdout=subprocess.DEVNULL)
+        document = json.loads(listing.read_text(errors="replace"))
+    lines = []
+    for suite in document["testsuites"]:
+        for case in suite["testsuite"]:
+            file = Path(case["file"]).stem.removesuffix("_test")
+            lines.append(entry(options, file, f"{suite['name']}.{case['name']}"))
+    text = "".join(lines)
+    if not options.output.is_file() or options.output.read_text() != text:
+        options.output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
