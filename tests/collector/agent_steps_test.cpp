@@ -80,6 +80,41 @@ TEST(StepsByPeriod, GiveWayToARange) {
   EXPECT_EQ(c.ends.size(), c.begins.size()) << "the step that was open is ended";
 }
 
+// llm.c names its steps "Train step N": nobody said so.
+TEST(StepsByPeriod, GiveWayToRangesThatRepeatLikeSteps) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Loop loop(cupti, program);
+  for (int i = 0; i < 8; ++i) {
+    program.push(("Train step " + std::to_string(i)).c_str());
+    loop.step();
+    program.pop();
+  }
+  const auto c = program.contents();
+  ASSERT_EQ(c.begins.size(), 5u) << "from the fourth on";
+  EXPECT_EQ(c.ends.size(), 5u);
+  for (const auto& end : c.ends) EXPECT_EQ(end.launches_seen, 43u);
+  EXPECT_EQ(c.begins[0].header.flags & spool::kStepByPeriod, 0);
+  const std::string said = c.message(spool::Topic::steps);
+  EXPECT_NE(said.find("\"Train step #\": 3 seen, 100 % of the launches"), std::string::npos) << said;
+}
+
+TEST(StepsByPeriod, LeaveRangesAloneWhereTheUserNamedOne) {
+  FakeCupti cupti;
+  FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=3"}, {"RIDGELINE_STEP_RANGE", "iteration"}});
+  ASSERT_TRUE(program.start());
+  program.create_context();
+  Loop loop(cupti, program);
+  for (int i = 0; i < 8; ++i) {
+    program.push("Train step");
+    loop.step();
+    program.pop();
+  }
+  EXPECT_TRUE(program.contents().begins.empty());
+}
+
 TEST(StepsByPeriod, AreNotLookedForOnceARangeMarksThem) {
   FakeCupti cupti;
   FakeProgram program(cupti, {{"RIDGELINE_SCHEDULE", "timeline=1"}});

@@ -5,8 +5,9 @@
 namespace ridgeline::agent {
 namespace {
 
-const void* graph_of(const void* params) {
-  return params != nullptr ? static_cast<const cuGraphLaunch_params*>(params)->hGraph : nullptr;
+steps::Key graph_key_of(const void* params) {
+  const void* graph = params != nullptr ? static_cast<const cuGraphLaunch_params*>(params)->hGraph : nullptr;
+  return steps::graph_key(reinterpret_cast<std::uintptr_t>(graph));
 }
 
 }  // namespace
@@ -16,10 +17,10 @@ void LaunchRecorder::note_for_period(ThreadState& thread, CUpti_CallbackId id,
   if (!period_.looks_at(data.contextUid)) return;
   const std::int64_t now = parts_.api->now_ns();
   if (is_graph_launch(id))
-    return period_.note_launch(thread, StepPeriod::graph_key(graph_of(data.functionParams)), nullptr, now);
+    return period_.note_launch(thread, graph_key_of(data.functionParams), nullptr, now);
   SequenceEntry entry{thread.launch_kernel_id, 0, 0, 0};
   grid_of(id, data.functionParams, &entry);
-  period_.note_launch(thread, StepPeriod::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
+  period_.note_launch(thread, steps::key_of(entry.kernel_id, entry.grid_x, entry.grid_y, entry.grid_z),
                       data.symbolName, now);
 }
 

@@ -4,6 +4,9 @@
 
 #include <cstdio>
 
+#include "ridgeline/base/spin_guard.h"
+#include "ridgeline/spool/environment.h"
+
 namespace ridgeline::agent {
 namespace {
 
@@ -33,7 +36,7 @@ bool PeriodSteps::looks_at(std::uint32_t context_id) noexcept {
   return true;
 }
 
-void PeriodSteps::note_launch(ThreadState& thread, StepPeriod::Key key, const char* kernel_name,
+void PeriodSteps::note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
                               std::int64_t now_ns) noexcept {
   if (period_.launch(key, now_ns)) border(thread, kernel_name);
 }
@@ -41,14 +44,15 @@ void PeriodSteps::note_launch(ThreadState& thread, StepPeriod::Key key, const ch
 void PeriodSteps::describe(const char* kernel_name) noexcept {
   const StepPeriod::Found& f = found_;
   try {
+    const std::uint32_t launches = f.period.launches;
     std::string text =
         "no range named '" + parts_.settings.step_range +
-        "' was seen: steps are taken from the period of the launches: " + std::to_string(f.launches) +
-        (f.launches == 1 ? " launch" : " launches");
+        "' was seen: steps are taken from the period of the launches: " + (f.period.varies ? "about " : "") +
+        std::to_string(launches) + (launches == 1 ? " launch" : " launches");
     if (f.periods > 1) text += ", " + std::to_string(f.periods) + " times";
     text += ", " + milliseconds(f.step_ns) + " a step, beginning with " +
             (kernel_name != nullptr ? std::string(kernel_name) : std::string("a graph launch")) + "; seen " +
-            std::to_string(f.repeats) + " times" +
+            std::to_string(f.period.repeats) + " times" +
             (f.replaces ? "; the steps until now were of another period and count as warm-up" : "");
     parts_.message(Severity::info, spool::Topic::steps, text);
   } catch (...) {
@@ -82,6 +86,32 @@ void PeriodSteps::end_last(std::int64_t now_ns) noexcept {
   parts_.steps.end(now_ns);
 }
 
+void PeriodSteps::range_begins(const ThreadState& thread, std::string_view name) noexcept {
+  if (parts_.settings.step_range != spool::environment::kDefaultStepRange) return;
+  SpinGuard guard(ranges_lock_);
+  ranges_.begin(name, thread.thread_id, period_.launches(), parts_.now_ns());
+}
+
+void PeriodSteps::range_ends(const ThreadState& thread, std::int64_t now_ns) noexcept {
+  steps::RangeWatch::Found found;
+  {
+    SpinGuard guard(ranges_lock_);
+    if (!ranges_.end(thread.thread_id, period_.launches(), now_ns, &found) || ranges_taken_) return;
+    ranges_taken_ = true;
+    parts_.steps.adopt(found.name);
+  }
+  try {
+    char share[16];
+    std::snprintf(share, sizeof share, "%.0f", 100 * found.share);
+    parts_.message(Severity::info, spool::Topic::steps,
+                   "steps are the program's NVTX ranges \"" + std::string(found.name.text()) +
+                       "\": " + std::to_string(found.ranges) + " seen, " + share +
+                       " % of the launches in them; --step-range names others");
+  } catch (...) {
+    parts_.totals.add(&Count::callback_errors);
+  }
+}
+
 void PeriodSteps::steps_are_marked(ThreadState& thread) noexcept {
   while (border_lock_.test_and_set(std::memory_order_acquire)) sched_yield();
   if (watches_.exchange(false) && period_.active()) {
@@ -96,12 +126,7 @@ void PeriodSteps::look_for_period(std::int64_t now_ns) noexcept {
   if (!watches()) return;
   ThreadState* thread = this_thread(parts_.generation);
   if (thread == nullptr) return;
-  try {
-    // Without the lock: it takes its time.
-    if (!news_) news_ = period_.analyse(now_ns, &candidate_);
-  } catch (...) {
-    parts_.totals.add(&Count::callback_errors);
-  }
+  if (!news_) news_ = period_.analyse(now_ns, &candidate_);  // without the lock: it takes its time
   const bool overdue =
       step_.load(std::memory_order_relaxed) != spool::kNoStep &&
       period_.launches_since_border() > kStepsWithoutBorder * period_.launches_of_step() + 64;
@@ -124,6 +149,10 @@ void PeriodSteps::look_for_period(std::int64_t now_ns) noexcept {
 void PeriodSteps::restart() noexcept {
   news_ = false;
   if (watches()) period_.restart();
+  {
+    SpinGuard guard(ranges_lock_);
+    ranges_.restart();
+  }
   step_.store(spool::kNoStep, std::memory_order_release);
 }
 

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
+#include "ridgeline/steps/range_watch.h"
 #include "session/parts.h"
 #include "session/step_conductor.h"
 #include "steps/step_period.h"
@@ -17,11 +19,15 @@ class PeriodSteps {
 
   /// True until a range marks a step: launches are to be noted. One relaxed load.
   bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
-  /// At a launch's entry, before anything else is done with it. `key` of StepPeriod; `kernel_name` null: a graph.
-  void note_launch(ThreadState& thread, StepPeriod::Key key, const char* kernel_name,
+  /// At a launch's entry, before anything else is done with it. `kernel_name` null: a graph.
+  void note_launch(ThreadState& thread, steps::Key key, const char* kernel_name,
                    std::int64_t now_ns) noexcept;
   /// True if launches of this context are looked at; counts it if not.
   bool looks_at(std::uint32_t context_id) noexcept;
+  /// An outermost range of the program, of another name than the steps have, begins and ends: if such ranges repeat
+  /// like steps they are taken for them, unless the user named another range.
+  void range_begins(const ThreadState& thread, std::string_view name) noexcept;
+  void range_ends(const ThreadState& thread, std::int64_t now_ns) noexcept;
   /// A range marks steps: no more steps by period.
   void steps_are_marked(ThreadState& thread) noexcept;
   /// The agent's thread.
@@ -39,6 +45,9 @@ class PeriodSteps {
   Parts& parts_;
   StepConductor& conductor_;
   StepPeriod period_;
+  steps::RangeWatch ranges_;
+  std::atomic_flag ranges_lock_ = ATOMIC_FLAG_INIT;
+  bool ranges_taken_ = false;
   std::atomic<bool> watches_{true};
   std::atomic_flag border_lock_ = ATOMIC_FLAG_INIT;
   std::atomic<std::uint32_t> step_{spool::kNoStep};  // the open step by period

@@ -143,10 +143,16 @@ int Session::nvtx_push(const void* domain, spool::StringId domain_name, std::str
   ThreadState* thread = this_thread(parts_.generation);
   if (thread == nullptr || parts_.closed.load(std::memory_order_relaxed)) return -1;
   std::uint32_t step_index = parts_.steps.active();
-  const bool marks_step = parts_.steps.matches(name);
-  if (marks_step && period_.watches()) period_.steps_are_marked(*thread);
+  const std::string_view step_name = parts_.steps.step_name(name);
+  const bool marks_step = !step_name.empty();
+  if (period_.watches()) {
+    if (marks_step)
+      period_.steps_are_marked(*thread);
+    else if (thread->depth == 0)
+      period_.range_begins(*thread, name);
+  }
   // Steps that are numbered in their names share a path, or no two steps would have a range in common.
-  const std::string_view path_name = marks_step ? std::string_view(parts_.settings.step_range) : name;
+  const std::string_view path_name = marks_step ? step_name : name;
   const bool is_step = marks_step && conductor_.begin(*thread, 0, &step_index);
   const std::int64_t now = parts_.now_ns();
   NvtxFrame* frame = parts_.nvtx.push(*thread, domain, domain_name, parts_.writer.intern(path_name),
@@ -161,7 +167,9 @@ int Session::nvtx_pop(const void* domain) noexcept {
   NvtxFrame frame;
   const int level = static_cast<int>(thread->depth + thread->overflow_depth) - 1;
   const std::int64_t now = parts_.now_ns();
-  if (!parts_.nvtx.pop(*thread, domain, now, &frame) || !frame.is_step) return level;
+  if (!parts_.nvtx.pop(*thread, domain, now, &frame)) return level;
+  if (thread->depth == 0 && period_.watches()) period_.range_ends(*thread, now);
+  if (!frame.is_step) return level;
   if (parts_.steps.active() != frame.step_index) return level;  // a window closed before its end
   conductor_.end(*thread, now);
   return level;

@@ -8,11 +8,22 @@ namespace ridgeline::agent {
 StepTracker::StepTracker(spool::Writer& writer, const Schedule& schedule, std::string name)
     : writer_(writer), schedule_(schedule), name_(std::move(name)) {}
 
-bool StepTracker::matches(std::string_view name) const noexcept {
-  if (name.substr(0, name_.size()) != name_) return false;
-  if (name.size() == name_.size()) return true;
-  const char c = name[name_.size()];
-  return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+std::string_view StepTracker::step_name(std::string_view range) const noexcept {
+  if (range.substr(0, name_.size()) == name_) {
+    if (range.size() == name_.size()) return name_;
+    const char c = range[name_.size()];
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
+      return name_;
+  }
+  if (has_adopted_.load(std::memory_order_acquire) && steps::FoldedName(range) == adopted_)
+    return adopted_.text();
+  return {};
+}
+
+void StepTracker::adopt(const steps::FoldedName& name) noexcept {
+  if (has_adopted_.load(std::memory_order_relaxed)) return;
+  adopted_ = name;
+  has_adopted_.store(true, std::memory_order_release);
 }
 
 bool StepTracker::begin(Step* step, bool before_schedule) noexcept {

@@ -11,6 +11,7 @@
 
 #include "ridgeline/base/schedule.h"
 #include "ridgeline/spool/writer.h"
+#include "ridgeline/steps/range_watch.h"
 #include "steps/sequence.h"
 
 namespace ridgeline::agent {
@@ -31,8 +32,12 @@ class StepTracker {
 
   StepTracker(spool::Writer& writer, const Schedule& schedule, std::string name);
 
-  /// True if a range of this name makes a step (environment.h, kStepRange).
-  bool matches(std::string_view name) const noexcept;
+  /// The name that steps of ranges of this name share, numbers left out; empty if such a range makes no step
+  /// (environment.h, kStepRange, and what was adopted).
+  std::string_view step_name(std::string_view range) const noexcept;
+  bool matches(std::string_view range) const noexcept { return !step_name(range).empty(); }
+  /// Ranges of this name make steps from now on, too. Once.
+  void adopt(const steps::FoldedName& name) noexcept;
 
   /// Opens a step unless one is open. The caller writes the begin after whatever set-up the step needs.
   /// `before_schedule`: a step of warm-up, whatever the schedule says, which begins anew after it.
@@ -73,6 +78,8 @@ class StepTracker {
   spool::Writer& writer_;
   const Schedule schedule_;
   const std::string name_;
+  steps::FoldedName adopted_;
+  std::atomic<bool> has_adopted_{false};
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> active_{spool::kNoStep};
   std::atomic<std::uint32_t> next_index_{0};

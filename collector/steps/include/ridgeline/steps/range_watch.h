@@ -1,0 +1,59 @@
+/// range_watch.h: which of a program's outermost NVTX ranges are its steps: those of one name, numbers in it aside
+/// ("Train step 63/64"), that come again and again on one thread and have nearly all launches in them.
+/// Memory of fixed size, no exceptions; the caller sees to it that one thread at a time is in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ridgeline::steps {
+
+/// A name with "#" for each number in it, cut to a length that serves to tell names apart.
+class FoldedName {
+ public:
+  static constexpr std::size_t kMostBytes = 120;
+  FoldedName() noexcept = default;
+  explicit FoldedName(std::string_view name) noexcept;
+  [[nodiscard]] std::string_view text() const noexcept { return {text_, size_}; }
+  bool operator==(const FoldedName& other) const noexcept { return text() == other.text(); }
+
+ private:
+  char text_[kMostBytes];
+  std::size_t size_ = 0;
+};
+
+class RangeWatch {
+ public:
+  static constexpr std::uint32_t kMinRanges = 3;
+  /// Share of the launches since the first of the ranges that are in one of them.
+  static constexpr double kMinShare = 0.8;
+  static constexpr std::int64_t kShortestNs = 200'000;  ///< of a range, on average
+
+  struct Found {
+    FoldedName name;
+    std::uint32_t ranges = 0;
+    double share = 0;  ///< of the launches, 0..1
+  };
+
+  /// An outermost range of this thread begins, after `launches` of the process.
+  void begin(std::string_view name, std::uint32_t thread_id, std::uint64_t launches,
+             std::int64_t now_ns) noexcept;
+  /// The outermost range of this thread ends. True if its name is that of the steps.
+  bool end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns, Found* found) noexcept;
+  void restart() noexcept { count_ = 0; }
+
+ private:
+  struct Series {  // of ranges of one name on one thread
+    FoldedName name;
+    std::uint32_t thread_id = 0, ranges = 0, empty = 0;
+    bool open = false;
+    std::uint64_t first = 0, begin = 0, inside = 0;  // launches
+    std::int64_t begin_ns = 0, ns = 0;
+  };
+  static constexpr std::size_t kMostSeries = 24;
+  Series series_[kMostSeries];
+  std::size_t count_ = 0;
+};
+
+}  // namespace ridgeline::steps

@@ -1,0 +1,64 @@
+#include "ridgeline/steps/range_watch.h"
+
+#include <algorithm>
+
+namespace ridgeline::steps {
+
+FoldedName::FoldedName(std::string_view name) noexcept {
+  bool number = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && number) continue;
+    number = digit;
+    if (size_ == kMostBytes) break;
+    text_[size_++] = digit ? '#' : c;
+  }
+}
+
+void RangeWatch::begin(std::string_view name, std::uint32_t thread_id, std::uint64_t launches,
+                       std::int64_t now_ns) noexcept {
+  const FoldedName folded(name);
+  Series* own = nullptr;
+  for (std::size_t i = 0; i < count_ && own == nullptr; ++i)
+    if (series_[i].thread_id == thread_id && series_[i].name == folded) own = &series_[i];
+  if (own == nullptr) {
+    // Of too many names those that came once give way.
+    if (count_ < kMostSeries) {
+      own = &series_[count_++];
+    } else {
+      for (Series& s : series_)
+        if (!s.open && (own == nullptr || s.ranges < own->ranges)) own = &s;
+      if (own == nullptr) return;
+    }
+    *own = Series{};
+    own->name = folded;
+    own->thread_id = thread_id;
+    own->first = launches;
+  }
+  own->open = true;
+  own->begin = launches;
+  own->begin_ns = now_ns;
+}
+
+bool RangeWatch::end(std::uint32_t thread_id, std::uint64_t launches, std::int64_t now_ns,
+                     Found* found) noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    Series& s = series_[i];
+    if (!s.open || s.thread_id != thread_id) continue;
+    s.open = false;
+    ++s.ranges;
+    s.empty += launches == s.begin;
+    s.inside += launches - s.begin;
+    s.ns += now_ns - s.begin_ns;
+    const std::uint64_t all = launches - s.first;
+    if (s.ranges < kMinRanges || all == 0 || s.empty * 4 > s.ranges || s.ns / s.ranges < kShortestNs)
+      return false;
+    const double share = static_cast<double>(s.inside) / static_cast<double>(all);
+    if (share < kMinShare) return false;
+    *found = {s.name, s.ranges, share};
+    return true;
+  }
+  return false;
+}
+
+}  // namespace ridgeline::steps

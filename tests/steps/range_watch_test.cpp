@@ -1,0 +1,108 @@
+#include "ridgeline/steps/range_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace ridgeline::steps {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+TEST(FoldedName, LeavesNumbersOut) {
+  EXPECT_EQ(FoldedName("Train step 63/64").text(), "Train step #/#");
+  EXPECT_EQ(FoldedName("ProfilerStep#1024").text(), "ProfilerStep##");
+  EXPECT_EQ(FoldedName("7").text(), "#");
+  EXPECT_EQ(FoldedName("").text(), "");
+  EXPECT_EQ(FoldedName("step 9"), FoldedName("step 10"));
+  EXPECT_FALSE(FoldedName("step") == FoldedName("step 10"));
+  EXPECT_EQ(FoldedName(std::string(500, 'x')).text().size(), FoldedName::kMostBytes);
+}
+
+// Ranges of a program: name, launches in it, launches after it.
+struct Ranges {
+  RangeWatch watch;
+  RangeWatch::Found found;
+  std::uint64_t launches = 0;
+  std::int64_t now = 1;
+  bool range(const std::string& name, std::uint64_t inside, std::int64_t ns = 10 * kMs,
+             std::uint32_t thread = 1) {
+    watch.begin(name, thread, launches, now);
+    launches += inside;
+    now += ns;
+    return watch.end(thread, launches, now, &found);
+  }
+};
+
+TEST(RangeWatch, TakesTheThirdRangeOfOneNameForASeries) {
+  Ranges r;
+  r.launches = 5'000;  // what initialises the program is before the first
+  EXPECT_FALSE(r.range("Train step 1/64", 400));
+  EXPECT_FALSE(r.range("Train step 2/64", 410));
+  ASSERT_TRUE(r.range("Train step 3/64", 400));
+  EXPECT_EQ(r.found.name.text(), "Train step #/#");
+  EXPECT_EQ(r.found.ranges, 3u);
+  EXPECT_DOUBLE_EQ(r.found.share, 1.0);
+}
+
+TEST(RangeWatch, LeavesPartsOfAStepAlone) {
+  Ranges r;
+  for (int step = 0; step < 50; ++step) {
+    EXPECT_FALSE(r.range("forward", 300));
+    EXPECT_FALSE(r.range("backward", 600));
+    EXPECT_FALSE(r.range("optimizer", 100));
+  }
+}
+
+TEST(RangeWatch, WantsNearlyAllLaunchesInTheRanges) {
+  Ranges r;
+  for (int step = 0; step < 20; ++step) {
+    EXPECT_FALSE(r.range("forward", 700));
+    r.launches += 300;
+  }
+  Ranges enough;
+  int taken = 0;
+  for (int step = 0; step < 20; ++step) {
+    taken += enough.range("step of mine", 900);
+    enough.launches += 100;
+  }
+  EXPECT_GT(taken, 0);
+}
+
+TEST(RangeWatch, LeavesRangesWithoutLaunchesAndShortOnesAlone) {
+  Ranges r;
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(r.range("load batch", 0));
+  Ranges ops;
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(ops.range("aten::add", 1, 20'000));
+}
+
+TEST(RangeWatch, KeepsThreadsApart) {
+  Ranges r;
+  EXPECT_FALSE(r.range("step", 100, kMs, 1));
+  EXPECT_FALSE(r.range("step", 100, kMs, 2));
+  EXPECT_FALSE(r.range("step", 100, kMs, 3));
+}
+
+TEST(RangeWatch, FindsTheSeriesAmongManyNames) {
+  Ranges r;
+  for (int i = 0; i < 200; ++i) {
+    std::string name = "set-up ";
+    name += static_cast<char>('a' + i % 26);
+    name += static_cast<char>('a' + i / 26);
+    EXPECT_FALSE(r.range(name, 1));
+  }
+  bool taken = false;
+  for (int step = 0; step < 6; ++step) taken = r.range("train " + std::to_string(step), 500) || taken;
+  EXPECT_TRUE(taken);
+}
+
+TEST(RangeWatch, ForgetsWithAWindow) {
+  Ranges r;
+  EXPECT_FALSE(r.range("train 1", 100));
+  EXPECT_FALSE(r.range("train 2", 100));
+  r.watch.restart();
+  EXPECT_FALSE(r.range("train 3", 100));
+}
+
+}  // namespace
+}  // namespace ridgeline::steps
