@@ -1,7 +1,7 @@
 // ask.cpp: a capture is asked through the public interface of the analyzer. Usage: ask CAPTURE
 #include <cstdio>
 
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 
 using namespace ridgeline;
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/targets.h"
+#include "ridgeline/analyzer/ranking/targets.h"
 
 namespace ridgeline::cli {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "command.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/table.h"
 #include "ridgeline/store/capture.h"

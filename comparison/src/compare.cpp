@@ -6,6 +6,7 @@
 
 #include "cause.h"
 #include "environment.h"
+#include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/base/pattern.h"
 #include "ridgeline/base/statistics.h"
 #include "ridgeline/comparison/comparison.h"

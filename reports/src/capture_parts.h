@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 
 namespace ridgeline::reports {
 

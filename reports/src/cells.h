@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {

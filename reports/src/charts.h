@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 
 namespace ridgeline::reports {
 

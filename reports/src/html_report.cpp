@@ -11,7 +11,7 @@
 #include "gap_text.h"
 #include "html_style.h"
 #include "html_table.h"
-#include "ridgeline/analyzer/phases.h"
+#include "ridgeline/analyzer/steps/phases.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"

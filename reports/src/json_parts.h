@@ -1,7 +1,7 @@
 // json_parts.h: the parts that several JSON documents share.
 #pragma once
 
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 #include "ridgeline/reports/json_writer.h"
 #include "ridgeline/reports/table.h"
 

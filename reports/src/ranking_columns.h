@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/analyzer/ranking/ranking.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {

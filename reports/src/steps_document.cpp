@@ -6,7 +6,7 @@
 #include "document_parts.h"
 #include "gap_text.h"
 #include "json_parts.h"
-#include "ridgeline/analyzer/phases.h"
+#include "ridgeline/analyzer/steps/phases.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/accounting/accounting.h"
 
 #include <gtest/gtest.h>
 

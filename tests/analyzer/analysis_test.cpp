@@ -1,11 +1,12 @@
 // The whole way: a capture file is written, read and analysed.
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 
 #include <gtest/gtest.h>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/store/capture_writer.h"
+#include "support/analysed_model.h"
 #include "support/temporary_directory.h"
 #include "support/whole_model.h"
 
@@ -16,6 +17,7 @@ using ridgeline::testing::TemporaryDirectory;
 using ridgeline::testing::whole_model;
 using store::CaptureWriter;
 using store::Id;
+using testing::analyze;
 
 store::Run some_run() {
   store::Run run;

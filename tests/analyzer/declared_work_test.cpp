@@ -1,16 +1,18 @@
 // Declared work beside what the ranges' launches did: 1 TB/s of DRAM and 100 TFLOP/s of BF16.
-#include "ridgeline/analyzer/declared_work.h"
+#include "ridgeline/analyzer/work/declared_work.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
+#include "support/analysed_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
+using testing::analyze;
 using testing::FabricatedModel;
 using testing::kDuration;
 using testing::kOperations;

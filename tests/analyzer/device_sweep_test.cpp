@@ -1,4 +1,4 @@
-#include "accounting/device_sweep.h"
+#include "execution/device_sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "accounting/overlap.h"
+#include "execution/overlap.h"
 
 namespace ridgeline::analyzer {
 namespace {

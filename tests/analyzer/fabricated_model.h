@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/model.h"
+#include "ridgeline/analyzer/model/model.h"
 
 namespace ridgeline::analyzer::testing {
 

@@ -1,8 +1,8 @@
-#include "ridgeline/analyzer/finding.h"
+#include "ridgeline/analyzer/values/finding.h"
 
 #include <gtest/gtest.h>
 
-#include "findings/merge.h"
+#include "values/merge.h"
 
 namespace ridgeline::analyzer {
 namespace {

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/gaps.h"
+#include "ridgeline/analyzer/accounting/gaps.h"
 
 #include <gtest/gtest.h>
 

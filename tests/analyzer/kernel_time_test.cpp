@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/kernel_time.h"
+#include "ridgeline/analyzer/accounting/kernel_time.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,14 @@
 #include <memory>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/model/nvtx_path.h"
+#include "ridgeline/analyzer/session/analysis.h"
+#include "support/analysed_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
+using testing::analyze;
 using testing::FabricatedModel;
 using testing::kFma;
 using testing::kRead;

@@ -1,14 +1,16 @@
 // How launches fill a device of 132 SMs, and what names say of products.
-#include "ridgeline/analyzer/launch_shape.h"
+#include "ridgeline/analyzer/ranking/launch_shape.h"
 
 #include <gtest/gtest.h>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
+#include "support/analysed_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
+using testing::analyze;
 using testing::FabricatedModel;
 
 store::Device h200() {

@@ -1,10 +1,10 @@
-#include "ridgeline/analyzer/launch_utilisations.h"
+#include "ridgeline/analyzer/utilisation/launch_utilisations.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 namespace ridgeline::analyzer {
 namespace {

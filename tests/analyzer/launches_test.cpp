@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/launches.h"
+#include "ridgeline/analyzer/model/launches.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "ridgeline/store/metric_catalog.h"
 
 namespace ridgeline::analyzer {

@@ -2,7 +2,7 @@
 #include <cuda_occupancy.h>
 #include <gtest/gtest.h>
 
-#include "ridgeline/analyzer/occupancy.h"
+#include "ridgeline/analyzer/ranking/occupancy.h"
 
 namespace ridgeline::analyzer {
 namespace {

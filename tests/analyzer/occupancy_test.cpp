@@ -1,5 +1,5 @@
 // What fits on an SM, by the rules of the CUDA toolkit's occupancy calculator, worked out by hand.
-#include "ridgeline/analyzer/occupancy.h"
+#include "ridgeline/analyzer/ranking/occupancy.h"
 
 #include <gtest/gtest.h>
 

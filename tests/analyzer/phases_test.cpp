@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/phases.h"
+#include "ridgeline/analyzer/steps/phases.h"
 
 #include <gtest/gtest.h>
 

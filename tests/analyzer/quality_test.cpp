@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/quality.h"
+#include "ridgeline/analyzer/findings/quality.h"
 
 #include <gtest/gtest.h>
 

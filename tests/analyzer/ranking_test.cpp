@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/analyzer/ranking/ranking.h"
 
 #include <gtest/gtest.h>
 

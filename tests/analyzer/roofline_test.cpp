@@ -1,13 +1,15 @@
-#include "ridgeline/analyzer/roofline.h"
+#include "ridgeline/analyzer/roofline/roofline.h"
 
 #include <gtest/gtest.h>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
+#include "support/analysed_model.h"
 
 namespace ridgeline::analyzer {
 namespace {
 
+using testing::analyze;
 using testing::FabricatedModel;
 using testing::kFma;
 using testing::kOperations;

@@ -1,5 +1,5 @@
 // In-situ samples of one step, binned: by hand, so that each number can be followed.
-#include "ridgeline/analyzer/sampled_step.h"
+#include "ridgeline/analyzer/trace/sampled_step.h"
 
 #include <gtest/gtest.h>
 

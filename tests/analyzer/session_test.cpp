@@ -1,5 +1,5 @@
 // A capture of two processes is asked through the session; what it says is held against the whole model.
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "generate/generate.h"
 #include "ridgeline/store/capture_writer.h"
 #include "ridgeline/store/database.h"
+#include "support/analysed_model.h"
 #include "support/temporary_directory.h"
 #include "support/whole_model.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using ridgeline::testing::TemporaryDirectory;
 using ridgeline::testing::whole_model;
+using testing::analyze;
 
 class SessionTest : public ::testing::Test {
  protected:
@@ -126,7 +128,7 @@ TEST_F(SessionTest, ReadsTheStepsItNeedsOnce) {
   (void)session.ranking({}, RankKey::family).value();
   (void)session.roofline().value();
   (void)session.accounting().value();
-  (void)session.findings().value();
+  (void)session.quality().value();
   EXPECT_EQ(session.reads().queries, first.queries) << "a second question about the scope reads nothing";
   (void)session.ranking({.steps = StepSelection::one(0)}).value();
   EXPECT_GT(session.reads().queries, first.queries) << "another scope does";
@@ -409,7 +411,7 @@ TEST_F(SessionTest, LaunchesThatAreGoneAreFoundAndNothingIsJudged) {
   const std::string change = [&] {
     Session session = open();
     EXPECT_EQ(session.quality().value()->complete, true);
-    EXPECT_NE(session.check().value()->overall, OverallVerdict::not_enough_data);
+    EXPECT_NE(session.analysis({}, Session::kCheck).value()->check.overall, OverallVerdict::not_enough_data);
     const auto steps = session.steps().value();
     return "DELETE FROM launch_row WHERE id = (SELECT id FROM launch WHERE ordinal_in_step = 7 AND step_id "
            "= " +
@@ -425,7 +427,7 @@ TEST_F(SessionTest, LaunchesThatAreGoneAreFoundAndNothingIsJudged) {
   EXPECT_EQ(found->subject.name.substr(0, 15), "launch of step ");
   EXPECT_EQ(found->value("rows") + 1, found->value("rows_written"));
   EXPECT_FALSE(quality->complete);
-  EXPECT_EQ(session.check().value()->overall, OverallVerdict::not_enough_data);
+  EXPECT_EQ(session.analysis({}, Session::kCheck).value()->check.overall, OverallVerdict::not_enough_data);
 }
 
 TEST_F(SessionTest, FewerLaunchesThanRecordedAreFound) {

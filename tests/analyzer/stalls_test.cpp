@@ -1,9 +1,10 @@
-#include "ridgeline/analyzer/stalls.h"
+#include "ridgeline/analyzer/ranking/stalls.h"
 
 #include <gtest/gtest.h>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
+#include "support/analysed_model.h"
 
 namespace ridgeline::analyzer::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/steps/steps.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "fabricated_model.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 
 namespace ridgeline::analyzer {
 namespace {

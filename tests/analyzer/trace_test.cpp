@@ -1,11 +1,11 @@
 // What a painter is given of a recording of two devices, each with samples of its own.
-#include "ridgeline/analyzer/trace.h"
+#include "ridgeline/analyzer/trace/trace.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/store/capture_writer.h"
 #include "support/temporary_directory.h"
 

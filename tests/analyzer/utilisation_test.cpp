@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Words of the analysis that people read and scripts compare.
 #include <gtest/gtest.h>
 
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 
 namespace ridgeline::analyzer {
 namespace {

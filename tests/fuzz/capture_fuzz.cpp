@@ -9,7 +9,7 @@
 
 #include "fabricated_capture.h"
 #include "fuzz.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/store/capture.h"
 #include "ridgeline/store/database.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "charts.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/reports/documents.h"
 #include "temporary_capture.h"
 #include "xml_checker.h"
@@ -132,7 +132,7 @@ TEST(HtmlReport, ShowsTheTiersSideBySide) {
   TemporaryCapture capture(options);
   EXPECT_EQ(html_report(capture.model, capture.analysis).find("<polygon"), std::string::npos);
   analyzer::Session session(store::Capture::open(capture.path).value());
-  capture.analysis.sampled = *session.sampled_step().value();
+  capture.analysis.sampled = session.analysis({}, analyzer::Session::kSamples).value()->sampled;
   ASSERT_TRUE(capture.analysis.sampled.has_value());
   const std::string html = html_report(capture.model, capture.analysis);
   const XmlResult xml = checked(html);

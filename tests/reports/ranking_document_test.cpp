@@ -6,7 +6,7 @@
 #include <string>
 
 #include "documents_testing.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/documents.h"

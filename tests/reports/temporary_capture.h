@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fabricated_capture.h"
-#include "ridgeline/analyzer/analysis.h"
+#include "support/analysed_model.h"
 #include "support/temporary_directory.h"
 #include "support/whole_model.h"
 
@@ -16,7 +16,7 @@ struct TemporaryCapture {
     path = directory.file("capture.ridge");
     write_fabricated_capture(path, options);
     model = whole_model(store::Capture::open(path).value());
-    analysis = analyzer::analyze(model, how).value();
+    analysis = analyzer::testing::analyze(model, how).value();
   }
 
   TemporaryDirectory directory;

@@ -18,7 +18,7 @@ expect() {  # expect found|clean FILE INCLUDE
 }
 
 expect clean store/src/a.cpp '<sqlite3.h>'
-expect found analyzer/src/a.cpp '<sqlite3.h>'
+expect found analyzer/src/model/a.cpp '<sqlite3.h>'
 expect found cli/src/a.cpp '<cupti.h>'
 expect clean collector/agent/a.cpp '<cupti.h>'
 expect found collector/launch/a.cpp '<cuda.h>'
@@ -61,5 +61,16 @@ expect found analyzer/a.cpp '"ridgeline/experiment/measure.h"'
 expect found gui/a.cpp '"ridgeline/spool/reader.h"'
 expect found gui/a.cpp '"ridgeline/launch/recorder.h"'
 expect found gui/a.cpp '"ridgeline/import/importer.h"'
+# Floors inside the analyzer.
+expect clean analyzer/src/ranking/a.cpp '"utilisation/roofs.h"'
+expect clean analyzer/src/ranking/a.cpp '"ranking/codes.h"'
+expect clean analyzer/src/session/a.cpp '"ridgeline/analyzer/findings/quality.h"'
+expect found analyzer/src/steps/a.cpp '"session/loader.h"'
+expect found analyzer/src/utilisation/a.h '"ridgeline/analyzer/ranking/ranking.h"'
+expect found analyzer/include/ridgeline/analyzer/values/a.h '"ridgeline/analyzer/model/model.h"'
+expect found analyzer/include/ridgeline/analyzer/model/a.h '"ridgeline/analyzer/session/session.h"'
+expect found analyzer/src/a.cpp '<vector>'
+expect found analyzer/src/attic/a.cpp '<vector>'
+expect found analyzer/include/ridgeline/analyzer/a.h '<vector>'
 [ "$failed" -eq 0 ] && echo "every planted include was judged right"
 exit "$failed"

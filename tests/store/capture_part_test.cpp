@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "reports/fabricated_capture.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 #include "support/temporary_directory.h"
 
 namespace ridgeline::store {

@@ -1,7 +1,7 @@
 // whole_model.h: all that a capture holds, in one model: what a session answers is held against it.
 #pragma once
 
-#include "ridgeline/analyzer/model.h"
+#include "ridgeline/analyzer/model/model.h"
 
 namespace ridgeline::testing {
 

@@ -1,11 +1,12 @@
-#include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/accounting/accounting.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "accounting/device_sweep.h"
-#include "accounting/host_calls.h"
+#include "accounting/account.h"
+#include "execution/device_sweep.h"
+#include "execution/host_calls.h"
 
 namespace ridgeline::analyzer {
 
@@ -381,6 +382,23 @@ void add_to(Accounting& sum, const Accounting& other) {
   }
   sum.stream_count = std::max(sum.stream_count, other.stream_count);
   sum.gaps.append(other.gaps);
+}
+
+Accounting account(const Model& model, const Selection& selection, const AccountingOptions& options,
+                   std::optional<store::Id> device_id) {
+  StepAnalysis steps = selection.steps;
+  Accounting sum;
+  for (const Selection::Part& part : selection.parts) {
+    steps.representative = part.step;
+    Accounting one = account_step(model, steps, options, device_id);
+    if (!device_id) device_id = one.device_id;
+    if (&part == &selection.parts.front()) {
+      sum = std::move(one);
+    } else {
+      add_to(sum, one);
+    }
+  }
+  return sum;
 }
 
 }  // namespace ridgeline::analyzer

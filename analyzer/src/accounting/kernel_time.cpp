@@ -4,29 +4,12 @@
 #include <map>
 #include <utility>
 
-#include "accounting/overlap.h"
+#include "execution/overlap.h"
+#include "ridgeline/analyzer/model/nvtx_path.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
-
-constexpr std::string_view kSeparator = " / ";
-constexpr std::string_view kNoRange = "(no range)";
-
-std::vector<std::string_view> parts_of(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    const std::size_t end = path.find(kSeparator);
-    parts.push_back(path.substr(0, end));
-    if (end == std::string_view::npos) break;
-    path.remove_prefix(end + kSeparator.size());
-  }
-  return parts;
-}
-
-bool ends_in_number(std::string_view name) {
-  return !name.empty() && name.back() >= '0' && name.back() <= '9';
-}
 
 // Exposed time of each launch of the model inside the selection's parts, on one device; 0 for others.
 std::vector<std::int64_t> exposed_times(const Model& model, const Selection& selection, store::Id device_id) {
@@ -80,8 +63,8 @@ class Tree {
   std::vector<std::size_t> chain(std::string_view path) {
     std::vector<std::size_t> chain;
     std::string prefix;
-    for (const std::string_view name : parts_of(path)) {
-      if (!prefix.empty()) prefix += kSeparator;
+    for (const std::string_view name : parts_of_path(path)) {
+      if (!prefix.empty()) prefix += kPathSeparator;
       prefix += name;
       const auto [place, fresh] = index_.try_emplace(prefix, parts_.size());
       if (fresh) {
@@ -110,105 +93,6 @@ struct SiteTime {
 };
 
 }  // namespace
-
-std::string_view to_string(KernelBound bound) {
-  switch (bound) {
-    case KernelBound::memory:
-      return "memory";
-    case KernelBound::compute:
-      return "compute";
-    case KernelBound::latency:
-      return "latency";
-    case KernelBound::launch_bound:
-      return "launch_bound";
-    case KernelBound::no_roof:
-      return "no_roof";
-    case KernelBound::unmeasured:
-      return "unmeasured";
-  }
-  return "unmeasured";
-}
-
-std::string_view phase_of(std::string_view path) {
-  const std::vector<std::string_view> parts = parts_of(path);
-  return parts.size() > 1 ? parts[1] : kNoRange;
-}
-
-std::string_view layer_of(std::string_view path) {
-  const std::vector<std::string_view> parts = parts_of(path);
-  const auto layer = std::find_if(parts.begin(), parts.end(), ends_in_number);
-  return layer == parts.end() ? kNoRange : *layer;
-}
-
-std::optional<Roof> bounding_roof(const LaunchVerdict& launch, const BoundOptions& options) {
-  if (launch.status != LaunchStatus::measured) return std::nullopt;
-  std::optional<Roof> nearest;
-  double most = options.least_ratio;
-  for (std::size_t i = 0; i < kRoofCount; ++i) {
-    const auto roof = static_cast<Roof>(i);
-    // As doubles: exactly at the threshold is near enough.
-    std::optional<double> ratio = launch.values->roofs.of(roof);
-    if (roof == Roof::dram && launch.values->dram_utilisation) ratio = launch.values->dram_utilisation->value;
-    if (to_string(roof) == launch.values->compute_pipe && launch.values->compute_utilisation)
-      ratio = launch.values->compute_utilisation->value;
-    if (!ratio || *ratio < most || (nearest && *ratio == most)) continue;
-    nearest = roof;
-    most = *ratio;
-  }
-  return nearest;
-}
-
-KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options) {
-  switch (launch.status) {
-    case LaunchStatus::launch_bound:
-      return KernelBound::launch_bound;
-    case LaunchStatus::no_roof:
-      return KernelBound::no_roof;
-    case LaunchStatus::unmeasured:
-      return KernelBound::unmeasured;
-    case LaunchStatus::measured:
-      break;
-  }
-  const std::optional<Roof> roof = bounding_roof(launch, options);
-  if (!roof) return KernelBound::latency;
-  return *roof == Roof::dram || *roof == Roof::l2 ? KernelBound::memory : KernelBound::compute;
-}
-
-std::int64_t BoundSplit::total_ns() const {
-  return memory_ns + compute_ns + latency_ns + launch_bound_ns + no_roof_ns + unmeasured_ns;
-}
-
-void BoundSplit::add(const BoundSplit& other) {
-  memory_ns += other.memory_ns;
-  compute_ns += other.compute_ns;
-  latency_ns += other.latency_ns;
-  launch_bound_ns += other.launch_bound_ns;
-  no_roof_ns += other.no_roof_ns;
-  unmeasured_ns += other.unmeasured_ns;
-}
-
-void BoundSplit::add(KernelBound bound, std::int64_t ns) {
-  switch (bound) {
-    case KernelBound::memory:
-      memory_ns += ns;
-      break;
-    case KernelBound::compute:
-      compute_ns += ns;
-      break;
-    case KernelBound::latency:
-      latency_ns += ns;
-      break;
-    case KernelBound::launch_bound:
-      launch_bound_ns += ns;
-      break;
-    case KernelBound::no_roof:
-      no_roof_ns += ns;
-      break;
-    case KernelBound::unmeasured:
-      unmeasured_ns += ns;
-      break;
-  }
-}
 
 KernelTime kernel_time(const Model& model, const Selection& selection, const UtilisationAnalysis& utilisation,
                        store::Id device_id, const BoundOptions& options) {
@@ -240,7 +124,7 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
   for (const Launches::SiteIndex site : sites) {
     const SiteTime& sum = by_site[site];
     const std::string_view path = model.string(model.launches.sites()[site].nvtx_path_id);
-    const std::vector<std::string_view> parts = parts_of(path);
+    const std::vector<std::string_view> parts = parts_of_path(path);
     const auto add_to = [&](TimePart& part) {
       part.launches += sum.launches;
       part.time.add(sum.time);

@@ -1,8 +1,8 @@
 // kernel_time.h: makes a KernelTime of a selection of launches.
 #pragma once
 
-#include "ridgeline/analyzer/kernel_time.h"
-#include "session/selection.h"
+#include "ridgeline/analyzer/accounting/kernel_time.h"
+#include "steps/selection.h"
 
 namespace ridgeline::analyzer {
 

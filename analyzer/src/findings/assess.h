@@ -1,7 +1,7 @@
 // assess.h: the parts of assess_quality(). Each fills its fields of the quality and adds its findings.
 #pragma once
 
-#include "ridgeline/analyzer/quality.h"
+#include "ridgeline/analyzer/findings/quality.h"
 
 namespace ridgeline::analyzer {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "findings/assess.h"
-#include "statistics.h"
+#include "ridgeline/base/statistics.h"
 #include "utilisation/timeline_clock.h"
 
 namespace ridgeline::analyzer {

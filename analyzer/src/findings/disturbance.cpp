@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "findings/assess.h"
-#include "statistics.h"
+#include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
 

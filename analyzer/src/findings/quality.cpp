@@ -1,10 +1,10 @@
-#include "ridgeline/analyzer/quality.h"
+#include "ridgeline/analyzer/findings/quality.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "findings/assess.h"
-#include "findings/merge.h"
+#include "values/merge.h"
 
 namespace ridgeline::analyzer {
 

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/launch_shape.h"
+#include "ridgeline/analyzer/ranking/launch_shape.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ridgeline/analyzer/occupancy.h"
+#include "ridgeline/analyzer/ranking/occupancy.h"
 
 namespace ridgeline::analyzer {
 

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/occupancy.h"
+#include "ridgeline/analyzer/ranking/occupancy.h"
 
 #include <algorithm>
 #include <array>

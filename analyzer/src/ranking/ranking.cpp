@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/ranking.h"
+#include "ridgeline/analyzer/ranking/ranking.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,8 @@
 #include <span>
 #include <tuple>
 
-#include "accounting/overlap.h"
+#include "execution/overlap.h"
+#include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/base/units.h"
 
 namespace ridgeline::analyzer {

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/targets.h"
+#include "ridgeline/analyzer/ranking/targets.h"
 
 #include <algorithm>
 

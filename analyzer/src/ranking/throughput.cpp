@@ -1,11 +1,11 @@
-#include "ridgeline/analyzer/throughput.h"
+#include "ridgeline/analyzer/ranking/throughput.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
-#include "ridgeline/analyzer/launch_shape.h"
+#include "ridgeline/analyzer/ranking/launch_shape.h"
 
 namespace ridgeline::analyzer {
 

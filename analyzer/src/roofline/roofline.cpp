@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/roofline.h"
+#include "ridgeline/analyzer/roofline/roofline.h"
 
 #include <algorithm>
 #include <map>

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "session/scope_analysis.h"
+#include "model/refusal.h"
 
 namespace ridgeline::analyzer {
 

@@ -5,9 +5,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/model/ask.h"
+#include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/store/activity.h"
-#include "session/selection.h"
+#include "steps/selection.h"
 
 namespace ridgeline::analyzer {
 

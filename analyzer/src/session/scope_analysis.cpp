@@ -2,19 +2,11 @@
 
 #include <numeric>
 
+#include "accounting/account.h"
 #include "accounting/kernel_time.h"
-#include "ridgeline/analyzer/launch_shape.h"
+#include "ridgeline/analyzer/ranking/launch_shape.h"
 
 namespace ridgeline::analyzer {
-
-void check_stop(const Ask& ask) {
-  if (ask.stop.stop_requested()) throw Refused{{ErrorKind::cancelled, "the question was cancelled"}};
-}
-
-void tell(const Ask& ask, Stage stage, std::size_t total) {
-  check_stop(ask);
-  if (ask.progress) ask.progress({stage, 0, static_cast<std::int64_t>(total)});
-}
 
 namespace {
 

@@ -6,25 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "ridgeline/analyzer/session.h"
-#include "session/selection.h"
+#include "model/refusal.h"
+#include "ridgeline/analyzer/session/session.h"
+#include "steps/selection.h"
 
 namespace ridgeline::analyzer {
-
-/// Carries an expected outcome from the depth of a question to its surface.
-struct Refused {
-  Failure failure;
-};
-
-template <typename T>
-T granted(Result<T> result) {
-  if (!result) throw Refused{result.failure()};
-  return std::move(result).value();
-}
-
-/// Throws Refused(cancelled) if the asker wants to stop, and says what comes next.
-void check_stop(const Ask& ask);
-void tell(const Ask& ask, Stage stage, std::size_t total = 0);
 
 template <typename T>
 std::shared_ptr<const T> share(T value) {

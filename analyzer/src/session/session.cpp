@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 
 #include <map>
 #include <mutex>
@@ -13,32 +13,6 @@ namespace {
 // Two pixels of a report's chart each.
 constexpr std::size_t kSampleBins = 520;
 }  // namespace
-
-std::string_view to_string(Stage stage) {
-  switch (stage) {
-    case Stage::facts:
-      return "facts";
-    case Stage::steps:
-      return "steps";
-    case Stage::launches:
-      return "launches";
-    case Stage::counters:
-      return "counters";
-    case Stage::ranges:
-      return "ranges";
-    case Stage::utilisation:
-      return "utilisation";
-    case Stage::ranking:
-      return "ranking";
-    case Stage::samples:
-      return "samples";
-    case Stage::trace:
-      return "trace";
-    case Stage::accounting:
-      return "accounting";
-  }
-  return "facts";
-}
 
 struct Session::State {
   State(store::Capture opened, AnalysisOptions chosen)
@@ -155,10 +129,6 @@ Answer<Ranking> Session::ranking(const Scope& scope, RankKey key, const Ask& ask
   return state_->answer<Ranking>([&] { return state_->at(scope, ask).ranking(key, ask); });
 }
 
-Answer<TargetCheck> Session::check(const Scope& scope, const Ask& ask) {
-  return state_->answer<TargetCheck>([&] { return state_->at(scope, ask).check(ask); });
-}
-
 Answer<Accounting> Session::accounting(const Scope& scope, const Ask& ask) {
   return state_->answer<Accounting>([&] { return state_->at(scope, ask).accounting(ask); });
 }
@@ -167,31 +137,8 @@ Answer<Roofline> Session::roofline(const Scope& scope, RankKey key, const Ask& a
   return state_->answer<Roofline>([&] { return state_->at(scope, ask).roofline(key, ask); });
 }
 
-Answer<std::vector<DeclaredWork>> Session::declared_work(const Scope& scope, bool by_operation,
-                                                         const Ask& ask) {
-  return state_->answer<std::vector<DeclaredWork>>(
-      [&] { return state_->at(scope, ask).declared_work(by_operation, ask); });
-}
-
-Answer<StallAnalysis> Session::stalls(const Scope& scope, const Ask& ask) {
-  return state_->answer<StallAnalysis>([&] { return state_->at(scope, ask).stalls(ask); });
-}
-
-Answer<std::optional<SampledStep>> Session::sampled_step(const Scope& scope, std::size_t bins,
-                                                         const Ask& ask) {
-  return state_->answer<std::optional<SampledStep>>(
-      [&] { return state_->sampled_step(state_->at(scope, ask), bins, ask); });
-}
-
 Answer<Quality> Session::quality(const Scope& scope, const Ask& ask) {
   return state_->answer<Quality>([&] { return state_->at(scope, ask).quality(ask); });
-}
-
-Answer<Findings> Session::findings(const Scope& scope, const Ask& ask) {
-  return state_->answer<Findings>([&] {
-    const auto found = state_->at(scope, ask).quality(ask);
-    return std::shared_ptr<const Findings>(found, &found->findings);
-  });
 }
 
 Answer<std::vector<TraceRow>> Session::trace_rows(store::Id device_id, std::optional<TimeWindow> window,

@@ -1,9 +1,9 @@
-#include "ridgeline/analyzer/phases.h"
+#include "ridgeline/analyzer/steps/phases.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "statistics.h"
+#include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
 namespace {

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/steps/steps.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <set>
 #include <tuple>
 
-#include "statistics.h"
+#include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ridgeline/analyzer/trace.h"
+#include "ridgeline/analyzer/trace/trace.h"
 
 namespace ridgeline::analyzer {
 

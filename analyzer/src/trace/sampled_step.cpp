@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/sampled_step.h"
+#include "ridgeline/analyzer/trace/sampled_step.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "ridgeline/analyzer/trace.h"
+#include "ridgeline/analyzer/trace/trace.h"
 
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <tuple>
 
-#include "session/scope_analysis.h"
+#include "model/refusal.h"
 #include "trace/painter.h"
 #include "trace/tracer.h"
 

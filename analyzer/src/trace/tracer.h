@@ -3,7 +3,9 @@
 
 #include <map>
 
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/model/ask.h"
+#include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/trace/trace.h"
 #include "ridgeline/store/activity.h"
 
 namespace ridgeline::analyzer {

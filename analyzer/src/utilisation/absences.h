@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "replay_values.h"
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "tier_values.h"
 
 namespace ridgeline::analyzer {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 namespace ridgeline::analyzer {
 

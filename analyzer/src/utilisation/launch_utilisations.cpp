@@ -1,9 +1,9 @@
-#include "ridgeline/analyzer/launch_utilisations.h"
+#include "ridgeline/analyzer/utilisation/launch_utilisations.h"
 
 #include <cmath>
 #include <limits>
 
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 namespace ridgeline::analyzer {
 

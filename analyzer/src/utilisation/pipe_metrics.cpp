@@ -1,31 +1,7 @@
 // pipe_metrics.cpp: the metrics of pipes that are known.
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 namespace ridgeline::analyzer {
-
-std::string_view to_string(Roof roof) {
-  switch (roof) {
-    case Roof::dram:
-      return "DRAM";
-    case Roof::l2:
-      return "L2";
-    case Roof::issue:
-      return "issue";
-    case Roof::tensor:
-      return "tensor";
-    case Roof::fma:
-      return "fma";
-    case Roof::fp16:
-      return "fp16";
-    case Roof::fp64:
-      return "fp64";
-    case Roof::alu:
-      return "alu";
-    case Roof::xu:
-      return "xu";
-  }
-  return "?";
-}
 
 const std::vector<PipeMetric>& known_pipe_metrics() {
   // Not sm__ops_path_tensor_*.pct_of_peak: its peak counts structured sparsity, so a dense product ends at 50

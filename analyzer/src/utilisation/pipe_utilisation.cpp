@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "statistics.h"
+#include "ridgeline/analyzer/values/measured.h"
+#include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
 

@@ -2,7 +2,8 @@
 #include <cmath>
 
 #include "pipe_utilisation.h"
-#include "statistics.h"
+#include "ridgeline/analyzer/values/measured.h"
+#include "ridgeline/base/statistics.h"
 #include "tier_fill.h"
 
 namespace ridgeline::analyzer {

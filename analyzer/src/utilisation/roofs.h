@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "ridgeline/analyzer/absence.h"
-#include "ridgeline/analyzer/finding.h"
-#include "ridgeline/analyzer/peaks.h"
-#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/steps/steps.h"
+#include "ridgeline/analyzer/utilisation/peaks.h"
+#include "ridgeline/analyzer/values/absence.h"
+#include "ridgeline/analyzer/values/finding.h"
 
 namespace ridgeline::analyzer {
 

@@ -3,7 +3,8 @@
 #include <map>
 #include <set>
 
-#include "statistics.h"
+#include "ridgeline/analyzer/values/measured.h"
+#include "ridgeline/base/statistics.h"
 #include "tier_fill.h"
 
 namespace ridgeline::analyzer {

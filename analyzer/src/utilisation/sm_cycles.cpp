@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "statistics.h"
+#include "ridgeline/base/statistics.h"
 
 namespace ridgeline::analyzer {
 

@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "alignment.h"
+#include "ridgeline/analyzer/values/measured.h"
+#include "ridgeline/base/statistics.h"
 #include "ridgeline/base/units.h"
-#include "statistics.h"
 
 namespace ridgeline::analyzer {
 
@@ -164,15 +165,6 @@ TierRows TierSteps::rows(const store::Launch& launch) const {
     if (!row.values.empty()) found.rows.push_back(std::move(row));
   }
   return found;
-}
-
-Measured tier_difference(const Measured& t1, const Measured& t2) {
-  Measured difference;
-  difference.value = t1.value - t2.value;
-  if (t1.error && t2.error) difference.error = std::hypot(*t1.error, *t2.error);
-  difference.sample_count = std::min(t1.sample_count, t2.sample_count);
-  difference.tier = t1.tier | t2.tier;
-  return difference;
 }
 
 std::optional<Measured> mean_of_estimates(const std::vector<Estimate>& estimates, Tier tier) {

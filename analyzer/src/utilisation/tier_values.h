@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ridgeline/analyzer/steps.h"
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/steps/steps.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 namespace ridgeline::analyzer {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "ridgeline/analyzer/model.h"
-#include "ridgeline/analyzer/scope.h"
-#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/model/scope.h"
+#include "ridgeline/analyzer/steps/steps.h"
 
 namespace ridgeline::analyzer {
 

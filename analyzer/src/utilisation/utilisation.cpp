@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/utilisation.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +9,11 @@
 
 #include "absences.h"
 #include "draft.h"
-#include "findings/merge.h"
 #include "replay_values.h"
+#include "ridgeline/base/statistics.h"
 #include "roofs.h"
-#include "statistics.h"
 #include "tier_fill.h"
+#include "values/merge.h"
 
 namespace ridgeline::analyzer {
 

@@ -1,4 +1,4 @@
-#include "ridgeline/analyzer/declared_work.h"
+#include "ridgeline/analyzer/work/declared_work.h"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "findings/merge.h"
 #include "utilisation/tier_values.h"
+#include "values/merge.h"
 
 namespace ridgeline::analyzer {
 

@@ -1,10 +1,9 @@
-// step_size.cpp: how many tokens and samples a step works through, as the program says.
+#include "ridgeline/analyzer/work/step_size.h"
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-
-#include "ridgeline/analyzer/throughput.h"
 
 namespace ridgeline::analyzer {
 

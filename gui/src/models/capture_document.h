@@ -17,7 +17,7 @@
 
 #include "models/selection.h"
 #include "models/worker.h"
-#include "ridgeline/analyzer/session.h"
+#include "ridgeline/analyzer/session/session.h"
 
 namespace ridgeline::gui {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/scope.h"
+#include "ridgeline/analyzer/model/scope.h"
 
 namespace ridgeline::gui {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "ridgeline/analyzer/scope.h"
+#include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/base/error.h"
 #include "timeline/timeline_scene.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "models/text.h"
-#include "ridgeline/analyzer/launch_shape.h"
-#include "ridgeline/analyzer/occupancy.h"
+#include "ridgeline/analyzer/ranking/launch_shape.h"
+#include "ridgeline/analyzer/ranking/occupancy.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/error_text.h"

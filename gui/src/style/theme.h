@@ -7,8 +7,8 @@
 #include <QFont>
 #include <QPalette>
 
-#include "ridgeline/analyzer/accounting.h"
-#include "ridgeline/analyzer/kernel_time.h"
+#include "ridgeline/analyzer/accounting/accounting.h"
+#include "ridgeline/analyzer/accounting/kernel_time.h"
 #include "ridgeline/base/vocabulary.h"
 #include "ridgeline/reports/table.h"
 

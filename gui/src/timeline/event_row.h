@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ridgeline/analyzer/scope.h"
+#include "ridgeline/analyzer/model/scope.h"
 
 namespace ridgeline::gui {
 

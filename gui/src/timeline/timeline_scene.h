@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/selection.h"
-#include "ridgeline/analyzer/accounting.h"
+#include "ridgeline/analyzer/accounting/accounting.h"
 #include "timeline/timeline_data.h"
 
 namespace ridgeline::gui {

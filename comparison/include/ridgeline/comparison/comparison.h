@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/targets.h"
+#include "ridgeline/analyzer/ranking/targets.h"
 #include "ridgeline/comparison/match.h"
 #include "ridgeline/comparison/profile.h"
 

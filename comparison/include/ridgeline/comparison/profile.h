@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/kernel_time.h"
-#include "ridgeline/analyzer/session.h"
-#include "ridgeline/analyzer/steps.h"
+#include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/analyzer/steps/steps.h"
+#include "ridgeline/analyzer/utilisation/bound.h"
 #include "ridgeline/store/records.h"
 
 namespace ridgeline::comparison {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/absence.h"
+#include "ridgeline/analyzer/values/absence.h"
 
 namespace ridgeline::reports {
 

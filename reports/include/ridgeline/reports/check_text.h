@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ridgeline/analyzer/targets.h"
+#include "ridgeline/analyzer/ranking/targets.h"
 
 namespace ridgeline::reports {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ridgeline/analyzer/analysis.h"
+#include "ridgeline/analyzer/session/analysis.h"
 #include "ridgeline/reports/report_format.h"
 #include "ridgeline/reports/sink.h"
 #include "ridgeline/reports/table.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ridgeline/analyzer/finding.h"
+#include "ridgeline/analyzer/values/finding.h"
 
 namespace ridgeline::reports {
 

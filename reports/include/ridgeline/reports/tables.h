@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ridgeline/analyzer/analysis.h"
-#include "ridgeline/analyzer/phases.h"
+#include "ridgeline/analyzer/session/analysis.h"
+#include "ridgeline/analyzer/steps/phases.h"
 #include "ridgeline/reports/table.h"
 
 namespace ridgeline::reports {

@@ -1,0 +1,166 @@
+// ranking.h: the kernels of one step, worst weighted impact first.
+//
+// Impact at target X: over the measured launches, Σ t · (1 − u / X) where u < X. Launch-bound, roofless and
+// unmeasured launches add nothing to it; their time is reported in columns of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/analyzer/utilisation/bound.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
+#include "ridgeline/analyzer/work/declared_work.h"
+
+namespace ridgeline::analyzer {
+
+enum class RankKey {
+  kernel,  // demangled name; behind it the start of the code hash where kernels of a step share a name
+  kernel_and_grid,  // demangled name and grid
+  family,           // normalised name
+  kernel_class,     // gemm, attention, …
+  nvtx_path,        // open ranges at launch
+  phase,            // the range below the outermost: forward, backward, optimizer
+  layer,            // the outermost range whose name ends in a number
+  launch,           // each launch on its own
+};
+[[nodiscard]] std::string_view to_string(
+    RankKey key);  // "kernel", "kernel-grid", "family", "class", "nvtx", "phase", "layer", "launch"
+/// Failure: usage (lists the valid names).
+[[nodiscard]] Result<RankKey> parse_rank_key(std::string_view text);
+
+struct RankOptions {
+  RankKey key = RankKey::kernel;
+  double target = 0.70;
+  double stretch = 0.85;
+  BoundOptions bounds;
+  PeakSource rate = PeakSource::spec;  // of the peaks that operations a second are held against
+};
+
+struct RankRow {
+  std::string key;     // what RankOptions::key groups by, for people: "name", "name #1a2b3c4d [132,1,1]"
+  std::string kernel;  // demangled name; of the longest launch if the row mixes kernels
+  std::string normalised_name;                    // likewise
+  KernelClass kernel_class = KernelClass::other;  // likewise
+  std::int64_t calls = 0;
+  std::int64_t time_ns = 0;         // plain sum of T0 durations
+  double step_share = 0;            // time_ns ÷ step time
+  std::optional<Measured> dram;     // time-weighted mean over launches that have it
+  std::optional<Measured> compute;  // likewise
+  /// What the tiers say, each over the launches that have its value; `dram` and `compute` are the shown ones.
+  std::optional<Measured> dram_t1, dram_t2;
+  std::optional<Measured> compute_t1, compute_t2;
+  std::optional<Measured> dram_difference;  // T1 − T2, over the launches that have both
+  std::optional<Measured> tensor_t1, tensor_t2;
+  std::optional<Measured> tensor_difference;  // likewise
+  std::optional<Measured> l2;                 // L2 utilisation
+  std::optional<Measured> l2_hit_ratio;
+  std::optional<Measured> l1_hit_ratio;
+  std::optional<Measured> occupancy;
+  std::optional<Measured> issue;               // issue slots used of those of the cycles that passed
+  std::optional<Measured> sm_active;           // cycles in which an SM had a warp
+  std::optional<Measured> cold_dram;           // with cold caches (T3), over the time it took then
+  std::optional<double> cold_time_ns;          // of the launches measured cold
+  std::optional<double> cold_in_situ_time_ns;  // T0 of the same launches
+  std::optional<double> cold_dram_bytes;
+  std::optional<double> cold_in_situ_dram_bytes;  // of the same launches, as shown
+  std::optional<double> limiter;  // time-weighted mean of limiter_utilisation over measured launches
+  LimiterKind limiter_kind = LimiterKind::none;  // of the larger share of that time
+  std::string compute_pipe;                      // of the larger share of the time
+  KernelBound bound = KernelBound::unmeasured;   // of the largest share of the time
+  std::optional<Roof> bound_roof;  // that bounds most of that time; empty unless memory or compute
+  RoofRatios roofs;                // time-weighted means over the launches that have one
+  std::vector<Roof>
+      near_roofs;  // beside the nearest: within BoundOptions::tie_ratio of it or above, nearest first
+  double saved_target_ns = 0;  // impact at RankOptions::target
+  double saved_stretch_ns = 0;
+  /// Of these, savings of latency-bound launches: potential ones, for no roof says what holds them.
+  double saved_target_latency_ns = 0;
+  double saved_stretch_latency_ns = 0;
+  /// The savings with each launch counted by its share of the time it ran in: what is not hidden behind others.
+  double saved_target_exposed_ns = 0;
+  double saved_stretch_exposed_ns = 0;
+  double saved_target_share = 0;  // ÷ step time
+  double saved_stretch_share = 0;
+  std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
+  std::optional<double> dram_bytes;             // of all calls with a value
+  std::optional<double> dram_read_bytes;        // T2
+  std::optional<double> dram_write_bytes;       // T2
+  std::optional<double> tensor_ops;
+  std::string tensor_quantity;              // the peak of the type most of them are of; "" without any
+  std::optional<double> tensor_ops_per_s;   // over the launches that have a count
+  std::optional<double> tensor_spec_ratio;  // that ÷ the peak of its type (RankOptions::rate)
+  std::optional<double> sm_clock_hz;        // while they ran, by T1; without samples in replay, by T2
+  TierSet clock_tier;                       // which of the two
+  std::optional<double> replay_clock_hz;    // T2
+  std::string clock_limit;  // what held the clock below the device's highest; analyze() fills it in
+  std::optional<double> l2_bytes;
+  std::optional<double> l1_bytes;
+  std::int64_t t1_time_ns = 0;             // T0 time of the launches with a DRAM utilisation by T1
+  std::int64_t t2_time_ns = 0;             // … by T2
+  std::int64_t t1_concurrent_time_ns = 0;  // of t1_time_ns: its values are of several kernels at once
+  std::int64_t measured_time_ns = 0;       // these four add up to time_ns
+  std::int64_t launch_bound_time_ns = 0;
+  std::int64_t no_roof_time_ns = 0;
+  std::int64_t unmeasured_time_ns = 0;
+  std::int64_t measured_calls = 0;  // these four add up to calls
+  std::int64_t launch_bound_calls = 0;
+  std::int64_t no_roof_calls = 0;
+  std::int64_t unmeasured_calls = 0;
+  MissingReason missing = MissingReason::none;  // of the unmeasured launches: that of the most time
+  std::vector<Absence> why;                     // likewise
+  std::optional<double> replay_disagreement;  // Σ T2 duration ÷ Σ T0 duration − 1, over replayed launches
+  TierSet tier;                               // behind the utilisations; T0: there is only time
+  SharedVector<std::uint32_t> launches;       // into UtilisationAnalysis::launches
+  /// From the launches' configurations, means weighted by time; describe_shapes() fills in all of these.
+  std::optional<double> waves;  // blocks ÷ what fits on the device at once
+  std::optional<double>
+      wave_waste_ratio;  // of the last wave, places without a block; below one wave: idle SMs
+  std::optional<double> theoretical_occupancy_ratio;
+  /// Of a product's kernel, if the row is of one: what its name says, and what its tiles compute beyond the result.
+  std::string tile;            // "128x256x64"; "" unknown
+  std::string name_precision;  // "bf16"; "" unknown
+  std::optional<double> tile_waste_ratio;
+  /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
+  std::optional<WorkSum> work;
+};
+
+struct RankTotals {
+  std::int64_t step_ns = 0;
+  std::int64_t calls = 0;
+  std::int64_t time_ns = 0;  // Σ rows; with overlapping streams above the busy time
+  double saved_target_ns = 0;
+  double saved_stretch_ns = 0;
+  double saved_target_latency_ns = 0;  // of latency-bound launches: potential
+  double saved_stretch_latency_ns = 0;
+  double saved_target_share = 0;  // "up to N % of the step"; at most 1
+  double saved_stretch_share = 0;
+  /// The same with each launch counted only by its share of the time it ran in (1/n beside n−1 others): what
+  /// is left when streams overlap. Equal to the above without overlap.
+  double saved_target_exposed_ns = 0;
+  double saved_stretch_exposed_ns = 0;
+  std::int64_t measured_time_ns = 0;
+  std::int64_t launch_bound_time_ns = 0;
+  std::int64_t no_roof_time_ns = 0;
+  std::int64_t unmeasured_time_ns = 0;
+  std::int64_t measured_calls = 0;
+  std::int64_t launch_bound_calls = 0;
+  std::int64_t no_roof_calls = 0;
+  std::int64_t unmeasured_calls = 0;
+  BoundSplit bounds;                // time_ns by what bounds the launches
+  double time_share_at_target = 0;  // share of kernel time in measured launches with u ≥ target
+  double time_share_at_stretch = 0;
+  std::optional<WorkSum> work;  // of all declaring ranges; analyze() fills it in
+};
+
+struct Ranking {
+  RankOptions options;
+  std::vector<RankRow> rows;  // by saved_target_ns, then time_ns, descending, then key
+  RankTotals totals;
+};
+
+[[nodiscard]] Ranking rank_kernels(const Model& model, const StepAnalysis& steps,
+                                   const UtilisationAnalysis& utilisation, const RankOptions& options = {});
+
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,49 @@
+// analysis.h: everything at once, for a report.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ridgeline/analyzer/accounting/accounting.h"
+#include "ridgeline/analyzer/findings/quality.h"
+#include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/ranking/ranking.h"
+#include "ridgeline/analyzer/ranking/stalls.h"
+#include "ridgeline/analyzer/ranking/targets.h"
+#include "ridgeline/analyzer/ranking/throughput.h"
+#include "ridgeline/analyzer/roofline/roofline.h"
+#include "ridgeline/analyzer/steps/steps.h"
+#include "ridgeline/analyzer/trace/sampled_step.h"
+#include "ridgeline/analyzer/utilisation/utilisation.h"
+#include "ridgeline/analyzer/work/declared_work.h"
+
+namespace ridgeline::analyzer {
+
+struct AnalysisOptions {
+  StepOptions steps;
+  UtilisationOptions utilisation;
+  RankOptions rank;
+  TargetOptions targets;
+  AccountingOptions accounting;
+  QualityOptions quality;
+  StallOptions stalls;
+};
+
+struct Analysis {
+  StepAnalysis steps;
+  UtilisationAnalysis utilisation;
+  Ranking ranking;    // by AnalysisOptions::rank
+  TargetCheck check;  // per kernel, whatever the ranking's key; its rows are those of check_ranking
+  Ranking check_ranking;
+  Accounting accounting;
+  std::vector<DeclaredWork> declared_work;        // by NVTX path
+  std::vector<DeclaredWork> declared_operations;  // by operation
+  Throughput throughput;
+  Quality quality;
+  StallAnalysis stalls;                // of the worst rows of check_ranking
+  Roofline roofline;                   // of `ranking`
+  Ranking classes;                     // by kernel class
+  std::optional<SampledStep> sampled;  // if samples were asked for and there are any
+};
+
+}  // namespace ridgeline::analyzer

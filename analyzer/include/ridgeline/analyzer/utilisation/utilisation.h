@@ -1,0 +1,117 @@
+// utilisation.h: for every launch of the representative step, how busy it kept DRAM and the compute pipes.
+//
+// Duration is T0 (in situ, unperturbed). Bytes and pipe cycles are T2 (replay steps), joined on
+// (ordinal in step, kernel, grid). T1 (in-situ samples) says the same without any replay: it stands beside T2
+// as the check, and in its place where T2 has no value. Formulas: docs/metrics.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/steps/steps.h"
+#include "ridgeline/analyzer/utilisation/launch_utilisations.h"
+#include "ridgeline/analyzer/utilisation/peaks.h"
+#include "ridgeline/analyzer/values/absence.h"
+#include "ridgeline/analyzer/values/finding.h"
+#include "ridgeline/analyzer/values/measured.h"
+#include "ridgeline/analyzer/values/roof.h"
+
+namespace ridgeline::analyzer {
+
+/// What one tier says about one launch, with nothing taken from another tier but the duration under T2.
+struct TierUtilisation {
+  std::optional<Measured> duration;             // ns, of the same launch in that tier's own steps
+  std::optional<Measured> dram_bytes;           // read + written
+  std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
+  std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
+  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
+  std::optional<Measured> tensor_utilisation;   // of the tensor pipe, busiest or not
+  RoofRatios pipes;                             // of every pipe; T2: issue slots too
+  std::optional<Measured> l2_bytes;
+  std::optional<Measured> l2_utilisation;   // of the L2 cache's peak as counted in replay
+  std::optional<Measured> l2_hit_ratio;     // sectors found in L2 ÷ sectors asked for
+  std::optional<double> clock_hz;           // T1: mean GPC clock during the launch
+  std::optional<Measured> cycles;           // T1: clock × duration, step by step
+  std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
+  bool concurrent = false;  // T1: other kernels ran beside it in every sampled step; the values are of all
+  MissingReason missing = MissingReason::none;  // not none whenever DRAM or compute utilisation is empty
+  Absence why;
+};
+
+/// What was measured of a launch. Launches of which nothing was measured, for the same reason, share one.
+struct LaunchValues {
+  std::vector<Absence> why;  // a value is missing, by T2 and then by T1; empty if none is
+  bool blank = false;        ///< no tier measured it: no value below is there
+
+  /// What each tier says. T1 over its own duration in the sampled steps, T2 over the timeline's, cold (T3)
+  /// over its own in the cold steps, as Nsight Compute would.
+  TierUtilisation t1, t2, cold;
+
+  /// What is shown: T2's value, else T1's; Measured::tier says which.
+  std::optional<Measured> dram_bytes;        // read + written
+  std::optional<Measured> dram_read_bytes;   // T2
+  std::optional<Measured> dram_write_bytes;  // T2
+  std::optional<Measured> tensor_ops;        // operations of the tensor pipe, all data types
+  std::string tensor_quantity;  // the peak of the type that most of them are of: "bf16_flops_per_s"; "" none
+  std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
+  std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
+  std::optional<double> timeline_clock_hz;  // in-situ cycles ÷ duration, else the median of the clock samples
+  /// T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
+  /// known.
+  std::optional<Measured> in_situ_cycles;
+  RoofRatios
+      roofs;  // all that are known: pipes and issue slots of the tier whose compute utilisation is shown
+  std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
+  std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
+  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
+  std::optional<Measured> l2_bytes;
+  std::optional<Measured> l2_utilisation;
+  std::optional<Measured> l2_hit_ratio;
+  std::optional<Measured> l1_bytes;         // T2
+  std::optional<Measured> l1_hit_ratio;     // T2
+  std::optional<Measured> occupancy_ratio;  // T2: warps resident of the most, while an SM was active
+  std::optional<Measured> issue_ratio;      // T2: instructions issued of the slots of the cycles that passed
+  std::optional<Measured> sm_active_ratio;  // cycles in which an SM had a warp, of those that passed
+};
+
+struct UtilisationOptions {
+  PeakPolicy peaks;
+  /// A launch costs about 1.6 µs on the GPU however little it does (docs/metrics.md); below 1.6 / (1 − 0.70) ≈
+  /// 5 µs even an ideal kernel cannot reach the 70 % target.
+  std::int64_t launch_floor_ns = 5000;
+  double no_roof_ratio = 0.001;  // DRAM and compute both below: no roof applies
+  bool clamp = false;            // cut ratios above 1 to 1
+};
+
+struct PipeMetric {
+  Roof roof;
+  std::string_view pipe;    // tensor, fma, fp16, fp64, alu, xu
+  std::string_view metric;  // verbatim, per cent of peak over elapsed cycles
+};
+/// The pipe metrics known, best first within a pipe.
+[[nodiscard]] const std::vector<PipeMetric>& known_pipe_metrics();
+/// Likewise those of in-situ samples (T1).
+[[nodiscard]] const std::vector<PipeMetric>& known_sampled_pipe_metrics();
+
+struct UtilisationAnalysis {
+  LaunchUtilisations launches;  // one for each launch of the representative step, same order
+  std::vector<Peak> peaks;      // the roofs used, one for each device and quantity
+  /// Median SM clock while the analysed process's timeline steps ran, by device; those that were sampled.
+  std::map<store::Id, double> sm_clock_hz;
+  std::vector<std::string> pipes;       // pipes measured anywhere in the replay steps
+  std::vector<StepIndex> replay_steps;  // T2: replay steps used
+  std::vector<StepIndex> sample_steps;  // T1: sample steps with values
+  std::vector<StepIndex> cold_steps;    // T3: cold steps with values
+  Findings findings;
+};
+
+[[nodiscard]] UtilisationAnalysis analyze_utilisation(const Model& model, const StepAnalysis& steps,
+                                                      const UtilisationOptions& options = {});
+
+}  // namespace ridgeline::analyzer

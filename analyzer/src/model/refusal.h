@@ -1,0 +1,26 @@
+// refusal.h: how a question ends early, from its depth to its surface.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "ridgeline/analyzer/model/ask.h"
+
+namespace ridgeline::analyzer {
+
+/// Carries an expected outcome from the depth of a question to its surface.
+struct Refused {
+  Failure failure;
+};
+
+template <typename T>
+T granted(Result<T> result) {
+  if (!result) throw Refused{result.failure()};
+  return std::move(result).value();
+}
+
+/// Throws Refused(cancelled) if the asker wants to stop, and says what comes next.
+void check_stop(const Ask& ask);
+void tell(const Ask& ask, Stage stage, std::size_t total = 0);
+
+}  // namespace ridgeline::analyzer
