@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/steps/steps.h"
 
 namespace ridgeline::analyzer::testing {
 
@@ -134,5 +136,12 @@ class FabricatedModel {
  private:
   std::int64_t ordinal_ = 0;
 };
+
+/// Of each launch, in the representative step's time.
+inline Exposure exposed(const Model& model, const StepAnalysis& steps) {
+  const RepresentativeStep& step = steps.representative;
+  const TimeWindow window{step.window_start_ns, step.window_end_ns};
+  return exposed_times(model, steps.process_id, {&window, 1});
+}
 
 }  // namespace ridgeline::analyzer::testing

@@ -27,7 +27,7 @@ Ranked rank(const Model& model, const RankOptions& options = {}) {
   Ranked r;
   r.steps = analyze_steps(model).value();
   r.utilisation = analyze_utilisation(model, r.steps);
-  r.ranking = rank_kernels(model, r.steps, r.utilisation, options);
+  r.ranking = rank_kernels(model, r.steps, r.utilisation, testing::exposed(model, r.steps), options);
   return r;
 }
 

@@ -31,7 +31,7 @@ Quality quality(const Model& model) {
 
 Ranking ranking(const Model& model) {
   const StepAnalysis steps = analyze_steps(model).value();
-  return rank_kernels(model, steps, analyze_utilisation(model, steps));
+  return rank_kernels(model, steps, analyze_utilisation(model, steps), testing::exposed(model, steps));
 }
 
 const Finding* finding_of(const Quality& q, std::string_view code) {
@@ -171,7 +171,8 @@ TEST(Tiers, SamplesTakeThePlaceOfCountersThatAreMissing) {
   RankOptions by_class;
   by_class.key = RankKey::kernel_class;
   const StepAnalysis steps = analyze_steps(f.model).value();
-  EXPECT_EQ(rank_kernels(f.model, steps, u, by_class).rows.at(0).tier, (Tier::t1 | TierSet(Tier::t2)));
+  EXPECT_EQ(rank_kernels(f.model, steps, u, testing::exposed(f.model, steps), by_class).rows.at(0).tier,
+            (Tier::t1 | TierSet(Tier::t2)));
 }
 
 TEST(Tiers, WithoutEitherBothReasonsAreGiven) {

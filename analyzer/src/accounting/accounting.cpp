@@ -5,8 +5,8 @@
 #include <set>
 
 #include "accounting/account.h"
-#include "execution/device_sweep.h"
 #include "execution/host_calls.h"
+#include "execution/sweep.h"
 
 namespace ridgeline::analyzer {
 
@@ -140,7 +140,7 @@ std::vector<bool> marked(const Indices& indices, std::size_t size) {
 // reach in): launches, copies and memsets together in order of their begins, so that nothing is collected.
 class StepSweep {
  public:
-  StepSweep(const Model& model, const RepresentativeStep& step, const Interval& window,
+  StepSweep(const Model& model, const RepresentativeStep& step, const TimeWindow& window,
             const AccountingOptions& options, Accounting& accounting)
       : model_(model),
         window_(window),
@@ -151,7 +151,7 @@ class StepSweep {
         own_launches_(marked(step.launches, model.launches.size())),
         own_copies_(marked(step.memcpys, model.memcpys.size())),
         own_sets_(marked(step.memsets, model.memsets.size())),
-        sweep_(window, [this](const Interval& idle) { add_idle(idle); }) {
+        sweep_(window, [this](const TimeWindow& idle) { add_idle(idle); }) {
     for (const store::Launch& site : model.launches.sites()) {
       sites_.push_back({site.process_id == accounting.process_id && site.device_id == accounting.device_id,
                         model.kernel_class(site) == KernelClass::communication, false});
@@ -196,7 +196,7 @@ class StepSweep {
   };
 
   template <typename Row>
-  Interval clip(const Row& row) const {
+  TimeWindow clip(const Row& row) const {
     return {std::max(row.start_ns, window_.start_ns), std::min(row.end_ns, window_.end_ns)};
   }
   template <typename Row>
@@ -225,12 +225,12 @@ class StepSweep {
   void add_launch() {
     const Launches::Row& launch = model_.launches.row(launch_);
     Site& site = sites_[launch.site];
-    const Interval part = clip(launch);
+    const TimeWindow part = clip(launch);
     const std::int64_t length_ns = part.end_ns - part.start_ns;
     if (!site.stream_known) streams_.insert(model_.launches.sites()[launch.site].stream_id);
     site.stream_known = true;
-    sweep_.add(part, (site.communicates ? DeviceSweep::kCommunication : DeviceSweep::kComputation) |
-                         (own_launches_[launch_] ? 0U : DeviceSweep::kForeign));
+    sweep_.add(part, (site.communicates ? ExecutionSweep::kCommunication : ExecutionSweep::kComputation) |
+                         (own_launches_[launch_] ? 0U : ExecutionSweep::kForeign));
     accounting_.kernel_sum_ns += length_ns;
     if (site.communicates) accounting_.communication_sum_ns += length_ns;
     if (part.end_ns >= last_end_ns_) {
@@ -239,16 +239,16 @@ class StepSweep {
     }
   }
   void add_copy(const store::Memcpy& copy, bool own) {
-    const Interval part = clip(copy);
+    const TimeWindow part = clip(copy);
     streams_.insert(copy.stream_id);
-    sweep_.add(part, DeviceSweep::kCopy | (own ? 0U : DeviceSweep::kForeign));
+    sweep_.add(part, ExecutionSweep::kCopy | (own ? 0U : ExecutionSweep::kForeign));
     accounting_.copy_sum_ns += part.end_ns - part.start_ns;
     accounting_.copy_bytes += copy.bytes;
   }
   void add_set(const store::Memset& set, bool own) {
-    const Interval part = clip(set);
+    const TimeWindow part = clip(set);
     streams_.insert(set.stream_id);
-    sweep_.add(part, DeviceSweep::kMemset | (own ? 0U : DeviceSweep::kForeign));
+    sweep_.add(part, ExecutionSweep::kMemset | (own ? 0U : ExecutionSweep::kForeign));
     accounting_.memset_sum_ns += part.end_ns - part.start_ns;
     accounting_.memset_bytes += set.bytes;
   }
@@ -274,7 +274,7 @@ class StepSweep {
       return call_behind(model_, accounting_.process_id, model_.memsets[set_].correlation_id, gap, options_);
     return std::nullopt;
   }
-  void add_idle(const Interval& idle) {
+  void add_idle(const TimeWindow& idle) {
     Gap gap{.start_ns = idle.start_ns, .end_ns = idle.end_ns};
     if (last_end_ns_ == idle.start_ns) gap.before = last_to_end_;
     // What ended the gap at the step's end is the next step's.
@@ -287,7 +287,7 @@ class StepSweep {
   }
 
   void sum_up() {
-    using S = DeviceSweep;
+    using S = ExecutionSweep;
     accounting_.kernel_busy_ns = sweep_.time_ns([](unsigned kinds) { return (kinds & S::kKernel) != 0; });
     accounting_.kernel_overlap_ns = accounting_.kernel_sum_ns - accounting_.kernel_busy_ns;
     const auto split = [&](unsigned kind, unsigned before, std::int64_t& exposed_ns) {
@@ -303,14 +303,14 @@ class StepSweep {
   }
 
   const Model& model_;
-  const Interval window_;
+  const TimeWindow window_;
   const AccountingOptions& options_;
   Accounting& accounting_;
   const HostCalls host_;
   const Launches::Range range_;
   const std::vector<bool> own_launches_, own_copies_, own_sets_;
   std::vector<Site> sites_;
-  DeviceSweep sweep_;
+  ExecutionSweep sweep_;
   std::set<std::int64_t> streams_;
   LaunchIndex launch_ = 0;  // what comes next
   std::size_t copy_ = 0, set_ = 0;
@@ -327,7 +327,7 @@ Accounting account_step(const Model& model, const StepAnalysis& steps, const Acc
   accounting.process_id = steps.process_id;
   const std::map<store::Id, DeviceLaunches> devices = launches_by_device(model, step);
   accounting.device_id = device_id.value_or(busiest_device(devices));
-  const Interval window{step.window_start_ns, step.window_end_ns};
+  const TimeWindow window{step.window_start_ns, step.window_end_ns};
   if (window.end_ns <= window.start_ns) return accounting;
   accounting.step_ns = window.end_ns - window.start_ns;
 

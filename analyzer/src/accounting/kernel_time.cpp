@@ -4,37 +4,11 @@
 #include <map>
 #include <utility>
 
-#include "execution/overlap.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
 
 namespace ridgeline::analyzer {
 
 namespace {
-
-// Exposed time of each launch of the model inside the selection's parts, on one device; 0 for others.
-std::vector<std::int64_t> exposed_times(const Model& model, const Selection& selection, store::Id device_id) {
-  std::vector<std::int64_t> exposed(model.launches.size(), 0);
-  OverlapSweep sweep([&](std::int64_t length_ns, std::span<const std::size_t> running) {
-    const auto count = static_cast<std::int64_t>(running.size());
-    for (const std::size_t i : running) exposed[i] += length_ns / count;
-    // What does not divide evenly: to the first, so that the sum is exact.
-    exposed[running.front()] += length_ns % count;
-  });
-  for (std::size_t part = 0; part < selection.parts.size(); ++part) {
-    const RepresentativeStep& step = selection.parts[part].step;
-    const Launches::Range range =
-        model.launches.near(selection.steps.process_id, step.window_start_ns, step.window_end_ns);
-    for (LaunchIndex i = range.first; i < range.last; ++i) {
-      const Launches::Row& launch = model.launches.row(i);
-      if (model.launches.site(i).device_id != device_id || launch.start_ns <= 0) continue;
-      const std::int64_t start_ns = std::max(launch.start_ns, step.window_start_ns);
-      const std::int64_t end_ns = std::min(launch.end_ns, step.window_end_ns);
-      if (end_ns > start_ns) sweep.add({static_cast<std::int64_t>(part), start_ns, end_ns, i});
-    }
-  }
-  sweep.finish();
-  return exposed;
-}
 
 // Parts by name, without a tree.
 class Cut {
@@ -94,10 +68,9 @@ struct SiteTime {
 
 }  // namespace
 
-KernelTime kernel_time(const Model& model, const Selection& selection, const UtilisationAnalysis& utilisation,
+KernelTime kernel_time(const Model& model, const UtilisationAnalysis& utilisation, const Exposure& exposure,
                        store::Id device_id, const BoundOptions& options) {
   KernelTime out;
-  std::vector<std::int64_t> exposed = exposed_times(model, selection, device_id);
   // Launches of a site have one path: each is added to its site, and then the sites to the parts of the program.
   std::vector<SiteTime> by_site(model.launches.sites().size());
   std::vector<Launches::SiteIndex> sites;  // in order of first launch
@@ -115,9 +88,13 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
     if (by_site[site].launches == 0) sites.push_back(site);
     by_site[site].launches += group.calls;
   }
+  const std::vector<std::int64_t>& exposed_ns = exposure.whole_ns;
+  std::vector<bool> own(exposed_ns.size(), false);  // steps may overlap: none is counted twice
   for (const LaunchUtilisations::Row& item : utilisation.launches.rows()) {
     const GroupTime& group = groups[item.group];
-    if (group.site != nullptr) group.site->time.add(group.bound, std::exchange(exposed[item.launch], 0));
+    if (group.site == nullptr || own[item.launch]) continue;
+    own[item.launch] = true;
+    group.site->time.add(group.bound, exposed_ns[item.launch]);
   }
   Tree tree;
   Cut phases, layers, operations;
@@ -135,7 +112,10 @@ KernelTime kernel_time(const Model& model, const Selection& selection, const Uti
     add_to(operations.at(operations.part(parts.empty() ? kNoRange : parts.back())));
     out.total.add(sum.time);
   }
-  for (const std::int64_t ns : exposed) out.foreign_ns += ns;
+  for (LaunchIndex i = 0; i < exposed_ns.size(); ++i) {
+    if (exposed_ns[i] > 0 && !own[i] && model.launches.site(i).device_id == device_id)
+      out.foreign_ns += exposed_ns[i];
+  }
   out.tree = std::move(tree.parts());
   out.by_phase = std::move(phases).sorted();
   out.by_layer = std::move(layers).sorted();

@@ -1,13 +1,14 @@
-// kernel_time.h: makes a KernelTime of a selection of launches.
+// kernel_time.h: makes a KernelTime of what is known of launches.
 #pragma once
 
 #include "ridgeline/analyzer/accounting/kernel_time.h"
-#include "steps/selection.h"
+#include "ridgeline/analyzer/execution/exposure.h"
 
 namespace ridgeline::analyzer {
 
-[[nodiscard]] KernelTime kernel_time(const Model& model, const Selection& selection,
-                                     const UtilisationAnalysis& utilisation, store::Id device_id,
+/// `exposure` is of the time that the utilisation's launches are looked at in.
+[[nodiscard]] KernelTime kernel_time(const Model& model, const UtilisationAnalysis& utilisation,
+                                     const Exposure& exposure, store::Id device_id,
                                      const BoundOptions& options);
 
 }  // namespace ridgeline::analyzer

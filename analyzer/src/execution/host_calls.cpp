@@ -5,7 +5,7 @@
 
 namespace ridgeline::analyzer {
 
-HostCalls::HostCalls(const Model& model, store::Id process_id, const Interval& window)
+HostCalls::HostCalls(const Model& model, store::Id process_id, const TimeWindow& window)
     : model_(model), process_id_(process_id) {
   waits_recorded_ = std::any_of(model.recording_windows.begin(), model.recording_windows.end(),
                                 [&](const store::RecordingWindow& recorded) {
@@ -35,7 +35,7 @@ std::optional<HostCall> HostCalls::of_copy(const store::Memcpy& copy) const {
   return HostCall{call.start_ns, call.end_ns(), call.thread_id};
 }
 
-HostCalls::Waited HostCalls::waited(std::int64_t thread_id, const Interval& time) const {
+HostCalls::Waited HostCalls::waited(std::int64_t thread_id, const TimeWindow& time) const {
   Waited waited;
   const auto& waits = model_.synchronisations;
   const auto key = std::tuple(process_id_, thread_id, time.start_ns);

@@ -4,9 +4,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "execution/device_sweep.h"
 #include "ridgeline/analyzer/execution/wait.h"
 #include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/model/scope.h"
 
 namespace ridgeline::analyzer {
 
@@ -20,7 +20,7 @@ struct HostCall {
 class HostCalls {
  public:
   /// Those that matter to a window of time. Keeps a reference to the model.
-  HostCalls(const Model& model, store::Id process_id, const Interval& window);
+  HostCalls(const Model& model, store::Id process_id, const TimeWindow& window);
 
   /// The recording has what the host waited for in this time.
   [[nodiscard]] bool waits_recorded() const { return waits_recorded_; }
@@ -33,7 +33,7 @@ class HostCalls {
     std::optional<Wait> longest;  // of the time asked about
   };
   /// What a thread spent inside calls that wait.
-  [[nodiscard]] Waited waited(std::int64_t thread_id, const Interval& time) const;
+  [[nodiscard]] Waited waited(std::int64_t thread_id, const TimeWindow& time) const;
 
  private:
   const Model& model_;

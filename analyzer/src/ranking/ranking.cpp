@@ -5,10 +5,8 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <span>
 #include <tuple>
 
-#include "execution/overlap.h"
 #include "ridgeline/analyzer/model/nvtx_path.h"
 #include "ridgeline/base/units.h"
 
@@ -115,22 +113,6 @@ Key key_of_most_time(const std::map<Key, std::int64_t>& time, Key none) {
   const auto most = std::max_element(time.begin(), time.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == time.end() ? none : most->first;
-}
-
-// For each launch the time it would have if concurrent launches shared theirs equally.
-std::vector<double> exposed_times(const Model& model, const LaunchUtilisations& launches) {
-  std::vector<double> exposed(launches.size(), 0.0);
-  std::vector<Span> spans;
-  for (std::size_t i = 0; i < launches.size(); ++i) {
-    const Launches::Row& launch = model.launches.row(launches.row(i).launch);
-    if (duration_ns(launch) > 0)
-      spans.push_back({model.launches.sites()[launch.site].device_id, launch.start_ns, launch.end_ns, i});
-  }
-  for_each_overlap(std::move(spans), [&](std::int64_t length_ns, std::span<const std::size_t> running) {
-    const double share = static_cast<double>(length_ns) / static_cast<double>(running.size());
-    for (const std::size_t i : running) exposed[i] += share;
-  });
-  return exposed;
 }
 
 // The roof that the target is about.
@@ -339,7 +321,7 @@ class RateSums {
 
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
                  const std::vector<Part>& parts, const RankOptions& options, std::int64_t step_ns,
-                 const std::vector<double>& exposed) {
+                 const Exposure& exposure) {
   RankRow row;
   row.key = key;
   WeightedMean dram, compute;
@@ -395,13 +377,13 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     }
     if (item.status == LaunchStatus::measured) {
       const double ratio = *item.limiter_utilisation;
-      const double exposed_ns = exposed[part.longest];
+      const double exposed = exposure.ns(utilisation.launches.row(part.longest).launch);
       limiter_sum += time * ratio;
       limiters[item.limiter] += part.time_ns;
       row.saved_target_ns += saving(time, ratio, options.target);
       row.saved_stretch_ns += saving(time, ratio, options.stretch);
-      row.saved_target_exposed_ns += saving(exposed_ns, ratio, options.target);
-      row.saved_stretch_exposed_ns += saving(exposed_ns, ratio, options.stretch);
+      row.saved_target_exposed_ns += saving(exposed, ratio, options.target);
+      row.saved_stretch_exposed_ns += saving(exposed, ratio, options.stretch);
       if (bound_of(item, options.bounds) == KernelBound::latency) {
         row.saved_target_latency_ns += saving(time, ratio, options.target);
         row.saved_stretch_latency_ns += saving(time, ratio, options.stretch);
@@ -562,7 +544,7 @@ Result<RankKey> parse_rank_key(std::string_view text) {
 }
 
 Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const UtilisationAnalysis& utilisation,
-                     const RankOptions& options) {
+                     const Exposure& exposure, const RankOptions& options) {
   Ranking ranking;
   ranking.options = options;
   const std::int64_t step_ns = steps.representative.window_end_ns - steps.representative.window_start_ns;
@@ -570,14 +552,8 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
   std::map<std::string, Members> rows = options.key == RankKey::launch
                                             ? each_launch(model, codes, utilisation.launches)
                                             : by_site(model, codes, utilisation.launches, options.key);
-  // Only measured launches have something to save.
-  const auto& verdicts = utilisation.launches.groups();
-  const bool any = std::any_of(verdicts.begin(), verdicts.end(),
-                               [](const LaunchVerdict& v) { return v.status == LaunchStatus::measured; });
-  const std::vector<double> exposed =
-      any ? exposed_times(model, utilisation.launches) : std::vector<double>();
   for (auto& [key, members] : rows) {
-    ranking.rows.push_back(make_row(model, utilisation, key, members.parts, options, step_ns, exposed));
+    ranking.rows.push_back(make_row(model, utilisation, key, members.parts, options, step_ns, exposure));
     ranking.rows.back().launches = std::move(members.launches);
   }
   std::sort(ranking.rows.begin(), ranking.rows.end(), [](const RankRow& a, const RankRow& b) {

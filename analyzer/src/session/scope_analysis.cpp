@@ -4,6 +4,7 @@
 
 #include "accounting/account.h"
 #include "accounting/kernel_time.h"
+#include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/ranking/launch_shape.h"
 
 namespace ridgeline::analyzer {
@@ -49,6 +50,17 @@ std::shared_ptr<const UtilisationAnalysis> ScopeAnalysis::utilisation(const Ask&
   return utilisation_;
 }
 
+const Exposure& ScopeAnalysis::exposure(const Ask& ask) {
+  if (!exposure_) {
+    check_stop(ask);
+    std::vector<TimeWindow> windows;
+    for (const Selection::Part& part : selection_->parts)
+      windows.push_back({part.step.window_start_ns, part.step.window_end_ns});
+    exposure_ = exposed_times(*model_, selection_->steps.process_id, windows);
+  }
+  return *exposure_;
+}
+
 DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
   if (!ranges_) {
     const auto measured = utilisation(ask);
@@ -68,7 +80,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
   wanted.key = key;
   wanted.bounds = options_.accounting.bounds;
   wanted.rate = rate_source(options_.utilisation.peaks);
-  Ranking made = rank_kernels(*model_, selection_->steps, *measured, wanted);
+  Ranking made = rank_kernels(*model_, selection_->steps, *measured, exposure(ask), wanted);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
     for (RankRow& row : made.rows) row.work = declared.of(row.launches);
     std::vector<std::uint32_t> all(measured->launches.size());
@@ -99,7 +111,7 @@ std::shared_ptr<const Accounting> ScopeAnalysis::accounting(const Ask& ask) {
     tell(ask, Stage::accounting, selection_->steps.representative.launches.size());
     Accounting made = account(*model_, *selection_, options_.accounting, scope_.device_id);
     made.kernels =
-        kernel_time(*model_, *selection_, *utilisation(ask), made.device_id, options_.accounting.bounds);
+        kernel_time(*model_, *utilisation(ask), exposure(ask), made.device_id, options_.accounting.bounds);
     accounting_ = share(std::move(made));
   }
   return accounting_;

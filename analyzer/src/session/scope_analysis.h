@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/refusal.h"
@@ -39,6 +40,8 @@ class ScopeAnalysis {
   Analysis together(unsigned parts, const Ask& ask);
 
  private:
+  /// In the time that the scope covers.
+  const Exposure& exposure(const Ask& ask);
   DeclaredRanges& ranges(const Ask& ask);
 
   std::shared_ptr<const Model> model_;
@@ -46,6 +49,7 @@ class ScopeAnalysis {
   Scope scope_;
   std::shared_ptr<const Selection> selection_;
   std::shared_ptr<const UtilisationAnalysis> utilisation_;
+  std::optional<Exposure> exposure_;
   std::unique_ptr<DeclaredRanges> ranges_;
   std::map<RankKey, std::shared_ptr<const Ranking>> rankings_;
   std::shared_ptr<const TargetCheck> check_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/utilisation/bound.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "ridgeline/analyzer/work/declared_work.h"
@@ -160,7 +161,9 @@ struct Ranking {
   RankTotals totals;
 };
 
+/// `exposure` is of the time that the utilisation's launches are looked at in.
 [[nodiscard]] Ranking rank_kernels(const Model& model, const StepAnalysis& steps,
-                                   const UtilisationAnalysis& utilisation, const RankOptions& options = {});
+                                   const UtilisationAnalysis& utilisation, const Exposure& exposure,
+                                   const RankOptions& options = {});
 
 }  // namespace ridgeline::analyzer
