@@ -11,8 +11,8 @@
 
 namespace ridgeline::reports {
 
-/// A JSON value that is handed on. Who hands it on need not read the header of the library that makes it, which takes the
-/// compiler longer than most sources.
+/// A JSON value that is handed on. Who hands it on need not read the header of the library that makes it, which takes
+/// the compiler longer than most sources.
 class JsonPart {
  public:
   JsonPart(nlohmann::ordered_json value);  // NOLINT(google-explicit-constructor): it is that value
