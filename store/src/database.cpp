@@ -2,15 +2,19 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 
 #include "ridgeline/base/text.h"
+#include "ridgeline/store/lock_patience.h"
 #include "row_scan.h"
 
 namespace ridgeline::store {
 
 namespace {
+
+std::atomic<int> lock_patience_ms = 5000;
 
 // SQLite's result code decides the kind: a damaged file is not our bug, and neither is a full disk. What our own
 // statements fail on, a table or column that is not there or a sum beyond any number, no whole capture has.
@@ -213,6 +217,10 @@ struct Database::Steps {
   bool limited = true;
 };
 
+void set_lock_patience(std::chrono::milliseconds patience) {
+  lock_patience_ms = static_cast<int>(patience.count());
+}
+
 Database::Database(const std::string& path, OpenMode mode)
     : path_(std::make_shared<const std::string>(path)) {
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
@@ -237,7 +245,7 @@ Database::Database(const std::string& path, OpenMode mode)
   if (code != SQLITE_OK) fail_open(handle_, code, path);
   sqlite3_extended_result_codes(handle_, 1);
   register_row_scan(handle_);
-  sqlite3_busy_timeout(handle_, 5000);
+  sqlite3_busy_timeout(handle_, lock_patience_ms);
 }
 Database::~Database() {
   sqlite3_close(handle_);

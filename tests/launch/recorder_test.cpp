@@ -479,7 +479,9 @@ TEST_F(Recorder, AProcessLeftBehindIsNamed) {
   const std::string program = script(directory_, "train",
                                      leave_spool_ + "'" + child + "' > /dev/null 2>&1 &\nwhile [ ! -e '" +
                                          directory_.path() + "/ready' ]; do sleep 0.05; done\n");
-  const Result<RecordSummary> recorded = record(options(program));
+  RecordOptions impatient = options(program);
+  impatient.straggler_grace = std::chrono::milliseconds(60);
+  const Result<RecordSummary> recorded = record(impatient);
   ASSERT_TRUE(recorded.ok()) << recorded.failure().message;
   bool named = false;
   for (const std::string& warning : recorded.value().warnings) {

@@ -11,6 +11,7 @@
 
 #include "ridgeline/store/activity.h"
 #include "ridgeline/store/database.h"
+#include "ridgeline/store/lock_patience.h"
 #include "ridgeline/store/metric_catalog.h"
 #include "ridgeline/store/schema.h"
 #include "store/capture_testing.h"
@@ -582,7 +583,9 @@ TEST(Capture, AnOlderOneThatIsBeingWrittenIsBusy) {
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   Database writer(path, OpenMode::read_write);
   writer.execute("BEGIN EXCLUSIVE");
+  set_lock_patience(std::chrono::milliseconds(20));
   const auto opened = Capture::open(path);
+  set_lock_patience(std::chrono::seconds(5));
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.failure().kind, ErrorKind::io) << opened.failure().message;
   EXPECT_EQ(opened.failure().message.find(path), 0u) << opened.failure().message;

@@ -37,8 +37,6 @@ using Steady = std::chrono::steady_clock;
 
 constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
-// How long processes that the program left behind may take to end once it has ended.
-constexpr auto kStragglerGrace = std::chrono::seconds(3);
 // How long a program that is told to end may take to do so in order.
 constexpr auto kStopGrace = std::chrono::seconds(10);
 
@@ -318,7 +316,7 @@ class Recording {
   }
 
   void wait_for_stragglers() {
-    const auto deadline = Steady::now() + kStragglerGrace;
+    const auto deadline = Steady::now() + options_.straggler_grace;
     std::vector<pid_t> running = spool_.running_pids();
     while (!running.empty() && Steady::now() < deadline) {
       for (const pid_t pid : running) libraries_.look_at(pid);

@@ -76,12 +76,14 @@ struct RecordOptions {
   std::optional<std::string> working_directory;  // the program's; default: the current one
   std::optional<std::string> spool_parent;       // default: the output's directory, else TMPDIR
   bool keep_spool = false;
-  std::chrono::milliseconds after{0};        // from a process's first CUDA context to its recording
-  std::chrono::milliseconds duration{0};     // of a recording window; 0: to the end of the program
-  bool wait = false;                         // record nothing until SIGUSR2 comes
-  bool stop_program = false;                 // end the program when its window has closed
-  std::optional<std::string> agent_library;  // default: find_agent_library()
-  std::optional<std::string> cupti_library;  // default: find_cupti_library()
+  std::chrono::milliseconds after{0};     // from a process's first CUDA context to its recording
+  std::chrono::milliseconds duration{0};  // of a recording window; 0: to the end of the program
+  bool wait = false;                      // record nothing until SIGUSR2 comes
+  bool stop_program = false;              // end the program when its window has closed
+  /// How long processes that the program left behind may take to end once it has ended.
+  std::chrono::milliseconds straggler_grace{3000};
+  std::optional<std::string> agent_library;             // default: find_agent_library()
+  std::optional<std::string> cupti_library;             // default: find_cupti_library()
   std::function<void(const RecordProgress&)> progress;  // may be empty; from the calling thread
   std::function<void(const std::string&)> notice;       // likewise: one line about a window, as it happens
 };
