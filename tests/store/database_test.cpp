@@ -66,6 +66,7 @@ TEST(Database, AStatementIsReusableAfterRun) {
   Statement insert = database.prepare("INSERT INTO t VALUES (?)");
   for (int i = 0; i < 5; ++i) insert.bind_all(i).run();
   EXPECT_EQ(database.scalar_int64("SELECT sum(i) FROM t"), 10);
+  EXPECT_EQ(database.scalar_int64("SELECT i FROM t WHERE 0"), 0) << "without a row";
 }
 
 TEST(Database, MisuseThrowsTheRightKind) {
