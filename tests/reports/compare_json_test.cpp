@@ -51,6 +51,7 @@ std::vector<Comparison> comparisons() {
   options.confirmation_pairs = 1;
   std::vector<Comparison> made = {comparison::compare(a, b, options).value()};
   made.push_back(comparison::compare({a[0]}, {b[0]}).value());
+  made.push_back(comparison::compare(b, a, options).value());  // what was added is removed
   b.pop_back();
   b[0].versions["driver"] = "590";
   made.push_back(comparison::compare(a, b).value());

@@ -14,14 +14,10 @@ struct HtmlRow {
   double ratio = 0;
 };
 
-Table table_of(std::vector<HtmlRow> of) {
+Table table_of(std::vector<HtmlRow> of, Elide elide = Elide::kernel_name) {
   const auto rows = std::make_shared<const std::vector<HtmlRow>>(std::move(of));
   std::vector<Column<HtmlRow>> columns = {
-      {{.key = "name",
-        .header = "name",
-        .align = Align::left,
-        .elide = Elide::kernel_name,
-        .least_width = 20},
+      {{.key = "name", .header = "name", .align = Align::left, .elide = elide, .least_width = 20},
        [](const HtmlRow& r) { return Cell::text(r.name); }},
       {{.key = "ratio", .header = "ratio", .unit = "%"},
        [](const HtmlRow& r) { return Cell::number(r.ratio, Form::percent); }},
@@ -44,6 +40,22 @@ TEST(HtmlTable, ANameOfFiftyFourColumnsStandsWholeAndALongerOneIsItsTooltip) {
   const std::string cut = cells(html_table(table_of({{longer}}), {}))[0];
   EXPECT_NE(cut.find("title=\"" + longer + "\""), std::string::npos) << cut;
   EXPECT_NE(cut.find("…"), std::string::npos) << cut;
+}
+
+// What tells them apart is in the middle, where a name that is shortened alone is cut.
+TEST(HtmlTable, DifferentNamesStayDifferentWhenTheyAreShortened) {
+  const std::regex title(" title=\"[^\"]*\"");
+  const auto shown = [&](const std::string& a, const std::string& b, Elide elide) {
+    const std::vector<std::string> of = cells(html_table(table_of({{a}, {b}}, elide), {}));
+    return std::pair(std::regex_replace(of[0], title, ""), std::regex_replace(of[3], title, ""));
+  };
+  const std::string front(30, 'f'), back(50, 'b');
+  const auto kernels = shown("void " + front + "<1, " + back + ">()", "void " + front + "<2, " + back + ">()",
+                             Elide::kernel_name);
+  EXPECT_NE(kernels.first, kernels.second);
+  const auto paths =
+      shown("step / " + front + " / one / " + back, "step / " + front + " / two / " + back, Elide::start);
+  EXPECT_NE(paths.first, paths.second);
 }
 
 TEST(HtmlTable, BarsAreAsLongAsTheirShare) {
