@@ -31,7 +31,6 @@ class MatmulCacheFile : public ::testing::Test {
     MatmulSelection selection;
     for (std::size_t i = 0; i < 8; ++i) selection.algo.data[i] = 0x0123456789abcdefULL * (i + 1);
     selection.workspace_bytes = 4096;
-    selection.mode = MatmulSearch::full;
     selection.candidates = 77;
     selection.time_ns = 1234.5;
     selection.default_time_ns = 2345.75;
@@ -64,7 +63,6 @@ TEST_F(MatmulCacheFile, WhatIsStoredIsLoaded) {
   const MatmulSelection& got = loaded.at("forward n=1");
   EXPECT_EQ(std::memcmp(got.algo.data, expected.algo.data, sizeof(expected.algo.data)), 0);
   EXPECT_EQ(got.workspace_bytes, 4096U);
-  EXPECT_EQ(got.mode, MatmulSearch::full);
   EXPECT_EQ(got.candidates, 77);
   EXPECT_DOUBLE_EQ(got.time_ns, 1234.5);
   EXPECT_DOUBLE_EQ(got.default_time_ns, 2345.75);

@@ -387,7 +387,7 @@ TEST_F(MatmulFp8, EachCallHasItsOwnScalesAndBias) {
 
 TEST_F(MatmulFp8, ASearchFindsARightAlgorithm) {
   Stream stream;
-  Matmul matmul(options_of(MatmulSearch::fast));
+  Matmul matmul(options_of(MatmulSearch::full));
   const Size s{512, 256, 1024};
   const Tensor inp(s.n, s.c, Fp8Format::e4m3, 0x1p-5F, 10);
   const Tensor weight(s.oc, s.c, Fp8Format::e4m3, 0x1p-9F, 11);

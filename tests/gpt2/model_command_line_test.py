@@ -44,32 +44,43 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "T=2048", "-T", "2048", "--attention", "own")
         self.refused(2, "--profile-steps", "--profile-steps", "9:5")
         self.refused(2, "ends at step 50", "--profile-steps", "9:50")
-        for text in ("layernorm_forward", "layernorm_forward=", "layernorm_forward=51", "layernorm_forward=-1", "adamw=5"):
-            self.refused(2, f"--slow-kernel {text}", "--slow-kernel", text)
+        self.refused(2, "--matmul-search", "--matmul-search", "quick")
         self.refused(2, "--no-such-option", "--no-such-option")
         self.refused(2, "--preset", "--preset", "slow")
         self.refused(2, "--l2-persist", "--l2-persist", "everything")
+        self.refused(2, "needs --no-cuda-graph", "--l2-persist", "residual", "--cuda-graph")
         self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "fused")
         self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "fused")
         self.refused(2, "--residual product needs --matmul cublaslt", "--matmul", "cublas", "--residual", "product")
         self.refused(2, "--residual product needs --matmul cublaslt", "--preset", "naive", "--residual", "product")
         self.refused(2, "--bias separate", "--bias", "separate", "--residual", "product")
         self.refused(2, "--residual", "--residual", "none")
-        for gelu in ("mixed", "own"):
-            self.refused(2, f"--gelu {gelu} computes in bf16", "--precision", "fp32", "--gelu", gelu)
-            self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", gelu)
-            self.refused(2, "--bias separate", "--bias", "separate", "--gelu", gelu)
+        self.refused(2, "--gelu own computes in bf16", "--precision", "fp32", "--gelu", "own")
+        self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "own")
+        self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "own")
         self.refused(2, "--recompute", "--recompute", "3")
-        self.refused(2, "use --gelu mixed", "--recompute", "1", "--gelu", "own")
+        self.refused(2, "use --gelu separate", "--recompute", "1", "--gelu", "own")
         self.refused(2, "--stochastic-rounding", "--precision", "fp32", "--stochastic-rounding")
         for option, value, instead in (("--gelu", "own", "separate"), ("--gelu", "fused", "separate"), ("--matmul", "cublas", "cublaslt"),
                                        ("--bias", "separate", "fused"), ("--kernels", "scalar", "packed"),
                                        ("--bias-gradient", "naive", "separate"), ("--recompute", "1", "0"),
-                                       ("--l2-persist", "weights", "none")):
+                                       ("--l2-persist", "residual", "none")):
             self.refused(2, f"use {option} {instead}", "--precision", "fp8", option, value)
-        self.refused(2, "needs --precision fp8", "--fp8-fast-accumulation", "all")
         self.refused(2, "needs --precision fp8", "--fp8-hidden", "fp8")
+        self.refused(2, "needs --precision fp8", "--fp8-classifier", "all")
         self.refused(2, "multiples of 16", "--precision", "fp8", "--model", "tiny", "-B", "3", "-T", "40", "--attention", "own")
+
+    def test_what_never_won_is_named_with_what_to_use(self):
+        for says, *arguments in (
+                ("--gelu mixed is gone: use --gelu own or separate", "--gelu", "mixed"),
+                ("--gelu mixed is gone", "--gelu=mixed"),
+                ("--matmul-search fast is gone: use --matmul-search off or full", "--matmul-search", "fast"),
+                ("--fp8-classifier forward is gone", "--precision", "fp8", "--fp8-classifier", "forward"),
+                ("--fp8-fast-accumulation is gone", "--fp8-fast-accumulation", "none"),
+                ("--l2-persist weights is gone: use --l2-persist residual or none", "--l2-persist", "weights"),
+                ("--l2-persist gradient is gone", "--l2-persist", "gradient"),
+                ("--slow-kernel is gone: tests/gpu/compare_runs.py", "--slow-kernel", "layernorm_forward=5")):
+            self.refused(2, says, *arguments)
 
     def test_bad_files(self):
         own = ("--model", "tiny", "--attention", "own")
@@ -87,14 +98,14 @@ class CommandLine(unittest.TestCase):
         own = ("--model", "tiny", "--attention", "own", "--steps", "1")
         self.refused(4, "no usable GPU", *own)
         for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
-                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--precision", "fp8"], ["--gelu", "own"], ["--gelu", "mixed"],
+                         ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--precision", "fp8"], ["--gelu", "own"],
                          ["--gelu", "fused"],
                          ["--residual", "product"], ["--residual", "fused"], ["--residual", "separate"],
                          ["--precision", "fp8", "--residual", "product"], ["--precision", "fp32", "--residual", "product"],
                          ["--matmul", "cublas", "--residual", "separate"],
                          ["--preset", "naive", "--matmul", "cublaslt", "--residual", "product"],
-                         ["--l2-persist", "weights,gradient"], ["--slow-kernel", "layernorm_forward=0"],
-                         ["--slow-kernel", "layernorm_forward=0.25"]):
+                         ["--recompute", "1", "--gelu", "separate"],
+                         ["--l2-persist", "residual"], ["--l2-persist", "residual", "--no-cuda-graph"]):
             self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)
 
 

@@ -31,9 +31,8 @@ std::vector<float> scaling_of(const GpuModel& model) {
 TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
   struct Case {
     const char* name;
-    Fp8FastAccumulation fast;
-    ResidualKind residual;
-    Fp8Classifier classifier;
+    ResidualKind residual = ResidualKind::product;
+    Fp8Classifier classifier = Fp8Classifier::none;
     Fp8Hidden hidden = Fp8Hidden::bf16;
     AttentionKind attention = AttentionKind::own;
   };
@@ -45,25 +44,16 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     const double loss = reference.forward(batch.inputs, batch.targets);
     reference.backward();
     for (const Case& c :
-         {Case{"fast forward", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::none},
-          Case{"fast", Fp8FastAccumulation::all, ResidualKind::product, Fp8Classifier::none},
-          Case{"fast, residual fused", Fp8FastAccumulation::all, ResidualKind::fused, Fp8Classifier::none},
-          Case{"exact, residual apart", Fp8FastAccumulation::none, ResidualKind::separate,
-               Fp8Classifier::none},
-          Case{"classifier forward", Fp8FastAccumulation::forward, ResidualKind::product,
-               Fp8Classifier::forward},
-          Case{"classifier", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::all},
-          Case{"hidden", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::none,
-               Fp8Hidden::fp8},
-          Case{"hidden, exact", Fp8FastAccumulation::none, ResidualKind::product, Fp8Classifier::none,
-               Fp8Hidden::fp8},
-          Case{"hidden, fast, classifier", Fp8FastAccumulation::all, ResidualKind::product,
-               Fp8Classifier::all, Fp8Hidden::fp8},
-          Case{"attention", Fp8FastAccumulation::forward, ResidualKind::product, Fp8Classifier::none,
-               Fp8Hidden::bf16, AttentionKind::hopper}}) {
+         {Case{"layers"}, Case{"residual fused", ResidualKind::fused},
+          Case{"residual apart", ResidualKind::separate},
+          Case{"classifier", ResidualKind::product, Fp8Classifier::all},
+          Case{"hidden", ResidualKind::product, Fp8Classifier::none, Fp8Hidden::fp8},
+          Case{"hidden, residual apart", ResidualKind::separate, Fp8Classifier::none, Fp8Hidden::fp8},
+          Case{"hidden, classifier", ResidualKind::product, Fp8Classifier::all, Fp8Hidden::fp8},
+          Case{"attention", ResidualKind::product, Fp8Classifier::none, Fp8Hidden::bf16,
+               AttentionKind::hopper}}) {
       SCOPED_TRACE(c.name);
       GpuModelOptions options = tiny_options(Precision::fp8, c.attention, batch_size, sequence);
-      options.switches.fp8_fast_accumulation = c.fast;
       options.switches.residual = c.residual;
       options.switches.fp8_classifier = c.classifier;
       options.switches.fp8_hidden = c.hidden;
@@ -96,7 +86,6 @@ struct Also {
 class ModelFp8With : public ::testing::TestWithParam<Also> {};
 INSTANTIATE_TEST_SUITE_P(Also, ModelFp8With,
                          ::testing::Values(Also{"nothing", Fp8Classifier::none, Fp8Hidden::bf16},
-                                           Also{"logits", Fp8Classifier::forward, Fp8Hidden::bf16},
                                            Also{"classifier", Fp8Classifier::all, Fp8Hidden::bf16},
                                            Also{"hidden", Fp8Classifier::none, Fp8Hidden::fp8},
                                            Also{"everything", Fp8Classifier::all, Fp8Hidden::fp8}),

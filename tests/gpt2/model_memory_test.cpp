@@ -1,10 +1,16 @@
-// What a run needs of the GPU's memory, and the windows of --l2-persist: sums, no GPU.
+// What a run needs of the GPU's memory, and the window of --l2-persist: sums, no GPU.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "gpt2/common/errors.h"
 #include "gpt2/libs/cublas_handle.h"
 #include "gpt2/model/gpu_model.h"
-#include "gpt2/model/l2_residency.h"
+#include "gpt2/model/l2_window.h"
+#include "gpt2/model/switch_rules.h"
 
 namespace ridgeline::gpt2 {
 namespace {
@@ -16,6 +22,7 @@ GpuModelOptions options_of(Precision precision) {
   options.sequence = 1024;
   options.switches.precision = precision;
   options.switches.attention = AttentionKind::own;
+  if (precision == Precision::fp32) options.switches.gelu = GeluKind::fused;
   return options;
 }
 
@@ -28,6 +35,7 @@ TEST(MemoryPlan, RecomputationDropsWhatItMakesAgain) {
     GpuModelOptions options = options_of(precision);
     // (B,T,C) of every layer.
     const std::int64_t tensor = std::int64_t{4} * 1024 * 768 * 12 * element_bytes(precision);
+    options.switches.gelu = GeluKind::separate;
     const std::int64_t all = GpuModel::memory_plan(options).activations_bytes;
     options.switches.recompute = 1;
     EXPECT_EQ(GpuModel::memory_plan(options).activations_bytes, all - 4 * tensor);
@@ -83,14 +91,11 @@ TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
   EXPECT_EQ(hidden.activations_bytes, plan.activations_bytes - 12 * 4 * tensor);
   EXPECT_EQ(hidden.parameters_bytes, plan.parameters_bytes);
   options.switches.fp8_hidden = Fp8Hidden::bf16;
-  // The classifier's weight twice; for all its products the logits' gradient in a byte and lnf transposed.
-  options.switches.fp8_classifier = Fp8Classifier::forward;
-  const MemoryPlan forward = GpuModel::memory_plan(options);
-  EXPECT_EQ(forward.parameters_bytes, plan.parameters_bytes + std::int64_t{2} * 50304 * 768);
-  EXPECT_EQ(forward.activations_bytes, plan.activations_bytes);
+  // The classifier's weight twice, the logits' gradient in a byte and lnf transposed.
   options.switches.fp8_classifier = Fp8Classifier::all;
-  EXPECT_EQ(GpuModel::memory_plan(options).activations_bytes,
-            plan.activations_bytes + std::int64_t{4} * 1024 * (50304 + 768));
+  const MemoryPlan classifier = GpuModel::memory_plan(options);
+  EXPECT_EQ(classifier.parameters_bytes, plan.parameters_bytes + std::int64_t{2} * 50304 * 768);
+  EXPECT_EQ(classifier.activations_bytes, plan.activations_bytes + std::int64_t{4} * 1024 * (50304 + 768));
 }
 
 TEST(MemoryPlan, CublasBringsItsWorkspaceInPlaceOfCublasLts) {
@@ -149,10 +154,22 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
     EXPECT_EQ(with_kernels_for_bias(matmul, ResidualKind::separate), "accepted");
   }
   EXPECT_TRUE(names(refusal([](Switches& s) { s.recompute = 3; }), "--recompute 3"));
-  EXPECT_EQ(refusal([](Switches& s) { s.recompute = 2; }), "accepted");
+  EXPECT_TRUE(names(refusal([](Switches& s) { s.recompute = 2; }), "--gelu separate"));
+  EXPECT_EQ(refusal([](Switches& s) {
+              s.recompute = 2;
+              s.gelu = GeluKind::fused;
+            }),
+            "accepted");
+  EXPECT_EQ(refusal([](Switches& s) { s.l2_persist = L2Persist::residual; }), "accepted");
+  EXPECT_TRUE(names(refusal([](Switches& s) {
+                      s.l2_persist = L2Persist::residual;
+                      s.cuda_graph = true;
+                    }),
+                    "--no-cuda-graph"));
   EXPECT_TRUE(names(refusal([](Switches& s) {
                       s.stochastic_rounding = true;
                       s.precision = Precision::fp32;
+                      s.gelu = GeluKind::fused;
                     }),
                     "--stochastic-rounding"));
   EXPECT_EQ(refusal([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
@@ -163,28 +180,68 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
       change(s);
     });
   };
-  EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_fast_accumulation = Fp8FastAccumulation::all; }), "accepted");
   EXPECT_EQ(in_fp8([](Switches& s) { s.stochastic_rounding = true; }), "accepted");
   EXPECT_EQ(in_fp8([](Switches& s) { s.residual = ResidualKind::fused; }), "accepted");
   EXPECT_EQ(in_fp8([](Switches& s) { s.residual = ResidualKind::separate; }), "accepted");
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.gelu = GeluKind::own; }), "--gelu separate"));
   EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_classifier = Fp8Classifier::all; }), "accepted");
-  EXPECT_TRUE(
-      names(refusal([](Switches& s) { s.fp8_classifier = Fp8Classifier::forward; }), "--precision fp8"));
+  EXPECT_TRUE(names(refusal([](Switches& s) { s.fp8_classifier = Fp8Classifier::all; }), "--precision fp8"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) {
                       s.fp8_classifier = Fp8Classifier::all;
                       s.classifier = ClassifierKind::separate;
                     }),
                     "--classifier fused"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) {
-                      s.fp8_classifier = Fp8Classifier::forward;
+                      s.fp8_classifier = Fp8Classifier::all;
                       s.vocabulary = VocabularyKind::plain;
                     }),
                     "--vocabulary padded"));
   EXPECT_EQ(in_fp8([](Switches& s) { s.fp8_hidden = Fp8Hidden::fp8; }), "accepted");
   EXPECT_TRUE(names(refusal([](Switches& s) { s.fp8_hidden = Fp8Hidden::fp8; }), "--precision fp8"));
   EXPECT_TRUE(names(in_fp8([](Switches& s) { s.recompute = 1; }), "--recompute 0"));
-  EXPECT_TRUE(names(in_fp8([](Switches& s) { s.l2_persist = l2_residual; }), "--l2-persist none"));
+  EXPECT_TRUE(names(in_fp8([](Switches& s) { s.l2_persist = L2Persist::residual; }), "--l2-persist none"));
+}
+
+// Of two that cannot go together the one that was not asked for gives way.
+TEST(SwitchRules, WhatWasNotAskedForGivesWay) {
+  const auto settled = [](Switches s, const std::vector<std::string_view>& asked) {
+    settle_switches(s, [&](std::string_view option) {
+      return std::find(asked.begin(), asked.end(), option) != asked.end();
+    });
+    check_switches(s);
+    return s;
+  };
+  const Switches fast = fast_preset();
+  Switches s = fast;
+  EXPECT_EQ(settled(s, {}), fast);
+  s.precision = Precision::fp32;
+  EXPECT_EQ(settled(s, {}).attention, AttentionKind::own);
+  EXPECT_EQ(settled(s, {}).gelu, GeluKind::fused);
+  EXPECT_THROW(settled(s, {"--gelu"}), InputError);
+  s = fast;
+  s.matmul = MatmulLibrary::cublas;
+  EXPECT_EQ(settled(s, {}).bias, BiasKind::separate);
+  EXPECT_EQ(settled(s, {}).gelu, GeluKind::separate);
+  EXPECT_EQ(settled(s, {}).residual, ResidualKind::fused);
+  EXPECT_THROW(settled(s, {"--residual"}), InputError);
+  s = fast;
+  s.bias = BiasKind::separate;
+  EXPECT_EQ(settled(s, {"--bias"}).gelu, GeluKind::separate);
+  EXPECT_EQ(settled(s, {"--gelu", "--residual"}).bias, BiasKind::fused);
+  EXPECT_THROW(settled(s, {"--gelu", "--bias"}), InputError);
+  s = naive_preset();
+  s.matmul = MatmulLibrary::cublaslt;
+  s.residual = ResidualKind::product;
+  EXPECT_EQ(settled(s, {"--matmul", "--residual"}).bias, BiasKind::fused);
+  s = fast;
+  s.recompute = 1;
+  EXPECT_EQ(settled(s, {"--recompute"}).gelu, GeluKind::separate);
+  s = fast;
+  s.l2_persist = L2Persist::residual;
+  EXPECT_FALSE(settled(s, {"--l2-persist"}).cuda_graph);
+  s = naive_preset();
+  s.precision = Precision::fp8;
+  EXPECT_THROW(settled(s, {"--precision"}), InputError);
 }
 
 TEST(SwitchRules, Fp8TakesSizesOf16) {

@@ -84,7 +84,7 @@ constexpr Switches with_precision(Precision precision, Fp8Hidden hidden = Fp8Hid
 INSTANTIATE_TEST_SUITE_P(
     Switches, DeterministicModel,
     ::testing::Values(Case{"fast", Switches{}}, Case{"own_attention", with_precision(Precision::bf16)},
-                      Case{"mixed_gelu", Switches{.gelu = GeluKind::mixed}},
+                      Case{"separate_gelu", Switches{.gelu = GeluKind::separate}},
                       Case{"fused_gelu", Switches{.gelu = GeluKind::fused}},
                       Case{"separate_classifier", Switches{.classifier = ClassifierKind::separate}},
                       Case{"scalar_kernels", Switches{.kernels = KernelWidth::scalar}},

@@ -34,7 +34,7 @@ struct Setting {
 inline GpuModelOptions options_for(Precision precision, const Setting& setting, int batch, int sequence) {
   GpuModelOptions options = tiny_options(precision, AttentionKind::own, batch, sequence);
   setting.apply(options.switches);
-  if (!l2_can_persist()) options.switches.l2_persist = 0;
+  if (!l2_can_persist()) options.switches.l2_persist = L2Persist::none;
   options.config = with_vocabulary(options.config, options.switches.vocabulary);
   return options;
 }

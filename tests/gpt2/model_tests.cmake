@@ -14,8 +14,6 @@ ridgeline_add_test(gpt2.model_repeat SOURCES model_repeat_gpu_test.cpp LINK ridg
   LABELS gpu TIMEOUT 300)
 ridgeline_add_test(gpt2.model_fp8 SOURCES model_fp8_gpu_test.cpp LINK ridgeline::gpt2_gpu_model ridgeline::gpt2_data
   LABELS gpu TIMEOUT 300)
-ridgeline_add_test(gpt2.l2_residency SOURCES l2_residency_test.cpp LINK ridgeline::gpt2_gpu_model
-  LABELS gpu TIMEOUT 120)
 ridgeline_add_test(gpt2.step_graph SOURCES step_graph_test.cpp LINK ridgeline::gpt2_gpu_model
   LABELS gpu TIMEOUT 300)
 find_package(Python3 QUIET COMPONENTS Interpreter)

@@ -1,7 +1,7 @@
 // Who waits for whom in the Hopper attention's backward kernel, as a model: its warps are coroutines, its barriers
 // count as mbarriers do, and its copies arrive at once. The walk of the tiles, the rings' lengths, the flags and the
-// parities are the kernel's; the order of waits and arrivals is written down again (consume, collect, fetch, add_up and
-// write_statistics in attention_hopper_backward.cu and beside it, for both head sizes), and changes with the kernel's.
+// parities are the kernel's; the order of waits and arrivals is written down again (consume, reduce_dq, fetch, add_up and
+// write_statistics beside attention_hopper_backward.cu), and changes with the kernel's.
 // Run in any order, and with any warp slow, all must come to their end, and each must find in a place what was put
 // there for it.
 #include <gtest/gtest.h>
@@ -89,23 +89,17 @@ constexpr unsigned kNothing = ~0U;
 
 constexpr int kRoles = 7;
 
-template <int kHeadSize>
 class Multiprocessor {
-  using Rings = BackwardRings<kHeadSize>;
-  static constexpr bool kWide = kHeadSize > 64;
+  using Rings = BackwardRings;
 
  public:
   Multiprocessor(const BackwardProblem& p, int block, Memory& memory)
       : p_(p), block_(block), memory_(memory) {
-    for (Barrier& barrier : keys_empty_) barrier.init(kWide ? 1 : 2);  // collector, or consumers
-    for (Barrier& barrier : values_empty_) barrier.init(2);
-    for (Barrier& barrier : dout_empty_) barrier.init(2);
+    for (Barrier& barrier : keys_empty_) barrier.init(2);
     for (Barrier& barrier : rows_empty_) barrier.init(2);
     for (Barrier& barrier : ds_full_) barrier.init(2);
     rows_.fill(kNothing);
     keys_.fill(kNothing);
-    values_.fill(kNothing);
-    dout_.fill(kNothing);
     flags_.fill({kNothing, 0});
     for (auto& halves : ds_) halves.fill(kNothing);
     dq_.fill({Dq::free, 0});
@@ -113,11 +107,9 @@ class Multiprocessor {
   std::vector<Role> roles() {
     std::vector<Role> all;
     all.push_back(fetch());
-    for (const unsigned consumer : {0U, 1U}) {
-      all.push_back(kWide ? consume_128(consumer) : consume_64(consumer));
-    }
-    all.push_back(kWide ? collect_128() : collect_64());
-    for (const unsigned of_tile : {0U, 1U}) all.push_back(kWide ? add_up_128(of_tile) : add_up_64(of_tile));
+    for (const unsigned consumer : {0U, 1U}) all.push_back(consume(consumer));
+    all.push_back(reduce_dq());
+    for (const unsigned of_tile : {0U, 1U}) all.push_back(add_up(of_tile));
     all.push_back(statistics());
     return all;
   }
@@ -132,15 +124,12 @@ class Multiprocessor {
       const int before = at.parts_before(p_);
       unsigned flags = (before == 0 ? kSumFirst : 0U) | (before == at.query_block ? kSumLast : 0U) |
                        (at.on_diagonal() ? kDiagonal : 0U);
-      const bool first_of_keys = at.first_of_keys(p_);
-      if (first_of_keys) {
+      if (at.first_of_keys(p_)) {
         flags |= kFirstOfKeys;
         const unsigned place = block % Rings::kKeyBuffers;
-        if (!kWide) {
-          co_yield keys_empty_[place].over(emptied<Rings::kKeyBuffers>(block));
-          keys_[place] = values_[place] = block++;
-          keys_full_[place].arrive();
-        }
+        co_yield keys_empty_[place].over(emptied<Rings::kKeyBuffers>(block));
+        keys_[place] = block++;
+        keys_full_[place].arrive();
         if (at.is_long) {
           const int head = at.head;
           co_yield [this, head] { return memory_.ready[head] == p_.units; };
@@ -158,19 +147,6 @@ class Multiprocessor {
         rows_[chunk % Rings::kStages] = chunk;
         flags_[chunk % Rings::kFlags] = {chunk, flags};
         rows_full_[chunk % Rings::kStages].arrive();
-        if (!kWide) continue;
-        co_yield dout_empty_[chunk % Rings::kDoutStages].over(emptied<Rings::kDoutStages>(chunk));
-        dout_[chunk % Rings::kDoutStages] = chunk;
-        dout_full_[chunk % Rings::kDoutStages].arrive();
-        if (!first_of_keys || of_tile > 0) continue;
-        const unsigned place = block % Rings::kKeyBuffers;
-        co_yield keys_empty_[place].over(emptied<Rings::kKeyBuffers>(block));
-        which_keys_[block % 2] = block;
-        keys_[place] = block;
-        keys_full_[place].arrive();
-        co_yield values_empty_[place].over(emptied<Rings::kKeyBuffers>(block));
-        values_[place] = block++;
-        values_full_[place].arrive();
       }
     }
   }
@@ -182,17 +158,11 @@ class Multiprocessor {
   void expect_rows(unsigned chunk) const {
     EXPECT_EQ(rows_[chunk % Rings::kStages], chunk) << "rows not there";
   }
-  void expect_dout(unsigned chunk) const {
-    EXPECT_EQ(dout_[chunk % Rings::kDoutStages], chunk) << "dout not there";
-  }
   void expect_keys(unsigned block) const {
     EXPECT_EQ(keys_[block % Rings::kKeyBuffers], block) << "keys not there";
   }
-  void expect_values(unsigned block) const {
-    EXPECT_EQ(values_[block % Rings::kKeyBuffers], block) << "values not there";
-  }
 
-  Role consume_64(unsigned consumer) {
+  Role consume(unsigned consumer) {
     unsigned chunk = 0;
     unsigned block = 0;
     unsigned flags = 0;
@@ -251,67 +221,7 @@ class Multiprocessor {
     }
   }
 
-  Role consume_128(unsigned consumer) {
-    unsigned chunk = 0;
-    unsigned flags = kDiagonalNext;
-    for (unsigned block = 0; (flags & kLastOfAll) == 0; ++block) {
-      bool first = true;
-      unsigned chunk_before = kNothing;
-      for (;;) {
-        // await_queries
-        co_yield rows_full_[chunk % Rings::kStages].over(filled<Rings::kStages>(chunk));
-        if (consumer == 1 && (flags & kDiagonalNext) != 0) {
-          EXPECT_TRUE((flags_of(chunk) & kDiagonal) != 0 && chunk % kChunksPerTile == 0) << "passed over";
-          co_yield dout_full_[chunk % Rings::kDoutStages].over(filled<Rings::kDoutStages>(chunk));
-          co_yield ds_empty_[chunk % Rings::kSlots].over(emptied<Rings::kSlots>(chunk));
-          ds_[chunk % Rings::kSlots][consumer] = chunk;
-          rows_empty_[chunk % Rings::kStages].arrive();
-          dout_empty_[chunk % Rings::kDoutStages].arrive();
-          ds_full_[chunk % Rings::kSlots].arrive();
-          ++chunk;
-          co_yield rows_full_[chunk % Rings::kStages].over(filled<Rings::kStages>(chunk));
-        }
-        flags = flags_of(chunk);
-        EXPECT_TRUE(consumer == 0 || (flags & kDiagonal) == 0 || chunk % kChunksPerTile == 1)
-            << "not passed over";
-        if (first) {
-          co_yield keys_full_[block % Rings::kKeyBuffers].over(filled<Rings::kKeyBuffers>(block));
-        }
-        expect_rows(chunk);
-        expect_keys(block);
-        co_yield [] { return true; };  // the scores, and dK of the chunk before
-        expect_rows(chunk);
-        if (!first) {
-          expect_rows(chunk_before);
-          rows_empty_[chunk_before % Rings::kStages].arrive();
-        }
-        co_yield dout_full_[chunk % Rings::kDoutStages].over(filled<Rings::kDoutStages>(chunk));
-        if (first) co_yield values_full_[block % Rings::kKeyBuffers].over(filled<Rings::kKeyBuffers>(block));
-        co_yield [] { return true; };  // dP and dV
-        expect_rows(chunk);
-        expect_dout(chunk);
-        expect_values(block);
-        dout_empty_[chunk % Rings::kDoutStages].arrive();
-        co_yield ds_empty_[chunk % Rings::kSlots].over(emptied<Rings::kSlots>(chunk));
-        ds_[chunk % Rings::kSlots][consumer] = chunk;
-        ds_full_[chunk % Rings::kSlots].arrive();
-        if ((flags & kLastOfKeys) != 0) break;
-        chunk_before = chunk++;
-        first = false;
-      }
-      EXPECT_EQ(which_keys_[block % 2], block) << "what the keys are was written over";
-      expect_values(block);
-      co_yield [] { return true; };  // dK
-      expect_rows(chunk);
-      rows_empty_[chunk % Rings::kStages].arrive();
-      co_yield [] { return true; };  // both gradients have left
-      expect_values(block);
-      values_empty_[block % Rings::kKeyBuffers].arrive();
-      ++chunk;
-    }
-  }
-
-  Role collect_64() {
+  Role reduce_dq() {
     unsigned block = 0;
     unsigned before = 0;
     bool taken = true;
@@ -346,40 +256,6 @@ class Multiprocessor {
     }
   }
 
-  Role collect_128() {
-    unsigned block = 0;
-    unsigned before = 0;
-    unsigned flags = 0;
-    for (unsigned chunk = 0; (flags & kLastOfAll) == 0; ++chunk) {
-      const unsigned slot = chunk % Rings::kSlots;
-      co_yield ds_full_[slot].over(filled<Rings::kSlots>(chunk));
-      flags = flags_of(chunk);
-      if ((flags & kFirstOfKeys) != 0)
-        co_yield keys_full_[block % Rings::kKeyBuffers].over(filled<Rings::kKeyBuffers>(block));
-      const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
-      for (unsigned panel = 0; panel < Rings::kDqSlots; ++panel) {
-        co_yield [] { return true; };
-        expect_keys(block);
-        EXPECT_EQ(ds_[slot][0], chunk);
-        EXPECT_EQ(ds_[slot][1], chunk);
-        if (panel == Rings::kDqSlots - 1) {
-          ds_empty_[slot].arrive();
-          if ((flags & kLastOfKeys) != 0) keys_empty_[block % Rings::kKeyBuffers].arrive();
-        }
-        co_yield dq_empty_[panel].over(emptied<1>(chunk));
-        if (add_before) co_yield dq_before_[panel].over(before % 2);
-        EXPECT_EQ(dq_[panel].first, add_before ? Dq::sum : Dq::free) << "dQ written over";
-        if (add_before) {
-          EXPECT_EQ(dq_[panel].second, chunk) << "another sum";
-        }
-        dq_[panel] = {Dq::part, chunk};
-        dq_full_[panel].arrive();
-      }
-      if (add_before) ++before;
-      if ((flags & kLastOfKeys) != 0) ++block;
-    }
-  }
-
   // Which sum of dQ a chunk is a part of, as the kernel's DqueriesPart.
   struct Part {
     int before;
@@ -410,7 +286,7 @@ class Multiprocessor {
     return part;
   }
 
-  Role add_up_64(unsigned of_tile) {
+  Role add_up(unsigned of_tile) {
     unsigned tile = 0;
     for (BackwardCursor at(p_, block_); at.valid(p_); at.advance(p_), ++tile) {
       const Part part = part_of(at, of_tile);
@@ -432,32 +308,6 @@ class Multiprocessor {
     }
   }
 
-  Role add_up_128(unsigned of_tile) {
-    unsigned chunk = of_tile;
-    for (BackwardCursor at(p_, block_); at.valid(p_); at.advance(p_), chunk += kChunksPerTile) {
-      const Part part = part_of(at, of_tile);
-      co_yield [part] { return part.may_follow(); };
-      part.expect_sum_before_complete();
-      for (unsigned panel = 0; panel < Rings::kDqSlots; ++panel) {
-        co_yield dq_empty_[panel].over(emptied<1>(chunk));
-        if (!part.last || part.first) continue;
-        EXPECT_EQ(dq_[panel].first, Dq::free);
-        dq_[panel] = {Dq::sum, chunk};
-        dq_before_[panel].arrive();
-      }
-      for (unsigned panel = 0; panel < Rings::kDqSlots; ++panel) {
-        co_yield dq_full_[panel].over(filled<1>(chunk));
-        EXPECT_TRUE(dq_[panel] == std::make_pair(Dq::part, chunk));
-        co_yield [] { return true; };
-        dq_[panel].first = Dq::free;
-        dq_empty_[panel].arrive();
-      }
-      co_yield [] { return true; };
-      ++*part.added;
-      ++memory_.parts;
-    }
-  }
-
   Role statistics() {
     unsigned round = 0;
     for (int head = block_ / p_.units; head < p_.problem.batch * p_.problem.heads;
@@ -473,17 +323,12 @@ class Multiprocessor {
   Memory& memory_;
   std::array<Barrier, Rings::kKeyBuffers> keys_full_, keys_taken_, keys_empty_;
   std::array<Barrier, Rings::kStages> rows_full_, rows_empty_;
-  std::array<Barrier, Rings::kDoutStages> dout_full_, dout_empty_;
-  std::array<Barrier, Rings::kKeyBuffers> values_full_, values_empty_;
   std::array<Barrier, Rings::kSlots> ds_full_, ds_empty_;
   std::array<Barrier, Rings::kDqSlots> dq_full_, dq_empty_, dq_before_;
   Barrier round_begun_;
   // What lies in each place.
   std::array<unsigned, Rings::kStages> rows_{};
-  std::array<unsigned, Rings::kDoutStages> dout_{};
   std::array<unsigned, Rings::kKeyBuffers> keys_{};
-  std::array<unsigned, Rings::kKeyBuffers> values_{};
-  std::array<unsigned, 2> which_keys_{};
   std::array<std::pair<unsigned, unsigned>, Rings::kFlags> flags_{};
   std::array<std::array<unsigned, 2>, Rings::kSlots> ds_{};
   std::array<std::pair<Dq, unsigned>, Rings::kDqSlots> dq_{};
@@ -497,7 +342,6 @@ struct Case {
 };
 
 // Whether all came to their end. A role that is slow everywhere, or nowhere (-1), goes on only when no other can.
-template <int kHeadSize>
 bool ends(const Case& c, int slow, unsigned seed) {
   BackwardProblem p{};
   p.problem = {1, c.blocks * 128, c.heads, c.blocks, 0.0F};
@@ -505,10 +349,10 @@ bool ends(const Case& c, int slow, unsigned seed) {
   p.groups = std::min(c.groups, c.heads);
   p.in_turn = c.in_turn;
   Memory memory;
-  std::vector<std::unique_ptr<Multiprocessor<kHeadSize>>> multiprocessors;
+  std::vector<std::unique_ptr<Multiprocessor>> multiprocessors;
   std::vector<Role> roles;
   for (int block = 0; block < p.groups * p.units; ++block) {
-    multiprocessors.push_back(std::make_unique<Multiprocessor<kHeadSize>>(p, block, memory));
+    multiprocessors.push_back(std::make_unique<Multiprocessor>(p, block, memory));
     for (Role& role : multiprocessors.back()->roles()) roles.push_back(std::move(role));
   }
   std::mt19937 random(seed);
@@ -528,14 +372,13 @@ bool ends(const Case& c, int slow, unsigned seed) {
   return std::all_of(roles.begin(), roles.end(), [](const Role& role) { return role.ended(); });
 }
 
-template <int kHeadSize>
-void expect_ends() {
+TEST(HopperAttentionProtocol, EverybodyComesToItsEnd) {
   for (int blocks = 1; blocks <= 9; ++blocks) {
     for (const auto& [heads, groups] : {std::pair{1, 1}, std::pair{7, 2}, std::pair{5, 1}}) {
       for (const bool in_turn : {false, true}) {
         for (int slow = -1; slow < kRoles; ++slow) {
           const Case c{blocks, heads, groups, in_turn};
-          ASSERT_TRUE(ends<kHeadSize>(c, slow, static_cast<unsigned>(blocks + slow + 2)))
+          ASSERT_TRUE(ends(c, slow, static_cast<unsigned>(blocks + slow + 2)))
               << blocks << " blocks, " << heads << " heads, " << groups << " groups, slow " << slow
               << (in_turn ? ", in turn" : "") << ": they wait for one another";
           ASSERT_FALSE(testing::Test::HasFailure()) << blocks << " blocks, slow " << slow;
@@ -543,14 +386,6 @@ void expect_ends() {
       }
     }
   }
-}
-
-TEST(HopperAttentionProtocol, EverybodyComesToItsEnd) {
-  expect_ends<64>();
-}
-
-TEST(HopperAttentionProtocol, EverybodyComesToItsEndAtHeadSize128) {
-  expect_ends<128>();
 }
 
 }  // namespace

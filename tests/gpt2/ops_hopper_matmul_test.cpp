@@ -125,32 +125,12 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
     const auto d_inp = to_device<bf16>(inp);
     const auto d_weight = to_device<bf16>(weight);
     const auto d_bias = to_device<bf16>(bias);
+    // Nothing is rounded but the two results, the slope to steps of 1/202. The slope's own slope is at most 0.8.
     GuardedOutput out(s.rows * s.hidden);
-    GuardedOutput pre(s.rows * s.hidden);
-    launch_hopper_matmul_forward(out.data(), {.argument = pre.data(), .slope = nullptr}, d_inp.data(),
-                                 d_weight.data(), d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
-    const std::vector<double> got_pre = pre.values();
-    expect_close(got_pre, expected_pre, 0x1p-8, sum_error(s.channels), "pre_gelu " + text(s));
-    // Beyond its own rounding, out is the GELU of what was stored, and its slope is at most 1.13.
-    std::vector<double> of_stored(got_pre.size());
-    gelu_forward_cpu(of_stored.data(), got_pre.data(), s.rows * s.hidden);
-    expect_close(out.values(), of_stored, 0x1p-8, 0x1p-18, "out of the stored pre_gelu " + text(s));
-    std::vector<double> tolerance(expected.size());
-    for (std::size_t i = 0; i < tolerance.size(); ++i) {
-      tolerance[i] = 1.13 * (0x1p-8 * std::abs(expected_pre[i]) + sum_error(s.channels)) + 0x1p-18;
-    }
-    expect_close(out.values(), expected, 0x1p-8, tolerance, "out " + text(s));
-    out.expect_guards_untouched("out " + text(s));
-    pre.expect_guards_untouched("pre_gelu " + text(s));
-
-    // Beside the slope nothing is rounded but the two results, the slope to steps of 1/202. The slope's own slope is at
-    // most 0.8.
-    GuardedOutput out_too(s.rows * s.hidden);
     GuardedBytes slope(s.rows * s.hidden);
-    launch_hopper_matmul_forward(out_too.data(), {.argument = nullptr, .slope = slope.data()}, d_inp.data(),
-                                 d_weight.data(), d_bias.data(), s.rows, s.channels, s.hidden, stream.get());
-    expect_close(out_too.values(), expected, 0x1p-8, 1.13 * sum_error(s.channels) + 0x1p-18,
-                 "out beside the slope " + text(s));
+    launch_hopper_matmul_forward(out.data(), slope.data(), d_inp.data(), d_weight.data(), d_bias.data(),
+                                 s.rows, s.channels, s.hidden, stream.get());
+    expect_close(out.values(), expected, 0x1p-8, 1.13 * sum_error(s.channels) + 0x1p-18, "out " + text(s));
     expect_close(slope_values(slope.stored(), s.hidden), expected_slope, 0.0,
                  0.5 / kGeluSlopeSteps + 0.8 * sum_error(s.channels) + 0x1p-15, "slope " + text(s));
     // The reference's slope is the derivative as the backward pass of a GELU applies it.
@@ -158,7 +138,7 @@ TEST_F(HopperMatmul, ForwardMatchesReference) {
     const std::vector<double> ones(expected.size(), 1.0);
     gelu_backward_cpu(derivative.data(), expected_pre.data(), ones.data(), s.rows * s.hidden);
     EXPECT_EQ(expected_slope, derivative) << text(s);
-    out_too.expect_guards_untouched("out " + text(s));
+    out.expect_guards_untouched("out " + text(s));
     slope.expect_guards_untouched("slope " + text(s));
   }
 }
@@ -242,7 +222,7 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 13));
   DeviceBuffer<float> memory(hopper_matmul_partial_sums(s.rows, s.hidden));
   PartialSums sums(memory.data(), memory.size_bytes());
-  DeviceBuffer<bf16> out(size), pre(size), dpre(size);
+  DeviceBuffer<bf16> out(size), dpre(size);
   DeviceBuffer<std::uint8_t> slope(size);
   DeviceBuffer<float> dbias(s.hidden);
   const auto bits = [](const auto& buffer) {
@@ -253,45 +233,30 @@ TEST_F(HopperMatmul, RepeatedRunsHaveTheSameBits) {
   };
   std::vector<std::vector<unsigned char>> first;
   for (int run = 0; run < 3; ++run) {
-    for (bf16* output : {out.data(), pre.data(), dpre.data()}) {
+    for (bf16* output : {out.data(), dpre.data()}) {
       RIDGELINE_CUDA_CHECK(
           cudaMemsetAsync(output, 0xff, static_cast<std::size_t>(size) * sizeof(bf16), stream.get()));
     }
     RIDGELINE_CUDA_CHECK(cudaMemsetAsync(slope.data(), 0xff, static_cast<std::size_t>(size), stream.get()));
     RIDGELINE_CUDA_CHECK(
         cudaMemsetAsync(dbias.data(), 0, static_cast<std::size_t>(dbias.size_bytes()), stream.get()));
-    launch_hopper_matmul_forward(out.data(), {.argument = nullptr, .slope = slope.data()}, inp.data(),
-                                 weight.data(), bias.data(), s.rows, s.channels, s.hidden, stream.get());
-    launch_hopper_matmul_forward(out.data(), {.argument = pre.data(), .slope = nullptr}, inp.data(),
-                                 weight.data(), bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(out.data(), slope.data(), inp.data(), weight.data(), bias.data(), s.rows,
+                                 s.channels, s.hidden, stream.get());
     // weight serves as (C, H) as well: any values do.
     launch_hopper_matmul_backward_input(dpre.data(), dbias.data(), inp.data(), weight.data(), slope.data(),
                                         s.rows, s.channels, s.hidden, sums, stream.get());
     sums.flush(stream.get());
     stream.synchronize();
-    std::vector<std::vector<unsigned char>> results = {bits(out), bits(pre), bits(slope), bits(dpre),
-                                                       bits(dbias)};
+    std::vector<std::vector<unsigned char>> results = {bits(out), bits(slope), bits(dpre), bits(dbias)};
     if (run == 0) {
       first = std::move(results);
       continue;
     }
     for (std::size_t i = 0; i < first.size(); ++i) {
       EXPECT_TRUE(results[i] == first[i])
-          << "run " << run << ", result " << i << " of out, pre, slope, dpre, dbias";
+          << "run " << run << ", result " << i << " of out, slope, dpre, dbias";
     }
   }
-  // And they are the numbers of the separate kernels, up to one rounding.
-  DeviceBuffer<bf16> separate(size);
-  launch_gelu_forward(separate.data(), pre.data(), size, stream.get());
-  stream.synchronize();
-  const auto got = out.download();
-  const auto expected = separate.download();
-  std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const float e = to_float(expected[i]);
-    if (!(std::abs(to_float(got[i]) - e) <= 0x1p-8F * std::abs(e))) ++wrong;
-  }
-  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(HopperMatmul, RunsInAGraph) {
@@ -301,10 +266,11 @@ TEST_F(HopperMatmul, RunsInAGraph) {
   const auto weight =
       to_device<bf16>(random_values<bf16>(static_cast<std::int64_t>(s.hidden) * s.channels, 15));
   const auto bias = to_device<bf16>(random_values<bf16>(s.hidden, 16));
-  GuardedOutput out(s.rows * s.hidden), pre(s.rows * s.hidden), captured(s.rows * s.hidden);
+  GuardedOutput out(s.rows * s.hidden), captured(s.rows * s.hidden);
+  GuardedBytes slope(s.rows * s.hidden);
   const auto launch = [&](bf16* output) {
-    launch_hopper_matmul_forward(output, {.argument = pre.data(), .slope = nullptr}, inp.data(),
-                                 weight.data(), bias.data(), s.rows, s.channels, s.hidden, stream.get());
+    launch_hopper_matmul_forward(output, slope.data(), inp.data(), weight.data(), bias.data(), s.rows,
+                                 s.channels, s.hidden, stream.get());
   };
   launch(out.data());
   cudaGraph_t graph = nullptr;
@@ -330,14 +296,12 @@ TEST_F(HopperMatmul, RefusesWhatItDoesNotSupport) {
   DeviceBuffer<bf16> memory(4096);
   PartialSums sums(nullptr, 0);
   DeviceBuffer<std::uint8_t> slope(4096);
-  const auto forward = [&](const GeluKept& kept, int unaligned) {
-    launch_hopper_matmul_forward(memory.data(), kept, memory.data() + unaligned, memory.data(), memory.data(),
-                                 8, 8, 16, stream.get());
+  const auto forward = [&](std::uint8_t* slopes, int unaligned) {
+    launch_hopper_matmul_forward(memory.data(), slopes, memory.data() + unaligned, memory.data(),
+                                 memory.data(), 8, 8, 16, stream.get());
   };
-  EXPECT_THROW(forward({.argument = memory.data(), .slope = nullptr}, 1), std::invalid_argument);
-  EXPECT_THROW(forward({.argument = nullptr, .slope = slope.data() + 8}, 0), std::invalid_argument);
-  EXPECT_THROW(forward({.argument = memory.data(), .slope = slope.data()}, 0), std::invalid_argument);
-  EXPECT_THROW(forward({}, 0), std::invalid_argument);
+  EXPECT_THROW(forward(slope.data(), 1), std::invalid_argument);
+  EXPECT_THROW(forward(slope.data() + 8, 0), std::invalid_argument);
   EXPECT_THROW(launch_hopper_matmul_backward_input(memory.data(), nullptr, memory.data(), memory.data(),
                                                    slope.data(), 8, 12, 16, sums, stream.get()),
                std::invalid_argument);

@@ -62,29 +62,6 @@ TYPED_TEST(Layernorm, ForwardMatchesReference) {
   }
 }
 
-TYPED_TEST(Layernorm, PlantedSlowdownChangesNoBit) {
-  const Stream stream;
-  const Shape s{1031, 768};
-  const std::int64_t n = s.rows * s.channels;
-  const auto a = to_device<TypeParam>(random_values<TypeParam>(n, 4));
-  const auto b = to_device<TypeParam>(random_values<TypeParam>(n, 5));
-  const auto weight = to_device<TypeParam>(random_values<TypeParam>(s.channels, 6));
-  const auto bias = to_device<TypeParam>(random_values<TypeParam>(s.channels, 7));
-  const auto normed = [&](std::optional<double> percent) {
-    set_planted_slowdown(percent);
-    auto sum = poisoned<TypeParam>(n);
-    auto out = poisoned<TypeParam>(n);
-    auto mean = poisoned<float>(s.rows);
-    auto rstd = poisoned<float>(s.rows);
-    launch_residual_layernorm_forward(sum.data(), out.data(), mean.data(), rstd.data(), a.data(), b.data(),
-                                      weight.data(), bias.data(), s.rows, s.channels, stream.get());
-    set_planted_slowdown(std::nullopt);
-    return to_host(out);
-  };
-  const auto plain = normed(std::nullopt);
-  for (const double percent : {0.0, 0.05, 5.0, 50.0}) EXPECT_EQ(normed(percent), plain) << percent;
-}
-
 TYPED_TEST(Layernorm, FusedResidualMatchesReference) {
   const Stream stream;
   const double eps = epsilon<TypeParam>();

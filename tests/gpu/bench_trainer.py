@@ -39,19 +39,17 @@ SLACK = 1.2      # a run may take so many times what it took before
 
 # The slow sides of the switches: option and value as on the command line.
 SLOW_SIDES = (
-    "--gelu own", "--gelu mixed", "--gelu fused", "--gelu separate", "--attention cudnn", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
+    "--gelu own", "--gelu fused", "--gelu separate", "--attention cudnn", "--attention own", "--attention unfused", "--matmul cublas", "--matmul-search off",
     "--bias separate", "--vocabulary plain", "--kernels scalar", "--residual fused", "--residual separate", "--classifier separate",
     "--bias-gradient naive", "--bias-gradient fused", "--bias-gradient separate", "--optimizer per-tensor", "--recompute 1",
-    "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist weights", "--l2-persist residual",
-    "--l2-persist gradient", "--precision fp8", "--precision fp8 --attention cudnn", "--precision fp8 --fp8-fast-accumulation all",
-    "--precision fp8 --fp8-fast-accumulation none", "--precision fp8 --fp8-classifier forward", "--precision fp8 --fp8-classifier none",
+    "--recompute 2", "--cuda-graph", "--no-cuda-graph", "--l2-persist none", "--l2-persist residual",
+    "--precision fp8", "--precision fp8 --attention cudnn", "--precision fp8 --fp8-classifier none",
     "--precision fp8 --fp8-hidden bf16", "--precision fp8 --fp8-classifier none --fp8-hidden bf16", "--precision fp8 --residual fused", "--precision tf32", "--precision fp32", "--stochastic-rounding", "--deterministic")
 # The fast sides, given beside --preset naive. With BF16 come the kernels that need it.
 FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
     "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--precision bf16 --attention hopper", "--vocabulary padded",
     "--kernels packed", "--residual fused", "--matmul cublaslt --bias fused --residual product", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
-FAST_SEARCH = "--matmul-search fast"  # a row where the plans of all others come from a full search
 FAST, NAIVE, PYTORCH = "preset fast", "preset naive", "PyTorch"
 
 
@@ -124,8 +122,6 @@ def rows_of(options):
     if options.from_naive:
         for option in FAST_SIDES:
             rows.append(Row("naive " + option, ["--preset", "naive", *option.split()], "from naive", slow=True))
-    if options.full_search:
-        rows.insert(1, Row(FAST_SEARCH, ["--preset", "fast", *FAST_SEARCH.split()], "from fast"))
     if options.only:
         wanted = named(options.only, rows)
         rows = [row for row in rows if row.name in wanted]
@@ -178,10 +174,8 @@ class Bench:
         if row.pytorch:
             return [sys.executable, o.pytorch_program, "--mode", "compile", "--master-weights", "--attention", "cudnn", "--clip", "1.0",
                     "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json"]
-        # What the full search found must not serve the row of the fast one.
-        cache = os.path.join(o.out, "bench-plans" + ("-fast" if row.name == FAST_SEARCH else ""))
-        # A fast search reads what the full one found, and does not search for long where a row has other products.
-        search = ["--matmul-search", "fast"] if o.full_search and "--matmul-search" not in row.arguments else []
+        cache = os.path.join(o.out, "bench-plans")
+        search = ["--matmul-search", "full"] if o.full_search and "--matmul-search" not in row.arguments else []
         size = [] if "--model" in row.arguments else ["--model", "124M"]
         return [o.trainer, *size, "-B", str(row.batch), "-T", "1024", "--steps", str(steps), "--json", "--log", log,
                 "--matmul-cache", cache, *search, *row.arguments]
@@ -241,10 +235,9 @@ class Bench:
             self.keep(self)
 
     def search(self):
-        """Fills the cache of plans, which a fast search reads as well; False if it failed."""
+        """Fills the cache of plans; False if it failed."""
         begin = self.passed_s()
         command = self.command(self.fast, 2, os.path.join(self.options.out, "bench-search.jsonl"))
-        command[command.index("--matmul-search") + 1] = "full"
         done = run(command, timeout=max(min(400, self.left_s()), 1))
         self.search_s = self.passed_s() - begin
         self.say(f"{self.passed_s():5.0f} s  full search of the products' algorithms: {self.search_s:.0f} s")
@@ -432,7 +425,7 @@ def arguments(argv):
     parser.add_argument("--out", default=".")
     parser.add_argument("--json")
     parser.add_argument("--from-naive", action="store_true", help="also the naive preset with each fast side alone")
-    parser.add_argument("--full-search", action="store_true", help="plans of --matmul-search full for all rows (over a minute, once), and a row with the fast search's")
+    parser.add_argument("--full-search", action="store_true", help="plans of --matmul-search full for all rows (over a minute, once)")
     parser.add_argument("--sustained", action=argparse.BooleanOptionalAction, default=True,
                         help="also a long run of the fast preset and of PyTorch")
     parser.add_argument("--sustain", help="these rows too, comma-separated")
@@ -469,7 +462,7 @@ def print_result(known, fast_runs):
           f"{' (modified)' if known['dirty'] else ''}")
     print("124M, B = 32, T = 1024 unless named. MFU: (6N + 6LCT) over the dense peak of\nthe precision (BF16 989.4 TFLOP/s). ÷ fast: by the fast runs next to it.\n")
     if known["full_search_s"] is not None:
-        print(f"Plans of a full search ({known['full_search_s']:.0f} s, once), but for the row {FAST_SEARCH}.\n")
+        print(f"Plans of a full search ({known['full_search_s']:.0f} s, once).\n")
     print("\n".join(table(known["rows"])))
     print("\n" + "\n".join(convention(any(row["sustained"] for row in known["rows"]))))
     if known["fast_drift_ratio"] is not None:

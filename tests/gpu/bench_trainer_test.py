@@ -265,7 +265,7 @@ class Bench(unittest.TestCase):
             os.remove(hangs)
 
     def test_a_full_search_serves_all_rows_but_those_about_searches(self):
-        status, text, result = self.bench("--full-search", "--only", "--matmul-search off,--matmul-search fast,--attention own")
+        status, text, result = self.bench("--full-search", "--only", "--matmul-search off,--attention own")
         self.assertEqual(status, 0, text)
         self.assertIn("Plans of a full search", text)
         self.assertIsNotNone(result["full_search_s"])
@@ -275,9 +275,8 @@ class Bench(unittest.TestCase):
             self.assertEqual(command.count("--matmul-search"), 1, command)
             return command[command.index("--matmul-search") + 1], os.path.basename(command[command.index("--matmul-cache") + 1])
 
-        self.assertEqual(plans_of("preset fast"), ("fast", "bench-plans"))
-        self.assertEqual(plans_of("--attention own"), ("fast", "bench-plans"))
-        self.assertEqual(plans_of("--matmul-search fast"), ("fast", "bench-plans-fast"))
+        self.assertEqual(plans_of("preset fast"), ("full", "bench-plans"))
+        self.assertEqual(plans_of("--attention own"), ("full", "bench-plans"))
         self.assertEqual(plans_of("--matmul-search off")[0], "off")
 
     def test_what_is_rejected_or_breaks_off_is_a_failed_row(self):

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Runs of the trainer to hold `ridgeline compare` against: identical code, and one kernel made slower by known amounts.
 
-usage: compare_runs.py record --ridgeline RIDGELINE --trainer GPT2_TRAIN --out DIR [--seconds 420] [--planted 1,2,3,5,10]
+usage: compare_runs.py build --source DIR --out FILE [--cmake-arguments "--preset portable"]
+       compare_runs.py record --ridgeline RIDGELINE --trainer GPT2_TRAIN --out DIR [--seconds 420] [--planted 1,2,3,5,10]
                               [--tiers T0] [--program-arguments "--model 124M -B 32 -T 1024"]
        compare_runs.py judge DIR --ridgeline RIDGELINE [--window 5] [--base p1] [--json FILE]
 
 record: rounds of runs in fresh processes, each with `ridgeline record` (timeline only, 8 steps of warm-up, 12 recorded). A round is
-A, each planted amount, and A again; every other round runs backwards, so that a drift falls on all. A of such rounds runs the
-kernel that plants too, with nothing to do (--slow-kernel layernorm_forward=0). The first rows that have something to do cost about 2 % whatever
-their number: amounts below are there between two planted ones (judge --base p1). With --planted "" A is the trainer as it is. Amounts go in steps of 0.05 per cent. The first run of all fills the
-trainer's cache of plans and is not kept, so that all others take the same products. Rounds follow while --seconds last; a run that
+A, each planted amount, and A again; every other round runs backwards, so that a drift falls on all. For --planted the trainer is one that
+`build` has made of a commit's source and planted_slowdown.patch: its layernorm_forward moves about that much more, by the environment variable
+PLANTED_PERCENT (0 to 50, in steps of 0.05), and results stay the same to the last bit. A of such rounds runs it with nothing to do. The first
+rows that have something to do cost about 2 % whatever their number: amounts below are there between two planted ones (judge --base p1). With
+--planted "" A is the trainer as it is. Products are cuBLASLt's first choices. The first run of all is not kept. Rounds follow while --seconds last; a run that
 fails is a line and is left out, and a round without its two A does not count. DIR holds a capture a run and runs.json. On a machine
 with a GPU, about 4 s a run:
 
-  compare_runs.py record --ridgeline build/bin/ridgeline --trainer build/bin/gpt2_train --out planted --planted 0.5,1,2,3,5,10 --seconds 400
+  compare_runs.py build --source . --out gpt2_train-planted
+  compare_runs.py record --ridgeline build/bin/ridgeline --trainer gpt2_train-planted --out planted --planted 0.5,1,2,3,5,10 --seconds 400
   compare_runs.py record --ridgeline build/bin/ridgeline --trainer build/bin/gpt2_train --out identical --planted "" --seconds 400
 
 judge needs no GPU. A/A: windows of --window rounds that have none in common, A against the A at the other end of the round: verdict and kernels that
@@ -29,6 +32,7 @@ import math
 import os
 import random
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,12 +42,29 @@ import time
 from common import run
 
 KERNEL = "layernorm_forward"
+PATCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "planted_slowdown.patch")
 WARM, STEPS = 8, 12
+
+
+def build(options):
+    """The trainer of a commit with the patch, built in a work tree of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = os.path.join(folder, "tree")
+        git = ["git", "-C", options.source]
+        subprocess.run([*git, "worktree", "add", "--detach", "--quiet", tree], check=True)
+        try:
+            subprocess.run(["git", "-C", tree, "apply", PATCH], check=True)
+            subprocess.run(["cmake", "-S", tree, *shlex.split(options.cmake_arguments), "-B", os.path.join(folder, "build"),
+                            "-DRIDGELINE_WITH_GUI=OFF", "-DRIDGELINE_BUILD_TESTS=OFF"], cwd=tree, check=True)
+            subprocess.run(["cmake", "--build", os.path.join(folder, "build"), "--target", "gpt2_train"], check=True)
+            shutil.copy2(os.path.join(folder, "build", "bin", "gpt2_train"), options.out)
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", tree], check=True)
+    return 0
 
 
 def record(options):
     os.makedirs(options.out, exist_ok=True)
-    plans = os.path.join(options.out, "plans")
     percents = [float(text) for text in options.planted.split(",") if text]
     begin = time.monotonic()
     runs, seconds = [], []
@@ -51,11 +72,11 @@ def record(options):
     def one(number, kind, keep=True):
         file = os.path.join(options.out, f"r{number:03d}-{kind}.ridge")
         percent = "0" if kind in ("a", "b") else kind[1:]
-        planted = ["--slow-kernel", f"{KERNEL}={percent}"] if percents else []
+        planted = {"PLANTED_PERCENT": percent} if percents else {}
         command = [options.ridgeline, "record", "-q", "-f", "-o", file, "--tiers", options.tiers, "--schedule", f"warmup={WARM},timeline={STEPS}",
                    "--", options.trainer, *shlex.split(options.program_arguments), "--steps", str(WARM + STEPS + 2), "--no-cuda-graph",
-                   "--matmul-search", "fast", "--matmul-cache", plans, *planted]
-        done = run(command, timeout=180)
+                   "--matmul-search", "off"]
+        done = run(command, planted, timeout=180)
         if done.status != 0:
             print(f"{kind:<6} FAIL  {done.tail()}", flush=True)
             return None
@@ -67,7 +88,7 @@ def record(options):
         return {"round": number, "kind": kind, "file": os.path.basename(file), "start_s": time.monotonic() - begin}
 
     one(0, "a", keep=False)
-    seconds.clear()  # that run searched the products' algorithms
+    seconds.clear()
     kinds = ["a", *[f"p{percent:g}" for percent in percents], "b"]
     for number in itertools.count(1):
         order = kinds if number % 2 else kinds[::-1]
@@ -256,6 +277,10 @@ def judge(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     actions = parser.add_subparsers(dest="action", required=True)
+    building = actions.add_parser("build")
+    building.add_argument("--source", required=True)
+    building.add_argument("--out", required=True)
+    building.add_argument("--cmake-arguments", default="--preset portable")
     recording = actions.add_parser("record")
     recording.add_argument("--ridgeline", required=True)
     recording.add_argument("--trainer", required=True)
@@ -271,7 +296,7 @@ def main():
     judging.add_argument("--base", metavar="KIND", help="hold the planted amounts against this one (p1) in place of A: smaller changes")
     judging.add_argument("--json")
     options = parser.parse_args()
-    sys.exit(record(options) if options.action == "record" else judge(options))
+    sys.exit({"build": build, "record": record, "judge": judge}[options.action](options))
 
 
 if __name__ == "__main__":

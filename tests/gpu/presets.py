@@ -31,7 +31,7 @@ def record(options, preset, capture, more):
     program = [options.trainer, "--model", "124M", "-B", "32", "-T", "1024", "--preset", "naive" if preset == "naive" else "fast",
                *more, "--no-cuda-graph", "--steps", steps, "--json"]
     if options.plans and preset != "naive":
-        program += ["--matmul-search", "fast", "--matmul-cache", options.plans]
+        program += ["--matmul-search", "full", "--matmul-cache", options.plans]
     return run([options.ridgeline, "record", "--force", "--schedule", schedule, "-o", capture, "--", *program], timeout=280)
 
 

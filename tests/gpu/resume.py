@@ -42,7 +42,7 @@ def cases(shards):
         "fp8": (TINY, ["--precision", "fp8", "--grad-accum", "2", *BETWEEN]),
         "fast": (TINY, BETWEEN),
         "accumulate": (TINY, ["--grad-accum", "3", "--cuda-graph", *BETWEEN]),
-        "mixed-gelu": (TINY, ["--gelu", "mixed", "--grad-accum", "2"]),
+        "separate-gelu": (TINY, ["--gelu", "separate", "--grad-accum", "2"]),
         "own-attention": (TINY, ["--attention", "own"]),
         "rounding": (TINY, ["--stochastic-rounding", "--recompute", "2"]),
         "shards": (TINY, [*files, *BETWEEN]),

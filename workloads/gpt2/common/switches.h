@@ -15,11 +15,9 @@ namespace ridgeline::gpt2 {
 /// fp8: as bf16, but for the operands of the layers' linear products and, by Fp8Classifier, of the classifier's.
 /// Attention stays in bf16.
 enum class Precision { bf16, fp8, tf32, fp32 };
-/// Which FP8 products leave their partial sums to the tensor cores, which add with some 14 bits.
-enum class Fp8FastAccumulation { forward, all, none };
-/// Which products of the classifier are in FP8 too: the logits; and those behind their gradient, which the fused
+/// Whether the classifier's products are in FP8 too: the logits', and those behind their gradient, which the fused
 /// classifier then writes in E5M2.
-enum class Fp8Classifier { none, forward, all };
+enum class Fp8Classifier { none, all };
 /// In FP8, how the products around GELU store its argument and the gradient in front of its slope: fp8, as
 /// E4M3 and E5M2.
 enum class Fp8Hidden { bf16, fp8 };
@@ -27,11 +25,10 @@ enum class Fp8Hidden { bf16, fp8 };
 enum class MatmulLibrary { cublaslt, cublas };
 enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
 /// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
-/// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own. mixed:
-/// forward as own, with the argument kept, backward as separate.
-enum class GeluKind { own, mixed, fused, separate };
-/// hopper: kernels of ours for compute capability 9.0, head sizes 64 and 128 (cudnn elsewhere); own: kernels of ours
-/// for any GPU.
+/// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own.
+enum class GeluKind { own, fused, separate };
+/// hopper: kernels of ours for compute capability 9.0 and head size 64 (cudnn elsewhere); own: kernels of ours for any
+/// GPU.
 enum class AttentionKind { hopper, cudnn, own, unfused };
 enum class VocabularyKind {
   padded,
@@ -49,15 +46,12 @@ enum class ClassifierKind { fused, separate };
 enum class BiasGradientKind { separate, fused, naive };
 enum class OptimizerKind { multi, per_tensor };  // one launch for all tensors, or one a tensor
 
-/// Bits of Switches::l2_persist: what an access policy window keeps in L2 while the ops that use it run.
-/// weights: the matrix of a product, forward and backward. residual: what attproj and fcproj leave for the op
-/// behind them, and the gradient on the residual stream. gradient: of fch and qkv, which three ops read.
-/// Where several apply at once, one is kept: gradient before residual, weights before both.
-enum L2Persist : unsigned { l2_weights = 1, l2_residual = 2, l2_gradient = 4 };
+/// What an access policy window keeps in L2 while the ops that use it run. residual: what attproj and fcproj leave
+/// for the op behind them, and the gradient on the residual stream.
+enum class L2Persist { none, residual };
 
 struct Switches {
   Precision precision = Precision::bf16;
-  Fp8FastAccumulation fp8_fast_accumulation = Fp8FastAccumulation::forward;
   Fp8Classifier fp8_classifier = Fp8Classifier::none;
   Fp8Hidden fp8_hidden = Fp8Hidden::bf16;
   MatmulLibrary matmul = MatmulLibrary::cublaslt;
@@ -72,7 +66,7 @@ struct Switches {
   OptimizerKind optimizer = OptimizerKind::multi;
   int recompute = 0;        // 0: keep everything; 1: GELU again in the backward pass; 2: layernorms too
   bool cuda_graph = false;  // from the second step on a step is one graph launch
-  unsigned l2_persist = 0;  // bits of L2Persist
+  L2Persist l2_persist = L2Persist::none;
   bool stochastic_rounding = false;  // of BF16 parameters from their master weights
   bool deterministic = false;        // every sum in a fixed order
 
@@ -82,12 +76,6 @@ struct Switches {
 /// Whether activations and working copies of parameters are bfloat16.
 constexpr bool has_bf16_activations(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp8;
-}
-
-/// Whether a product of ours computes GELU: in bf16, where hopper_matmul_supported. GELU that is computed
-/// again in the backward pass needs its argument: own is mixed then.
-constexpr bool has_own_product(GeluKind gelu) {
-  return gelu == GeluKind::own || gelu == GeluKind::mixed;
 }
 
 constexpr Switches fast_preset() {
@@ -118,13 +106,9 @@ constexpr auto names_of(Precision) {
   using enum Precision;
   return std::array<NamedValue<Precision>, 4>{{{"bf16", bf16}, {"fp8", fp8}, {"tf32", tf32}, {"fp32", fp32}}};
 }
-constexpr auto names_of(Fp8FastAccumulation) {
-  using enum Fp8FastAccumulation;
-  return std::array<NamedValue<Fp8FastAccumulation>, 3>{{{"forward", forward}, {"all", all}, {"none", none}}};
-}
 constexpr auto names_of(Fp8Classifier) {
   using enum Fp8Classifier;
-  return std::array<NamedValue<Fp8Classifier>, 3>{{{"none", none}, {"forward", forward}, {"all", all}}};
+  return std::array<NamedValue<Fp8Classifier>, 2>{{{"none", none}, {"all", all}}};
 }
 constexpr auto names_of(Fp8Hidden) {
   using enum Fp8Hidden;
@@ -140,8 +124,7 @@ constexpr auto names_of(BiasKind) {
 }
 constexpr auto names_of(GeluKind) {
   using enum GeluKind;
-  return std::array<NamedValue<GeluKind>, 4>{
-      {{"own", own}, {"mixed", mixed}, {"fused", fused}, {"separate", separate}}};
+  return std::array<NamedValue<GeluKind>, 3>{{{"own", own}, {"fused", fused}, {"separate", separate}}};
 }
 constexpr auto names_of(AttentionKind) {
   using enum AttentionKind;
@@ -175,10 +158,9 @@ constexpr auto names_of(OptimizerKind) {
   return std::array<NamedValue<OptimizerKind>, 2>{{{"multi", multi}, {"per-tensor", per_tensor}}};
 }
 
-/// Bits: any of them together.
 constexpr auto names_of(L2Persist) {
-  return std::array<NamedValue<L2Persist>, 3>{
-      {{"weights", l2_weights}, {"residual", l2_residual}, {"gradient", l2_gradient}}};
+  using enum L2Persist;
+  return std::array<NamedValue<L2Persist>, 2>{{{"none", none}, {"residual", residual}}};
 }
 
 template <typename Enum>

@@ -49,13 +49,6 @@ bool capturing(cudaStream_t stream) {
 
 }  // namespace
 
-MatmulSearch matmul_search_from_name(const std::string& name) {
-  for (const MatmulSearch search : {MatmulSearch::off, MatmulSearch::fast, MatmulSearch::full}) {
-    if (name == name_of(search)) return search;
-  }
-  throw std::invalid_argument("matmul search '" + name + "' is none of off, fast, full");
-}
-
 struct Matmul::Impl {
   explicit Impl(MatmulOptions given) : options(std::move(given)) {
     cublasLtHandle_t raw = nullptr;
@@ -177,8 +170,7 @@ struct Matmul::Impl {
     }
 
     const auto entry = stored.find(problem.key());
-    if (options.search != MatmulSearch::off && entry != stored.end() &&
-        entry->second.mode >= options.search) {
+    if (options.search != MatmulSearch::off && entry != stored.end()) {
       std::size_t needed_bytes = 0;
       if (plan->operation.check(handle.get(), entry->second.algo, &needed_bytes) == CUBLAS_STATUS_SUCCESS &&
           needed_bytes <= options.workspace_bytes) {
@@ -195,9 +187,8 @@ struct Matmul::Impl {
     plan->selection.workspace_bytes = answers.front().workspaceSize;
     if (options.search != MatmulSearch::off) {
       const NvtxRange range("matmul_search");
-      plan->selection =
-          search_matmul(handle.get(), problem, plan->operation, options.search, workspace.data(), stream);
-      if (plan->selection.mode != MatmulSearch::off) {
+      plan->selection = search_matmul(handle.get(), problem, plan->operation, workspace.data(), stream);
+      if (plan->selection.candidates > 0) {
         plan->source = "search";
         stored[problem.key()] = plan->selection;
         unsaved = true;

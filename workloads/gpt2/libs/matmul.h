@@ -14,7 +14,7 @@
 // Lifecycle of a Matmul:
 //   1. construct: reads the cache file, if one is named
 //   2. the first call of each problem looks its algorithm up, in this order: the cache file (what a search
-//      of the same mode or a longer one found; not with off), the search (into buffers of its own, so the
+//      found; not with off), the search (into buffers of its own, so the
 //      caller's data is never touched by a trial), cuBLASLt's first answer. Not during stream capture: a
 //      problem that is first met there is a LibraryError. Run one step before capturing
 //   3. later calls reuse the plan
@@ -36,10 +36,10 @@ namespace ridgeline::gpt2 {
 
 /// How the algorithm of a new problem is found.
 ///   off   cuBLASLt's first heuristic answer, unmeasured
-///   fast  every heuristic answer under several workspace limits, timed
-///   full  also other tiles, clusters, split-K and rasterisation than the heuristics propose; the finalists
-///         run alone, long enough for the power limit to act. About 4 s a problem, so name a cache file
-enum class MatmulSearch { off, fast, full };
+///   full  every heuristic answer under several workspace limits, and other tiles, clusters, split-K and rasterisation
+///         than the heuristics propose, timed; the finalists run alone, long enough for the power limit to act. About 4 s
+///         a problem, so name a cache file
+enum class MatmulSearch { off, full };
 
 /// How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
 enum class Fp32Math { fp32, tf32 };
@@ -47,14 +47,11 @@ enum class Fp32Math { fp32, tf32 };
 enum class MatmulEpilogue { none, gelu };
 
 struct MatmulOptions {
-  MatmulSearch search = MatmulSearch::fast;
+  MatmulSearch search = MatmulSearch::off;
   Fp32Math fp32_math = Fp32Math::fp32;
   std::size_t workspace_bytes = std::size_t{64} << 20;
   std::string cache_path;  // empty: nothing is kept between runs
 };
-
-/// "off", "fast" or "full"; anything else throws std::invalid_argument naming the three.
-MatmulSearch matmul_search_from_name(const std::string& name);
 
 /// One problem and what was chosen for it, for the choice report.
 struct MatmulChoice {

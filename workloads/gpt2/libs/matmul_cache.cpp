@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kFormat = "ridgeline-matmul-cache";
 constexpr int kVersion = 1;
+constexpr const char* kSearch = "full";
 constexpr std::uintmax_t kLargestFile_bytes = std::uintmax_t{16} << 20;
 
 std::string to_hex(const cublasLtMatmulAlgo_t& algo) {
@@ -50,18 +51,6 @@ cublasLtMatmulAlgo_t from_hex(const std::string& text) {
 
 }  // namespace
 
-const char* name_of(MatmulSearch search) {
-  switch (search) {
-    case MatmulSearch::off:
-      return "off";
-    case MatmulSearch::fast:
-      return "fast";
-    case MatmulSearch::full:
-      return "full";
-  }
-  return "?";
-}
-
 std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path,
                                                          const MatmulCacheIdentity& identity,
                                                          std::string* ignored) {
@@ -85,10 +74,12 @@ std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path
     }
     if (document.at("gpu").get<std::string>() != identity.gpu_name) return ignore("made on another GPU");
     for (const nlohmann::json& item : document.at("entries")) {
+      const std::string search = item.at("search").get<std::string>();
+      if (search == "fast") continue;  // of an older trainer, which had a shorter search: searched again
+      if (search != kSearch) throw std::runtime_error("a search that is none");
       MatmulSelection selection;
       selection.algo = from_hex(item.at("algo").get<std::string>());
       selection.workspace_bytes = item.at("workspace_bytes").get<std::size_t>();
-      selection.mode = matmul_search_from_name(item.at("search").get<std::string>());
       selection.candidates = item.at("candidates").get<int>();
       selection.time_ns = item.at("time_ns").get<double>();
       selection.default_time_ns = item.at("default_time_ns").get<double>();
@@ -115,7 +106,7 @@ void store_matmul_cache(const std::string& path, const MatmulCacheIdentity& iden
     document["entries"].push_back({{"problem", key},
                                    {"algo", to_hex(selection.algo)},
                                    {"workspace_bytes", selection.workspace_bytes},
-                                   {"search", name_of(selection.mode)},
+                                   {"search", kSearch},
                                    {"candidates", selection.candidates},
                                    {"time_ns", selection.time_ns},
                                    {"default_time_ns", selection.default_time_ns}});

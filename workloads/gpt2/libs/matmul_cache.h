@@ -1,7 +1,7 @@
 // matmul_cache.h: the chosen algorithms in a file, so that later runs start without a search.
 // JSON: {"format": "ridgeline-matmul-cache", "version": 1, "cublaslt": int, "gpu": text, "entries":
 // [{"problem": text (MatmulProblem::key), "algo": 128 hexadecimal digits, "workspace_bytes": int, "search":
-// "fast", "candidates": int, "time_ns": number, "default_time_ns": number}]}
+// "full", "candidates": int, "time_ns": number, "default_time_ns": number}]}
 #pragma once
 
 #include <map>
@@ -16,8 +16,6 @@ struct MatmulCacheIdentity {
   std::size_t cublaslt_version = 0;
   std::string gpu_name;
 };
-
-const char* name_of(MatmulSearch search);
 
 /// Entries by problem key. A file that is missing gives none; one that is damaged or has another identity
 /// gives none and sets ignored to one line that says why.

@@ -323,13 +323,6 @@ std::vector<cublasLtMatmulAlgo_t> variations(const cublasLtMatmulAlgo_t& algo) {
   return result;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return kNever;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 void sort_by_time(std::vector<Candidate>& candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& x, const Candidate& y) { return x.time_ns < y.time_ns; });
@@ -413,20 +406,6 @@ std::vector<Candidate> best_and_default(std::vector<Candidate> candidates, const
   return candidates;
 }
 
-// Short rounds in which the best take turns; the median of each, best first.
-std::vector<Candidate> decide_in_turns(Trial& trial, std::vector<Candidate> candidates,
-                                       const Candidate& default_choice, int repeats) {
-  std::vector<Candidate> finalists = best_and_default(std::move(candidates), default_choice, 8);
-  std::vector<std::vector<double>> rounds_ns(finalists.size());
-  for (int round = 0; round < 9; ++round) {
-    for (std::size_t i = 0; i < finalists.size(); ++i)
-      rounds_ns[i].push_back(trial.time(finalists[i], repeats));
-  }
-  for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].time_ns = median(rounds_ns[i]);
-  sort_by_time(finalists);
-  return finalists;
-}
-
 // Time of one run in ns over block_ms of nothing else, after lead_ms that are not counted.
 double time_alone(Trial& trial, const Candidate& candidate, double lead_ms, double block_ms) {
   const double guess_ns = trial.time(candidate, 4);
@@ -505,7 +484,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t 
 }
 
 MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& problem, LtOperation& operation,
-                              MatmulSearch mode, void* workspace, cudaStream_t stream) {
+                              void* workspace, cudaStream_t stream) {
   std::vector<Candidate> candidates = heuristic_candidates(handle, problem, operation);
   if (candidates.empty()) {
     throw LibraryError(problem.description(), "cuBLASLt has no algorithm for it", __FILE__, __LINE__);
@@ -539,14 +518,10 @@ MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& prob
     candidate.time_ns = quick_time(*trial, candidate, repeats, best_ns);
     best_ns = std::min(best_ns, candidate.time_ns);
   }
-  if (mode == MatmulSearch::full) vary(handle, problem, operation, *trial, repeats, candidates);
+  vary(handle, problem, operation, *trial, repeats, candidates);
   selection.candidates = static_cast<int>(candidates.size());
 
-  std::vector<Candidate> finalists =
-      mode == MatmulSearch::full ? decide_alone(*trial, std::move(candidates), default_choice)
-                                 : decide_in_turns(*trial, std::move(candidates), default_choice, repeats);
-
-  selection.mode = mode;
+  std::vector<Candidate> finalists = decide_alone(*trial, std::move(candidates), default_choice);
   for (const Candidate& candidate : finalists) {
     if (bytes_of(candidate.algo) == default_bytes) selection.default_time_ns = candidate.time_ns;
   }

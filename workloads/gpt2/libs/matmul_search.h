@@ -3,13 +3,10 @@
 // Method
 //   1. candidates: cuBLASLt's heuristic answers under several workspace limits, without repetitions. Its
 //      first answer under the full workspace is the default choice, to compare with
-//   2. each runs a few times. full adds the best one's algorithm with every tile and the small clusters, then
-//      varies the other settings of the best few, one at a time, over what cuBLASLt says the algorithm can
-//      do, and goes on from what that finds
-//   3. fast: the best eight and the default take turns in short rounds, so that clock and temperature drift
-//      hit all alike; median. full: the best twenty and the default run alone for a while, the best four of
-//      them longer, because large products run at the power limit, where the algorithm that needs less energy
-//      gets the higher clock
+//   2. each runs a few times. Then the best one's algorithm with every tile and the small clusters, and the other
+//      settings of the best few, one at a time, over what cuBLASLt says the algorithm can do, on from what that finds
+//   3. the best twelve and the default run alone for a while, the best three of them longer, because large products
+//      run at the power limit, where the algorithm that needs less energy gets the higher clock
 //   4. the winner's result is compared with the default's on the same data; a winner that differs by more
 //      than rounding is dropped for the next one
 // Trials run on buffers allocated here, filled with random values, of the problem's sizes and alignments.
@@ -31,8 +28,7 @@ namespace ridgeline::gpt2 {
 struct MatmulSelection {
   cublasLtMatmulAlgo_t algo{};
   std::size_t workspace_bytes = 0;
-  MatmulSearch mode = MatmulSearch::off;
-  int candidates = 0;
+  int candidates = 0;            // algorithms timed; 0: none was
   double time_ns = 0.0;          // 0: not timed
   double default_time_ns = 0.0;  // 0: not timed
 };
@@ -47,7 +43,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> matmul_heuristics(cublasLtHandle_t 
 /// candidates must not be empty. Waits for stream. When the trial buffers do not fit into device memory, says
 /// so on stderr and returns the default choice untimed.
 MatmulSelection search_matmul(cublasLtHandle_t handle, const MatmulProblem& problem, LtOperation& operation,
-                              MatmulSearch mode, void* workspace, cudaStream_t stream);
+                              void* workspace, cudaStream_t stream);
 
 /// The algorithm's settings by cuBLASLt's own numbers, on one line.
 std::string describe_algorithm(const cublasLtMatmulAlgo_t& algo);

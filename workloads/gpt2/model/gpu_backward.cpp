@@ -64,7 +64,6 @@ const T* GpuModelOf<T>::layernorm_again(const T* kept, const T* inp, const T* we
 
 template <typename T>
 void GpuModelOf<T>::linear_backward_input(T* dinp, const T* dout, const T* weight, int c, int oc) {
-  const auto kept = keep(l2_weights, weight, static_cast<std::int64_t>(c) * oc);
   products_->backward_input(dinp, dout, weight, rows_, c, oc, stream_.get());
 }
 
@@ -118,15 +117,13 @@ void GpuModelOf<T>::mlp_down_backward(const Layer& a, const Weights& p, const Gr
   bool bias_is_done = false;
   if (switches().gelu == GeluKind::own) {
     if constexpr (std::is_same_v<T, bf16>) {
-      const auto kept = keep(l2_weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
       bias_is_done = switches().bias_gradient == BiasGradientKind::separate;
       launch_hopper_matmul_backward_input(dfch, bias_is_done ? g.fcb : nullptr, dout, p.fcprojw, a.gelu_slope,
                                           rows_, c_, 4 * c_, sums_, s);
     }
   } else if (switches().gelu == GeluKind::fused) {
-    const auto kept = keep(l2_weights, p.fcprojw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.backward_input(dfch, dout, p.fcprojw, rows_, 4 * c_, c_, s, fch);
-  } else {  // mixed, separate
+  } else {
     linear_backward_input(dfch, dout, p.fcprojw, 4 * c_, c_);
     const T* dgelu = dfch;
     bias_is_done = switches().bias_gradient == BiasGradientKind::separate &&
@@ -188,25 +185,19 @@ void GpuModelOf<T>::backward_layer(int l, bool accumulate) {
   T* dln = act_.projected;
   const T* dwide = act_.dwide;
 
-  const auto residual_kept = keep(l2_residual, dres, rows_ * c_);
+  const auto kept = keep(dres);
   weight_gradient(g.fcprojw, dres, gelu_again(a), 4 * c_, c_, accumulate);
-  {
-    const auto kept = keep(l2_gradient, dwide, rows_ * 4 * c_);
-    mlp_down_backward(a, p, g, dres, accumulate);
-    linear_backward_input(dln, dwide, p.fcw, c_, 4 * c_);
-  }
+  mlp_down_backward(a, p, g, dres, accumulate);
+  linear_backward_input(dln, dwide, p.fcw, c_, 4 * c_);
   // The column sums of the gradient that leaves a layernorm's backward are the gradient of the bias of the
   // projection that had written into the residual stream just before it.
   layernorm_backward(dres, g.ln2w, g.ln2b, g.attprojb, a.mid, p.ln2w, a.ln2_mean, a.ln2_rstd);
   weight_gradient(g.attprojw, dres, a.att, c_, c_, accumulate);
   linear_backward_input(dln, dres, p.attprojw, c_, c_);
-  {
-    const auto kept = keep(l2_gradient, dwide, rows_ * 3 * c_);
-    attention_backward(a, dln);
-    const T* ln1 = layernorm_again(a.ln1, a.residual, p.ln1w, p.ln1b);
-    qkv_gradients(g, dwide, ln1, accumulate);
-    linear_backward_input(dln, dwide, p.qkvw, c_, 3 * c_);
-  }
+  attention_backward(a, dln);
+  const T* ln1 = layernorm_again(a.ln1, a.residual, p.ln1w, p.ln1b);
+  qkv_gradients(g, dwide, ln1, accumulate);
+  linear_backward_input(dln, dwide, p.qkvw, c_, 3 * c_);
   float* below = l > 0 ? layer_tensors(gradients_.data(), layout_, l - 1).fcprojb : nullptr;
   layernorm_backward(dres, g.ln1w, g.ln1b, below, a.residual, p.ln1w, a.ln1_mean, a.ln1_rstd);
 }

@@ -18,14 +18,11 @@ namespace ridgeline::gpt2 {
 
 template <typename T>
 void GpuModelOf<T>::linear(T* out, const T* inp, const T* weight, const T* bias, int c, int oc) {
-  {
-    const auto kept = keep(l2_weights, weight, static_cast<std::int64_t>(c) * oc);
-    if (bias != nullptr && switches().bias == BiasKind::fused) {
-      matmul_.forward(out, inp, weight, bias, rows_, c, oc, stream_.get());
-      return;
-    }
-    products_->forward(out, inp, weight, rows_, c, oc, stream_.get());
+  if (bias != nullptr && switches().bias == BiasKind::fused) {
+    matmul_.forward(out, inp, weight, bias, rows_, c, oc, stream_.get());
+    return;
   }
+  products_->forward(out, inp, weight, rows_, c, oc, stream_.get());
   if (bias != nullptr) launch_add_bias(out, bias, rows_, oc, switches().kernels, stream_.get());
 }
 
@@ -59,7 +56,6 @@ void GpuModelOf<T>::project(T* residual, const T* in1, const T* inp, const T* we
     linear(act_.projected, inp, weight, bias, c, c_);
     return;
   }
-  const auto kept = keep(l2_weights, weight, static_cast<std::int64_t>(c) * c_);
   matmul_.forward_residual(residual, in1, inp, weight, bias, rows_, c, c_, stream_.get());
 }
 
@@ -85,15 +81,12 @@ template <typename T>
 void GpuModelOf<T>::mlp_up(const Layer& a, const Weights& p) {
   const T* inp = a.ln2;
   if constexpr (std::is_same_v<T, bf16>) {
-    if (has_own_product(switches().gelu)) {
-      const auto kept = keep(l2_weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
-      launch_hopper_matmul_forward(a.gelu, {.argument = a.fch, .slope = a.gelu_slope}, inp, p.fcw, p.fcb,
-                                   rows_, c_, 4 * c_, stream_.get());
+    if (switches().gelu == GeluKind::own) {
+      launch_hopper_matmul_forward(a.gelu, a.gelu_slope, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get());
       return;
     }
   }
   if (switches().gelu == GeluKind::fused) {
-    const auto kept = keep(l2_weights, p.fcw, static_cast<std::int64_t>(4 * c_) * c_);
     matmul_.forward(a.gelu, inp, p.fcw, p.fcb, rows_, c_, 4 * c_, stream_.get(), MatmulEpilogue::gelu, a.fch);
     return;
   }
@@ -132,13 +125,13 @@ void GpuModelOf<T>::forward_layer(int l) {
   linear(a.qkv, a.ln1, p.qkvw, p.qkvb, c_, 3 * c_);
   attention(a);
   {  // Written by a product and read at once by the op behind it; so below.
-    const auto kept = keep(l2_residual, left_by_projection(a.mid), rows_ * c_);
+    const auto kept = keep(left_by_projection(a.mid));
     project(a.mid, a.residual, a.att, p.attprojw, p.attprojb, c_);
     residual_layernorm(a.mid, a.ln2, a.ln2_mean, a.ln2_rstd, a.residual, p.ln2w, p.ln2b);
   }
   mlp_up(a, p);
   T* out = residual_behind(l);
-  const auto kept = keep(l2_residual, left_by_projection(out), rows_ * c_);
+  const auto kept = keep(left_by_projection(out));
   project(out, a.mid, a.gelu, p.fcprojw, p.fcprojb, 4 * c_);
   if (l + 1 < config.layers) {
     const Layer& next = act_.layers[static_cast<std::size_t>(l) + 1];

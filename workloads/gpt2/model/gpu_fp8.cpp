@@ -17,7 +17,7 @@ template <>
 void GpuModelOf<bf16>::linear_fp8(bf16* out, Fp8Tensor inp, const std::uint8_t* data, Tensor weight, int l,
                                   const bf16* bias, int c, int oc) {
   matmul_.forward_fp8(out, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias, rows_, c, oc,
-                      fast_forward(), stream_.get());
+                      kFastForward, stream_.get());
 }
 
 template <>
@@ -28,7 +28,7 @@ void GpuModelOf<bf16>::project_fp8(bf16* residual, const bf16* in1, Fp8Tensor in
     return;
   }
   matmul_.forward_residual_fp8(residual, in1, fp8_->operand(inp, l, data), fp8_->weight(weight, l), bias,
-                               rows_, c, c_, fast_forward(), stream_.get());
+                               rows_, c, c_, kFastForward, stream_.get());
 }
 
 template <>
@@ -69,7 +69,7 @@ void GpuModelOf<bf16>::mlp_up_fp8(int l) {
   }
   matmul_.forward_fp8(fp8_->result(Fp8Tensor::fch, l, a.fch_fp8),
                       fp8_->operand(Fp8Tensor::ln2, l, act_.narrow), fp8_->weight(Tensor::fcw, l), p.fcb,
-                      rows_, c_, 4 * c_, fast_forward(), s);
+                      rows_, c_, 4 * c_, kFastForward, s);
   launch_fp8_gelu(gelu, fp8_->fresh_input(Fp8Tensor::fch, l, a.fch_fp8), rows_, 4 * c_, s);
 }
 
@@ -134,9 +134,9 @@ void GpuModelOf<bf16>::classifier_products_backward_fp8(bool accumulate) {
   launch_fp8_transpose(transposed, act_.dlogits, rows_, vp, s);
   matmul_.backward_weight_fp8(gradient(Tensor::wte), fp8_->dlogits(transposed),
                               fp8_->operand(Fp8Tensor::lnf, 0, act_.lnf_transposed), rows_, c_, vp,
-                              fast_backward(), s, accumulate);
+                              kFastBackward, s, accumulate);
   matmul_.backward_input_fp8(act_.projected, fp8_->dlogits(act_.dlogits),
-                             fp8_->weight_transposed(Tensor::wte, 0), rows_, c_, vp, fast_backward(), s);
+                             fp8_->weight_transposed(Tensor::wte, 0), rows_, c_, vp, kFastBackward, s);
 }
 
 template <>
@@ -156,7 +156,7 @@ void GpuModelOf<bf16>::weight_gradient_fp8(float* dweight, Fp8Tensor dout, Fp8Te
   const Fp8Operand gradient_transposed =
       fp8_->operand(dout, l, oc == c_ ? act_.narrow_transposed : act_.wide_transposed);
   matmul_.backward_weight_fp8(dweight, gradient_transposed, fp8_->operand(inp, l, inp_transposed), rows_, c,
-                              oc, fast_backward(), stream_.get(), accumulate);
+                              oc, kFastBackward, stream_.get(), accumulate);
 }
 
 template <>
@@ -165,8 +165,8 @@ void GpuModelOf<bf16>::linear_backward_fp8(bf16* dinp, float* dweight, Fp8Tensor
                                            int oc, bool accumulate) {
   weight_gradient_fp8(dweight, dout, inp, inp_transposed, l, c, oc, accumulate);
   const Fp8Operand gradient = fp8_->operand(dout, l, oc == c_ ? act_.narrow : act_.wide);
-  matmul_.backward_input_fp8(dinp, gradient, fp8_->weight_transposed(weight, l), rows_, c, oc,
-                             fast_backward(), stream_.get());
+  matmul_.backward_input_fp8(dinp, gradient, fp8_->weight_transposed(weight, l), rows_, c, oc, kFastBackward,
+                             stream_.get());
 }
 
 template <>
@@ -186,7 +186,7 @@ void GpuModelOf<bf16>::mlp_down_backward_fp8(int l, bool accumulate) {
                       accumulate);
   matmul_.backward_input_fp8(
       fp8_->result(Fp8Tensor::dgelu, l, dgelu), fp8_->operand(Fp8Tensor::dfcproj, l, act_.narrow),
-      fp8_->weight_transposed(Tensor::fcprojw, l), rows_, 4 * c_, c_, fast_backward(), s);
+      fp8_->weight_transposed(Tensor::fcprojw, l), rows_, 4 * c_, c_, kFastBackward, s);
   launch_fp8_gelu_backward(dfc, g.fcb, fp8_->input(Fp8Tensor::fch, l, a.fch_fp8),
                            fp8_->fresh_input(Fp8Tensor::dgelu, l, dgelu), rows_, 4 * c_, sums_, s);
 }

@@ -36,7 +36,7 @@ void check_fp8(const GpuModelOptions& o) {
       !fused_classifier_fp8_supported(o.config.padded_vocab)) {
     throw InputError(
         fmt::format("--fp8-classifier all: rows of {} logits do not fit into shared memory: use "
-                    "--fp8-classifier forward",
+                    "--fp8-classifier none",
                     o.config.padded_vocab));
   }
 }
@@ -86,8 +86,7 @@ std::int64_t scratch_bytes(const GpuModelOptions& o) {
     bytes = std::max(bytes, attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
   if (o.switches.attention == AttentionKind::hopper) {
-    bytes = std::max(bytes, hopper_attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads,
-                                                                    o.config.head_size()));
+    bytes = std::max(bytes, hopper_attention_backward_scratch_bytes(o.batch, o.sequence, o.config.heads));
   }
   return bytes;
 }
@@ -137,7 +136,7 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
       gradient_ranges_(gradient_ranges(layout_)),
       rows_(static_cast<std::int64_t>(o.batch) * o.sequence),
       c_(o.config.channels),
-      l2_(o.switches.l2_persist, stream_.get()),
+      l2_(o.switches.l2_persist == L2Persist::none ? L2Limits{} : set_l2_aside()),
       parameters_(layout_.total()),
       gradients_(layout_.total()),
       m_(layout_.total()),
@@ -220,13 +219,11 @@ template class GpuModelOf<bf16>;
 
 Switches switches_on_device(const GpuModelOptions& o) {
   Switches switches = o.switches;
-  if (has_own_product(switches.gelu) &&
-      (switches.precision != Precision::bf16 ||
-       !hopper_matmul_supported(static_cast<std::int64_t>(o.batch) * o.sequence, o.config.channels,
-                                4 * o.config.channels))) {
+  if (switches.gelu == GeluKind::own &&
+      !hopper_matmul_supported(static_cast<std::int64_t>(o.batch) * o.sequence, o.config.channels,
+                               4 * o.config.channels)) {
     switches.gelu = GeluKind::fused;
   }
-  if (switches.gelu == GeluKind::own && switches.recompute >= 1) switches.gelu = GeluKind::mixed;
   if (switches.attention == AttentionKind::hopper &&
       !hopper_attention_backward_supported(o.batch, o.sequence, o.config.heads, o.config.head_size())) {
     const bool cudnn = cudnn_attention_available() && o.config.head_size() % 8 == 0;

@@ -63,9 +63,9 @@ struct MemoryPlan {
   }
 };
 
-/// The switches as they will run on the current device: --gelu mixed and own are cuBLASLt's epilogue where
-/// hopper_matmul_supported says no, and in fp32 and tf32; own is mixed where GELU is computed again. --attention hopper
-/// is cudnn where hopper_attention_backward_supported says no, own where cuDNN cannot do it either.
+/// The switches as they will run on the current device: --gelu own is cuBLASLt's epilogue where hopper_matmul_supported
+/// says no; --attention hopper is cudnn where hopper_attention_backward_supported says no, own where cuDNN cannot do it
+/// either.
 Switches switches_on_device(const GpuModelOptions& options);
 
 class GpuModel : public TrainingState {

@@ -22,7 +22,7 @@
 #include "gpt2/model/activations.h"
 #include "gpt2/model/fp8_layers.h"
 #include "gpt2/model/gpu_model.h"
-#include "gpt2/model/l2_residency.h"
+#include "gpt2/model/l2_window.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/partial_sums.h"
@@ -165,9 +165,9 @@ class GpuModelOf final : public GpuModel {
     return l + 1 < options_.config.layers ? act_.layers[static_cast<std::size_t>(l) + 1].residual
                                           : act_.residual_last;
   }
-  /// Whether FP8 products sum fast, in the forward pass and in the backward pass.
-  bool fast_forward() const { return switches().fp8_fast_accumulation != Fp8FastAccumulation::none; }
-  bool fast_backward() const { return switches().fp8_fast_accumulation == Fp8FastAccumulation::all; }
+  /// FP8 products leave partial sums to the tensor cores, which add with some 14 bits: forward alone.
+  static constexpr bool kFastForward = true;
+  static constexpr bool kFastBackward = false;
   /// Whether the values' bias gradient is formed from attproj's at the end of the backward pass. Micro-steps need
   /// nothing else: it is linear in attproj's, which accumulates.
   bool value_bias_behind_projection() const {
@@ -183,9 +183,9 @@ class GpuModelOf final : public GpuModel {
   const T* left_by_projection(const T* residual) const {
     return switches().residual == ResidualKind::product ? residual : act_.projected;
   }
-  /// Keeps elements of T in L2, if `tensor` is one that --l2-persist names.
-  L2Residency::Window keep(L2Persist tensor, const T* data, std::int64_t elements) {
-    return l2_.hold(tensor, data, elements * static_cast<std::int64_t>(sizeof(T)));
+  /// Keeps a (B,T,C) tensor of the residual stream in L2, with --l2-persist residual.
+  L2Window keep(const T* data) const {
+    return L2Window(stream_.get(), data, rows_ * c_ * static_cast<std::int64_t>(sizeof(T)), l2_);
   }
 
   GpuModelOptions options_;
@@ -196,7 +196,7 @@ class GpuModelOf final : public GpuModel {
   int c_;
   std::vector<std::string> layer_names_;
   Stream stream_;
-  L2Residency l2_;
+  L2Limits l2_;
   DeviceBuffer<T> parameters_;
   DeviceBuffer<float> master_;  // empty when T is float: the parameters are the master weights
   DeviceBuffer<float> gradients_, m_, v_;

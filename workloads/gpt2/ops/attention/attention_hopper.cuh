@@ -17,18 +17,12 @@ constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kConsumerRegisters = 240;
 constexpr int kProducerRegisters = 24;
-constexpr int kPanel = 64;  // columns of a head that lie side by side in shared memory: 128 bytes, swizzled
+constexpr int kHeadSize = 64;      // of every GPT-2
+constexpr int kPanel = kHeadSize;  // columns that lie side by side in shared memory: 128 bytes, swizzled
 constexpr int kPanelBytes = kTile * kPanel * 2;
 
 constexpr float kLog2e = 1.4426950408889634F;
 constexpr float kLn2 = 0.6931471805599453F;
-
-/// threadIdx.x, of which the compiler does not know that it stays what it was: nothing made of it is kept in registers.
-__device__ inline int thread_now() {
-  int thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
-}
 
 /// exp2, results below the normal range are zeros.
 __device__ inline float exp2_flushed(float x) {

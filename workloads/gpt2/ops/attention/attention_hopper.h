@@ -1,5 +1,5 @@
 // attention_hopper.h: causal self-attention by kernels for GPUs of compute capability 9.0 alone: wgmma products,
-// tiles fetched by the copy engine, warps that fetch beside warpgroups that compute. bfloat16, head sizes 64 and 128.
+// tiles fetched by the copy engine, warps that fetch beside warpgroups that compute. bfloat16, head size 64.
 // Tensors as in attention.h.
 #pragma once
 
@@ -25,7 +25,7 @@ bool hopper_attention_backward_supported(int batch, int seq, int heads, int head
 void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int batch, int seq, int heads,
                                      int head_size, cudaStream_t stream);
 
-/// Whether the forward pass can write its output in E4M3 as well: head size 64, a sequence of a multiple of 16.
+/// Whether the forward pass can write its output in E4M3 as well: a sequence of a multiple of 16.
 bool hopper_attention_fp8_supported(int batch, int seq, int heads, int head_size);
 
 /// As in attention.h, and the output in E4M3 both ways.
@@ -38,7 +38,7 @@ void launch_hopper_attention_forward_fp8(bf16* out, const Fp8Output& fp8, float*
                                          int batch, int seq, int heads, int head_size, cudaStream_t stream);
 
 /// Device bytes of scratch (16-byte aligned, contents irrelevant).
-std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads, int head_size);
+std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads);
 
 /// Writes all of dqkv (B,T,3,NH,HS). deterministic: the same bits in every run, since the sums of dq are formed in a
 /// fixed order; without it only dk and dv are.
@@ -46,7 +46,7 @@ void launch_hopper_attention_backward(bf16* dqkv, const bf16* dout, const bf16* 
                                       const float* lse, int batch, int seq, int heads, int head_size,
                                       void* scratch, bool deterministic, cudaStream_t stream);
 
-/// Whether the backward pass can write dqkv in E5M2: head size 64, a sequence of a multiple of 16.
+/// Whether the backward pass can write dqkv in E5M2: a sequence of a multiple of 16.
 bool hopper_attention_backward_fp8_supported(int batch, int seq, int heads, int head_size);
 
 /// The same with dqkv in E5M2 alone, as (B*T, 3*NH*HS) and transposed: both tensors are given. It is as many bytes.

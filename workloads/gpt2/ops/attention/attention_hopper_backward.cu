@@ -1,18 +1,17 @@
 // attention_hopper_backward.cu: causal flash attention backward on wgmma
-// shapes  qkv,dqkv (B,T,3,NH,HS) bf16; out,dout (B,T,NH,HS) bf16; lse (B,NH,T) FP32; HS 64 or 128; any T up to 128
-//         tiles of 128 for each two multiprocessors. Or dqkv in E5M2, and transposed (3,NH,HS,B,T): HS 64, T a multiple
-//         of 16
+// shapes  qkv,dqkv (B,T,3,NH,HS) bf16; out,dout (B,T,NH,HS) bf16; lse (B,NH,T) FP32; HS 64; any T up to 128
+//         tiles of 128 for each two multiprocessors. Or dqkv in E5M2, and transposed (3,NH,HS,B,T): T a multiple of 16
 // bytes   B*T*NH*(16*HS + 4); dout is read twice, once with out for the row dots
 // flops   5*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed)
 // check   ||gpu-ref|| <= 2e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
-// bound   tensor pipe (2560 cycles of a multiprocessor for a tile at HS 64, 5120 at 128)
+// bound   tensor pipe (2560 cycles of a multiprocessor for a tile)
 //
 // Five products a tile, each formed once. S^T = K Q^T and dP^T = V dO^T come out with keys as rows, so that P^T and
 // dS^T are left operands of dV += P^T dO and dK += dS^T Q without leaving the registers. Only dS goes through shared
 // memory, for dQ^T = K^T dS^T. Persistent blocks of four warpgroups, which take chunks of 64 queries:
 //   consumers  two warpgroups, 64 of a tile's 128 keys each, with dK and dV in registers while the queries pass by.
 //              The next chunk's scores are issued in front of this one's dS, its dP behind: neither is waited for
-//   collector  one warpgroup forms dQ^T, with K^T in registers, and leaves it in shared memory
+//   dQ reducer one warpgroup forms dQ^T, with K^T in registers, and leaves it in shared memory
 //   helpers    four warps: one fetches (TMA, swizzled), two have the copy engine add dQ up, one forms the row
 //              statistics (dout . out) of the head after this one
 //
@@ -25,24 +24,13 @@
 // and the order of parts is the order of their times, two at a time in the second half of the query blocks.
 // Waiting needs all blocks of the grid on multiprocessors at once: a cooperative launch.
 //
-// Head size 128: dK and dV take twice the registers, keys and values twice the place. So a consumer keeps no second
-// chunk's scores beside dP, and what overlaps is the two consumers (attention_hopper_consumer_128.cuh); the collector
-// reads K^T from shared memory and forms dQ^T by halves of the head; there is one place for keys and one for values,
-// which are given back apart, as are queries and dout.
-//
 // Barriers, phases counted from 0; a warp arrives once:
-//   keys_full[b], keys_taken[b], keys_empty[b]  keys and values of a tile; 4 collector warps have K^T; 8 consumer
+//   keys_full[b], keys_taken[b], keys_empty[b]  keys and values of a tile; 4 reducer warps have K^T; 8 consumer
 //                              warps have stored dK and dV, which take their places
 //   rows_full[s], rows_empty[s]  a chunk's queries, dout and row statistics; 8 consumer warps are done
-//   ds_full[s], ds_empty[s]    dS of a chunk: 8 consumer warps have written it, 4 collector warps have used it
-//   dq_full[c], dq_empty[c]    dQ of a tile's chunk c: 4 collector warps have written it, it has been stored
+//   ds_full[s], ds_empty[s]    dS of a chunk: 8 consumer warps have written it, 4 reducer warps have used it
+//   dq_full[c], dq_empty[c]    dQ of a tile's chunk c: 4 reducer warps have written it, it has been stored
 //   dq_before[c]               the sum of the parts before it is there instead
-// and at head size 128
-//   keys_full, keys_empty      keys of a tile; 4 collector warps have formed their last dQ, behind the last scores
-//   values_full, values_empty  values of a tile; 8 consumer warps have stored dV and dK, which take their place
-//   rows_full[s], rows_empty[s]  queries and row statistics alone
-//   dout_full[s], dout_empty[s]  dout; 8 consumer warps have formed dV
-//   dq_full[h], ...            dQ of half h of the head, chunk after chunk
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -56,9 +44,8 @@
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/attention/attention_hopper_backward.cuh"
-#include "gpt2/ops/attention/attention_hopper_collector.cuh"
-#include "gpt2/ops/attention/attention_hopper_consumer_128.cuh"
-#include "gpt2/ops/attention/attention_hopper_consumer_64.cuh"
+#include "gpt2/ops/attention/attention_hopper_consumer.cuh"
+#include "gpt2/ops/attention/attention_hopper_dq_reducer.cuh"
 #include "gpt2/ops/attention/attention_hopper_helpers.cuh"
 #include "gpt2/ops/hopper/tensor_map.h"
 
@@ -66,13 +53,12 @@ namespace ridgeline::gpt2 {
 namespace hopper {
 namespace {
 
-template <int kHeadSize, bool kFp8>
+template <bool kFp8>
 __global__ void __launch_bounds__(kBackwardThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ BackwardMaps maps, const BackwardProblem problem,
                                      const float* lse, const Fp8Scale fp8) {
   extern __shared__ __align__(1024) unsigned char allocation[];
-  using Layout = BackwardLayout<kHeadSize>;
-  using Registers = BackwardRegisters<kHeadSize>;
+  using Layout = BackwardLayout;
   // The allocation is aligned already: this tells the compiler.
   const Layout layout{{}, (shared_address(allocation) + 1023U) & ~1023U};
   if (threadIdx.x == 0) {
@@ -84,19 +70,11 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
     for (unsigned buffer = 0; buffer < Layout::kKeyBuffers; ++buffer) {
       barrier_init(layout.keys_full(buffer), 1);
       barrier_init(layout.keys_taken(buffer), 4);
-      barrier_init(layout.keys_empty(buffer), kHeadSize == 64 ? kConsumerWarps : 4);
-      if (kHeadSize > 64) {
-        barrier_init(layout.values_full(buffer), 1);
-        barrier_init(layout.values_empty(buffer), kConsumerWarps);
-      }
+      barrier_init(layout.keys_empty(buffer), kConsumerWarps);
     }
     for (unsigned stage = 0; stage < Layout::kStages; ++stage) {
       barrier_init(layout.rows_full(stage), 1);
       barrier_init(layout.rows_empty(stage), kConsumerWarps);
-    }
-    for (unsigned stage = 0; kHeadSize > 64 && stage < Layout::kDoutStages; ++stage) {
-      barrier_init(layout.dout_full(stage), 1);
-      barrier_init(layout.dout_empty(stage), kConsumerWarps);
     }
     for (unsigned slot = 0; slot < Layout::kSlots; ++slot) {
       barrier_init(layout.ds_full(slot), kConsumerWarps);
@@ -111,14 +89,13 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
     for (unsigned piece = 0; piece < Layout::kPieces; ++piece) {
       barrier_init(layout.piece_full(piece), 1);
     }
-    if (kHeadSize > 64) barrier_init(layout.first_pieces_full(), 1);
     fence_barrier_init();
   }
   __syncthreads();
 
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   if (warpgroup == 0) {
-    release_registers<Registers::kHelper>();
+    release_registers<kHelperRegisters>();
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (warp == 3) {
@@ -127,24 +104,16 @@ __global__ void __launch_bounds__(kBackwardThreads, 1)
       if (warp == 0) {
         fetch(maps, problem, layout);
       } else {
-        add_up<kHeadSize, kFp8>(maps, problem, layout, static_cast<unsigned>(warp - 1));
+        add_up<kFp8>(maps, problem, layout, static_cast<unsigned>(warp - 1));
       }
     }
   } else if (warpgroup == 1) {
-    release_registers<Registers::kCollector>();
-    if constexpr (kHeadSize == 64) {
-      collect<kFp8>(layout, problem.scale, fp8);
-    } else {
-      collect(layout, problem.scale);
-    }
+    release_registers<kReducerRegisters>();
+    reduce_dq<kFp8>(layout, problem.scale, fp8);
   } else {
-    take_registers<Registers::kConsumer>();
+    take_registers<kConsumerRegistersBackward>();
     const unsigned consumer = uniform(static_cast<unsigned>(warpgroup - 2));
-    if constexpr (kHeadSize == 64) {
-      consume<kFp8>(maps, problem, layout, fp8, consumer);
-    } else {
-      consume(maps, problem, layout, consumer);
-    }
+    consume<kFp8>(maps, problem, layout, fp8, consumer);
   }
 }
 
@@ -156,14 +125,14 @@ struct BackwardSizes {
   std::int64_t sums;        // floats
   std::int64_t counts;      // of parts and of units ready; 0 at the beginning
 };
-BackwardSizes sizes_of(int batch, int seq, int heads, int head_size) {
+BackwardSizes sizes_of(int batch, int seq, int heads) {
   BackwardSizes sizes{};
   sizes.blocks = static_cast<int>(ceil_div(seq, kTile));
   sizes.units = (sizes.blocks + 1) / 2;
   sizes.groups = std::max(1, std::min(multiprocessor_count() / sizes.units, batch * heads));
   sizes.statistics = std::int64_t{batch} * heads * sizes.blocks * kChunksPerTile * kStatisticsFloats;
   const std::int64_t parts = std::int64_t{sizes.groups} * sizes.blocks * kChunksPerTile;
-  sizes.sums = parts * kChunk * head_size;
+  sizes.sums = parts * kChunk * kHeadSize;
   sizes.counts = parts + std::int64_t{batch} * heads;
   return sizes;
 }
@@ -174,11 +143,11 @@ struct GradientOutput {
   Fp8Output fp8;
 };
 
-template <int kHeadSize, bool kFp8>
+template <bool kFp8>
 void launch(const GradientOutput& gradient, const bf16* dout, const bf16* qkv, const bf16* out,
             const float* lse, const BackwardProblem& problem, const BackwardSizes& sizes,
             cudaStream_t stream) {
-  using Layout = BackwardLayout<kHeadSize>;
+  using Layout = BackwardLayout;
   const auto& [batch, seq, heads, blocks, scale_log2] = problem.problem;
   BackwardMaps maps{};
   maps.queries = heads_map(qkv, batch, seq, 3 * heads, kHeadSize, kChunk);
@@ -193,7 +162,7 @@ void launch(const GradientOutput& gradient, const bf16* dout, const bf16* qkv, c
   }
   maps.dout_rows = heads_map(dout, batch, seq, heads, kHeadSize, Layout::kPiece);
   maps.out_rows = heads_map(out, batch, seq, heads, kHeadSize, Layout::kPiece);
-  const auto kernel = attention_hopper_backward_kernel<kHeadSize, kFp8>;
+  const auto kernel = attention_hopper_backward_kernel<kFp8>;
   RIDGELINE_CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::kAllocatedBytes));
   cudaLaunchAttribute attribute{};
@@ -218,14 +187,13 @@ bool hopper_attention_backward_supported(int batch, int seq, int heads, int head
          ceil_div(ceil_div(seq, hopper::kTile), 2) <= multiprocessor_count();
 }
 
-std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads, int head_size) {
-  const hopper::BackwardSizes sizes = hopper::sizes_of(batch, seq, heads, head_size);
+std::int64_t hopper_attention_backward_scratch_bytes(int batch, int seq, int heads) {
+  const hopper::BackwardSizes sizes = hopper::sizes_of(batch, seq, heads);
   return (sizes.statistics + sizes.sums + sizes.counts) * std::int64_t{sizeof(float)};
 }
 
 bool hopper_attention_backward_fp8_supported(int batch, int seq, int heads, int head_size) {
-  return hopper_attention_backward_supported(batch, seq, heads, head_size) && head_size == 64 &&
-         seq % 16 == 0;
+  return hopper_attention_backward_supported(batch, seq, heads, head_size) && seq % 16 == 0;
 }
 
 namespace {
@@ -244,7 +212,7 @@ void launch_backward(const hopper::GradientOutput& gradient, bool supported, con
                                 ": not supported on this GPU, with this size or alignment");
   }
   using namespace hopper;
-  const BackwardSizes sizes = sizes_of(batch, seq, heads, head_size);
+  const BackwardSizes sizes = sizes_of(batch, seq, heads);
   const float scale = 1.0F / std::sqrt(static_cast<float>(head_size));
   auto* statistics = static_cast<float*>(scratch);
   auto* counts = reinterpret_cast<unsigned*>(statistics + sizes.statistics + sizes.sums);
@@ -259,11 +227,9 @@ void launch_backward(const hopper::GradientOutput& gradient, bool supported, con
       cudaMemsetAsync(counts, 0, static_cast<std::size_t>(sizes.counts) * sizeof(unsigned), stream));
 
   if (gradient.fp8.data != nullptr) {
-    launch<64, true>(gradient, dout, qkv, out, lse, problem, sizes, stream);
-  } else if (head_size == 64) {
-    launch<64, false>(gradient, dout, qkv, out, lse, problem, sizes, stream);
+    launch<true>(gradient, dout, qkv, out, lse, problem, sizes, stream);
   } else {
-    launch<128, false>(gradient, dout, qkv, out, lse, problem, sizes, stream);
+    launch<false>(gradient, dout, qkv, out, lse, problem, sizes, stream);
   }
 }
 

@@ -13,24 +13,13 @@ namespace ridgeline::gpt2::hopper {
 constexpr int kChunk = kTile / kChunksPerTile;  // queries
 constexpr int kStatisticsFloats = 3 * kChunk;   // of a chunk
 constexpr int kStatisticsBytes = kStatisticsFloats * 4;
-constexpr int kSlotFloats = kChunk * kPanel;  // of dQ, what the collector leaves at a time
+constexpr int kSlotFloats = kChunk * kPanel;  // of dQ, what the reducer leaves at a time
 
 /// Of the multiprocessor's 65,536 registers 512 threads start with 128 each; the four warpgroups share as many.
 constexpr int kBackwardThreads = (2 + kConsumers) * kWarpgroup;
-template <int kHeadSize>
-struct BackwardRegisters;
-template <>
-struct BackwardRegisters<64> {
-  static constexpr int kConsumer = 192;
-  static constexpr int kCollector = 96;
-  static constexpr int kHelper = 32;
-};
-template <>
-struct BackwardRegisters<128> {
-  static constexpr int kConsumer = 208;
-  static constexpr int kCollector = 64;
-  static constexpr int kHelper = 32;
-};
+constexpr int kConsumerRegistersBackward = 192;
+constexpr int kReducerRegisters = 96;
+constexpr int kHelperRegisters = 32;
 
 struct BackwardMaps {
   CUtensorMap queries;      // of qkv, 64 positions
@@ -44,32 +33,20 @@ struct BackwardMaps {
   CUtensorMap out_rows;
 };
 
-/// Places in shared memory. Chunks and blocks of keys are counted from 0, and take the places of a ring in turn. Rows
-/// of a head are panels of 64 columns, one behind the other.
-template <int kHeadSize>
-struct BackwardLayout : BackwardRings<kHeadSize> {
-  using Rings = BackwardRings<kHeadSize>;
-  using Rings::kDoutStages;
-  using Rings::kDqSlots;
-  using Rings::kFlags;
-  using Rings::kKeyBuffers;
-  using Rings::kSlots;
-  using Rings::kStages;
-  static constexpr int kPanels = kHeadSize / kPanel;
-  static constexpr int kPiece = kHeadSize == 64 ? 32 : 16;  // rows whose statistics are formed together
-  static constexpr unsigned kPieces = kHeadSize == 64 ? 3 : 2;
-  static constexpr unsigned kTileBytes = kPanels * kPanelBytes;  // keys or values
-  static constexpr unsigned kChunkPanelBytes = kChunk * kPanel * 2;
-  static constexpr unsigned kChunkBytes = kPanels * kChunkPanelBytes;
+/// Places in shared memory. Chunks and blocks of keys are counted from 0, and take the places of a ring in turn.
+struct BackwardLayout : BackwardRings {
+  static constexpr int kPiece = 32;  // rows whose statistics are formed together
+  static constexpr unsigned kPieces = 3;
+  static constexpr unsigned kTileBytes = kPanelBytes;  // keys or values
+  static constexpr unsigned kChunkBytes = kChunk * kPanel * 2;
   static constexpr unsigned kSlotBytes = kSlotFloats * 4;
   static constexpr unsigned kWarpBytes = 16 * kPanel * 2;
-  static constexpr unsigned kPiecePanelBytes = kPiece * kPanel * 2;
-  static constexpr unsigned kPieceBytes = kPanels * kPiecePanelBytes;
+  static constexpr unsigned kPieceBytes = kPiece * kPanel * 2;
   static constexpr unsigned kBlockPlaces = 2;  // of which_keys: asked for when the next block's may be known
   static constexpr unsigned kKeys = 0;         // [buffer][keys, values]
   static constexpr unsigned kQueries = kKeys + kKeyBuffers * 2 * kTileBytes;
   static constexpr unsigned kDout = kQueries + kStages * kChunkBytes;
-  static constexpr unsigned kDs = kDout + kDoutStages * kChunkBytes;
+  static constexpr unsigned kDs = kDout + kStages * kChunkBytes;
   static constexpr unsigned kDqueries = kDs + kSlots * kPanelBytes;
   static constexpr unsigned kPieceRows = kDqueries + kDqSlots * kSlotBytes;  // [piece][dout, out]
   static constexpr unsigned kStatistics = kPieceRows + kPieces * 2 * kPieceBytes;
@@ -80,10 +57,7 @@ struct BackwardLayout : BackwardRings<kHeadSize> {
   static constexpr unsigned kDqFull = kDsFull + kSlots * 16;
   static constexpr unsigned kRoundBegun = kDqFull + kDqSlots * 24;
   static constexpr unsigned kPieceFull = kRoundBegun + 8;
-  static constexpr unsigned kDoutFull = kPieceFull + kPieces * 8;
-  static constexpr unsigned kValuesFull = kDoutFull + kDoutStages * 16;
-  static constexpr unsigned kFirstPiecesFull = kValuesFull + kKeyBuffers * 16;
-  static constexpr unsigned kAllocatedBytes = kFirstPiecesFull + 8;  // from a multiple of 1024 on
+  static constexpr unsigned kAllocatedBytes = kPieceFull + kPieces * 8;  // from a multiple of 1024 on
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
 
   std::uint32_t base;  // multiple of 1024
@@ -97,9 +71,7 @@ struct BackwardLayout : BackwardRings<kHeadSize> {
   __device__ std::uint32_t queries(unsigned chunk) const {
     return base + kQueries + chunk % kStages * kChunkBytes;
   }
-  __device__ std::uint32_t dout(unsigned chunk) const {
-    return base + kDout + chunk % kDoutStages * kChunkBytes;
-  }
+  __device__ std::uint32_t dout(unsigned chunk) const { return base + kDout + chunk % kStages * kChunkBytes; }
   __device__ std::uint32_t statistics(unsigned chunk) const {
     return base + kStatistics + chunk % kStages * kStatisticsBytes;
   }
@@ -110,11 +82,6 @@ struct BackwardLayout : BackwardRings<kHeadSize> {
   }
   __device__ std::uint32_t piece(unsigned count) const {
     return base + kPieceRows + count % kPieces * (2 * kPieceBytes);
-  }
-  /// Of the first head, all at once, where later rows, dS and dQ will be.
-  __device__ std::uint32_t first_piece(unsigned count) const {
-    static_assert(2 * kTile / kPiece * 2 * kPieceBytes <= kPieceRows - kQueries, "no room for the pieces");
-    return base + kQueries + count * (2 * kPieceBytes);
   }
 
   __device__ std::uint32_t keys_full(unsigned block) const {
@@ -135,20 +102,9 @@ struct BackwardLayout : BackwardRings<kHeadSize> {
   __device__ std::uint32_t piece_full(unsigned count) const {
     return base + kPieceFull + count % kPieces * 8;
   }
-  /// At head size 128 dout and values come by themselves.
-  __device__ std::uint32_t dout_full(unsigned chunk) const {
-    return base + kDoutFull + chunk % kDoutStages * 8;
-  }
-  __device__ std::uint32_t dout_empty(unsigned chunk) const { return dout_full(chunk) + kDoutStages * 8; }
-  __device__ std::uint32_t values_full(unsigned block) const {
-    return base + kValuesFull + block % kKeyBuffers * 8;
-  }
-  __device__ std::uint32_t values_empty(unsigned block) const { return values_full(block) + kKeyBuffers * 8; }
-  __device__ std::uint32_t first_pieces_full() const { return base + kFirstPiecesFull; }
 };
 
 /// Which sum of dQ a chunk is a part of, and how many parts come before it.
-template <int kHeadSize>
 struct DqueriesPart {
   float* sum;
   unsigned* added;  // counts parts, through all rounds that use the place

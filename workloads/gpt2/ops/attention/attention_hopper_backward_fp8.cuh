@@ -1,5 +1,5 @@
 // attention_hopper_backward_fp8.cuh: dqkv in E5M2 by those of the backward kernel who have it in registers:
-// as rows, and transposed. For attention_hopper_backward.cu alone, head size 64.
+// as rows, and transposed. For attention_hopper_backward.cu alone.
 //
 // A warpgroup stages 64 x 64 bytes both ways, where bfloat16 rows would have been, and the copy engine stores them.
 #pragma once

@@ -1,11 +1,11 @@
 // attention_hopper_forward.cu: causal flash attention forward on wgmma
-// shapes  qkv (B,T,3,NH,HS) bf16, out (B,T,NH,HS) bf16, lse (B,NH,T) FP32; HS 64 or 128, any T. out in E4M3 too, and
-//         transposed (NH,HS,B,T): HS 64, T a multiple of 16
+// shapes  qkv (B,T,3,NH,HS) bf16, out (B,T,NH,HS) bf16, lse (B,NH,T) FP32; HS 64, any T. out in E4M3 too, and
+//         transposed (NH,HS,B,T): T a multiple of 16
 // bytes   B*T*NH*(8*HS + 4), with E4M3 2*B*T*NH*HS more
 // flops   2*B*NH*T*(T+1)*HS (whole tiles of 128 x 128 are computed: 2*HS*2*128*128 for each at or below the
 //         diagonal)
 // check   ||gpu-ref|| <= 1e-2*||ref||, single values within 3e-2 of the largest; a non-finite mismatch fails
-// bound   tensor pipe and exponentials (HS 64: 1024 cycles of a multiprocessor each for a tile)
+// bound   tensor pipe and exponentials (1024 cycles of a multiprocessor each for a tile)
 //
 // Persistent blocks of three warpgroups:
 //   producer   one thread copies queries, keys and values into shared memory (TMA, swizzled): keys and values of
@@ -49,20 +49,17 @@ namespace hopper {
 namespace {
 
 // A warp's 16 rows of queries as left operands.
-template <int kHeadSize>
 __device__ inline void load_queries(std::uint32_t (&q)[kHeadSize / 4], std::uint32_t queries, int warp,
                                     int lane) {
-  using Layout = ForwardLayout<kHeadSize>;
 #pragma unroll
   for (int k = 0; k < kHeadSize / 16; ++k) {
-    const std::uint32_t panel = queries + k / 4 * Layout::kQueryPanelBytes + warp * Layout::kWarpPanelBytes;
+    const std::uint32_t panel = queries + warp * ForwardLayout::kWarpBytes;
     load_matrix_x4(matrix_address(panel, lane) ^ (k % 4 * 32), q[4 * k], q[4 * k + 1], q[4 * k + 2],
                    q[4 * k + 3]);
   }
 }
 
 // Scores of the consumer's 64 queries against 128 keys.
-template <int kHeadSize>
 __device__ inline void issue_scores(float (&s)[64], const std::uint32_t (&q)[kHeadSize / 4],
                                     std::uint32_t keys) {
   const std::uint64_t b = descriptor_at(matrix_descriptor(16, 1024), keys);
@@ -74,7 +71,6 @@ __device__ inline void issue_scores(float (&s)[64], const std::uint32_t (&q)[kHe
 }
 
 // o (64 x HS) = (add ? o : 0) + P (64 x 128) V (128 x HS).
-template <int kHeadSize>
 __device__ inline void issue_output(float (&o)[kHeadSize / 2], const std::uint32_t (&p)[32],
                                     std::uint32_t values, bool add) {
   const std::uint64_t b = descriptor_at(matrix_descriptor(kPanelBytes, 1024), values);
@@ -92,7 +88,6 @@ struct RowState {
 };
 
 // The scores of a warp's rows again, by mma.sync: no other warp need take part.
-template <int kHeadSize>
 __device__ inline void scores_again(float (&s)[64], const std::uint32_t (&q)[kHeadSize / 4],
                                     std::uint32_t keys, int lane) {
 #pragma unroll
@@ -148,11 +143,10 @@ __device__ inline void exponentials(float (&s)[64], const float (&shift)[2], flo
 
 // Moves the shifts to where nothing overflows and forms the tile's exponentials again. What was summed up before
 // is to be multiplied by `correction`.
-template <int kHeadSize>
 __device__ inline void recover(float (&s)[64], RowState& rows, float (&part)[2][2], float (&correction)[2],
                                const std::uint32_t (&q)[kHeadSize / 4], std::uint32_t keys, float scale_log2,
                                int lane) {
-  scores_again<kHeadSize>(s, q, keys, lane);
+  scores_again(s, q, keys, lane);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float shift = fmaxf(rows.shift[half], row_max<kTile / 8>(s, half) * scale_log2);
@@ -171,12 +165,12 @@ struct Fp8Rows {
   float largest;
 };
 
-template <int kHeadSize, bool kFp8>
+template <bool kFp8>
 __device__ inline void store_rows(const ForwardMaps& maps, const Problem& problem, float* lse, Fp8Rows& fp8,
-                                  const ForwardLayout<kHeadSize>& layout, const uint4& work,
+                                  const ForwardLayout& layout, const uint4& work,
                                   const float (&o)[kHeadSize / 2], const RowState& rows, int consumer,
                                   int warp, int lane) {
-  using Layout = ForwardLayout<kHeadSize>;
+  using Layout = ForwardLayout;
   const auto batch = static_cast<int>(work.z);
   const auto head = static_cast<int>(work.y);
   const int row0 = static_cast<int>(work.w) + consumer * kConsumerRows + warp * 16;
@@ -191,8 +185,7 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
           (rows.shift[half] + __log2f(total)) * kLn2;
     }
   }
-  const std::uint32_t staging =
-      layout.base + Layout::kOut + (4 * consumer + warp) * (Layout::kPanels * Layout::kWarpPanelBytes);
+  const std::uint32_t staging = layout.base + Layout::kOut + (4 * consumer + warp) * Layout::kWarpBytes;
   if (lane == 0) bulk_wait_read();  // the rows before are out of the staging area
   __syncwarp();
   std::uint32_t words[kHeadSize / 4];
@@ -202,17 +195,13 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
     for (int w = 0; w < 4; ++w) {
       words[4 * i + w] = pack_bf16(o[8 * i + 2 * w] * factor[w % 2], o[8 * i + 2 * w + 1] * factor[w % 2]);
     }
-    store_matrix_x4(matrix_address(staging + i / 4 * Layout::kWarpPanelBytes, lane) ^ (i % 4 * 32),
-                    words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
+    store_matrix_x4(matrix_address(staging, lane) ^ (i * 32), words[4 * i], words[4 * i + 1],
+                    words[4 * i + 2], words[4 * i + 3]);
   }
   fence_for_copies();
   __syncwarp();
   if (lane == 0) {
-#pragma unroll
-    for (int panel = 0; panel < Layout::kPanels; ++panel) {
-      tma_store_heads(&maps.out, staging + panel * Layout::kWarpPanelBytes, panel * kPanel, head, row0,
-                      batch);
-    }
+    tma_store_heads(&maps.out, staging, 0, head, row0, batch);
     bulk_commit();
   }
   if constexpr (kFp8) {
@@ -222,11 +211,10 @@ __device__ inline void store_rows(const ForwardMaps& maps, const Problem& proble
 }
 
 // One code for both consumers: their registers differ, and what the multiprocessor's instruction caches hold is short.
-template <int kHeadSize, bool kFp8>
+template <bool kFp8>
 __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, float* lse,
-                               const Fp8Output& fp8_out, const ForwardLayout<kHeadSize>& layout,
-                               int consumer) {
-  using Layout = ForwardLayout<kHeadSize>;
+                               const Fp8Output& fp8_out, const ForwardLayout& layout, int consumer) {
+  using Layout = ForwardLayout;
   constexpr float kRecoverAbove = 0x1p64F;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) % kWarpgroup / 32;
@@ -249,7 +237,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
   std::uint32_t item_parity = 0;
   const auto take_queries = [&] {
     barrier_wait(layout.queries_full(consumer), item_parity);
-    load_queries<kHeadSize>(q, layout.queries(consumer), warp, lane);
+    load_queries(q, layout.queries(consumer), warp, lane);
     item_parity ^= 1U;
   };
   // Whose scores are formed next: the two take turns, so that one's exponentials meet the other's products.
@@ -258,7 +246,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
   // Scores of the first tile of a block of rows. Its queries are given back behind the products, which wait for what
   // was read: right behind the reads, the arrival could overtake one of them.
   const auto issue_first_scores = [&](int stage) {
-    issue_scores<kHeadSize>(s, q, layout.keys(stage));
+    issue_scores(s, q, layout.keys(stage));
     release(layout.queries_empty(consumer));
   };
   take_queries();
@@ -310,8 +298,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       exponentials<kTile / 8>(s, rows.shift, problem.scale_log2, part);
       const float largest = fmaxf(part[0][0] + part[0][1], part[1][0] + part[1][1]);
       recovered = __any_sync(0xffffffffU, largest > kRecoverAbove);
-      if (recovered)
-        recover<kHeadSize>(s, rows, part, correction, q, layout.keys(stage), problem.scale_log2, lane);
+      if (recovered) recover(s, rows, part, correction, q, layout.keys(stage), problem.scale_log2, lane);
     }
     // Until here the tile before this one was still being added to the output.
     wgmma_wait<0>();
@@ -338,10 +325,10 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       barrier_wait(layout.keys_full(next_stage), next_parity);
       work = load_shared_128(layout.work(tile + 1));
       await_turn();
-      issue_scores<kHeadSize>(s, q, layout.keys(next_stage));
+      issue_scores(s, q, layout.keys(next_stage));
       wgmma_commit();
       barrier_wait(layout.values_full(stage), parity);
-      issue_output<kHeadSize>(o, p, layout.values(stage), !first);
+      issue_output(o, p, layout.values(stage), !first);
       wgmma_commit();
       wgmma_wait<1>();
       pin(s);
@@ -359,7 +346,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       await_turn();
       if (more) issue_first_scores(next_stage);
       wgmma_commit();
-      issue_output<kHeadSize>(o, p, layout.values(stage), !first);
+      issue_output(o, p, layout.values(stage), !first);
       wgmma_commit();
       wgmma_wait<1>();
       if (more || consumer == 0) turn_to_other();
@@ -368,7 +355,7 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
       pin(o);
       pin(p);
       release(layout.values_empty(stage));
-      store_rows<kHeadSize, kFp8>(maps, problem, lse, fp8, layout, stored, o, rows, consumer, warp, lane);
+      store_rows<kFp8>(maps, problem, lse, fp8, layout, stored, o, rows, consumer, warp, lane);
       if (!more) break;
     }
   }
@@ -377,12 +364,12 @@ __device__ inline void consume(const ForwardMaps& maps, const Problem& problem, 
   if (lane == 0) bulk_wait_read();
 }
 
-template <int kHeadSize, bool kFp8>
+template <bool kFp8>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_hopper_forward_kernel(const __grid_constant__ ForwardMaps maps, const Problem problem,
                                     const __grid_constant__ ForwardTail tail, float* lse,
                                     const Fp8Output fp8) {
-  using Layout = ForwardLayout<kHeadSize>;
+  using Layout = ForwardLayout;
   extern __shared__ unsigned char allocation[];
   const Layout layout{(shared_address(allocation) + 1023U) & ~1023U};
   if (!tail.has_work(static_cast<int>(blockIdx.x))) return;
@@ -406,11 +393,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   if (warpgroup == 0) {
     release_registers<kProducerRegisters>();
-    if (threadIdx.x == 0) produce<kHeadSize>(maps, problem, tail, layout);
+    if (threadIdx.x == 0) produce(maps, problem, tail, layout);
   } else {
     take_registers<kConsumerRegisters>();
     const unsigned consumer = uniform(static_cast<unsigned>(warpgroup - 1));
-    consume<kHeadSize, kFp8>(maps, problem, lse, fp8, layout, static_cast<int>(consumer));
+    consume<kFp8>(maps, problem, lse, fp8, layout, static_cast<int>(consumer));
   }
 }
 
@@ -426,15 +413,15 @@ const ForwardTail& tail_of(const Problem& problem, int units, int grid) {
   return tail;
 }
 
-template <int kHeadSize, bool kFp8 = false>
+template <bool kFp8>
 void launch(bf16* out, const Fp8Output& fp8, float* lse, const bf16* qkv, const Problem& problem,
             cudaStream_t stream) {
-  using Layout = ForwardLayout<kHeadSize>;
+  using Layout = ForwardLayout;
   ForwardMaps maps;
   maps.queries = heads_map(qkv, problem.batch, problem.seq, 3 * problem.heads, kHeadSize, kConsumerRows);
   maps.keys = heads_map(qkv, problem.batch, problem.seq, 3 * problem.heads, kHeadSize, kTile);
   maps.out = heads_map(out, problem.batch, problem.seq, problem.heads, kHeadSize, 16);
-  const auto kernel = attention_hopper_forward_kernel<kHeadSize, kFp8>;
+  const auto kernel = attention_hopper_forward_kernel<kFp8>;
   constexpr int kBytes = kFp8 ? Layout::kAllocatedWithFp8Bytes : Layout::kAllocatedBytes;
   RIDGELINE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   const int units = problem.batch * problem.heads * ((problem.blocks + 1) / 2);
@@ -448,7 +435,7 @@ void launch(bf16* out, const Fp8Output& fp8, float* lse, const bf16* qkv, const 
 }  // namespace hopper
 
 bool hopper_attention_supported(int batch, int seq, int heads, int head_size) {
-  if (batch < 1 || seq < 1 || heads < 1 || (head_size != 64 && head_size != 128)) return false;
+  if (batch < 1 || seq < 1 || heads < 1 || head_size != hopper::kHeadSize) return false;
   // Units of work are counted in 32 bits.
   if (std::int64_t{batch} * heads * ceil_div(seq, hopper::kTile) > (std::int64_t{1} << 30)) return false;
   int device = 0;
@@ -461,7 +448,7 @@ bool hopper_attention_supported(int batch, int seq, int heads, int head_size) {
 }
 
 bool hopper_attention_fp8_supported(int batch, int seq, int heads, int head_size) {
-  return head_size == 64 && seq % 16 == 0 && hopper_attention_supported(batch, seq, heads, head_size);
+  return seq % 16 == 0 && hopper_attention_supported(batch, seq, heads, head_size);
 }
 
 namespace {
@@ -486,11 +473,7 @@ void launch_hopper_attention_forward(bf16* out, float* lse, const bf16* qkv, int
                                               attention_forward_flops(batch, seq, heads, head_size)});
   const hopper::Problem problem = problem_of(hopper_attention_supported(batch, seq, heads, head_size), out,
                                              qkv, batch, seq, heads, head_size);
-  if (head_size == 64) {
-    hopper::launch<64>(out, {}, lse, qkv, problem, stream);
-  } else {
-    hopper::launch<128>(out, {}, lse, qkv, problem, stream);
-  }
+  hopper::launch<false>(out, {}, lse, qkv, problem, stream);
 }
 
 void launch_hopper_attention_forward_fp8(bf16* out, const Fp8Output& fp8, float* lse, const bf16* qkv,
@@ -500,8 +483,8 @@ void launch_hopper_attention_forward_fp8(bf16* out, const Fp8Output& fp8, float*
                          attention_forward_flops(batch, seq, heads, head_size)});
   const bool supported = hopper_attention_fp8_supported(batch, seq, heads, head_size) &&
                          is_aligned_16(fp8.data) && is_aligned_16(fp8.transposed);
-  hopper::launch<64, true>(out, fp8, lse, qkv, problem_of(supported, out, qkv, batch, seq, heads, head_size),
-                           stream);
+  hopper::launch<true>(out, fp8, lse, qkv, problem_of(supported, out, qkv, batch, seq, heads, head_size),
+                       stream);
 }
 
 }  // namespace ridgeline::gpt2

@@ -12,18 +12,15 @@
 
 namespace ridgeline::gpt2::hopper {
 
-template <int kHeadSize>
 struct ForwardLayout {
-  static constexpr int kPanels = kHeadSize / kPanel;
-  static constexpr int kStages = kHeadSize == 64 ? 4 : 2;
-  static constexpr int kTileBytes = kPanels * kPanelBytes;  // keys or values
-  static constexpr int kQueryPanelBytes = kConsumerRows * kPanel * 2;
-  static constexpr int kQueryBytes = kPanels * kQueryPanelBytes;  // of one consumer
+  static constexpr int kStages = 4;
+  static constexpr int kTileBytes = kPanelBytes;                  // keys or values
+  static constexpr int kQueryBytes = kConsumerRows * kPanel * 2;  // of one consumer
   static constexpr int kKeys = 0;
   static constexpr int kValues = kKeys + kStages * kTileBytes;
   static constexpr int kQueries = kValues + kStages * kTileBytes;
-  static constexpr int kOut = kQueries + kConsumers * kQueryBytes;  // [warp][panel] 16 rows
-  static constexpr int kWarpPanelBytes = 16 * kPanel * 2;
+  static constexpr int kOut = kQueries + kConsumers * kQueryBytes;  // [warp] 16 rows
+  static constexpr int kWarpBytes = 16 * kPanel * 2;
   static constexpr int kWork =
       kOut + kConsumers * kQueryBytes;   // of each tile: flags, head, batch, first row
   static constexpr int kWorkPlaces = 8;  // by when one comes to be written again, all have read it
@@ -33,8 +30,7 @@ struct ForwardLayout {
   static constexpr int kAllocatedBytes = kFp8Staging + 1024;
   static constexpr int kAllocatedWithFp8Bytes = kAllocatedBytes + kConsumers * kFp8StagingBytes;
   static_assert(kFp8Staging % 16 == 0);
-  static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
-  static_assert(kHeadSize != 64 || kAllocatedWithFp8Bytes <= 232448, "more than a block of sm_90 may have");
+  static_assert(kAllocatedWithFp8Bytes <= 232448, "more than a block of sm_90 may have");
 
   std::uint32_t base;  // multiple of 1024
   __device__ std::uint32_t fp8(int consumer) const {
@@ -63,17 +59,13 @@ struct ForwardMaps {
   CUtensorMap out;      // 16 positions
 };
 
-template <int kHeadSize>
 __device__ inline void produce(const ForwardMaps& maps, const Problem& problem, const ForwardTail& tail,
-                               const ForwardLayout<kHeadSize>& layout) {
-  using Layout = ForwardLayout<kHeadSize>;
+                               const ForwardLayout& layout) {
+  using Layout = ForwardLayout;
   const auto load = [&](std::uint32_t destination, std::uint32_t full, int which, const ForwardCursor& at) {
     barrier_arrive_expect(full, Layout::kTileBytes);
-#pragma unroll
-    for (int panel = 0; panel < Layout::kPanels; ++panel) {
-      tma_load_heads(destination + panel * kPanelBytes, &maps.keys, full, panel * kPanel,
-                     which * problem.heads + at.head(problem), at.column_block * kTile, at.batch(problem));
-    }
+    tma_load_heads(destination, &maps.keys, full, 0, which * problem.heads + at.head(problem),
+                   at.column_block * kTile, at.batch(problem));
   };
   const auto load_values = [&](unsigned tile, const ForwardCursor& at) {
     const int stage = static_cast<int>(tile % Layout::kStages);
@@ -92,12 +84,8 @@ __device__ inline void produce(const ForwardMaps& maps, const Problem& problem, 
         barrier_wait(layout.queries_empty(consumer), item_parity ^ 1U);
         const std::uint32_t full = layout.queries_full(consumer);
         barrier_arrive_expect(full, Layout::kQueryBytes);
-#pragma unroll
-        for (int panel = 0; panel < Layout::kPanels; ++panel) {
-          tma_load_heads(layout.queries(consumer) + panel * Layout::kQueryPanelBytes, &maps.queries, full,
-                         panel * kPanel, at.head(problem), at.row_block * kTile + consumer * kConsumerRows,
-                         at.batch(problem));
-        }
+        tma_load_heads(layout.queries(consumer), &maps.queries, full, 0, at.head(problem),
+                       at.row_block * kTile + consumer * kConsumerRows, at.batch(problem));
       }
       item_parity ^= 1U;
     }

@@ -1,5 +1,5 @@
 // attention_hopper_fp8.cuh: attention's output in E4M3 beside bfloat16, by the consumers of the forward kernel that
-// have it in registers: as rows, and transposed. For attention_hopper_forward.cu alone, head size 64.
+// have it in registers: as rows, and transposed. For attention_hopper_forward.cu alone.
 //
 // The bytes are those that a cast of the stored bfloat16 values would give. A consumer stages its 64 rows x 64
 // columns both ways, and writes 64 bytes of each row and of each column.

@@ -20,7 +20,7 @@ struct Problem {
 /// Row statistics [head][chunk][192]: 64 log-sums in units of log2, +inf beyond the sequence, so that there
 /// probabilities are 0; and minus dout . out, each pair of rows twice in turn, as the accumulators hold them. How many
 /// units of a head have written theirs [head].
-/// dQ's sums [group][query block][chunk], in the order of the collector's registers; how many parts have been added
+/// dQ's sums [group][query block][chunk], in the order of the reducer's registers; how many parts have been added
 /// [group][query block][chunk]. A sum's place is taken again in the next round, while it is still in L2: written again
 /// before it is evicted, it never goes to memory.
 struct BackwardScratch {
@@ -119,25 +119,12 @@ struct ForwardCursor {
 constexpr int kChunksPerTile = 2;  // backward: halves of a tile's queries
 
 /// Backward: how many places the rings in shared memory have.
-template <int kHeadSize>
-struct BackwardRings;
-template <>
-struct BackwardRings<64> {
+struct BackwardRings {
   static constexpr unsigned kKeyBuffers = 2;
-  static constexpr unsigned kStages = 4;  // of queries with their row statistics
-  static constexpr unsigned kDoutStages = kStages;
+  static constexpr unsigned kStages = 4;   // of queries with dout and their row statistics
   static constexpr unsigned kSlots = 2;    // of dS
   static constexpr unsigned kDqSlots = 2;  // one for each chunk of a tile
   static constexpr unsigned kFlags = 8;    // by when a word comes to be written again, all have read it
-};
-template <>
-struct BackwardRings<128> {
-  static constexpr unsigned kKeyBuffers = 1;
-  static constexpr unsigned kStages = 3;
-  static constexpr unsigned kDoutStages = 2;  // taken later than the queries, given back earlier
-  static constexpr unsigned kSlots = 2;
-  static constexpr unsigned kDqSlots = 2;  // one for each half of the head
-  static constexpr unsigned kFlags = 8;
 };
 
 /// What the warpgroups have to know of a chunk, so that the warp that fetches it is the only one that counts tiles.

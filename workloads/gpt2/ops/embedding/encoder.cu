@@ -8,10 +8,12 @@
 //
 // Backward, atomic: one kernel reads dout once; a thread owns (t, 4 columns), walks the batch, adds to dwte
 // with 16-byte FP32 atomics and to its own dwpe elements without any.
-// Backward, deterministic: the positions are sorted by token on the device (stable two-pass radix sort), each
+// Backward, deterministic: the positions are sorted by token on the device (CUB's radix sort, which is stable), each
 // block adds the runs of equal tokens in its tile of the sorted order, and runs that cross a tile's border
 // are completed from the tiles' partial sums in tile order. No host work, no long serial run for frequent
 // tokens.
+#define CCCL_DISABLE_NVTX  // CUB's ranges would stand among the model's
+#include <cub/device/device_radix_sort.cuh>
 #include <stdexcept>
 #include <string>
 
@@ -163,76 +165,22 @@ __global__ void __launch_bounds__(kBlock)
   add_columns<kVector>(dwpe + t * channels + column, sum);
 }
 
-// --- Deterministic path: stable radix sort of (token, position), 8 bits a pass ---
+// --- Deterministic path: positions sorted by token ---
 
-constexpr int kSortTile = 1024;  // positions a block sorts; one a thread
-constexpr int kSortWarps = kSortTile / kWarpSize;
-constexpr int kDigits = 256;
+constexpr int kTokenBits = 16;
 
-// Counts of each digit in this block's tile. counts is (tiles, 256).
-__global__ void __launch_bounds__(kSortTile)
-    digit_count_kernel(std::int32_t* counts, const std::int32_t* keys, std::int64_t n, int shift) {
-  __shared__ std::int32_t histogram[kDigits];
-  const int thread = static_cast<int>(threadIdx.x);
-  if (thread < kDigits) histogram[thread] = 0;
-  __syncthreads();
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSortTile + thread;
-  if (i < n) atomicAdd(&histogram[(keys[i] >> shift) & (kDigits - 1)], 1);
-  __syncthreads();
-  if (thread < kDigits) counts[static_cast<std::int64_t>(blockIdx.x) * kDigits + thread] = histogram[thread];
+__global__ void __launch_bounds__(kBlock) count_kernel(std::int32_t* positions, std::int64_t n) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i < n) positions[i] = static_cast<std::int32_t>(i);
 }
 
-// offsets[tile][digit] = keys with a smaller digit + keys of this digit in earlier tiles. One block.
-__global__ void __launch_bounds__(kDigits) digit_offset_kernel(std::int32_t* counts, std::int64_t tiles) {
-  __shared__ std::int32_t totals[kDigits];
-  const int digit = static_cast<int>(threadIdx.x);
-  std::int32_t running = 0;
-#pragma unroll 8
-  for (std::int64_t tile = 0; tile < tiles; ++tile) running += counts[tile * kDigits + digit];
-  totals[digit] = running;
-  __syncthreads();
-  std::int32_t base = 0;
-  for (int d = 0; d < digit; ++d) base += totals[d];
-  for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    const std::int32_t count = counts[tile * kDigits + digit];
-    counts[tile * kDigits + digit] = base;
-    base += count;
-  }
-}
-
-// Moves each key to its place, keeping the order of equal digits. positions_in null: positions are 0,1,2,...
-__global__ void __launch_bounds__(kSortTile)
-    digit_scatter_kernel(std::int32_t* keys_out, std::int32_t* positions_out, const std::int32_t* keys,
-                         const std::int32_t* positions_in, const std::int32_t* offsets, std::int64_t n,
-                         int shift) {
-  __shared__ std::int32_t warp_counts[kSortWarps][kDigits];
-  const int thread = static_cast<int>(threadIdx.x);
-  const int lane = thread % kWarpSize;
-  const int warp = thread / kWarpSize;
-  for (int d = lane; d < kDigits; d += kWarpSize) warp_counts[warp][d] = 0;
-  __syncwarp();
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSortTile + thread;
-  const bool live = i < n;
-  const std::int32_t key = live ? keys[i] : 0;
-  const int digit = (key >> shift) & (kDigits - 1);
-  // Lanes past the end match nobody.
-  const unsigned same = __match_any_sync(kFullMask, live ? digit : kDigits + lane);
-  const int rank = __popc(same & ((1U << lane) - 1U));
-  if (live && rank == 0) warp_counts[warp][digit] = __popc(same);
-  __syncthreads();
-  if (thread < kDigits) {
-    std::int32_t running = offsets[static_cast<std::int64_t>(blockIdx.x) * kDigits + thread];
-    for (int w = 0; w < kSortWarps; ++w) {
-      const std::int32_t count = warp_counts[w][thread];
-      warp_counts[w][thread] = running;
-      running += count;
-    }
-  }
-  __syncthreads();
-  if (!live) return;
-  const std::int32_t slot = warp_counts[warp][digit] + rank;
-  keys_out[slot] = key;
-  positions_out[slot] = positions_in != nullptr ? positions_in[i] : static_cast<std::int32_t>(i);
+// Asked for its bytes, with null, it sorts nothing.
+std::size_t sort(void* memory, std::size_t bytes, const std::int32_t* keys, std::int32_t* sorted_keys,
+                 const std::int32_t* values, std::int32_t* sorted_values, std::int64_t n,
+                 cudaStream_t stream) {
+  RIDGELINE_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(memory, bytes, keys, sorted_keys, values,
+                                                       sorted_values, n, 0, kTokenBits, stream));
+  return bytes;
 }
 
 constexpr int kRunTile = 32;  // sorted positions a block adds up
@@ -327,54 +275,40 @@ __global__ void __launch_bounds__(kBlock)
 
 // The deterministic path's scratch, in this order; every part is a multiple of 16 bytes.
 struct SortScratch {
-  std::int32_t* keys[2];
-  std::int32_t* positions[2];
-  std::int32_t* counts;
+  std::int32_t* counted;    // 0, 1, 2, ...
+  std::int32_t* keys;       // sorted
+  std::int32_t* positions;  // of the same
   float* heads;
   float* tails;
+  char* sort;
+  std::size_t sort_bytes;
   std::int64_t bytes;
 };
 
 SortScratch carve_scratch(void* base, std::int64_t n, std::int64_t channels) {
-  std::int64_t used = 0;
-  const auto take = [&](std::int64_t bytes) {
-    const std::int64_t at = used;
-    used += ceil_div(bytes, 16) * 16;
-    return at;
+  SortScratch scratch{};
+  auto* bytes = static_cast<char*>(base);
+  const auto take = [&]<typename E>(E*& part, std::int64_t size) {
+    if (base != nullptr) part = reinterpret_cast<E*>(bytes + scratch.bytes);
+    scratch.bytes += ceil_div(size, 16) * 16;
   };
   const std::int64_t index_bytes = n * std::int64_t{sizeof(std::int32_t)};
   const std::int64_t partial_bytes = ceil_div(n, kRunTile) * channels * std::int64_t{sizeof(float)};
-  const std::int64_t at[7] = {take(index_bytes),
-                              take(index_bytes),
-                              take(index_bytes),
-                              take(index_bytes),
-                              take(ceil_div(n, kSortTile) * kDigits * std::int64_t{sizeof(std::int32_t)}),
-                              take(partial_bytes),
-                              take(partial_bytes)};
-  auto* bytes = static_cast<char*>(base);
-  const auto index_at = [&](int k) { return reinterpret_cast<std::int32_t*>(bytes + at[k]); };
-  const auto float_at = [&](int k) { return reinterpret_cast<float*>(bytes + at[k]); };
-  if (base == nullptr) return SortScratch{{}, {}, nullptr, nullptr, nullptr, used};
-  return SortScratch{
-      {index_at(0), index_at(1)}, {index_at(2), index_at(3)}, index_at(4), float_at(5), float_at(6), used};
+  take(scratch.counted, index_bytes);
+  take(scratch.keys, index_bytes);
+  take(scratch.positions, index_bytes);
+  take(scratch.heads, partial_bytes);
+  take(scratch.tails, partial_bytes);
+  scratch.sort_bytes = sort(nullptr, 0, nullptr, nullptr, nullptr, nullptr, n, nullptr);
+  take(scratch.sort, static_cast<std::int64_t>(scratch.sort_bytes));
+  return scratch;
 }
 
-// Afterwards keys[1] and positions[1] are sorted.
 void sort_positions(const SortScratch& scratch, const std::int32_t* tokens, std::int64_t n,
                     cudaStream_t stream) {
-  const auto tiles = static_cast<unsigned>(ceil_div(n, kSortTile));
-  for (int pass = 0; pass < 2; ++pass) {
-    const std::int32_t* keys = pass == 0 ? tokens : scratch.keys[0];
-    const std::int32_t* positions = pass == 0 ? nullptr : scratch.positions[0];
-    const int shift = 8 * pass;
-    digit_count_kernel<<<tiles, kSortTile, 0, stream>>>(scratch.counts, keys, n, shift);
-    RIDGELINE_CUDA_CHECK_LAUNCH();
-    digit_offset_kernel<<<1, kDigits, 0, stream>>>(scratch.counts, tiles);
-    RIDGELINE_CUDA_CHECK_LAUNCH();
-    digit_scatter_kernel<<<tiles, kSortTile, 0, stream>>>(scratch.keys[pass], scratch.positions[pass], keys,
-                                                          positions, scratch.counts, n, shift);
-    RIDGELINE_CUDA_CHECK_LAUNCH();
-  }
+  count_kernel<<<static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, 0, stream>>>(scratch.counted, n);
+  RIDGELINE_CUDA_CHECK_LAUNCH();
+  sort(scratch.sort, scratch.sort_bytes, tokens, scratch.keys, scratch.counted, scratch.positions, n, stream);
 }
 
 template <typename T, int kVector>
@@ -396,11 +330,11 @@ void backward_planned(float* dwte, float* dwpe, const T* dout, const std::int32_
   RIDGELINE_CUDA_CHECK_LAUNCH();
   const dim3 grid(static_cast<unsigned>(ceil_div(n, kRunTile)),
                   static_cast<unsigned>(ceil_div(vectors, kBlock)));
-  run_sum_kernel<T, kVector><<<grid, kBlock, 0, stream>>>(dwte, parts.heads, parts.tails, dout, parts.keys[1],
-                                                          parts.positions[1], n, vectors);
+  run_sum_kernel<T, kVector><<<grid, kBlock, 0, stream>>>(dwte, parts.heads, parts.tails, dout, parts.keys,
+                                                          parts.positions, n, vectors);
   RIDGELINE_CUDA_CHECK_LAUNCH();
   run_complete_kernel<kVector>
-      <<<grid, kBlock, 0, stream>>>(dwte, parts.heads, parts.tails, parts.keys[1], n, vectors);
+      <<<grid, kBlock, 0, stream>>>(dwte, parts.heads, parts.tails, parts.keys, n, vectors);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

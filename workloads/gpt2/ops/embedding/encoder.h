@@ -54,7 +54,8 @@ enum class EncoderBackward {
   deterministic,  // sorts the positions by token on the device first; bit-identical from run to run
 };
 
-/// Device bytes that launch_encoder_backward needs for its scratch (16-byte aligned, contents irrelevant).
+/// Device bytes that launch_encoder_backward needs for its scratch (16-byte aligned, contents irrelevant). The
+/// deterministic mode asks the current device.
 std::int64_t encoder_backward_scratch_bytes(int batch, int seq, int channels, EncoderBackward mode);
 
 /// Accumulates into FP32 dwte (V,C) and dwpe (>=T,C). vocab <= 65536.

@@ -17,7 +17,7 @@
 namespace ridgeline::gpt2::hopper {
 
 // d (64 x N) = A (64 x 16) B (16 x N) + (add ? d : 0), bfloat16 inputs, N twice the size of d. A's four words
-// are in registers at `a`, or A lies in shared memory under the descriptor `a`. kTransposeB: B's rows run along
+// are in registers at `a`, or (N = 64) A lies in shared memory under the descriptor `a`. kTransposeB: B's rows run along
 // K; kTransposeA: A's do.
 //
 // clang-format off
@@ -67,23 +67,6 @@ __device__ inline void wgmma(float (&d)[32], std::uint64_t a, std::uint64_t b, i
       "}, %32, %33, p, 1, 1, %35, %36;\n"
       "}\n"
       : RIDGELINE_D16(0), RIDGELINE_D16(16)
-      : "l"(a), "l"(b), "r"(add), "n"(kTransposeA), "n"(kTransposeB)
-      : "memory");
-}
-template <int kTransposeA, int kTransposeB>
-__device__ inline void wgmma(float (&d)[64], std::uint64_t a, std::uint64_t b, int add) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, %64, %65, p, 1, 1, %67, %68;\n"
-      "}\n"
-      : RIDGELINE_D16(0), RIDGELINE_D16(16), RIDGELINE_D16(32), RIDGELINE_D16(48)
       : "l"(a), "l"(b), "r"(add), "n"(kTransposeA), "n"(kTransposeB)
       : "memory");
 }

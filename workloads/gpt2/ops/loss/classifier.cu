@@ -9,7 +9,7 @@
 // forms the gradient, so DRAM sees one read and one write. The row arrives in pieces, by the copy engine;
 // each piece is refilled from the block's next row as soon as the gradient has read it. So loads are in
 // flight while either pass computes, and the first pass meets most of its row already there. Rows that do not
-// fit are read from global memory again (mostly from L2).
+// fit, which no GPT-2 has, take the kernel for any size.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -65,7 +65,6 @@ namespace {
 
 constexpr float kLog2e = 1.4426950408889634F;
 constexpr float kLn2 = 0.6931471805599453F;
-constexpr int kMaxBlock = 1024;
 constexpr int kLoadUnroll = 7;  // vectors a thread has in flight while it fills shared memory
 
 // 2^x in one instruction. Results below 2^-126 become 0; exp2f would spend four instructions to keep them.
@@ -321,30 +320,6 @@ __device__ inline RunningSum row_sum(const T* row, int vocab, RunningSum* warp_r
   return warp_combine(lane < kBlock / kWarpSize ? warp_results[lane] : nothing_yet());
 }
 
-// Rows longer than shared memory: read from global memory twice. A block a row.
-template <typename T, int kBlock>
-__global__ void __launch_bounds__(kBlock)
-    classifier_long_kernel(T* logits, float* losses, const std::int32_t* targets, float dloss, int vocab,
-                           int padded_vocab) {
-  constexpr int kVector = kPackedSize<T>;
-  __shared__ RunningSum warp_results[kBlock / kWarpSize];
-  T* row = logits + static_cast<std::int64_t>(blockIdx.x) * padded_vocab;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int target = targets[blockIdx.x];
-  const bool valid = target >= 0 && target < vocab;
-  // Read before anybody overwrites the row.
-  const float target_logit = thread == 0 && valid ? to_float(row[target]) : 0.0F;
-  const RunningSum total = row_sum<T, kBlock>(row, vocab, warp_results);
-  const float sum_log2 = total.max_log2 + log2f(total.sum);
-  if (thread == 0) losses[blockIdx.x] = valid ? fmaf(kLn2, sum_log2, -target_logit) : NAN;
-  const float shift_log2 = valid ? sum_log2 - log2f(dloss) : NAN;
-#pragma unroll 4
-  for (int v = thread; v < padded_vocab / kVector; v += kBlock) {
-    const Packed<T> x = load128(row + v * kVector);
-    store128_streaming(row + v * kVector, gradient_vector(x, v, shift_log2, dloss, target, vocab));
-  }
-}
-
 // The loss alone. A block a row.
 template <typename T, int kBlock>
 __global__ void __launch_bounds__(kBlock)
@@ -421,7 +396,9 @@ template <typename T, bool kGradient>
 void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss, std::int64_t rows,
               int vocab, int padded_vocab, cudaStream_t stream, KernelWidth width) {
   const auto blocks = static_cast<unsigned>(rows);
-  if (width == KernelWidth::scalar || padded_vocab % kPackedSize<T> != 0 || !is_aligned_16(logits)) {
+  const bool fits = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)} <= kSharedLimit;
+  if (width == KernelWidth::scalar || padded_vocab % kPackedSize<T> != 0 || !is_aligned_16(logits) ||
+      (kGradient && !fits)) {
     classifier_any_kernel<T, kGradient, 512>
         <<<blocks, 512, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
   } else if constexpr (!kGradient) {
@@ -429,13 +406,7 @@ void dispatch(T* logits, float* losses, const std::int32_t* targets, float dloss
     classifier_loss_kernel<T, kBlock>
         <<<blocks, kBlock, 0, stream>>>(logits, losses, targets, vocab, padded_vocab);
   } else {
-    const std::int64_t row_bytes = std::int64_t{padded_vocab} * std::int64_t{sizeof(T)};
-    if (row_bytes > kSharedLimit) {
-      classifier_long_kernel<T, kMaxBlock>
-          <<<blocks, kMaxBlock, 0, stream>>>(logits, losses, targets, dloss, vocab, padded_vocab);
-    } else {
-      launch_rows<T, false>(logits, losses, targets, dloss, rows, vocab, padded_vocab, {}, stream);
-    }
+    launch_rows<T, false>(logits, losses, targets, dloss, rows, vocab, padded_vocab, {}, stream);
   }
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }

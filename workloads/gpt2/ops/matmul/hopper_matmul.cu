@@ -1,12 +1,11 @@
-// hopper_matmul.cu: GELU(x W^T + b) with its argument or slope, and (dy W) * slope with its column sums
-// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,argument,dpre (N,H) bf16; slope (N,H) of one
+// hopper_matmul.cu: GELU(x W^T + b) with its slope, and (dy W) * slope with its column sums
+// shapes  inp,dout (N,C), weight (H,C) forward and (C,H) backward, out,dpre (N,H) bf16; slope (N,H) of one
 //         byte; bias (H) bf16, dbias (H) FP32; any N >= 1, C a multiple of 8, H of 16 (tails: the copy engine
 //         fills with zeros, stores are guarded)
-// bytes   forward 2*(N*C + H*C + H + N*H) + N*H with the slope, 2*N*H with the argument; backward
-//         2*(N*C + H*C + N*H) + N*H + 8*H
+// bytes   forward 2*(N*C + H*C + H + N*H) + N*H; backward 2*(N*C + H*C + N*H) + N*H + 8*H
 // flops   2*N*C*H, with column sums N*H more
-// check   |gpu-ref| <= eps/2*|ref| + FP32 rounding of the sum, times the function's slope; out beside a kept
-//         argument: of the argument's rounding too; slopes: half a step of their byte; a non-finite mismatch fails
+// check   |gpu-ref| <= eps/2*|ref| + FP32 rounding of the sum, times the function's slope; slopes:
+//         half a step of their byte; a non-finite mismatch fails
 // bound   tensor cores (C = 768: 340 flop/byte forward)
 //
 // Design: hopper_matmul.cuh. This file is compiled for sm_90a, which alone has the instructions.
@@ -29,7 +28,6 @@ void hopper_matmul_forward_cpu(Real* out, Real* pre, Real* slope, const Real* in
                                const Real* bias, std::int64_t rows, int channels, int hidden) {
   matmul_forward_cpu(pre, inp, weight, bias, rows, channels, hidden);
   gelu_forward_cpu(out, pre, rows * hidden);
-  if (slope == nullptr) return;
   std::fill_n(slope, rows * hidden, Real{1});
   gelu_backward_cpu(slope, pre, slope, rows * hidden);
 }
@@ -47,7 +45,7 @@ namespace {
 using hopper::Config;
 using hopper::Product;
 
-// Of a cluster of two: see bench_hopper.
+// Of a cluster of two: see bench.
 template <Product kProduct>
 using Fastest = Config<kProduct, 2>;
 
@@ -81,31 +79,21 @@ std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden) {
   return ceil_div(rows, hopper::kTileRows) * hidden;
 }
 
-void launch_hopper_matmul_forward(bf16* out, const GeluKept& kept, const bf16* inp, const bf16* weight,
+void launch_hopper_matmul_forward(bf16* out, std::uint8_t* slope, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream) {
-  const bool keeps_slope = kept.slope != nullptr;
-  if (keeps_slope == (kept.argument != nullptr)) {
-    throw std::invalid_argument("hopper_matmul_forward: one of GELU's argument and its slope is kept");
-  }
   const NvtxRange range("matmul_forward",
-                        {hopper_matmul_forward_bytes(rows, channels, hidden, keeps_slope),
+                        {hopper_matmul_forward_bytes(rows, channels, hidden),
                          hopper_matmul_forward_flops(rows, channels, hidden), rows, hidden, channels});
   check("hopper_matmul_forward", rows, channels, hidden,
-        is_aligned_16(out) && is_aligned_16(kept.argument) && is_aligned_16(kept.slope) &&
-            is_aligned_16(inp) && is_aligned_16(weight) && is_aligned_16(bias));
+        is_aligned_16(out) && is_aligned_16(slope) && is_aligned_16(inp) && is_aligned_16(weight) &&
+            is_aligned_16(bias));
   hopper::Arguments args;
   args.bias = bias;
   args.rows = rows;
   args.columns = hidden;
-  if (keeps_slope) {
-    constexpr Product kProduct = Product::gelu_slope_forward;
-    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept.slope, inp, weight, args, channels, stream);
-  } else {
-    constexpr Product kProduct = Product::gelu_forward;
-    hopper::launch_product<kProduct, Fastest<kProduct>>(out, kept.argument, inp, weight, args, channels,
-                                                        stream);
-  }
+  hopper::launch_gemm<Product::forward, Fastest<Product::forward>>(out, slope, inp, weight, args, channels,
+                                                                   stream);
 }
 
 void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* dout, const bf16* weight,
@@ -125,9 +113,9 @@ void launch_hopper_matmul_backward_input(bf16* dpre, float* dbias, const bf16* d
   args.column_sums = partials;
   args.rows = rows;
   args.columns = hidden;
-  constexpr Product kProduct = Product::slope_backward_input;
-  hopper::launch_product<kProduct, Fastest<kProduct>>(dpre, const_cast<std::uint8_t*>(slope), dout, weight,
-                                                      args, channels, stream);
+  constexpr Product kProduct = Product::backward_input;
+  hopper::launch_gemm<kProduct, Fastest<kProduct>>(dpre, const_cast<std::uint8_t*>(slope), dout, weight, args,
+                                                   channels, stream);
   if (bias_gradient) {
     sums.add({dbias, partials, hidden, static_cast<int>(ceil_div(rows, hopper::kTileRows)), hidden});
   }

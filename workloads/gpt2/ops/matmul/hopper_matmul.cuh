@@ -42,16 +42,12 @@
 namespace ridgeline::gpt2::hopper {
 
 enum class Product {
-  gelu_forward,         // D = A B^T + bias is stored, and GELU(D). B is (columns, K)
-  gelu_slope_forward,   // GELU'(D) is stored instead of D
-  slope_backward_input  // A B times the stored GELU'(D), and its column sums. B is (K, columns)
+  forward,        // GELU(D) is stored, and GELU'(D), where D = A B^T + bias. B is (columns, K)
+  backward_input  // A B times the stored GELU'(D), and its column sums. B is (K, columns)
 };
 constexpr bool is_forward(Product product) {
-  return product != Product::slope_backward_input;
+  return product == Product::forward;
 }
-/// Of the tensor that is kept for the backward pass.
-template <Product kProduct>
-using Kept = std::conditional_t<kProduct == Product::gelu_forward, bf16, std::uint8_t>;
 
 constexpr int kTileRows = 128;
 constexpr int kTileColumns = 192;
@@ -92,11 +88,10 @@ struct Config {
   static constexpr int kABytes = kTileRows * kBlockK * 2;
   static constexpr int kBBytes = kTileColumns * kBlockK * 2;
   static constexpr int kStageBytes = kABytes + kBBytes;
-  /// Forward [consumer warp][out, kept], used again for each chunk; backward [place][consumer warp].
+  /// Forward [consumer warp][out, slope], used again for each chunk; backward [place][consumer warp].
   static constexpr int kStaging = kStages * kStageBytes;
-  static constexpr int kKeptBytes = kWarpRows * kChunkColumns * static_cast<int>(sizeof(Kept<kProduct>));
   static constexpr int kWarpStagingBytes =
-      is_forward(kProduct) ? kWarpChunkBytes + kKeptBytes : kWarpChunkBytes;
+      is_forward(kProduct) ? kWarpChunkBytes + kWarpSlopeBytes : kWarpChunkBytes;
   static constexpr int kStagingBytes =
       is_forward(kProduct) ? kConsumerWarps * kWarpStagingBytes : kResultPlaces * kChunkBytes;
   /// Backward [chunk][consumer warp].
@@ -117,13 +112,12 @@ struct Config {
   static_assert(kAllocatedBytes <= 232448, "more than a block of sm_90 may have");
 };
 
-/// As the copy engine sees the matrices; out and kept (D, or slopes: written forward, read backward) are
-/// (rows, columns).
+/// As the copy engine sees the matrices; out and slope (written forward, read backward) are (rows, columns).
 struct Maps {
   CUtensorMap a;
   CUtensorMap b;
   CUtensorMap out;
-  CUtensorMap kept;
+  CUtensorMap slope;
 };
 
 struct Arguments {
@@ -246,34 +240,25 @@ struct FinishedTile {
 /// are of the first row and of the row 8 below, and the same of the next 16 columns.
 struct PartWords {
   std::uint32_t out[4];
-  std::uint32_t kept[4];
+  std::uint32_t slope[4];
 };
 
-/// One half of them, 8 columns: GELU, and its argument or its slope.
-template <Product kProduct>
+/// One half of them, 8 columns: GELU and its slope.
 __device__ inline void form_words(PartWords& words, const Accumulators& d, int part, int half) {
 #pragma unroll
   for (int word = 2 * half; word < 2 * half + 2; ++word) {
     const float x = d[8 * part + 2 * word];
     const float y = d[8 * part + 2 * word + 1];
-    if constexpr (kProduct == Product::gelu_slope_forward) {
-      const GeluPoint at_x = gelu_point<bf16>(x);
-      const GeluPoint at_y = gelu_point<bf16>(y);
-      words.out[word] = pack_bf16(at_x.value, at_y.value);
-      std::uint32_t& of_row = words.kept[part % 2 * 2 + word % 2];
-      const std::uint32_t two = gelu_slope_bytes(at_x.slope, at_y.slope);
-      of_row = half == 0 ? two : join_gelu_slopes(of_row, two);
-    } else {
-      // Of the rounded argument, from which the backward pass may compute it again.
-      words.kept[word] = pack_bf16(x, y);
-      words.out[word] = pack_bf16(gelu_value<bf16>(__uint_as_float(words.kept[word] << 16)),
-                                  gelu_value<bf16>(__uint_as_float(words.kept[word] & 0xffff0000U)));
-    }
+    const GeluPoint at_x = gelu_point<bf16>(x);
+    const GeluPoint at_y = gelu_point<bf16>(y);
+    words.out[word] = pack_bf16(at_x.value, at_y.value);
+    std::uint32_t& of_row = words.slope[part % 2 * 2 + word % 2];
+    const std::uint32_t two = gelu_slope_bytes(at_x.slope, at_y.slope);
+    of_row = half == 0 ? two : join_gelu_slopes(of_row, two);
   }
 }
 
 /// Stages them; behind a chunk's last part the copy engine stores it.
-template <Product kProduct>
 __device__ inline void store_words(const Maps& maps, const PartWords& words, int part, const FinishedTile& of,
                                    std::uint32_t warp_staging, int warp, int lane, std::uint64_t read_later) {
   const int of_chunk = part % kPartsOfChunk;
@@ -283,11 +268,9 @@ __device__ inline void store_words(const Maps& maps, const PartWords& words, int
     __syncwarp();
   }
   store_matrix_x4(address, words.out[0], words.out[1], words.out[2], words.out[3]);
-  if constexpr (kProduct == Product::gelu_forward) {
-    store_matrix_x4(address + kWarpChunkBytes, words.kept[0], words.kept[1], words.kept[2], words.kept[3]);
-  } else if (of_chunk % 2 == 1) {
+  if (of_chunk % 2 == 1) {
     store_matrix_x4(byte_matrix_address(warp_staging + kWarpChunkBytes, lane) ^ (of_chunk / 2 * 32),
-                    words.kept[0], words.kept[1], words.kept[2], words.kept[3]);
+                    words.slope[0], words.slope[1], words.slope[2], words.slope[3]);
   }
   if (of_chunk == kPartsOfChunk - 1) {
     fence_for_copies();
@@ -296,7 +279,7 @@ __device__ inline void store_words(const Maps& maps, const PartWords& words, int
       const int column = of.tile.column + part / kPartsOfChunk * kChunkColumns;
       const int row = of.tile.row + warp * kWarpRows;
       tma_store(&maps.out, warp_staging, column, row);
-      tma_store(&maps.kept, warp_staging + kWarpChunkBytes, column, row, read_later);
+      tma_store(&maps.slope, warp_staging + kWarpChunkBytes, column, row, read_later);
       bulk_commit();
     }
   }
@@ -412,8 +395,8 @@ __device__ inline void consume(const Maps& maps, const Arguments& args, std::uin
   SlopeWords slopes{};
   const auto finish = [&](int part, int half) {
     if constexpr (is_forward(kProduct)) {
-      form_words<kProduct>(words, finished, part, half);
-      if (half == 1) store_words<kProduct>(maps, words, part, of, warp_staging, warp, lane, read_later);
+      form_words(words, finished, part, half);
+      if (half == 1) store_words(maps, words, part, of, warp_staging, warp, lane, read_later);
     } else {
       if (half == 1) finish_backward<C>(maps, barriers, finished, slopes, part, of, shared, warp, lane);
     }
@@ -478,7 +461,7 @@ __device__ inline void attend_slopes(const Maps& maps, const Arguments& args, st
   // chunk is fetched.
   const auto load = [&](const Tile& tile, int chunk) {
     barrier_arrive_expect(barriers.slopes_full(chunk), kSlopeBytes);
-    tma_load(shared + C::kSlopes + chunk * kSlopeBytes, &maps.kept, barriers.slopes_full(chunk),
+    tma_load(shared + C::kSlopes + chunk * kSlopeBytes, &maps.slope, barriers.slopes_full(chunk),
              tile.column + chunk * kChunkColumns, tile.row);
   };
   int unit = static_cast<int>(blockIdx.x) / C::kCluster;
@@ -543,7 +526,7 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
   const int rank = C::kCluster == 1 ? 0 : static_cast<int>(cluster_rank());
 
   if (threadIdx.x == 0) {
-    for (const CUtensorMap* map : {&maps.a, &maps.b, &maps.out, &maps.kept}) tma_prefetch_map(map);
+    for (const CUtensorMap* map : {&maps.a, &maps.b, &maps.out, &maps.slope}) tma_prefetch_map(map);
     for (int stage = 0; stage < C::kStages; ++stage) {
       barrier_init(barriers.full(stage), 1);
       barrier_init(barriers.empty(stage), kConsumerWarps * C::kCluster);
@@ -580,16 +563,16 @@ __global__ void __cluster_dims__(C::kCluster, 1, 1) __launch_bounds__(kThreads, 
   if constexpr (C::kCluster > 1) cluster_sync();
 }
 
-/// a (rows, k); b (columns, k) forward, (k, columns) backward; out, kept (rows, columns).
+/// a (rows, k); b (columns, k) forward, (k, columns) backward; out, slope (rows, columns).
 template <Product kProduct, class C>
-void launch_product(bf16* out, Kept<kProduct>* kept, const bf16* a, const bf16* b, Arguments args, int k,
-                    cudaStream_t stream) {
+void launch_gemm(bf16* out, std::uint8_t* slope, const bf16* a, const bf16* b, Arguments args, int k,
+                 cudaStream_t stream) {
   Maps maps;
   maps.a = tensor_map(a, args.rows, k, kTileRows);
   maps.b = is_forward(kProduct) ? tensor_map(b, args.columns, k, kTileColumns / C::kCluster)
                                 : tensor_map(b, k, args.columns, kBlockK / C::kCluster);
   maps.out = tensor_map(out, args.rows, args.columns, kWarpRows);
-  maps.kept = tensor_map(kept, args.rows, args.columns, is_forward(kProduct) ? kWarpRows : kTileRows);
+  maps.slope = tensor_map(slope, args.rows, args.columns, is_forward(kProduct) ? kWarpRows : kTileRows);
   args.k_blocks = std::max(kParts, static_cast<int>(ceil_div(k, kBlockK)));
   args.column_tiles = static_cast<int>(ceil_div(args.columns, kTileColumns));
   args.units = static_cast<int>(ceil_div(args.rows, kTileRows * C::kCluster)) * args.column_tiles;

@@ -3,14 +3,12 @@
 //
 // All tensors are row-major, dense, bfloat16; sums are FP32. C channels, H hidden (4C in GPT-2):
 //   forward         pre (N, H) = inp (N, C) x weight (H, C)^T + bias (H);  out (N, H) = GELU(pre);
-//                   kept (N, H) = pre, or the slope GELU'(pre) in a byte (gelu_slope.h)
+//                   slope (N, H) = GELU'(pre) in a byte (gelu_slope.h)
 //   backward_input  dpre (N, H) = dout (N, C) x weight (C, H), each element times slope (N, H);
 //                   dbias (H) += column sums of dpre
-// A pre that is kept is rounded before GELU is taken of it, as separate kernels do, so that the backward pass
-// may compute it again; everything else is rounded once, when it is stored. With the slope kept the backward
-// pass is left one multiplication an element, where GELU' of a kept pre costs two special-function operations
-// and more; and half the bytes. Column sums are those of the rounded dpre, added in a fixed order: the same bits in
-// every run.
+// Everything is rounded once, when it is stored. With the slope kept the backward pass is left one multiplication an
+// element, where GELU' of a kept pre costs two special-function operations and more; and half the bytes. Column
+// sums are those of the rounded dpre, added in a fixed order: the same bits in every run.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,9 +22,9 @@
 namespace ridgeline::gpt2 {
 
 constexpr std::int64_t hopper_matmul_forward_bytes(std::int64_t rows, std::int64_t channels,
-                                                   std::int64_t hidden, bool keeps_slope) {
+                                                   std::int64_t hidden) {
   return std::int64_t{sizeof(bf16)} * (rows * channels + hidden * channels + hidden + rows * hidden) +
-         rows * hidden * (keeps_slope ? 1 : std::int64_t{sizeof(bf16)});
+         rows * hidden;
 }
 constexpr std::int64_t hopper_matmul_forward_flops(std::int64_t rows, std::int64_t channels,
                                                    std::int64_t hidden) {
@@ -42,13 +40,7 @@ constexpr std::int64_t hopper_matmul_backward_input_flops(std::int64_t rows, std
   return 2 * rows * channels * hidden + (bias_gradient ? rows * hidden : 0);
 }
 
-/// What the forward pass keeps for the backward pass, (N, H): one of the two, the other is null.
-struct GeluKept {
-  bf16* argument = nullptr;
-  std::uint8_t* slope = nullptr;
-};
-
-/// Real is float or double. Nothing is rounded between product and GELU. slope is in the order of the columns, or null.
+/// Real is float or double. Nothing is rounded between product and GELU. slope is in the order of the columns.
 template <typename Real>
 void hopper_matmul_forward_cpu(Real* out, Real* pre, Real* slope, const Real* inp, const Real* weight,
                                const Real* bias, std::int64_t rows, int channels, int hidden);
@@ -67,7 +59,7 @@ std::int64_t hopper_matmul_partial_sums(std::int64_t rows, int hidden);
 
 /// Pointers are aligned to 16 bytes, and the problem is supported; std::invalid_argument otherwise. Both may
 /// be captured in a CUDA graph.
-void launch_hopper_matmul_forward(bf16* out, const GeluKept& kept, const bf16* inp, const bf16* weight,
+void launch_hopper_matmul_forward(bf16* out, std::uint8_t* slope, const bf16* inp, const bf16* weight,
                                   const bf16* bias, std::int64_t rows, int channels, int hidden,
                                   cudaStream_t stream);
 /// dbias is complete when `sums` has been flushed; null: no bias gradient, and sums stays as it is.

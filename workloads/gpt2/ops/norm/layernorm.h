@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <optional>
 
 #include "gpt2/common/switches.h"
 
@@ -57,12 +56,6 @@ constexpr std::int64_t layernorm_backward_bytes(std::int64_t rows, std::int64_t 
 constexpr std::int64_t layernorm_backward_flops(std::int64_t rows, std::int64_t channels) {
   return 14 * rows * channels;
 }
-
-/// Makes the forward kernel of whole 16-byte vectors move about that much more (0 to 50 per cent, in steps of 0.05): a
-/// regression to try comparisons on. Results stay the same to the last bit. The first rows that have
-/// something to do cost about 2 % whatever their number; 0 is that kernel with nothing to do. Without a value: the
-/// kernel as it is. Of launches from then on; not thread-safe.
-void set_planted_slowdown(std::optional<double> percent);
 
 /// mean and rstd (N) FP32 are saved for the backward pass; either may be null when there is none.
 template <typename T>

@@ -9,7 +9,6 @@
 // from the last to the first: the end of inp, or of inp2, is what the product before this kernel left in L2,
 // and the beginning of out is what the next product reads first.
 #include <cmath>
-#include <optional>
 
 #include "gpt2/common/dtype.h"
 #include "gpt2/common/launch.h"
@@ -52,15 +51,15 @@ namespace {
 constexpr int kBlock = 256;
 constexpr int kRowsPerBlock = kBlock / kWarpSize;
 
-// Rows of a thousand that are read once more, elsewhere: set_planted_slowdown().
-std::optional<unsigned> planted_per_mille;
-
 // kChunks: 16-byte vectors a lane holds, the smallest instantiated count with kChunks*32*vector >= C.
 // inp2 is null without a residual addition.
 template <typename T, int kChunks, bool kResidual>
-__device__ __forceinline__ void layernorm_forward_row(T* residual, T* out, float* mean, float* rstd,
-                                                      const T* inp1, const T* inp2, const T* weight,
-                                                      const T* bias, std::int64_t row, int channels) {
+__global__ void __launch_bounds__(kBlock)
+    layernorm_forward_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1, const T* inp2,
+                             const T* weight, const T* bias, std::int64_t rows, int channels) {
+  const std::int64_t turn = static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarpSize;
+  if (turn >= rows) return;
+  const std::int64_t row = rows - 1 - turn;
   constexpr int kVector = kPackedSize<T>;
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const std::int64_t offset = row * channels;
@@ -86,53 +85,6 @@ __device__ __forceinline__ void layernorm_forward_row(T* residual, T* out, float
     if (mean != nullptr) mean[row] = of_row.mean;
     if (rstd != nullptr) rstd[row] = of_row.rstd;
   }
-}
-
-template <typename T, int kChunks, bool kResidual>
-__global__ void __launch_bounds__(kBlock)
-    layernorm_forward_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1, const T* inp2,
-                             const T* weight, const T* bias, std::int64_t rows, int channels) {
-  const std::int64_t turn = static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarpSize;
-  if (turn >= rows) return;
-  layernorm_forward_row<T, kChunks, kResidual>(residual, out, mean, rstd, inp1, inp2, weight, bias,
-                                               rows - 1 - turn, channels);
-}
-
-// The same with a planted slow-down: so many rows of a thousand read the inputs of a row half the tensor away as well,
-// which is half the traffic of a row. kSome makes the one that has none another machine code than those with some, as a
-// commit that slows a kernel down does.
-template <typename T, int kChunks, bool kResidual, bool kSome>
-__global__ void __launch_bounds__(kBlock)
-    planted_layernorm_forward_kernel(T* residual, T* out, float* mean, float* rstd, const T* inp1,
-                                     const T* inp2, const T* weight, const T* bias, std::int64_t rows,
-                                     int channels, unsigned extra_per_mille) {
-  constexpr int kVector = kPackedSize<T>;
-  const std::int64_t turn = static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / kWarpSize;
-  if (turn >= rows) return;
-  const std::int64_t row = rows - 1 - turn;
-  layernorm_forward_row<T, kChunks, kResidual>(residual, out, mean, rstd, inp1, inp2, weight, bias, row,
-                                               channels);
-  // A step that is coprime to 1000 spreads the rows over the grid, so that every wave has its share.
-  if (static_cast<unsigned>(turn * 7 % 1000) >= extra_per_mille) return;
-  const std::int64_t other = (row + rows / 2) % rows * channels;
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  float sum = 0.0F;
-#pragma unroll
-  for (int i = 0; i < kChunks; ++i) {
-    const int c = (i * kWarpSize + lane) * kVector;
-    if (c >= channels) continue;
-    float v[kVector];
-    unpack(load128_streaming(inp1 + other + c), v);
-#pragma unroll
-    for (int k = 0; k < kVector; ++k) sum += v[k];
-    if constexpr (kResidual) {
-      unpack(load128_streaming(inp2 + other + c), v);
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) sum += v[k];
-    }
-  }
-  // Never so: it keeps the compiler from leaving the reads out.
-  if (sum == (kSome ? -1.2345e30F : -1.2346e30F)) out[row * channels] = from_float<T>(sum);
 }
 
 // Any C and any alignment, one element an access: a warp walks the row three times, from cache after the
@@ -178,16 +130,8 @@ void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, cons
   const bool aligned = is_aligned_16(residual) && is_aligned_16(out) && is_aligned_16(inp1) &&
                        is_aligned_16(inp2) && is_aligned_16(weight) && is_aligned_16(bias);
   const auto run = [&]<int kChunks>() {
-    if (!planted_per_mille) {
-      layernorm_forward_kernel<T, kChunks, kResidual><<<blocks, kBlock, 0, stream>>>(
-          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels);
-    } else if (*planted_per_mille == 0) {
-      planted_layernorm_forward_kernel<T, kChunks, kResidual, false><<<blocks, kBlock, 0, stream>>>(
-          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels, 0);
-    } else {
-      planted_layernorm_forward_kernel<T, kChunks, kResidual, true><<<blocks, kBlock, 0, stream>>>(
-          residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels, *planted_per_mille);
-    }
+    layernorm_forward_kernel<T, kChunks, kResidual>
+        <<<blocks, kBlock, 0, stream>>>(residual, out, mean, rstd, inp1, inp2, weight, bias, rows, channels);
   };
   const std::int64_t chunks = ceil_div(channels, kWarpSize * kPackedSize<T>);
   if (width == KernelWidth::scalar || channels % kPackedSize<T> != 0 || !aligned || chunks > 13) {
@@ -212,11 +156,6 @@ void dispatch(T* residual, T* out, float* mean, float* rstd, const T* inp1, cons
 }
 
 }  // namespace
-
-void set_planted_slowdown(std::optional<double> percent) {
-  planted_per_mille.reset();
-  if (percent) planted_per_mille = static_cast<unsigned>(std::lround(*percent * 20));
-}
 
 template <typename T>
 void launch_layernorm_forward(T* out, float* mean, float* rstd, const T* inp, const T* weight, const T* bias,

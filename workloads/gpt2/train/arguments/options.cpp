@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -23,17 +22,36 @@ CLI::Validator choice(std::map<std::string, Enum> names) {
   return CLI::CheckedTransformer(std::move(names), CLI::ignore_case).description("");
 }
 
-double parse_slow_kernel(const std::string& text) {
-  constexpr std::string_view kName = "layernorm_forward=";
-  double percent = 0;
-  const char* end = text.data() + text.size();
-  const bool named = text.starts_with(kName);
-  const auto parsed =
-      named ? std::from_chars(text.data() + kName.size(), end, percent) : std::from_chars_result{};
-  if (!named || parsed.ec != std::errc() || parsed.ptr != end || !(percent >= 0 && percent <= 50))
-    throw InputError(
-        fmt::format("--slow-kernel {}: expected layernorm_forward=PERCENT with 0 <= PERCENT <= 50", text));
-  return percent;
+// What the trainer had and never won by.
+struct Retired {
+  std::string_view option;
+  std::string_view value;  // empty: any
+  const char* instead;
+};
+constexpr Retired kRetired[] = {
+    {"--gelu", "mixed", "use --gelu own or separate"},
+    {"--matmul-search", "fast", "use --matmul-search off or full"},
+    {"--fp8-classifier", "forward", "use --fp8-classifier all or none"},
+    {"--fp8-fast-accumulation", "", "sums stay in the tensor cores in forward products only"},
+    {"--l2-persist", "weights", "use --l2-persist residual or none"},
+    {"--l2-persist", "gradient", "use --l2-persist residual or none"},
+    {"--slow-kernel", "", "tests/gpu/compare_runs.py builds a trainer with a slow-down planted"},
+};
+
+void refuse_retired(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::size_t equals = argument.find('=');
+    const std::string_view option = argument.substr(0, equals);
+    const std::string_view value = equals != argument.npos ? argument.substr(equals + 1)
+                                   : i + 1 < argc          ? std::string_view(argv[i + 1])
+                                                           : std::string_view();
+    for (const Retired& retired : kRetired) {
+      if (option != retired.option || (!retired.value.empty() && value != retired.value)) continue;
+      throw InputError(fmt::format("{}{}{} is gone: {}", option, retired.value.empty() ? "" : " ",
+                                   retired.value, retired.instead));
+    }
+  }
 }
 
 // "5:9" -> steps 5 to 9.
@@ -109,7 +127,7 @@ void check_together(const CLI::App& app, const Options& o) {
 
 // Options whose text says more than one value; they are read when all are there.
 struct Texts {
-  std::string slow_kernel, profile_steps;
+  std::string profile_steps;
 };
 
 void add_model(CLI::App& app, Options& o) {
@@ -142,10 +160,9 @@ void add_batch(CLI::App& app, Options& o) {
 
 void add_matmul_search(CLI::App& app, Options& o) {
   app.add_option("--matmul-search", o.matmul_search,
-                 "off: cuBLASLt's first choice; fast or full: the one that is fastest here, searched for "
-                 "once (a minute) and kept [off]")
-      ->transform(choice<MatmulSearch>(
-          {{"off", MatmulSearch::off}, {"fast", MatmulSearch::fast}, {"full", MatmulSearch::full}}))
+                 "off: cuBLASLt's first choice; full: the one that is fastest here, searched for once (a "
+                 "minute) and kept [off]")
+      ->transform(choice<MatmulSearch>({{"off", MatmulSearch::off}, {"full", MatmulSearch::full}}))
       ->group("Computation");
   app.add_option("--matmul-cache", o.matmul_cache,
                  "File that keeps what the search found, or 'none' [in the user's cache directory]")
@@ -245,13 +262,6 @@ void add_output(CLI::App& app, Options& o, Texts& texts) {
   app.add_flag("--json", o.json, "Print one JSON line with the summary at the end")->group("Output");
   app.add_flag("--matmul-report", o.matmul_report, "Print the algorithm chosen for each product")
       ->group("Output");
-  app.add_option(
-         "--slow-kernel", texts.slow_kernel,
-         "Plant a slow-down into a kernel, to try comparisons on: layernorm_forward=PERCENT (0 to "
-         "50, in steps of 0.05) moves about that much more, and costs 2 % besides unless it is 0; results "
-         "stay the same")
-      ->type_name("NAME=PERCENT")
-      ->group("Output");
   app.add_option("--profile-steps", texts.profile_steps,
                  "FIRST:LAST: cudaProfilerStart before step FIRST, Stop after step LAST")
       ->group("Output");
@@ -260,6 +270,7 @@ void add_output(CLI::App& app, Options& o, Texts& texts) {
 }  // namespace
 
 int parse_options(int argc, char** argv, Options& o) {
+  refuse_retired(argc, argv);
   CLI::App app(
       "Trains a GPT-2 on one GPU. Without data of your own it trains on a bundled\ntoken stream. The default "
       "of an option is in brackets.",
@@ -285,7 +296,6 @@ int parse_options(int argc, char** argv, Options& o) {
     if (app.get_option("--min-lr")->empty()) o.schedule.floor = o.schedule.peak / 10;
     if (o.schedule.kind == ScheduleKind::constant) o.schedule.floor = o.schedule.peak;
     if (!texts.profile_steps.empty()) parse_profile_steps(texts.profile_steps, o);
-    if (!texts.slow_kernel.empty()) o.slow_layernorm_percent = parse_slow_kernel(texts.slow_kernel);
     o.model_given = app.get_option("--model")->count() > 0;
     if (app.get_option("--decay-steps")->empty()) o.schedule.decay = o.steps / 5;
     check_numbers(o);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,7 +56,6 @@ struct Options {
   std::string log;
   bool json = false;
   bool matmul_report = false;
-  std::optional<double> slow_layernorm_percent;  // planted into the forward kernel
   int profile_first = -1;  // cudaProfilerStart before this step, Stop after profile_last; -1: never
   int profile_last = -1;
 };

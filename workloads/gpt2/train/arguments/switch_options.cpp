@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string_view>
 
-#include "gpt2/common/errors.h"
 #include "gpt2/model/switch_rules.h"
 
 namespace ridgeline::gpt2 {
@@ -45,14 +43,6 @@ Switches read_preset(int argc, const char* const* argv) {
   return preset == "naive" ? naive_preset() : fast_preset();
 }
 
-std::string l2_text(unsigned bits) {
-  std::string text;
-  for (const auto& [name, bit] : names_of(L2Persist{})) {
-    if ((bits & bit) != 0) text += (text.empty() ? "" : ",") + std::string(name);
-  }
-  return text.empty() ? "none" : text;
-}
-
 }  // namespace
 
 SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, Switches& switches)
@@ -67,21 +57,18 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
       app, "--precision", s.precision,
       "Activations and products (fp8: linear products and what stands between them only, the rest in bf16; "
       "compute capability 9.0); FP32 master weights always");
-  add_switch(app, "--fp8-fast-accumulation", s.fp8_fast_accumulation,
-             "Which fp8 products leave their partial sums to the tensor cores, which add with some 14 bits");
   add_switch(app, "--fp8-classifier", s.fp8_classifier,
-             "Products of the classifier in fp8 too: none, that of the logits, or all three", "all in fp8");
+             "Products of the classifier in fp8 too: none, or all three", "all in fp8");
   add_switch(app, "--fp8-hidden", s.fp8_hidden,
              "In fp8, how products store GELU's argument and the gradient in front of its slope",
              "fp8 in fp8");
   add_switch(app, "--matmul", s.matmul, "Library of the products");
   add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
-  add_switch(
-      app, "--gelu", s.gelu,
-      "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere); GELU in "
-      "one, its derivative in a kernel; both in cuBLASLt's; or both in kernels");
+  add_switch(app, "--gelu", s.gelu,
+             "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere), in "
+             "cuBLASLt's, or in kernels");
   add_switch(app, "--attention", s.attention,
-             "Flash attention of our own (hopper: bf16, compute capability 9.0, head sizes 64 and 128, cudnn "
+             "Flash attention of our own (hopper: bf16, compute capability 9.0, head size 64, cudnn "
              "elsewhere), cuDNN's (bf16), a plainer own one (any precision), or with all scores stored");
   add_switch(app, "--vocabulary", s.vocabulary,
              "Rows of the token embedding padded to a multiple of 128, or not");
@@ -102,13 +89,8 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
   app.add_flag("--cuda-graph,!--no-cuda-graph", s.cuda_graph,
                "Capture the whole step once and launch it as one CUDA graph")
       ->group(kGroup);
-  std::vector<std::string> tensors = {"none"};
-  for (const auto& named : names_of(L2Persist{})) tensors.emplace_back(named.name);
-  app.add_option("--l2-persist", l2_persist_,
-                 fmt::format("Keep in L2: none, or a list of {} [none]", values_text<L2Persist>()))
-      ->delimiter(',')
-      ->check(CLI::IsMember(tensors))
-      ->group(kGroup);
+  add_switch(app, "--l2-persist", s.l2_persist,
+             "What L2 is asked to keep while the ops that use it run; residual needs --no-cuda-graph");
   app.add_flag("--stochastic-rounding", s.stochastic_rounding, "Round bf16 parameters stochastically")
       ->group(kGroup);
   app.add_flag("--deterministic", s.deterministic,
@@ -118,64 +100,20 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
 
 void SwitchOptions::settle() {
   Switches& s = switches_;
-  if (given("--l2-persist")) {
-    s.l2_persist = 0;
-    for (const auto& [name, bit] : names_of(L2Persist{})) {
-      if (std::find(l2_persist_.begin(), l2_persist_.end(), name) != l2_persist_.end()) s.l2_persist |= bit;
-    }
-  }
-  // What was given stays, and is refused below if it cannot go with the rest.
-  if (!has_bf16_activations(s.precision) && s.attention == AttentionKind::hopper && !given("--attention"))
-    s.attention = AttentionKind::own;
   if (s.precision == Precision::fp8) {
-    if (!given("--gelu")) s.gelu = GeluKind::separate;
     if (!given("--fp8-hidden")) s.fp8_hidden = Fp8Hidden::fp8;
-    if (!given("--fp8-classifier") && s.vocabulary == VocabularyKind::padded)
-      s.fp8_classifier = s.classifier == ClassifierKind::fused ? Fp8Classifier::all : Fp8Classifier::forward;
-  }
-  if (has_own_product(s.gelu) && s.precision != Precision::bf16 && s.precision != Precision::fp8) {
-    if (given("--gelu"))
-      throw InputError(fmt::format(
-          "--gelu {} computes in bf16: use --gelu fused with --precision fp32 or tf32", name_of(s.gelu)));
-    s.gelu = GeluKind::fused;
-  }
-  if (s.gelu == GeluKind::own && s.recompute >= 1) {
-    if (given("--gelu"))
-      throw InputError(
-          fmt::format("--gelu own keeps GELU's slope, not the argument that --recompute {} computes it from "
-                      "again: use --gelu mixed",
-                      s.recompute));
-    s.gelu = GeluKind::mixed;
-  }
-  if (s.matmul == MatmulLibrary::cublas) {  // it has no epilogues
-    if (!given("--bias")) s.bias = BiasKind::separate;
-    if (!given("--gelu")) s.gelu = GeluKind::separate;
-    if (s.bias_gradient == BiasGradientKind::fused && !given("--bias-gradient"))
-      s.bias_gradient = BiasGradientKind::separate;
-  }
-  if (s.bias == BiasKind::separate && s.gelu != GeluKind::separate) {  // the bias must come before the GELU
-    if (!given("--gelu")) {
-      s.gelu = GeluKind::separate;
-    } else if (!given("--bias")) {
-      s.bias = BiasKind::fused;
+    if (!given("--fp8-classifier") && s.vocabulary == VocabularyKind::padded &&
+        s.classifier == ClassifierKind::fused) {
+      s.fp8_classifier = Fp8Classifier::all;
     }
   }
-  if (s.residual == ResidualKind::product &&
-      (s.matmul == MatmulLibrary::cublas || s.bias == BiasKind::separate)) {  // its epilogue has both
-    if (!given("--residual")) {
-      s.residual = ResidualKind::fused;
-    } else if (s.matmul == MatmulLibrary::cublaslt && !given("--bias")) {
-      s.bias = BiasKind::fused;
-    }
-  }
-  check_switches(s);
+  settle_switches(s, [this](std::string_view option) { return given(std::string(option)); });
 }
 
 std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s) {
   const auto name = [](auto value) { return std::string(name_of(value)); };
   const auto flag = [](bool value) { return std::string(value ? "on" : "off"); };
   return {{"precision", name(s.precision)},
-          {"fp8-fast-accumulation", name(s.fp8_fast_accumulation)},
           {"fp8-classifier", name(s.fp8_classifier)},
           {"fp8-hidden", name(s.fp8_hidden)},
           {"matmul", name(s.matmul)},
@@ -190,7 +128,7 @@ std::vector<std::pair<std::string, std::string>> switch_values(const Switches& s
           {"optimizer", name(s.optimizer)},
           {"recompute", std::to_string(s.recompute)},
           {"cuda-graph", flag(s.cuda_graph)},
-          {"l2-persist", l2_text(s.l2_persist)},
+          {"l2-persist", name(s.l2_persist)},
           {"stochastic-rounding", flag(s.stochastic_rounding)},
           {"deterministic", flag(s.deterministic)}};
 }

@@ -29,7 +29,6 @@ class SwitchOptions {
   CLI::App& app_;
   Switches& switches_;
   std::string preset_;  // its value is in switches_ before the rest is parsed
-  std::vector<std::string> l2_persist_;
 };
 
 /// Every switch as (option without dashes, value).

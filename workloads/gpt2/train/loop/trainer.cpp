@@ -15,7 +15,6 @@
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/parameters.h"
 #include "gpt2/model/step_graph.h"
-#include "gpt2/ops/norm/layernorm.h"
 #include "gpt2/train/data/batch_pipeline.h"
 #include "gpt2/train/data/token_source.h"
 #include "gpt2/train/data/validation_set.h"
@@ -319,7 +318,6 @@ void train(const Options& given) {
   Prepared prepared = prepare(given);
   const Options& options = prepared.options;
   require_gpu();
-  set_planted_slowdown(options.slow_layernorm_percent);
   prepared.options.switches = prepared.model.switches = switches_on_device(prepared.model);
   Progress progress(options, prepared.config, gpu_peak(options.switches.precision), prepared.first_step());
   progress.header(GpuModel::memory_plan(prepared.model), prepared.data->identity());

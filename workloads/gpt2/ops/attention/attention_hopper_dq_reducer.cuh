@@ -1,4 +1,4 @@
-// attention_hopper_collector.cuh: the warpgroup of the backward kernel that forms dQ^T of a chunk. For
+// attention_hopper_dq_reducer.cuh: the warpgroup of the backward kernel that forms dQ^T of a chunk. For
 // attention_hopper_backward.cu alone, whose header comment says how.
 #pragma once
 
@@ -38,11 +38,11 @@ __device__ inline void write_rows(std::uint32_t staging, const float (&dq)[32], 
   }
 }
 
-/// The accumulators of a product of 64 columns of the head and a chunk's 64 queries go to a place of dQ, where one of
+/// The accumulators of a product of the head's 64 columns and a chunk's 64 queries go to a place of dQ, where one of
 /// the threads that add up finds them: as they are, or, if they complete the sum, as write(place) leaves dQ.
 /// Waits until the place is empty: `before` counts the sums that have been fetched to it.
-template <int kHeadSize, class Write>
-__device__ inline void leave_part(const BackwardLayout<kHeadSize>& layout, float (&dq)[32], unsigned flags,
+template <class Write>
+__device__ inline void leave_part(const BackwardLayout& layout, float (&dq)[32], unsigned flags,
                                   unsigned slot, std::uint32_t empty_parity, unsigned before, int warp,
                                   int lane, const Write& write) {
   const bool add_before = (flags & (kSumFirst | kSumLast)) == kSumLast;
@@ -75,10 +75,10 @@ __device__ inline void leave_part(const BackwardLayout<kHeadSize>& layout, float
   if (lane == 0) barrier_arrive(layout.dq_full(slot));
 }
 
-/// Head size 64: K^T stays in registers. dQ as bfloat16 rows or in E5M2 both ways.
+/// K^T stays in registers. dQ as bfloat16 rows or in E5M2 both ways.
 template <bool kFp8>
-__device__ inline void collect(const BackwardLayout<64>& layout, float scale, const Fp8Scale& fp8_scale) {
-  using Layout = BackwardLayout<64>;
+__device__ inline void reduce_dq(const BackwardLayout& layout, float scale, const Fp8Scale& fp8_scale) {
+  using Layout = BackwardLayout;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
   const int lane = thread % 32;
   const int warp = thread / 32;
@@ -135,54 +135,6 @@ __device__ inline void collect(const BackwardLayout<64>& layout, float scale, co
     if ((flags & (kSumFirst | kSumLast)) == kSumLast && !first_of_tile) ++before;
   }
   fp8.commit<kFp8>(fp8_scale, lane);
-}
-
-/// Head size 128: both operands are in shared memory, and the two halves of the head come one after the other. The
-/// keys' place is given back with the last chunk that sees them: their scores have been formed long before.
-__device__ inline void collect(const BackwardLayout<128>& layout, float scale) {
-  using Layout = BackwardLayout<128>;
-  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
-  const int lane = thread % 32;
-  const int warp = thread / 32;
-  constexpr std::uint64_t kDescriptor = matrix_descriptor(kPanelBytes, 1024);
-  constexpr int kStep = 16 * kPanel * 2 / 16;  // 16 keys on
-
-  float dq[32];
-  unsigned block = 0;
-  unsigned before = 0;  // sums fetched, by chunks
-  unsigned flags = 0;
-  for (unsigned chunk = 0; (flags & kLastOfAll) == 0; ++chunk) {
-    barrier_wait(layout.ds_full(chunk), filled<Layout::kSlots>(chunk));
-    flags = load_shared(layout.flags(chunk));
-    if ((flags & kFirstOfKeys) != 0) {
-      barrier_wait(layout.keys_full(block), filled<Layout::kKeyBuffers>(block));
-    }
-    const bool half = (flags & kDiagonal) != 0 && chunk % kChunksPerTile == 0;
-    for (unsigned panel = 0; panel < Layout::kPanels; ++panel) {
-      const std::uint64_t keys = descriptor_at(kDescriptor, layout.keys(block) + panel * kPanelBytes);
-      const std::uint64_t ds = descriptor_at(kDescriptor, layout.ds(chunk));
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < kTile / 32; ++k) wgmma<1, 1>(dq, keys + k * kStep, ds + k * kStep, k);
-      wgmma_commit();
-      if (!half) {
-        wgmma_fence();
-#pragma unroll
-        for (int k = kTile / 32; k < kTile / 16; ++k) wgmma<1, 1>(dq, keys + k * kStep, ds + k * kStep, 1);
-        wgmma_commit();
-      }
-      wgmma_wait<0>();
-      pin(dq);
-      if (lane == 0 && panel == Layout::kPanels - 1) {
-        barrier_arrive(layout.ds_empty(chunk));
-        if ((flags & kLastOfKeys) != 0) barrier_arrive(layout.keys_empty(block));
-      }
-      leave_part(layout, dq, flags, panel, emptied<1>(chunk), before, warp, lane,
-                 [&](std::uint32_t place) { write_rows(place, dq, scale, warp, lane); });
-    }
-    if ((flags & (kSumFirst | kSumLast)) == kSumLast) ++before;
-    if ((flags & kLastOfKeys) != 0) ++block;
-  }
 }
 
 }  // namespace ridgeline::gpt2::hopper
