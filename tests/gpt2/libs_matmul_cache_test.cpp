@@ -107,6 +107,16 @@ TEST_F(MatmulCacheFile, DamageIsIgnoredWithOneLine) {
   expect_ignored(changed("/entries", 5), "damaged");
 }
 
+// An older trainer had a shorter search beside the full one.
+TEST_F(MatmulCacheFile, WhatAShorterSearchFoundIsNotTaken) {
+  store_matmul_cache(path_, kHere, entries());
+  nlohmann::json document = nlohmann::json::parse(std::ifstream(path_));
+  document["entries"][0]["search"] = "fast";
+  std::ofstream(path_, std::ios::trunc) << document.dump();
+  EXPECT_TRUE(load().empty());
+  EXPECT_EQ(ignored_, "");
+}
+
 TEST_F(MatmulCacheFile, AFileThatCannotBeWrittenIsNamed) {
   std::ofstream(folder_ / "file") << "x";
   const std::string blocked = (folder_ / "file" / "cache.json").string();

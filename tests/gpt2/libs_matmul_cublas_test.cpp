@@ -1,4 +1,4 @@
-// The bare products through plain cuBLAS and through cuBLASLt against double references, and the unfused
+// The bare GEMMs through plain cuBLAS and through cuBLASLt against double references, and the unfused
 // attention built on it against the attention reference, on a GPU.
 #include <gtest/gtest.h>
 
@@ -168,7 +168,7 @@ TEST_F(CublasFloat, SizesBelowOneAreRefused) {
                std::invalid_argument);
 }
 
-// What a step does: the products are captured after a first run and give the same result as a graph.
+// What a step does: the GEMMs are captured after a first run and give the same result as a graph.
 TEST_F(CublasBf16, ProductsAndAttentionCanBeCaptured) {
   CublasHandle handle;
   CublasProducts<bf16> products(handle, Fp32Math::fp32);

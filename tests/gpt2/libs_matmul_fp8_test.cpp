@@ -1,4 +1,4 @@
-// The FP8 products against FP64: the same bytes widened and multiplied there, for every orientation, scale
+// The FP8 GEMMs against FP64: the same bytes widened and multiplied there, for every orientation, scale
 // and way of summing.
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ struct Tensor {
   DeviceBuffer<std::uint8_t> device;
 };
 
-// b (n, k) times a (m, k)^T, and the sum of the products' magnitudes.
+// b (n, k) times a (m, k)^T, and the sum of the GEMMs' magnitudes.
 struct Product {
   std::vector<double> values, magnitudes;
 };
@@ -80,7 +80,7 @@ void add_bias(Product& product, const std::vector<bf16>& bias) {
     product.values[i] += static_cast<double>(to_float(bias[i % bias.size()]));
   }
 }
-// The product may be rounded before the residual is added to it.
+// The GEMM may be rounded before the residual is added to it.
 void add_residual(Product& product, const std::vector<bf16>& residual) {
   for (std::size_t i = 0; i < residual.size(); ++i) {
     product.magnitudes[i] += std::abs(product.values[i]);
@@ -132,14 +132,14 @@ void expect_product(const DeviceBuffer<T>& got, const std::vector<double>& expec
 
 constexpr double kBf16Rounding = 0x1p-8;
 
-// Where a product stores a result in FP8, poisoned, with what it finds of it.
+// Where a GEMM stores a result in FP8, poisoned, with what it finds of it.
 struct Result {
   Result(std::int64_t count, Fp8Format format_, float scale_)
       : format(format_), scale(scale_), data(count), scale_device(1), amax(1) {
     RIDGELINE_CUDA_CHECK(
         cudaMemset(data.data(), 0xff, static_cast<std::size_t>(count)));  // NaN in both formats
     scale_device.upload({scale});
-    amax.upload({1e30F});  // a product does not add its magnitude to what is there
+    amax.upload({1e30F});  // a GEMM does not add its magnitude to what is there
   }
   Fp8Result target() { return {data.data(), scale_device.data(), amax.data()}; }
 
@@ -311,7 +311,7 @@ TEST_F(MatmulFp8, BackwardOfTheInputStoresE5m2) {
   });
 }
 
-// What went wrong in front of a product must reach the loss.
+// What went wrong in front of a GEMM must reach the loss.
 TEST_F(MatmulFp8, NanStaysNanInAResultInFp8) {
   Stream stream;
   Matmul matmul(options_of(MatmulSearch::off));

@@ -84,7 +84,7 @@ const std::vector<Sizes> kSizes = {{1, 8, 8},      {37, 64, 72},   {127, 128, 13
 template <class T>
 struct Tolerance {
   double relative = std::is_same_v<T, bf16> ? 0x1p-8 : 1e-5;
-  double sum = std::is_same_v<T, bf16> ? 1e-5 : 2e-6;  // a product of two values of size 1
+  double sum = std::is_same_v<T, bf16> ? 1e-5 : 2e-6;  // a GEMM of two values of size 1
 
   explicit Tolerance(Fp32Math math) {
     if (std::is_same_v<T, float> && math == Fp32Math::tf32) sum = 1.5e-3;
@@ -123,7 +123,7 @@ class MatmulGpu : public GpuTest {
                    with_aux ? d_aux.data() : nullptr);
     stream.synchronize();
     std::vector<double> expected = reference_forward(widened(inp), widened(weight), widened(bias), s);
-    // Product and bias may be rounded one after the other.
+    // GEMM and bias may be rounded one after the other.
     std::vector<double> magnitude(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double part = with_bias ? std::abs(static_cast<double>(to_float(bias[i % bias.size()]))) : 0.0;
@@ -164,7 +164,7 @@ class MatmulGpu : public GpuTest {
       stream.synchronize();
     };
     std::vector<double> expected = reference_forward(widened(inp), widened(weight), widened(bias), s);
-    // Product, bias and residual may be rounded one after the other.
+    // GEMM, bias and residual may be rounded one after the other.
     std::vector<double> magnitude(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double part = with_bias ? std::abs(static_cast<double>(to_float(bias[i % bias.size()]))) : 0.0;
@@ -203,7 +203,7 @@ class MatmulGpu : public GpuTest {
     }
     stream.synchronize();
     std::vector<double> expected = reference_input(widened(dout), widened(weight), s);
-    // The product may be rounded before it is scaled or added.
+    // The GEMM may be rounded before it is scaled or added.
     std::vector<double> magnitude(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (dgelu) expected[i] *= gelu_derivative(static_cast<double>(to_float(aux[i])));
@@ -491,7 +491,7 @@ class MatmulCacheGpu : public MatmulGpu {
     return result;
   }
 
-  // Runs one product and returns what was chosen and how.
+  // Runs one GEMM and returns what was chosen and how.
   MatmulChoice run_one(const MatmulOptions& with) const {
     Matmul matmul(with);
     check_forward<bf16>(matmul, {211, 768, 768}, Fp32Math::fp32, true, false, false);

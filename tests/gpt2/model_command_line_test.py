@@ -51,9 +51,9 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "needs --no-cuda-graph", "--l2-persist", "residual", "--cuda-graph")
         self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "fused")
         self.refused(2, "--bias separate", "--bias", "separate", "--gelu", "fused")
-        self.refused(2, "--residual product needs --matmul cublaslt", "--matmul", "cublas", "--residual", "product")
-        self.refused(2, "--residual product needs --matmul cublaslt", "--preset", "naive", "--residual", "product")
-        self.refused(2, "--bias separate", "--bias", "separate", "--residual", "product")
+        self.refused(2, "--residual gemm needs --matmul cublaslt", "--matmul", "cublas", "--residual", "gemm")
+        self.refused(2, "--residual gemm needs --matmul cublaslt", "--preset", "naive", "--residual", "gemm")
+        self.refused(2, "--bias separate", "--bias", "separate", "--residual", "gemm")
         self.refused(2, "--residual", "--residual", "none")
         self.refused(2, "--gelu own computes in bf16", "--precision", "fp32", "--gelu", "own")
         self.refused(2, "needs --matmul cublaslt", "--matmul", "cublas", "--gelu", "own")
@@ -79,6 +79,7 @@ class CommandLine(unittest.TestCase):
                 ("--fp8-fast-accumulation is gone", "--fp8-fast-accumulation", "none"),
                 ("--l2-persist weights is gone: use --l2-persist residual or none", "--l2-persist", "weights"),
                 ("--l2-persist gradient is gone", "--l2-persist", "gradient"),
+                ("--residual product is gone: use --residual gemm", "--residual", "product"),
                 ("--slow-kernel is gone: tests/gpu/compare_runs.py", "--slow-kernel", "layernorm_forward=5")):
             self.refused(2, says, *arguments)
 
@@ -100,10 +101,10 @@ class CommandLine(unittest.TestCase):
         for switches in (["--matmul", "cublas"], ["--bias", "separate"], ["--attention", "unfused"],
                          ["--vocabulary", "plain"], ["--recompute", "2"], ["--precision", "fp32"], ["--precision", "fp8"], ["--gelu", "own"],
                          ["--gelu", "fused"],
-                         ["--residual", "product"], ["--residual", "fused"], ["--residual", "separate"],
-                         ["--precision", "fp8", "--residual", "product"], ["--precision", "fp32", "--residual", "product"],
+                         ["--residual", "gemm"], ["--residual", "fused"], ["--residual", "separate"],
+                         ["--precision", "fp8", "--residual", "gemm"], ["--precision", "fp32", "--residual", "gemm"],
                          ["--matmul", "cublas", "--residual", "separate"],
-                         ["--preset", "naive", "--matmul", "cublaslt", "--residual", "product"],
+                         ["--preset", "naive", "--matmul", "cublaslt", "--residual", "gemm"],
                          ["--recompute", "1", "--gelu", "separate"],
                          ["--l2-persist", "residual"], ["--l2-persist", "residual", "--no-cuda-graph"]):
             self.refused(4, "no usable GPU", *own[:2], *own[4:], *switches)

@@ -1,4 +1,4 @@
-// The model with its layers' products in FP8: gradients against the CPU reference as far as 3 and 2 bits of
+// The model with its layers' GEMMs in FP8: gradients against the CPU reference as far as 3 and 2 bits of
 // fraction go, a run beside one in BF16, and the scales behind it.
 #include <gtest/gtest.h>
 
@@ -25,13 +25,13 @@ std::vector<float> scaling_of(const GpuModel& model) {
   return values;
 }
 
-// A product of E4M3 and E5M2 is off by 3 and 5 % (root mean square) at random, and what was wrong before is wrong again
+// A GEMM of E4M3 and E5M2 is off by 3 and 5 % (root mean square) at random, and what was wrong before is wrong again
 // behind it. The CPU reference with its operands rounded to these formats is off by 7e-4 in the loss and by
 // 0.16 in the worst tensor; a wrong operand or scale is off by everything.
 TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
   struct Case {
     const char* name;
-    ResidualKind residual = ResidualKind::product;
+    ResidualKind residual = ResidualKind::gemm;
     Fp8Classifier classifier = Fp8Classifier::none;
     Fp8Hidden hidden = Fp8Hidden::bf16;
     AttentionKind attention = AttentionKind::own;
@@ -46,11 +46,11 @@ TEST(ModelFp8, GradientsAreTheReferencesWithinTheFormats) {
     for (const Case& c :
          {Case{"layers"}, Case{"residual fused", ResidualKind::fused},
           Case{"residual apart", ResidualKind::separate},
-          Case{"classifier", ResidualKind::product, Fp8Classifier::all},
-          Case{"hidden", ResidualKind::product, Fp8Classifier::none, Fp8Hidden::fp8},
+          Case{"classifier", ResidualKind::gemm, Fp8Classifier::all},
+          Case{"hidden", ResidualKind::gemm, Fp8Classifier::none, Fp8Hidden::fp8},
           Case{"hidden, residual apart", ResidualKind::separate, Fp8Classifier::none, Fp8Hidden::fp8},
-          Case{"hidden, classifier", ResidualKind::product, Fp8Classifier::all, Fp8Hidden::fp8},
-          Case{"attention", ResidualKind::product, Fp8Classifier::none, Fp8Hidden::bf16,
+          Case{"hidden, classifier", ResidualKind::gemm, Fp8Classifier::all, Fp8Hidden::fp8},
+          Case{"attention", ResidualKind::gemm, Fp8Classifier::none, Fp8Hidden::bf16,
                AttentionKind::hopper}}) {
       SCOPED_TRACE(c.name);
       GpuModelOptions options = tiny_options(Precision::fp8, c.attention, batch_size, sequence);

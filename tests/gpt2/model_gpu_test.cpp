@@ -31,7 +31,7 @@ struct Case {
   double gradient_bound;  // relative L2 error of each tensor
 };
 
-// FP32 sums of up to 256 x 512 terms: 1e-5. TF32 rounds the operands of products at 2^-12 on average, bf16
+// FP32 sums of up to 256 x 512 terms: 1e-5. TF32 rounds the operands of GEMMs at 2^-12 on average, bf16
 // every stored value at 2^-9, a few dozen values deep. Measured on an H200: gradients 4e-6, 7e-4, 9e-3;
 // losses 5e-8, 3e-6, 2e-4.
 const Case kCases[] = {

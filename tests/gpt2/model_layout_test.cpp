@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "gpt2/common/errors.h"
 #include "gpt2/model/config.h"
+#include "gpt2/model/device_layout.h"
 #include "gpt2/model/parameters.h"
 
 namespace ridgeline::gpt2 {
@@ -103,6 +105,64 @@ TEST(Layout, InstancesAreAFrameworksTensors) {
   EXPECT_EQ(all[26].tensor, Tensor::qkvw);
   EXPECT_EQ(all[27].begin, layout.offset(Tensor::qkvw, 1));
   EXPECT_EQ(all.back().tensor, Tensor::lnfb);
+}
+
+TEST(DeviceLayout, ALayersMatricesLieTogetherAndSoDoItsVectors) {
+  for (const char* name : {"tiny", "124M", "1558M"}) {
+    const ModelConfig config = model_config(name);
+    const DeviceLayout layout(config);
+    const std::int64_t c = config.channels;
+    EXPECT_EQ(layout.total(), ParameterLayout(config).total());
+    EXPECT_EQ(layout.offset(Tensor::wte), 0);
+    EXPECT_EQ(layout.stride(Tensor::qkvw), 12 * c * c);
+    EXPECT_EQ(layout.stride(Tensor::fcb), 13 * c);
+    const std::vector<TensorInstance> all = layout.instances();
+    ASSERT_EQ(all.size(), static_cast<std::size_t>(4 + 12 * config.layers));
+    std::int64_t at = 0;
+    for (const TensorInstance& instance : all) {
+      EXPECT_EQ(instance.begin, at) << tensor_name(instance.tensor);
+      EXPECT_EQ(instance.begin % 8, 0) << tensor_name(instance.tensor);
+      // What decays is in front of vectors_begin(), embeddings first, and nothing else is.
+      EXPECT_EQ(tensor_is_matrix(instance.tensor), instance.begin < layout.vectors_begin());
+      EXPECT_EQ(instance.tensor == Tensor::wte || instance.tensor == Tensor::wpe,
+                instance.begin < layout.embeddings_end());
+      at = instance.end;
+    }
+    EXPECT_EQ(at, layout.total());
+    const int last = config.layers - 1;
+    EXPECT_EQ(layout.offset(Tensor::fcprojw, last) + 4 * c * c, layout.vectors_begin());
+    EXPECT_EQ(layout.offset(Tensor::qkvw, last) - layout.offset(Tensor::qkvw), last * 12 * c * c);
+  }
+}
+
+// Every element of a file has one place on the device, and its tensor and layer there.
+TEST(DeviceLayout, PiecesAreAPermutationOfTheFile) {
+  const ModelConfig config = model_config("tiny");
+  const DeviceLayout layout(config);
+  const ParameterLayout file(config);
+  std::vector<int> met(static_cast<std::size_t>(layout.total()), 0);
+  std::int64_t at = 0;
+  for (const DeviceLayout::Piece& piece : layout.pieces()) {
+    EXPECT_EQ(piece.file, at);
+    at += piece.count;
+    for (std::int64_t i = 0; i < piece.count; ++i) ++met[static_cast<std::size_t>(piece.device + i)];
+  }
+  EXPECT_EQ(at, layout.total());
+  for (const int count : met) ASSERT_EQ(count, 1);
+  const auto device_place = [&](std::int64_t of_file) {
+    for (const DeviceLayout::Piece& piece : layout.pieces()) {
+      if (of_file >= piece.file && of_file < piece.file + piece.count)
+        return piece.device + of_file - piece.file;
+    }
+    return std::int64_t{-1};
+  };
+  for (int t = 0; t < kTensorCount; ++t) {
+    const auto tensor = static_cast<Tensor>(t);
+    for (int layer = 0; layer < (layout.stride(tensor) > 0 ? config.layers : 1); ++layer) {
+      EXPECT_EQ(device_place(file.offset(tensor, layer) + 5), layout.offset(tensor, layer) + 5)
+          << tensor_name(tensor);
+    }
+  }
 }
 
 TEST(Repadding, DropsAndAddsRowsOfTheEmbeddingAndMovesTheRest) {

@@ -81,7 +81,7 @@ TEST(MemoryPlan, Fp8KeepsTransposedBytesAndWeightsTwice) {
   const std::int64_t weights = std::int64_t{12} * 12 * 768 * 768;
   // A magnitude, a scale and an inverse on 16 bytes of every weight, with wte one of five a layer; a magnitude and 16
   // of before, a scale and an inverse, each on 16 bytes, of the ten other tensors of a layer and of lnf; the
-  // scale of the logits' gradient; what a product found.
+  // scale of the logits' gradient; what a GEMM found.
   const std::int64_t scales = (12 * 5 * 6 + (12 * 10 + 1) * 24 + 1 + 1) * 4;
   EXPECT_EQ(plan.parameters_bytes, bf16_plan.parameters_bytes + 2 * weights + scales);
   EXPECT_EQ(plan.optimizer_bytes, bf16_plan.optimizer_bytes);
@@ -145,10 +145,8 @@ TEST(SwitchRules, WhatContradictsIsRefusedWithOneLine) {
       s.residual = residual;
     });
   };
-  EXPECT_TRUE(
-      names(with_kernels_for_bias(MatmulLibrary::cublas, ResidualKind::product), "--matmul cublaslt"));
-  EXPECT_TRUE(
-      names(with_kernels_for_bias(MatmulLibrary::cublaslt, ResidualKind::product), "--bias separate"));
+  EXPECT_TRUE(names(with_kernels_for_bias(MatmulLibrary::cublas, ResidualKind::gemm), "--matmul cublaslt"));
+  EXPECT_TRUE(names(with_kernels_for_bias(MatmulLibrary::cublaslt, ResidualKind::gemm), "--bias separate"));
   for (const MatmulLibrary matmul : {MatmulLibrary::cublas, MatmulLibrary::cublaslt}) {
     EXPECT_EQ(with_kernels_for_bias(matmul, ResidualKind::fused), "accepted");
     EXPECT_EQ(with_kernels_for_bias(matmul, ResidualKind::separate), "accepted");
@@ -231,7 +229,7 @@ TEST(SwitchRules, WhatWasNotAskedForGivesWay) {
   EXPECT_THROW(settled(s, {"--gelu", "--bias"}), InputError);
   s = naive_preset();
   s.matmul = MatmulLibrary::cublaslt;
-  s.residual = ResidualKind::product;
+  s.residual = ResidualKind::gemm;
   EXPECT_EQ(settled(s, {"--matmul", "--residual"}).bias, BiasKind::fused);
   s = fast;
   s.recompute = 1;

@@ -127,8 +127,7 @@ TEST(LibrarySwitches, RecomputationChangesNoBitOfTheOtherKernels) {
   const std::vector<float> start = lively_parameters(model_config("tiny"), 16);
   for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     for (const KernelWidth width : {KernelWidth::packed, KernelWidth::scalar}) {
-      for (const ResidualKind residual :
-           {ResidualKind::product, ResidualKind::fused, ResidualKind::separate}) {
+      for (const ResidualKind residual : {ResidualKind::gemm, ResidualKind::fused, ResidualKind::separate}) {
         SCOPED_TRACE(std::string(name_of(precision)) + ", " + std::string(name_of(width)) + " kernels, " +
                      std::string(name_of(residual)) + " residual");
         GpuModelOptions options = tiny_options(precision, AttentionKind::own, 2, 61);

@@ -1,4 +1,4 @@
-// The switches of the own kernels against the CPU reference model: scalar accesses, the residual outside the product,
+// The switches of the own kernels against the CPU reference model: scalar accesses, the residual outside the GEMM,
 // the separate classifier, the naive bias gradient, an optimizer launch a tensor, stochastic rounding, and the naive
 // preset.
 #include <gtest/gtest.h>

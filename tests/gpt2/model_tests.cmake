@@ -1,5 +1,6 @@
 # Model, data and trainer: included by CMakeLists.txt of this folder.
 ridgeline_add_test(gpt2.model_layout SOURCES model_layout_test.cpp LINK ridgeline::gpt2_model)
+ridgeline_add_test(gpt2.model_scratch SOURCES model_scratch_test.cpp LINK ridgeline::gpt2_model)
 ridgeline_add_test(gpt2.model_file SOURCES model_file_test.cpp LINK ridgeline::gpt2_model)
 ridgeline_add_test(gpt2.model_reference SOURCES model_reference_test.cpp LINK ridgeline::gpt2_model TIMEOUT 300)
 ridgeline_add_test(gpt2.model_data SOURCES model_data_test.cpp LINK ridgeline::gpt2_data)

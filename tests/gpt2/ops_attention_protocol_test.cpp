@@ -1,7 +1,7 @@
 // Who waits for whom in the Hopper attention's backward kernel, as a model: its warps are coroutines, its barriers
 // count as mbarriers do, and its copies arrive at once. The walk of the tiles, the rings' lengths, the flags and the
-// parities are the kernel's; the order of waits and arrivals is written down again (consume, reduce_dq, fetch, add_up and
-// write_statistics beside attention_hopper_backward.cu), and changes with the kernel's.
+// parities are the kernel's; the order of waits and arrivals is written down again (consume, reduce_dq, fetch, add_up
+// and write_statistics beside attention_hopper_backward.cu), and changes with the kernel's.
 // Run in any order, and with any warp slow, all must come to their end, and each must find in a place what was put
 // there for it.
 #include <gtest/gtest.h>

@@ -140,7 +140,7 @@ TEST_F(Fp8Cast, GeluBackwardMultipliesByTheSlopeAndAddsItUp) {
   }
 }
 
-// What a product left in FP8: random bytes, their values, and what it found to be the largest magnitude.
+// What a GEMM left in FP8: random bytes, their values, and what it found to be the largest magnitude.
 struct Product {
   Product(std::int64_t count, unsigned seed, Fp8Format format, float inverse_, float found_ = 0.0F)
       : data(count), inverse(1), found(1), amax(1) {
@@ -211,7 +211,7 @@ TEST_F(Fp8Cast, GeluBackwardOfBytes) {
   }
 }
 
-// The largest of several micro-batches: a product keeps only its own.
+// The largest of several micro-batches: a GEMM keeps only its own.
 TEST_F(Fp8Cast, WhatProductsFoundIsJoined) {
   Stream stream;
   Product inp(16 * 16, 18, Fp8Format::e4m3, 1.0F);
@@ -316,7 +316,8 @@ TEST_F(Fp8Cast, WeightsOfEveryLayerHaveTheirOwnScale) {
   const auto inp = random_values<float>(3 * size.rows * size.columns, 9, 0.5);
   const auto device = to_device<float>(inp);
   Fp8Target target(size.rows, size.columns, Fp8Format::e4m3, scales);
-  launch_fp8_cast_weights(target.output(false), device.data(), 3, size.rows, size.columns, stream.get());
+  launch_fp8_cast_weights(target.output(false), device.data(), 3, size.rows * size.columns, size.rows,
+                          size.columns, stream.get());
   target.expect(inp, kCastSlack, "weights");
 }
 

@@ -62,7 +62,7 @@ TEST_F(Fp8Scaling, CurrentScalesFitEachTensor) {
     RIDGELINE_CUDA_CHECK(cudaDeviceSynchronize());
     auto scale = poisoned<float>(kTensors);
     auto inverse = poisoned<float>(kTensors * kFp8InverseStride);
-    launch_fp8_amax(amax.data(), device.data(), kTensors, count, stream.get());
+    launch_fp8_amax(amax.data(), device.data(), kTensors, count, count, stream.get());
     stream.synchronize();
     const std::vector<double> first(inp.begin(), inp.begin() + count);
     EXPECT_EQ(static_cast<double>(std::bit_cast<float>(amax.download()[0])), largest_magnitude(first));

@@ -50,7 +50,7 @@ TEST(GeluSlope, ColumnsOfASixteenHaveAPlaceEach) {
     places.insert(place);
   }
   EXPECT_EQ(places.size(), 48U);
-  // The four columns of the first thread of a product's result.
+  // The four columns of the first thread of a GEMM's result.
   EXPECT_EQ((std::vector<std::int64_t>{gelu_slope_place(0), gelu_slope_place(1), gelu_slope_place(8),
                                        gelu_slope_place(9)}),
             (std::vector<std::int64_t>{0, 1, 2, 3}));

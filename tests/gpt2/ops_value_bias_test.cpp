@@ -42,12 +42,40 @@ TYPED_TEST(ValueBias, MatchesReferenceAndRepeats) {
     std::vector<double> first;
     for (int repeat = 0; repeat < 2; ++repeat) {
       auto dqkvb = to_device<float>(before);
+      const std::int64_t c = s.channels;
       launch_value_bias_gradient(dqkvb.data(), device_dprojb.data(), device_projw.data(), s.layers,
-                                 s.channels, stream.get());
+                                 {3 * c, c, c * c}, s.channels, stream.get());
       const auto got = to_host(dqkvb);
       expect_close(got, expected, 0.0, tolerance, what);
       if (repeat == 0) first = got;
       EXPECT_EQ(got, first) << what << "not bit-identical";
+    }
+  }
+}
+
+// Layers that lie apart, with other tensors between them.
+TYPED_TEST(ValueBias, LayersMayLieApart) {
+  const Stream stream;
+  constexpr int kLayers = 3;
+  constexpr std::int64_t kChannels = 40, kVectors = 13 * kChannels, kMatrices = 12 * kChannels * kChannels;
+  const auto dprojb = random_values<float>(kLayers * kVectors, 1);
+  const auto projw = random_values<TypeParam>(kLayers * kMatrices, 2);
+  const auto before = random_values<float>(kLayers * kVectors, 3);
+  auto apart = to_device<float>(before);
+  launch_value_bias_gradient(apart.data(), to_device<float>(dprojb).data(),
+                             to_device<TypeParam>(projw).data(), kLayers, {kVectors, kVectors, kMatrices},
+                             kChannels, stream.get());
+  const auto got = to_host(apart);
+  auto expected = before;
+  for (int l = 0; l < kLayers; ++l) {
+    value_bias_gradient_cpu(expected.data() + l * kVectors, dprojb.data() + l * kVectors,
+                            projw.data() + l * kMatrices, 1, kChannels);
+  }
+  expect_close(got, expected, 1e-5, 1e-5, "layers apart");
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const auto of_layer = static_cast<std::int64_t>(i) % kVectors;
+    if (of_layer < 2 * kChannels || of_layer >= 3 * kChannels) {
+      ASSERT_EQ(got[i], before[i]) << i;
     }
   }
 }

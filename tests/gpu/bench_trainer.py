@@ -49,7 +49,7 @@ SLOW_SIDES = (
 FAST_SIDES = (
     "--precision tf32", "--precision bf16", "--matmul cublaslt", "--matmul cublaslt --bias fused",
     "--matmul cublaslt --bias fused --gelu fused", "--attention own", "--precision bf16 --attention cudnn", "--precision bf16 --attention hopper", "--vocabulary padded",
-    "--kernels packed", "--residual fused", "--matmul cublaslt --bias fused --residual product", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
+    "--kernels packed", "--residual fused", "--matmul cublaslt --bias fused --residual gemm", "--classifier fused", "--bias-gradient separate", "--optimizer multi", "--cuda-graph")
 FAST, NAIVE, PYTORCH = "preset fast", "preset naive", "PyTorch"
 
 

@@ -186,7 +186,7 @@ class Bench(unittest.TestCase):
 
         def timed(command, timeout):
             steps, naive = int(command[command.index("--steps") + 1]), "naive" in command
-            seconds = 15 + 0.06 * steps if self.pytorch in command else 60 if "full" in command else 3 + (1.0 if naive else 0.05) * steps
+            seconds = 15 + 0.06 * steps if self.pytorch in command else 60 if "full" in command and steps == 2 else 3 + (1.0 if naive else 0.05) * steps
             clock[0] += min(seconds, timeout)
             if seconds > timeout:
                 return Run(124, timeout, "", f"ended by the check after {timeout} s")

@@ -261,5 +261,13 @@ class SplitProducts(unittest.TestCase):
         self.assertEqual(self.kind(kernel, 2352 / 2304 * 1.0225, (2, 66, 1), declared=wide), "wrong")
 
 
+class PlantedSlowdown(unittest.TestCase):
+    def test_its_patch_applies_to_the_source(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        done = subprocess.run(["git", "apply", "--check", os.path.join(here, "planted_slowdown.patch")], cwd=os.path.join(here, "..", ".."),
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv)

@@ -15,7 +15,7 @@ namespace ridgeline::gpt2 {
 struct OpCost {
   std::int64_t bytes = 0;
   std::int64_t flops = 0;
-  /// Of a matrix product [m, k] × [k, n]; 0: it is none.
+  /// Of a GEMM [m, k] × [k, n]; 0: it is none.
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;

@@ -12,19 +12,19 @@ namespace ridgeline::gpt2 {
 // GCC 12 takes an enumerator of a scoped enum for a declaration that shadows a type of its name.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-/// fp8: as bf16, but for the operands of the layers' linear products and, by Fp8Classifier, of the classifier's.
+/// fp8: as bf16, but for the operands of the layers' GEMMs and, by Fp8Classifier, of the classifier's.
 /// Attention stays in bf16.
 enum class Precision { bf16, fp8, tf32, fp32 };
-/// Whether the classifier's products are in FP8 too: the logits', and those behind their gradient, which the fused
+/// Whether the classifier's GEMMs are in FP8 too: the logits', and those behind their gradient, which the fused
 /// classifier then writes in E5M2.
 enum class Fp8Classifier { none, all };
-/// In FP8, how the products around GELU store its argument and the gradient in front of its slope: fp8, as
+/// In FP8, how the GEMMs around GELU store its argument and the gradient in front of its slope: fp8, as
 /// E4M3 and E5M2.
 enum class Fp8Hidden { bf16, fp8 };
 #pragma GCC diagnostic pop
 enum class MatmulLibrary { cublaslt, cublas };
-enum class BiasKind { fused, separate };  // into the product's epilogue, or a kernel behind the product
-/// Where GELU and its derivative are computed. own: Hopper products of ours, of which the forward one keeps
+enum class BiasKind { fused, separate };  // into the GEMM's epilogue, or a kernel behind the GEMM
+/// Where GELU and its derivative are computed. own: Hopper GEMMs of ours, of which the forward one keeps
 /// the derivative instead of the argument; fused: cuBLASLt's epilogues; separate: kernels of their own.
 enum class GeluKind { own, fused, separate };
 /// hopper: kernels of ours for compute capability 9.0 and head size 64 (cudnn elsewhere); own: kernels of ours for any
@@ -35,9 +35,9 @@ enum class VocabularyKind {
   plain
 };                                          // rows of wte: a multiple of 128, or as many as there are tokens
 enum class KernelWidth { packed, scalar };  // elements an own kernel moves at once: 128 bits, or one
-/// Where what attproj and fcproj yield is added to the residual stream. product: in their own epilogue, with the
+/// Where what attproj and fcproj yield is added to the residual stream. gemm: in their own epilogue, with the
 /// bias; fused: in the layernorm that follows; separate: in a kernel between the two.
-enum class ResidualKind { product, fused, separate };
+enum class ResidualKind { gemm, fused, separate };
 enum class ClassifierKind { fused, separate };
 /// Of qkvb and fcb. separate: a kernel that fills the chip (fcb: what applies GELU's derivative, unless
 /// GeluKind::fused does; qkvb: the queries' part, see value_bias_gradient.h); fused: cuBLASLt's epilogue.
@@ -60,7 +60,7 @@ struct Switches {
   AttentionKind attention = AttentionKind::hopper;
   VocabularyKind vocabulary = VocabularyKind::padded;
   KernelWidth kernels = KernelWidth::packed;
-  ResidualKind residual = ResidualKind::product;
+  ResidualKind residual = ResidualKind::gemm;
   ClassifierKind classifier = ClassifierKind::fused;
   BiasGradientKind bias_gradient = BiasGradientKind::separate;
   OptimizerKind optimizer = OptimizerKind::multi;
@@ -141,8 +141,7 @@ constexpr auto names_of(KernelWidth) {
 }
 constexpr auto names_of(ResidualKind) {
   using enum ResidualKind;
-  return std::array<NamedValue<ResidualKind>, 3>{
-      {{"product", product}, {"fused", fused}, {"separate", separate}}};
+  return std::array<NamedValue<ResidualKind>, 3>{{{"gemm", gemm}, {"fused", fused}, {"separate", separate}}};
 }
 constexpr auto names_of(ClassifierKind) {
   using enum ClassifierKind;

@@ -67,7 +67,7 @@ AttentionForwardPlan build_attention_forward(CudnnGraph g, const AttentionShape&
   const std::int64_t sum = g.reduce(CUDNN_REDUCE_TENSOR_ADD, exponential, vector());
   const std::int64_t log_sum = g.pointwise(CUDNN_POINTWISE_LOG, sum, vector());
   g.pointwise(CUDNN_POINTWISE_ADD, largest, log_sum, p.lse);
-  // The second product takes its left operand in the type of V.
+  // The second GEMM takes its left operand in the type of V.
   const std::int64_t probabilities = g.pointwise(CUDNN_POINTWISE_DIV, exponential, sum,
                                                  g.virtual_tensor(CUDNN_DATA_BFLOAT16, rows_by_rows(s)));
   g.matmul(probabilities, p.v, p.out);

@@ -11,7 +11,7 @@
 namespace ridgeline::gpt2 {
 namespace {
 
-// The products of one pass, for all heads at once. cuBLAS counts in columns: a row-major (R,S) matrix is its
+// The GEMMs of one pass, for all heads at once. cuBLAS counts in columns: a row-major (R,S) matrix is its
 // (S,R) matrix with leading dimension S, so that D = A B is computed as D^T = B^T A^T.
 template <class T>
 class Products {

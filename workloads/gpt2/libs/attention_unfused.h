@@ -1,4 +1,4 @@
-// attention_unfused.h: causal attention as it is written first: strided-batched cuBLAS products and a kernel
+// attention_unfused.h: causal attention as it is written first: strided-batched cuBLAS GEMMs and a kernel
 // for each step between them, every score in memory.
 //
 //   forward   q, k, v head by head | scores = q k^T | scale | mask | softmax | p v | heads back
@@ -6,7 +6,7 @@
 //             dq, dk, dv back
 // shapes  qkv, dqkv (B,T,3,NH,HS); out, dout (B,T,NH,HS); heads (3,B,NH,T,HS): q, k, v head by head; p
 //         (B,NH,T,T): softmax of the scaled and masked scores; all of type T
-// flops   of a product: 2*B*NH*T*T*HS, the masked half included; two forward, four backward
+// flops   of a GEMM: 2*B*NH*T*T*HS, the masked half included; two forward, four backward
 // check   gradients of the model against its double reference; the kernels: ops/attention_unfused.cu
 // bound   DRAM: a (B,NH,T,T) matrix is read or written fifteen times forward and backward
 #pragma once
@@ -59,7 +59,7 @@ struct UnfusedAttentionShape {
 /// cuBLAS refuses.
 class UnfusedAttention {
  public:
-  /// math: of the products of float tensors.
+  /// math: of the GEMMs of float tensors.
   UnfusedAttention(CublasHandle& handle, Fp32Math math) : handle_(handle), math_(math) {}
 
   /// Writes out, heads and p. scratch: unfused_attention_scratch_elements, aligned to 16 bytes.

@@ -8,7 +8,7 @@ CublasHandle::CublasHandle() : workspace_(static_cast<std::int64_t>(kWorkspaceBy
   cublasHandle_t raw = nullptr;
   RIDGELINE_CUBLAS_CHECK(cublasCreate(&raw));
   handle_.reset(raw);
-  // Sums of bf16 products stay FP32 when cuBLAS splits them, as they do through cuBLASLt.
+  // Sums of bf16 GEMMs stay FP32 when cuBLAS splits them, as they do through cuBLASLt.
   RIDGELINE_CUBLAS_CHECK(cublasSetMathMode(raw, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
 }
 

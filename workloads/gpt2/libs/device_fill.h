@@ -10,7 +10,7 @@
 namespace ridgeline::gpt2 {
 
 /// data[i] = scale * a nearly normal value (mean 0, deviation 1) that depends on seed and i alone. Random
-/// contents, not zeros: the power a matrix product draws, and with it the clock, depends on the bits that
+/// contents, not zeros: the power a GEMM draws, and with it the clock, depends on the bits that
 /// toggle. bytes n*sizeof(T) written. T is float or bf16; n >= 0, any n.
 template <class T>
 void launch_fill_normal(T* data, std::int64_t n, float scale, std::uint64_t seed, cudaStream_t stream);

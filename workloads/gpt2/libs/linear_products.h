@@ -1,4 +1,4 @@
-// linear_products.h: the three bare products of a linear layer, whichever library computes them. Shapes,
+// linear_products.h: the three bare GEMMs of a linear layer, whichever library computes them. Shapes,
 // bytes and FLOPs are those of matmul.h; nothing is fused to them.
 #pragma once
 

@@ -238,7 +238,7 @@ struct Matmul::Impl {
     }
   }
 
-  // A residual that is missing would be a product without one.
+  // A residual that is missing would be a GEMM without one.
   static void require_residual(MatmulProblem& problem, const void* residual) {
     problem.residual = true;
     if (residual == nullptr) throw std::invalid_argument(problem.description() + ": there is no residual");
@@ -324,7 +324,7 @@ void Matmul::backward_weight(float* dweight, const T* dout, const T* inp, std::i
     impl_->run(plan, problem, inp, dout, dweight, stream);
     return;
   }
-  // The epilogue overwrites; beta applies to the product only.
+  // The epilogue overwrites; beta applies to the GEMM only.
   plan.operation.set_bias(accumulate ? plan.bias_gradient.data() : dbias);
   impl_->run(plan, problem, inp, dout, dweight, stream);
   if (accumulate) launch_add(dbias, plan.bias_gradient.data(), oc, stream);

@@ -1,4 +1,4 @@
-// matmul.h: the matrix products of the trainer's linear layers, through cuBLASLt, with a measured choice of
+// matmul.h: the GEMMs of the trainer's linear layers, through cuBLASLt, with a measured choice of
 // algorithm for every problem.
 //
 // All tensors are row-major and dense; parameter gradients are FP32. A linear layer has inp (N, C), weight
@@ -36,12 +36,12 @@ namespace ridgeline::gpt2 {
 
 /// How the algorithm of a new problem is found.
 ///   off   cuBLASLt's first heuristic answer, unmeasured
-///   full  every heuristic answer under several workspace limits, and other tiles, clusters, split-K and rasterisation
-///         than the heuristics propose, timed; the finalists run alone, long enough for the power limit to act. About 4 s
-///         a problem, so name a cache file
+///   full  every heuristic answer under several workspace limits, and other tiles, clusters, split-K and
+///         rasterisation than the heuristics propose, timed; the finalists run alone, long enough for the power limit
+///         to act. About 4 s a problem, so name a cache file
 enum class MatmulSearch { off, full };
 
-/// How products of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
+/// How GEMMs of float tensors are computed. bfloat16 tensors always use bfloat16 inputs and FP32 sums.
 enum class Fp32Math { fp32, tf32 };
 
 enum class MatmulEpilogue { none, gelu };
@@ -72,7 +72,7 @@ struct MatmulChoice {
   double flops_per_s = 0.0;  // 2*n*c*oc / time; 0 when nothing was timed
 };
 
-/// Work and traffic of one product; T is the type of activations and parameters.
+/// Work and traffic of one GEMM; T is the type of activations and parameters.
 constexpr std::int64_t matmul_flops(std::int64_t n, std::int64_t c, std::int64_t oc) {
   return 2 * n * c * oc;
 }
@@ -120,9 +120,9 @@ struct Fp8Operand {
   const float* inverse = nullptr;
 };
 
-/// Where a product stores a result in FP8; all pointers to device memory and aligned to 16 bytes. A byte is its value
+/// Where a GEMM stores a result in FP8; all pointers to device memory and aligned to 16 bytes. A byte is its value
 /// times `*scale`, rounded to nearest even and saturated to the largest finite value; NaN stays NaN. `*amax`
-/// becomes the largest magnitude before scaling, of this product alone.
+/// becomes the largest magnitude before scaling, of this GEMM alone.
 struct Fp8Result {
   std::uint8_t* data = nullptr;
   const float* scale = nullptr;
@@ -151,8 +151,8 @@ class Matmul {
                T* pre_gelu = nullptr);
 
   /// out (N, OC) = residual (N, OC) + inp (N, C) x weight (OC, C)^T + bias (OC); bias may be null. out may be
-  /// residual itself; otherwise they must not overlap. In bf16 the algorithm that is found may round product and
-  /// bias before it adds the residual, as a kernel behind the product would; if it does not, the sum is rounded
+  /// residual itself; otherwise they must not overlap. In bf16 the algorithm that is found may round GEMM and
+  /// bias before it adds the residual, as a kernel behind the GEMM would; if it does not, the sum is rounded
   /// once.
   template <class T>
   void forward_residual(T* out, const T* residual, const T* inp, const T* weight, const T* bias,
@@ -160,7 +160,7 @@ class Matmul {
 
   /// dinp (N, C) = dout (N, OC) x weight (OC, C). With pre_gelu (N, C), what the producing layer's forward
   /// stored, each element is multiplied by GELU'(pre_gelu): dinp is then the gradient with respect to pre_gelu
-  /// (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the product may be
+  /// (C a multiple of 8 for bf16, 4 for float). accumulate adds to what dinp holds (in bf16 the GEMM may be
   /// rounded before it is added); not together with pre_gelu.
   template <class T>
   void backward_input(T* dinp, const T* dout, const T* weight, std::int64_t n, std::int64_t c,
@@ -168,12 +168,12 @@ class Matmul {
                       bool accumulate = false);
 
   /// dweight (OC, C) FP32 = or += dout (N, OC)^T x inp (N, C). With dbias (OC) FP32, dbias = or += the column
-  /// sums of dout, computed by the same product; ask bias_gradient_fused first.
+  /// sums of dout, computed by the same GEMM; ask bias_gradient_fused first.
   template <class T>
   void backward_weight(float* dweight, const T* dout, const T* inp, std::int64_t n, std::int64_t c,
                        std::int64_t oc, cudaStream_t stream, bool accumulate, float* dbias = nullptr);
 
-  /// The products with FP8 operands. Inputs and weights are E4M3, gradients E5M2; what is transposed lies so in memory.
+  /// The GEMMs with FP8 operands. Inputs and weights are E4M3, gradients E5M2; what is transposed lies so in memory.
   /// fast: partial sums stay in the tensor cores, where they have some 14 bits.
   /// out (N, OC) = inp (N, C) x weight (OC, C)^T + bias (OC); bias may be null.
   void forward_fp8(__nv_bfloat16* out, const Fp8Operand& inp, const Fp8Operand& weight,

@@ -76,7 +76,7 @@ std::map<std::string, MatmulSelection> load_matmul_cache(const std::string& path
     for (const nlohmann::json& item : document.at("entries")) {
       const std::string search = item.at("search").get<std::string>();
       if (search == "fast") continue;  // of an older trainer, which had a shorter search: searched again
-      if (search != kSearch) throw std::runtime_error("a search that is none");
+      if (search != kSearch) throw std::runtime_error("unknown search '" + search + "'");
       MatmulSelection selection;
       selection.algo = from_hex(item.at("algo").get<std::string>());
       selection.workspace_bytes = item.at("workspace_bytes").get<std::size_t>();

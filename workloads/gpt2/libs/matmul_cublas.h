@@ -1,4 +1,4 @@
-// matmul_cublas.h: the products of a linear layer through plain cuBLAS: one cublasGemmEx each, the library's
+// matmul_cublas.h: the GEMMs of a linear layer through plain cuBLAS: one cublasGemmEx each, the library's
 // own choice of algorithm, nothing fused. What a trainer does before it knows of cuBLASLt.
 //
 // shapes, bytes, flops: as in matmul.h, without bias and GELU

@@ -1,4 +1,4 @@
-// matmul_problem.h: one matrix product as cuBLASLt sees it. cuBLASLt counts in columns, so a row-major (R, S)
+// matmul_problem.h: one GEMM as cuBLASLt sees it. cuBLASLt counts in columns, so a row-major (R, S)
 // tensor is its (S, R) matrix with leading dimension S; D (m, n) = op(A) (m, k) x op(B) (k, n):
 //   forward          A = weight^T, B = inp,    D = out      m = OC, n = N,  k = C
 //   backward_input   A = weight,   B = dout,   D = dinp     m = C,  n = N,  k = OC
@@ -32,8 +32,8 @@ struct MatmulProblem {
   MatmulOp op = MatmulOp::forward;
   MatmulPrecision precision = MatmulPrecision::bfloat16;
   LtEpilogue epilogue = LtEpilogue::none;
-  bool accumulate = false;         // D = D + product
-  bool residual = false;           // D = C + product; C is a tensor of D's shape and type beside it
+  bool accumulate = false;         // D = D + GEMM
+  bool residual = false;           // D = C + GEMM; C is a tensor of D's shape and type beside it
   bool fast_accumulation = false;  // of fp8: partial sums stay in the tensor cores' narrower registers
   bool fp8_result = false;         // of fp8: out is stored in E4M3, dinp in E5M2
   std::int64_t rows = 0;           // N
@@ -71,7 +71,7 @@ struct MatmulProblem {
   std::string description() const;
 };
 
-/// Cheap: it is computed at every call of a product.
+/// Cheap: it is computed at every call of a GEMM.
 struct MatmulProblemHash {
   std::size_t operator()(const MatmulProblem& problem) const noexcept {
     std::uint64_t hash = 0;
@@ -110,7 +110,7 @@ class LtOperation {
   /// that goes.
   void set_result(const float* scale, float* amax);
 
-  /// addend: C, which is added to the product; d for what D holds, null for nothing.
+  /// addend: C, which is added to the GEMM; d for what D holds, null for nothing.
   [[nodiscard]] cublasStatus_t run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo, const void* a,
                                    const void* b, const void* addend, void* d, void* workspace,
                                    std::size_t workspace_bytes, cudaStream_t stream) const;

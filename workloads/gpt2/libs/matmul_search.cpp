@@ -58,7 +58,7 @@ class TrialBuffers {
       scales_.upload(scales);
     }
     d_ = allocate(p.m() * p.n(), p.output_element_bytes(), p.d_alignment_bytes, 13, stream);
-    if (p.residual) {  // of the product's size, so that an algorithm that leaves either out is seen
+    if (p.residual) {  // of the GEMM's size, so that an algorithm that leaves either out is seen
       const float deviation = product_deviation();
       c_ = allocate(p.m() * p.n(), p.epilogue_element_bytes(), p.d_alignment_bytes, 16, stream, deviation);
     }
@@ -182,7 +182,7 @@ class Trial {
     }
     RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(stream_));
     const std::vector<float> values = result.download();
-    // Tensor cores add products of FP8 with 14 bits or so, and algorithms differ in how often they move them to FP32.
+    // Tensor cores add GEMMs of FP8 with 14 bits or so, and algorithms differ in how often they move them to FP32.
     const bool coarse =
         problem_.precision == MatmulPrecision::tf32 || problem_.precision == MatmulPrecision::fp8;
     // A result in FP8 may be rounded to the neighbour: to the next of 8 or of 4 up to the double.
@@ -414,7 +414,7 @@ double time_alone(Trial& trial, const Candidate& candidate, double lead_ms, doub
   return trial.time(candidate, static_cast<int>(block_ms * 1e6 / guess_ns) + 1);
 }
 
-// Each alone and long, best first. A large product runs into the GPU's power limit, and the clock then
+// Each alone and long, best first. A large GEMM runs into the GPU's power limit, and the clock then
 // follows the energy that the algorithm needs: what is fastest in a short run need not be in a long one. The
 // lead is the time that the clock takes to forget the run before.
 std::vector<Candidate> decide_alone(Trial& trial, std::vector<Candidate> candidates,

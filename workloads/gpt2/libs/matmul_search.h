@@ -5,7 +5,7 @@
 //      first answer under the full workspace is the default choice, to compare with
 //   2. each runs a few times. Then the best one's algorithm with every tile and the small clusters, and the other
 //      settings of the best few, one at a time, over what cuBLASLt says the algorithm can do, on from what that finds
-//   3. the best twelve and the default run alone for a while, the best three of them longer, because large products
+//   3. the best twelve and the default run alone for a while, the best three of them longer, because large GEMMs
 //      run at the power limit, where the algorithm that needs less energy gets the higher clock
 //   4. the winner's result is compared with the default's on the same data; a winner that differs by more
 //      than rounding is dropped for the next one

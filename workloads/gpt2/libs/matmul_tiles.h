@@ -1,6 +1,6 @@
-// matmul_tiles.h: the tile shapes that are worth a trial for a matrix product that fills the chip.
+// matmul_tiles.h: the tile shapes that are worth a trial for a GEMM that fills the chip.
 // One side is a multiple of 64 (what one warpgroup multiplies at a time), the other of 16; an accumulator of
-// 12288 to 65536 elements. cuBLASLt names several hundred more, mostly slivers for small products.
+// 12288 to 65536 elements. cuBLASLt names several hundred more, mostly slivers for small GEMMs.
 #pragma once
 
 #include <cublasLt.h>

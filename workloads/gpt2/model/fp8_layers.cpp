@@ -107,7 +107,7 @@ void Fp8Layers::cast_weights(const float* master, cudaStream_t stream) {
   for (int i = 0; i < count_; ++i) {
     const Weights& w = all_[i];
     launch_fp8_amax(amax + std::int64_t{i} * layers_, master + layout_.offset(w.tensor), w.layers,
-                    w.rows * w.columns, stream);
+                    layout_.stride(w.tensor), w.rows * w.columns, stream);
   }
   launch_fp8_current_scales(scales, weight_inverses_.data(), amax, count, stream);
   for (int i = 0; i < count_; ++i) {
@@ -115,7 +115,8 @@ void Fp8Layers::cast_weights(const float* master, cudaStream_t stream) {
     const Fp8Output out{weights_.data() + w.offset,
                         weights_transposed_.data() + w.offset,
                         {scales + std::int64_t{i} * layers_, nullptr}};
-    launch_fp8_cast_weights(out, master + layout_.offset(w.tensor), w.layers, w.rows, w.columns, stream);
+    launch_fp8_cast_weights(out, master + layout_.offset(w.tensor), w.layers, layout_.stride(w.tensor),
+                            w.rows, w.columns, stream);
   }
 }
 

@@ -1,9 +1,9 @@
-// fp8_layers.h: what the model has beside its tensors when the layers' linear products are in FP8: the scale of every
+// fp8_layers.h: what the model has beside its tensors when the layers' GEMMs are in FP8: the scale of every
 // tensor that is multiplied, and the weights in FP8.
 //
 // Activations and gradients have delayed scales (ops/fp8/scaling.h): the kernel that writes one notes its largest
-// magnitude, and update() makes the next step's scale of it. A product that writes one overwrites the
-// magnitude that the product before it left, so that the kernel that reads the tensor notes it. Weights have
+// magnitude, and update() makes the next step's scale of it. A GEMM that writes one overwrites the
+// magnitude that the GEMM before it left, so that the kernel that reads the tensor notes it. Weights have
 // current scales: cast_weights() reads their largest magnitudes first.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 #include "gpt2/common/cuda_raii.h"
 #include "gpt2/libs/matmul.h"
+#include "gpt2/model/device_layout.h"
 #include "gpt2/model/fp8_scaling.h"
-#include "gpt2/model/parameters.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 
 namespace ridgeline::gpt2 {
@@ -32,12 +32,12 @@ class Fp8Layers {
 
   /// Where a kernel stores a tensor.
   Fp8Output output(Fp8Tensor tensor, int layer, std::uint8_t* data, std::uint8_t* transposed) const;
-  /// The tensor as a product reads it, in either orientation.
+  /// The tensor as a GEMM reads it, in either orientation.
   Fp8Operand operand(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
 
-  /// Where a product stores a tensor. What it found is there until the next product with such a result.
+  /// Where a GEMM stores a tensor. What it found is there until the next GEMM with such a result.
   Fp8Result result(Fp8Tensor tensor, int layer, std::uint8_t* data);
-  /// The tensor as the kernel right behind that product reads it, which notes what was found; and as a later one does.
+  /// The tensor as the kernel right behind that GEMM reads it, which notes what was found; and as a later one does.
   Fp8Input fresh_input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
   Fp8Input input(Fp8Tensor tensor, int layer, const std::uint8_t* data) const;
 
@@ -50,7 +50,7 @@ class Fp8Layers {
   Fp8Operand weight(Tensor tensor, int layer) const;
   Fp8Operand weight_transposed(Tensor tensor, int layer) const;
 
-  /// All weights from `master`, the FP32 parameters in ParameterLayout's order.
+  /// All weights from `master`, the FP32 parameters in DeviceLayout's order.
   void cast_weights(const float* master, cudaStream_t stream);
   /// The step is over.
   void update(cudaStream_t stream);
@@ -75,7 +75,7 @@ class Fp8Layers {
   Fp8Operand weight_in(const DeviceBuffer<std::uint8_t>& memory, Tensor tensor, int layer) const;
 
   ModelConfig config_;
-  ParameterLayout layout_;
+  DeviceLayout layout_;
   int layers_;
   int count_;  // of all_
   float first_gradient_scale_;
@@ -88,7 +88,7 @@ class Fp8Layers {
   DeviceBuffer<float> weight_inverses_;  // (kWeights, layers, kFp8InverseStride)
   float dlogits_scale_;
   DeviceBuffer<float> dlogits_inverse_;
-  DeviceBuffer<float> found_amax_;  // by the last product with a result in FP8
+  DeviceBuffer<float> found_amax_;  // by the last GEMM with a result in FP8
 };
 
 }  // namespace ridgeline::gpt2

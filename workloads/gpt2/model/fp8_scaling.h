@@ -9,8 +9,8 @@
 
 namespace ridgeline::gpt2 {
 
-/// Of a layer: the inputs of its four linear products, with GELU's argument, then the gradients of their
-/// outputs, with that of GELU's output. Of the model: the input of the classifier's product.
+/// Of a layer: the inputs of its four GEMMs, with GELU's argument, then the gradients of their
+/// outputs, with that of GELU's output. Of the model: the input of the classifier's GEMM.
 enum class Fp8Tensor { ln1, att, ln2, fch, gelu, lnf, dqkv, dattproj, dfc, dgelu, dfcproj };
 
 /// Where a tensor stands among all of them; those in E4M3 come first. lnf is of layer 0.

@@ -12,7 +12,6 @@
 #include "gpt2/ops/attention/attention.h"
 #include "gpt2/ops/attention/attention_hopper.h"
 #include "gpt2/ops/bias/bias_gradient.h"
-#include "gpt2/ops/elementwise/fill.h"
 #include "gpt2/ops/embedding/encoder.h"
 #include "gpt2/ops/fp8/cast_transpose.h"
 #include "gpt2/ops/loss/classifier.h"
@@ -67,17 +66,14 @@ MatmulOptions matmul_options(const GpuModelOptions& o) {
   return matmul;
 }
 
-std::vector<GradientRange> gradient_ranges(const ParameterLayout& layout) {
-  std::vector<GradientRange> ranges;
-  for (const TensorInstance& tensor : layout.instances()) ranges.push_back({tensor.begin, tensor.end});
-  return ranges;
-}
-
 // Scratch shared by ops that run one after the other on the stream.
 std::int64_t scratch_bytes(const GpuModelOptions& o) {
-  std::int64_t bytes = o.switches.optimizer == OptimizerKind::multi
-                           ? global_norm_scratch_bytes()
-                           : global_norm_per_tensor_scratch_bytes(gradient_ranges(ParameterLayout(o.config)));
+  std::int64_t bytes = global_norm_scratch_bytes();
+  if (o.switches.optimizer == OptimizerKind::per_tensor) {
+    std::vector<GradientRange> tensors;
+    for (const TensorInstance& t : DeviceLayout(o.config).instances()) tensors.push_back({t.begin, t.end});
+    bytes = global_norm_per_tensor_scratch_bytes(tensors);
+  }
   bytes =
       std::max(bytes, encoder_backward_scratch_bytes(o.batch, o.sequence, o.config.channels,
                                                      o.switches.deterministic ? EncoderBackward::deterministic
@@ -128,12 +124,11 @@ std::int64_t activation_bytes(const GpuModelOptions& o) {
 
 }  // namespace
 
-template <typename T>
-GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
+template <class P>
+GpuModelOf<P>::GpuModelOf(const GpuModelOptions& o)
     : options_(o),
       layout_(o.config),
       tensors_(layout_.instances()),
-      gradient_ranges_(gradient_ranges(layout_)),
       rows_(static_cast<std::int64_t>(o.batch) * o.sequence),
       c_(o.config.channels),
       l2_(o.switches.l2_persist == L2Persist::none ? L2Limits{} : set_l2_aside()),
@@ -158,64 +153,17 @@ GpuModelOf<T>::GpuModelOf(const GpuModelOptions& o)
   } else {
     products_ = std::make_unique<CublasLtProducts<T>>(matmul_);
   }
-  if (o.switches.attention == AttentionKind::unfused) unfused_.emplace(*cublas_, o.matmul.fp32_math);
-  if (o.switches.attention == AttentionKind::cudnn) {
-    cudnn_.emplace(o.switches.deterministic);
-    cudnn_->prepare(o.batch, o.sequence, o.config.heads, o.config.head_size());
-  }
-  if (o.switches.precision == Precision::fp8) {
-    fp8_.emplace(o.config, rows_ * o.grad_accum, o.switches.fp8_classifier != Fp8Classifier::none,
-                 stream_.get());
-  }
-  if (o.switches.bias_gradient == BiasGradientKind::fused) {
-    for (int accumulate = 0; accumulate < (o.grad_accum > 1 ? 2 : 1); ++accumulate) {
-      qkv_bias_fused_[accumulate] =
-          matmul_.template bias_gradient_fused<T>(rows_, c_, 3 * c_, accumulate != 0);
-      fc_bias_fused_[accumulate] =
-          matmul_.template bias_gradient_fused<T>(rows_, c_, 4 * c_, accumulate != 0);
-    }
-  }
+  attention_.emplace(options_, cublas_ ? &*cublas_ : nullptr, scratch_.data(), stream_.get());
+  const LinearContext<T> context{options_, layout_,         parameters_.data(), gradients_.data(),
+                                 act_,     matmul_,         *products_,         *attention_,
+                                 sums_,    scratch_.data(), stream_.get()};
+  linear_.emplace(context);
   stream_.synchronize();
-}
-
-template <typename T>
-void GpuModelOf<T>::load(const std::vector<float>& parameters) {
-  if (static_cast<std::int64_t>(parameters.size()) != layout_.total()) {
-    throw std::invalid_argument("GpuModel::load: wrong number of parameters");
-  }
-  stream_.synchronize();
-  if constexpr (std::is_same_v<T, float>) {
-    parameters_.upload(parameters);
-  } else {
-    master_.upload(parameters);
-    launch_convert(parameters_.data(), master_.data(), layout_.total(), stream_.get());
-  }
-  if (fp8_) {
-    fp8_->reset(stream_.get());
-    fp8_->cast_weights(master_.data(), stream_.get());
-  }
-  launch_zero(m_.data(), m_.size_bytes(), stream_.get());
-  launch_zero(v_.data(), v_.size_bytes(), stream_.get());
-  stream_.synchronize();
-}
-template <typename T>
-std::vector<float> GpuModelOf<T>::download_parameters() const {
-  stream_.synchronize();
-  if constexpr (std::is_same_v<T, float>) {
-    return parameters_.download();
-  } else {
-    return master_.download();
-  }
-}
-
-template <typename T>
-std::vector<float> GpuModelOf<T>::download_gradients() const {
-  stream_.synchronize();
-  return gradients_.download();
 }
 
 template class GpuModelOf<float>;
 template class GpuModelOf<bf16>;
+template class GpuModelOf<fp8>;
 
 Switches switches_on_device(const GpuModelOptions& o) {
   Switches switches = o.switches;
@@ -262,10 +210,7 @@ MemoryPlan GpuModel::memory_plan(const GpuModelOptions& o) {
   const std::int64_t n = ParameterLayout(o.config).total();
   MemoryPlan plan;
   plan.parameters_bytes = n * (narrow ? 2 + 4 : 4);
-  if (o.switches.precision == Precision::fp8) {
-    plan.parameters_bytes +=
-        Fp8Layers::device_bytes(o.config, o.switches.fp8_classifier != Fp8Classifier::none);
-  }
+  if (o.switches.precision == Precision::fp8) plan.parameters_bytes += Linear<fp8>::device_bytes(o);
   plan.optimizer_bytes = n * 3 * 4;
   plan.activations_bytes = narrow ? activation_bytes<bf16>(o) : activation_bytes<float>(o);
   plan.workspace_bytes =
@@ -280,8 +225,11 @@ std::unique_ptr<GpuModel> GpuModel::create(const GpuModelOptions& options) {
   GpuModelOptions o = options;
   o.switches = switches_on_device(options);
   o.matmul = matmul_options(o);
-  if (o.switches.precision == Precision::fp8) check_fp8_device();
-  if (has_bf16_activations(o.switches.precision)) return std::make_unique<GpuModelOf<bf16>>(o);
+  if (o.switches.precision == Precision::fp8) {
+    check_fp8_device();
+    return std::make_unique<GpuModelOf<fp8>>(o);
+  }
+  if (o.switches.precision == Precision::bf16) return std::make_unique<GpuModelOf<bf16>>(o);
   return std::make_unique<GpuModelOf<float>>(o);
 }
 

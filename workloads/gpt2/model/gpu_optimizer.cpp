@@ -15,22 +15,35 @@ bool decays(Tensor tensor, const OptimizerOptions& o) {
 
 }  // namespace
 
-template <typename T>
-void GpuModelOf<T>::optimizer_step_per_tensor(const OptimizerOptions& o, GradientNorm* norm,
+template <class P>
+void GpuModelOf<P>::optimizer_step_per_tensor(const OptimizerOptions& o, GradientNorm* norm,
                                               const StochasticRounding& rounding) {
-  launch_global_norm_per_tensor(norm, gradients_.data(), gradient_ranges_, o.clip, scratch_.data(),
-                                stream_.get());
+  std::vector<GradientRange> gradients;
   std::vector<WeightDecayRange> tensors;
-  tensors.reserve(tensors_.size());
   for (const TensorInstance& t : tensors_) {
+    gradients.push_back({t.begin, t.end});
     tensors.push_back({t.begin, t.end, decays(t.tensor, o) ? o.weight_decay : 0.0F});
   }
+  launch_global_norm_per_tensor(norm, gradients_.data(), gradients, o.clip, scratch_.data(), stream_.get());
   launch_adamw_per_tensor(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
                           tensors, o.adamw, stream_.get(), o.step_factors, rounding);
 }
 
-template <typename T>
-void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
+template <class P>
+void GpuModelOf<P>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm* norm,
+                                         const StochasticRounding& rounding) {
+  launch_global_norm(norm, gradients_.data(), layout_.total(), o.clip, scratch_.data(), stream_.get(),
+                     switches().kernels);
+  // What decays are the matrices, which come first; the embeddings before the others.
+  const WeightDecayRange decayed{o.decay_embeddings ? 0 : layout_.embeddings_end(), layout_.vectors_begin(),
+                                 o.weight_decay};
+  launch_adamw(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
+               layout_.total(), {&decayed, 1}, o.adamw, stream_.get(), o.step_factors,
+               {switches().kernels, rounding, 0});
+}
+
+template <class P>
+void GpuModelOf<P>::optimizer_step(const OptimizerOptions& o) {
   const NvtxRange range("optimizer");
   GradientNorm* norm = &result_.data()->gradient;
   const StochasticRounding rounding{switches().stochastic_rounding, options_.rounding_seed};
@@ -39,30 +52,11 @@ void GpuModelOf<T>::optimizer_step(const OptimizerOptions& o) {
   } else {
     optimizer_step_multi(o, norm, rounding);
   }
-  if (!fp8_) return;
-  fp8_->cast_weights(master_.data(), stream_.get());
-  fp8_->update(stream_.get());
-}
-
-template <typename T>
-void GpuModelOf<T>::optimizer_step_multi(const OptimizerOptions& o, GradientNorm* norm,
-                                         const StochasticRounding& rounding) {
-  launch_global_norm(norm, gradients_.data(), layout_.total(), o.clip, scratch_.data(), stream_.get(),
-                     switches().kernels);
-  std::array<WeightDecayRange, kTensorCount> ranges;
-  std::size_t count = 0;
-  for (int t = 0; t < kTensorCount; ++t) {
-    const auto tensor = static_cast<Tensor>(t);
-    if (!decays(tensor, o)) continue;
-    ranges[count++] = {layout_.offset(tensor), layout_.offset(tensor) + layout_.count(tensor),
-                       o.weight_decay};
-  }
-  launch_adamw(parameters_.data(), master_.data(), m_.data(), v_.data(), gradients_.data(), norm,
-               layout_.total(), std::span<const WeightDecayRange>(ranges.data(), count), o.adamw,
-               stream_.get(), o.step_factors, {switches().kernels, rounding, 0});
+  linear_->end_step(master());
 }
 
 template void GpuModelOf<float>::optimizer_step(const OptimizerOptions&);
 template void GpuModelOf<bf16>::optimizer_step(const OptimizerOptions&);
+template void GpuModelOf<fp8>::optimizer_step(const OptimizerOptions&);
 
 }  // namespace ridgeline::gpt2

@@ -1,31 +1,42 @@
+// What the host takes out and puts in again. Files have the parameters in another order (device_layout.h): both ways go
+// through for_pieces.
+#include <algorithm>
 #include <stdexcept>
 #include <type_traits>
 
 #include "gpt2/common/nvtx.h"
 #include "gpt2/model/gpu_model_of.h"
+#include "gpt2/ops/elementwise/fill.h"
 
 namespace ridgeline::gpt2 {
 
-template <typename T>
-std::int64_t GpuModelOf<T>::state_bytes(StatePart part) const {
-  if (part == StatePart::scaling) return fp8_ ? fp8_scaling_bytes(options_.config) : 0;
-  if (part != StatePart::narrow) return layout_.total() * static_cast<std::int64_t>(sizeof(float));
-  return std::is_same_v<T, float> ? 0 : parameters_.size_bytes();
+template <class P>
+float* GpuModelOf<P>::master() const {
+  if constexpr (std::is_same_v<T, float>) {
+    return const_cast<float*>(parameters_.data());
+  } else {
+    return const_cast<float*>(master_.data());
+  }
 }
 
-template <typename T>
-const std::byte* GpuModelOf<T>::state_at(StatePart part, std::int64_t begin, std::size_t size) const {
-  if (begin < 0 || begin + static_cast<std::int64_t>(size) > state_bytes(part)) {
-    throw std::out_of_range("GpuModel: outside the part of the state");
-  }
+template <class P>
+std::int64_t GpuModelOf<P>::element_bytes(StatePart part) {
+  if (part == StatePart::narrow) return std::is_same_v<T, float> ? 0 : sizeof(T);
+  return sizeof(float);
+}
+
+template <class P>
+std::int64_t GpuModelOf<P>::state_bytes(StatePart part) const {
+  if (part == StatePart::scaling) return Linear<P>::state_bytes(options_.config);
+  return layout_.total() * element_bytes(part);
+}
+
+template <class P>
+std::byte* GpuModelOf<P>::state_data(StatePart part) const {
   const void* data = nullptr;
   switch (part) {
     case StatePart::master:
-      if constexpr (std::is_same_v<T, float>) {
-        data = parameters_.data();
-      } else {
-        data = master_.data();
-      }
+      data = master();
       break;
     case StatePart::moment1:
       data = m_.data();
@@ -37,37 +48,95 @@ const std::byte* GpuModelOf<T>::state_at(StatePart part, std::int64_t begin, std
       data = parameters_.data();
       break;
     case StatePart::scaling:
-      data = fp8_->state();  // within its bytes, so there is one
+      data = linear_->state();
       break;
   }
-  return static_cast<const std::byte*>(data) + begin;
+  return static_cast<std::byte*>(const_cast<void*>(data));
 }
 
-template <typename T>
-void GpuModelOf<T>::download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const {
-  stream_.synchronize();
-  RIDGELINE_CUDA_CHECK(
-      cudaMemcpy(out.data(), state_at(part, begin, out.size()), out.size(), cudaMemcpyDeviceToHost));
+template <class P>
+template <class Copy>
+void GpuModelOf<P>::for_pieces(StatePart part, std::int64_t begin, std::size_t size, const Copy& copy) const {
+  const std::int64_t end = begin + static_cast<std::int64_t>(size);
+  if (begin < 0 || end > state_bytes(part)) {
+    throw std::out_of_range("GpuModel: outside the part of the state");
+  }
+  std::byte* data = state_data(part);
+  if (part == StatePart::scaling) {
+    copy(data + begin, std::int64_t{0}, size);
+    return;
+  }
+  const std::int64_t element = element_bytes(part);
+  for (const DeviceLayout::Piece& piece : layout_.pieces()) {
+    const std::int64_t first = std::max(begin, piece.file * element);
+    const std::int64_t last = std::min(end, (piece.file + piece.count) * element);
+    if (first >= last) continue;
+    copy(data + (piece.device - piece.file) * element + first, first - begin,
+         static_cast<std::size_t>(last - first));
+  }
 }
 
-template <typename T>
-void GpuModelOf<T>::upload_state(StatePart part, std::int64_t begin, std::span<const std::byte> in) {
+template <class P>
+void GpuModelOf<P>::download_state(StatePart part, std::int64_t begin, std::span<std::byte> out) const {
   stream_.synchronize();
-  RIDGELINE_CUDA_CHECK(cudaMemcpy(const_cast<std::byte*>(state_at(part, begin, in.size())), in.data(),
-                                  in.size(), cudaMemcpyHostToDevice));
+  for_pieces(part, begin, out.size(), [&](const std::byte* device, std::int64_t at, std::size_t bytes) {
+    RIDGELINE_CUDA_CHECK(cudaMemcpy(out.data() + at, device, bytes, cudaMemcpyDeviceToHost));
+  });
+}
+
+template <class P>
+void GpuModelOf<P>::upload_state(StatePart part, std::int64_t begin, std::span<const std::byte> in) {
+  stream_.synchronize();
+  for_pieces(part, begin, in.size(), [&](std::byte* device, std::int64_t at, std::size_t bytes) {
+    RIDGELINE_CUDA_CHECK(cudaMemcpy(device, in.data() + at, bytes, cudaMemcpyHostToDevice));
+  });
   // As in DeviceBuffer::upload: the copy may outlast the call, and stream_ does not wait for it.
   RIDGELINE_CUDA_CHECK(cudaStreamSynchronize(nullptr));
-  if (fp8_ && part == StatePart::master) fp8_->cast_weights(master_.data(), stream_.get());
+  if (part == StatePart::master) linear_->cast_weights(master());
 }
 
-template <typename T>
-std::vector<float> GpuModelOf<T>::logits(const std::int32_t* inputs, std::int64_t row) {
+template <class P>
+void GpuModelOf<P>::load(const std::vector<float>& parameters) {
+  if (static_cast<std::int64_t>(parameters.size()) != layout_.total()) {
+    throw std::invalid_argument("GpuModel::load: wrong number of parameters");
+  }
+  upload_state(StatePart::master, 0, std::as_bytes(std::span(parameters)));
+  if constexpr (!std::is_same_v<T, float>) {
+    launch_convert(parameters_.data(), master_.data(), layout_.total(), stream_.get());
+  }
+  linear_->load(master());
+  launch_zero(m_.data(), m_.size_bytes(), stream_.get());
+  launch_zero(v_.data(), v_.size_bytes(), stream_.get());
+  stream_.synchronize();
+}
+
+template <class P>
+std::vector<float> GpuModelOf<P>::download_parameters() const {
+  std::vector<float> all(static_cast<std::size_t>(layout_.total()));
+  download_state(StatePart::master, 0, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+template <class P>
+std::vector<float> GpuModelOf<P>::download_gradients() const {
+  stream_.synchronize();
+  const std::vector<float> here = gradients_.download();
+  std::vector<float> all(here.size());
+  for (const DeviceLayout::Piece& piece : layout_.pieces()) {
+    std::copy_n(here.begin() + piece.device, piece.count, all.begin() + piece.file);
+  }
+  return all;
+}
+
+template <class P>
+std::vector<float> GpuModelOf<P>::logits(const std::int32_t* inputs, std::int64_t row) {
   const NvtxRange range("logits");
   if (row < 0 || row >= rows_) throw std::out_of_range("GpuModel::logits: no such position");
-  if (fp8_) fp8_->set_recording(false);
+  linear_->set_recording(false);
   forward_to_logits(inputs);
   std::vector<T> stored(static_cast<std::size_t>(options_.config.vocab));
-  RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(stored.data(), act_.logits + row * options_.config.padded_vocab,
+  const Matrix<T> logits = act_.logits.template get<T>(live::logits);
+  RIDGELINE_CUDA_CHECK(cudaMemcpyAsync(stored.data(), logits.data + row * logits.columns,
                                        stored.size() * sizeof(T), cudaMemcpyDeviceToHost, stream_.get()));
   stream_.synchronize();
   std::vector<float> out;
@@ -76,15 +145,17 @@ std::vector<float> GpuModelOf<T>::logits(const std::int32_t* inputs, std::int64_
   return out;
 }
 
-template std::int64_t GpuModelOf<float>::state_bytes(StatePart) const;
-template std::int64_t GpuModelOf<bf16>::state_bytes(StatePart) const;
-template const std::byte* GpuModelOf<float>::state_at(StatePart, std::int64_t, std::size_t) const;
-template const std::byte* GpuModelOf<bf16>::state_at(StatePart, std::int64_t, std::size_t) const;
-template void GpuModelOf<float>::download_state(StatePart, std::int64_t, std::span<std::byte>) const;
-template void GpuModelOf<bf16>::download_state(StatePart, std::int64_t, std::span<std::byte>) const;
-template void GpuModelOf<float>::upload_state(StatePart, std::int64_t, std::span<const std::byte>);
-template void GpuModelOf<bf16>::upload_state(StatePart, std::int64_t, std::span<const std::byte>);
-template std::vector<float> GpuModelOf<float>::logits(const std::int32_t*, std::int64_t);
-template std::vector<float> GpuModelOf<bf16>::logits(const std::int32_t*, std::int64_t);
+#define RIDGELINE_INSTANTIATE(P)                                                                    \
+  template std::int64_t GpuModelOf<P>::state_bytes(StatePart) const;                                \
+  template void GpuModelOf<P>::download_state(StatePart, std::int64_t, std::span<std::byte>) const; \
+  template void GpuModelOf<P>::upload_state(StatePart, std::int64_t, std::span<const std::byte>);   \
+  template void GpuModelOf<P>::load(const std::vector<float>&);                                     \
+  template std::vector<float> GpuModelOf<P>::download_parameters() const;                           \
+  template std::vector<float> GpuModelOf<P>::download_gradients() const;                            \
+  template std::vector<float> GpuModelOf<P>::logits(const std::int32_t*, std::int64_t);
+RIDGELINE_INSTANTIATE(float)
+RIDGELINE_INSTANTIATE(bf16)
+RIDGELINE_INSTANTIATE(fp8)
+#undef RIDGELINE_INSTANTIATE
 
 }  // namespace ridgeline::gpt2

@@ -1,7 +1,7 @@
-// parameters.h: where each of the 16 parameter tensors lies in the one contiguous buffer.
+// parameters.h: the 16 parameter tensors, and where each lies in a file and on the host.
 //
-// The order is that of the public model file; a tensor with one instance a layer is stacked over L.
-// Parameters, gradients, master weights and both AdamW moments share this layout.
+// The order is that of the public model file; a tensor with one instance a layer is stacked over L. Parameters,
+// gradients, master weights and both AdamW moments share it; on the device they lie otherwise (device_layout.h).
 #pragma once
 
 #include <array>
@@ -76,8 +76,9 @@ struct LayerTensors {
   T *ln1w, *ln1b, *qkvw, *qkvb, *attprojw, *attprojb, *ln2w, *ln2b, *fcw, *fcb, *fcprojw, *fcprojb;
 };
 
-template <typename T>
-LayerTensors<T> layer_tensors(T* base, const ParameterLayout& layout, int layer) {
+/// Layout is ParameterLayout or DeviceLayout.
+template <typename T, class Layout>
+LayerTensors<T> layer_tensors(T* base, const Layout& layout, int layer) {
   const auto at = [&](Tensor tensor) { return base + layout.offset(tensor, layer); };
   return {at(Tensor::ln1w),     at(Tensor::ln1b),     at(Tensor::qkvw),    at(Tensor::qkvb),
           at(Tensor::attprojw), at(Tensor::attprojb), at(Tensor::ln2w),    at(Tensor::ln2b),

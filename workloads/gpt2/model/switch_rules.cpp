@@ -120,7 +120,7 @@ const Rule kRules[] = {
     {[](const S& s) { return by_cublas(s) && s.bias_gradient == BiasGradientKind::fused; },
      [](const S& s) { return needs_cublaslt("--bias-gradient", name_of(s.bias_gradient)); },
      {"--bias-gradient", [](S& s) { s.bias_gradient = BiasGradientKind::separate; }}},
-    {[](const S& s) { return by_cublas(s) && s.residual == ResidualKind::product; },
+    {[](const S& s) { return by_cublas(s) && s.residual == ResidualKind::gemm; },
      [](const S& s) { return needs_cublaslt("--residual", name_of(s.residual)); },
      {"--residual", [](S& s) { s.residual = ResidualKind::fused; }}},
     {[](const S& s) { return bias_apart(s) && s.gelu != GeluKind::separate; },
@@ -130,10 +130,10 @@ const Rule kRules[] = {
      },
      {"--gelu", [](S& s) { s.gelu = GeluKind::separate; }},
      {"--bias", [](S& s) { s.bias = BiasKind::fused; }}},
-    {[](const S& s) { return bias_apart(s) && s.residual == ResidualKind::product; },
+    {[](const S& s) { return bias_apart(s) && s.residual == ResidualKind::gemm; },
      [](const S&) {
        return std::string(
-           "--residual product adds the bias with the residual stream: it cannot go with --bias separate");
+           "--residual gemm adds the bias with the residual stream: it cannot go with --bias separate");
      },
      {"--residual", [](S& s) { s.residual = ResidualKind::fused; }},
      {"--bias", [](S& s) { s.bias = BiasKind::fused; }}},

@@ -1,5 +1,5 @@
-// attention_hopper_consumer.cuh: the consumers of the backward kernel: their products, and how they store dK and dV. For
-// attention_hopper_backward.cu alone, whose header comment says how.
+// attention_hopper_consumer.cuh: the consumers of the backward kernel: their products, and how they store dK and dV.
+// For attention_hopper_backward.cu alone, whose header comment says how.
 #pragma once
 
 #include <cuda.h>

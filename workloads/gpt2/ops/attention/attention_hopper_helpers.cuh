@@ -75,15 +75,23 @@ __device__ inline void write_statistics(const BackwardMaps& maps, const Backward
   using Layout = BackwardLayout;
   StatisticsCursor fetched(p);
   unsigned pieces_fetched = 0;
+  int head_of_batch = 0;
+  int batch = 0;
+  const auto find_head = [&] {
+    batch = fetched.head / p.problem.heads;
+    head_of_batch = fetched.head % p.problem.heads;
+  };
+  const auto load_piece = [&](std::uint32_t full, std::uint32_t to) {
+    find_head();
+    tma_load_heads(to, &maps.dout_rows, full, 0, head_of_batch, fetched.row, batch);
+    tma_load_heads(to + Layout::kPieceBytes, &maps.out_rows, full, 0, head_of_batch, fetched.row, batch);
+  };
   const auto fetch_piece = [&] {
     if (lane == 0 && fetched.valid(p)) {
       const std::uint32_t full = layout.piece_full(pieces_fetched);
       const std::uint32_t to = layout.piece(pieces_fetched);
       barrier_arrive_expect(full, 2 * Layout::kPieceBytes);
-      const int batch = fetched.head / p.problem.heads;
-      const int head_of_batch = fetched.head % p.problem.heads;
-      tma_load_heads(to, &maps.dout_rows, full, 0, head_of_batch, fetched.row, batch);
-      tma_load_heads(to + Layout::kPieceBytes, &maps.out_rows, full, 0, head_of_batch, fetched.row, batch);
+      load_piece(full, to);
     }
     fetched.advance(p);
     ++pieces_fetched;
@@ -102,8 +110,9 @@ __device__ inline void write_statistics(const BackwardMaps& maps, const Backward
     }
     float log_sum = INFINITY;
     if (t < p.problem.seq) log_sum = lse[static_cast<std::int64_t>(at.head) * p.problem.seq + t] * kLog2e;
+    const std::uint32_t rows = layout.piece(piece);
     barrier_wait(layout.piece_full(piece), filled<Layout::kPieces>(piece));
-    form_statistics(p, at.head, at.row, log_sum, layout.piece(piece), lane);
+    form_statistics(p, at.head, at.row, log_sum, rows, lane);
     __syncwarp();
     const int head = at.head;
     at.advance(p);
@@ -122,6 +131,8 @@ __device__ inline void write_statistics(const BackwardMaps& maps, const Backward
 __device__ inline void fetch(const BackwardMaps& maps, const BackwardProblem& p,
                              const BackwardLayout& layout) {
   using Layout = BackwardLayout;
+  const auto load = [](std::uint32_t to, const CUtensorMap& map, std::uint32_t full, int head, int position,
+                       int batch) { tma_load_heads(to, &map, full, 0, head, position, batch); };
   unsigned chunk = 0;
   unsigned block = 0;
   const auto load_keys = [&](int head, int first_key, int batch) {
@@ -131,8 +142,8 @@ __device__ inline void fetch(const BackwardMaps& maps, const BackwardProblem& p,
                      make_uint4(static_cast<unsigned>(head), static_cast<unsigned>(batch),
                                 static_cast<unsigned>(first_key), 0));
     barrier_arrive_expect(full, 2 * Layout::kTileBytes);
-    tma_load_heads(layout.keys(block), &maps.keys, full, 0, p.problem.heads + head, first_key, batch);
-    tma_load_heads(layout.values(block), &maps.keys, full, 0, 2 * p.problem.heads + head, first_key, batch);
+    load(layout.keys(block), maps.keys, full, p.problem.heads + head, first_key, batch);
+    load(layout.values(block), maps.keys, full, 2 * p.problem.heads + head, first_key, batch);
     ++block;
   };
   for (BackwardCursor at(p, static_cast<int>(blockIdx.x)); at.valid(p);) {
@@ -142,7 +153,8 @@ __device__ inline void fetch(const BackwardMaps& maps, const BackwardProblem& p,
     unsigned flags = (before == 0 ? kSumFirst : 0U) | (before == at.query_block ? kSumLast : 0U) |
                      (at.on_diagonal() ? kDiagonal : 0U);
     const int first_key = at.key_block * kTile;
-    if (at.first_of_keys(p)) {
+    const bool first_of_keys = at.first_of_keys(p);
+    if (first_of_keys) {
       flags |= kFirstOfKeys;
       load_keys(head, first_key, batch);
       if (at.is_long) {
@@ -169,8 +181,8 @@ __device__ inline void fetch(const BackwardMaps& maps, const BackwardProblem& p,
       barrier_wait(layout.rows_empty(chunk), emptied<Layout::kStages>(chunk));
       store_shared(layout.flags(chunk), flags);
       barrier_arrive_expect(full, 2 * Layout::kChunkBytes + kStatisticsBytes);
-      tma_load_heads(layout.queries(chunk), &maps.queries, full, 0, head, position, batch);
-      tma_load_heads(layout.dout(chunk), &maps.dout, full, 0, head, position, batch);
+      load(layout.queries(chunk), maps.queries, full, head, position, batch);
+      load(layout.dout(chunk), maps.dout, full, head, position, batch);
       bulk_load(layout.statistics(chunk), statistics + of_tile * kStatisticsFloats, kStatisticsBytes, full);
     }
   }
@@ -182,33 +194,44 @@ template <bool kFp8>
 __device__ inline void add_up(const BackwardMaps& maps, const BackwardProblem& p,
                               const BackwardLayout& layout, unsigned of_tile) {
   using Layout = BackwardLayout;
-  unsigned tile = 0;
-  for (BackwardCursor at(p, static_cast<int>(blockIdx.x)); at.valid(p); at.advance(p), ++tile) {
+  // Loops of one turn, over the panels of a head: unrolled, they leave the kernel the machine code that was tuned.
+  constexpr unsigned kPanels = kHeadSize / kPanel;
+  unsigned count = 0;  // of what has been in the place before
+  for (BackwardCursor at(p, static_cast<int>(blockIdx.x)); at.valid(p); at.advance(p), count += 1) {
     const DqueriesPart part(p, at, of_tile);
     while (!part.may_follow(load_acquire(part.added), p.in_turn)) {
     }
     fence_copies_in_memory();
-    const std::uint32_t staging = layout.dqueries(of_tile);
-    if (part.last && !part.first) {
-      barrier_arrive_expect(layout.dq_before(of_tile), Layout::kSlotBytes);
-      bulk_load(staging, part.sum, Layout::kSlotBytes, layout.dq_before(of_tile));
-    }
-    barrier_wait(layout.dq_full(of_tile), filled<1>(tile));
-    if (part.last) {
-      const int position = at.query_block * kTile + static_cast<int>(of_tile) * kChunk;
-      if constexpr (kFp8) {
-        store_fp8_gradient(maps, staging, staging + kFp8Bytes, at.head_of_batch(p), position, at.batch(p));
-      } else {
-        tma_store_heads(&maps.dqueries, staging, 0, at.head_of_batch(p), position, at.batch(p));
+#pragma unroll
+    for (unsigned panel = 0; panel < kPanels; ++panel) {
+      if (part.last && !part.first) {
+        barrier_arrive_expect(layout.dq_before(of_tile), Layout::kSlotBytes);
+        bulk_load(layout.dqueries(of_tile), part.sum + panel * kSlotFloats, Layout::kSlotBytes,
+                  layout.dq_before(of_tile));
       }
-    } else if (part.first) {
-      bulk_store(part.sum, staging, Layout::kSlotBytes);
-    } else {
-      bulk_add(part.sum, staging, Layout::kSlotBytes);
     }
-    bulk_commit();
-    bulk_wait_read();
-    barrier_arrive(layout.dq_empty(of_tile));
+#pragma unroll
+    for (unsigned panel = 0; panel < kPanels; ++panel) {
+      const std::uint32_t staging = layout.dqueries(of_tile);
+      float* const sum = part.sum + panel * kSlotFloats;
+      barrier_wait(layout.dq_full(of_tile), filled<1>(count));
+      if (part.last) {
+        const int position = at.query_block * kTile + static_cast<int>(of_tile) * kChunk;
+        if constexpr (kFp8) {
+          store_fp8_gradient(maps, staging, staging + kFp8Bytes, at.head_of_batch(p), position, at.batch(p));
+        } else {
+          tma_store_heads(&maps.dqueries, staging, static_cast<int>(panel) * kPanel, at.head_of_batch(p),
+                          position, at.batch(p));
+        }
+      } else if (part.first) {
+        bulk_store(sum, staging, Layout::kSlotBytes);
+      } else {
+        bulk_add(sum, staging, Layout::kSlotBytes);
+      }
+      bulk_commit();
+      bulk_wait_read();
+      barrier_arrive(layout.dq_empty(of_tile));
+    }
     if (!part.last) {
       bulk_wait();
       fence_copies_in_memory();

@@ -1,4 +1,4 @@
-// add_bias.h: the bias of a linear layer as a kernel behind the product.
+// add_bias.h: the bias of a linear layer as a kernel behind the GEMM.
 #pragma once
 
 #include <cuda_runtime_api.h>

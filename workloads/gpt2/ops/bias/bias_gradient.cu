@@ -75,7 +75,7 @@ void launch_planned(float* dbias, const T* dout, std::int64_t rows, int channels
 }  // namespace
 
 std::int64_t bias_gradient_scratch_bytes(int channels) {
-  // The plan for fewer columns has fewer stripes but more splits: bound the product, not one plan. A row of
+  // The plan for fewer columns has fewer stripes but more splits: bound the GEMM, not one plan. A row of
   // partials is rounded up to 16 bytes.
   const std::int64_t widest = std::int64_t{kWarpSize} * kPackedSize<bf16>;
   return (channels + 3 + kColumnBlocks * widest) * std::int64_t{sizeof(float)};

@@ -30,7 +30,8 @@ namespace {
 constexpr int kSlices = 32;
 template <typename T>
 __global__ void __launch_bounds__(kWarpSize* kSlices)
-    value_bias_gradient_kernel(float* dqkvb, const float* dprojb, const T* projw, int channels) {
+    value_bias_gradient_kernel(float* dqkvb, const float* dprojb, const T* projw, const LayerStrides strides,
+                               int channels) {
   __shared__ float shared[kSlices][kWarpSize + 1];
   const int x = static_cast<int>(threadIdx.x);
   const int y = static_cast<int>(threadIdx.y);
@@ -38,8 +39,8 @@ __global__ void __launch_bounds__(kWarpSize* kSlices)
   const int column = static_cast<int>(blockIdx.x) * kWarpSize + x;
   float part = 0.0F;
   if (column < channels) {
-    const T* weights = projw + layer * channels * channels + column;
-    const float* factors = dprojb + layer * channels;
+    const T* weights = projw + layer * strides.projw + column;
+    const float* factors = dprojb + layer * strides.dprojb;
 #pragma unroll 8
     for (int o = y; o < channels; o += kSlices) {
       part += factors[o] * to_float(weights[static_cast<std::int64_t>(o) * channels]);
@@ -51,25 +52,28 @@ __global__ void __launch_bounds__(kWarpSize* kSlices)
   float total = 0.0F;
 #pragma unroll
   for (int slice = 0; slice < kSlices; ++slice) total += shared[slice][x];
-  dqkvb[(3 * layer + 2) * channels + column] = total;
+  dqkvb[layer * strides.dqkvb + 2 * channels + column] = total;
 }
 
 }  // namespace
 
 template <typename T>
-void launch_value_bias_gradient(float* dqkvb, const float* dprojb, const T* projw, int layers, int channels,
-                                cudaStream_t stream) {
+void launch_value_bias_gradient(float* dqkvb, const float* dprojb, const T* projw, int layers,
+                                const LayerStrides& strides, int channels, cudaStream_t stream) {
   const NvtxRange range("value_bias_gradient", {value_bias_gradient_bytes<T>(layers, channels),
                                                 value_bias_gradient_flops(layers, channels)});
   if (layers <= 0 || channels <= 0) return;
   const dim3 grid(static_cast<unsigned>(ceil_div(channels, kWarpSize)), static_cast<unsigned>(layers));
-  value_bias_gradient_kernel<<<grid, dim3(kWarpSize, kSlices), 0, stream>>>(dqkvb, dprojb, projw, channels);
+  value_bias_gradient_kernel<<<grid, dim3(kWarpSize, kSlices), 0, stream>>>(dqkvb, dprojb, projw, strides,
+                                                                            channels);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
 template void value_bias_gradient_cpu(float*, const float*, const float*, int, int);
 template void value_bias_gradient_cpu(double*, const double*, const double*, int, int);
-template void launch_value_bias_gradient<float>(float*, const float*, const float*, int, int, cudaStream_t);
-template void launch_value_bias_gradient<bf16>(float*, const float*, const bf16*, int, int, cudaStream_t);
+template void launch_value_bias_gradient<float>(float*, const float*, const float*, int, const LayerStrides&,
+                                                int, cudaStream_t);
+template void launch_value_bias_gradient<bf16>(float*, const float*, const bf16*, int, const LayerStrides&,
+                                               int, cudaStream_t);
 
 }  // namespace ridgeline::gpt2

@@ -25,9 +25,16 @@ constexpr std::int64_t value_bias_gradient_flops(std::int64_t layers, std::int64
   return 2 * layers * channels * channels;
 }
 
+/// How many elements one layer's tensors begin behind those of the layer before.
+struct LayerStrides {
+  std::int64_t dqkvb;
+  std::int64_t dprojb;
+  std::int64_t projw;
+};
+
 /// Any C; in a fixed order: the same bits in every run.
 template <typename T>
-void launch_value_bias_gradient(float* dqkvb, const float* dprojb, const T* projw, int layers, int channels,
-                                cudaStream_t stream);
+void launch_value_bias_gradient(float* dqkvb, const float* dprojb, const T* projw, int layers,
+                                const LayerStrides& strides, int channels, cudaStream_t stream);
 
 }  // namespace ridgeline::gpt2

@@ -40,7 +40,7 @@ __device__ inline Packed<T> times_slope(const Packed<T>& dout, const Packed<T>& 
   float x[kPackedSize<T>];
   unpack(dout, d);
   unpack(inp, x);
-  // Not `*`: fused with the addition that follows, an FP32 sum would be of products that were not rounded.
+  // Not `*`: fused with the addition that follows, an FP32 sum would be of GEMMs that were not rounded.
 #pragma unroll
   for (int k = 0; k < kPackedSize<T>; ++k) d[k] = __fmul_rn(d[k], gelu_slope<T>(x[k]));
   return pack<T>(d);
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kColumnBlock, 2)
     for (; row + (kUnroll - 1) * kColumnWarps < tile.row_end; row += kUnroll * kColumnWarps) {
       Packed<T> x[kUnroll];
       Packed<T> d[kUnroll];
-      // inp is dead after this kernel; dinp is what the next two products read.
+      // inp is dead after this kernel; dinp is what the next two GEMMs read.
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
         d[u] = load128(d_at + u * stride);

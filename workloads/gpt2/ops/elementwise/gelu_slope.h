@@ -1,11 +1,11 @@
-// gelu_slope.h: GELU' in a byte, as a product that computes GELU keeps it for the backward pass.
+// gelu_slope.h: GELU' in a byte, as a GEMM that computes GELU keeps it for the backward pass.
 //
 // The derivative lies between -0.129 and 1.129, so that 254 steps of 1/202 hold it, with 0 and 1 among them. The byte
 // is off by 0.0025 at most; bfloat16 would be off by 0.004 above 1, by 0.002 between 0.5 and 1, by half of that between
 // 0.25 and 0.5, and so on.
 //
 // A tensor of slopes is (N, H), row-major, H a multiple of 16. Within each 16 columns of a row the order is another
-// one: a thread of the tensor cores' product has four of these columns, and their bytes lie side by side.
+// one: a thread of the tensor cores' GEMM has four of these columns, and their bytes lie side by side.
 #pragma once
 
 #include <cmath>

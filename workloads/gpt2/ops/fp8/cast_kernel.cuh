@@ -32,6 +32,12 @@ struct CastInput {
 };
 template <>
 struct CastInput<std::uint8_t> : Fp8Input {};
+/// Weights: several at once, so many elements apart.
+template <>
+struct CastInput<float> {
+  const float* data = nullptr;
+  std::int64_t stride = 0;
+};
 
 /// Eight neighbouring values, as they lie in memory.
 template <typename T>
@@ -107,8 +113,8 @@ class ByteTable {
   const float* of_lane_;
 };
 
-/// The fastest of bench_fp8's forms on an H200: GELU's kernels issue a thread's loads together, except where two BF16
-/// tensors of them do not fit into the registers of two blocks.
+/// The fastest of the benchmark's forms (bench fp8) on an H200: GELU's kernels issue a thread's loads
+/// together, except where two BF16 tensors of them do not fit into the registers of two blocks.
 template <typename T, CastFunction kFunction>
 struct UsualFormOf {
   using Form = CastForm<sizeof(T) == 4 ? 4 : 8, 2>;
@@ -128,7 +134,7 @@ struct UsualFormOf<std::uint8_t, CastFunction::gelu_backward> {
 template <typename T, CastFunction kFunction>
 using UsualForm = typename UsualFormOf<T, kFunction>::Form;
 
-/// blockIdx.y: the tensor, of those that lie one behind the other. partials (tiles of rows, columns). Of
+/// blockIdx.y: the tensor; results lie one behind the other. partials (tiles of rows, columns). Of
 /// bytes, inp is in E4M3 and dout in E5M2.
 template <class Form, typename T, Fp8Format kFormat, CastFunction kFunction, bool kSums>
 __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
@@ -140,7 +146,7 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
   __shared__ float shared[kTransposeBlock / kWarpSize];
   __shared__ float table[kBytes ? ByteTable::kFloats : 1];
   const std::int64_t tensor = std::int64_t{blockIdx.y} * rows * columns;
-  // From the last rows to the first: the end of inp, or of dout, is what the product before this kernel left in L2, and
+  // From the last rows to the first: the end of inp, or of dout, is what the GEMM before this kernel left in L2, and
   // the beginning of out is what the next one reads first. GELU's transposed bytes wait for the backward pass.
   const TransposeTile tile =
       transpose_tile(gridDim.x - 1 - blockIdx.x, static_cast<int>(threadIdx.x), column_tiles);
@@ -167,6 +173,8 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
   if constexpr (Form::kTogether) owners = __ballot_sync(kFullMask, owner);
   if (owner) {
     const std::int64_t offset = tensor + tile.row * columns + tile.column;
+    std::int64_t from = offset;
+    if constexpr (std::is_same_v<T, float>) from += blockIdx.y * inp.stride - tensor;
     std::uint32_t turned[8][kTransposeRows / 4];  // of each column, four rows a word
 #pragma unroll
     for (int first = 0; first < kTransposeRows; first += kBatch) {
@@ -174,7 +182,7 @@ __global__ void __launch_bounds__(kTransposeBlock, Form::kBlocks)
       Eight<T> d[kFunction == CastFunction::gelu_backward ? kBatch : 1];
 #pragma unroll
       for (int r = 0; r < kBatch; ++r) {
-        x[r] = load_eight(inp.data + offset + (first + r) * columns);
+        x[r] = load_eight(inp.data + from + (first + r) * columns);
         if constexpr (kFunction == CastFunction::gelu_backward) {
           d[r] = load_eight(dout.data + offset + (first + r) * columns);
         }

@@ -116,16 +116,16 @@ void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
-void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors, std::int64_t rows,
-                             std::int64_t columns, cudaStream_t stream) {
+void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors,
+                             std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                             cudaStream_t stream) {
   check("fp8_cast_weights", out, inp, nullptr, rows, columns);
   if (out.scale.amax != nullptr)
     throw std::invalid_argument("fp8_cast_weights: scales are current, amax is not taken");
   const NvtxRange range("fp8_cast_weights", {tensors * fp8_cast_bytes(rows, columns, sizeof(float), 1, false),
                                              tensors * fp8_cast_flops(rows, columns, false)});
-  const float* none = nullptr;
-  launch<float, Fp8Format::e4m3, CastFunction::identity, false>(out, nullptr, inp, none, tensors, rows,
-                                                                columns, stream);
+  launch_cast<UsualForm<float, CastFunction::identity>, float, Fp8Format::e4m3, CastFunction::identity,
+              false>(out, nullptr, {inp, stride}, {}, tensors, rows, columns, stream);
 }
 
 void launch_fp8_gelu(const Fp8Output& out, const bf16* inp, std::int64_t rows, std::int64_t columns,

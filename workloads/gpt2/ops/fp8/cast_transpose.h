@@ -1,7 +1,7 @@
 // cast_transpose.h: tensors stored as FP8 in both orientations at once, with what can be computed on the way: GELU, its
 // derivative, a bias gradient.
 //
-// cuBLASLt multiplies FP8 on Hopper only where both operands lie along the sum: the forward product and the one for
+// cuBLASLt multiplies FP8 on Hopper only where both operands lie along the sum: the forward GEMM and the one for
 // the input's gradient take a tensor as it is, the one for the weight's gradient takes it transposed.
 #pragma once
 
@@ -28,8 +28,8 @@ struct Fp8Output {
 struct Fp8Input {
   const std::uint8_t* data = nullptr;
   const float* inverse = nullptr;
-  /// What the product that wrote the tensor found to be its largest magnitude: the kernel adds it to `amax` by atomic
-  /// maximum, which a product itself would overwrite. `amax` null: nothing is added.
+  /// What the GEMM that wrote the tensor found to be its largest magnitude: the kernel adds it to `amax` by atomic
+  /// maximum, which a GEMM itself would overwrite. `amax` null: nothing is added.
   const float* found = nullptr;
   std::uint32_t* amax = nullptr;
 };
@@ -60,9 +60,11 @@ constexpr std::int64_t fp8_transpose_bytes(std::int64_t rows, std::int64_t colum
 void launch_fp8_transpose(std::uint8_t* transposed, const std::uint8_t* inp, std::int64_t rows,
                           std::int64_t columns, cudaStream_t stream);
 
-/// out = inp in E4M3, of `tensors` tensors one behind the other. out.scale.scale has one a tensor; no amax.
-void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors, std::int64_t rows,
-                             std::int64_t columns, cudaStream_t stream);
+/// out = inp in E4M3, of `tensors` tensors: those of inp `stride` elements apart, a multiple of 4, those of out one
+/// behind the other. out.scale.scale has one a tensor; no amax.
+void launch_fp8_cast_weights(const Fp8Output& out, const float* inp, std::int64_t tensors,
+                             std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                             cudaStream_t stream);
 
 /// out = GELU(inp) in E4M3. An inp in FP8 is in E4M3 too.
 void launch_fp8_gelu(const Fp8Output& out, const bf16* inp, std::int64_t rows, std::int64_t columns,

@@ -33,7 +33,7 @@ __device__ inline void fp8_values(std::uint32_t word, float (&values)[4]) {
   values[3] = second.y;
 }
 
-/// The largest magnitude that a product found of its own result, into amax; null: nothing. Called by one thread of the
+/// The largest magnitude that a GEMM found of its own result, into amax; null: nothing. Called by one thread of the
 /// grid. NaN counts as nothing, as below.
 __device__ inline void commit_found_amax(std::uint32_t* amax, const float* found) {
   if (amax != nullptr && *found > 0.0F) atomicMax(amax, __float_as_uint(*found));

@@ -2,7 +2,7 @@
 // bytes are transposed in registers.
 //
 // A tensor x is stored as q = round(x * scale), rounded to nearest even and saturated to the largest finite value;
-// products give q * inverse back, inverse = 1 / scale. Scales are powers of two, so that both are exact.
+// GEMMs give q * inverse back, inverse = 1 / scale. Scales are powers of two, so that both are exact.
 #pragma once
 
 #include <cuda_fp8.h>

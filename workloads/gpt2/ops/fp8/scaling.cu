@@ -36,9 +36,9 @@ __global__ void __launch_bounds__(kBlock) fp8_update_kernel(const Fp8ScalingStat
 // A grid of (blocks, tensors); kWide: tensors begin at multiples of 16 bytes and end there.
 template <bool kWide>
 __global__ void __launch_bounds__(kBlock)
-    fp8_amax_kernel(std::uint32_t* amax, const float* inp, std::int64_t count) {
+    fp8_amax_kernel(std::uint32_t* amax, const float* inp, std::int64_t apart, std::int64_t count) {
   __shared__ float shared[kBlock / kWarpSize];
-  const float* tensor = inp + blockIdx.y * count;
+  const float* tensor = inp + blockIdx.y * apart;
   const std::int64_t first = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
   const std::int64_t stride = std::int64_t{gridDim.x} * kBlock;
   float largest = 0.0F;
@@ -85,17 +85,17 @@ void launch_fp8_update(const Fp8ScalingState& state, cudaStream_t stream) {
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 
-void launch_fp8_amax(std::uint32_t* amax, const float* inp, std::int64_t tensors, std::int64_t count,
-                     cudaStream_t stream) {
+void launch_fp8_amax(std::uint32_t* amax, const float* inp, std::int64_t tensors, std::int64_t stride,
+                     std::int64_t count, cudaStream_t stream) {
   const NvtxRange range("fp8_amax", {fp8_amax_bytes(tensors, count), fp8_amax_flops(tensors, count)});
   if (tensors <= 0 || count <= 0) return;
-  const bool wide = is_aligned_16(inp) && count % 4 == 0;
+  const bool wide = is_aligned_16(inp) && count % 4 == 0 && stride % 4 == 0;
   // A few blocks a multiprocessor, divided among the tensors.
   const std::int64_t most = ceil_div(8LL * multiprocessor_count(), tensors);
   const std::int64_t blocks = std::clamp<std::int64_t>(ceil_div(count, 16 * kBlock), 1, most);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(tensors));
   auto* kernel = wide ? fp8_amax_kernel<true> : fp8_amax_kernel<false>;
-  kernel<<<grid, kBlock, 0, stream>>>(amax, inp, count);
+  kernel<<<grid, kBlock, 0, stream>>>(amax, inp, stride, count);
   RIDGELINE_CUDA_CHECK_LAUNCH();
 }
 

@@ -75,15 +75,15 @@ constexpr std::int64_t fp8_update_bytes(std::int64_t tensors) {
 void launch_fp8_update(const Fp8ScalingState& state, cudaStream_t stream);
 
 /// Current scaling, for tensors whose values are there before they are stored: amax[t] = max |inp[t]| over
-/// `count` values each, inp (tensors, count). amax is zero before.
+/// `count` values each, which begin `stride` values apart. amax is zero before.
 constexpr std::int64_t fp8_amax_bytes(std::int64_t tensors, std::int64_t count) {
   return tensors * (count + 1) * std::int64_t{sizeof(float)};
 }
 constexpr std::int64_t fp8_amax_flops(std::int64_t tensors, std::int64_t count) {
   return tensors * count;
 }
-void launch_fp8_amax(std::uint32_t* amax, const float* inp, std::int64_t tensors, std::int64_t count,
-                     cudaStream_t stream);
+void launch_fp8_amax(std::uint32_t* amax, const float* inp, std::int64_t tensors, std::int64_t stride,
+                     std::int64_t count, cudaStream_t stream);
 
 /// scale (tensors) and inverse (tensors, kFp8InverseStride), of which only the first of a row is written, from amax, in
 /// E4M3; amax is zero again. What has no magnitude gets scale 1.

@@ -17,8 +17,8 @@
 namespace ridgeline::gpt2::hopper {
 
 // d (64 x N) = A (64 x 16) B (16 x N) + (add ? d : 0), bfloat16 inputs, N twice the size of d. A's four words
-// are in registers at `a`, or (N = 64) A lies in shared memory under the descriptor `a`. kTransposeB: B's rows run along
-// K; kTransposeA: A's do.
+// are in registers at `a`, or (N = 64) A lies in shared memory under the descriptor `a`. kTransposeB: B's rows run
+// along K; kTransposeA: A's do.
 //
 // clang-format off
 #define RIDGELINE_D4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])

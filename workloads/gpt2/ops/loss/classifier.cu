@@ -133,7 +133,7 @@ __device__ inline RunningSum warp_combine(const RunningSum& running) {
 }
 
 // dloss * softmax of a vector into d, less dloss at the target. shift_log2 is log2 of (sum of exponentials / dloss),
-// so that the exponential is the whole product.
+// so that the exponential is the whole GEMM.
 template <typename T>
 __device__ inline void gradient_values(float (&d)[kPackedSize<T>], const Packed<T>& x, int v,
                                        float shift_log2, float dloss, int target, int vocab) {
@@ -182,7 +182,7 @@ constexpr int kPieceVectors = 2;  // a thread's vectors in a piece of the row
 constexpr int kMaxPieces = 16;
 
 // kThreads compute; the warp after them asks for the rows. The grid is one wave, and a block takes every
-// gridDim.x-th row from the last on: the end of the logits is what the product before left in L2.
+// gridDim.x-th row from the last on: the end of the logits is what the GEMM before left in L2.
 // Requires Vp % vector == 0, 16-byte aligned logits and a row in dynamic shared memory.
 // kFp8: the gradient goes to `fp8`, and logits stay.
 template <typename T, int kThreads, bool kFp8>

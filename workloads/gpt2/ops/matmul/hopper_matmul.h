@@ -1,4 +1,4 @@
-// hopper_matmul.h: the two matrix products of the MLP that have GELU beside them, by kernels of our own for
+// hopper_matmul.h: the two GEMMs of the MLP that have GELU beside them, by kernels of our own for
 // GPUs of compute capability 9.0.
 //
 // All tensors are row-major, dense, bfloat16; sums are FP32. C channels, H hidden (4C in GPT-2):
@@ -40,7 +40,7 @@ constexpr std::int64_t hopper_matmul_backward_input_flops(std::int64_t rows, std
   return 2 * rows * channels * hidden + (bias_gradient ? rows * hidden : 0);
 }
 
-/// Real is float or double. Nothing is rounded between product and GELU. slope is in the order of the columns.
+/// Real is float or double. Nothing is rounded between GEMM and GELU. slope is in the order of the columns.
 template <typename Real>
 void hopper_matmul_forward_cpu(Real* out, Real* pre, Real* slope, const Real* inp, const Real* weight,
                                const Real* bias, std::int64_t rows, int channels, int hidden);

@@ -12,8 +12,8 @@
 // flight do not depend on how long a warp computes, nor on the clock. The grid is one block a multiprocessor;
 // each leaves one row of partial sums, which PartialSums adds in a fixed order.
 //
-// Rows are taken from the last to the first: the end of dout is what the product before this kernel left in
-// L2, and the beginning of dinp_out is what the next product reads first.
+// Rows are taken from the last to the first: the end of dout is what the GEMM before this kernel left in
+// L2, and the beginning of dinp_out is what the next GEMM reads first.
 #include <algorithm>
 #include <cmath>
 

@@ -6,8 +6,8 @@
 // bound   DRAM
 //
 // A warp owns a row and holds it in registers, so the two-pass variance costs no second read. Rows are taken
-// from the last to the first: the end of inp, or of inp2, is what the product before this kernel left in L2,
-// and the beginning of out is what the next product reads first.
+// from the last to the first: the end of inp, or of inp2, is what the GEMM before this kernel left in L2,
+// and the beginning of out is what the next GEMM reads first.
 #include <cmath>
 
 #include "gpt2/common/dtype.h"

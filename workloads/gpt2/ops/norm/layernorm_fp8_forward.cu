@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kBlock, kChunks <= 3 ? 4 : 2)
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int pitch = fp8_table_pitch(channels);
   const float scale = *target.scale;
-  // From the last rows to the first: the end of inp1, or of inp2, is what the product before this kernel left in L2.
+  // From the last rows to the first: the end of inp1, or of inp2, is what the GEMM before this kernel left in L2.
   const std::int64_t first_row = std::int64_t{gridDim.x - 1 - blockIdx.x} * kFp8TableRows;
   float largest = 0.0F;
 #pragma unroll 1

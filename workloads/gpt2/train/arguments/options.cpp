@@ -32,9 +32,10 @@ constexpr Retired kRetired[] = {
     {"--gelu", "mixed", "use --gelu own or separate"},
     {"--matmul-search", "fast", "use --matmul-search off or full"},
     {"--fp8-classifier", "forward", "use --fp8-classifier all or none"},
-    {"--fp8-fast-accumulation", "", "sums stay in the tensor cores in forward products only"},
+    {"--fp8-fast-accumulation", "", "sums stay in the tensor cores in forward GEMMs only"},
     {"--l2-persist", "weights", "use --l2-persist residual or none"},
     {"--l2-persist", "gradient", "use --l2-persist residual or none"},
+    {"--residual", "product", "use --residual gemm"},
     {"--slow-kernel", "", "tests/gpu/compare_runs.py builds a trainer with a slow-down planted"},
 };
 
@@ -260,7 +261,7 @@ void add_sampling(CLI::App& app, Options& o) {
 void add_output(CLI::App& app, Options& o, Texts& texts) {
   app.add_option("--log", o.log, "Append one JSON object a step to this file")->group("Output");
   app.add_flag("--json", o.json, "Print one JSON line with the summary at the end")->group("Output");
-  app.add_flag("--matmul-report", o.matmul_report, "Print the algorithm chosen for each product")
+  app.add_flag("--matmul-report", o.matmul_report, "Print the algorithm chosen for each GEMM")
       ->group("Output");
   app.add_option("--profile-steps", texts.profile_steps,
                  "FIRST:LAST: cudaProfilerStart before step FIRST, Stop after step LAST")

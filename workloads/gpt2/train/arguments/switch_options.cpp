@@ -53,19 +53,17 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
                  "naive or fast: sets every switch below; those given beside it win [fast]")
       ->check(CLI::IsMember({"naive", "fast"}))
       ->group(kGroup);
-  add_switch(
-      app, "--precision", s.precision,
-      "Activations and products (fp8: linear products and what stands between them only, the rest in bf16; "
-      "compute capability 9.0); FP32 master weights always");
+  add_switch(app, "--precision", s.precision,
+             "Activations and GEMMs (fp8: linear layers and what stands between them only, the rest in bf16; "
+             "compute capability 9.0); FP32 master weights always");
   add_switch(app, "--fp8-classifier", s.fp8_classifier,
              "Products of the classifier in fp8 too: none, or all three", "all in fp8");
   add_switch(app, "--fp8-hidden", s.fp8_hidden,
-             "In fp8, how products store GELU's argument and the gradient in front of its slope",
-             "fp8 in fp8");
-  add_switch(app, "--matmul", s.matmul, "Library of the products");
-  add_switch(app, "--bias", s.bias, "Bias in the product, or a kernel behind it");
+             "In fp8, how GEMMs store GELU's argument and the gradient in front of its slope", "fp8 in fp8");
+  add_switch(app, "--matmul", s.matmul, "Library of the GEMMs");
+  add_switch(app, "--bias", s.bias, "Bias in the GEMM, or a kernel behind it");
   add_switch(app, "--gelu", s.gelu,
-             "GELU and its derivative in own products (bf16 and compute capability 9.0, fused elsewhere), in "
+             "GELU and its derivative in own GEMMs (bf16 and compute capability 9.0, fused elsewhere), in "
              "cuBLASLt's, or in kernels");
   add_switch(app, "--attention", s.attention,
              "Flash attention of our own (hopper: bf16, compute capability 9.0, head size 64, cudnn "
@@ -74,12 +72,12 @@ SwitchOptions::SwitchOptions(CLI::App& app, int argc, const char* const* argv, S
              "Rows of the token embedding padded to a multiple of 128, or not");
   add_switch(app, "--kernels", s.kernels, "128-bit or single-element accesses of the own kernels");
   add_switch(app, "--residual", s.residual,
-             "Residual addition in the product before it (with --matmul cublaslt and --bias fused; fused "
+             "Residual addition in the GEMM before it (with --matmul cublaslt and --bias fused; fused "
              "elsewhere), with the layernorm behind it, or apart");
   add_switch(app, "--classifier", s.classifier, "Softmax, loss and their gradient in one kernel, or apart");
   add_switch(app, "--bias-gradient", s.bias_gradient,
              "A kernel that fills the chip (of fc: with GELU's derivative unless that is fused; of qkv: the "
-             "queries' part, the rest is known), in cuBLASLt's product, or a block a channel");
+             "queries' part, the rest is known), in cuBLASLt's GEMM, or a block a channel");
   add_switch(app, "--optimizer", s.optimizer, "AdamW in one launch, or one a tensor");
   app.add_option("--recompute", s.recompute,
                  "0: keep all activations; 1: GELU again in the backward pass; 2: layernorms too")

@@ -17,7 +17,7 @@ struct GpuPeak {
   std::string mfu_source;      // "spec of the H100/H200 SXM" or "device attributes"
 };
 
-/// Peak of the current device for dense products in `precision`. FP32 counts the FMA pipes, TF32, BF16 and FP8 the
+/// Peak of the current device for dense GEMMs in `precision`. FP32 counts the FMA pipes, TF32, BF16 and FP8 the
 /// tensor cores. Throws Error when the CUDA runtime fails.
 GpuPeak gpu_peak(Precision precision);
 
