@@ -121,7 +121,7 @@ void ActivityImport::write(const OffsetProgress& progress) {
     if (const auto* kernel = view.as<KernelRecord>()) {
       join.add(*kernel, emit);
     } else if (const auto* call = view.as<LaunchRecord>()) {
-      join.add(*call, emit);
+      join.add(spool_.in_step(*call), emit);
     } else if (const auto* copy = view.as<MemcpyRecord>()) {
       auto row = copy_row<store::Memcpy>(*copy, copy->kind == MemcpyKind::device_to_host);
       row.kind = copy_kind(copy->kind);
@@ -184,7 +184,8 @@ void ActivityImport::write_wait(const SynchronisationRecord& wait) {
   row.call = wait.call;
   row.correlation_id = wait.correlation_id;
   row.step_id = windows_.window_step(wait.enter_ns);
-  if (const auto step = spool_.steps.find(wait.step_index); step != spool_.steps.end())
+  if (const auto step = spool_.steps.find(spool_.step_at(wait.step_index, wait.enter_ns));
+      step != spool_.steps.end())
     row.step_id = step->second.id;
   writer_.add(row);
   rows_.row_written();

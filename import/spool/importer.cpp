@@ -19,6 +19,7 @@
 #include "spool/capture_devices.h"
 #include "spool/process_import.h"
 #include "spool/spool_scan.h"
+#include "spool/step_search.h"
 #include "spool/tier_verdict.h"
 
 namespace ridgeline::import {
@@ -232,6 +233,7 @@ Result<ImportSummary> import_checked(const std::string& directory, const std::st
   std::int64_t kernels = 0;
   for (OpenSpool& each : spools) {
     pass(each, [&] { each.scanned = scan_definitions(each.reader, tell); });
+    find_steps(each.reader, each.scanned);
     pass(each, [&] { scan_launches(each.reader, each.scanned, tell); });
     pass(each, [&] { scan_copies_and_counters(each.reader, each.scanned, tell); });
     kernels += each.scanned.kernel_records + each.scanned.graph_kernel_records;

@@ -47,6 +47,7 @@ class Process {
       rows_.add_device(ordinal, in_.devices.add(reader_, device));
     steps_.write_steps(plan_);
     steps_.write_windows();
+    if (!spool_.steps_found.empty()) rows_.say(Severity::info, spool_.steps_found);
     write_messages();
     ActivityImport(rows_, kernels_, steps_, ranges_, samples_).write(in_.progress_rows);
     CounterImport(rows_, kernels_).write(in_.progress_counters);

@@ -145,7 +145,8 @@ void RangeImport::add(const NvtxRangeRecord& range) {
   } else {
     row.path_id = row.name_id = writer_.string_id("?");
   }
-  if (const auto step = spool_.steps.find(range.step_index); step != spool_.steps.end()) {
+  if (const auto step = spool_.steps.find(spool_.step_at(range.step_index, range.start_ns));
+      step != spool_.steps.end()) {
     row.step_id = step->second.id;
   }
   row.start_ns = range.start_ns;

@@ -167,6 +167,29 @@ ScannedSpool scan_definitions(const Reader& reader, const OffsetProgress& progre
   return spool;
 }
 
+LaunchRecord ScannedSpool::in_step(const LaunchRecord& call) const {
+  if (steps_found.empty()) return call;
+  LaunchRecord copy = call;
+  const auto place = placed.find(call.correlation_id);
+  copy.step_index = place == placed.end() ? kNoStep : place->second.first;
+  copy.step_ordinal = place == placed.end() ? kNoStep : place->second.second;
+  return copy;
+}
+
+std::uint32_t ScannedSpool::step_at(std::uint32_t recorded_step, std::int64_t time_ns) const {
+  if (steps_found.empty()) return recorded_step;
+  // Numbered in order of time.
+  std::uint32_t low = 0, high = static_cast<std::uint32_t>(steps.size());
+  while (low < high) {
+    const std::uint32_t middle = (low + high) / 2;
+    (steps.at(middle).begin_ns <= time_ns ? low : high) =
+        steps.at(middle).begin_ns <= time_ns ? middle + 1 : middle;
+  }
+  if (low == 0) return kNoStep;
+  const ScannedStep& step = steps.at(low - 1);
+  return time_ns < step.end_ns.value_or(INT64_MAX) ? step.index : kNoStep;
+}
+
 ScannedSpool::Window* ScannedSpool::window_at(std::int64_t time_ns) {
   const auto next =
       std::upper_bound(windows.begin(), windows.end(), time_ns,
@@ -210,7 +233,9 @@ void scan_launches(const Reader& reader, ScannedSpool& spool, const OffsetProgre
       if (!has_time(kernel->start_ns, kernel->end_ns) && (kernel->header.flags & kUntraced) == 0)
         ++spool.zero_timestamps;
       join.add(*kernel, kernel_of_call);
-    } else if (const auto* call = view.as<LaunchRecord>()) {
+    } else if (const auto* recorded = view.as<LaunchRecord>()) {
+      const LaunchRecord in_step = spool.in_step(*recorded);
+      const LaunchRecord* const call = &in_step;
       const std::uint16_t flags = call->header.flags;
       if ((flags & (kLaunchFailed | kLaunchCaptured)) == 0) {
         ++((flags & kLaunchIsGraph) != 0 ? spool.graph_launches : spool.launches_seen);

@@ -113,7 +113,15 @@ struct ScannedSpool {
   std::unordered_map<std::uint32_t, spool::NvtxPathRecord> paths;
   std::unordered_map<std::uint32_t, spool::MetricRecord> metrics;
   std::map<std::uint32_t, spool::CounterConfigRecord> configs;
-  std::map<std::uint32_t, ScannedStep> steps;           // by index
+  std::map<std::uint32_t, ScannedStep> steps;  // by index
+  /// Where the import found the steps itself (step_search.h): a sentence about them, and the place of each launch, by
+  /// correlation id: step, position in it.
+  std::string steps_found;
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> placed;
+  /// The call with its place in those steps; as it is where the agent had steps.
+  [[nodiscard]] spool::LaunchRecord in_step(const spool::LaunchRecord& call) const;
+  /// The same for what has a time.
+  [[nodiscard]] std::uint32_t step_at(std::uint32_t recorded_step, std::int64_t time_ns) const;
   std::map<std::uint32_t, ScannedPmWindow> pm_windows;  // by id
   std::optional<spool::CompletenessRecord> completeness;
   std::vector<MessageText> messages;

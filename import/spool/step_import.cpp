@@ -19,7 +19,7 @@ void StepImport::write_steps(const RecordingPlan& plan) {
     store::Step row;
     row.process_id = rows_.process_id;
     row.step_index = index;
-    row.phase = phase_of(step, plan);
+    row.phase = phase_of(spool_, step, plan);
     row.source = step.by_period ? StepSource::period : StepSource::nvtx;
     row.host_start_ns = step.begin_ns;
     row.host_end_ns = step.end_ns;

@@ -78,7 +78,8 @@ store::Completeness completeness_of(const spool::Reader& reader, const ScannedSp
   return row;
 }
 
-Phase phase_of(const ScannedStep& step, const RecordingPlan& plan) {
+Phase phase_of(const ScannedSpool& spool, const ScannedStep& step, const RecordingPlan& plan) {
+  if (!spool.steps_found.empty()) return step.phase;
   if (step.superseded) return Phase::warmup;
   if (plan.total_steps > 0 && step.position >= plan.total_steps) return Phase::after;
   return is_known(step.phase) ? step.phase : Phase::after;
@@ -215,6 +216,7 @@ std::string no_steps(const ScannedSpool& spool, const RecordingPlan& plan, const
                                  "--step-range",
                                  plan.step_range);
   }
+  if (!spool.steps_found.empty()) return spool.steps_found;
   return fmt::format(
       "the program ended after {} steps and {} begins with step {}: run more steps or shorten the schedule",
       spool.steps.rbegin()->first + 1, what, first_step);

@@ -31,7 +31,7 @@ struct RecordingPlan {
 [[nodiscard]] store::Completeness completeness_of(const spool::Reader& reader, const ScannedSpool& spool);
 
 /// The schedule's, or after.
-[[nodiscard]] Phase phase_of(const ScannedStep& step, const RecordingPlan& plan);
+[[nodiscard]] Phase phase_of(const ScannedSpool& spool, const ScannedStep& step, const RecordingPlan& plan);
 /// Sets status and reason of a step.
 void judge_step(const spool::Reader& reader, const ScannedSpool& spool, const ScannedStep& step,
                 const RecordingPlan& plan, store::Step& row);

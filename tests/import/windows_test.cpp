@@ -75,6 +75,42 @@ TEST_F(WindowImport, AProgramWithoutStepsIsOneStepAWindow) {
   EXPECT_TRUE(warned("counts as one step")) << "no counters: said";
 }
 
+// Seventy steps in a fifth of a second: the agent has hardly looked.
+TEST_F(WindowImport, StepsThatTheAgentDidNotFindInTimeAreFound) {
+  FakeSpool spool(directory_.path());
+  window(spool, WindowEdge::open, WindowCause::start);
+  const auto launch = [&](std::uint32_t kernel_id, std::uint32_t grid) {
+    const spool::LaunchRecord call = spool.call();
+    spool.put(call);
+    spool.advance(2000);
+    spool::KernelRecord kernel = spool.kernel_of(call);
+    kernel.kernel_id = kernel_id;
+    kernel.grid_x = grid;
+    spool.put(kernel);
+  };
+  for (std::uint32_t i = 0; i < 30; ++i) launch(1 + i % 2, 7 + i);
+  for (int step = 0; step < 70; ++step) {
+    spool.advance(1'500'000);
+    for (std::uint32_t i = 0; i < 49; ++i) launch(1 + i % 3, 1000 + i);
+  }
+  spool.completeness();
+  window(spool, WindowEdge::close, WindowCause::exit);
+  spool.end();
+  const store::Capture capture = import();
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE source = 'period' AND status = 'ok'"), "70");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM step WHERE phase = 'timeline'"), "60");
+  EXPECT_EQ(
+      scalar(capture,
+             "SELECT group_concat(DISTINCT n) FROM (SELECT count(*) n FROM launch WHERE step_id IS NOT NULL "
+             "GROUP BY step_id)"),
+      "49");
+  EXPECT_EQ(scalar(capture, "SELECT max(ordinal_in_step) FROM launch"), "48");
+  EXPECT_EQ(scalar(capture, "SELECT count(*) FROM launch WHERE step_id IS NULL"), "30");
+  EXPECT_EQ(
+      scalar(capture, "SELECT count(*) FROM message WHERE text LIKE '%the import found 70 of 49 launches%'"),
+      "1");
+}
+
 TEST_F(WindowImport, AKilledProgramWithoutStepsIsAnInterruptedOne) {
   FakeSpool spool(directory_.path());
   window(spool, WindowEdge::open, WindowCause::start);
