@@ -102,6 +102,8 @@ struct FakeCupti {
 
   /// The driver.
   bool stream_captures = false;
+  int capture_queries = 0;
+  int availability_calls = 0;
   int events_not_ready = 0;  // so many more queries find an event not ready
   int events_recorded = 0;
   CUresult allocation_result = CUDA_SUCCESS;
@@ -211,6 +213,7 @@ struct FakeCupti {
       return CUPTI_SUCCESS;
     };
     a.profiler_get_counter_availability = [](CUpti_Profiler_GetCounterAvailability_Params* p) {
+      ++current()->availability_calls;
       p->counterAvailabilityImageSize = 8;
       return current()->availability_result;
     };
@@ -513,6 +516,7 @@ struct FakeCupti {
 inline DriverApi fake_driver() noexcept {
   DriverApi d;
   d.stream_is_capturing = [](CUstream, CUstreamCaptureStatus* status) {
+    ++FakeCupti::current()->capture_queries;
     *status = FakeCupti::current()->stream_captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE
                                                     : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
@@ -644,9 +648,10 @@ class FakeProgram {
   }
   /// A call of the driver that takes that long, as the program times it; `meanwhile` happens inside it.
   std::uint32_t call(CUpti_CallbackId id, std::int64_t duration_ns,
-                     const std::function<void()>& meanwhile = {}) {
+                     const std::function<void()>& meanwhile = {}, CUresult result = CUDA_SUCCESS) {
     const std::uint32_t correlation = ++correlation_;
     CUpti_CallbackData data{};
+    data.functionReturnValue = &result;
     data.context = context_;
     data.contextUid = 1 + device_of(context_);
     data.correlationId = correlation;

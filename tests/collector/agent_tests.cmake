@@ -17,7 +17,7 @@ if(programs AND TARGET ridgeline_agent)
   set_target_properties(fake_statics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
   ridgeline_add_tests(collector PROGRAM collector.agent
-    FILES agent_agreement agent_code_hash agent_devices agent_exit agent_metrics agent_nvtx agent_period agent_replay
+    FILES agent_agreement agent_captures agent_code_hash agent_devices agent_exit agent_metrics agent_nvtx agent_period agent_replay
       agent_replay_exclusion agent_replay_graph agent_sampling agent_sequence agent_session agent_stalls agent_steps agent_waits
       agent_window
     LINK ridgeline::agent_core ridgeline::store
@@ -59,6 +59,13 @@ if(programs AND TARGET ridgeline_agent)
   target_compile_options(agent_counted PRIVATE -lineinfo)  # the check looks for source lines
   target_include_directories(agent_counted SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(agent_counted PRIVATE ${CMAKE_DL_LIBS})
+
+  # One that does whatever a program may do while its kernels are counted, for tests/gpu/gauntlet.py.
+  add_executable(agent_gauntlet gpu/gauntlet/main.cu gpu/gauntlet/graphs.cu gpu/gauntlet/modules.cu gpu/gauntlet/order.cu)
+  set_target_properties(agent_gauntlet PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests
+    CUDA_SEPARABLE_COMPILATION ON)  # graphs that the device launches
+  target_include_directories(agent_gauntlet SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(agent_gauntlet PRIVATE CUDA::cublasLt CUDA::cuda_driver Threads::Threads ${CMAKE_DL_LIBS})
 
   ridgeline_add_test(collector.agent_gpu SOURCES agent_gpu_test.cpp LINK ridgeline::spool LABELS gpu TIMEOUT 300)
   add_dependencies(test_collector.agent_gpu agent_exerciser ridgeline_agent)

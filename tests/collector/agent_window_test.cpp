@@ -111,7 +111,7 @@ TEST(Window, OpensAfterTheDelayAndClosesAfterItsDuration) {
   program.pop();
   run.pass(2);
   EXPECT_FALSE(cupti.launch_callbacks);
-  EXPECT_EQ(cupti.disables, 5);
+  EXPECT_EQ(cupti.disables, 0) << "a kernel loaded while tracing is off breaks the graphs it gets into later";
   const int flushes = cupti.flushes;
   run.pass(0.8);
   EXPECT_EQ(cupti.flushes, flushes) << "nothing is done outside a window";

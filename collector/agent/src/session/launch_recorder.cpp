@@ -36,14 +36,15 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     thread->launch_collective = false;
     // For the period, the step's sequence, to tell CUPTI's helpers apart, and to know collectives.
     if (!is_graph_launch(id)) look_up_kernel(*thread, data.symbolName);
-    if (period_.watches()) note_for_period(*thread, id, data);
+    const bool captured = is_captured(id, data);
+    if (period_.watches() && !captured) note_for_period(*thread, id, data);
     if (thread->launch_collective) parts_.agreement.count_collective();
     if (parts_.steps.active() == spool::kNoStep) thread->launch_kernel_id = 0;
-    if (parts_.replay && parts_.replay->wants_launch())
+    if (parts_.replay && parts_.replay->wants_launch() && !captured)
       if (const AgentCall call{parts_.gate, *thread})
         thread->launch_verdict =
             static_cast<std::uint8_t>(parts_.replay->launch_enter(call_of(*thread, id, data)));
-    if (parts_.stalls && parts_.stalls->wants_launch())
+    if (parts_.stalls && parts_.stalls->wants_launch() && !captured)
       if (const AgentCall call{parts_.gate, *thread}) parts_.stalls->launch_enter(data.context);
     parts_.timeline->seen().mark(data.correlationId,
                                  is_graph_launch(id) ? SeenLaunches::kGraphLaunch : thread->launch_kernel_id);
@@ -53,6 +54,16 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
     thread->launch_noted = false;
     launch_exit(*thread, id, data);
   }
+}
+
+// Into a stream that is being captured: it becomes part of a graph and runs when that does. It counts towards
+// no period, and no step begins or ends in it, since what a step's border asks of CUPTI would break the
+// capture.
+bool LaunchRecorder::is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept {
+  if (!parts_.captures.any() || parts_.driver.stream_is_capturing == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return parts_.driver.stream_is_capturing(stream_of(id, data.functionParams), &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexcept {

@@ -20,6 +20,7 @@ class LaunchRecorder {
 
  private:
   void note_for_period(ThreadState& thread, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  bool is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept;
   void look_up_kernel(ThreadState& thread, const char* name) noexcept;
   std::uint32_t code_of(ThreadState& thread, CUpti_CallbackId id,
                         const CUpti_CallbackData& data) const noexcept;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "call_gate.h"
+#include "cupti/capture_watch.h"
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
@@ -82,12 +83,14 @@ struct Parts {
   /// From start_cupti() on; the tiers only where the schedule asks for them.
   const CuptiApi* api = nullptr;
   DriverApi driver;
+  CaptureWatch captures;
   std::unique_ptr<Timeline> timeline;
   std::unique_ptr<Replay> replay;
   std::unique_ptr<Sampling> sampling;
   std::unique_ptr<PcSampling> stalls;
 
-  std::atomic<bool> closed{false};  // nothing is recorded any more
+  std::atomic<bool> graphs_seen{false};  // the program made a node of a CUDA graph
+  std::atomic<bool> closed{false};       // nothing is recorded any more
   DeviceLaunches device_launches;
   std::atomic<std::uint32_t> module_generation{1};  // of what threads remember of kernels
   std::atomic<CUcontext> first_context{nullptr};    // that launched a kernel, and is there

@@ -65,6 +65,10 @@ void Session::on_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, cons
       const auto& call = *static_cast<const CUpti_CallbackData*>(data);
       if (const auto wait = wait_call(id))
         waits_.on_wait(*wait, call);
+      else if (const auto capture = capture_call(id))
+        stream_calls_.on_capture(*capture, id, call);
+      else if (is_stream_wait(id))
+        stream_calls_.on_stream_wait(id, call);
       else
         launches_.on_launch(id, call);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
@@ -91,6 +95,8 @@ void Session::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& data) n
   switch (id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
       if (ThreadState* thread = this_thread(parts_.generation)) thread->graph_node_created = true;
+      if (!parts_.graphs_seen.load(std::memory_order_relaxed))
+        parts_.graphs_seen.store(true, std::memory_order_relaxed);
       return;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
       if (const auto* module = static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor)) {

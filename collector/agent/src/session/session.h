@@ -29,6 +29,7 @@
 #include "session/parts.h"
 #include "session/period_steps.h"
 #include "session/step_conductor.h"
+#include "session/stream_calls.h"
 #include "session/wait_recorder.h"
 #include "session/window_control.h"
 
@@ -108,6 +109,7 @@ class Session {
   PeriodSteps period_{parts_, conductor_};
   LaunchRecorder launches_{parts_, period_};
   WaitRecorder waits_{parts_};
+  StreamCalls stream_calls_{parts_};
   WindowControl window_{parts_, period_, launches_, waits_};
   Devices devices_{parts_};
 

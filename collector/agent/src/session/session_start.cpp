@@ -56,11 +56,11 @@ void Session::make_tiers() {
   if (wants_replay)
     parts_.replay = std::make_unique<Replay>(
         *parts_.api, parts_.driver, parts_.writer, parts_.steps, parts_.timeline->intervals(),
-        parts_.exclusions, parts_.gate,
+        parts_.exclusions, parts_.gate, parts_.captures,
         CounterPlan{wanted_sets(parts_.settings), parts_.settings.schedule.has(Phase::flops)
                                                       ? built_in_flop_sets()
                                                       : std::vector<MetricSet>{}});
-  if (wants_replay) parts_.driver = load_driver_();
+  parts_.driver = load_driver_();
   if (wants_replay) parts_.timeline->watch_concurrency(&parts_.concurrency, &parts_.exclusions);
   if (parts_.replay && !parts_.settings.replay_allowed)
     parts_.replay->rule_out(
@@ -69,7 +69,7 @@ void Session::make_tiers() {
 
   if (parts_.settings.schedule.has(Phase::sample)) {
     parts_.sampling = std::make_unique<Sampling>(
-        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate, parts_.device_launches,
+        *parts_.api, parts_.writer, *parts_.timeline, parts_.gate, parts_.captures, parts_.device_launches,
         SamplingLimits{parts_.settings.sample_interval_ns, parts_.settings.sample_buffer_bytes});
     parts_.sampling->meet_by([this] { parts_.agreement.meet([this] { return parts_.gate.closed(); }); });
     if (!parts_.settings.sampling_allowed) {
@@ -80,7 +80,7 @@ void Session::make_tiers() {
     }
   }
   if (parts_.settings.schedule.has(Phase::stalls)) {
-    parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels);
+    parts_.stalls = std::make_unique<PcSampling>(*parts_.api, parts_.writer, parts_.kernels, parts_.captures);
     if (!parts_.settings.third_tier_allowed)
       parts_.stalls->rule_out(std::string("no stall reasons: they were switched off by ") +
                               spool::environment::kTiers);
@@ -101,6 +101,10 @@ void Session::enable_callbacks() noexcept {
   for (const CUpti_CallbackId id : wait_callbacks())
     waits |= enable(CUPTI_CB_DOMAIN_DRIVER_API, id, waits_refused);
   waits_.available(waits);
+  // An older CUPTI does not know the latest of these, and no program that runs with it calls them.
+  std::string unknown;
+  for (const auto& calls : {capture_callbacks(), stream_wait_callbacks()})
+    for (const CUpti_CallbackId id : calls) enable(CUPTI_CB_DOMAIN_DRIVER_API, id, unknown);
   for (const CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
         CUPTI_CBID_RESOURCE_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,

@@ -88,7 +88,8 @@ void Session::tick(std::int64_t now) noexcept {
   window_.tend(now);
   period_.look_for_period(now);
   try {
-    devices_.describe();
+    // It starts CUPTI's profiler, which waits for contexts.
+    if (const CaptureHold hold(parts_.captures); hold) devices_.describe();
     if (parts_.replay && !replay_prepared_ && parts_.settings.replay_allowed) prepare_replay();
     if (parts_.replay) parts_.replay->evaluate();
     watch_for_hang(now);

@@ -80,7 +80,8 @@ void WindowControl::record_calls(bool on) noexcept {
 
 void WindowControl::open(WindowCause cause, std::int64_t now) noexcept {
   if (!collecting_) {
-    parts_.timeline->switch_on();
+    if (tracing_off_) parts_.timeline->switch_on();
+    tracing_off_ = false;
     enable_call_callbacks(true);
     collecting_ = true;
   }
@@ -105,6 +106,9 @@ void WindowControl::tend(std::int64_t now) noexcept {
       WindowCause cause{};
       const bool is_open = state == State::open;
       const WindowPlan::Action action = plan_.due(is_open, opened_ns_, now, &cause);
+      // Tracing is switched on and off between the program's captures; another turn comes soon.
+      const CaptureHold hold(parts_.captures);
+      if (!hold && action != WindowPlan::Action::close) return;
       if (action == WindowPlan::Action::open) return open(cause, now);
       if (action == WindowPlan::Action::close) {
         parts_.steps.hold(true);
@@ -116,8 +120,6 @@ void WindowControl::tend(std::int64_t now) noexcept {
       const std::int64_t context_ns = plan_.first_context_ns();
       if (!is_open && collecting_ && context_ns != 0 && now - context_ns >= kSettleNs) {
         enable_call_callbacks(false);
-        parts_.timeline->flush();
-        parts_.timeline->switch_off();
         collecting_ = false;
       }
       return;
@@ -151,6 +153,8 @@ void WindowControl::tend(std::int64_t now) noexcept {
       const bool evaluating = parts_.replay && parts_.replay->evaluating();
       if ((missing || !quiet || evaluating) && now < deadline_ns_) return;
       if (reading && now < deadline_ns_ + kReadPatienceNs) return;
+      const CaptureHold hold(parts_.captures);
+      if (!hold) return;
       close(cause_);
       return;
     }
@@ -159,7 +163,9 @@ void WindowControl::tend(std::int64_t now) noexcept {
 
 void WindowControl::close(WindowCause cause) noexcept {
   enable_call_callbacks(false);
-  parts_.timeline->switch_off();
+  // Another window may come, and tracing must not come back on in a program with graphs.
+  tracing_off_ = !parts_.graphs_seen.load(std::memory_order_relaxed);
+  if (tracing_off_) parts_.timeline->switch_off();
   collecting_ = false;
   parts_.nvtx.mute(true);
   write(spool::WindowEdge::close, cause, closed_ns_);

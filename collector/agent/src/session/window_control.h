@@ -1,9 +1,11 @@
 // Recording windows: when the plan of steps/window.h opens or closes one, everything that collects is
 // switched on or off.
 //
-// Outside a window CUPTI's callbacks for launches and waits and its activity kinds are switched off, so that
-// the program runs as if it were alone; they have been on once before, at the start, because the first time
-// costs seconds.
+// Outside a window CUPTI's callbacks for launches and waits are switched off, so that the program runs almost
+// as if it were alone. Its activity kinds stay on from the start, and their records are dropped: a kernel
+// that was loaded while they were off and becomes part of a graph once they are on again ends in
+// CUDA_ERROR_LAUNCH_FAILED, and the program with it (H200, CUPTI 13.0, a JAX program, whether or not counters
+// were asked for). After a window they are switched off where the program has made no graph.
 //
 // A window closes in three turns of the agent's thread: 1. no new step begins, the open one runs to its end;
 // 2. launches are no longer noted, and what was launched runs to its end on the device; 3. all is switched
@@ -52,6 +54,7 @@ class WindowControl {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::atomic<State> state_{State::dormant};
   bool collecting_ = true;
+  bool tracing_off_ = false;
   WindowCause cause_{};  // of the close that is under way
   std::int64_t opened_ns_ = 0, closed_ns_ = 0, deadline_ns_ = 0, quiet_since_ns_ = 0;
   std::uint64_t records_ = 0;

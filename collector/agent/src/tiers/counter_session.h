@@ -65,6 +65,7 @@ class CounterSession {
   }
   bool counts_graphs() const noexcept { return way_ == Ranges::graphs; }
   bool marks_kernels() const noexcept { return way_ == Ranges::marked; }
+  bool running() const noexcept { return running_; }
   /// Measures launches from now on; waits until the device is idle unless running already.
   bool run(Failure* failure);
   /// Measures nothing until run().

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <new>
+#include <optional>
 #include <thread>
 
 #include "cupti/permission.h"
@@ -31,6 +32,11 @@ std::string permission_remedy() {
   return with_permission_remedy("no sampled counters: this user may not read GPU counters");
 }
 
+// What may wait for the device is not called beside a stream capture (capture_watch.h): for so long it is put off.
+constexpr std::chrono::milliseconds kCapturePatience{20};
+constexpr std::chrono::seconds kAvailabilityPatience{10};
+constexpr char kCapturing[] = "the program was capturing a stream when sampling had to be set up";
+
 constexpr char kEndedEarly[] = "the program ended while its samples were being taken or read";
 
 // MemAvailable of /proc/meminfo in bytes, 0 if unknown.
@@ -48,13 +54,14 @@ std::uint64_t available_memory() noexcept {
 }  // namespace
 
 DeviceSampling::DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline,
-                               const CallGate& gate, const DeviceLaunches& launches,
+                               const CallGate& gate, CaptureWatch& captures, const DeviceLaunches& launches,
                                const SamplingLimits& limits, std::atomic<std::uint32_t>& window_ids,
                                std::uint32_t first_metric_id)
     : api_(api),
       writer_(writer),
       timeline_(timeline),
       gate_(gate),
+      captures_(captures),
       launches_(launches),
       limits_(limits),
       window_ids_(window_ids),
@@ -80,6 +87,12 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     return rule_out(
         spool::Topic::sampling_refused,
         "no sampled counters: this CUPTI has no PM sampling; use the CUPTI of CUDA 12.6 or later");
+  std::optional<CaptureHold> hold(std::in_place, captures_, kAvailabilityPatience);
+  if (!*hold)
+    return rule_out(spool::Topic::sampling_refused,
+                    "no sampled counters: a stream capture of the program lasted for more than 10 s, and "
+                    "what can be sampled "
+                    "cannot be asked beside one");
   CUpti_PmSampling_GetCounterAvailability_Params p = {
       CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
   p.deviceIndex = device_id;
@@ -90,6 +103,7 @@ void DeviceSampling::prepare(std::uint32_t device_id, const std::string& chip) n
     p.pCounterAvailabilityImage = availability.data();
     result = api_.pm_get_counter_availability(&p);
   }
+  hold.reset();
   if (is_permission(result)) return rule_out(spool::Topic::sampling_refused, permission_remedy());
   if (result != CUPTI_SUCCESS)
     return rule_out(
@@ -147,7 +161,8 @@ void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t ste
   const bool ready = changed_.wait_for(lock, kReadyTimeout,
                                        [&] { return readiness_ != Readiness::pending || gate_.closed(); });
   if (gate_.closed()) return;
-  if (ready && readiness_ == Readiness::ready && !open()) {
+  const CaptureHold hold(captures_, kCapturePatience);
+  if (hold && ready && readiness_ == Readiness::ready && !open()) {
     phase_given_up_ = !configure(step.phase_steps, step_ns, devices);
     return;
   }
@@ -158,6 +173,7 @@ void DeviceSampling::phase_begin(const StepTracker::Step& step, std::int64_t ste
   window_.status = WindowStatus::failed;
   reason_ = !ready   ? "sampling was not ready after 10 s; give the schedule more warm-up steps"
             : open() ? "the window before is still being read"
+            : !hold  ? kCapturing
                      : ruled_out_reason_;
   write_window();
 }
@@ -269,6 +285,13 @@ bool DeviceSampling::start() noexcept {
   while (plan_.settle_steps > 0 && !gate_.closed() && !device_passed(last_correlation_id) &&
          api_.now_ns() < settle_limit)
     std::this_thread::sleep_for(std::chrono::microseconds(200));
+  const CaptureHold hold(captures_, kCapturePatience);
+  if (!hold) {
+    window_.status = WindowStatus::failed;
+    reason_ = kCapturing;
+    close_soon();
+    return false;
+  }
   // Those steps also tell how long a step takes on the device, which begins of steps on the host may not.
   if (plan_.settle_steps > 0) {
     const std::int64_t step_ns =
@@ -282,6 +305,7 @@ bool DeviceSampling::start() noexcept {
   CUpti_PmSampling_Start_Params p = {CUpti_PmSampling_Start_Params_STRUCT_SIZE};
   p.pPmSamplingObject = session_;
   steps_ended_ = 0;
+  read_ = false;
   cut_short_.clear();
   window_.start_ns = api_.now_ns();
   full_ns_ = window_.start_ns + capacity_ns();
@@ -313,6 +337,8 @@ bool DeviceSampling::plan_anew(std::int64_t step_ns) noexcept {
 void DeviceSampling::stop_if_due(std::int64_t now_ns) noexcept {
   if (!running()) return;
   std::lock_guard<std::mutex> guard(mutex_);
+  const CaptureHold hold(captures_);
+  if (!hold) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::sampling) {
     if (!cut_short_.empty())
@@ -353,15 +379,24 @@ bool DeviceSampling::stop(const std::string& early) noexcept {
 }
 
 void DeviceSampling::read() noexcept {
-  bool read = false;
-  try {
-    read = read_samples();
-  } catch (...) {
-    window_.status = WindowStatus::failed;
-    reason_ = "out of memory while the samples were read";
+  if (!read_) {
+    try {
+      read_ = read_samples();
+    } catch (...) {
+      window_.status = WindowStatus::failed;
+      reason_ = "out of memory while the samples were read";
+    }
+    if (!read_ && window_.status != WindowStatus::failed) return;
+    read_ = true;
+    window_.decode_ns = api_.now_ns() - window_.stop_ns;
   }
-  window_.decode_ns = api_.now_ns() - window_.stop_ns;
-  if (read || window_.status == WindowStatus::failed) close();
+  close_soon();
+}
+
+void DeviceSampling::close_soon() noexcept {
+  if (const CaptureHold hold(captures_, kCapturePatience); hold) return close();
+  read_ = true;
+  state_.store(State::stopped, std::memory_order_release);
 }
 
 void DeviceSampling::Unmap::operator()(std::uint8_t* memory) const noexcept {
@@ -405,6 +440,8 @@ std::vector<double> DeviceSampling::evaluate(std::size_t count) const {
 bool DeviceSampling::read_samples() {
   const auto expected =
       static_cast<std::uint64_t>((window_.stop_ns - window_.start_ns) / window_.interval_ns + 1);
+  std::optional<CaptureHold> hold(std::in_place, captures_, kCapturePatience);
+  if (!*hold) return false;
   CUpti_PmSampling_GetCounterDataSize_Params size = {CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE};
   size.pPmSamplingObject = session_;
   size.pMetricNames = config_.metric_names();
@@ -434,6 +471,7 @@ bool DeviceSampling::read_samples() {
   const bool overflow = decoded == CUPTI_ERROR_OUT_OF_MEMORY || decode.overflow != 0;
   if (decoded != CUPTI_SUCCESS && !overflow) return fail("reading the samples", decoded), false;
 
+  hold.reset();
   CUpti_PmSampling_GetCounterDataInfo_Params info = {CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE};
   info.pCounterDataImage = image_.get();
   info.counterDataImageSize = image_.get_deleter().bytes;
@@ -508,9 +546,13 @@ void DeviceSampling::end_phase() noexcept {
   if (state == State::configured) {
     window_.status = WindowStatus::failed;
     reason_ = "the phase ended before its first measured step";
-    close();
+    close_soon();
   } else if (state == State::sampling) {
-    stop("the phase ended before its last step");
+    constexpr char kWhy[] = "the phase ended before its last step";
+    if (const CaptureHold hold(captures_, kCapturePatience); hold)
+      stop(kWhy);
+    else
+      cut_short_ = kWhy;
   }
 }
 
@@ -522,7 +564,7 @@ void DeviceSampling::cut_short(const char* why) noexcept {
     window_.status = WindowStatus::failed;
     reason_ = std::string(why) + " before the first measured step";
     phase_given_up_ = true;
-    close();
+    close_soon();
   } else if (state == State::sampling) {
     cut_short_ = why;
   }
@@ -536,6 +578,7 @@ void DeviceSampling::finish_at_exit(std::int64_t deadline_ns) noexcept {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     lock.try_lock();
   }
+  const CaptureHold hold(captures_, kCapturePatience);  // without it too: nobody needs the capture any more
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::idle) return;
   const std::int64_t now = api_.now_ns();

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "call_gate.h"
+#include "cupti/capture_watch.h"
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/timeline.h"
@@ -45,7 +46,7 @@ class DeviceSampling {
  public:
   /// `window_ids`: the next one, shared by the devices; `first_metric_id`: of ids that are this device's own.
   DeviceSampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
-                 const DeviceLaunches& launches, const SamplingLimits& limits,
+                 CaptureWatch& captures, const DeviceLaunches& launches, const SamplingLimits& limits,
                  std::atomic<std::uint32_t>& window_ids, std::uint32_t first_metric_id);
 
   /// Once, on the agent's thread. Errors become messages, after which windows are reported as failed.
@@ -109,11 +110,15 @@ class DeviceSampling {
   bool plan_anew(std::int64_t step_ns) noexcept;
   /// `early`: why before the window's end, else empty. False if it failed, and all is closed.
   bool stop(const std::string& early) noexcept;
+  /// Reads once, and closes once no capture is under way.
   void read() noexcept;
+  /// False: a capture is under way, not now.
   bool read_samples();
   /// Values of samples 1 to `count` - 1, sample after sample; NaN where CUPTI fails.
   std::vector<double> evaluate(std::size_t count) const;
   void close() noexcept;
+  /// Now, or when the capture under way is over.
+  void close_soon() noexcept;
   void fail(const char* what, CUptiResult result) noexcept;
   void write_window() noexcept;
   void message(Severity severity, spool::Topic topic, const std::string& text) noexcept;
@@ -122,6 +127,7 @@ class DeviceSampling {
   spool::Writer& writer_;
   Timeline& timeline_;
   const CallGate& gate_;
+  CaptureWatch& captures_;
   const DeviceLaunches& launches_;
   const SamplingLimits limits_;
   std::atomic<std::uint32_t>& window_ids_;
@@ -153,6 +159,7 @@ class DeviceSampling {
   std::uint32_t last_correlation_id_ = 0;
   std::string cut_short_;
   std::uint32_t steps_ended_ = 0;  // of the measured ones
+  bool read_ = false;              // the samples of the window, which is still to be closed
   std::int64_t settling_since_ns_ = 0;
   std::int64_t full_ns_ = 0;  // when the hardware buffer will be nearly full
   std::int64_t drain_deadline_ns_ = 0;

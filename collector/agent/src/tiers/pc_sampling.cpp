@@ -33,6 +33,9 @@ bool is_not_issued(std::string_view name) {
   return name.size() >= kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd;
 }
 
+// For captures on other threads; one on this thread cannot end meanwhile.
+constexpr std::chrono::milliseconds kCapturePatience{20};
+
 }  // namespace
 
 std::uint32_t pc_sampling_period_log2(std::uint32_t sm_count, std::int64_t sm_hz,
@@ -55,8 +58,9 @@ PcSampling::PcBuffer::PcBuffer(std::size_t pcs, std::size_t reasons) : pcs_(pcs)
   data.pPcData = pcs_.data();
 }
 
-PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels)
-    : api_(api), writer_(writer), kernels_(kernels), lines_(api, writer) {}
+PcSampling::PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels,
+                       CaptureWatch& captures)
+    : api_(api), writer_(writer), kernels_(kernels), captures_(captures), lines_(api, writer) {}
 
 void PcSampling::rule_out(const std::string& reason) noexcept {
   put_message(writer_, api_.now_ns(), Severity::warning, spool::Topic::stalls, reason);
@@ -75,6 +79,8 @@ void PcSampling::note_step(const StepTracker::Step& step, std::int64_t now_ns) n
   last_begin_ns_ = now_ns;
   // The schedule began anew inside the phase.
   if (enabled_ && step.phase != Phase::stalls) {
+    const CaptureHold hold(captures_);
+    if (!hold) return;  // the next step does it
     finish_window();
     state_.store(State::idle, std::memory_order_release);
   }
@@ -85,12 +91,15 @@ void PcSampling::arm(const StepTracker::Step& step, std::uint64_t steps_left) no
   if (ruled_out_) return;
   step_ = step.index;
   steps_left_ = steps_left;
+  if (state_.load(std::memory_order_relaxed) == State::sampling) return;  // the step before could not stop it
   state_.store(State::armed, std::memory_order_release);
 }
 
 void PcSampling::launch_enter(CUcontext context) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (state_.load(std::memory_order_relaxed) != State::armed) return;
+  const CaptureHold hold(captures_);
+  if (!hold) return;
   const std::int64_t begin = api_.now_ns();
   std::string why;
   bool ok = false;
@@ -229,6 +238,8 @@ void PcSampling::step_end() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   const State state = state_.load(std::memory_order_relaxed);
   if (state != State::armed && state != State::sampling) return;
+  const CaptureHold hold(captures_, kCapturePatience);
+  if (!hold) return;
   const bool last = steps_left_ <= 1;
   const std::int64_t begin = api_.now_ns();
   if (state == State::sampling) {

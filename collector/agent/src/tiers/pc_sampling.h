@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cupti/capture_watch.h"
 #include "cupti/cupti_api.h"
 #include "cupti/kernel_table.h"
 #include "ridgeline/spool/writer.h"
@@ -33,9 +34,10 @@ inline constexpr double kPcSamplesWanted = 4e6;
 std::uint32_t pc_sampling_period_log2(std::uint32_t sm_count, std::int64_t sm_hz,
                                       std::int64_t window_ns) noexcept;
 
+/// Starts, stops and ends a session only while nothing is being captured (capture_watch.h): later, where it may not.
 class PcSampling {
  public:
-  PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels);
+  PcSampling(const CuptiApi& api, spool::Writer& writer, KernelTable& kernels, CaptureWatch& captures);
 
   /// Steps of the phase are not sampled, and why.
   void rule_out(const std::string& reason) noexcept;
@@ -89,6 +91,7 @@ class PcSampling {
   const CuptiApi& api_;
   spool::Writer& writer_;
   KernelTable& kernels_;
+  CaptureWatch& captures_;
   SourceLines lines_;
 
   std::atomic<std::uint32_t> sm_count_{0};

@@ -25,6 +25,12 @@ constexpr std::int64_t kPatienceWithPeersNs = 5000 * kMillisecond;
 constexpr std::int64_t kPatienceWithPeersInAllNs = 15000 * kMillisecond;
 constexpr std::chrono::microseconds kPollPause{50};
 constexpr std::size_t kMostEvents = 64;
+// For captures on other threads, where something has to be done now or never.
+constexpr std::chrono::milliseconds kCapturePatience{20};
+// For those that are under way when this device is asked what it can count.
+constexpr std::chrono::seconds kAvailabilityPatience{10};
+constexpr char kNotNow[] =
+    "a stream was being captured, or waited for the host, when the counters had to be read";
 
 std::string permission_remedy() {
   return with_permission_remedy("timeline only: this user may not read GPU counters");
@@ -39,7 +45,8 @@ std::vector<MetricSet> joined(const CounterPlan& plan) {
 }  // namespace
 
 Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
-               CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CounterPlan plan)
+               CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate,
+               CaptureWatch& captures, CounterPlan plan)
     : api_(api),
       driver_(driver),
       writer_(writer),
@@ -47,6 +54,7 @@ Replay::Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writ
       intervals_(intervals),
       exclusions_(exclusions),
       gate_(gate),
+      captures_(captures),
       replay_sets_(static_cast<std::uint32_t>(plan.replay.size())),
       flops_sets_(static_cast<std::uint32_t>(plan.flops.size())),
       sets_(joined(plan)),
@@ -71,6 +79,14 @@ bool Replay::ask_availability(CUcontext context, std::uint32_t device_id, const 
   if (!api_.has_range_profiler) {
     rule_out(spool::Topic::counters_refused,
              "timeline only: this CUPTI has no range profiler; use the CUPTI of CUDA 12.6 or later");
+    return false;
+  }
+  const CaptureHold hold(captures_, kAvailabilityPatience);
+  if (!hold) {
+    rule_out(spool::Topic::counters_refused,
+             "timeline only: a stream capture of the program lasted for more than 10 s, and which counters "
+             "are available "
+             "cannot be asked beside one");
     return false;
   }
   CUpti_Profiler_GetCounterAvailability_Params p = {CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE};
@@ -157,6 +173,8 @@ void Replay::prepare() noexcept {
 void Replay::arm(const StepTracker::Step& step, std::uint32_t thread_id, bool keep) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   step_ = step;
+  if (state_.load(std::memory_order_relaxed) == State::to_close && !close_given_up(thread_id))
+    return report(spool::CounterStatus::failed, kNotNow);
   keep_ = keep;
   session_thread_ = thread_id;
   open_ns_ = 0;
@@ -184,18 +202,20 @@ void Replay::report(spool::CounterStatus status, const std::string& reason) noex
 
 Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   std::unique_lock<std::mutex> lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) == State::to_close) {
+    close_given_up(call.thread_id);
+    return Verdict::not_asked;
+  }
   if (state_.load(std::memory_order_relaxed) == State::to_finish) {
+    const CaptureHold hold(captures_);
+    if (!hold || !host_waits_over(call.thread_id)) return Verdict::not_asked;
     finish();
     steps_.release();
     return Verdict::not_asked;
   }
   if (state_.load(std::memory_order_relaxed) == State::idle) return Verdict::not_asked;
   // A launch into a stream that is being captured becomes part of a graph, and so would calls of ours.
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (driver_.stream_is_capturing != nullptr &&
-      (driver_.stream_is_capturing(call.stream, &capture) != CUDA_SUCCESS ||
-       capture != CU_STREAM_CAPTURE_STATUS_NONE))
-    return Verdict::not_asked;
+  if (captures_now(call.stream)) return Verdict::not_asked;
 
   std::int64_t none = 0;
   const bool watched = launch_since_ns_.compare_exchange_strong(none, api_.now_ns());
@@ -210,6 +230,7 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     std::string why;
     auto status = spool::CounterStatus::failed;
     const auto decided = [&] { return readiness_ != Readiness::pending || gate_.closed(); };
+    bool later = false;  // a launch to come opens the session
     if (!ready_.wait_for(lock, kReadyTimeout, decided)) {
       why = "the counters were not ready after 10 s; give the schedule more warm-up steps";
     } else if (gate_.closed()) {
@@ -217,12 +238,16 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
     } else if (readiness_ == Readiness::ruled_out) {
       why = ruled_out_reason_;
       status = spool::CounterStatus::not_available;
-    } else if (state_.load(std::memory_order_relaxed) == State::armed && open(call, &why, &status)) {
-      session_thread_ = call.thread_id;
-      state_.store(State::collecting, std::memory_order_release);
+    } else if (state_.load(std::memory_order_relaxed) == State::armed) {
+      const CaptureHold hold(captures_);
+      later = !hold || !host_waits_over(call.thread_id);
+      if (!later && open(call, &why, &status)) {
+        session_thread_ = call.thread_id;
+        state_.store(State::collecting, std::memory_order_release);
+      }
     }
     // Another thread may have been let in while this one waited.
-    if (state_.load(std::memory_order_relaxed) == State::armed) {
+    if (!later && state_.load(std::memory_order_relaxed) == State::armed) {
       report(status, why);
       close();
       state_.store(State::idle, std::memory_order_release);
@@ -328,11 +353,31 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
   // Shorter waits are what a collective takes.
   if (for_peers && waited_ns > kPatienceNs) waited_for_peers_ns_ += waited_ns;
   patience_spent_ = events_pending_ > 0;
+  if (!patience_spent_) host_waits_pending_ = false;
   return !patience_spent_;
+}
+
+bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
+  return !host_waits_pending_ || settled(thread_id);
+}
+
+bool Replay::captures_now(CUstream stream) const noexcept {
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver_.stream_is_capturing != nullptr &&
+         (driver_.stream_is_capturing(stream, &capture) != CUDA_SUCCESS ||
+          capture != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
 Verdict Replay::measure(const LaunchCall& call) {
   if (call.context != context_) return Verdict::unmeasured;  // the step's end says so
+  // The capture under way has paused the session, or will before it begins.
+  if (!captures_.hold_launch()) return session_.running() ? Verdict::not_asked : Verdict::unmeasured;
+  const Verdict verdict = measure_held(call);
+  if (verdict != Verdict::measured) captures_.release_launch();
+  return verdict;
+}
+
+Verdict Replay::measure_held(const LaunchCall& call) {
   CounterSession::Failure failure;
   const auto pause = [&](Verdict verdict) {
     if (session_.marks_kernels() && !call.graph) return verdict;  // outside a range nothing is measured
@@ -398,6 +443,13 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
   if (verdict == Verdict::measured && launch_thread_.load(std::memory_order_acquire) == call.thread_id)
     launch_since_ns_.store(0, std::memory_order_release);
   if (verdict == Verdict::unmeasured) return;
+  // The hold of measure() is given back last, when the range is closed.
+  const struct Held {
+    CaptureWatch* captures;
+    ~Held() {
+      if (captures != nullptr) captures->release_launch();
+    }
+  } held{verdict == Verdict::measured ? &captures_ : nullptr};
   std::lock_guard<std::mutex> guard(mutex_);
   if (verdict == Verdict::measured)
     std::erase_if(under_way_, [&](const UnderWay& launch) { return launch.thread_id == call.thread_id; });
@@ -407,31 +459,97 @@ void Replay::launch_exit(const LaunchCall& call, Verdict verdict) noexcept {
     if ((call.graph || session_.marks_kernels()) && !session_.pop_range(&failure)) fail_step(failure);
     return;
   }
-  // An excluded kernel is under way: an event tells when it is over.
+  // An excluded kernel is under way.
+  const bool first = events_pending_ == 0;
+  if (!watch(call.stream)) return fail_step({"watching an excluded kernel", CUPTI_ERROR_UNKNOWN});
+  const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::name;
+  collectives_pending_ = collective && (collectives_pending_ || first);
+}
+
+bool Replay::watch(CUstream stream) noexcept {
   RelaxedCapture relaxed(driver_);
-  if (driver_.complete() && events_pending_ < kMostEvents) {
-    if (events_pending_ == events_.size()) {
-      CUevent event = nullptr;
-      if (driver_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) events_.push_back(event);
-    }
-    if (events_pending_ < events_.size() &&
-        driver_.event_record(events_[events_pending_], call.stream) == CUDA_SUCCESS) {
-      const bool collective = exclusions_.added(call.kernel_id) == Exclusions::Reason::name;
-      collectives_pending_ = collective && (collectives_pending_ || events_pending_ == 0);
-      ++events_pending_;
-      return;
-    }
+  if (!driver_.complete() || events_pending_ >= kMostEvents) return false;
+  if (events_pending_ == events_.size()) {
+    CUevent event = nullptr;
+    if (driver_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) events_.push_back(event);
   }
-  fail_step({"watching an excluded kernel", CUPTI_ERROR_UNKNOWN});
+  if (events_pending_ >= events_.size() ||
+      driver_.event_record(events_[events_pending_], stream) != CUDA_SUCCESS)
+    return false;
+  ++events_pending_;
+  return true;
+}
+
+void Replay::capture_begins() noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::collecting || !session_.running()) return;
+  // A kept session may run on while a stream waits for the host: it measures marked ranges alone, and none is open.
+  if (host_waits_pending_) return;
+  if (session_.rotates()) {
+    give_up_step("the program captures a stream in this step, for which its counters have to pause");
+    pauses_ = true;  // the steps to come
+    return;
+  }
+  CounterSession::Failure failure;
+  if (!session_.pause(&failure)) fail_step(failure);
+}
+
+void Replay::stream_will_wait() noexcept {
+  if (state_.load(std::memory_order_relaxed) != State::collecting) return;
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (state_.load(std::memory_order_relaxed) != State::collecting || !session_.running()) return;
+  waits_ = true;
+  if (session_.marks_kernels() || host_waits_pending_) return;
+  const CaptureHold hold(captures_);
+  if (!hold) return;  // the capture has it pause
+  if (session_.rotates()) {
+    give_up_step(
+        "a stream of the program waits for the host in this step, for which its counters have to pause");
+    pauses_ = true;  // the steps to come
+    return;
+  }
+  CounterSession::Failure failure;
+  if (!session_.pause(&failure)) fail_step(failure);
+}
+
+void Replay::stream_waits(CUcontext context, CUstream stream) noexcept {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (readiness_ == Readiness::ruled_out || (context_ != nullptr && context != context_) ||
+      captures_now(stream))
+    return;
+  // What is over already makes room; nobody waits here.
+  while (events_pending_ > 0 && driver_.event_query != nullptr &&
+         driver_.event_query(events_[events_pending_ - 1]) != CUDA_ERROR_NOT_READY)
+    --events_pending_;
+  if (events_pending_ == 0) host_waits_pending_ = collectives_pending_ = false;
+  if (watch(stream)) {
+    host_waits_pending_ = true;
+    collectives_pending_ = false;
+  } else if (state_.load(std::memory_order_relaxed) == State::collecting) {
+    host_waits_pending_ = true;
+    fail_step({"watching a stream that waits for the host", CUPTI_ERROR_UNKNOWN});
+  }
 }
 
 // Something went wrong between two launches: the step is given up, the program goes on.
 void Replay::fail_step(const CounterSession::Failure& failure) noexcept {
-  const std::string why = std::string(failure.what) + " failed: " + api_.error_text(failure.result);
+  give_up_step(std::string(failure.what) + " failed: " + api_.error_text(failure.result));
+}
+
+void Replay::give_up_step(const std::string& why) noexcept {
   message(Severity::warning, spool::Topic::replay, "step " + std::to_string(step_.index) + ": " + why);
   report(spool::CounterStatus::failed, why);
+  if (host_waits_pending_) return state_.store(State::to_close, std::memory_order_release);
   close();
   state_.store(State::idle, std::memory_order_release);
+}
+
+bool Replay::close_given_up(std::uint32_t thread_id) noexcept {
+  const CaptureHold hold(captures_);
+  if (!hold || !host_waits_over(thread_id)) return false;
+  close();
+  state_.store(State::idle, std::memory_order_release);
+  return true;
 }
 
 bool Replay::step_end(std::uint32_t thread_id) noexcept {
@@ -439,6 +557,7 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
   switch (state_.load(std::memory_order_relaxed)) {
     case State::idle:
     case State::to_finish:
+    case State::to_close:
       return true;
     case State::armed:
       report(spool::CounterStatus::failed, "the step launched no kernel");
@@ -448,7 +567,8 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
       break;
   }
   // CUPTI wants the context current, which it is on the thread that launched.
-  if (thread_id != session_thread_) {
+  const CaptureHold hold(captures_);
+  if (thread_id != session_thread_ || !hold || !host_waits_over(thread_id)) {
     state_.store(State::to_finish, std::memory_order_release);
     return false;
   }
@@ -459,13 +579,25 @@ bool Replay::step_end(std::uint32_t thread_id) noexcept {
 void Replay::finish_pending() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (state_.load(std::memory_order_relaxed) != State::to_finish) return;
-  finish();
+  const CaptureHold hold(captures_, kCapturePatience);
+  if (hold && host_waits_over(0)) {
+    finish();
+  } else {
+    report(spool::CounterStatus::failed, kNotNow);
+    state_.store(State::to_close, std::memory_order_release);
+  }
   steps_.release();
 }
 
 void Replay::close_kept() noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
-  if (state_.load(std::memory_order_relaxed) == State::idle && session_.enabled()) close();
+  const State state = state_.load(std::memory_order_relaxed);
+  if (state == State::to_close) {
+    close_given_up(0);
+    return;
+  }
+  if (state != State::idle || !session_.enabled()) return;
+  if (const CaptureHold hold(captures_); hold && host_waits_over(0)) close();
 }
 
 void Replay::finish() noexcept {
@@ -553,7 +685,9 @@ void Replay::context_destroyed(CUcontext context) noexcept {
   eviction_.forget();
   events_.clear();
   events_pending_ = 0;
+  host_waits_pending_ = false;
   close();
+  if (state == State::to_close) return state_.store(State::idle, std::memory_order_release);
   if (state != State::collecting && state != State::to_finish) return;
   report(spool::CounterStatus::failed, "the program destroyed its context inside the step");
   state_.store(State::idle, std::memory_order_release);
@@ -565,7 +699,7 @@ void Replay::abandon() noexcept {
   if (!lock.owns_lock()) return;
   const State state = state_.load(std::memory_order_relaxed);
   if (state == State::idle) return;
-  report(spool::CounterStatus::failed, "the program ended inside this step");
+  if (state != State::to_close) report(spool::CounterStatus::failed, "the program ended inside this step");
   state_.store(State::idle, std::memory_order_release);
 }
 

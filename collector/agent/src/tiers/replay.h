@@ -15,6 +15,9 @@
 //    a thread that launched nothing in it, the next launch does that. The session stays enabled if another
 //    such step follows.
 // 3. evaluate() on the agent's own thread: values and the step's verdict go into the spool.
+//    None of this happens beside a stream capture (capture_watch.h): a session that is running pauses before one
+//    begins, and what has to be stopped or closed waits until it is over. Nor while a stream may wait for the host: the
+//    calls of CUPTI wait for the device, and so for the very thread they are made on.
 // 4. At process exit what was collected is evaluated if there is time; a session still open is reported as failed by
 //    abandon() and left alone.
 #pragma once
@@ -29,6 +32,7 @@
 #include <vector>
 
 #include "call_gate.h"
+#include "cupti/capture_watch.h"
 #include "cupti/cupti_api.h"
 #include "cupti/device_launches.h"
 #include "cupti/driver_api.h"
@@ -68,7 +72,8 @@ enum class Verdict : std::uint8_t { not_asked, measured, unmeasured, excluded };
 class Replay {
  public:
   Replay(const CuptiApi& api, const DriverApi& driver, spool::Writer& writer, StepTracker& steps,
-         CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CounterPlan plan);
+         CounterIntervals& intervals, Exclusions& exclusions, const CallGate& gate, CaptureWatch& captures,
+         CounterPlan plan);
 
   /// Asks what this machine can count, for 0.1 s or so, in which `context` must not be destroyed; false if it
   /// cannot: replay steps are then reported as failed.
@@ -97,6 +102,12 @@ class Replay {
   Verdict launch_enter(const LaunchCall& call) noexcept;
   /// After every launch_enter() whose verdict is not kNotAsked.
   void launch_exit(const LaunchCall& call, Verdict verdict) noexcept;
+  /// The program is about to begin a capture; no hold is given any more. Counters that are running pause.
+  void capture_begins() noexcept;
+  /// Before and after a call of the program behind which a stream may wait for the host. Whether or not a
+  /// step is measured: the wait may last into one that is.
+  void stream_will_wait() noexcept;
+  void stream_waits(CUcontext context, CUstream stream) noexcept;
   /// A step that is not measured begins: a session that was kept for it, since another schedule was in force, is
   /// closed.
   void close_kept() noexcept;
@@ -123,11 +134,13 @@ class Replay {
   /// Counters are being collected: do not flush activity records meanwhile.
   bool collecting() const noexcept {
     const State s = state_.load(std::memory_order_relaxed);
-    return s == State::collecting || s == State::to_finish;
+    return s == State::collecting || s == State::to_finish || s == State::to_close;
   }
 
  private:
-  enum class State { idle, armed, collecting, to_finish };
+  /// to_finish: the step is over, its counters are still to be read. to_close: it was given up, and the session is
+  /// still to be closed. Both as soon as CUPTI may be called.
+  enum class State { idle, armed, collecting, to_finish, to_close };
   enum class Readiness { pending, ready, ruled_out };
   struct Job {
     StepTracker::Step step{};
@@ -149,9 +162,19 @@ class Replay {
   Ranges way_of(const StepTracker::Step& step) const noexcept;
   bool leaves_out(const LaunchSequence& step) const noexcept;
   Verdict measure(const LaunchCall& call);
+  /// measure() under a hold, which stays if the launch is measured.
+  Verdict measure_held(const LaunchCall& call);
+  /// An event behind what was just launched into the stream tells when it is over. False: it cannot.
+  bool watch(CUstream stream) noexcept;
+  /// CUPTI may wait for the device: what waits for the host is over.
+  bool host_waits_over(std::uint32_t thread_id) noexcept;
+  bool captures_now(CUstream stream) const noexcept;
   void note_under_way(std::uint32_t thread_id);
   bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
+  void give_up_step(const std::string& why) noexcept;
+  /// In state to_close: closes what is open, if CUPTI may be called. True if it is closed.
+  bool close_given_up(std::uint32_t thread_id) noexcept;
   void finish() noexcept;
   void collect(Job* job);
   void close_session() noexcept;
@@ -175,6 +198,7 @@ class Replay {
   CounterIntervals& intervals_;
   Exclusions& exclusions_;
   const CallGate& gate_;
+  CaptureWatch& captures_;
   const std::uint32_t replay_sets_, flops_sets_;
   const std::vector<MetricSet> sets_;  // of all phases; configuration id - 1
 
@@ -213,6 +237,9 @@ class Replay {
   std::size_t events_pending_ = 0;    // the first so many: excluded kernels under way
   bool collectives_pending_ = false;  // all of them are collectives
   bool patience_spent_ = false;
+  bool host_waits_pending_ = false;       // one of events_ stands behind a wait for the host
+  bool pauses_ = false;                   // steps of this program pause: no rotation
+  bool waits_ = false;                    // and have waits for the host: kernels are marked
   std::int64_t waited_for_peers_ns_ = 0;  // in this recording, in vain or not
 
   std::mutex jobs_mutex_;

@@ -30,12 +30,13 @@ bool Replay::leaves_out(const LaunchSequence& step) const noexcept {
   return false;
 }
 
-// Steps with kernels that are left out, as the latest timeline step shows it, would pause at each of them.
+// Steps with kernels that are left out, as the latest timeline step shows it, would pause at each of them, and so would
+// those with waits for the host.
 Ranges Replay::way_of(const StepTracker::Step& step) const noexcept {
   if (counts_graphs(step)) return Ranges::graphs;
   const LaunchSequence* reference = steps_.reference();
-  return step.phase == Phase::replay && reference != nullptr && leaves_out(*reference) ? Ranges::marked
-                                                                                       : Ranges::automatic;
+  const bool marked = waits_ || (reference != nullptr && leaves_out(*reference));
+  return step.phase == Phase::replay && marked ? Ranges::marked : Ranges::automatic;
 }
 
 // True if the step can be one start and stop of a session that goes on with another set in the next: nothing
@@ -43,7 +44,7 @@ Ranges Replay::way_of(const StepTracker::Step& step) const noexcept {
 bool Replay::may_rotate(const StepTracker::Step& step) const noexcept {
   const LaunchSequence* reference = steps_.reference();
   if (step.phase != Phase::replay || replay_sets_ < 2 || reference == nullptr ||
-      reference->graph_launches() > 0 || reference->count() == 0 ||
+      reference->graph_launches() > 0 || reference->count() == 0 || pauses_ ||
       steps_.most_launches() > CounterSession::kMostRangesRotating)
     return false;
   return !leaves_out(*reference);

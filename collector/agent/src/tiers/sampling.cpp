@@ -9,21 +9,29 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::chrono::seconds kCloseTimeout{60};
+// The capture may be this very thread's.
+constexpr std::chrono::milliseconds kCloseTimeoutInCapture{100};
 // Of a device's metrics; there are a dozen.
 constexpr std::uint32_t kMetricIdsPerDevice = 256;
 
 }  // namespace
 
 Sampling::Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
-                   const DeviceLaunches& launches, const SamplingLimits& limits)
-    : api_(api), writer_(writer), timeline_(timeline), gate_(gate), launches_(launches), limits_(limits) {
+                   CaptureWatch& captures, const DeviceLaunches& launches, const SamplingLimits& limits)
+    : api_(api),
+      writer_(writer),
+      timeline_(timeline),
+      gate_(gate),
+      captures_(captures),
+      launches_(launches),
+      limits_(limits) {
   make(0);
 }
 
 DeviceSampling& Sampling::make(std::uint32_t number) {
   devices_[number] =
-      std::make_unique<DeviceSampling>(api_, writer_, timeline_, gate_, launches_, limits_, window_ids_,
-                                       kFirstSampledMetricId + number * kMetricIdsPerDevice);
+      std::make_unique<DeviceSampling>(api_, writer_, timeline_, gate_, captures_, launches_, limits_,
+                                       window_ids_, kFirstSampledMetricId + number * kMetricIdsPerDevice);
   devices_[number]->meet_by([this] {
     if (met_ || !meet_) return;
     met_ = true;
@@ -93,9 +101,13 @@ bool Sampling::open() const noexcept {
 }
 
 bool Sampling::close_now() noexcept {
-  const auto give_up = std::chrono::steady_clock::now() + kCloseTimeout;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto give_up = [&] {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    return waited > kCloseTimeout || (waited > kCloseTimeoutInCapture && captures_.any());
+  };
   each([](DeviceSampling& device) { device.end_phase(); });
-  while (open() && !gate_.closed() && std::chrono::steady_clock::now() < give_up) {
+  while (open() && !gate_.closed() && !give_up()) {
     tick(api_.now_ns());
     if (open()) std::this_thread::sleep_for(std::chrono::microseconds(500));
   }

@@ -18,7 +18,7 @@ namespace ridgeline::agent {
 class Sampling {
  public:
   Sampling(const CuptiApi& api, spool::Writer& writer, Timeline& timeline, const CallGate& gate,
-           const DeviceLaunches& launches, const SamplingLimits& limits);
+           CaptureWatch& captures, const DeviceLaunches& launches, const SamplingLimits& limits);
 
   /// Prepares a device, once each, on the agent's thread. Until the first one is ready, a sample phase waits for
   /// it; further ones take part from the next phase on. Devices beyond kMostDevices are not sampled, and that is
@@ -40,7 +40,7 @@ class Sampling {
   /// A session is open on a device.
   bool open() const noexcept;
   /// Ends sessions that are open, doing what tick() does until they are closed. False if one is still open after
-  /// a minute.
+  /// a minute, or a tenth of a second in which the program captures.
   bool close_now() noexcept;
   /// Called once a phase, just before samples are taken: waits for processes that this one waits for in
   /// collectives, so that none of them is still setting up.
@@ -67,6 +67,7 @@ class Sampling {
   spool::Writer& writer_;
   Timeline& timeline_;
   const CallGate& gate_;
+  CaptureWatch& captures_;
   const DeviceLaunches& launches_;
   const SamplingLimits limits_;
   std::function<void()> meet_;

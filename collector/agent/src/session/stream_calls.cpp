@@ -1,0 +1,43 @@
+#include "session/stream_calls.h"
+
+namespace ridgeline::agent {
+
+void StreamCalls::on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || thread->inside) return;
+  const CaptureWatch::Key key = captured_stream(id, data.functionParams, thread->thread_id);
+  const bool enters = data.callbackSite == CUPTI_API_ENTER;
+  switch (call) {
+    case CaptureCall::begins:
+      if (enters) {
+        parts_.captures.begin_capture(key);
+        if (parts_.replay)
+          if (const AgentCall inside{parts_.gate, *thread}) parts_.replay->capture_begins();
+      } else if (data.functionReturnValue == nullptr ||
+                 *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS) {
+        parts_.captures.end_capture(key);
+      }
+      return;
+    case CaptureCall::ends:
+      if (!enters) parts_.captures.end_capture(key);
+      return;
+    case CaptureCall::destroys_stream:
+      if (enters && parts_.captures.any()) parts_.captures.end_capture(key);
+      return;
+  }
+}
+
+void StreamCalls::on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept {
+  if (!parts_.replay) return;
+  ThreadState* thread = this_thread(parts_.generation);
+  if (thread == nullptr || thread->inside) return;
+  const AgentCall inside{parts_.gate, *thread};
+  if (!inside) return;
+  const CUstream stream = waiting_stream(id, data.functionParams);
+  if (data.callbackSite == CUPTI_API_ENTER)
+    parts_.replay->stream_will_wait();
+  else
+    parts_.replay->stream_waits(data.context, stream);
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,20 @@
+// The program's calls that decide when the agent may touch counters: captures, and streams that wait for the host.
+#pragma once
+
+#include "session/parts.h"
+
+namespace ridgeline::agent {
+
+class StreamCalls {
+ public:
+  explicit StreamCalls(Parts& parts) noexcept : parts_(parts) {}
+
+  /// Any thread, in the driver's callbacks; these are enabled whether or not a window is open.
+  void on_capture(CaptureCall call, CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+  void on_stream_wait(CUpti_CallbackId id, const CUpti_CallbackData& data) noexcept;
+
+ private:
+  Parts& parts_;
+};
+
+}  // namespace ridgeline::agent
