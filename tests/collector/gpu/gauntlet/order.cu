@@ -1,0 +1,192 @@
+// Launches whose order or neighbours matter: host functions, streams that wait for a value or for the host,
+// cooperative and dependent launches, clusters, several streams and threads.
+#include <cooperative_groups.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "gauntlet.h"
+
+namespace gauntlet {
+namespace {
+
+constexpr dim3 kGrid{kWords / kThreads};
+
+Step host_function_case(const Bench& bench) {
+  auto calls = std::make_shared<std::atomic<std::uint32_t>>(0);
+  return [bench, calls](int) {
+    for (int i = 0; i < 3; ++i) {
+      mix(bench.stream, bench.words, static_cast<std::uint32_t>(i));
+      check(cudaLaunchHostFunc(
+                bench.stream, [](void* count) { ++*static_cast<std::atomic<std::uint32_t>*>(count); },
+                calls.get()),
+            "launching a host function");
+    }
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+    mix(bench.stream, bench.words, calls->load());
+  };
+}
+
+/// The stream waits for a host function that waits for this thread, which launches behind it first.
+Step host_waits_case(const Bench& bench) {
+  auto go = std::make_shared<std::atomic<bool>>(false);
+  return [bench, go](int number) {
+    go->store(false);
+    check(cudaLaunchHostFunc(
+              bench.stream,
+              [](void* flag) {
+                while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+              },
+              go.get()),
+          "launching a host function");
+    for (int i = 0; i < 3; ++i) mix(bench.stream, bench.words, static_cast<std::uint32_t>(number + i));
+    go->store(true);
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+  };
+}
+
+/// The stream waits for a value in memory that another stream writes, after what waits for it was launched.
+Step value_waits_case(const Bench& bench) {
+  std::uint32_t* flag = nullptr;
+  check(cudaMalloc(&flag, sizeof *flag), "allocating");
+  check(cudaMemset(flag, 0, sizeof *flag), "filling");
+  return [bench, flag](int number) {
+    const auto at = reinterpret_cast<CUdeviceptr>(flag);
+    const auto value = static_cast<cuuint32_t>(number + 1);
+    check(cuStreamWaitValue32(bench.stream, at, value, CU_STREAM_WAIT_VALUE_EQ), "waiting for a value");
+    mix(bench.stream, bench.words, value);
+    mix(bench.beside, bench.spare, value);
+    check(cuStreamWriteValue32(bench.beside, at, value, 0), "writing a value");
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+    check(cuStreamWriteValue32(bench.stream, at, 0, 0), "writing a value");
+  };
+}
+
+__global__ void whole_grid(std::uint32_t* words) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+  for (int round = 0; round < 3; ++round) {
+    const std::uint32_t neighbour = words[(i + 1) % n];
+    cooperative_groups::this_grid().sync();
+    words[i] = words[i] * 5u + neighbour;
+    cooperative_groups::this_grid().sync();
+  }
+}
+
+Step cooperative_case(const Bench& bench) {
+  return [bench](int) {
+    std::uint32_t* words = bench.words;
+    void* arguments[] = {&words};
+    check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(whole_grid), dim3{64}, dim3{kThreads},
+                                      arguments, 0, bench.stream),
+          "a cooperative launch");
+    mix(bench.stream, bench.words, 3);
+  };
+}
+
+__global__ void dependent(std::uint32_t* words, std::uint32_t salt) {
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  words[i] = (words[i] ^ salt) * 0x85EBCA6Bu;
+}
+
+Step dependent_case(const Bench& bench) {
+  return [bench](int number) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = kGrid;
+    config.blockDim = dim3{kThreads};
+    config.stream = bench.stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    for (std::uint32_t i = 0; i < 4; ++i)
+      check(cudaLaunchKernelEx(&config, dependent, bench.words, i + static_cast<std::uint32_t>(number)),
+            "a dependent launch");
+    mix(bench.stream, bench.words, 4);
+  };
+}
+
+__global__ void __cluster_dims__(4, 1, 1) clustered(std::uint32_t* words) {
+  __shared__ std::uint32_t mine;
+  const auto cluster = cooperative_groups::this_cluster();
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) mine = words[i];
+  cluster.sync();
+  const std::uint32_t other =
+      *cluster.map_shared_rank(&mine, (cluster.block_rank() + 1) % cluster.num_blocks());
+  words[i] = words[i] * 7u + other;
+  cluster.sync();
+}
+
+Step cluster_case(const Bench& bench) {
+  return [bench](int) {
+    clustered<<<kGrid, kThreads, 0, bench.stream>>>(bench.words);
+    check(cudaGetLastError(), "a launch in clusters");
+    mix(bench.stream, bench.words, 5);
+  };
+}
+
+Step streams_case(const Bench& bench) {
+  return [bench](int number) {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t done = nullptr;
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, number % 2 == 0 ? 0 : -1),
+          "creating a stream");
+    check(cudaEventCreate(&done), "creating an event");
+    for (std::uint32_t i = 0; i < 3; ++i) mix(stream, bench.spare, i);
+    check(cudaEventRecord(done, stream), "recording an event");
+    for (std::uint32_t i = 0; i < 3; ++i) mix(bench.stream, bench.words, i);
+    check(cudaStreamWaitEvent(bench.stream, done, 0), "waiting for an event");
+    check(cudaMemcpyAsync(bench.spare, bench.words, kWords * sizeof(std::uint32_t) / 2,
+                          cudaMemcpyDeviceToDevice, bench.stream),
+          "copying");
+    mix(nullptr, bench.words, 6);  // the legacy stream
+    check(cudaStreamSynchronize(stream), "waiting");
+    check(cudaEventDestroy(done), "destroying an event");
+    check(cudaStreamDestroy(stream), "destroying a stream");
+  };
+}
+
+__global__ void mix_part(std::uint32_t* words, std::uint32_t salt) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  words[i] = (words[i] ^ salt) * 0xC2B2AE35u + i;
+}
+
+/// Threads with a stream and a part of the words each.
+Step threads_case(const Bench& bench) {
+  return [bench](int number) {
+    constexpr int kParts = 4;
+    check(cudaStreamSynchronize(bench.stream), "waiting");
+    std::thread threads[kParts];
+    for (int part = 0; part < kParts; ++part)
+      threads[part] = std::thread([&bench, part, number] {
+        cudaStream_t stream = nullptr;
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
+        for (std::uint32_t i = 0; i < 4; ++i)
+          mix_part<<<kWords / kThreads / kParts, kThreads, 0, stream>>>(
+              bench.words + part * (kWords / kParts), i + static_cast<std::uint32_t>(number));
+        check(cudaGetLastError(), "launching from a thread");
+        check(cudaStreamSynchronize(stream), "waiting");
+        check(cudaStreamDestroy(stream), "destroying a stream");
+      });
+    for (std::thread& thread : threads) thread.join();
+  };
+}
+
+}  // namespace
+
+std::vector<Case> order_cases() {
+  return {{"host-function", host_function_case},
+          {"host-waits", host_waits_case},
+          {"value-waits", value_waits_case},
+          {"cooperative", cooperative_case},
+          {"dependent", dependent_case},
+          {"cluster", cluster_case},
+          {"streams", streams_case},
+          {"threads", threads_case}};
+}
+
+}  // namespace gauntlet
