@@ -88,6 +88,14 @@ std::string absence_text(const Absence& absence) {
       return "communication: the link bounds it, not DRAM or a pipe";
     case Cause::no_work:
       return "moves no bytes and uses no pipe to speak of";
+    case Cause::paced_by_recorder:
+      return fmt::format("in {} steps launches wait for the recorder", to_string(absence.phase));
+    case Cause::too_many_launches:
+      return "it has too many launches to be simulated";
+    case Cause::waits_not_recorded:
+      return "what the CPU waited for was not recorded";
+    case Cause::not_reproduced:
+      return "a simulation with the recorded times does not give the recorded step";
   }
   return "";
 }

@@ -78,6 +78,16 @@ std::string capture_junit(const analyzer::Model& model, const Analysis& analysis
     if (step.result == CaseResult::error) step.type = "no_data";
   }
   suite.cases.push_back(std::move(step));
+  CaseNames codes;
+  const auto add = [&](const analyzer::Findings& findings) {
+    for (const analyzer::Finding& finding : findings) {
+      suite.cases.push_back({.group = "finding",
+                             .name = codes.of("", code_word(finding)),
+                             .result = CaseResult::skipped,
+                             .message = finding_text(finding)});
+    }
+  };
+  add(pace_notices(analysis.quality));
   CaseNames names;
   for (const KernelCheck* kernel : judged(analysis))
     suite.cases.push_back(case_of(analysis, *kernel,
@@ -91,18 +101,19 @@ std::string capture_junit(const analyzer::Model& model, const Analysis& analysis
                            .type = "budget",
                            .message = unmatched_text(budget)});
   }
-  CaseNames codes;
-  for (const analyzer::Finding& finding : notices(analysis.quality, Severity::warning)) {
-    suite.cases.push_back({.group = "finding",
-                           .name = codes.of("", code_word(finding)),
-                           .result = CaseResult::skipped,
-                           .message = finding_text(finding)});
-  }
+  add(other_notices(analysis.quality, Severity::warning));
   return junit_text(suite);
 }
 
 std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on) {
   std::vector<Annotation> annotations;
+  const auto add = [&](const analyzer::Findings& findings) {
+    for (const analyzer::Finding& finding : findings) {
+      annotations.push_back(
+          {AnnotationKind::warning, "Ridgeline: " + code_word(finding), finding_text(finding)});
+    }
+  };
+  add(pace_notices(analysis.quality));
   for (const std::size_t i : analysis.check.unmatched_budgets) {
     const analyzer::KernelBudget& budget = analysis.check.options.budgets[i];
     annotations.push_back({fail_on.budget ? AnnotationKind::error : AnnotationKind::warning,
@@ -118,10 +129,7 @@ std::string capture_github(const Analysis& analysis, const CheckFailOn& fail_on)
          (kernel->budget ? "Budget: " : "Below its target: ") + kernel_display_name(row.key),
          kernel_check_text(analysis.check, row, *kernel)});
   }
-  for (const analyzer::Finding& finding : notices(analysis.quality, Severity::warning)) {
-    annotations.push_back(
-        {AnnotationKind::warning, "Ridgeline: " + code_word(finding), finding_text(finding)});
-  }
+  add(other_notices(analysis.quality, Severity::warning));
   annotations.push_back({AnnotationKind::notice, "Ridgeline: step", verdict_sentence(analysis)});
   return workflow_commands(annotations);
 }
@@ -135,6 +143,17 @@ std::string capture_gitlab_metrics(const Analysis& analysis) {
              "Share of the kernel time at the target or above, whole per cent.");
   if (anything_measured(analysis.check_ranking))
     out.sample(fmt::format("{:.0f}", 100 * check.time_share_at_target));
+  const analyzer::Accounting& a = analysis.accounting;
+  out.family("ridgeline_step_idle_percent",
+             "Share of the step in which the GPU had nothing to do, whole per cent.");
+  if (a.step_ns > 0)
+    out.sample(
+        fmt::format("{:.0f}", 100.0 * static_cast<double>(a.gap_total_ns) / static_cast<double>(a.step_ns)));
+  out.family("ridgeline_step_saving_milliseconds",
+             "What the step would be shorter by with every kernel at the target, three figures.");
+  if (const auto& reach = analysis.check_ranking.reach;
+      reach && reach->known() && anything_measured(analysis.check_ranking))
+    out.sample(fmt::format("{:.3g}", reach->target_ns * 1e-6));
   out.family("ridgeline_kernels", "Kernels by verdict.");
   const std::pair<KernelVerdict, std::int64_t> counts[] = {
       {KernelVerdict::stretch, check.stretch_count}, {KernelVerdict::met, check.met_count},

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "precision.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/elide.h"
 #include "ridgeline/reports/escape.h"
@@ -181,26 +183,79 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
 std::string saving_text(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   if (!anything_measured(ranking)) return "not known, for no kernel's utilisation was measured";
+  if (ranking.reach && ranking.reach->known()) {
+    const analyzer::StepReach& reach = *ranking.reach;
+    const auto share = [&](double ns) {
+      return percent_text(reach.measured_ns > 0 ? ns / static_cast<double>(reach.measured_ns) : 0);
+    };
+    return fmt::format("up to {} of the step ({}) at {} of the nearest roof, {} ({}) at {}",
+                       share(reach.target_ns), time_text(reach.target_ns),
+                       target_text(ranking.options.target), share(reach.stretch_ns),
+                       time_text(reach.stretch_ns), target_text(ranking.options.stretch));
+  }
   return fmt::format("up to {} of the step ({}) at {} of the nearest roof, {} ({}) at {}",
                      percent_text(t.saved_target_share), time_text(t.saved_target_ns),
                      target_text(ranking.options.target), percent_text(t.saved_stretch_share),
                      time_text(t.saved_stretch_ns), target_text(ranking.options.stretch));
 }
 
+namespace {
+
+// Beside the saving that reaches the step: how much less time kernels would take, why the step does not follow, and
+// what the simulation had to assume.
+std::string reach_notes(const analyzer::Ranking& ranking) {
+  if (!ranking.reach || !anything_measured(ranking)) return "";
+  const analyzer::StepReach& reach = *ranking.reach;
+  const analyzer::RankTotals& t = ranking.totals;
+  if (!reach.known()) {
+    return t.saved_stretch_ns > 0
+               ? fmt::format(" This is kernel time; how much of it reaches the step is not known: {}.",
+                             absence_text(reach.why))
+               : "";
+  }
+  std::string text;
+  if (t.saved_target_ns - reach.target_ns >= 0.01 * t.saved_target_ns + 1000.0) {
+    text = fmt::format(
+        " Kernel time would fall by {} at {} and {} at {}, but elsewhere the step waits for the CPU or for "
+        "another "
+        "stream.",
+        time_text(t.saved_target_ns), target_text(ranking.options.target), time_text(t.saved_stretch_ns),
+        target_text(ranking.options.stretch));
+  }
+  if (t.saved_stretch_ns <= 0) return text;
+  if (reach.launches_with_call == 0) {
+    text += " When the CPU launched each kernel is not recorded: it is assumed to have been early enough.";
+  } else if (reach.launches_with_call < reach.launches) {
+    text += fmt::format(
+        " When the CPU launched {} of {} kernels is not recorded: it is assumed to have been early enough.",
+        integer(reach.launches - reach.launches_with_call), integer(reach.launches));
+  }
+  if (reach.other_processes > 0) {
+    text += fmt::format(" Work of {} is taken as it was.",
+                        reach.other_processes == 1
+                            ? "the other process"
+                            : fmt::format("the other {} processes", reach.other_processes));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string saving_notes(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   const std::string target = target_text(ranking.options.target),
                     stretch = target_text(ranking.options.stretch);
-  std::string text;
+  std::string text = reach_notes(ranking);
+  const bool simulated = ranking.reach && ranking.reach->known();
   if (t.saved_stretch_latency_ns > 0) {
     text += fmt::format(
-        " Of that, {} at {} and {} at {} are potential: those kernels are latency-bound, no roof is at {} or "
+        " {} {} at {} and {} at {} are potential: those kernels are latency-bound, no roof is at {} or "
         "more, and "
         "what holds them is to be found first.",
-        time_text(t.saved_target_latency_ns), target, time_text(t.saved_stretch_latency_ns), stretch,
-        target_text(ranking.options.bounds.least_ratio));
+        simulated ? "Of the kernel time saved," : "Of that,", time_text(t.saved_target_latency_ns), target,
+        time_text(t.saved_stretch_latency_ns), stretch, target_text(ranking.options.bounds.least_ratio));
   }
-  if (t.saved_target_ns - t.saved_target_exposed_ns >= 0.01 * t.saved_target_ns + 1.0) {
+  if (!simulated && t.saved_target_ns - t.saved_target_exposed_ns >= 0.01 * t.saved_target_ns + 1.0) {
     text += fmt::format(" Kernels overlap: {} at {} and {} at {} are not hidden behind other kernels.",
                         time_text(t.saved_target_exposed_ns), target, time_text(t.saved_stretch_exposed_ns),
                         stretch);
@@ -231,6 +286,22 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
           missed_ns += analysis.check_ranking.rows[kernel.row].saved_target_ns;
       }
       const bool one = check.missed_count == 1;
+      if (const auto& reach = analysis.check_ranking.reach;
+          reach && reach->known() && check.missed_reached_ns) {
+        const auto share = [&](double ns) {
+          return percent_text(reach->measured_ns > 0 ? ns / static_cast<double>(reach->measured_ns) : 0);
+        };
+        return fmt::format(
+            "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
+            "{} "
+            "would shorten the step of {} by up to {}, all kernels together by {} ({}); at {}, by {} ({}).",
+            integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
+            budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
+            one ? "it" : fmt::format("these {}", integer(check.missed_count)),
+            time_text(static_cast<double>(reach->measured_ns)), time_text(*check.missed_reached_ns),
+            time_text(reach->target_ns), share(reach->target_ns), stretch, time_text(reach->stretch_ns),
+            share(reach->stretch_ns));
+      }
       return fmt::format(
           "The step misses its target: {} of {} {} below {} of {} nearest roof{}, {} at {} or above. At {} "
           "{} "
@@ -393,6 +464,33 @@ analyzer::Findings notices(const analyzer::Quality& quality, Severity least) {
     if (finding.severity >= least) out.push_back(finding);
   }
   return out;
+}
+
+namespace {
+
+bool is_pace(const analyzer::Finding& finding) {
+  return finding.code == analyzer::FindingCode::gpu_idle ||
+         finding.code == analyzer::FindingCode::saving_held_back;
+}
+
+}  // namespace
+
+analyzer::Findings pace_notices(const analyzer::Quality& quality) {
+  analyzer::Findings out;
+  std::copy_if(quality.findings.begin(), quality.findings.end(), std::back_inserter(out), is_pace);
+  return out;
+}
+
+analyzer::Findings other_notices(const analyzer::Quality& quality, Severity least) {
+  analyzer::Findings out = notices(quality, least);
+  std::erase_if(out, is_pace);
+  return out;
+}
+
+bool gpu_idles(const analyzer::Quality& quality) {
+  return std::any_of(quality.findings.begin(), quality.findings.end(), [](const analyzer::Finding& finding) {
+    return finding.code == analyzer::FindingCode::gpu_idle;
+  });
 }
 
 std::string notices_text(const analyzer::Findings& findings, const TextStyle& style) {

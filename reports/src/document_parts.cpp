@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gap_text.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
@@ -74,14 +75,25 @@ std::string headline(const analyzer::Model& model, const analyzer::Analysis& ana
   if (!program.empty())
     out += styled(elide_middle(program, style.columns), Style::strong, style.colour) + "\n";
   out += paragraph(run_line(model), style);
-  return out + paragraph(step_line(analysis.steps), style);
+  out += paragraph(step_line(analysis.steps), style);
+  out += notices_text(pace_notices(analysis.quality), style);
+  return gpu_idles(analysis.quality) ? out + paragraph(longest_gap_line(model, analysis.accounting), style)
+                                     : out;
 }
 
 std::string markdown_headline(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out;
   if (const std::string program = command_line(model); !program.empty())
     out += markdown_code(program) + "\n\n";
-  return out + markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
+  out += markdown_cell(run_line(model)) + "\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
+  const std::string pace = notices_markdown(pace_notices(analysis.quality));
+  if (!pace.empty()) out += pace + "\n";
+  return gpu_idles(analysis.quality) ? out + markdown_paragraph(longest_gap_line(model, analysis.accounting))
+                                     : out;
+}
+
+std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis) {
+  return gpu_idles(analysis.quality) ? "" : longest_gap_line(model, analysis.accounting);
 }
 
 std::string footing(const analyzer::Model& model, const analyzer::Analysis& analysis,
@@ -94,9 +106,9 @@ std::string footing(const analyzer::Model& model, const analyzer::Analysis& anal
     out += paragraph(roofs_line(analysis.utilisation), style) +
            paragraph(completeness_line(analysis.quality), style) +
            paragraph(tiers_line(analysis.quality), style);
-    return out + notices_text(notices(analysis.quality, Severity::info), style);
+    return out + notices_text(other_notices(analysis.quality, Severity::info), style);
   }
-  return out + notices_text(notices(analysis.quality, Severity::warning), style);
+  return out + notices_text(other_notices(analysis.quality, Severity::warning), style);
 }
 
 std::string markdown_footing(const analyzer::Model& model, const analyzer::Analysis& analysis,
@@ -111,7 +123,7 @@ std::string markdown_footing(const analyzer::Model& model, const analyzer::Analy
            markdown_paragraph(tiers_line(analysis.quality));
   }
   const analyzer::Findings told =
-      notices(analysis.quality, options.verbose ? Severity::info : Severity::warning);
+      other_notices(analysis.quality, options.verbose ? Severity::info : Severity::warning);
   return out + notices_markdown(told);
 }
 

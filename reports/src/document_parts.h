@@ -32,6 +32,8 @@ inline constexpr std::size_t kReportRows = 200;
 /// Which program, where, which step.
 [[nodiscard]] std::string headline(const analyzer::Model&, const analyzer::Analysis&, const TextStyle&);
 [[nodiscard]] std::string markdown_headline(const analyzer::Model&, const analyzer::Analysis&);
+/// The longest gap, unless the heading has named it: "".
+[[nodiscard]] std::string gap_line(const analyzer::Model& model, const analyzer::Analysis& analysis);
 /// What the figures rest on, a line a tier, then what the reader must know, a line a kind; `verbose`: all of it.
 [[nodiscard]] std::string footing(const analyzer::Model&, const analyzer::Analysis&, const DocumentOptions&);
 [[nodiscard]] std::string markdown_footing(const analyzer::Model&, const analyzer::Analysis&,

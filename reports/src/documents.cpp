@@ -83,7 +83,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
     case Format::markdown:
       return Document(markdown_headline(model, analysis) + render_markdown(table) + "\n" +
                       markdown_paragraph(cut) + markdown_paragraph(ranking_sums(analysis.ranking)) +
-                      markdown_paragraph(longest_gap_line(model, analysis.accounting)) +
+                      markdown_paragraph(gap_line(model, analysis)) +
                       markdown_paragraph(throughput_line(analysis.throughput)) + markdown_paragraph(work) +
                       (options.stalls ? stalls_markdown(analysis.stalls, "###") : "") +
                       markdown_footing(model, analysis, options));
@@ -111,7 +111,7 @@ Document ranking_document(const analyzer::Model& model, const analyzer::Analysis
   return Document(
       headline(model, analysis, options.text) + "\n" + render_text(table, wide) + "\n" +
       paragraph(cut, options.text) + paragraph(ranking_sums(analysis.ranking), options.text) +
-      paragraph(longest_gap_line(model, analysis.accounting), options.text) +
+      paragraph(gap_line(model, analysis), options.text) +
       paragraph(throughput_line(analysis.throughput), options.text) + paragraph(work, options.text) +
       (options.stalls ? stalls_text(analysis.stalls, options.text) : "") + footing(model, analysis, options));
 }

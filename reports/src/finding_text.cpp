@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
@@ -254,6 +257,55 @@ std::string excess_text(const Finding& f) {
   return text;
 }
 
+// Where the GPU had nothing to do.
+constexpr std::pair<std::string_view, std::string_view> kIdleWords[] = {
+    {"host_bound_ns", "the CPU was late with the next launch"},
+    {"synchronisation_ns", "the CPU waited for the GPU and launched nothing meanwhile"},
+    {"launch_bound_ns", "the next launch was just being made"},
+    {"queued_ns", "launched work waited for an event, a copy or a stream"},
+    {"unknown_ns", "nothing says why"},
+    {"tail_ns", "after the last work of the step"},
+};
+
+std::string idle_text(const Finding& f) {
+  std::string text =
+      fmt::format("the GPU is idle for {} of the step, {} of {}", percent_text(f.step_share.value_or(0)),
+                  time_text(f.magnitude_ns.value_or(0)), time_text(f.value("step_ns")));
+  // The causes are in order, the most first.
+  for (const Evidence& evidence : f.evidence) {
+    const auto words = std::find_if(std::begin(kIdleWords), std::end(kIdleWords),
+                                    [&](const auto& cause) { return cause.first == evidence.name; });
+    if (words == std::end(kIdleWords)) continue;
+    text += fmt::format(": for {} {}", time_text(evidence.value), words->second);
+    break;
+  }
+  for (const Evidence& evidence : f.evidence) {
+    constexpr std::string_view kLongestGap = "longest_";
+    if (!evidence.name.starts_with(kLongestGap)) continue;
+    const auto words = std::find_if(std::begin(kIdleWords), std::end(kIdleWords), [&](const auto& cause) {
+      return cause.first == evidence.name.substr(kLongestGap.size());
+    });
+    text += fmt::format("; the longest gap lasts {}{}", time_text(evidence.value),
+                        !f.subject.name.empty()         ? " (" + f.subject.name + ")"
+                        : words != std::end(kIdleWords) ? fmt::format(" ({})", words->second)
+                                                        : "");
+  }
+  return text;
+}
+
+std::string held_back_text(const Finding& f) {
+  const double step_ns = f.value("step_ns");
+  const double without_ns = f.value("without_gpu_ns");
+  std::string text = fmt::format(
+      "kernels could take {} less at {} of their roof, but only {} of that reach the step",
+      time_text(f.value("saved_ns")), target_text(f.value("target_ratio")), time_text(f.value("reached_ns")));
+  if (2 * without_ns >= step_ns)
+    return text + fmt::format(": the CPU needs {} of its {}", time_text(without_ns), time_text(step_ns));
+  return text +
+         fmt::format(": other streams or the CPU hold the rest back (without GPU work it takes {} of its {})",
+                     time_text(without_ns), time_text(step_ns));
+}
+
 std::string words_of(const Finding& f) {
   switch (f.code) {
     case FindingCode::steps_none:
@@ -310,6 +362,10 @@ std::string words_of(const Finding& f) {
       return clock_text_of(f);
     case FindingCode::excess_bytes:
       return excess_text(f);
+    case FindingCode::gpu_idle:
+      return idle_text(f);
+    case FindingCode::saving_held_back:
+      return held_back_text(f);
   }
   return f.detail;
 }

@@ -66,7 +66,7 @@ std::string fix_first(const analyzer::Analysis& analysis) {
   Table table = ranking_table(analysis.utilisation, ranking);
   HtmlTable how;
   how.ratio_bars = {"limiter_utilisation_ratio"};
-  how.largest_bars = {"time_ns", "saved_target_ns"};
+  how.largest_bars = {"time_ns", "saved_target_ns", "reached_target_ns"};
   how.name_key = "key";
   how.class_key = "class";
   how.hidden = {"class"};
@@ -74,10 +74,14 @@ std::string fix_first(const analyzer::Analysis& analysis) {
   const bool measured = anything_measured(ranking);
   if (!measured) table.sort("-time_ns");
   table.keep(kFirst);
+  const bool simulated = ranking.reach && ranking.reach->known();
   table.select(
-      measured ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,bound,saved_target_ns,"
-                 "saved_stretch_ns"
-               : "key,class,time_ns,step_share_ratio");
+      !measured ? "key,class,time_ns,step_share_ratio"
+      : simulated
+          ? "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,bound,saved_target_ns,"
+            "reached_target_ns,saved_stretch_ns"
+          : "key,class,time_ns,step_share_ratio,limiter,limiter_utilisation_ratio,bound,saved_target_ns,"
+            "saved_stretch_ns");
   return std::string("<h2>") + (measured ? "Where the savings are" : "Longest kernels") + "</h2>\n" +
          html_table(table, how);
 }
@@ -112,8 +116,14 @@ std::string tiles(const analyzer::Analysis& analysis) {
     out += tile(rate_text(*rate.tokens_per_s), "tokens a second, as the program declares them");
   else if (rate.samples_per_s)
     out += tile(rate_text(*rate.samples_per_s), "samples a second, as the program declares them");
-  saving(t.saved_target_ns, t.saved_target_share, target);
-  saving(t.saved_stretch_ns, t.saved_stretch_share, stretch);
+  if (const auto& reach = analysis.ranking.reach; reach && reach->known() && reach->measured_ns > 0) {
+    const auto step = static_cast<double>(reach->measured_ns);
+    saving(reach->target_ns, reach->target_ns / step, target);
+    saving(reach->stretch_ns, reach->stretch_ns / step, stretch);
+  } else {
+    saving(t.saved_target_ns, t.saved_target_share, target);
+    saving(t.saved_stretch_ns, t.saved_stretch_share, stretch);
+  }
   return out + "</div>\n";
 }
 
@@ -123,13 +133,17 @@ std::string header(const analyzer::Model& model, const analyzer::Analysis& analy
   const char* css = analysis.check.overall == analyzer::OverallVerdict::met      ? "met"
                     : analysis.check.overall == analyzer::OverallVerdict::missed ? "missed"
                                                                                  : "unknown";
+  const auto add = [&](const analyzer::Findings& findings) {
+    for (const analyzer::Finding& finding : findings) {
+      const auto severity = to_string(finding.severity);
+      out += fmt::format("<p class=\"notice {}\"><b>{}</b>: {}</p>\n", severity, severity,
+                         html_escape(finding_text(finding)));
+    }
+  };
+  add(pace_notices(analysis.quality));
   out += fmt::format("<p class=\"verdict {}\">{}</p>\n", css, html_escape(verdict_sentence(analysis)));
   out += tiles(analysis) + fix_first(analysis);
-  for (const analyzer::Finding& finding : notices(analysis.quality, Severity::warning)) {
-    const auto severity = to_string(finding.severity);
-    out += fmt::format("<p class=\"notice {}\"><b>{}</b>: {}</p>\n", severity, severity,
-                       html_escape(finding_text(finding)));
-  }
+  add(other_notices(analysis.quality, Severity::warning));
   return out + "</header>\n";
 }
 
@@ -187,7 +201,7 @@ std::string ranking_section(const analyzer::Analysis& analysis) {
                   "dram_t1_error_ratio",
                   "l2_utilisation_ratio",
                   "saved_stretch_ns"};
-  how.largest_bars = {"time_ns", "saved_target_ns", "saved_stretch_ns"};
+  how.largest_bars = {"time_ns", "saved_target_ns", "reached_target_ns", "saved_stretch_ns"};
   how.name_key = "key";
   how.class_key = "class";
   Table table = ranking_table(analysis.utilisation, analysis.ranking);

@@ -2,6 +2,7 @@
 
 #include "gap_text.h"
 #include "json_values.h"
+#include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/check_text.h"
 #include "ridgeline/reports/context.h"
 #include "ridgeline/reports/escape.h"
@@ -101,6 +102,35 @@ JsonPart ranking_options_json(const analyzer::RankOptions& options) {
       {{"by", to_string(options.key)}, {"target_ratio", options.target}, {"stretch_ratio", options.stretch}});
 }
 
+namespace {
+
+Json reach_json(const std::optional<analyzer::StepReach>& reach) {
+  if (!reach) return nullptr;
+  if (!reach->known()) {
+    return {{"known", false},
+            {"why", valid_utf8(absence_text(reach->why))},
+            {"measured_ns", reach->measured_ns},
+            {"simulated_ns", reach->simulated_ns}};
+  }
+  const auto step = static_cast<double>(reach->measured_ns);
+  const auto share = [&](double ns) { return step > 0 ? ns / step : 0; };
+  return {{"known", true},
+          {"measured_ns", reach->measured_ns},
+          {"simulated_ns", reach->simulated_ns},
+          {"without_gpu_ns", reach->without_gpu_ns},
+          {"target_ns", reach->target_ns},
+          {"stretch_ns", reach->stretch_ns},
+          {"target_ratio", share(reach->target_ns)},
+          {"stretch_ratio", share(reach->stretch_ns)},
+          {"launches", reach->launches},
+          {"launches_with_call", reach->launches_with_call},
+          {"streams_joined", reach->streams_joined},
+          {"other_processes", reach->other_processes},
+          {"rows_left_out", reach->rows_left_out}};
+}
+
+}  // namespace
+
 JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
   const analyzer::RankTotals& t = ranking.totals;
   return Json({{"rows", ranking.rows.size()},
@@ -111,6 +141,7 @@ JsonPart ranking_totals_json(const analyzer::Ranking& ranking) {
                {"saved_stretch_ns", t.saved_stretch_ns},
                {"saved_target_ratio", t.saved_target_share},
                {"saved_stretch_ratio", t.saved_stretch_share},
+               {"reach", reach_json(ranking.reach)},
                {"saved_target_exposed_ns", t.saved_target_exposed_ns},
                {"memory_bound_time_ns", t.bounds.memory_ns},
                {"compute_bound_time_ns", t.bounds.compute_ns},
@@ -166,6 +197,7 @@ JsonPart check_json(const analyzer::Ranking& ranking, const analyzer::TargetChec
                {"not_measured_count", check.not_measured_count},
                {"time_at_target_ratio", check.time_share_at_target},
                {"time_at_stretch_ratio", check.time_share_at_stretch},
+               {"missed_reached_ns", optional_json(check.missed_reached_ns)},
                {"unmatched_budgets", std::move(unmatched)}});
 }
 

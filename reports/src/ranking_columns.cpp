@@ -135,7 +135,7 @@ void add_main(Columns& columns, const RankView& view) {
   const bool sampled = view.sampled;
   const std::string target = target_text(view.options.target), stretch = target_text(view.options.stretch);
   const auto saved_help = [](const std::string& goal) {
-    return "what the step would be shorter by if each launch below " + goal +
+    return "how much less time the calls would take if each launch below " + goal +
            " of its nearest roof reached it";
   };
   columns.push_back({{.key = "time_ns",
@@ -229,6 +229,17 @@ void add_main(Columns& columns, const RankView& view) {
         .total = Total::parts},
        [](const RankLine& l) { return saving(l, l.row->saved_target_ns, Form::milliseconds); }});
   columns.push_back(
+      {{.key = "reached_target_ns",
+        .header = "reaches",
+        .unit = "step, ms",
+        .help = "what the step itself would be shorter by if this row alone reached the target, as "
+                "simulated; of all "
+                "rows: if all of them did",
+        .title = "of it reaches the step",
+        .shown = view.simulated,
+        .total = Total::all},
+       [](const RankLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }});
+  columns.push_back(
       {{.key = "saved_stretch_ns",
         .header = "saving",
         .unit = "ms @" + compact(view.options.stretch),
@@ -248,6 +259,14 @@ void add_main(Columns& columns, const RankView& view) {
 }
 
 void add_parts(Columns& columns) {
+  columns.push_back(
+      {extra({.key = "reached_stretch_ns",
+              .header = "reaches",
+              .unit = "step, ms",
+              .help = "what the step itself would be shorter by if this row alone reached the stretch goal, "
+                      "as simulated",
+              .total = Total::all}),
+       [](const RankLine& l) { return Cell::number(l.row->reached_stretch_ns, Form::milliseconds); }});
   columns.push_back({extra({.key = "saved_target_ratio",
                             .header = "saving",
                             .unit = "%",

@@ -20,7 +20,8 @@ struct RankLine {
 /// What the heads depend on.
 struct RankView {
   analyzer::RankOptions options;
-  bool sampled = true;  // some steps were sampled
+  bool sampled = true;    // some steps were sampled
+  bool simulated = true;  // what of the savings reaches the step is known
 };
 
 [[nodiscard]] std::vector<Column<RankLine>> ranking_columns(const RankView& view);

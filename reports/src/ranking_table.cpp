@@ -31,7 +31,8 @@ RankRow rest_row(const analyzer::Ranking& ranking, std::span<const std::size_t> 
   return rest;
 }
 
-RankRow sum_row(const analyzer::RankTotals& t) {
+RankRow sum_row(const analyzer::Ranking& ranking) {
+  const analyzer::RankTotals& t = ranking.totals;
   RankRow sum;
   sum.key = "all";
   sum.calls = t.calls;
@@ -39,6 +40,10 @@ RankRow sum_row(const analyzer::RankTotals& t) {
   sum.step_share = t.step_ns > 0 ? static_cast<double>(t.time_ns) / static_cast<double>(t.step_ns) : 0.0;
   sum.saved_target_ns = t.saved_target_ns;
   sum.saved_stretch_ns = t.saved_stretch_ns;
+  if (ranking.reach && ranking.reach->known()) {
+    sum.reached_target_ns = ranking.reach->target_ns;
+    sum.reached_stretch_ns = ranking.reach->stretch_ns;
+  }
   // Launches that are too short or have no roof say nothing about a saving either.
   sum.unmeasured_calls = t.measured_calls > 0 ? t.unmeasured_calls : t.calls;
   sum.work = t.work;
@@ -69,7 +74,7 @@ const analyzer::KernelBudget* budget_of(const CheckLine& line) {
   return line.check->budget ? &line.all->options.budgets[*line.check->budget] : nullptr;
 }
 
-std::vector<Column<CheckLine>> check_columns() {
+std::vector<Column<CheckLine>> check_columns(bool simulated) {
   return {
       {{.key = "key",
         .header = "kernel",
@@ -135,6 +140,14 @@ std::vector<Column<CheckLine>> check_columns() {
                     ? Cell::number(l.row->saved_target_ns, Form::milliseconds)
                     : Cell::missing();
        }},
+      {{.key = "reached_target_ns",
+        .header = "reaches",
+        .unit = "step, ms",
+        .help = "what of it reaches the step, as in `rank`",
+        .title = "reaches the step",
+        .drop_order = 2,
+        .shown = simulated},
+       [](const CheckLine& l) { return Cell::number(l.row->reached_target_ns, Form::milliseconds); }},
       {{.key = "saved_target_exposed_ns",
         .header = "not hidden",
         .unit = "ms",
@@ -234,8 +247,8 @@ std::string bound_word(const RankRow& row) {
 }
 
 Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking) {
-  const std::vector<Column<RankLine>> columns =
-      ranking_columns({ranking.options, !utilisation.sample_steps.empty()});
+  const std::vector<Column<RankLine>> columns = ranking_columns(
+      {ranking.options, !utilisation.sample_steps.empty(), ranking.reach && ranking.reach->known()});
   Table table(columns, ranking.rows.size(), [&ranking, &utilisation](std::size_t i) {
     return RankLine{&ranking.rows[i], i + 1, &ranking.options, &utilisation};
   });
@@ -246,7 +259,7 @@ Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const anal
   table.set_rest([cells, &ranking](std::span<const std::size_t> cut) {
     return cells(rest_row(ranking, cut), Total::parts);
   });
-  table.add_total(cells(sum_row(ranking.totals), Total::all));
+  table.add_total(cells(sum_row(ranking), Total::all));
   return table;
 }
 
@@ -262,7 +275,8 @@ Table check_table(const analyzer::TargetCheck& check, const analyzer::Ranking& r
     if (missed(a) != missed(b)) return missed(a);
     return ranking.rows[check.kernels[a].row].step_share > ranking.rows[check.kernels[b].row].step_share;
   });
-  return {check_columns(), order->size(), [order, &check, &ranking](std::size_t i) {
+  const bool simulated = ranking.reach && ranking.reach->known();
+  return {check_columns(simulated), order->size(), [order, &check, &ranking](std::size_t i) {
             const analyzer::KernelCheck& kernel = check.kernels[(*order)[i]];
             return CheckLine{&kernel, &ranking.rows[kernel.row], &check};
           }};

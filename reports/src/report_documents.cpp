@@ -34,8 +34,10 @@ std::string cut_markdown(Table table, std::string_view noun) {
 
 std::string markdown_report(const analyzer::Model& model, const analyzer::Analysis& analysis) {
   std::string out = "# Ridgeline report\n\n";
+  if (const std::string pace = notices_markdown(pace_notices(analysis.quality)); !pace.empty())
+    out += pace + "\n";
   out += "**" + markdown_cell(verdict_sentence(analysis)) + "**\n\n";
-  const analyzer::Findings told = notices(analysis.quality, Severity::info);
+  const analyzer::Findings told = other_notices(analysis.quality, Severity::info);
   if (!told.empty()) out += notices_markdown(told) + "\n";
   out += "\n## Ranking\n\n" + markdown_cell(step_line(analysis.steps)) + "\n\n";
   out += cut_markdown(ranking_table(analysis.utilisation, analysis.ranking), "row");

@@ -57,7 +57,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
       std::string out = markdown_headline(model, analysis) + render_markdown(phases_table(phases)) + "\n" +
                         render_markdown(table) + "\n" + markdown_paragraph(left_out);
       out += "### Where the step's time went\n\n" + render_markdown(accounting) + "\n" +
-             markdown_paragraph(longest_gap_line(model, analysis.accounting));
+             markdown_paragraph(gap_line(model, analysis));
       out += "### What bounds the kernels\n\n" + render_markdown(bounds) + "\n";
       if (gaps.size() > 0) out += "### Longest gaps\n\n" + render_markdown(gaps) + "\n";
       return Document(out + markdown_footing(model, analysis, options));
@@ -95,7 +95,7 @@ Document steps_document(const analyzer::Model& model, const analyzer::Analysis& 
     out += "\n";
   }
   out += heading("Where the step's time went", style) + render_text(accounting, style) +
-         paragraph(longest_gap_line(model, analysis.accounting), style);
+         paragraph(gap_line(model, analysis), style);
   out += "\n" + heading("What bounds the kernels", style) + render_text(bounds, style);
   if (gaps.size() > 0) out += "\n" + heading("Longest gaps", style) + render_text(gaps, style);
   return Document(out + "\n" + footing(model, analysis, options));

@@ -78,6 +78,11 @@ class CaptureSink final : public Sink {
       }
       if (step.phase == Phase::sample || step.phase == Phase::replay) values(step, launch, id);
     }
+    if (step.wait_end_ns > 0) {
+      writer_.add(store::Synchronisation{process_, 9, step.wait_start_ns,
+                                         step.wait_end_ns - step.wait_start_ns, SynchronisationCall::stream,
+                                         step.launches.back().correlation_id + 1, step_id});
+    }
     launches_ += static_cast<std::int64_t>(step.launches.size());
     since_checkpoint_ += static_cast<std::int64_t>(step.launches.size());
     if (since_checkpoint_ < 200'000) return;
@@ -86,6 +91,10 @@ class CaptureSink final : public Sink {
   }
 
   void end_process() override {
+    if (options_.shape == Shape::eager || options_.shape == Shape::decode) {
+      writer_.add(store::RecordingWindow{
+          .process_id = process_, .start_ns = kOrigin, .end_ns = std::nullopt, .synchronisation = true});
+    }
     store::Completeness completeness;
     completeness.process_id = process_;
     completeness.launches_seen = completeness.kernel_records = launches_;

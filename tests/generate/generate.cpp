@@ -31,6 +31,12 @@ class Random {
 };
 
 // Base duration of a kernel with a grid, 3 to 200 µs, the same in every step.
+// Programs whose CPU is the pace, like Hugging Face's GPT-2 and a Llama that writes a token.
+constexpr std::int64_t kEagerLaunches = 1153;
+constexpr std::int64_t kDecodeLaunches = 755;
+constexpr std::size_t kLongLaunches = 11;
+constexpr std::int64_t kDecodePause_ns = 38'700'000;
+
 std::int64_t base_duration_ns(std::uint32_t kernel, std::uint32_t grid) {
   Random random(kernel * 1000003ULL + grid);
   const double u = random.uniform();
@@ -48,6 +54,8 @@ Plan plan_of(const Options& options) {
   plan.launches_a_step = options.launches_a_step > 0        ? options.launches_a_step
                          : options.shape == Shape::one_step ? options.launches
                          : options.shape == Shape::pairs    ? std::min(kPairs, options.launches)
+                         : options.shape == Shape::eager    ? kEagerLaunches
+                         : options.shape == Shape::decode   ? kDecodeLaunches
                                                             : 300;
   plan.launches_a_step =
       std::clamp<std::int64_t>(plan.launches_a_step, 1, std::max<std::int64_t>(options.launches, 1));
@@ -117,7 +125,12 @@ class Generator {
     for (std::int64_t i = 0; i < steps; ++i) {
       const bool outlier = phase == Phase::timeline && options_.outlier_every > 0 &&
                            i % options_.outlier_every == options_.outlier_every - 1;
-      fill(phase, phase == Phase::replay ? static_cast<std::uint32_t>(i % 2 + 1) : 0, outlier ? 1.5 : 1.0);
+      const auto configuration = phase == Phase::replay ? static_cast<std::uint32_t>(i % 2 + 1) : 0;
+      if (options_.shape == Shape::eager || options_.shape == Shape::decode) {
+        fill_by_cpu(phase, configuration);
+      } else {
+        fill(phase, configuration, outlier ? 1.5 : 1.0);
+      }
       sink.step(step_);
     }
   }
@@ -160,6 +173,46 @@ class Generator {
     now_ = std::max(now_, host) + 2000;
   }
 
+  // The CPU is the pace: the GPU has done each kernel long before the next comes, but for the last few.
+  void fill_by_cpu(Phase phase, std::uint32_t configuration) {
+    const bool eager = options_.shape == Shape::eager;
+    step_.index = next_index_++;
+    step_.phase = phase;
+    step_.configuration = configuration;
+    std::int64_t host = now_;
+    step_.host_start_ns = host;
+    step_.copy_start_ns = host + 1000;
+    step_.copy_end_ns = host + 3000;
+    std::int64_t idle = host + 4000;
+    ++correlation_;
+    step_.launches.resize(static_cast<std::size_t>(plan_.launches_a_step));
+    for (std::size_t i = 0; i < step_.launches.size(); ++i) {
+      GeneratedLaunch& launch = step_.launches[i];
+      launch.kernel = static_cast<std::uint32_t>((i * 7) % description_.kernels.size() + 1);
+      launch.grid_x = static_cast<std::uint32_t>(64 * (i % 5 + 1));
+      launch.path = 1;
+      launch.correlation_id = correlation_;
+      correlation_ += 3;
+      const std::int64_t pause = eager ? 27'000 : 12'000;
+      host += pause + static_cast<std::int64_t>(random_.next() % 4000);
+      launch.host_start_ns = host;
+      launch.host_end_ns = host += 3000;
+      const auto base = static_cast<double>(base_duration_ns(launch.kernel, launch.grid_x));
+      const bool last = i + kLongLaunches >= step_.launches.size();
+      launch.scale = !eager ? 0.05 : last ? 120'000 / base : 0.4;
+      const double noise = 1.0 + 0.02 * (random_.uniform() - 0.5);
+      launch.start_ns = std::max(idle + 1000, launch.host_start_ns + 5000);
+      launch.end_ns = launch.start_ns + static_cast<std::int64_t>(base * launch.scale * noise);
+      idle = launch.end_ns;
+    }
+    step_.wait_start_ns = host + 2000;
+    step_.wait_end_ns = std::max(step_.wait_start_ns + 3000, idle + 8000);
+    host = step_.wait_end_ns + 5000;
+    step_.host_end_ns = host;
+    launches_ += plan_.launches_a_step;
+    now_ = host + (eager ? 20'000 : kDecodePause_ns);
+  }
+
   const Description& description_;
   const Options& options_;
   Plan plan_;
@@ -175,7 +228,7 @@ class Generator {
 
 Work work_of(const GeneratedLaunch& launch) {
   Random random(launch.kernel * 31ULL + launch.grid_x);
-  const auto base_ns = static_cast<double>(base_duration_ns(launch.kernel, launch.grid_x));
+  const double base_ns = launch.scale * static_cast<double>(base_duration_ns(launch.kernel, launch.grid_x));
   const double bytes = base_ns * 4800 * (0.1 + 0.8 * random.uniform());  // of 4800 bytes a ns
   Work work;
   work.dram_read_bytes = 0.6 * bytes;

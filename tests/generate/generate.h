@@ -18,6 +18,8 @@ enum class Shape {
   timeline,  // all in timeline steps
   one_step,  // one timeline step
   pairs,     // timeline steps of 20,000 launches, each of another kernel or grid
+  eager,     // the CPU launches 1,153 kernels one by one and needs 97 % of the step for it
+  decode,    // a token of a language model: 755 short launches, a wait and a long pause of the CPU
 };
 
 struct Options {
@@ -53,6 +55,7 @@ struct GeneratedLaunch {
   std::int64_t host_end_ns = 0;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
+  double scale = 1;  // of its kernel's time and work
 };
 /// Launch i of the step is at ordinal i.
 struct GeneratedStep {
@@ -64,6 +67,8 @@ struct GeneratedStep {
   std::vector<GeneratedLaunch> launches;
   std::int64_t copy_start_ns = 0;  // one copy to the device
   std::int64_t copy_end_ns = 0;
+  std::int64_t wait_start_ns = 0;  // of the host for the GPU, after the launches; 0: none
+  std::int64_t wait_end_ns = 0;
 };
 
 /// What a launch moves and computes; the sinks make the counters of it.

@@ -123,6 +123,28 @@ TEST(Generate, ProcessesSamplesAndPairsAreThere) {
             "20000|\n");
 }
 
+TEST(Generate, WhereTheCpuIsThePaceItsWaitsAreRecordedInBothKinds) {
+  TemporaryDirectory directory;
+  for (const auto& [shape, launches] : {std::pair(Shape::eager, 1153), std::pair(Shape::decode, 755)}) {
+    Options options;
+    options.shape = shape;
+    options.launches = 8 * launches;
+    options.replay_steps = 2;
+    const std::string name = std::to_string(launches);
+    const std::string capture = capture_of(directory, options, "capture-" + name);
+    EXPECT_EQ(rows(capture, kLaunchesAndSteps),
+              rows(imported(directory, options, "spools-" + name), kLaunchesAndSteps));
+    EXPECT_EQ(rows(capture, "SELECT count(*) FROM v_step WHERE launches = " + name), "8|\n");
+    EXPECT_EQ(rows(capture, "SELECT DISTINCT call FROM v_synchronisation"), "cudaStreamSynchronize|\n");
+    EXPECT_EQ(rows(capture, "SELECT count(*) FROM v_synchronisation"), "8|\n");
+    // The GPU has done nearly every kernel before the next is launched.
+    EXPECT_EQ(rows(capture,
+                   "SELECT count(*) * 20 < (SELECT count(*) FROM v_launch) FROM v_launch "
+                   "WHERE start_ns - host_start_ns > 100000"),
+              "1|\n");
+  }
+}
+
 TEST(Generate, ATargetThatCannotBeWrittenIsAnError) {
   EXPECT_THROW((void)make_capture_sink("/no/such/place.ridge"), std::runtime_error);
   Options options;

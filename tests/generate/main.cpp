@@ -14,11 +14,10 @@ int main(int argc, char** argv) {
   CLI::App app("Writes a made-up recording, the same for the same options");
   app.add_option("KIND", kind, "capture or spool")->required()->check(CLI::IsMember({"capture", "spool"}));
   app.add_option("OUTPUT", output, "File of the capture, or directory for the spools")->required();
-  const std::map<std::string, Shape> shapes = {{"after", Shape::after},
-                                               {"timeline", Shape::timeline},
-                                               {"one-step", Shape::one_step},
-                                               {"pairs", Shape::pairs}};
-  app.add_option("--shape", options.shape, "after, timeline, one-step or pairs")
+  const std::map<std::string, Shape> shapes = {{"after", Shape::after},       {"timeline", Shape::timeline},
+                                               {"one-step", Shape::one_step}, {"pairs", Shape::pairs},
+                                               {"eager", Shape::eager},       {"decode", Shape::decode}};
+  app.add_option("--shape", options.shape, "after, timeline, one-step, pairs, eager or decode")
       ->transform(CLI::CheckedTransformer(shapes));
   app.add_option("--launches", options.launches, "Launches of each process")->check(CLI::PositiveNumber);
   app.add_option("--step-launches", options.launches_a_step, "Launches of a step")

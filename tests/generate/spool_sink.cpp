@@ -62,6 +62,17 @@ class SpoolSink final : public Sink {
     for (std::size_t i = 0; i < step.launches.size(); ++i)
       launch(step, step.launches[i], static_cast<std::uint32_t>(i), outer);
     range(outer, 0, 1, 0, step.index, step.host_start_ns, step.host_end_ns);
+    if (step.wait_end_ns > 0) {
+      spool::SynchronisationRecord wait{};
+      wait.thread_id = kThread;
+      wait.correlation_id = step.launches.back().correlation_id + 1;
+      wait.enter_ns = step.wait_start_ns;
+      wait.exit_ns = step.wait_end_ns;
+      wait.call = SynchronisationCall::stream;
+      wait.context_id = 1;
+      wait.step_index = step.index;
+      put(wait);
+    }
     spool::StepEndRecord end{};
     end.step_index = step.index;
     end.launches_seen = static_cast<std::uint32_t>(step.launches.size());

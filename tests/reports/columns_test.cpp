@@ -61,6 +61,8 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.saved_target_share = 0.123;
   row_.saved_stretch_share = 0.124;
   row_.saved_target_error_ns = 125;
+  row_.reached_target_ns = 150;
+  row_.reached_stretch_ns = 151;
   row_.dram_bytes = 126;
   row_.tensor_ops = 127;
   row_.dram_read_bytes = 148;
@@ -124,6 +126,8 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
       {"saved_target_ratio", 0.123},
       {"saved_stretch_ratio", 0.124},
       {"saved_target_error_ns", 125.0},
+      {"reached_target_ns", 150.0},
+      {"reached_stretch_ns", 151.0},
       {"dram_bytes", 126.0},
       {"tensor_ops", 127.0},
       {"dram_read_bytes", 148.0},
@@ -431,7 +435,8 @@ TEST(DefaultColumns, OfEveryTableAreThese) {
   EXPECT_EQ(
       shown,
       "rank: ordinal key calls time_ns step_share_ratio dram_utilisation_ratio dram_t1_utilisation_ratio "
-      "compute_utilisation_ratio limiter bound limiter_error_ratio saved_target_ns saved_stretch_ns tier\n"
+      "compute_utilisation_ratio limiter bound limiter_error_ratio saved_target_ns reached_target_ns "
+      "saved_stretch_ns tier\n"
       "check: key verdict step_share_ratio time_ns utilisation_ratio required_ratio limiter bound "
       "saved_target_ns\n"
       "steps: step_index representative phase status gpu_duration_ns host_duration_ns kernel_time_ns "
@@ -470,10 +475,10 @@ TEST(DefaultColumns, GoInThisOrder) {
     order += "\n";
   }
   EXPECT_EQ(order,
-            "rank: 90 columns > calls > saved_stretch_ns > dram_t1_utilisation_ratio > tier > "
+            "rank: 91 columns > calls > saved_stretch_ns > dram_t1_utilisation_ratio > tier > "
             "limiter_error_ratio > limiter bound\n"
             "check: saved_target_exposed_ns text budget budget_reason > saved_target_ns > time_ns > limiter "
-            "> bound\n"
+            "reached_target_ns > bound\n"
             "steps: launches_without_time closed > kind > configuration > host_duration_ns source > reason\n"
             "phases: min_ns\n"
             "accounting: meaning\n"

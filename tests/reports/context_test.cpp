@@ -51,6 +51,72 @@ TEST(SavingNotes, SayWhatIsPotentialAndWhatIsHidden) {
             " Kernels overlap: 4.000 ms at 70 % and 4.500 ms at 85 % are not hidden behind other kernels.");
 }
 
+// A ranking of one measured kernel: 10 of 40 ms less, of which what is given reaches the step.
+analyzer::Ranking simulated(double reached_ns, double without_gpu_ns) {
+  analyzer::Ranking ranking;
+  ranking.options.target = 0.7;
+  ranking.options.stretch = 0.85;
+  analyzer::RankRow row;
+  row.measured_calls = 1;
+  ranking.rows = {row};
+  ranking.totals.measured_calls = 1;
+  ranking.totals.saved_target_ns = ranking.totals.saved_target_exposed_ns = 10e6;
+  ranking.totals.saved_stretch_ns = ranking.totals.saved_stretch_exposed_ns = 12e6;
+  ranking.reach.emplace();
+  ranking.reach->measured_ns = 40'000'000;
+  ranking.reach->simulated_ns = 40e6;
+  ranking.reach->without_gpu_ns = without_gpu_ns;
+  ranking.reach->target_ns = reached_ns;
+  ranking.reach->stretch_ns = 2 * reached_ns;
+  ranking.reach->launches = ranking.reach->launches_with_call = 3;
+  return ranking;
+}
+
+TEST(SavingText, IsOfTheStepWhereItWasSimulated) {
+  const analyzer::Ranking ranking = simulated(80'000, 39e6);
+  EXPECT_EQ(saving_text(ranking),
+            "up to 0.2 % of the step (80.0 µs) at 70 % of the nearest roof, 0.4 % (160.0 µs) at 85 %");
+  EXPECT_EQ(
+      saving_notes(ranking),
+      " Kernel time would fall by 10.000 ms at 70 % and 12.000 ms at 85 %, but elsewhere the step waits "
+      "for the CPU or for another stream.");
+}
+
+TEST(SavingNotes, SayWhatASimulationAssumed) {
+  analyzer::Ranking ranking = simulated(10e6, 1e6);
+  EXPECT_EQ(saving_notes(ranking), "");
+  ranking.reach->launches_with_call = 2;
+  EXPECT_EQ(
+      saving_notes(ranking),
+      " When the CPU launched 1 of 3 kernels is not recorded: it is assumed to have been early enough.");
+  ranking.reach->launches_with_call = 0;
+  ranking.reach->other_processes = 1;
+  EXPECT_EQ(saving_notes(ranking),
+            " When the CPU launched each kernel is not recorded: it is assumed to have been early enough. "
+            "Work of the "
+            "other process is taken as it was.");
+  ranking.reach->why = {analyzer::Absence{.cause = analyzer::AbsenceCause::waits_not_recorded}};
+  EXPECT_EQ(
+      saving_notes(ranking),
+      " This is kernel time; how much of it reaches the step is not known: what the CPU waited for was not "
+      "recorded.");
+}
+
+TEST(PaceNotices, ComeApartFromTheOthers) {
+  analyzer::Quality quality;
+  for (const auto code : {analyzer::FindingCode::completeness_dropped, analyzer::FindingCode::gpu_idle,
+                          analyzer::FindingCode::saving_held_back, analyzer::FindingCode::steps_few}) {
+    quality.findings.push_back({.severity = Severity::warning, .code = code});
+  }
+  EXPECT_TRUE(gpu_idles(quality));
+  ASSERT_EQ(pace_notices(quality).size(), 2U);
+  EXPECT_EQ(pace_notices(quality)[0].code, analyzer::FindingCode::gpu_idle);
+  ASSERT_EQ(other_notices(quality, Severity::warning).size(), 2U);
+  EXPECT_EQ(other_notices(quality, Severity::warning)[1].code, analyzer::FindingCode::steps_few);
+  quality.findings.resize(1);
+  EXPECT_FALSE(gpu_idles(quality));
+}
+
 TEST(SavingText, IsUnknownWhereNothingWasMeasured) {
   analyzer::Ranking ranking;
   ranking.options.target = 0.7;

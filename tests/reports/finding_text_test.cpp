@@ -113,6 +113,36 @@ TEST(FindingText, DifferencesKeepTheirSign) {
   EXPECT_NE(finding_text(f).find("35.0 % ± <0.1 by samples"), std::string::npos) << "as in the ranking";
 }
 
+TEST(FindingText, WhatSetsThePaceIsSaidWithItsLargestCause) {
+  Finding idle = finding(FindingCode::gpu_idle, 9,
+                         {{"step_ns", 55.4e6, {}, {}},
+                          {"host_bound_ns", 52e6, {}, {}},
+                          {"unknown_ns", 1e6, {}, {}},
+                          {"longest_host_bound_ns", 38.7e6, {}, {}}});
+  idle.magnitude_ns = 53e6;
+  idle.step_share = 0.957;
+  EXPECT_EQ(finding_text(idle),
+            "the GPU is idle for 95.7 % of the step, 53.000 ms of 55.400 ms: for 52.000 ms the CPU was late "
+            "with the "
+            "next launch; the longest gap lasts 38.700 ms (the CPU was late with the next launch)");
+  idle.subject.name = "cudaStreamSynchronize";
+  EXPECT_TRUE(finding_text(idle).ends_with("; the longest gap lasts 38.700 ms (cudaStreamSynchronize)"));
+  Finding held = finding(FindingCode::saving_held_back, 1,
+                         {{"saved_ns", 9.438e6, {}, {}},
+                          {"reached_ns", 80'000, {}, {}},
+                          {"without_gpu_ns", 37.3e6, {}, {}},
+                          {"step_ns", 38.45e6, {}, {}},
+                          {"target_ratio", 0.7, {}, {}}});
+  EXPECT_EQ(finding_text(held),
+            "kernels could take 9.438 ms less at 70 % of their roof, but only 80.0 µs of that reach the "
+            "step: the CPU "
+            "needs 37.300 ms of its 38.450 ms");
+  held.evidence[2].value = 10e6;
+  EXPECT_TRUE(
+      finding_text(held).ends_with(": other streams or the CPU hold the rest back (without GPU work it takes "
+                                   "10.000 ms of its 38.450 ms)"));
+}
+
 // A capture may hold messages of any length.
 TEST(FindingText, AMessageOfAnyLengthIsBounded) {
   Finding message = finding(FindingCode::collector, 1);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "execution/step_recording.h"
 #include "model/refusal.h"
 
 namespace ridgeline::analyzer {
@@ -176,10 +177,15 @@ void Loader::add_overlapping(const Selection& chosen, const std::vector<store::I
   }
 }
 
+// In the step's time on the GPU, and while the host made its calls, which may be long before.
 void Loader::add_waits(store::Id process_id, const RepresentativeStep& step, Model& model) {
   ++counts_.queries;
-  for (const store::Synchronisation& wait :
-       capture_.synchronisations(process_id, step.window_start_ns, step.window_end_ns))
+  TimeWindow time{step.window_start_ns, step.window_end_ns};
+  if (const auto host = host_time_of(model, step)) {
+    time.start_ns = std::min(time.start_ns, host->first);
+    time.end_ns = std::max(time.end_ns, host->second);
+  }
+  for (const store::Synchronisation& wait : capture_.synchronisations(process_id, time.start_ns, time.end_ns))
     model.synchronisations.push_back(wait);
 }
 
@@ -318,6 +324,11 @@ Model Loader::slice(const Model& overview, const Selection& chosen, const Scope&
     for (const Selection::Part& part : chosen.parts) {
       time.start_ns = std::min(time.start_ns, part.step.window_start_ns);
       time.end_ns = std::max(time.end_ns, part.step.window_end_ns);
+      // Of a step all of it, though a part may be asked about: it is simulated as a whole.
+      const StepSummary& summary = part.step.summary;
+      if (summary.step_id == 0 || summary.gpu_duration_ns <= 0) continue;
+      time.start_ns = std::min(time.start_ns, summary.gpu_start_ns);
+      time.end_ns = std::max(time.end_ns, summary.gpu_start_ns + summary.gpu_duration_ns);
     }
     for (const Selection::Part& part : chosen.parts) add_waits(process_id, part.step, model);
     // Copies for a step may run before it.

@@ -1,9 +1,11 @@
 #include "session/scope_analysis.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "accounting/account.h"
 #include "accounting/kernel_time.h"
+#include "findings/pace.h"
 #include "ridgeline/analyzer/execution/exposure.h"
 #include "ridgeline/analyzer/ranking/launch_shape.h"
 
@@ -71,6 +73,23 @@ DeclaredRanges& ScopeAnalysis::ranges(const Ask& ask) {
   return *ranges_;
 }
 
+const SavingReach& ScopeAnalysis::reach(const Ask& ask) {
+  if (!reach_) {
+    tell(ask, Stage::ranking, selection_->steps.representative.launches.size());
+    // A part of a step shortens the whole of it.
+    std::vector<RepresentativeStep> steps;
+    for (const Selection::Part& part : selection_->parts) {
+      const StepSummary& summary = part.step.summary;
+      const bool found = !part.step.whole_recording && summary.step_id != 0 && is_partial(scope_);
+      steps.push_back(found ? represent(*model_, summary) : part.step);
+    }
+    ReachOptions wanted = options_.reach;
+    wanted.launch_latency_ns = options_.accounting.launch_latency_ns;
+    reach_ = std::make_unique<SavingReach>(*model_, steps, wanted);
+  }
+  return *reach_;
+}
+
 std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& ask) {
   auto& slot = rankings_[key];
   if (slot) return slot;
@@ -81,6 +100,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
   wanted.bounds = options_.accounting.bounds;
   wanted.rate = rate_source(options_.utilisation.peaks);
   Ranking made = rank_kernels(*model_, selection_->steps, *measured, exposure(ask), wanted);
+  reach(ask).add_to(*measured, made);
   if (DeclaredRanges& declared = ranges(ask); !declared.empty()) {
     for (RankRow& row : made.rows) row.work = declared.of(row.launches);
     std::vector<std::uint32_t> all(measured->launches.size());
@@ -88,7 +108,7 @@ std::shared_ptr<const Ranking> ScopeAnalysis::ranking(RankKey key, const Ask& as
     made.totals.work = declared.of(all);
   }
   describe_shapes(*model_, *measured, made);
-  name_clock_limits(*model_, *quality(ask), made);
+  name_clock_limits(*model_, assessed(ask), made);
   return slot = share(std::move(made));
 }
 
@@ -96,6 +116,13 @@ std::shared_ptr<const TargetCheck> ScopeAnalysis::check(const Ask& ask) {
   if (!check_) {
     const auto ranked = ranking(RankKey::kernel, ask);
     TargetCheck made = granted(check_targets(*utilisation_, *ranked, options_.targets));
+    std::vector<std::uint32_t> missed;
+    for (const KernelCheck& kernel : made.kernels) {
+      const auto& launches = ranked->rows[kernel.row].launches;
+      if (kernel.verdict == KernelVerdict::missed)
+        missed.insert(missed.end(), launches.begin(), launches.end());
+    }
+    made.missed_reached_ns = reach(ask).of(*utilisation_, missed, options_.targets.target);
     // Whatever is left of it may meet or miss any target.
     if (!model_->lost_rows.empty()) {
       made.overall = OverallVerdict::not_enough_data;
@@ -154,8 +181,8 @@ std::shared_ptr<const Throughput> ScopeAnalysis::throughput(const Ask& ask) {
   return throughput_;
 }
 
-std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
-  if (quality_) return quality_;
+const Quality& ScopeAnalysis::assessed(const Ask& ask) {
+  if (assessed_) return *assessed_;
   const auto measured = utilisation(ask);
   const StepAnalysis& steps = selection_->steps;
   Quality made = assess_quality(*model_, steps, *measured, options_.quality);
@@ -169,6 +196,19 @@ std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
       made.findings.insert(made.findings.end(), found.begin(), found.end());
     }
   }
+  assessed_ = std::make_unique<Quality>(std::move(made));
+  return *assessed_;
+}
+
+std::shared_ptr<const Quality> ScopeAnalysis::quality(const Ask& ask) {
+  if (quality_) return quality_;
+  Quality made = assessed(ask);
+  const Findings pace =
+      pace_findings(selection_->steps.representative, *accounting(ask), *ranking(RankKey::kernel, ask));
+  // Before anything that is said of kernels, but after what makes the recording doubtful.
+  const auto first = std::find_if(made.findings.begin(), made.findings.end(),
+                                  [](const Finding& f) { return f.severity < Severity::error; });
+  made.findings.insert(first, pace.begin(), pace.end());
   return quality_ = share(std::move(made));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/refusal.h"
+#include "ranking/saving_reach.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "steps/selection.h"
 
@@ -43,6 +44,9 @@ class ScopeAnalysis {
   /// In the time that the scope covers.
   const Exposure& exposure(const Ask& ask);
   DeclaredRanges& ranges(const Ask& ask);
+  const SavingReach& reach(const Ask& ask);
+  /// Quality without what is concluded from the ranking.
+  const Quality& assessed(const Ask& ask);
 
   std::shared_ptr<const Model> model_;
   const AnalysisOptions& options_;
@@ -51,6 +55,7 @@ class ScopeAnalysis {
   std::shared_ptr<const UtilisationAnalysis> utilisation_;
   std::optional<Exposure> exposure_;
   std::unique_ptr<DeclaredRanges> ranges_;
+  std::unique_ptr<SavingReach> reach_;
   std::map<RankKey, std::shared_ptr<const Ranking>> rankings_;
   std::shared_ptr<const TargetCheck> check_;
   std::shared_ptr<const Accounting> accounting_;
@@ -58,6 +63,7 @@ class ScopeAnalysis {
   std::array<std::shared_ptr<const std::vector<DeclaredWork>>, 2> work_;  // by path, by operation
   std::shared_ptr<const StallAnalysis> stalls_;
   std::shared_ptr<const Throughput> throughput_;
+  std::unique_ptr<Quality> assessed_;
   std::shared_ptr<const Quality> quality_;
 };
 

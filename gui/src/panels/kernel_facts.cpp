@@ -152,6 +152,11 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row) {
     facts.emplace_back("Could save", QString("%1 at %2, %3 at %4")
                                          .arg(time_of(row.saved_target_ns), share(options.target),
                                               time_of(row.saved_stretch_ns), share(options.stretch)));
+    if (row.reached_target_ns && row.reached_stretch_ns)
+      facts.emplace_back("Reaches the step",
+                         QString("%1 at %2, %3 at %4")
+                             .arg(time_of(*row.reached_target_ns), share(options.target),
+                                  time_of(*row.reached_stretch_ns), share(options.stretch)));
   } else if (!row.why.empty()) {
     facts.emplace_back("Not measured", shown(reports::absence_text(row.why)));
   }

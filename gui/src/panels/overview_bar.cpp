@@ -4,6 +4,7 @@
 
 #include "models/text.h"
 #include "ridgeline/reports/context.h"
+#include "ridgeline/reports/finding_text.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
@@ -27,7 +28,15 @@ OverviewBar::OverviewBar(const CaptureDocument& document, QWidget* parent)
   QFont strong = font();
   strong.setBold(true);
   verdict_->setFont(strong);
-  verdict_->setText(shown(reports::verdict_sentence(analysis)));
+  QString verdict = shown(reports::verdict_sentence(analysis));
+  // What sets the pace comes before what is said of kernels.
+  const auto pace = reports::pace_notices(analysis.quality);
+  for (auto finding = pace.rbegin(); finding != pace.rend(); ++finding) {
+    QString text = shown(reports::finding_text(*finding)) + ".";
+    text[0] = text[0].toUpper();
+    verdict = text + "\n" + verdict;
+  }
+  verdict_->setText(verdict);
   facts_->setFont(small_font(0.92));
   facts_->setText(shown(reports::step_line(analysis.steps)) + "\n" +
                   shown(reports::run_line(*document.recording())));

@@ -67,6 +67,13 @@ struct Fact {
 /// The analyzer's findings of at least that severity, errors first.
 [[nodiscard]] analyzer::Findings notices(const analyzer::Quality& quality, Severity least);
 
+/// Of them what sets the pace of the step where its kernels do not: said before anything about kernels.
+[[nodiscard]] analyzer::Findings pace_notices(const analyzer::Quality& quality);
+/// All others of at least that severity.
+[[nodiscard]] analyzer::Findings other_notices(const analyzer::Quality& quality, Severity least);
+/// The GPU idles for a good part of the step.
+[[nodiscard]] bool gpu_idles(const analyzer::Quality& quality);
+
 /// One "warning: …" paragraph each, wrapped; "" if there is none.
 [[nodiscard]] std::string notices_text(const analyzer::Findings& findings, const TextStyle& style);
 [[nodiscard]] std::string notices_markdown(const analyzer::Findings& findings);

@@ -1,7 +1,8 @@
 // ranking.h: the kernels of one step, worst weighted impact first.
 //
 // Impact at target X: over the measured launches, Σ t · (1 − u / X) where u < X. Launch-bound, roofless and
-// unmeasured launches add nothing to it; their time is reported in columns of its own.
+// unmeasured launches add nothing to it; their time is reported in columns of its own. This is kernel time; what of it
+// makes the step shorter is simulated (reach.h), and where that is known it sets the order.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/execution/exposure.h"
+#include "ridgeline/analyzer/ranking/reach.h"
 #include "ridgeline/analyzer/utilisation/bound.h"
 #include "ridgeline/analyzer/utilisation/utilisation.h"
 #include "ridgeline/analyzer/work/declared_work.h"
@@ -85,9 +87,13 @@ struct RankRow {
   double saved_target_share = 0;  // ÷ step time
   double saved_stretch_share = 0;
   std::optional<double> saved_target_error_ns;  // from the errors of the utilisations; empty: unknown
-  std::optional<double> dram_bytes;             // of all calls with a value
-  std::optional<double> dram_read_bytes;        // T2
-  std::optional<double> dram_write_bytes;       // T2
+  /// What the step is shorter by if this row alone reached its goal; empty: not simulated. Rows add up to less or to
+  /// more than all of them do: StepReach::target_ns.
+  std::optional<double> reached_target_ns;
+  std::optional<double> reached_stretch_ns;
+  std::optional<double> dram_bytes;        // of all calls with a value
+  std::optional<double> dram_read_bytes;   // T2
+  std::optional<double> dram_write_bytes;  // T2
   std::optional<double> tensor_ops;
   std::string tensor_quantity;              // the peak of the type most of them are of; "" without any
   std::optional<double> tensor_ops_per_s;   // over the launches that have a count
@@ -157,8 +163,11 @@ struct RankTotals {
 
 struct Ranking {
   RankOptions options;
-  std::vector<RankRow> rows;  // by saved_target_ns, then time_ns, descending, then key
+  /// By reached_target_ns in steps of ReachOptions::resolution_ns, then time_ns, descending, then key; without a
+  /// simulation by saved_target_ns instead.
+  std::vector<RankRow> rows;
   RankTotals totals;
+  std::optional<StepReach> reach;  // a session fills it in
 };
 
 /// `exposure` is of the time that the utilisation's launches are looked at in.

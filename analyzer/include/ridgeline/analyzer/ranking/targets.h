@@ -74,6 +74,9 @@ struct TargetCheck {
   double unmeasured_share = 1;      // of the kernel time
   double time_share_at_target = 0;  // share of kernel time in launches with u ≥ target
   double time_share_at_stretch = 0;
+  /// What the step is shorter by if all kernels that miss their target reach it; empty: not simulated. A session
+  /// fills it in.
+  std::optional<double> missed_reached_ns;
   std::vector<std::size_t> unmatched_budgets;  // budgets that no row matches: a renamed kernel passes unseen
 };
 

@@ -27,6 +27,7 @@ struct AnalysisOptions {
   AccountingOptions accounting;
   QualityOptions quality;
   StallOptions stalls;
+  ReachOptions reach;
 };
 
 struct Analysis {

@@ -40,6 +40,10 @@ enum class AbsenceCause : std::uint8_t {
   not_replayed_cold,        ///< no cold step measured a launch at this place
   communication,            ///< the link bounds it, neither DRAM nor a pipe
   no_work,                  ///< moves no bytes and uses no pipe to speak of
+  paced_by_recorder,        ///< `phase`: in such a step launches wait for the recorder
+  too_many_launches,        ///< for a step to be simulated
+  waits_not_recorded,       ///< a pause of the CPU may be work or a wait for the GPU
+  not_reproduced,           ///< a simulation with the recorded durations gives another step
 };
 
 /// Fields that the cause does not name are empty.

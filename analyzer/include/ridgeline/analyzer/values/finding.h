@@ -52,7 +52,9 @@ enum class FindingCode : std::uint8_t {
   clock_replay_differs,
   clock_unknown,
   excess_bytes,
-  collector,  ///< a message of the recording; `detail` holds it
+  gpu_idle,          ///< the GPU has nothing to do for a good part of the step
+  saving_held_back,  ///< most of what kernels could save does not reach the step
+  collector,         ///< a message of the recording; `detail` holds it
 };
 
 /// What can be done about it.
@@ -64,6 +66,7 @@ enum class Remedy : std::uint8_t {
   record_again,       ///< what is missing cannot be made up for
   steady_clocks,      ///< lock clocks, mind power and temperature
   cut_traffic,        ///< keep data on the chip: fuse, reuse, recompute
+  launch_less,        ///< give the GPU more to do at a time: graphs, fused kernels, larger batches
 };
 
 }  // namespace ridgeline::analyzer
@@ -110,6 +113,8 @@ struct Vocabulary<analyzer::FindingCode> {
       {Code::clock_replay_differs, "clock.replay_differs"},
       {Code::clock_unknown, "clock.unknown"},
       {Code::excess_bytes, "work.excess_bytes"},
+      {Code::gpu_idle, "pace.gpu_idle"},
+      {Code::saving_held_back, "pace.saving_held_back"},
       {Code::collector, "collector"},
   };
 };
@@ -126,6 +131,7 @@ struct Vocabulary<analyzer::Remedy> {
       {Remedy::record_again, "record_again"},
       {Remedy::steady_clocks, "steady_clocks"},
       {Remedy::cut_traffic, "cut_traffic"},
+      {Remedy::launch_less, "launch_less"},
   };
 };
 

@@ -1,0 +1,60 @@
+// recorded_step.h: a step as it was recorded: calls of the host, work of the devices, and who issued what. Plain
+// values, so that a test writes one down by hand and every source of recordings can fill one in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace ridgeline::analyzer {
+
+/// Times are of one clock, ns.
+struct RecordedStep {
+  using Index = std::uint32_t;
+  static constexpr Index kNone = UINT32_MAX;
+
+  /// A call of the host: it gave the devices work, or waited for them, or both.
+  struct Call {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::int64_t thread_id = 0;
+    bool waits = false;          ///< it may return only when work that was issued before has ended …
+    bool waits_for_all = false;  ///< … and that of every stream
+  };
+
+  /// A kernel, a copy or a memset.
+  struct Work {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint32_t stream = 0;      ///< counted over devices and contexts, from 0
+    Index call = kNone;            ///< that issued it; kNone: not recorded
+    Index after = kNone;           ///< where `call` is not recorded: the last call known to have come before
+    bool graph = false;            ///< a node of a graph, whose launch is `call`
+    std::uint32_t after_back = 0;  ///< `after` is of this many repetitions before: 0 or 1
+  };
+
+  /// `to` waited for `from`, or would have: an event that a stream waits for, an edge of a graph. Either may be of the
+  /// repetition before: `back`.
+  struct Dependency {
+    Index from = 0;
+    Index to = 0;
+    std::uint32_t back = 0;
+  };
+
+  std::vector<Call> calls;
+  std::vector<Work> works;  ///< at least one of them
+  std::vector<Dependency> dependencies;
+  /// The recording has all dependencies between streams: none is to be concluded from the times.
+  bool dependencies_recorded = false;
+
+  /// From the start of `first` to its start in the next step. A step that does not repeat: its own time.
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  Index first = 0;  ///< the work that the step begins with
+  /// The next step does the same: the host's part of it begins at host_start_ns, and at host_end_ns anew.
+  bool repeats = false;
+  std::int64_t host_start_ns = 0;
+  std::int64_t host_end_ns = 0;
+};
+
+}  // namespace ridgeline::analyzer
