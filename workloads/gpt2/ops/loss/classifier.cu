@@ -133,7 +133,7 @@ __device__ inline RunningSum warp_combine(const RunningSum& running) {
 }
 
 // dloss * softmax of a vector into d, less dloss at the target. shift_log2 is log2 of (sum of exponentials / dloss),
-// so that the exponential is the whole GEMM.
+// so that the exponential is the whole product.
 template <typename T>
 __device__ inline void gradient_values(float (&d)[kPackedSize<T>], const Packed<T>& x, int v,
                                        float shift_log2, float dloss, int target, int vocab) {
