@@ -84,7 +84,7 @@ const std::vector<Sizes> kSizes = {{1, 8, 8},      {37, 64, 72},   {127, 128, 13
 template <class T>
 struct Tolerance {
   double relative = std::is_same_v<T, bf16> ? 0x1p-8 : 1e-5;
-  double sum = std::is_same_v<T, bf16> ? 1e-5 : 2e-6;  // a GEMM of two values of size 1
+  double sum = std::is_same_v<T, bf16> ? 1e-5 : 2e-6;  // a product of two values of size 1
 
   explicit Tolerance(Fp32Math math) {
     if (std::is_same_v<T, float> && math == Fp32Math::tf32) sum = 1.5e-3;
