@@ -112,7 +112,7 @@ show_progress() {
     sleep 1
     if [ $((SECONDS - began - shown)) -ge 15 ]; then
       shown=$((SECONDS - began))
-      at=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$2" | tail -n 1 | tr -d '[]')
+      at=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$2" | tail -n 1 | tr -d '[]') || true  # nothing is built yet
       [ -z "$at" ] || printf '   %d:%02d  %s of %s\n' $((shown / 60)) $((shown % 60)) "${at%/*}" "${at#*/}"
     fi
   done

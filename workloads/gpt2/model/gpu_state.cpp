@@ -146,6 +146,7 @@ std::vector<float> GpuModelOf<P>::logits(const std::int32_t* inputs, std::int64_
 }
 
 #define RIDGELINE_INSTANTIATE(P)                                                                    \
+  template float* GpuModelOf<P>::master() const;                                                    \
   template std::int64_t GpuModelOf<P>::state_bytes(StatePart) const;                                \
   template void GpuModelOf<P>::download_state(StatePart, std::int64_t, std::span<std::byte>) const; \
   template void GpuModelOf<P>::upload_state(StatePart, std::int64_t, std::span<const std::byte>);   \
