@@ -18,20 +18,20 @@ constexpr Index kNone = RecordedStep::kNone;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 
 // Where the recording does not show them.
-constexpr std::int64_t kUsualPause_ns = 1000;
-constexpr std::int64_t kUsualLatency_ns = 4000;
-constexpr std::int64_t kLongestLatency_ns = 50'000;
+constexpr std::int64_t kUsualPauseNs = 1000;
+constexpr std::int64_t kUsualLatencyNs = 4000;
+constexpr std::int64_t kLongestLatencyNs = 50'000;
 constexpr double kShortLatencyQuantile = 0.10;
 // A call that finds nothing to wait for takes this long.
-constexpr std::int64_t kShortWait_ns = 2000;
+constexpr std::int64_t kShortWaitNs = 2000;
 // Ends of work looked at for the one that a call or a stream waited for.
 constexpr int kMostLooked = 256;
 // The farthest repetition back that a call may have waited for.
 constexpr std::uint32_t kFarthestBack = 4;
 // A launch call that takes this much longer than most do, with that much work queued, waited for room in the queue.
-constexpr std::int64_t kBlockedCall_ns = 20'000;
+constexpr std::int64_t kBlockedCallNs = 20'000;
 constexpr std::int64_t kBlockedTimes = 5;
-constexpr std::int64_t kLongestUsualCall_ns = 10'000;
+constexpr std::int64_t kLongestUsualCallNs = 10'000;
 constexpr std::int64_t kShortestQueue = 256;
 constexpr std::uint32_t kFarthestQueued = 64;
 constexpr std::int64_t kMostPeriods = 1'000'000;
@@ -215,10 +215,10 @@ class Builder {
       const Source& before = previous_[i];
       const std::int64_t pause_ns = before.index == kNone ? -1 : work.start_ns - before.time_ns;
       const std::int64_t latency_ns = work.start_ns - call_ns;
-      if (pause_ns >= 0 && pause_ns <= options_.launch_latency_ns && latency_ns > kLongestLatency_ns)
+      if (pause_ns >= 0 && pause_ns <= options_.launch_latency_ns && latency_ns > kLongestLatencyNs)
         pauses.push_back(static_cast<double>(pause_ns));
       if ((before.index == kNone || before.time_ns < call_ns) && latency_ns > 0 &&
-          latency_ns <= kLongestLatency_ns)
+          latency_ns <= kLongestLatencyNs)
         latencies.push_back(static_cast<double>(latency_ns));
     }
     if (!pauses.empty()) pause_ns_ = static_cast<std::int64_t>(median(std::move(pauses)));
@@ -332,7 +332,7 @@ class Builder {
       starts.push_back(step_.works[i].start_ns);
     }
     if (lengths.empty() || period_ns_ <= 0) return;
-    usual_call_ns_ = std::min(*std::min_element(lengths.begin(), lengths.end()), kLongestUsualCall_ns);
+    usual_call_ns_ = std::min(*std::min_element(lengths.begin(), lengths.end()), kLongestUsualCallNs);
     std::sort(starts.begin(), starts.end());
     place_in_issue_.assign(step_.works.size(), kNone);
     for (Index i = 0; i < issue_order_.size(); ++i) {
@@ -345,7 +345,7 @@ class Builder {
   }
   [[nodiscard]] bool blocked(const RecordedStep::Call& call) const {
     return !call.waits &&
-           call.end_ns - call.start_ns > std::max(kBlockedCall_ns, kBlockedTimes * usual_call_ns_);
+           call.end_ns - call.start_ns > std::max(kBlockedCallNs, kBlockedTimes * usual_call_ns_);
   }
   // Work that had started by then, counted from the first of this step; negative: of steps before.
   [[nodiscard]] std::int64_t started_by(const std::vector<std::int64_t>& starts, std::int64_t time_ns) const {
@@ -387,7 +387,7 @@ class Builder {
     }
     if (call.waits) {
       const Source awaited = awaited_by(place);
-      out_.graph.add_node(waited(call, awaited) ? std::min(length_ns, kShortWait_ns) : length_ns, release_ns);
+      out_.graph.add_node(waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns, release_ns);
       follow_call(before, call.start_ns);
       await(call, awaited);
       return;
@@ -399,7 +399,7 @@ class Builder {
     follow_call(before, call.start_ns);
     if (room.index == kNone) return;
     const std::int64_t lag_ns =
-        full ? std::clamp<std::int64_t>(call.end_ns - room.time_ns, 0, kBlockedCall_ns) : 0;
+        full ? std::clamp<std::int64_t>(call.end_ns - room.time_ns, 0, kBlockedCallNs) : 0;
     out_.graph.add_end_edge({out_.node_of_work[room.index], room.back, lag_ns, Point::start});
   }
 
@@ -407,7 +407,7 @@ class Builder {
     const RecordedStep::Call& call = call_at(place);
     const std::int64_t length_ns = std::max<std::int64_t>(call.end_ns - call.start_ns, 0);
     const Source awaited = awaited_by(place);
-    out_.graph.add_node(waited(call, awaited) ? std::min(length_ns, kShortWait_ns) : length_ns);
+    out_.graph.add_node(waited(call, awaited) ? std::min(length_ns, kShortWaitNs) : length_ns);
     out_.graph.add_start_edge({begin_of_call_[place], 0, 0, Point::start});
     await(call, awaited);
   }
@@ -461,7 +461,7 @@ class Builder {
     Source cause = recorded_cause(index);
     const bool may_conclude = !step_.dependencies_recorded && !in_graph && cause.index == kNone;
     if (may_conclude && pause_ns > options_.launch_latency_ns &&
-        (!late || work.start_ns - call_ns > kLongestLatency_ns))
+        (!late || work.start_ns - call_ns > kLongestLatencyNs))
       cause = other_stream(index, late ? std::max(idle_ns, call_ns) : idle_ns);
     const bool caused = cause.index != kNone && work.start_ns - cause.time_ns <= options_.launch_latency_ns;
     if (caused) late = false;
@@ -561,8 +561,8 @@ class Builder {
   const std::int64_t period_ns_;
   std::int64_t host_period_ns_ = 0;
   std::int64_t origin_ns_ = 0;
-  std::int64_t pause_ns_ = kUsualPause_ns;
-  std::int64_t latency_ns_ = kUsualLatency_ns;
+  std::int64_t pause_ns_ = kUsualPauseNs;
+  std::int64_t latency_ns_ = kUsualLatencyNs;
   std::int64_t usual_call_ns_ = 0;
   std::int64_t queue_ = 0;  // 0: no call ran into its limit
   BuiltStep out_;
