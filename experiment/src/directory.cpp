@@ -60,7 +60,7 @@ ExperimentDirectory::ExperimentDirectory(const std::string& path)
 void ExperimentDirectory::remove_numbered(const std::string& stem) const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
-    const std::filesystem::path file = entry.path();
+    const std::filesystem::path& file = entry.path();
     if ((file.extension() == kCapture || file.extension() == kLog) && is_numbered(file.stem().string(), stem))
       remove_recording(file.parent_path() / file.stem());
   }
