@@ -51,14 +51,16 @@ TEST(PaceDocuments, TheGpuIdlesComesBeforeAnythingAboutKernels) {
   const std::string idle = "the GPU is idle for";
   const std::string held = "reach the step: the CPU needs";
   for (const int columns : {80, 100, 160}) {
-    const std::string text = ranking_document(*eager.model, *eager.analysis, as(Format::text, columns)).text();
+    const std::string text =
+        ranking_document(*eager.model, *eager.analysis, as(Format::text, columns)).text();
     expect_width(text, columns);
     const std::string line = in_one_line(text);
     EXPECT_LT(place(line, idle), place(line, "kernel   "));
     EXPECT_LT(place(line, idle), place(line, "Saving: up"));
     EXPECT_EQ(line.find(idle), line.rfind(idle)) << "once";
   }
-  const std::string check = in_one_line(check_document(*eager.model, *eager.analysis, as(Format::text, 200)).text());
+  const std::string check =
+      in_one_line(check_document(*eager.model, *eager.analysis, as(Format::text, 200)).text());
   EXPECT_LT(place(check, idle), place(check, "The step misses its target"));
   EXPECT_LT(place(check, held), place(check, "The step misses its target"));
   EXPECT_NE(check.find("would shorten the step of"), std::string::npos);
@@ -79,7 +81,8 @@ TEST(PaceDocuments, ContinuousIntegrationReadsItFirst) {
   const std::string metrics = eager.document(ReportFormat::gitlab_metrics);
   const double idle = 100.0 * static_cast<double>(eager.analysis->accounting.gap_total_ns) /
                       static_cast<double>(eager.analysis->accounting.step_ns);
-  EXPECT_NE(metrics.find("ridgeline_step_idle_percent " + std::to_string(std::lround(idle)) + "\n"), std::string::npos)
+  EXPECT_NE(metrics.find("ridgeline_step_idle_percent " + std::to_string(std::lround(idle)) + "\n"),
+            std::string::npos)
       << metrics;
   EXPECT_NE(metrics.find("ridgeline_step_saving_milliseconds 0."), std::string::npos) << metrics;
 }
@@ -100,7 +103,8 @@ TEST(PaceDocuments, ProgramsReadWhatWasSimulated) {
   EXPECT_DOUBLE_EQ(rank["rows"][0]["reached_target_ns"].get<double>(),
                    *eager.analysis->ranking.rows[0].reached_target_ns);
   const json check = json::parse(check_document(*eager.model, *eager.analysis, as(Format::json)).text());
-  EXPECT_DOUBLE_EQ(check["verdict"]["missed_reached_ns"].get<double>(), *eager.analysis->check.missed_reached_ns);
+  EXPECT_DOUBLE_EQ(check["verdict"]["missed_reached_ns"].get<double>(),
+                   *eager.analysis->check.missed_reached_ns);
 }
 
 }  // namespace
