@@ -19,6 +19,12 @@ struct DriverApi {
   decltype(&::cuCtxGetDevice) ctx_get_device = nullptr;
   decltype(&::cuDeviceGetAttribute) device_get_attribute = nullptr;
 
+  /// A launch into the stream becomes part of a graph, or may: the driver does not say. False where it cannot be asked.
+  bool captures(CUstream stream) const noexcept {
+    if (stream_is_capturing == nullptr) return false;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return stream_is_capturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  }
   bool complete() const noexcept {
     return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && event_create != nullptr &&
            event_record != nullptr && event_query != nullptr && mem_alloc != nullptr && mem_free != nullptr &&

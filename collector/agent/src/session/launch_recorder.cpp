@@ -60,10 +60,7 @@ void LaunchRecorder::on_launch(CUpti_CallbackId id, const CUpti_CallbackData& da
 // no period, and no step begins or ends in it, since what a step's border asks of CUPTI would break the
 // capture.
 bool LaunchRecorder::is_captured(CUpti_CallbackId id, const CUpti_CallbackData& data) const noexcept {
-  if (!parts_.captures.any() || parts_.driver.stream_is_capturing == nullptr) return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return parts_.driver.stream_is_capturing(stream_of(id, data.functionParams), &status) != CUDA_SUCCESS ||
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
+  return parts_.captures.any() && parts_.driver.captures(stream_of(id, data.functionParams));
 }
 
 void LaunchRecorder::look_up_kernel(ThreadState& thread, const char* name) noexcept {

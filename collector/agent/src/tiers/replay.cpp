@@ -215,7 +215,7 @@ Verdict Replay::launch_enter(const LaunchCall& call) noexcept try {
   }
   if (state_.load(std::memory_order_relaxed) == State::idle) return Verdict::not_asked;
   // A launch into a stream that is being captured becomes part of a graph, and so would calls of ours.
-  if (captures_now(call.stream)) return Verdict::not_asked;
+  if (driver_.captures(call.stream)) return Verdict::not_asked;
 
   std::int64_t none = 0;
   const bool watched = launch_since_ns_.compare_exchange_strong(none, api_.now_ns());
@@ -359,13 +359,6 @@ bool Replay::settled(std::uint32_t thread_id) noexcept {
 
 bool Replay::host_waits_over(std::uint32_t thread_id) noexcept {
   return !host_waits_pending_ || settled(thread_id);
-}
-
-bool Replay::captures_now(CUstream stream) const noexcept {
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  return driver_.stream_is_capturing != nullptr &&
-         (driver_.stream_is_capturing(stream, &capture) != CUDA_SUCCESS ||
-          capture != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
 Verdict Replay::measure(const LaunchCall& call) {
@@ -515,7 +508,7 @@ void Replay::stream_will_wait() noexcept {
 void Replay::stream_waits(CUcontext context, CUstream stream) noexcept {
   std::lock_guard<std::mutex> guard(mutex_);
   if (readiness_ == Readiness::ruled_out || (context_ != nullptr && context != context_) ||
-      captures_now(stream))
+      driver_.captures(stream))
     return;
   // What is over already makes room; nobody waits here.
   while (events_pending_ > 0 && driver_.event_query != nullptr &&

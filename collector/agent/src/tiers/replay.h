@@ -168,7 +168,6 @@ class Replay {
   bool watch(CUstream stream) noexcept;
   /// CUPTI may wait for the device: what waits for the host is over.
   bool host_waits_over(std::uint32_t thread_id) noexcept;
-  bool captures_now(CUstream stream) const noexcept;
   void note_under_way(std::uint32_t thread_id);
   bool settled(std::uint32_t thread_id) noexcept;
   void fail_step(const CounterSession::Failure& failure) noexcept;
