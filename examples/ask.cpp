@@ -1,7 +1,9 @@
 // ask.cpp: a capture is asked through the public interface of the analyzer. Usage: ask CAPTURE
+#include <array>
 #include <cstdio>
 
 #include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/analyzer/trace/timeline.h"
 
 using namespace ridgeline;
 
@@ -30,17 +32,17 @@ int main(int argc, char** argv) try {
     }
   }
 
-  // One second of a stream, from the step's begin, as a painter wants it: here in 20 characters.
-  const auto facts = session.recording().value();
+  // One second of each stream, from the step's begin, as a painter wants it: here in 20 characters.
+  const auto timeline = analyzer::read_timeline(argv[1], {}).value();
   const std::int64_t begin_ns = session.steps().value()->representative.window_start_ns;
-  const store::Id device = facts->devices.front().id;
-  const auto rows = session.trace_rows(device).value();
-  for (const analyzer::TraceRow& row : *rows) {
-    if (row.kind != analyzer::TraceRowKind::stream) continue;
-    const auto trace = session.trace({device, row, {begin_ns, begin_ns + 1'000'000'000}, 20}).value();
-    std::printf("%s: %lld kernels [", row.label.c_str(), static_cast<long long>(trace->count));
-    for (const analyzer::TraceBin& bin : trace->bins)
-      std::putchar(" .:-=+*#%@"[bin.busy_ns * 9 / 50'000'000]);
+  const analyzer::TimeWindow second{begin_ns, begin_ns + 1'000'000'000};
+  for (const analyzer::TimelineRow& row : timeline->rows) {
+    if (row.kind != analyzer::RowKind::kernels) continue;
+    std::array<analyzer::EventBin, 20> bins;
+    row.events.bins(second, bins);
+    std::printf("%s: %lld kernels [", row.label.c_str(),
+                static_cast<long long>(row.events.sum(second).count));
+    for (const analyzer::EventBin& bin : bins) std::putchar(" .:-=+*#%@"[static_cast<int>(bin.busy * 9)]);
     std::printf("]\n");
   }
 

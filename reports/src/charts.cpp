@@ -76,19 +76,15 @@ std::vector<Share> accounting_shares(const analyzer::Accounting& a) {
 
 std::vector<Share> class_shares(const analyzer::Ranking& by_class) {
   std::vector<Share> out;
-  for (const analyzer::RankRow& row : by_class.rows) {
+  for (const std::size_t index : analyzer::rows_by_time(by_class)) {
+    const analyzer::RankRow& row = by_class.rows[index];
     out.push_back({row.key, class_css(row.kernel_class), static_cast<double>(row.time_ns)});
   }
-  std::stable_sort(out.begin(), out.end(), [](const Share& a, const Share& b) { return a.ns > b.ns; });
   return out;
 }
 
 std::string limiter_chart(const analyzer::Ranking& ranking, std::size_t rows) {
-  std::vector<std::size_t> order(ranking.rows.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return ranking.rows[a].time_ns > ranking.rows[b].time_ns;
-  });
+  std::vector<std::size_t> order = analyzer::rows_by_time(ranking);
   if (order.size() > rows) order.resize(rows);
   if (order.empty() || ranking.rows[order.front()].time_ns <= 0) return "";
 

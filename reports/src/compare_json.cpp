@@ -38,7 +38,7 @@ ordered_json side_json(const comparison::ComparisonSide& side) {
   return json;
 }
 
-std::string bound_word(analyzer::KernelBound bound) {
+std::string bound_key(analyzer::KernelBound bound) {
   return std::string(to_string(bound));
 }
 
@@ -80,8 +80,8 @@ ordered_json kernel_json(const KernelChange& change) {
   json["a"] = change.kernels_a;
   json["b"] = change.kernels_b;
   json["family"] = change.family;
-  json["bound_a"] = bound_word(change.bound_a);
-  json["bound_b"] = bound_word(change.bound_b);
+  json["bound_a"] = bound_key(change.bound_a);
+  json["bound_b"] = bound_key(change.bound_b);
   json["hint"] = change.hint;
   json["adjusted_delta_ns"] = change.adjusted.delta;
   json["measured_low_ratio"] =
@@ -158,7 +158,7 @@ analyzer::KernelBound bound(const Json& object, const char* key) {
   const std::string name = text(object, key);
   for (const KernelBound each : {KernelBound::memory, KernelBound::compute, KernelBound::latency,
                                  KernelBound::launch_bound, KernelBound::no_roof, KernelBound::unmeasured}) {
-    if (bound_word(each) == name) return each;
+    if (bound_key(each) == name) return each;
   }
   wrong(fmt::format("'{}' is no bound: '{}'", key, bounded_text(name, 40)));
 }

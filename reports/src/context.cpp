@@ -115,20 +115,6 @@ std::string run_line(const analyzer::Model& model) {
   return fmt::format("{}", fmt::join(parts, " · "));
 }
 
-namespace {
-
-// Whether the step is the one that was chosen for all, and not one that was asked for.
-bool is_median(const analyzer::StepAnalysis& steps) {
-  const analyzer::RepresentativeStep& step = steps.representative;
-  std::vector<std::pair<std::int64_t, std::int64_t>> durations;
-  for (const analyzer::StepIndex peer : step.peers)
-    durations.emplace_back(steps.steps[peer].gpu_duration_ns, steps.steps[peer].step_index);
-  std::sort(durations.begin(), durations.end());
-  return !durations.empty() && durations[(durations.size() - 1) / 2].second == step.summary.step_index;
-}
-
-}  // namespace
-
 std::string step_line(const analyzer::StepAnalysis& steps) {
   const analyzer::RepresentativeStep& step = steps.representative;
   const double window_ns = static_cast<double>(step.window_end_ns - step.window_start_ns);
@@ -141,7 +127,7 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
                        counted(step.summary.launches, "launch", "launches"));
   }
   std::string text = fmt::format("Step {}", step.summary.step_index);
-  if (steps.spread.count > 1 && is_median(steps)) {
+  if (steps.spread.count > 1 && step.is_median) {
     text += fmt::format(", the median of {} {} steps: {} (p10 {}, p90 {} ms)", steps.spread.count,
                         to_string(step.summary.phase), time_text(window_ns),
                         milliseconds(steps.spread.p10_ns), milliseconds(steps.spread.p90_ns));
@@ -156,6 +142,10 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
 }
 
 std::string roof_label(const analyzer::Peak& roof) {
+  if (roof.quantity == "dram_bytes_per_s" || roof.quantity == "l2_bytes_per_s") {
+    return fmt::format("{} {} ({})", roof.quantity == "l2_bytes_per_s" ? "L2" : "DRAM",
+                       bandwidth_text(roof.value), to_string(roof.source));
+  }
   return fmt::format("{} {} ({})", precision_of(roof.quantity), operations_text(roof.value),
                      to_string(roof.source));
 }
@@ -280,11 +270,6 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
           "above.",
           kernels, target, budgets ? " or within its own budget" : "", integer(check.stretch_count), stretch);
     case analyzer::OverallVerdict::missed: {
-      double missed_ns = 0;
-      for (const analyzer::KernelCheck& kernel : check.kernels) {
-        if (kernel.verdict == analyzer::KernelVerdict::missed)
-          missed_ns += analysis.check_ranking.rows[kernel.row].saved_target_ns;
-      }
       const bool one = check.missed_count == 1;
       if (const auto& reach = analysis.check_ranking.reach;
           reach && reach->known() && check.missed_reached_ns) {
@@ -308,10 +293,10 @@ std::string verdict_sentence(const analyzer::Analysis& analysis) {
           "would save up to {} of the step's {}, all kernels together {} ({}); at {}, {} ({}).",
           integer(check.missed_count), kernels, one ? "is" : "are", target, one ? "its" : "their",
           budgets ? " or over budget" : "", integer(check.stretch_count), stretch, target,
-          one ? "it" : fmt::format("these {}", integer(check.missed_count)), time_text(missed_ns),
-          time_text(static_cast<double>(analysis.accounting.step_ns)), time_text(t.saved_target_ns),
-          percent_text(t.saved_target_share), stretch, time_text(t.saved_stretch_ns),
-          percent_text(t.saved_stretch_share));
+          one ? "it" : fmt::format("these {}", integer(check.missed_count)),
+          time_text(check.missed_saving_ns), time_text(static_cast<double>(analysis.accounting.step_ns)),
+          time_text(t.saved_target_ns), percent_text(t.saved_target_share), stretch,
+          time_text(t.saved_stretch_ns), percent_text(t.saved_stretch_share));
     }
     case analyzer::OverallVerdict::not_enough_data:
       break;

@@ -233,8 +233,8 @@ std::string nearest_word(const RankRow& row) {
   return text;
 }
 
-std::string bound_word(const RankRow& row) {
-  switch (row.bound) {
+std::string bound_word(analyzer::KernelBound bound) {
+  switch (bound) {
     case analyzer::KernelBound::launch_bound:
       return "launch";
     case analyzer::KernelBound::no_roof:
@@ -242,8 +242,12 @@ std::string bound_word(const RankRow& row) {
     case analyzer::KernelBound::unmeasured:
       return "?";
     default:
-      return std::string(to_string(row.bound));
+      return std::string(to_string(bound));
   }
+}
+
+std::string bound_word(const RankRow& row) {
+  return bound_word(row.bound);
 }
 
 Table ranking_table(const analyzer::UtilisationAnalysis& utilisation, const analyzer::Ranking& ranking) {

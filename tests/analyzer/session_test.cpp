@@ -255,47 +255,6 @@ TEST_F(SessionTest, StepsTogetherAreTheirSum) {
   EXPECT_EQ(session.ranking({.steps = StepSelection::many({900, 901})}).failure().kind, ErrorKind::usage);
 }
 
-TEST_F(SessionTest, PaintsAWindow) {
-  generate::Options options = small();
-  options.sample_steps = 2;
-  make(options);
-  Session session = open();
-  const Model model = whole();
-  const store::Id device = model.devices.front().id;
-  const auto rows = session.trace_rows(device).value();
-  const auto row_of = [&](TraceRowKind kind) {
-    const auto found =
-        std::find_if(rows->begin(), rows->end(), [&](const TraceRow& row) { return row.kind == kind; });
-    EXPECT_NE(found, rows->end());
-    return *found;
-  };
-  const RepresentativeStep step = session.steps().value()->representative;
-  TraceQuery query{device, row_of(TraceRowKind::stream), {step.window_start_ns, step.window_end_ns}, 7, 1000};
-  const auto trace = session.trace(query).value();
-  ASSERT_EQ(trace->bins.size(), 7u);
-  std::int64_t busy_ns = 0, count = 0;
-  for (const TraceBin& bin : trace->bins) {
-    busy_ns += bin.busy_ns;
-    count += bin.count;
-  }
-  EXPECT_EQ(busy_ns, session.accounting().value()->kernel_busy_ns);
-  EXPECT_EQ(count, step.summary.launches);
-  EXPECT_EQ(static_cast<std::int64_t>(trace->events.size()), trace->count);
-  query.most_events = 3;
-  EXPECT_TRUE(session.trace(query).value()->events.empty());
-  query.row = row_of(TraceRowKind::steps);
-  query.most_events = 10;
-  EXPECT_GE(session.trace(query).value()->count, 1);
-  EXPECT_EQ(query.row.id, 0);
-  EXPECT_EQ(query.row.depth, 0);
-  query.row = row_of(TraceRowKind::nvtx);
-  EXPECT_EQ(query.row.depth, 0) << "the outermost comes first";
-  EXPECT_GE(session.trace(query).value()->count, 1);
-  query.bins = 0;
-  EXPECT_EQ(session.trace(query).failure().kind, ErrorKind::usage);
-  EXPECT_EQ(session.trace_rows(77).failure().kind, ErrorKind::usage);
-}
-
 TEST_F(SessionTest, ManyPeersAreKnownByTheirSums) {
   generate::Options options;
   options.shape = generate::Shape::timeline;

@@ -15,7 +15,6 @@ TEST(Words, OfTheStagesOfAnAnalysis) {
   EXPECT_EQ(to_string(Stage::utilisation), "utilisation");
   EXPECT_EQ(to_string(Stage::ranking), "ranking");
   EXPECT_EQ(to_string(Stage::samples), "samples");
-  EXPECT_EQ(to_string(Stage::trace), "trace");
   EXPECT_EQ(to_string(Stage::accounting), "accounting");
 }
 

@@ -61,7 +61,7 @@ TEST_F(PanelsTest, EveryRowOfTheRankingStandsSomewhereOnTheRoofline) {
   for (const RooflineMode mode : {RooflineMode::intensity, RooflineMode::time}) {
     RooflineSettings settings;
     settings.mode = mode;
-    const RooflinePlot plot = make_plot(overview(), settings);
+    const RooflinePlot plot = make_plot(overview().to_plot(), settings);
     EXPECT_EQ(plot.dots.size() + plot.strip.size() + static_cast<std::size_t>(plot.left_out),
               overview().ranking->rows.size());
     for (const RooflineDot& dot : plot.dots) {
@@ -76,7 +76,7 @@ TEST_F(PanelsTest, EveryRowOfTheRankingStandsSomewhereOnTheRoofline) {
 TEST_F(PanelsTest, InTimeModeAKernelAtItsRoofWouldStandAtItsTime) {
   RooflineSettings settings;
   settings.mode = RooflineMode::time;
-  for (const RooflineDot& dot : make_plot(overview(), settings).dots) {
+  for (const RooflineDot& dot : make_plot(overview().to_plot(), settings).dots) {
     const analyzer::RankRow& row = overview().ranking->rows[dot.rank_row];
     EXPECT_NEAR(dot.x / dot.measured, std::max(row.dram->value, 1e-4), 1e-9);
     EXPECT_NEAR(dot.y / dot.measured, std::max(row.compute->value, 1e-4), 1e-9);
@@ -174,18 +174,18 @@ TEST(RooflinePanel, ShowsTimesAtTheRoofsWhereNoOperationsWereCounted) {
   const auto window = opened_window(path);
   const auto* panel = dynamic_cast<RooflinePanel*>(window->panel("roofline"));
   ASSERT_NE(panel, nullptr);
-  EXPECT_TRUE(make_plot(*window->document()->overview(), {}).dots.empty());
+  EXPECT_TRUE(make_plot(window->document()->overview()->to_plot(), {}).dots.empty());
   EXPECT_EQ(panel->settings().mode, RooflineMode::time);
-  EXPECT_FALSE(make_plot(*window->document()->overview(), panel->settings()).dots.empty());
+  EXPECT_FALSE(make_plot(window->document()->overview()->to_plot(), panel->settings()).dots.empty());
 }
 
 TEST_F(PanelsTest, TheTargetsAreLinesOfTheRoofs) {
-  const RooflinePlot plot = make_plot(overview(), {});
+  const RooflinePlot plot = make_plot(overview().to_plot(), {});
   double dram = 0;
   std::vector<double> shares;
   for (const RooflineRoof& roof : plot.roofs) {
     if (roof.flat) continue;
-    dram = roof.value;
+    dram = roof.peak.value;
     shares.push_back(roof.share);
   }
   EXPECT_DOUBLE_EQ(dram, 4.8e12);
@@ -195,7 +195,7 @@ TEST_F(PanelsTest, TheTargetsAreLinesOfTheRoofs) {
 TEST_F(PanelsTest, DeclutteringKeepsTheLongestKernels) {
   RooflineSettings settings;
   settings.least_share = 0.5;
-  const RooflinePlot plot = make_plot(overview(), settings);
+  const RooflinePlot plot = make_plot(overview().to_plot(), settings);
   EXPECT_GT(plot.decluttered, 0);
   double shown = 0;
   for (const auto* dots : {&plot.dots, &plot.strip}) {
@@ -207,7 +207,7 @@ TEST_F(PanelsTest, DeclutteringKeepsTheLongestKernels) {
 TEST_F(PanelsTest, LevelsOfAKernelDifferInIntensityOnly) {
   std::size_t found = 0;
   for (std::size_t row = 0; row < overview().ranking->rows.size(); ++row) {
-    const auto dots = level_dots(overview(), row);
+    const auto dots = level_dots(overview().to_plot(), row);
     for (std::size_t i = 1; i < dots.size(); ++i) {
       EXPECT_EQ(dots[i].y, dots[0].y);
       EXPECT_NE(dots[i].level, dots[0].level);

@@ -22,8 +22,6 @@ std::string_view to_string(Stage stage) {
       return "ranking";
     case Stage::samples:
       return "samples";
-    case Stage::trace:
-      return "trace";
     case Stage::accounting:
       return "accounting";
   }

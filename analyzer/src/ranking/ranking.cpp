@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -563,6 +564,15 @@ Ranking rank_kernels(const Model& model, const StepAnalysis& steps, const Utilis
   });
   ranking.totals = add_up(utilisation, ranking, step_ns);
   return ranking;
+}
+
+std::vector<std::size_t> rows_by_time(const Ranking& ranking) {
+  std::vector<std::size_t> order(ranking.rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return ranking.rows[a].time_ns > ranking.rows[b].time_ns;
+  });
+  return order;
 }
 
 }  // namespace ridgeline::analyzer

@@ -235,6 +235,8 @@ Result<TargetCheck> check_targets(const UtilisationAnalysis& utilisation, const 
       kernel.utilisation = kernel.verdict;
     }
     tally(kernel.verdict, check);
+    if (kernel.verdict == KernelVerdict::missed)
+      check.missed_saving_ns += ranking.rows[kernel.row].saved_target_ns;
     check.kernels.push_back(kernel);
   }
   for (std::size_t b = 0; b < used.size(); ++b) {

@@ -5,7 +5,6 @@
 
 #include "session/loader.h"
 #include "session/scope_analysis.h"
-#include "trace/tracer.h"
 
 namespace ridgeline::analyzer {
 
@@ -23,7 +22,6 @@ struct Session::State {
   mutable std::mutex mutex;
   ReadCounts reads;
   Loader loader{capture, reads};
-  Tracer tracer{capture, loader.activity(), reads};
   std::shared_ptr<const Model> overview;  // facts and totals
   std::vector<SampleTrace> traces;        // for sampled_step()
   std::map<Scope, std::unique_ptr<ScopeAnalysis>> scopes;
@@ -139,21 +137,6 @@ Answer<Roofline> Session::roofline(const Scope& scope, RankKey key, const Ask& a
 
 Answer<Quality> Session::quality(const Scope& scope, const Ask& ask) {
   return state_->answer<Quality>([&] { return state_->at(scope, ask).quality(ask); });
-}
-
-Answer<std::vector<TraceRow>> Session::trace_rows(store::Id device_id, std::optional<TimeWindow> window,
-                                                  const Ask& ask) {
-  return state_->answer<std::vector<TraceRow>>([&] {
-    if (!window) {
-      const RepresentativeStep& step = state_->at({}, ask).selection()->steps.representative;
-      window = TimeWindow{step.window_start_ns, step.window_end_ns};
-    }
-    return share(state_->tracer.rows(*state_->facts(ask), device_id, *window, ask));
-  });
-}
-
-Answer<Trace> Session::trace(const TraceQuery& query, const Ask& ask) {
-  return state_->answer<Trace>([&] { return share(state_->tracer.trace(*state_->facts(ask), query, ask)); });
 }
 
 Answer<Analysis> Session::analysis(const Scope& scope, unsigned parts, const Ask& ask) {

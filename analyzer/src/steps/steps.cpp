@@ -231,6 +231,14 @@ RepresentativeStep whole_recording(const Model& model, store::Id process_id) {
   return all;
 }
 
+// By GPU time; of an even number the lower of the two in the middle.
+const StepSummary* median_of(Pool pool) {
+  std::sort(pool.begin(), pool.end(), [](const StepSummary* a, const StepSummary* b) {
+    return std::pair(a->gpu_duration_ns, a->step_index) < std::pair(b->gpu_duration_ns, b->step_index);
+  });
+  return pool[(pool.size() - 1) / 2];
+}
+
 StepSpread spread_of(const Pool& pool) {
   std::vector<double> durations;
   for (const StepSummary* step : pool) durations.push_back(static_cast<double>(step->gpu_duration_ns));
@@ -446,12 +454,10 @@ Result<StepAnalysis> analyze_steps(const Model& model, const StepOptions& option
     none.count = static_cast<std::int64_t>(analysis.steps.size());
     analysis.findings.push_back(std::move(none));
   } else {
-    Pool sorted = pool;
-    std::sort(sorted.begin(), sorted.end(), [](const StepSummary* a, const StepSummary* b) {
-      return std::pair(a->gpu_duration_ns, a->step_index) < std::pair(b->gpu_duration_ns, b->step_index);
-    });
-    analysis.representative = represent(model, *sorted[(sorted.size() - 1) / 2]);
+    analysis.representative = represent(model, *median_of(pool));
   }
+  analysis.representative.is_median =
+      !pool.empty() && analysis.representative.summary.index == median_of(pool)->index;
   // What varies between launches at one place is known from steps that launch the same.
   for (const StepSummary* step : pool) {
     if (step->sequence_hash == analysis.representative.summary.sequence_hash)

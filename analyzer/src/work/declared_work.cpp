@@ -364,6 +364,20 @@ std::optional<WorkSum> DeclaredRanges::of(std::span<const std::uint32_t> launche
   return result;
 }
 
+KernelsByOperation kernels_by_operation(const Model& model, const UtilisationAnalysis& utilisation) {
+  KernelsByOperation operations;
+  std::unordered_map<store::Id, std::set<store::Id>*> of_path;
+  for (std::size_t i = 0; i < utilisation.launches.size(); ++i) {
+    const auto& launch = utilisation.launches.row(i);
+    const std::optional<store::Id> path = model.launches.site(launch.launch).nvtx_path_id;
+    if (!path) continue;
+    const auto [known, added] = of_path.try_emplace(*path, nullptr);
+    if (added) known->second = &operations[last_part(model.string(path))];
+    known->second->insert(utilisation.launches.group_of(i).kernel_id);
+  }
+  return operations;
+}
+
 Findings excess_findings(const std::vector<DeclaredWork>& operations, double dram_bytes_per_s,
                          std::int64_t step_ns, double least_ratio, double least_share) {
   Findings findings;

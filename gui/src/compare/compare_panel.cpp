@@ -302,7 +302,7 @@ void ComparePanel::show_comparison() {
 
 // Dots of B, with arrows from where the same kernels, or those that they replace, stood in A.
 void ComparePanel::show_roofline() {
-  RooflinePlot before = make_plot(*a_.document->overview(), {});
+  RooflinePlot before = make_plot(a_.document->overview()->to_plot(), {});
   if (comparison_) {
     for (RooflineDot& dot : before.dots) {
       for (const comparison::KernelChange& change : comparison_->kernels) {
@@ -311,7 +311,7 @@ void ComparePanel::show_roofline() {
       }
     }
   }
-  RooflinePlot plot = make_plot(*b_.document->overview(), {});
+  RooflinePlot plot = make_plot(b_.document->overview()->to_plot(), {});
   plot.low_x = std::min(plot.low_x, before.low_x);
   plot.low_y = std::min(plot.low_y, before.low_y);
   plot.high_x = std::max(plot.high_x, before.high_x);

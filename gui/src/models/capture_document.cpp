@@ -32,7 +32,6 @@ QString stage_words(analyzer::Stage stage) {
     case analyzer::Stage::accounting:
       return "Accounting for the step";
     case analyzer::Stage::samples:
-    case analyzer::Stage::trace:
       return "Reading samples";
   }
   return {};
@@ -164,26 +163,6 @@ KernelChoice kernels_of(const ScopeAnswer& answer, std::size_t rank_row) {
 
 namespace {
 
-// The kernels that ran in ranges whose innermost is called so: an operation that the program declared work for.
-std::map<std::string, std::set<store::Id>, std::less<>> kernels_by_operation(const ScopeAnswer& answer) {
-  std::map<std::string, std::set<store::Id>, std::less<>> operations;
-  std::unordered_map<store::Id, std::set<store::Id>*> of_path;
-  for (std::size_t i = 0; i < answer.utilisation->launches.size(); ++i) {
-    const auto& launch = answer.utilisation->launches.row(i);
-    const std::optional<store::Id> path = answer.model->launches.site(launch.launch).nvtx_path_id;
-    if (!path) continue;
-    const auto [known, added] = of_path.try_emplace(*path, nullptr);
-    if (added) {
-      const std::string_view text = answer.model->string(path);
-      const std::size_t slash = text.rfind(" / ");
-      known->second =
-          &operations[std::string(slash == std::string_view::npos ? text : text.substr(slash + 3))];
-    }
-    known->second->insert(answer.utilisation->launches[i].kernel_id);
-  }
-  return operations;
-}
-
 KernelChoice kernels_called(const ScopeAnswer& answer, const std::string& name) {
   KernelChoice choice;
   for (const auto& [id, kernel] : answer.model->kernels)
@@ -203,7 +182,7 @@ KernelChoice CaptureDocument::kernels_of(const analyzer::Subject& subject) const
   if (subject.name.empty()) return {};
   KernelChoice choice = kernels_called(*overview_, subject.name);
   if (!choice.empty()) return choice;
-  if (!operations_) operations_ = kernels_by_operation(*overview_);
+  if (!operations_) operations_ = analyzer::kernels_by_operation(*overview_->model, *overview_->utilisation);
   const auto found = operations_->find(subject.name);
   if (found == operations_->end()) return {};
   return {{found->second.begin(), found->second.end()}, subject.name};

@@ -17,7 +17,9 @@
 
 #include "models/selection.h"
 #include "models/worker.h"
+#include "ridgeline/analyzer/roofline/roofline_plot.h"
 #include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/analyzer/work/declared_work.h"
 
 namespace ridgeline::gui {
 
@@ -31,6 +33,7 @@ struct ScopeAnswer {
   std::shared_ptr<const analyzer::Ranking> ranking;
   std::shared_ptr<const analyzer::Accounting> accounting;
   std::shared_ptr<const analyzer::Roofline> roofline;  ///< of the ranking
+  [[nodiscard]] analyzer::RooflineSource to_plot() const { return {*model, *ranking, *roofline}; }
 };
 
 /// Threads: the window's, but for what is passed to ask().
@@ -94,7 +97,7 @@ class CaptureDocument : public QObject {
   Failure failure_;
   std::shared_ptr<const ScopeAnswer> overview_;
   /// Of the overview, by operation; made when it is first asked for, for it goes through all launches.
-  mutable std::optional<std::map<std::string, std::set<store::Id>, std::less<>>> operations_;
+  mutable std::optional<analyzer::KernelsByOperation> operations_;
   std::shared_ptr<const analyzer::Analysis> analysis_;
   std::shared_ptr<const analyzer::Model> recording_;
   std::shared_ptr<std::unique_ptr<analyzer::Session>> session_;  // only the worker's thread looks inside

@@ -82,7 +82,7 @@ void RooflinePanel::show_answer(const ScopeAnswer& answer) {
     plot_again();
   });
   menu->addSeparator();
-  for (const std::string& quantity : known_precisions(answer)) {
+  for (const std::string& quantity : known_precisions(answer.to_plot())) {
     QAction* action = menu->addAction(plain(quantity.substr(0, quantity.find("_flops_per_s"))));
     action->setCheckable(true);
     const auto& used = answer.roofline->compute;
@@ -114,7 +114,7 @@ void RooflinePanel::choose_mode() {
   const auto empty = [this](RooflineMode mode) {
     RooflineSettings settings = settings_;
     settings.mode = mode;
-    return make_plot(*answer(), settings).dots.empty();
+    return make_plot(answer()->to_plot(), settings).dots.empty();
   };
   settings_.mode = empty(RooflineMode::intensity) && !empty(RooflineMode::time) ? RooflineMode::time
                                                                                 : RooflineMode::intensity;
@@ -124,7 +124,7 @@ void RooflinePanel::choose_mode() {
 
 void RooflinePanel::plot_again() {
   if (!answer()) return;
-  RooflinePlot plot = make_plot(*answer(), settings_);
+  RooflinePlot plot = make_plot(answer()->to_plot(), settings_);
   QStringList notes;
   if (plot.decluttered > 0)
     notes << tr("%1 short ones left out").arg(plain(counted(plot.decluttered, "kernel")));
@@ -150,7 +150,8 @@ std::vector<std::size_t> RooflinePanel::rows_of(const KernelChoice& kernel) cons
 void RooflinePanel::follow_kernel() {
   if (!answer()) return;
   const std::vector<std::size_t> rows = rows_of(selection_.kernel());
-  view_->set_chosen(rows, rows.size() == 1 ? level_dots(*answer(), rows[0]) : std::vector<RooflineDot>{});
+  view_->set_chosen(rows,
+                    rows.size() == 1 ? level_dots(answer()->to_plot(), rows[0]) : std::vector<RooflineDot>{});
 }
 
 Result<void> RooflinePanel::save(const QString& path) const {

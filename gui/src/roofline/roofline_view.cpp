@@ -9,7 +9,9 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/context.h"
 #include "ridgeline/reports/elide.h"
+#include "ridgeline/reports/tables.h"
 #include "style/theme.h"
 
 namespace ridgeline::gui {
@@ -68,7 +70,7 @@ RooflineView::Frame RooflineView::frame(const QRectF& area) const {
   // The highest roof has room for its name above it, however low the drawing is.
   double highest = 0;
   for (const RooflineRoof& roof : plot_.roofs) {
-    if (roof.flat) highest = std::max(highest, roof.value);
+    if (roof.flat) highest = std::max(highest, roof.peak.value);
   }
   if (highest > f.low_y && highest < f.high_y && f.graph.height() > 3 * kRoofName) {
     const double share = kRoofName / f.graph.height(), whole = std::log(f.high_y / f.low_y);
@@ -174,12 +176,12 @@ void RooflineView::draw_roofs(QPainter& painter, const Frame& f, bool names) con
   const Theme& t = theme();
   double highest = 0;
   for (const RooflineRoof& roof : plot_.roofs) {
-    if (roof.flat) highest = std::max(highest, roof.value);
+    if (roof.flat) highest = std::max(highest, roof.peak.value);
   }
   if (highest <= 0) highest = f.high_y;
   double slope = 0;
   for (const RooflineRoof& roof : plot_.roofs) {
-    if (!roof.flat && (slope == 0 || roof.value < slope)) slope = roof.value;
+    if (!roof.flat && (slope == 0 || roof.peak.value < slope)) slope = roof.peak.value;
   }
   painter.save();
   painter.setClipRect(f.graph);
@@ -191,7 +193,7 @@ void RooflineView::draw_roofs(QPainter& painter, const Frame& f, bool names) con
                         whole              ? Qt::SolidLine
                         : roof.share > 0.8 ? Qt::DashLine
                                            : Qt::DotLine));
-    const double value = roof.value * roof.share;
+    const double value = roof.peak.value * roof.share;
     QPointF from, to;
     if (roof.flat) {
       const double begin = slope > 0 ? value / slope : f.low_x;
@@ -199,7 +201,8 @@ void RooflineView::draw_roofs(QPainter& painter, const Frame& f, bool names) con
       to = {f.x(f.high_x), f.y(value)};
     } else {
       // A straight line on two logarithmic axes, cut at the paper's edges.
-      const double begin = std::max(f.low_x, f.low_y / value), end = std::min(f.high_x, highest / roof.value);
+      const double begin = std::max(f.low_x, f.low_y / value),
+                   end = std::min(f.high_x, highest / roof.peak.value);
       if (end <= begin) continue;
       from = {f.x(begin), f.y(begin * value)};
       to = {f.x(end), f.y(end * value)};
@@ -210,19 +213,20 @@ void RooflineView::draw_roofs(QPainter& painter, const Frame& f, bool names) con
     }
     if (!whole) continue;
     painter.setPen(t.text);
+    const std::string label = reports::roof_label(roof.peak);
     if (roof.flat) {
       // Over the dots, which stand close below the roof.
-      const double wide = painter.fontMetrics().horizontalAdvance(plain(roof.label)) + 8;
+      const double wide = painter.fontMetrics().horizontalAdvance(plain(label)) + 8;
       QColor ground = t.base;
       ground.setAlphaF(0.7F);
       const QRectF name(to.x() - wide - 4, to.y() - 17, wide, 14);
       painter.fillRect(name, ground);
-      painter.drawText(name, Qt::AlignCenter, plain(roof.label));
+      painter.drawText(name, Qt::AlignCenter, plain(label));
     } else {
       painter.save();
       painter.translate(from + (to - from) * 0.25);
       painter.rotate(-std::atan2(from.y() - to.y(), to.x() - from.x()) * 180 / M_PI);
-      painter.drawText(QRectF(0, -16, 260, 14), Qt::AlignLeft | Qt::AlignVCenter, plain(roof.label));
+      painter.drawText(QRectF(0, -16, 260, 14), Qt::AlignLeft | Qt::AlignVCenter, plain(label));
       painter.restore();
     }
   }
@@ -424,7 +428,7 @@ bool RooflineView::event(QEvent* event) {
                    plain(time_text(static_cast<double>(dot->time_ns))), plain(percent_text(dot->share)));
       if (dot->ratio)
         text += tr("\n%1 of its nearest roof, bound by %2")
-                    .arg(plain(percent_text(*dot->ratio)), plain(dot->bound));
+                    .arg(plain(percent_text(*dot->ratio)), plain(reports::bound_word(dot->bound)));
       if (plot_.mode == RooflineMode::intensity && dot->y > 0)
         text += tr("\n%1 at %2 FLOP/byte").arg(plain(operations_text(dot->y)), plain(fixed(dot->x, 1)));
       QToolTip::showText(help->globalPos(), text, this);

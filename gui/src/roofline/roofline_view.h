@@ -4,9 +4,16 @@
 #include <QWidget>
 
 #include "models/selection.h"
-#include "roofline/roofline_plot.h"
+#include "ridgeline/analyzer/roofline/roofline_plot.h"
 
 namespace ridgeline::gui {
+
+using analyzer::MemoryLevel;
+using analyzer::RooflineDot;
+using analyzer::RooflineMode;
+using analyzer::RooflinePlot;
+using analyzer::RooflineRoof;
+using analyzer::RooflineSettings;
 
 class RooflineView : public QWidget {
   Q_OBJECT

@@ -240,7 +240,7 @@ void ImageRowPainter::paint_counter(const TimelineRow& row, const TimeAxis& axis
   row.counter.bins(axis.view(), counter_bins_);
   QPainter painter(&image);
   const double height = image.height() - 3;
-  const double most = row.most > 0 ? row.most : 1;
+  const double most = row.max > 0 ? row.max : 1;
   const auto y_of = [&](double value) { return 1 + height * (1 - std::clamp(value / most, 0.0, 1.0)); };
   if (row.unit == CounterUnit::ratio) {
     painter.setPen(QPen(t.grid, 1, Qt::DotLine));

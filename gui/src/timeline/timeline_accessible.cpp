@@ -6,6 +6,7 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/timeline_text.h"
 #include "timeline/timeline_view.h"
 
 namespace ridgeline::gui {
@@ -91,9 +92,9 @@ class Row : public Painted {
   }
   QString text(QAccessible::Text kind) const override {
     const TimelineRow& row = view_->scene().row(row_);
-    if (kind == QAccessible::Description) return plain(row.help);
+    if (kind == QAccessible::Description) return plain(reports::row_help(row));
     if (kind != QAccessible::Name) return {};
-    const QString label = plain(row.label.empty() ? row.help : row.label);
+    const QString label = plain(row.label.empty() ? reports::row_help(row) : row.label);
     const TimeWindow window = view_->axis().view();
     if (row.kind == RowKind::counter) {
       const CounterBin bin = row.counter.over(window);

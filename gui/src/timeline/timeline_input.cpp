@@ -9,6 +9,7 @@
 #include <map>
 
 #include "models/text.h"
+#include "ridgeline/reports/timeline_text.h"
 #include "timeline/timeline_view.h"
 
 namespace ridgeline::gui {
@@ -561,8 +562,9 @@ bool TimelineView::event(QEvent* event) {
       QToolTip::showText(help->globalPos(), describe(*place), this);
     } else if (row && help->pos().x() < label_width_) {
       const TimelineRow& line = scene_.row(*row);
+      const QString help_text = shown(reports::row_help(line));
       QToolTip::showText(help->globalPos(),
-                         plain(line.label) + (line.help.empty() ? QString() : "\n" + shown(line.help)), this);
+                         plain(line.label) + (help_text.isEmpty() ? QString() : "\n" + help_text), this);
     } else {
       QToolTip::hideText();
     }

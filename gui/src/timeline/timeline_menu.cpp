@@ -4,6 +4,7 @@
 #include <QMenu>
 
 #include "models/text.h"
+#include "ridgeline/reports/timeline_text.h"
 #include "timeline/timeline_view.h"
 
 namespace ridgeline::gui {
@@ -80,7 +81,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
   if (const auto row = row_at(event->pos().y())) {
     const TimelineRow& line = scene_.row(*row);
     const bool pinned = scene_.arrangement().pinned.contains(line.id);
-    menu.addSection(plain(line.label.empty() ? line.help : line.label));
+    menu.addSection(plain(line.label.empty() ? reports::row_help(line) : line.label));
     menu.addAction(pinned ? tr("Unpin") : tr("Pin to the top"), this, [this, row, pinned, changed] {
       scene_.set_pinned(*row, !pinned);
       changed();
@@ -101,7 +102,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
   QMenu* rows = menu.addMenu(tr("Rows"));
   for (std::size_t i = 0; i < scene_.row_count() && i < 200; ++i) {
     const TimelineRow& line = scene_.row(i);
-    QAction* action = rows->addAction(plain(line.label.empty() ? line.help : line.label));
+    QAction* action = rows->addAction(plain(line.label.empty() ? reports::row_help(line) : line.label));
     action->setCheckable(true);
     action->setChecked(scene_.is_shown(i));
     connect(action, &QAction::toggled, this, [this, i, changed](bool on) {

@@ -120,7 +120,7 @@ void TimelinePanel::read_all() {
   worker_.ask<Data>(
       this, "read",
       [this, path = document_.path().toStdString()](const std::stop_token& stop) -> Result<Data> {
-        return read_timeline(path, stop, [this](std::int64_t done, std::int64_t total) {
+        return analyzer::read_timeline(path, stop, [this](std::int64_t done, std::int64_t total) {
           worker_.tell(this, [this, done, total] {
             if (reading_) status_->setText(tr("reading launches: %L1 of %L2").arg(done).arg(total));
           });

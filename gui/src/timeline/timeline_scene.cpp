@@ -28,17 +28,7 @@ void TimelineScene::set_data(std::shared_ptr<const TimelineData> data) {
 }
 
 void TimelineScene::set_gaps(const analyzer::Accounting& accounting) {
-  auto row = std::make_shared<TimelineRow>();
-  row->kind = RowKind::gaps;
-  row->id = "gaps";
-  row->label = "Gaps by cause";
-  row->help = "Stretches of the analysed steps in which the device did nothing, by what it waited for";
-  row->process_id = accounting.process_id;
-  row->device_id = accounting.device_id;
-  for (const analyzer::Gap& gap : accounting.gaps)
-    row->events.add(gap.start_ns, gap.end_ns, static_cast<std::uint32_t>(gap.kind));
-  row->events.finish();
-  gaps_ = std::move(row);
+  gaps_ = std::make_shared<const TimelineRow>(analyzer::gap_row(accounting));
   gather();
 }
 

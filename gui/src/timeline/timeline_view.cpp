@@ -7,6 +7,7 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/reports/timeline_text.h"
 #include "timeline/timeline_accessible.h"
 
 namespace ridgeline::gui {
@@ -272,7 +273,7 @@ QString TimelineView::describe(const EventPlace& place) const {
                           duration_text(when.start_ns - origin_ns_));
   if (name.kind == EventName::Kind::kernel) text += " · " + plain(to_string(name.kernel_class));
   return text + " · " +
-         plain(scene_.row(place.row).label.empty() ? scene_.row(place.row).help
+         plain(scene_.row(place.row).label.empty() ? reports::row_help(scene_.row(place.row))
                                                    : scene_.row(place.row).label);
 }
 

@@ -27,7 +27,7 @@ struct Fact {
 [[nodiscard]] std::string step_line(const analyzer::StepAnalysis& steps);
 /// "4.80 TB/s, spec (NVIDIA H200 datasheet)".
 [[nodiscard]] std::string peak_text(const analyzer::Peak& peak);
-/// Of a roof of operations: "bf16 989.4 TFLOP/s (spec)".
+/// "bf16 989.4 TFLOP/s (spec)", "DRAM 4.80 TB/s (spec)".
 [[nodiscard]] std::string roof_label(const analyzer::Peak& roof);
 /// The roofs that the limiter was measured against, with their sources; one sentence, "" if none was needed.
 [[nodiscard]] std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation);

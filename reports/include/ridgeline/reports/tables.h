@@ -70,6 +70,7 @@ namespace ridgeline::reports {
 [[nodiscard]] std::string nearest_word(const analyzer::RankRow& row);
 /// "memory", "latency", …; "launch", "no roof", "?" as limiter_word() has it.
 [[nodiscard]] std::string bound_word(const analyzer::RankRow& row);
+[[nodiscard]] std::string bound_word(analyzer::KernelBound bound);
 
 /// "DRAM" or "FLOP": which roof the declared work's least time is at; missing without one.
 [[nodiscard]] Cell minimum_limiter_cell(const analyzer::WorkSum& work);

@@ -22,7 +22,6 @@ enum class Stage {
   ranking,
   accounting,
   samples,
-  trace
 };
 [[nodiscard]] std::string_view to_string(Stage stage);
 

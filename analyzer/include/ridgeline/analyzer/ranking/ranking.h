@@ -175,4 +175,7 @@ struct Ranking {
                                    const UtilisationAnalysis& utilisation, const Exposure& exposure,
                                    const RankOptions& options = {});
 
+/// Rows by time_ns, descending; of the same time in the ranking's order.
+[[nodiscard]] std::vector<std::size_t> rows_by_time(const Ranking& ranking);
+
 }  // namespace ridgeline::analyzer

@@ -74,6 +74,7 @@ struct TargetCheck {
   double unmeasured_share = 1;      // of the kernel time
   double time_share_at_target = 0;  // share of kernel time in launches with u ≥ target
   double time_share_at_stretch = 0;
+  double missed_saving_ns = 0;  // RankRow::saved_target_ns of the kernels that missed, summed
   /// What the step is shorter by if all kernels that miss their target reach it; empty: not simulated. A session
   /// fills it in.
   std::optional<double> missed_reached_ns;

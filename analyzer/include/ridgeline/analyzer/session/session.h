@@ -15,7 +15,6 @@
 #include "ridgeline/analyzer/model/scope.h"
 #include "ridgeline/analyzer/roofline/roofline.h"
 #include "ridgeline/analyzer/session/analysis.h"
-#include "ridgeline/analyzer/trace/trace.h"
 #include "ridgeline/store/capture.h"
 
 namespace ridgeline::analyzer {
@@ -55,15 +54,6 @@ class Session {
                                           const Ask& ask = {});
   /// With what a reader must know, worst first.
   [[nodiscard]] Answer<Quality> quality(const Scope& scope = {}, const Ask& ask = {});
-
-  /// The lines of a device's timeline that have something in the window; of no window: in the time of the
-  /// representative step. Failure: usage (no such device).
-  [[nodiscard]] Answer<std::vector<TraceRow>> trace_rows(store::Id device_id,
-                                                         std::optional<TimeWindow> window = {},
-                                                         const Ask& ask = {});
-  /// What a painter needs of one line. Reads the rows that overlap the window each time, for a painter scrolls;
-  /// samples of a counter are kept. Failure: usage (an empty window, no bins or too many).
-  [[nodiscard]] Answer<Trace> trace(const TraceQuery& query, const Ask& ask = {});
 
   /// Parts of analysis() that cost something beyond the ranking, to be joined by |.
   static constexpr unsigned kRanking = 0;

@@ -60,6 +60,7 @@ struct RepresentativeStep {
   std::int64_t window_start_ns = 0;  // the step's time: [window_start_ns, window_end_ns)
   std::int64_t window_end_ns = 0;
   std::vector<StepIndex> peers;  // steps it was chosen from, itself included
+  bool is_median = false;        // of those by their GPU time, chosen or asked for
 };
 
 /// Steps that launch about as many kernels (within 5 %) in about the same kernel time (within 30 %): a training step

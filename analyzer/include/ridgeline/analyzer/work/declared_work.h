@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -106,6 +107,12 @@ class DeclaredRanges {
   std::map<std::pair<store::Id, std::string>, double> peaks_;  // device, quantity → its roof
   std::map<std::vector<std::size_t>, WorkSum> sums_;           // of sets of ranges that were asked for
 };
+
+/// The kernels of a scope that ran in ranges whose innermost is called so: an operation that the program declares work
+/// for. By the operation's name; Kernel::id.
+using KernelsByOperation = std::map<std::string, std::set<store::Id>, std::less<>>;
+[[nodiscard]] KernelsByOperation kernels_by_operation(const Model& model,
+                                                      const UtilisationAnalysis& utilisation);
 
 /// "attention_backward moves 2.1 × the bytes it needs": operations whose surplus costs at least `least_share`
 /// of the step at the DRAM peak.

@@ -1,17 +1,16 @@
-// timeline_reader.cpp: a capture's rows, once through, into the lines of a timeline.
+// timeline.cpp: a capture's rows, once through, into the lines of a timeline.
+#include "ridgeline/analyzer/trace/timeline.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "ridgeline/base/units.h"
-#include "ridgeline/reports/elide.h"
 #include "ridgeline/store/activity.h"
-#include "timeline/timeline_counters.h"
-#include "timeline/timeline_data.h"
+#include "trace/timeline_counters.h"
 
-namespace ridgeline::gui {
+namespace ridgeline::analyzer {
 namespace {
 
 using store::Id;
@@ -47,7 +46,7 @@ class Reader {
   Reader(const store::Capture& capture, const std::stop_token& stop, const ReadProgress& progress)
       : capture_(capture), activity_(capture), stop_(stop), progress_(progress) {}
 
-  Result<std::shared_ptr<const TimelineData>> read() {
+  Result<std::shared_ptr<const Timeline>> read() {
     for (const store::Device& device : capture_.devices()) devices_[device.id] = device;
     for (const store::Process& process : capture_.processes()) processes_[process.id] = process;
     several_ = processes_.size() > 1 || devices_.size() > 1;
@@ -65,7 +64,7 @@ class Reader {
       end = std::max(end, row.events.extent().end_ns);
     }
     if (start < end) data_->extent = {start, end};
-    return std::shared_ptr<const TimelineData>(std::move(data_));
+    return std::shared_ptr<const Timeline>(std::move(data_));
   }
 
  private:
@@ -271,17 +270,17 @@ class Reader {
           // The outermost that there is: one that was never closed leaves no row.
           if (named_threads_.emplace(line.process_id, line.thread_id).second)
             line.label = "NVTX · " + thread_words(line);
-          line.help = "NVTX ranges of " + thread_words(line) + ", depth " + std::to_string(line.depth);
+          line.thread = thread_words(line);
           line.id = "nvtx/" + thread + "/" + std::to_string(line.depth);
           break;
         case RowKind::calls:
-          line.label = "Launch calls · " + thread_words(line);
-          line.help = "Calls of the host that launched kernels";
+          line.thread = thread_words(line);
+          line.label = "Launch calls · " + line.thread;
           line.id = "calls/" + thread;
           break;
         case RowKind::waits:
-          line.label = "Waits · " + thread_words(line);
-          line.help = "Calls on which the host waited for the device";
+          line.thread = thread_words(line);
+          line.label = "Waits · " + line.thread;
           line.id = "waits/" + thread;
           break;
         case RowKind::kernels:
@@ -290,14 +289,10 @@ class Reader {
           break;
         case RowKind::collectives:
           line.label = "Collectives" + where(line.process_id, line.device_id);
-          line.help =
-              "Kernels of class communication on any stream of this GPU; what overlaps, as with several "
-              "communicators, has a line below";
           line.id = "collectives/" + device;
           break;
         case RowKind::copies:
           line.label = "Copies" + where(line.process_id, line.device_id);
-          line.help = "Copies and memsets on any stream of this GPU";
           line.id = "copies/" + device;
           break;
         default:
@@ -320,10 +315,10 @@ class Reader {
   static TimelineRow without_events(const TimelineRow& line) {
     TimelineRow copy;
     copy.kind = line.kind;
-    copy.help = line.help;
     copy.process_id = line.process_id;
     copy.device_id = line.device_id;
     copy.thread_id = line.thread_id;
+    copy.thread = line.thread;
     copy.stream_id = line.stream_id;
     copy.depth = line.depth;
     return copy;
@@ -340,7 +335,7 @@ class Reader {
   store::Activity activity_;
   std::stop_token stop_;
   const ReadProgress& progress_;
-  std::shared_ptr<TimelineData> data_ = std::make_shared<TimelineData>();
+  std::shared_ptr<Timeline> data_ = std::make_shared<Timeline>();
   std::map<RowKey, TimelineRow> rows_;
   std::map<std::pair<EventName::Kind, int>, std::uint32_t> codes_;
   std::map<Id, store::Device> devices_;
@@ -354,18 +349,30 @@ class Reader {
 
 }  // namespace
 
-std::size_t TimelineData::bytes() const {
+std::size_t Timeline::bytes() const {
   std::size_t all = 0;
   for (const TimelineRow& row : rows) all += row.events.bytes() + row.counter.bytes();
   return all;
 }
 
-Result<std::shared_ptr<const TimelineData>> read_timeline(const std::string& path,
-                                                          const std::stop_token& stop,
-                                                          const ReadProgress& progress) {
+TimelineRow gap_row(const Accounting& accounting) {
+  TimelineRow row;
+  row.kind = RowKind::gaps;
+  row.id = "gaps";
+  row.label = "Gaps by cause";
+  row.process_id = accounting.process_id;
+  row.device_id = accounting.device_id;
+  for (const Gap& gap : accounting.gaps)
+    row.events.add(gap.start_ns, gap.end_ns, static_cast<std::uint32_t>(gap.kind));
+  row.events.finish();
+  return row;
+}
+
+Result<std::shared_ptr<const Timeline>> read_timeline(const std::string& path, const std::stop_token& stop,
+                                                      const ReadProgress& progress) {
   const auto capture = store::Capture::open(path);
   if (!capture) return capture.failure();
   return Reader(capture.value(), stop, progress).read();
 }
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

@@ -1,8 +1,8 @@
-#include "timeline/counter_row.h"
+#include "ridgeline/analyzer/trace/counter_row.h"
 
 #include <algorithm>
 
-namespace ridgeline::gui {
+namespace ridgeline::analyzer {
 
 void CounterRow::add(std::int64_t end_ns, float value) {
   if (!times_.empty() && end_ns <= times_.back()) return;
@@ -26,7 +26,7 @@ void CounterRow::finish(std::int64_t longest_gap_ns) {
     sum += length * static_cast<double>(values_[i]);
     held += length;
     peaks_.back() = std::max(peaks_.back(), values_[i]);
-    most_ = std::max(most_, values_[i]);
+    max_ = std::max(max_, values_[i]);
   }
 }
 
@@ -97,4 +97,4 @@ std::size_t CounterRow::bytes() const {
          (sums_.capacity() + held_.capacity()) * sizeof(double) + peaks_.capacity() * sizeof(float);
 }
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

@@ -1,10 +1,15 @@
-#include "timeline/timeline_counters.h"
+#include "trace/timeline_counters.h"
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
-namespace ridgeline::gui {
+#include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/utilisation/peaks.h"
+#include "ridgeline/base/statistics.h"
+
+namespace ridgeline::analyzer {
 namespace {
 
 using store::Id;
@@ -35,23 +40,11 @@ std::size_t order_of(const std::string& metric) {
   return kKnown.size();
 }
 
-std::optional<double> dram_peak(const std::vector<store::DevicePeak>& peaks, Id device) {
-  std::optional<double> best;
-  for (const store::DevicePeak& peak : peaks) {
-    if (peak.device_id != device || peak.quantity != "dram_bytes_per_s" || peak.value <= 0) continue;
-    if (!best || peak.source == PeakSource::spec) best = peak.value;
-  }
-  return best;
-}
-
 std::int64_t median_interval(const std::vector<store::PmSample>& samples) {
   std::vector<std::int64_t> intervals;
   for (std::size_t i = 1; i < samples.size() && intervals.size() < 1000; ++i)
     intervals.push_back(samples[i].time_ns - samples[i - 1].time_ns);
-  if (intervals.empty()) return 0;
-  std::nth_element(intervals.begin(), intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2),
-                   intervals.end());
-  return intervals[intervals.size() / 2];
+  return intervals.empty() ? 0 : upper_median(std::move(intervals));
 }
 
 // A bytes' sample is what passed since the one before.
@@ -68,7 +61,7 @@ void fill(TimelineRow& row, const std::vector<store::PmSample>& samples, double 
 }
 
 void add_clocks(const store::Capture& capture, const std::map<Id, store::Device>& devices,
-                const std::string& where, Id device, TimelineData& data) {
+                const std::string& where, Id device, Timeline& data) {
   const std::vector<store::ClockSample> samples = capture.clock_samples();
   struct Line {
     const char* id;
@@ -107,7 +100,6 @@ void add_clocks(const store::Capture& capture, const std::map<Id, store::Device>
     row.unit = line.unit;
     row.secondary = line.secondary;
     row.label = line.label + where;
-    row.help = "What the driver says a few times a second";
     row.id = "clock/" + std::to_string(devices.at(device).device_index) + "/" + line.id;
     for (const store::ClockSample& sample : samples) {
       if (sample.device_id != device) continue;
@@ -116,20 +108,22 @@ void add_clocks(const store::Capture& capture, const std::map<Id, store::Device>
     }
     if (row.counter.empty()) continue;
     row.counter.finish(1'000'000'000);
-    row.most = static_cast<double>(row.counter.most()) * 1.05;
+    row.max = static_cast<double>(row.counter.max()) * 1.05;
     if (line.unit == CounterUnit::hertz && std::string_view(line.id) == "sm_clock" &&
         devices.at(device).max_sm_clock_hz)
-      row.most = static_cast<double>(*devices.at(device).max_sm_clock_hz) * 1.05;
+      row.max = static_cast<double>(*devices.at(device).max_sm_clock_hz) * 1.05;
     data.rows.push_back(std::move(row));
   }
 }
 
 }  // namespace
 
-void add_counter_rows(const store::Capture& capture, TimelineData& data) {
+void add_counter_rows(const store::Capture& capture, Timeline& data) {
   std::map<Id, store::Device> devices;
   for (const store::Device& device : capture.devices()) devices[device.id] = device;
-  const std::vector<store::DevicePeak> peaks = capture.device_peaks();
+  Model facts;
+  facts.devices = capture.devices();
+  facts.device_peaks = capture.device_peaks();
   std::vector<store::Metric> metrics = capture.metrics();
   std::stable_sort(metrics.begin(), metrics.end(),
                    [](const auto& a, const auto& b) { return order_of(a.name) < order_of(b.name); });
@@ -145,22 +139,24 @@ void add_counter_rows(const store::Capture& capture, TimelineData& data) {
       row.kind = RowKind::counter;
       row.device_id = id;
       row.label = (order < kKnown.size() ? kKnown[order].label : metric.label) + where;
-      row.help = metric.meaning + " (" + metric.name + ", in-situ samples)";
+      row.metric = metric.name;
+      row.meaning = metric.meaning;
       row.id = "counter/" + std::to_string(device.device_index) + "/" + metric.name;
       row.secondary = order == kKnown.size();
       if (metric.unit == "percent") {
         fill(row, samples, 0.01, false);
       } else if (metric.unit == "bytes") {
-        const auto peak =
-            order < kKnown.size() && kKnown[order].of_dram_peak ? dram_peak(peaks, id) : std::nullopt;
+        const auto peak = order < kKnown.size() && kKnown[order].of_dram_peak
+                              ? choose_peak(facts, id, "dram_bytes_per_s", PeakSource::spec)
+                              : Result<Peak>(Failure{});
         row.unit = peak ? CounterUnit::ratio : CounterUnit::bytes_per_s;
-        fill(row, samples, peak ? 1 / *peak : 1, true);
-        if (!peak) row.most = static_cast<double>(row.counter.most()) * 1.05;
+        fill(row, samples, peak ? 1 / peak.value().value : 1, true);
+        if (!peak) row.max = static_cast<double>(row.counter.max()) * 1.05;
       } else if (metric.unit == "Hz") {
         row.unit = CounterUnit::hertz;
         fill(row, samples, 1, false);
-        row.most = device.max_sm_clock_hz ? static_cast<double>(*device.max_sm_clock_hz) * 1.05
-                                          : static_cast<double>(row.counter.most()) * 1.05;
+        row.max = device.max_sm_clock_hz ? static_cast<double>(*device.max_sm_clock_hz) * 1.05
+                                         : static_cast<double>(row.counter.max()) * 1.05;
       } else {
         continue;
       }
@@ -170,4 +166,4 @@ void add_counter_rows(const store::Capture& capture, TimelineData& data) {
   }
 }
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

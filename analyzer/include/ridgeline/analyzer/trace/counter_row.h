@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "timeline/event_row.h"
+#include "ridgeline/analyzer/trace/event_row.h"
 
-namespace ridgeline::gui {
+namespace ridgeline::analyzer {
 
 struct CounterBin {
   float mean = 0;
@@ -24,7 +24,7 @@ class CounterRow {
 
   [[nodiscard]] std::size_t size() const { return times_.size(); }
   [[nodiscard]] bool empty() const { return times_.empty(); }
-  [[nodiscard]] float most() const { return most_; }
+  [[nodiscard]] float max() const { return max_; }
   [[nodiscard]] TimeWindow extent() const;
   void bins(const TimeWindow& window, std::span<CounterBin> out) const;
   /// Mean over the sampled part of a stretch; known: some of it was sampled.
@@ -42,7 +42,7 @@ class CounterRow {
   std::vector<double> held_;  // of time, likewise
   std::vector<float> peaks_;  // of a block
   std::int64_t longest_gap_ns_ = 0;
-  float most_ = 0;
+  float max_ = 0;
 };
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

@@ -1,9 +1,9 @@
-#include "timeline/event_row.h"
+#include "ridgeline/analyzer/trace/event_row.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace ridgeline::gui {
+namespace ridgeline::analyzer {
 
 void EventRow::add(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t name) {
   const std::int64_t length = std::max<std::int64_t>(end_ns - start_ns, 1);
@@ -269,4 +269,4 @@ std::size_t EventRow::bytes() const {
   return all;
 }
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

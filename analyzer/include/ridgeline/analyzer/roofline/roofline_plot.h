@@ -1,13 +1,13 @@
-// roofline_plot.h: what stands where on a roofline, in the units of its axes. No window, no pixels.
+// roofline_plot.h: what stands where on a roofline that is drawn, in the units of its axes. No pixels.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "models/capture_document.h"
+#include "ridgeline/analyzer/roofline/roofline.h"
 
-namespace ridgeline::gui {
+namespace ridgeline::analyzer {
 
 enum class RooflineMode {
   intensity,  ///< operations a second over operations a byte
@@ -31,7 +31,7 @@ struct RooflineDot {
   double share = 0;  ///< of the step
   std::int64_t time_ns = 0;
   std::optional<double> ratio;  ///< of its nearest roof
-  std::string bound;            ///< in words
+  KernelBound bound = KernelBound::unmeasured;
   MemoryLevel level = MemoryLevel::dram;
   /// Time mode: what it took; the dot would stand there at its roof.
   double measured = 0;
@@ -40,9 +40,8 @@ struct RooflineDot {
 
 /// A roof: y = slope · x up to where it meets a flat one, or y = level.
 struct RooflineRoof {
-  std::string label;
+  Peak peak;
   bool flat = false;
-  double value = 0;  ///< bytes a second or operations a second
   double share = 1;  ///< 0.70 and 0.85 for the targets' lines
 };
 
@@ -56,10 +55,17 @@ struct RooflinePlot {
   std::int64_t decluttered = 0;    ///< left out by RooflineSettings::least_share
 };
 
-[[nodiscard]] RooflinePlot make_plot(const ScopeAnswer& answer, const RooflineSettings& settings);
-/// The row's dots at each memory level that was counted, nearest to the registers last; empty without operations.
-[[nodiscard]] std::vector<RooflineDot> level_dots(const ScopeAnswer& answer, std::size_t rank_row);
-/// All quantities of operations that the device has a roof for.
-[[nodiscard]] std::vector<std::string> known_precisions(const ScopeAnswer& answer);
+/// Ranking and roofline are of each other, and of one scope of the model. Threads: pure.
+struct RooflineSource {
+  const Model& model;
+  const Ranking& ranking;
+  const Roofline& roofline;
+};
 
-}  // namespace ridgeline::gui
+[[nodiscard]] RooflinePlot make_plot(const RooflineSource& source, const RooflineSettings& settings);
+/// The row's dots at each memory level that was counted, nearest to the registers last; empty without operations.
+[[nodiscard]] std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t rank_row);
+/// All quantities of operations that the device has a roof for.
+[[nodiscard]] std::vector<std::string> known_precisions(const RooflineSource& source);
+
+}  // namespace ridgeline::analyzer

@@ -12,9 +12,7 @@
 
 #include "ridgeline/analyzer/model/scope.h"
 
-namespace ridgeline::gui {
-
-using analyzer::TimeWindow;
+namespace ridgeline::analyzer {
 
 /// A pixel's worth of a line.
 struct EventBin {
@@ -122,4 +120,4 @@ class EventRow {
   std::vector<Level> levels_;
 };
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

@@ -1,27 +1,16 @@
-#include "roofline/roofline_plot.h"
+#include "ridgeline/analyzer/roofline/roofline_plot.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "ridgeline/base/units.h"
-#include "ridgeline/reports/context.h"
-#include "ridgeline/reports/tables.h"
-
-namespace ridgeline::gui {
+namespace ridgeline::analyzer {
 namespace {
 
-using analyzer::RankRow;
-using analyzer::RooflinePoint;
-
 // Rows in order of time, cut where the rest is no longer wanted.
-std::vector<std::size_t> wanted_rows(const ScopeAnswer& answer, double least_share) {
-  const auto& rows = answer.ranking->rows;
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return rows[a].time_ns > rows[b].time_ns; });
-  const double all = static_cast<double>(answer.ranking->totals.time_ns);
+std::vector<std::size_t> wanted_rows(const RooflineSource& source, double least_share) {
+  const auto& rows = source.ranking.rows;
+  std::vector<std::size_t> order = rows_by_time(source.ranking);
+  const double all = static_cast<double>(source.ranking.totals.time_ns);
   double sum = 0;
   std::size_t kept = 0;
   while (kept < order.size() && (kept == 0 || sum < least_share * all))
@@ -30,8 +19,8 @@ std::vector<std::size_t> wanted_rows(const ScopeAnswer& answer, double least_sha
   return order;
 }
 
-RooflineDot dot_of(const ScopeAnswer& answer, std::size_t row) {
-  const RankRow& rank = answer.ranking->rows[row];
+RooflineDot dot_of(const RooflineSource& source, std::size_t row) {
+  const RankRow& rank = source.ranking.rows[row];
   RooflineDot dot;
   dot.rank_row = row;
   dot.name = rank.key;
@@ -39,7 +28,7 @@ RooflineDot dot_of(const ScopeAnswer& answer, std::size_t row) {
   dot.share = rank.step_share;
   dot.time_ns = rank.time_ns;
   dot.ratio = rank.limiter;
-  dot.bound = reports::bound_word(rank);
+  dot.bound = rank.bound;
   return dot;
 }
 
@@ -56,58 +45,51 @@ void fit_axis(double& low, double& high, const std::vector<double>& values) {
   high = most * 3;
 }
 
-void add_roofs(const ScopeAnswer& answer, const RooflineSettings& settings, RooflinePlot& plot) {
-  const analyzer::Roofline& roofline = *answer.roofline;
+void add_roofs(const RooflineSource& source, const RooflineSettings& settings, RooflinePlot& plot) {
+  const Roofline& roofline = source.roofline;
   const auto peak = [&](const std::string& quantity) {
-    return analyzer::choose_peak(*answer.model, roofline.device_id, quantity, settings.roofs);
+    return choose_peak(source.model, roofline.device_id, quantity, settings.roofs);
   };
   if (const auto dram = peak("dram_bytes_per_s")) {
-    const std::string label = "DRAM " + bandwidth_text(dram.value().value) + " (" +
-                              std::string(to_string(dram.value().source)) + ")";
-    for (const double share : {1.0, 0.85, 0.70})
-      plot.roofs.push_back({label, false, dram.value().value, share});
+    for (const double share : {1.0, 0.85, 0.70}) plot.roofs.push_back({dram.value(), false, share});
   }
   if (settings.l2) {
-    if (const auto l2 = peak("l2_bytes_per_s"))
-      plot.roofs.push_back(
-          {"L2 " + bandwidth_text(l2.value().value) + " (" + std::string(to_string(l2.value().source)) + ")",
-           false, l2.value().value, 1});
+    if (const auto l2 = peak("l2_bytes_per_s")) plot.roofs.push_back({l2.value(), false, 1});
   }
   std::vector<std::string> precisions = settings.precisions;
   if (precisions.empty()) {
-    for (const analyzer::Peak& each : roofline.compute) precisions.push_back(each.quantity);
+    for (const Peak& each : roofline.compute) precisions.push_back(each.quantity);
   }
   double highest = 0;
-  std::vector<analyzer::Peak> compute;
+  std::vector<Peak> compute;
   for (const std::string& quantity : precisions) {
     if (const auto found = peak(quantity)) compute.push_back(found.value());
   }
-  for (const analyzer::Peak& each : compute) highest = std::max(highest, each.value);
-  for (const analyzer::Peak& each : compute) {
-    plot.roofs.push_back({reports::roof_label(each), true, each.value, 1});
+  for (const Peak& each : compute) highest = std::max(highest, each.value);
+  for (const Peak& each : compute) {
+    plot.roofs.push_back({each, true, 1});
     if (each.value < highest) continue;
-    for (const double share : {0.85, 0.70})
-      plot.roofs.push_back({reports::roof_label(each), true, each.value, share});
+    for (const double share : {0.85, 0.70}) plot.roofs.push_back({each, true, share});
   }
 }
 
 }  // namespace
 
-RooflinePlot make_plot(const ScopeAnswer& answer, const RooflineSettings& settings) {
+RooflinePlot make_plot(const RooflineSource& source, const RooflineSettings& settings) {
   RooflinePlot plot;
   plot.mode = settings.mode;
-  const std::vector<std::size_t> rows = wanted_rows(answer, settings.least_share);
-  plot.decluttered = static_cast<std::int64_t>(answer.ranking->rows.size() - rows.size());
-  const analyzer::Roofline& roofline = *answer.roofline;
+  const std::vector<std::size_t> rows = wanted_rows(source, settings.least_share);
+  plot.decluttered = static_cast<std::int64_t>(source.ranking.rows.size() - rows.size());
+  const Roofline& roofline = source.roofline;
   std::vector<double> xs, ys;
   if (settings.mode == RooflineMode::time) {
     for (const std::size_t row : rows) {
-      const RankRow& rank = answer.ranking->rows[row];
+      const RankRow& rank = source.ranking.rows[row];
       if (!rank.dram || !rank.compute || rank.calls == 0) {
         ++plot.left_out;
         continue;
       }
-      RooflineDot dot = dot_of(answer, row);
+      RooflineDot dot = dot_of(source, row);
       dot.measured = static_cast<double>(rank.time_ns);
       // What uses a roof for less than a ten-thousandth of its time stands at the edge.
       dot.x = dot.measured * std::max(rank.dram->value, 1e-4);
@@ -122,10 +104,10 @@ RooflinePlot make_plot(const ScopeAnswer& answer, const RooflineSettings& settin
     plot.low_y = plot.low_x;
     plot.high_y = plot.high_x;
   } else {
-    add_roofs(answer, settings, plot);
+    add_roofs(source, settings, plot);
     for (const std::size_t row : rows) {
       const RooflinePoint& point = roofline.points[row];
-      RooflineDot dot = dot_of(answer, row);
+      RooflineDot dot = dot_of(source, row);
       if (point.intensity_flop_per_byte && point.flops_per_s && *point.intensity_flop_per_byte > 0 &&
           *point.flops_per_s > 0) {
         dot.x = *point.intensity_flop_per_byte;
@@ -143,16 +125,16 @@ RooflinePlot make_plot(const ScopeAnswer& answer, const RooflineSettings& settin
     double slope = 0;
     for (const RooflineRoof& roof : plot.roofs) {
       if (roof.flat) {
-        ys.push_back(roof.value);
+        ys.push_back(roof.peak.value);
       } else {
-        slope = std::max(slope, roof.value);
+        slope = std::max(slope, roof.peak.value);
       }
     }
     // Both sides of the ridge are seen.
     for (const RooflineRoof& roof : plot.roofs) {
       if (roof.flat && slope > 0) {
-        xs.push_back(roof.value / slope * 4);
-        xs.push_back(roof.value / slope / 20);
+        xs.push_back(roof.peak.value / slope * 4);
+        xs.push_back(roof.peak.value / slope / 20);
       }
     }
     fit_axis(plot.low_x, plot.high_x, xs);
@@ -165,11 +147,11 @@ RooflinePlot make_plot(const ScopeAnswer& answer, const RooflineSettings& settin
   return plot;
 }
 
-std::vector<RooflineDot> level_dots(const ScopeAnswer& answer, std::size_t rank_row) {
+std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t rank_row) {
   std::vector<RooflineDot> dots;
-  if (rank_row >= answer.roofline->points.size()) return dots;
-  const RooflinePoint& point = answer.roofline->points[rank_row];
-  const RankRow& rank = answer.ranking->rows[rank_row];
+  if (rank_row >= source.roofline.points.size()) return dots;
+  const RooflinePoint& point = source.roofline.points[rank_row];
+  const RankRow& rank = source.ranking.rows[rank_row];
   if (!point.intensity_flop_per_byte || !point.flops_per_s || !rank.dram_bytes || *rank.dram_bytes <= 0)
     return dots;
   const double operations = *point.intensity_flop_per_byte * *rank.dram_bytes;
@@ -178,7 +160,7 @@ std::vector<RooflineDot> level_dots(const ScopeAnswer& answer, std::size_t rank_
                                                                   {MemoryLevel::l1, rank.l1_bytes}};
   for (const auto& [level, bytes] : levels) {
     if (!bytes || *bytes <= 0) continue;
-    RooflineDot dot = dot_of(answer, rank_row);
+    RooflineDot dot = dot_of(source, rank_row);
     dot.level = level;
     dot.x = operations / *bytes;
     dot.y = *point.flops_per_s;
@@ -187,13 +169,13 @@ std::vector<RooflineDot> level_dots(const ScopeAnswer& answer, std::size_t rank_
   return dots;
 }
 
-std::vector<std::string> known_precisions(const ScopeAnswer& answer) {
+std::vector<std::string> known_precisions(const RooflineSource& source) {
   std::vector<std::string> known;
-  for (const store::DevicePeak& peak : answer.model->device_peaks) {
-    if (peak.device_id != answer.roofline->device_id || !peak.quantity.ends_with("_flops_per_s")) continue;
+  for (const store::DevicePeak& peak : source.model.device_peaks) {
+    if (peak.device_id != source.roofline.device_id || !peak.quantity.ends_with("_flops_per_s")) continue;
     if (std::find(known.begin(), known.end(), peak.quantity) == known.end()) known.push_back(peak.quantity);
   }
   return known;
 }
 
-}  // namespace ridgeline::gui
+}  // namespace ridgeline::analyzer

@@ -1,0 +1,135 @@
+// A capture as the lines of a timeline.
+#include "ridgeline/analyzer/trace/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "reports/fabricated_capture.h"
+#include "ridgeline/store/capture_writer.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::analyzer {
+namespace {
+
+constexpr const char* kBundled = RIDGELINE_SOURCE_DIR "/examples/gpt2-h200.ridge";
+
+TEST(Timeline, ReadsTheBundledCapture) {
+  const auto data = read_timeline(kBundled, {});
+  ASSERT_TRUE(data.ok());
+  const Timeline& d = *data.value();
+  EXPECT_EQ(d.launches, 9'691);
+  std::int64_t kernels = 0, depth = 0;
+  bool dram = false, power = false;
+  for (const TimelineRow& row : d.rows) {
+    if (row.kind == RowKind::kernels) kernels += static_cast<std::int64_t>(row.events.size());
+    if (row.kind == RowKind::ranges) depth = std::max<std::int64_t>(depth, row.depth);
+    if (row.id == "counter/0/dram__bytes_read.sum") {
+      dram = true;
+      EXPECT_EQ(row.counter.size(), 8'490U);
+      EXPECT_EQ(row.unit, CounterUnit::ratio);
+      EXPECT_GT(row.counter.max(), 0.5F);
+      EXPECT_LT(row.counter.max(), 1.2F);
+    }
+    power = power || row.id == "clock/0/power";
+  }
+  EXPECT_EQ(kernels, 9'691);
+  EXPECT_GE(depth, 3);
+  EXPECT_TRUE(dram);
+  EXPECT_TRUE(power);
+}
+
+TEST(Timeline, CollectivesHaveARowOfTheirOwn) {
+  const testing::TemporaryDirectory directory;
+  testing::FabricatedCapture with;
+  with.extra_kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+  testing::write_fabricated_capture(directory.file("nccl.ridge"), with);
+  const auto data = read_timeline(directory.file("nccl.ridge"), {});
+  ASSERT_TRUE(data.ok());
+  std::size_t collectives = 0, streams = 0;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind != RowKind::collectives && row.kind != RowKind::kernels) continue;
+    for (std::size_t i = 0; i < row.events.size(); ++i) {
+      const EventName& name = data.value()->names[row.events.name(i)];
+      const bool communicates = name.kernel_class == KernelClass::communication;
+      if (row.kind == RowKind::collectives) {
+        EXPECT_TRUE(communicates) << name.text;
+        EXPECT_EQ(row.id, "collectives/0");
+        ++collectives;
+      } else if (communicates) {
+        ++streams;
+      }
+    }
+  }
+  EXPECT_GE(collectives, 7U);
+  EXPECT_EQ(collectives, streams);
+}
+
+TEST(Timeline, ALaunchOfAGraphIsOneCall) {
+  const testing::TemporaryDirectory directory;
+  {
+    store::CaptureWriter writer = store::CaptureWriter::create(directory.file("graph.ridge")).value();
+    store::Run run;
+    run.command_line = "./train";
+    run.ridgeline_version = "0.1.0";
+    run.clock = "cupti";
+    writer.set_run(run);
+    store::Launch launch;
+    launch.process_id = writer.add(store::Process{});
+    store::Device device;
+    device.name = "NVIDIA H200";
+    launch.device_id = writer.add(device);
+    launch.kernel_id = writer.kernel_id("_Z1av");
+    launch.thread_id = 7;
+    launch.graph_id = 1;
+    for (int step = 0; step < 2; ++step) {
+      for (int node = 0; node < 3; ++node) {
+        launch.graph_node_id = node;
+        launch.correlation_id = step + 1;
+        launch.host_start_ns = 10'000 + 1000 * step;
+        launch.host_end_ns = *launch.host_start_ns + 500;
+        launch.start_ns = 10'100 + 1000 * step + 100 * node;
+        launch.end_ns = launch.start_ns + 50;
+        static_cast<void>(writer.add(launch));
+      }
+    }
+    writer.finish();
+  }
+  const auto data = read_timeline(directory.file("graph.ridge"), {});
+  ASSERT_TRUE(data.ok()) << data.failure().message;
+  std::vector<const TimelineRow*> calls;
+  for (const TimelineRow& row : data.value()->rows) {
+    if (row.kind == RowKind::calls) calls.push_back(&row);
+    if (row.kind != RowKind::kernels) continue;
+    EXPECT_EQ(row.events.size(), 6U);
+  }
+  ASSERT_EQ(calls.size(), 1U);
+  ASSERT_EQ(calls[0]->events.size(), 2U);
+  EXPECT_EQ(calls[0]->events.start_ns(1), 11'000);
+  EXPECT_EQ(data.value()->names[calls[0]->events.name(0)].text, "launch of a CUDA graph");
+}
+
+TEST(Timeline, CanBeCancelled) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto data = read_timeline(kBundled, stop.get_token());
+  ASSERT_FALSE(data.ok());
+  EXPECT_EQ(data.failure().kind, ErrorKind::cancelled);
+}
+
+TEST(Timeline, GapsAreALineWhoseNamesAreTheirCauses) {
+  Accounting accounting;
+  accounting.process_id = 3;
+  accounting.device_id = 4;
+  accounting.gaps = {{.start_ns = 30, .end_ns = 45, .kind = GapKind::queued},
+                     {.start_ns = 10, .end_ns = 20, .kind = GapKind::host_bound}};
+  const TimelineRow row = gap_row(accounting);
+  EXPECT_EQ(row.kind, RowKind::gaps);
+  EXPECT_EQ(row.process_id, 3);
+  EXPECT_EQ(row.device_id, 4);
+  ASSERT_EQ(row.events.size(), 2u);
+  EXPECT_EQ(row.events.start_ns(0), 10);
+  EXPECT_EQ(row.events.name(0), static_cast<std::uint32_t>(GapKind::host_bound));
+  EXPECT_EQ(row.events.name(1), static_cast<std::uint32_t>(GapKind::queued));
+}
+
+}  // namespace
+}  // namespace ridgeline::analyzer
