@@ -132,18 +132,11 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
   return options;
 }
 
-store::Capture open_capture(const std::string& path) {
-  return store::Capture::open(path).value();
-}
-
-analyzer::Session open_session(const std::string& capture, const analyzer::AnalysisOptions& options) {
-  return analyzer::Session(open_capture(capture), options);
-}
-
-void refuse(const Failure& failure, const std::string& capture) {
-  // The analyzer knows no file; the reader of the message must.
-  const bool named = failure.message.find(capture) != std::string::npos;
-  throw Error(failure.kind, named ? failure.message : capture + ": " + failure.message);
+queries::DocumentAnswer answer(const std::string& capture, const analyzer::AnalysisOptions& options,
+                               const queries::CaptureQuery& query, const PrintOptions& print) {
+  auto answer = queries::CaptureQueries(capture, options).ask(query, document_options(print)).value();
+  cli::print(print, answer.document);
+  return answer;
 }
 
 }  // namespace ridgeline::cli

@@ -152,16 +152,6 @@ std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
   return {{captures.front()}, {captures.back()}};
 }
 
-std::vector<comparison::RunProfile> read_profiles(const std::vector<std::string>& captures) {
-  std::vector<comparison::RunProfile> profiles;
-  for (const std::string& capture : captures) {
-    auto profile = comparison::profile_run(capture);
-    if (!profile) refuse(profile.failure(), capture);
-    profiles.push_back(std::move(profile).value());
-  }
-  return profiles;
-}
-
 void check_print(const ComparePrint& print) {
   static_cast<void>(reports::parse_report_format(print.print.format).value());
   for (const std::string& item : print.write)

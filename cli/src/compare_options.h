@@ -45,9 +45,6 @@ void add_compare_print(Command app, ComparePrint& print);
 /// The words of --fail-on that one capture can be asked for: budget, target, unmeasured, or none.
 [[nodiscard]] analyzer::CheckFailOn check_fail_on(const std::string& words);
 
-/// Reads the captures; throws their failures.
-[[nodiscard]] std::vector<comparison::RunProfile> read_profiles(const std::vector<std::string>& captures);
-
 /// What `captures` and --against give as sides: the runs of A and of B. Throws Error(usage).
 [[nodiscard]] std::pair<std::vector<std::string>, std::vector<std::string>> sides_of(
     const std::vector<std::string>& captures, const std::vector<std::string>& against);

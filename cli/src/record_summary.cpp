@@ -71,7 +71,7 @@ std::string tiers_text(const analyzer::Model& model) {
 
 std::string capture_summary(const std::string& capture_path, const reports::TextStyle& style) {
   try {
-    const store::Capture capture = open_capture(capture_path);
+    const store::Capture capture = store::Capture::open(capture_path).value();
     const analyzer::Model model = analyzer::load_recording(capture);
     std::string out;
     const auto line = [&](const char* label, const std::string& text) {

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "command.h"
-#include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/queries/capture_queries.h"
 #include "ridgeline/reports/documents.h"
 #include "ridgeline/reports/table.h"
-#include "ridgeline/store/capture.h"
 
 namespace ridgeline::cli {
 
@@ -72,17 +71,9 @@ void add_step_options(Command app, AnalysisArguments& arguments);
 /// Options for analyze(); throws Error(usage).
 [[nodiscard]] analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments);
 
-/// Opens a capture for questions. Throws the failure; questions' own failures go through answer_of().
-[[nodiscard]] analyzer::Session open_session(const std::string& capture,
-                                             const analyzer::AnalysisOptions& options);
-/// The answer, or the failure thrown with the capture's name in it.
-[[noreturn]] void refuse(const Failure& failure, const std::string& capture);
-template <typename T>
-[[nodiscard]] std::shared_ptr<const T> answer_of(analyzer::Answer<T> answer, const std::string& capture) {
-  if (!answer) refuse(answer.failure(), capture);
-  return std::move(answer).value();
-}
-[[nodiscard]] store::Capture open_capture(const std::string& path);
+/// Asks a question about a capture and prints the document; what else was said. Throws the failure.
+queries::DocumentAnswer answer(const std::string& capture, const analyzer::AnalysisOptions& options,
+                               const queries::CaptureQuery& query, const PrintOptions& print);
 
 /// "0.7" or "70%"; throws Error(usage) that names the option unless 0 < ratio <= 1.
 [[nodiscard]] double parse_ratio(const std::string& option, const std::string& text);

@@ -28,22 +28,18 @@ Verb add_check(Command program) {
   app.add_option("--budget", options->budget, "JSON file with targets for single kernels; docs/cli.md")
       .type_name("FILE");
   add_print_options(app, options->print);
-  return {app, [options] {
-            analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
-            // 0 is a fair share to ask for here, unlike a target of 0.
-            const auto share = [](const std::string& option, const std::string& text) {
-              return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
-            };
-            analysis.targets.min_share = share("--min-share", options->min_share);
-            analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
-            if (options->budget) analysis.targets.budgets = read_budget(*options->budget).value();
-            analyzer::Session session = open_session(options->analysis.capture, analysis);
-            const auto done =
-                answer_of(session.analysis({}, analyzer::Session::kCheck), options->analysis.capture);
-            const auto model = answer_of(session.model(), options->analysis.capture);
-            print(options->print, reports::check_document(*model, *done, document_options(options->print)));
-            return analyzer::exit_code(done->check.overall);
-          }};
+  return {
+      app, [options] {
+        analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
+        // 0 is a fair share to ask for here, unlike a target of 0.
+        const auto share = [](const std::string& option, const std::string& text) {
+          return text == "0" || text == "0%" ? 0.0 : parse_ratio(option, text);
+        };
+        analysis.targets.min_share = share("--min-share", options->min_share);
+        analysis.targets.max_unmeasured_share = share("--max-unmeasured", options->max_unmeasured);
+        if (options->budget) analysis.targets.budgets = read_budget(*options->budget).value();
+        return answer(options->analysis.capture, analysis, queries::CheckQuery{}, options->print).exit_code;
+      }};
 }
 
 }  // namespace ridgeline::cli

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "compare_options.h"
+#include "ridgeline/queries/compare_query.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -34,7 +35,7 @@ Verb add_compare(Command program) {
                 experiment::read_project(options->compare.project).value();
             const comparison::ComparisonOptions how = comparison_options(options->compare, project);
             const comparison::FailOn fail = fail_on(options->compare, project);
-            const auto comparison = comparison::compare(read_profiles(a), read_profiles(b), how);
+            const auto comparison = queries::ask(queries::CompareQuery{a, b, how});
             print_comparison(options->print, comparison.value());
             return comparison::exit_code(comparison.value(), fail);
           }};

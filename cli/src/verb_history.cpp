@@ -8,6 +8,7 @@
 #include "output.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/comparison/history.h"
+#include "ridgeline/queries/compare_query.h"
 #include "ridgeline/reports/history_documents.h"
 #include "verb.h"
 
@@ -35,7 +36,7 @@ int add(const HistoryOptions& options) {
   comparison::History history = opened(options, false);
   std::int64_t added = 0;
   for (const std::string& capture : options.captures)
-    added += history.add(read_profiles({capture}).front(), options.policy);
+    added += history.add(queries::profile_of(capture).value(), options.policy);
   write_standard_output(
       fmt::format("{} added, {} in {}.\n", counted(added, "run"), integer(history.runs()), options.file));
   return 0;

@@ -20,16 +20,9 @@ Verb add_info(Command program) {
                "Read everything and say whether it still is what was written: exit 0 it is, 3 it is not");
   add_print_options(app, options->print, false);
   return {app, [options] {
-            const store::Capture capture = open_capture(options->capture);
-            if (options->verify) {
-              const store::Verification found = capture.verify();
-              print(options->print,
-                    reports::verification_document(capture.path(), found, document_options(options->print)));
-              return found.damage.empty() ? 0 : exit_code(ErrorKind::corrupt);
-            }
-            const analyzer::Model model = analyzer::load_recording(capture);
-            print(options->print,
-                  reports::info_document(model, capture.row_counts(), document_options(options->print)));
+            if (options->verify)
+              return answer(options->capture, {}, queries::VerifyQuery{}, options->print).exit_code;
+            answer(options->capture, {}, queries::InfoQuery{}, options->print);
             return 0;
           }};
 }

@@ -29,13 +29,7 @@ Verb add_rank(Command program) {
             analyzer::AnalysisOptions analysis = analysis_options(options->analysis);
             analysis.rank.key = options->by == "op" ? analyzer::RankKey::nvtx_path
                                                     : analyzer::parse_rank_key(options->by).value();
-            analyzer::Session session = open_session(options->analysis.capture, analysis);
-            const unsigned parts = options->stalls ? analyzer::Session::kStalls : analyzer::Session::kRanking;
-            const auto done = answer_of(session.analysis({}, parts), options->analysis.capture);
-            const auto model = answer_of(session.model(), options->analysis.capture);
-            reports::DocumentOptions document = document_options(options->print);
-            document.stalls = options->stalls;
-            print(options->print, reports::ranking_document(*model, *done, document));
+            answer(options->analysis.capture, analysis, queries::RankQuery{options->stalls}, options->print);
             return 0;
           }};
 }

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "ridgeline/base/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/compare_query.h"
 #include "verb.h"
 
 namespace ridgeline::cli {
@@ -73,7 +74,7 @@ int report_sides(const ReportOptions& options) {
   const experiment::ProjectFile project = experiment::read_project(options.compare.project).value();
   const comparison::ComparisonOptions how = comparison_options(options.compare, project);
   static_cast<void>(fail_on(options.compare, project));  // wrong words end it before anything long begins
-  const auto comparison = comparison::compare(read_profiles(a), read_profiles(b), how);
+  const auto comparison = queries::ask(queries::CompareQuery{a, b, how});
   return report_comparison(options, comparison.value(), project);
 }
 
@@ -89,18 +90,14 @@ int report_capture(const ReportOptions& options) {
   const analyzer::CheckFailOn fail = check_fail_on(options.compare.fail_on);
   analyzer::AnalysisOptions analysis = analysis_options(options.analysis);
   analysis.targets.budgets = experiment::read_project(options.compare.project).value().budgets;
-  analyzer::Session session = open_session(capture, analysis);
-  // The samples are there to be drawn; everything else is quick.
-  const auto wants_html = [](const std::string& text) { return text.rfind("html", 0) == 0; };
-  const bool html = wants_html(options.print.print.format) ||
-                    std::any_of(options.print.write.begin(), options.print.write.end(), wants_html);
-  const auto all = analyzer::Session::kEverything;
-  const auto done = answer_of(session.analysis({}, html ? all : all & ~analyzer::Session::kSamples), capture);
-  const auto model = answer_of(session.model(), capture);
+  queries::CaptureQueries queries(capture, analysis);
+  int code = 0;
   print_report(options.print, [&](reports::ReportFormat format, const reports::DocumentOptions& how) {
-    return reports::capture_document(*model, *done, format, fail, how);
+    queries::DocumentAnswer answer = queries.ask(queries::ReportQuery{format, fail}, how).value();
+    code = answer.exit_code;
+    return std::move(answer.document);
   });
-  return analyzer::exit_code(done->check, fail);
+  return code;
 }
 
 }  // namespace

@@ -39,21 +39,14 @@ Verb add_sql(Command program) {
                           "give a capture and a query: ridgeline sql FILE.ridge \"SELECT * FROM v_rank\"; "
                           "ridgeline sql --schema lists the views");
             }
-            const store::Capture capture = open_capture(options->capture);
             if (options->max_rows == 0) {
-              print(options->print,
-                    reports::query_document(capture, options->query, document_options(options->print)));
+              answer(options->capture, {}, queries::SqlStreamQuery{options->query}, options->print);
               return 0;
             }
-            // One row more than wanted tells whether there are more.
-            const std::size_t limit = static_cast<std::size_t>(options->max_rows);
-            store::Capture::Table table = capture.query(options->query, limit + 1).value();
-            const bool truncated = table.rows.size() > limit;
-            if (truncated) table.rows.resize(limit);
-            print(options->print,
-                  reports::query_document(table, truncated, document_options(options->print)));
-            if (truncated && options->print.format != "text") {
-              write_message("sql", fmt::format("stopped after {} rows: --max-rows 0 prints all", limit));
+            const queries::SqlQuery query{options->query, options->max_rows};
+            if (answer(options->capture, {}, query, options->print).cut && options->print.format != "text") {
+              write_message("sql",
+                            fmt::format("stopped after {} rows: --max-rows 0 prints all", options->max_rows));
             }
             return 0;
           }};

@@ -16,12 +16,8 @@ Verb add_steps(Command program) {
   add_analysis_options(app, options->analysis);
   add_print_options(app, options->print);
   return {app, [options] {
-            analyzer::Session session =
-                open_session(options->analysis.capture, analysis_options(options->analysis));
-            const auto done =
-                answer_of(session.analysis({}, analyzer::Session::kAccounting), options->analysis.capture);
-            const auto model = answer_of(session.model(), options->analysis.capture);
-            print(options->print, reports::steps_document(*model, *done, document_options(options->print)));
+            answer(options->analysis.capture, analysis_options(options->analysis), queries::StepsQuery{},
+                   options->print);
             return 0;
           }};
 }

@@ -8,6 +8,7 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/compare_query.h"
 #include "ridgeline/reports/compare_documents.h"
 #include "ridgeline/reports/elide.h"
 #include "style/theme.h"
@@ -259,23 +260,15 @@ void ComparePanel::ask() {
   worker_.ask<Answer>(
       this, "compare",
       [this, sides = sides_](const std::stop_token& stop) -> Result<Answer> {
-        std::vector<comparison::RunProfile> profiles_a, profiles_b;
-        for (const bool of_a : {true, false}) {
-          for (const QString& run : of_a ? sides.a : sides.b) {
-            const std::size_t done = profiles_a.size() + profiles_b.size(),
-                              all = sides.a.size() + sides.b.size();
-            worker_.tell(this, [this, done, all] {
-              if (!comparison_) verdict_->setText(tr("Comparing: run %1 of %2…").arg(done + 1).arg(all));
-            });
-            const std::string path = run.toStdString();
-            auto profile = comparison::profile_run(path, {}, {stop, {}});
-            if (!profile) return Failure{profile.failure().kind, path + ": " + profile.failure().message};
-            (of_a ? profiles_a : profiles_b).push_back(std::move(profile).value());
-          }
-        }
-        comparison::ComparisonOptions options;
-        options.paired = sides.paired;
-        auto compared = comparison::compare(profiles_a, profiles_b, options);
+        queries::CompareQuery query;
+        for (const QString& run : sides.a) query.a.push_back(run.toStdString());
+        for (const QString& run : sides.b) query.b.push_back(run.toStdString());
+        query.options.paired = sides.paired;
+        auto compared = queries::ask(query, {stop, {}}, [this](std::size_t done, std::size_t all) {
+          worker_.tell(this, [this, done, all] {
+            if (!comparison_) verdict_->setText(tr("Comparing: run %1 of %2…").arg(done + 1).arg(all));
+          });
+        });
         if (!compared) return compared.failure();
         return std::make_shared<const comparison::Comparison>(std::move(compared).value());
       },

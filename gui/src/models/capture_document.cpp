@@ -37,18 +37,6 @@ QString stage_words(analyzer::Stage stage) {
   return {};
 }
 
-struct Loaded {
-  std::shared_ptr<const analyzer::Model> recording;
-  std::shared_ptr<const analyzer::Analysis> analysis;
-  std::shared_ptr<const ScopeAnswer> overview;
-};
-
-// Part of an answer that lives as long as the whole.
-template <typename Whole, typename Part>
-std::shared_ptr<const Part> part_of(const std::shared_ptr<const Whole>& whole, const Part& part) {
-  return {whole, &part};
-}
-
 }  // namespace
 
 CaptureDocument::CaptureDocument(QString path, QObject* parent)
@@ -60,9 +48,10 @@ CaptureDocument::~CaptureDocument() = default;
 
 void CaptureDocument::load() {
   state_ = State::loading;
-  worker_.ask<Loaded>(
+  worker_.ask<queries::Overview>(
       this, "load",
-      [this, session = session_, path = path_.toStdString()](const std::stop_token& stop) -> Result<Loaded> {
+      [this, session = session_,
+       path = path_.toStdString()](const std::stop_token& stop) -> Result<queries::Overview> {
         const analyzer::Ask ask{stop, [this](const analyzer::Progress& progress) {
                                   worker_.tell(this, [this, progress] {
                                     emit progressed(stage_words(progress.stage), progress.done,
@@ -72,32 +61,13 @@ void CaptureDocument::load() {
         auto opened = Session::open(path);
         if (!opened) return opened.failure();
         *session = std::make_unique<Session>(std::move(opened).value());
-        Session& open = **session;
-        Loaded loaded;
-        auto recording = open.recording(ask);
-        if (!recording) return recording.failure();
-        loaded.recording = recording.value();
-        auto analysis = open.analysis({}, Session::kEverything & ~Session::kSamples, ask);
-        if (!analysis) return analysis.failure();
-        loaded.analysis = analysis.value();
-        auto model = open.model({}, ask);
-        if (!model) return model.failure();
-        const auto& all = loaded.analysis;
-        loaded.overview = std::make_shared<const ScopeAnswer>(ScopeAnswer{{},
-                                                                          analyzer::RankKey::kernel,
-                                                                          model.value(),
-                                                                          part_of(all, all->steps),
-                                                                          part_of(all, all->utilisation),
-                                                                          part_of(all, all->ranking),
-                                                                          part_of(all, all->accounting),
-                                                                          part_of(all, all->roofline)});
-        return loaded;
+        return queries::ask_overview(**session, ask);
       },
-      [this](Result<Loaded> result) {
+      [this](Result<queries::Overview> result) {
         if (result) {
           recording_ = result.value().recording;
           analysis_ = result.value().analysis;
-          overview_ = result.value().overview;
+          overview_ = result.value().step;
           operations_.reset();
           state_ = State::ready;
           emit loaded();
@@ -131,19 +101,7 @@ void CaptureDocument::ask_scope(QObject* receiver, const std::string& who, const
   ask<Answered>(
       receiver, who,
       [scope, key](Session& session, const analyzer::Ask& ask) -> Result<Answered> {
-        ScopeAnswer answer;
-        answer.scope = scope;
-        answer.key = key;
-        const auto take = [](auto& into, auto&& from) {
-          into = std::forward<decltype(from)>(from).value();  // a failure is thrown and caught by the worker
-        };
-        take(answer.model, session.model(scope, ask));
-        take(answer.steps, session.steps(scope, ask));
-        take(answer.utilisation, session.utilisation(scope, ask));
-        take(answer.ranking, session.ranking(scope, key, ask));
-        take(answer.accounting, session.accounting(scope, ask));
-        take(answer.roofline, session.roofline(scope, key, ask));
-        return std::make_shared<const ScopeAnswer>(std::move(answer));
+        return queries::ask(session, {scope, key}, ask);
       },
       std::move(done));
 }

@@ -17,24 +17,13 @@
 
 #include "models/selection.h"
 #include "models/worker.h"
-#include "ridgeline/analyzer/roofline/roofline_plot.h"
 #include "ridgeline/analyzer/session/session.h"
 #include "ridgeline/analyzer/work/declared_work.h"
+#include "ridgeline/queries/scope_query.h"
 
 namespace ridgeline::gui {
 
-/// What the analyzer says of one scope, with the launches that its indices point into. Immutable and shared.
-struct ScopeAnswer {
-  analyzer::Scope scope;
-  analyzer::RankKey key = analyzer::RankKey::kernel;
-  std::shared_ptr<const analyzer::Model> model;
-  std::shared_ptr<const analyzer::StepAnalysis> steps;
-  std::shared_ptr<const analyzer::UtilisationAnalysis> utilisation;
-  std::shared_ptr<const analyzer::Ranking> ranking;
-  std::shared_ptr<const analyzer::Accounting> accounting;
-  std::shared_ptr<const analyzer::Roofline> roofline;  ///< of the ranking
-  [[nodiscard]] analyzer::RooflineSource to_plot() const { return {*model, *ranking, *roofline}; }
-};
+using queries::ScopeAnswer;
 
 /// Threads: the window's, but for what is passed to ask().
 class CaptureDocument : public QObject {

@@ -5,6 +5,7 @@
 
 #include "models/text.h"
 #include "ridgeline/base/units.h"
+#include "ridgeline/queries/sql_query.h"
 #include "ridgeline/reports/tables.h"
 
 namespace ridgeline::gui {
@@ -51,26 +52,16 @@ SqlPanel::SqlPanel(CaptureDocument& document, Selection& selection, QWidget* par
 void SqlPanel::run(const QString& sql) {
   query_->setText(sql);
   status_->setText(tr("asking…"));
-  using Rows = std::shared_ptr<const store::Capture::Table>;
+  using Rows = std::shared_ptr<const queries::SqlRows>;
   worker_.ask<Rows>(
       this, "sql",
       [path = document_.path().toStdString(),
        text = sql.toStdString()](const std::stop_token& stop) -> Result<Rows> {
         const auto capture = store::Capture::open(path);
         if (!capture) return capture.failure();
-        auto table = std::make_shared<store::Capture::Table>();
-        const Result<void> asked = capture.value().query(
-            text,
-            [&](std::vector<std::string>&& columns) {
-              table->columns = std::move(columns);
-              return true;
-            },
-            [&](std::vector<store::Value>&& row) {
-              table->rows.push_back(std::move(row));
-              return table->rows.size() < kMostRows && !stop.stop_requested();
-            });
-        if (!asked) return asked.failure();
-        return Rows(std::move(table));
+        auto rows = queries::ask(capture.value(), {text, kMostRows}, stop);
+        if (!rows) return rows.failure();
+        return std::make_shared<const queries::SqlRows>(std::move(rows).value());
       },
       [this](Result<Rows> result) {
         if (!result) {
@@ -78,10 +69,10 @@ void SqlPanel::run(const QString& sql) {
           return;
         }
         const Rows& rows = result.value();
-        auto table = std::make_shared<const reports::Table>(reports::query_table(*rows));
+        auto table = std::make_shared<const reports::Table>(reports::query_table(rows->table));
         table_->set_table(table, rows);
-        status_->setText(plain(counted(static_cast<std::int64_t>(rows->rows.size()), "row")) +
-                         (rows->rows.size() == kMostRows ? tr(", the first ones") : QString()));
+        status_->setText(plain(counted(static_cast<std::int64_t>(rows->table.rows.size()), "row")) +
+                         (rows->cut ? tr(", the first ones") : QString()));
       });
 }
 

@@ -1,0 +1,67 @@
+// capture_queries.h: questions about one capture, typed, and the documents that answer them. A client says
+// what it wants to know and in which format; what is read and how a document is put together is known here
+// alone.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "ridgeline/analyzer/session/session.h"
+#include "ridgeline/queries/sql_query.h"
+#include "ridgeline/reports/documents.h"
+#include "ridgeline/reports/report_format.h"
+
+namespace ridgeline::queries {
+
+/// The kernels of a step by what they could save.
+struct RankQuery {
+  bool stalls = false;  ///< with stall reasons of the worst kernels
+};
+/// Whether the kernels of a step meet their targets.
+struct CheckQuery {};
+/// What each step cost, and where the time of the representative one went.
+struct StepsQuery {};
+/// Everything about one step.
+struct ReportQuery {
+  reports::ReportFormat format = reports::ReportFormat::html;
+  analyzer::CheckFailOn fail_on;
+};
+/// What the capture says about its recording.
+struct InfoQuery {};
+/// Whether the file still is what was written.
+struct VerifyQuery {};
+/// All rows of a SELECT, however many, as they come.
+struct SqlStreamQuery {
+  std::string sql;
+};
+
+using CaptureQuery = std::variant<RankQuery, CheckQuery, StepsQuery, ReportQuery, InfoQuery, VerifyQuery,
+                                  SqlQuery, SqlStreamQuery>;
+
+struct DocumentAnswer {
+  reports::Document document;  ///< holds what it is made of
+  int exit_code = 0;           ///< of a verdict: docs/cli.md, "Exit codes"
+  bool cut = false;            ///< SqlQuery: there were more rows than asked for
+};
+
+/// One capture, asked any number of times: what was read for one question is there for the next.
+class CaptureQueries {
+ public:
+  /// The capture is opened by the first question. The options hold for all questions about a step.
+  explicit CaptureQueries(std::string path, analyzer::AnalysisOptions options = {});
+  ~CaptureQueries();
+  CaptureQueries(CaptureQueries&&) noexcept;
+  CaptureQueries& operator=(CaptureQueries&&) noexcept;
+
+  /// `how` of a ReportQuery: its format is not looked at. Failures: those of opening the capture and of the question,
+  /// naming the capture; usage for an unknown column.
+  [[nodiscard]] Result<DocumentAnswer> ask(const CaptureQuery& query, const reports::DocumentOptions& how,
+                                           const analyzer::Ask& ask = {});
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ridgeline::queries

@@ -1,0 +1,29 @@
+// compare_query.h: what changed between captures.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ridgeline/comparison/comparison.h"
+#include "ridgeline/comparison/profile.h"
+
+namespace ridgeline::queries {
+
+struct CompareQuery {
+  std::vector<std::string> a, b;  ///< captures of the runs of either side, in the order of recording
+  comparison::ComparisonOptions options;
+};
+
+/// Before each capture is read: how many were, of how many.
+using CompareProgress = std::function<void(std::size_t done, std::size_t all)>;
+
+/// One run. Failures: those of comparison::profile_run(), naming the capture.
+[[nodiscard]] Result<comparison::RunProfile> profile_of(const std::string& capture,
+                                                        const analyzer::Ask& how = {});
+/// Failures: those of reading the captures, naming the one, and of comparison::compare().
+[[nodiscard]] Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::Ask& how = {},
+                                                 const CompareProgress& progress = {});
+
+}  // namespace ridgeline::queries

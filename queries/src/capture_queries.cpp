@@ -1,0 +1,128 @@
+#include "ridgeline/queries/capture_queries.h"
+
+#include <optional>
+#include <utility>
+
+namespace ridgeline::queries {
+namespace {
+
+using analyzer::Session;
+
+// A document that keeps alive what it refers to.
+template <typename... Kept>
+reports::Document keeping(reports::Document document, Kept... kept) {
+  return reports::Document([document = std::move(document),
+                            ... kept = std::move(kept)](const reports::Sink& out) { document.write(out); });
+}
+
+// The samples are there to be drawn; everything else is quick.
+unsigned parts_of(const ReportQuery& query) {
+  return query.format == reports::ReportFormat::html ? Session::kEverything
+                                                     : Session::kEverything & ~Session::kSamples;
+}
+
+}  // namespace
+
+class CaptureQueries::State {
+ public:
+  State(std::string path, analyzer::AnalysisOptions options)
+      : path_(std::move(path)), options_(std::move(options)) {}
+
+  DocumentAnswer answer(const CaptureQuery& query, const reports::DocumentOptions& how,
+                        const analyzer::Ask& ask) {
+    return std::visit([&](const auto& one) { return answer_to(one, how, ask); }, query);
+  }
+
+ private:
+  // What documents about a step are made of.
+  struct Step {
+    std::shared_ptr<const analyzer::Model> model;
+    std::shared_ptr<const analyzer::Analysis> analysis;
+  };
+
+  Step step(unsigned parts, const analyzer::Ask& ask) {
+    Step step;
+    step.analysis = named(session().analysis({}, parts, ask));
+    step.model = named(session().model({}, ask));
+    return step;
+  }
+  // The analyzer knows no file; the reader of its message must.
+  template <typename T>
+  std::shared_ptr<const T> named(analyzer::Answer<T> answer) const {
+    if (answer) return std::move(answer).value();
+    const Failure& failure = answer.failure();
+    const bool names_it = failure.message.find(path_) != std::string::npos;
+    throw Error(failure.kind, names_it ? failure.message : path_ + ": " + failure.message);
+  }
+
+  DocumentAnswer answer_to(const RankQuery& query, reports::DocumentOptions how, const analyzer::Ask& ask) {
+    const Step of = step(query.stalls ? Session::kStalls : Session::kRanking, ask);
+    how.stalls = query.stalls;
+    return {keeping(reports::ranking_document(*of.model, *of.analysis, how), of)};
+  }
+  DocumentAnswer answer_to(const CheckQuery&, const reports::DocumentOptions& how, const analyzer::Ask& ask) {
+    const Step of = step(Session::kCheck, ask);
+    return {keeping(reports::check_document(*of.model, *of.analysis, how), of),
+            analyzer::exit_code(of.analysis->check.overall)};
+  }
+  DocumentAnswer answer_to(const StepsQuery&, const reports::DocumentOptions& how, const analyzer::Ask& ask) {
+    const Step of = step(Session::kAccounting, ask);
+    return {keeping(reports::steps_document(*of.model, *of.analysis, how), of)};
+  }
+  DocumentAnswer answer_to(const ReportQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask& ask) {
+    const Step of = step(parts_of(query), ask);
+    return {keeping(reports::capture_document(*of.model, *of.analysis, query.format, query.fail_on, how), of),
+            analyzer::exit_code(of.analysis->check, query.fail_on)};
+  }
+  DocumentAnswer answer_to(const InfoQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {
+    const auto model = std::make_shared<const analyzer::Model>(analyzer::load_recording(*capture()));
+    return {keeping(reports::info_document(*model, capture()->row_counts(), how), model)};
+  }
+  DocumentAnswer answer_to(const VerifyQuery&, const reports::DocumentOptions& how, const analyzer::Ask&) {
+    const auto found = std::make_shared<const store::Verification>(capture()->verify());
+    return {keeping(reports::verification_document(capture()->path(), *found, how), found),
+            found->damage.empty() ? 0 : exit_code(ErrorKind::corrupt)};
+  }
+  DocumentAnswer answer_to(const SqlQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask& ask) {
+    const auto rows = std::make_shared<const SqlRows>(queries::ask(*capture(), query, ask.stop).value());
+    return {keeping(reports::query_document(rows->table, rows->cut, how), rows), 0, rows->cut};
+  }
+  DocumentAnswer answer_to(const SqlStreamQuery& query, const reports::DocumentOptions& how,
+                           const analyzer::Ask&) {
+    return {keeping(reports::query_document(*capture(), query.sql, how), capture())};
+  }
+
+  Session& session() {
+    if (!session_) session_.emplace(store::Capture::open(path_).value(), options_);
+    return *session_;
+  }
+  const std::shared_ptr<const store::Capture>& capture() {
+    if (!capture_) capture_ = std::make_shared<const store::Capture>(store::Capture::open(path_).value());
+    return capture_;
+  }
+
+  std::string path_;
+  analyzer::AnalysisOptions options_;
+  std::optional<Session> session_;
+  std::shared_ptr<const store::Capture> capture_;
+};
+
+CaptureQueries::CaptureQueries(std::string path, analyzer::AnalysisOptions options)
+    : state_(std::make_unique<State>(std::move(path), std::move(options))) {}
+CaptureQueries::~CaptureQueries() = default;
+CaptureQueries::CaptureQueries(CaptureQueries&&) noexcept = default;
+CaptureQueries& CaptureQueries::operator=(CaptureQueries&&) noexcept = default;
+
+Result<DocumentAnswer> CaptureQueries::ask(const CaptureQuery& query, const reports::DocumentOptions& how,
+                                           const analyzer::Ask& ask) {
+  try {
+    return state_->answer(query, how, ask);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return Failure{error.kind(), error.message()};
+  }
+}
+
+}  // namespace ridgeline::queries

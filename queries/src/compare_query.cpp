@@ -1,0 +1,27 @@
+#include "ridgeline/queries/compare_query.h"
+
+namespace ridgeline::queries {
+
+Result<comparison::RunProfile> profile_of(const std::string& capture, const analyzer::Ask& how) {
+  auto profile = comparison::profile_run(capture, {}, how);
+  if (profile) return profile;
+  const Failure& failure = profile.failure();
+  const bool named = failure.message.find(capture) != std::string::npos;
+  return named ? failure : Failure{failure.kind, capture + ": " + failure.message};
+}
+
+Result<comparison::Comparison> ask(const CompareQuery& query, const analyzer::Ask& how,
+                                   const CompareProgress& progress) {
+  std::vector<comparison::RunProfile> a, b;
+  for (const bool of_a : {true, false}) {
+    for (const std::string& capture : of_a ? query.a : query.b) {
+      if (progress) progress(a.size() + b.size(), query.a.size() + query.b.size());
+      auto profile = profile_of(capture, how);
+      if (!profile) return profile.failure();
+      (of_a ? a : b).push_back(std::move(profile).value());
+    }
+  }
+  return comparison::compare(a, b, query.options);
+}
+
+}  // namespace ridgeline::queries

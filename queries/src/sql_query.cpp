@@ -1,0 +1,26 @@
+#include "ridgeline/queries/sql_query.h"
+
+#include <algorithm>
+
+namespace ridgeline::queries {
+
+Result<SqlRows> ask(const store::Capture& capture, const SqlQuery& query, const std::stop_token& stop) {
+  SqlRows rows;
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(query.max_rows, 0));
+  // One row more than wanted tells whether there are more.
+  const Result<void> asked = capture.query(
+      query.sql,
+      [&](std::vector<std::string>&& columns) {
+        rows.table.columns = std::move(columns);
+        return true;
+      },
+      [&](std::vector<store::Value>&& row) {
+        rows.cut = rows.table.rows.size() == wanted || stop.stop_requested();
+        if (!rows.cut) rows.table.rows.push_back(std::move(row));
+        return !rows.cut;
+      });
+  if (!asked) return asked.failure();
+  return rows;
+}
+
+}  // namespace ridgeline::queries

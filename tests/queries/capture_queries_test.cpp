@@ -1,0 +1,106 @@
+// Typed questions about a capture and their documents, which are those of reports/.
+#include "ridgeline/queries/capture_queries.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "reports/fabricated_capture.h"
+#include "support/temporary_directory.h"
+
+namespace ridgeline::queries {
+namespace {
+
+class CaptureQueriesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { testing::write_fabricated_capture(capture_); }
+  [[nodiscard]] std::string text_of(const CaptureQuery& query, reports::DocumentOptions how = {}) const {
+    // The queries are gone when the document is written.
+    std::optional<DocumentAnswer> answer = CaptureQueries(capture_).ask(query, how).value();
+    return answer->document.text();
+  }
+  testing::TemporaryDirectory folder_;
+  std::string capture_ = folder_ / "c.ridge";
+};
+
+TEST_F(CaptureQueriesTest, AnswersAreTheDocumentsOfReports) {
+  analyzer::Session session = analyzer::Session::open(capture_).value();
+  const auto analysis = session.analysis({}, analyzer::Session::kEverything).value();
+  const auto model = session.model().value();
+  for (const reports::Format format :
+       {reports::Format::text, reports::Format::json, reports::Format::csv, reports::Format::markdown}) {
+    reports::DocumentOptions how;
+    how.format = format;
+    EXPECT_EQ(text_of(RankQuery{}, how), reports::ranking_document(*model, *analysis, how).text());
+    EXPECT_EQ(text_of(CheckQuery{}, how), reports::check_document(*model, *analysis, how).text());
+    EXPECT_EQ(text_of(StepsQuery{}, how), reports::steps_document(*model, *analysis, how).text());
+  }
+  EXPECT_EQ(text_of(ReportQuery{}), reports::html_report(*model, *analysis));
+  EXPECT_EQ(text_of(ReportQuery{.format = reports::ReportFormat::markdown}),
+            reports::markdown_report(*model, *analysis));
+  const store::Capture capture = store::Capture::open(capture_).value();
+  EXPECT_EQ(text_of(InfoQuery{}),
+            reports::info_document(analyzer::load_recording(capture), capture.row_counts(), {}).text());
+  EXPECT_EQ(text_of(VerifyQuery{}), reports::verification_document(capture_, capture.verify(), {}).text());
+  EXPECT_EQ(text_of(SqlStreamQuery{"SELECT 1 AS one"}),
+            reports::query_document(capture, "SELECT 1 AS one", {}).text());
+}
+
+TEST_F(CaptureQueriesTest, AVerdictIsAnExitCode) {
+  CaptureQueries easy(capture_, [] {
+    analyzer::AnalysisOptions options;
+    options.rank.target = options.targets.target = 0.001;
+    return options;
+  }());
+  CaptureQueries hard(capture_, [] {
+    analyzer::AnalysisOptions options;
+    options.rank.target = options.rank.stretch = options.targets.target = options.targets.stretch = 0.999;
+    return options;
+  }());
+  EXPECT_EQ(easy.ask(CheckQuery{}, {}).value().exit_code, 0);
+  EXPECT_EQ(hard.ask(CheckQuery{}, {}).value().exit_code, 1);
+  const analyzer::CheckFailOn target{.budget = false, .target = true};
+  EXPECT_EQ(easy.ask(ReportQuery{reports::ReportFormat::junit, target}, {}).value().exit_code, 0);
+  EXPECT_EQ(hard.ask(ReportQuery{reports::ReportFormat::junit, target}, {}).value().exit_code, 1);
+  EXPECT_EQ(hard.ask(VerifyQuery{}, {}).value().exit_code, 0);
+}
+
+TEST_F(CaptureQueriesTest, RowsOfAStatementAreCutWhereAsked) {
+  CaptureQueries queries(capture_);
+  const std::string three = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3";
+  const auto rows = [&](std::int64_t max_rows) {
+    reports::DocumentOptions how;
+    how.format = reports::Format::csv;
+    const DocumentAnswer answer = queries.ask(SqlQuery{three, max_rows}, how).value();
+    return std::pair(answer.document.text(), answer.cut);
+  };
+  EXPECT_EQ(rows(3), std::pair(std::string("n\r\n1\r\n2\r\n3\r\n"), false));
+  EXPECT_EQ(rows(2), std::pair(std::string("n\r\n1\r\n2\r\n"), true));
+}
+
+TEST_F(CaptureQueriesTest, FailuresNameTheCapture) {
+  const auto failure = [&](CaptureQueries queries, const CaptureQuery& query,
+                           const reports::DocumentOptions& how = {}) {
+    const auto answer = queries.ask(query, how);
+    EXPECT_FALSE(answer);
+    return answer ? Failure{} : answer.failure();
+  };
+  const Failure missing = failure(CaptureQueries(folder_ / "none.ridge"), RankQuery{});
+  EXPECT_NE(missing.message.find("none.ridge"), std::string::npos) << missing.message;
+  analyzer::AnalysisOptions other;
+  other.steps.step_index = 4711;
+  const Failure step = failure(CaptureQueries(capture_, other), StepsQuery{});
+  EXPECT_EQ(step.kind, ErrorKind::usage);
+  EXPECT_EQ(step.message.rfind(capture_ + ": ", 0), 0u) << step.message;
+  reports::DocumentOptions how;
+  how.columns = "nonsense";
+  EXPECT_EQ(failure(CaptureQueries(capture_), RankQuery{}, how).kind, ErrorKind::usage);
+  EXPECT_EQ(failure(CaptureQueries(capture_), SqlQuery{"DROP TABLE launch"}).kind, ErrorKind::usage);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(CaptureQueries(capture_).ask(RankQuery{}, {}, {stop.get_token(), {}}).failure().kind,
+            ErrorKind::cancelled);
+}
+
+}  // namespace
+}  // namespace ridgeline::queries
