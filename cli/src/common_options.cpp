@@ -134,9 +134,10 @@ analyzer::AnalysisOptions analysis_options(const AnalysisArguments& arguments) {
 
 queries::DocumentAnswer answer(const std::string& capture, const analyzer::AnalysisOptions& options,
                                const queries::CaptureQuery& query, const PrintOptions& print) {
-  auto answer = queries::CaptureQueries(capture, options).ask(query, document_options(print)).value();
-  cli::print(print, answer.document);
-  return answer;
+  queries::DocumentAnswer answered =
+      queries::CaptureQueries(capture, options).ask(query, document_options(print)).value();
+  cli::print(print, answered.document);
+  return answered;
 }
 
 }  // namespace ridgeline::cli
