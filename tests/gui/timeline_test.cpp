@@ -1,5 +1,6 @@
 // The timeline without a window: axis, scene.
 #include <algorithm>
+#include <array>
 
 #include "gui/gui_testing.h"
 #include "timeline/time_axis.h"
@@ -7,6 +8,13 @@
 
 namespace ridgeline::gui {
 namespace {
+
+EventRow row_of(const std::vector<std::array<std::int64_t, 3>>& events) {
+  EventRow row;
+  for (const auto& [start, end, name] : events) row.add(start, end, static_cast<std::uint32_t>(name));
+  row.finish();
+  return row;
+}
 
 TEST(TimeAxis, TimeAndPlaceGoBothWays) {
   const TimeAxis axis({1'000'000, 3'000'000}, 800);
