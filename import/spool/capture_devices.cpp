@@ -94,7 +94,7 @@ void CaptureDevices::write_peaks() {
     while (middle + 1 != values.end() && (left_ns -= middle->duration_ns) > 0) ++middle;
     writer_.add(store::DevicePeak{
         .device_id = device.id,
-        .quantity = "dram_bytes_per_s",
+        .quantity = Quantity::dram_bytes_per_s,
         .source = PeakSource::counter,
         .value = middle->bytes_per_s,
         .detail =

@@ -20,8 +20,7 @@ std::string nothing_judged_text(const analyzer::Ranking& ranking) {
 }
 
 std::string_view roof_word(const analyzer::RankRow& row) {
-  if (row.limiter_kind == LimiterKind::dram) return "DRAM";
-  return row.compute_pipe.empty() ? to_string(row.limiter_kind) : std::string_view(row.compute_pipe);
+  return row.nearest ? to_string(*row.nearest) : "none";
 }
 
 std::string utilisation_text(const analyzer::RankRow& row, KernelVerdict verdict, double required) {

@@ -151,9 +151,9 @@ std::string roof_label(const analyzer::Peak& roof) {
 }
 
 std::string peak_text(const analyzer::Peak& peak) {
-  std::string text = peak.quantity.ends_with("bytes_per_s")   ? bandwidth_text(peak.value)
-                     : peak.quantity.ends_with("flops_per_s") ? operations_text(peak.value)
-                                                              : fixed(peak.value, 0);
+  std::string text = analyzer::is_bandwidth(peak.quantity) ? bandwidth_text(peak.value)
+                     : analyzer::is_flops(peak.quantity)   ? operations_text(peak.value)
+                                                           : fixed(peak.value, 0);
   text.append(", ").append(to_string(peak.source));
   return peak.detail.empty() ? text : text + " (" + peak.detail + ")";
 }
@@ -162,8 +162,8 @@ std::string roofs_line(const analyzer::UtilisationAnalysis& utilisation) {
   std::set<std::string> seen;
   std::string text;
   for (const analyzer::Peak& peak : utilisation.peaks) {
-    if (peak.quantity == "l2_bytes_per_s") continue;  // L2 is shown, but limits nobody here
-    std::string one = (peak.quantity == "dram_bytes_per_s" ? "DRAM " : "") + peak_text(peak);
+    if (peak.quantity == Quantity::l2_bytes_per_s) continue;  // L2 is shown, but limits nobody here
+    std::string one = (peak.quantity == Quantity::dram_bytes_per_s ? "DRAM " : "") + peak_text(peak);
     if (peak.fallback) one += " (fallback)";
     if (seen.insert(one).second) text += (text.empty() ? "" : "; ") + one;
   }

@@ -15,7 +15,7 @@
 namespace ridgeline::reports {
 namespace {
 
-// A peak in the unit that its quantity's name ends in. The data sheet's is what reports take, whatever the program that
+// A peak in its quantity's unit. The data sheet's is what reports take, whatever the program that
 // recorded wrote down.
 std::string peak_text(const analyzer::Model& model, const store::DevicePeak& stored) {
   analyzer::Peak peak{.quantity = stored.quantity, .value = stored.value, .source = stored.source};
@@ -23,14 +23,9 @@ std::string peak_text(const analyzer::Model& model, const store::DevicePeak& sto
   if (const auto used = analyzer::choose_peak(model, stored.device_id, stored.quantity, stored.source);
       used && !used.value().fallback)
     peak = used.value();
-  const auto ends = [&](std::string_view suffix) {
-    return peak.quantity.size() >= suffix.size() &&
-           std::string_view(peak.quantity).substr(peak.quantity.size() - suffix.size()) == suffix;
-  };
-  std::string text = ends("bytes_per_s")   ? bandwidth_text(peak.value)
-                     : ends("flops_per_s") ? fixed(peak.value * 1e-12, 1) + " TFLOP/s"
-                     : ends("_hz")         ? clock_text(peak.value)
-                                           : fmt::format("{}", peak.value);
+  std::string text = analyzer::is_bandwidth(peak.quantity) ? bandwidth_text(peak.value)
+                     : analyzer::is_flops(peak.quantity)   ? fixed(peak.value * 1e-12, 1) + " TFLOP/s"
+                                                           : fmt::format("{}", peak.value);
   text.append(", ").append(to_string(peak.source));
   if (!peak.detail.empty()) text += " (" + peak.detail + ")";
   return text;
@@ -191,7 +186,7 @@ Table info_table(const analyzer::Model& model, const std::map<std::string, std::
     if (device.uuid) add("devices", fmt::format("{} UUID", device.device_index), *device.uuid);
   }
   for (const store::DevicePeak& peak : model.device_peaks)
-    add("peaks", peak.quantity, peak_text(model, peak));
+    add("peaks", std::string(to_string(peak.quantity)), peak_text(model, peak));
   for (const auto& [component, version] : model.versions) add("versions", component, version);
   // A list of hundreds of drivers is for machines; people see its ends.
   constexpr int kEnvironmentColumns = 160;

@@ -67,7 +67,7 @@ JsonPart step_json(const analyzer::StepAnalysis& steps) {
 namespace {
 
 Json peak_json(const analyzer::Peak& peak) {
-  return {{"quantity", valid_utf8(peak.quantity)},
+  return {{"quantity", to_string(peak.quantity)},
           {"value", peak.value},
           {"source", to_string(peak.source)},
           {"fallback", peak.fallback},

@@ -17,6 +17,7 @@ namespace {
 
 using analyzer::RankKey;
 using analyzer::RankRow;
+using analyzer::RoofLevel;
 
 using Columns = std::vector<Column<RankLine>>;
 
@@ -65,9 +66,9 @@ Elide group_elision(RankKey key) {
 }
 
 // Colour of a utilisation that is the row's nearest roof, against the targets.
-Style roof_style(const RankLine& line, LimiterKind kind) {
+Style roof_style(const RankLine& line, RoofLevel level) {
   const RankRow& row = *line.row;
-  if (row.limiter_kind != kind || !row.limiter) return Style::plain;
+  if (!row.nearest || row.nearest->level != level || !row.limiter) return Style::plain;
   return utilisation_style(*row.limiter, line.options->target, line.options->stretch);
 }
 
@@ -157,7 +158,7 @@ void add_main(Columns& columns, const RankView& view) {
         .unit = "%",
         .help = "bytes read and written ÷ time ÷ DRAM peak: by counters (T2), else by samples (T1)"},
        [](const RankLine& l) {
-         return value_of(l.row->dram, Form::percent, roof_style(l, LimiterKind::dram));
+         return value_of(l.row->dram, Form::percent, roof_style(l, RoofLevel::dram));
        }});
   columns.push_back({{.key = "dram_t1_utilisation_ratio",
                       .header = "DRAM",
@@ -172,7 +173,7 @@ void add_main(Columns& columns, const RankView& view) {
                       .help = "cycles of the busiest pipe ÷ cycles; compute_pipe names it",
                       .title = "busiest pipe"},
                      [](const RankLine& l) {
-                       return value_of(l.row->compute, Form::percent, roof_style(l, LimiterKind::compute));
+                       return value_of(l.row->compute, Form::percent, roof_style(l, RoofLevel::pipe));
                      }});
   columns.push_back(
       {{.key = "limiter",
@@ -210,15 +211,9 @@ void add_main(Columns& columns, const RankView& view) {
                       .title = "± SOL",
                       .drop_order = sampled ? 2 : 4},
                      [](const RankLine& l) {
-                       switch (l.row->limiter_kind) {
-                         case LimiterKind::dram:
-                           return error_of(l.row->dram);
-                         case LimiterKind::compute:
-                           return error_of(l.row->compute);
-                         case LimiterKind::none:
-                           break;
-                       }
-                       return Cell::missing();
+                       if (!l.row->nearest) return Cell::missing();
+                       return error_of(l.row->nearest->level == RoofLevel::dram ? l.row->dram
+                                                                                : l.row->compute);
                      }});
   columns.push_back(
       {{.key = "saved_target_ns",
@@ -338,7 +333,10 @@ void add_parts(Columns& columns) {
   columns.push_back({extra_text({.key = "compute_pipe",
                                  .header = "busiest pipe",
                                  .help = "`tensor`, `fma`, `fp16`, `fp64`, `alu`, `xu`"}),
-                     [](const RankLine& l) { return Cell::text(l.row->compute_pipe); }});
+                     [](const RankLine& l) {
+                       return Cell::text(l.row->busiest_pipe ? std::string(to_string(*l.row->busiest_pipe))
+                                                             : "");
+                     }});
   columns.push_back({extra({.key = "dram_bytes",
                             .header = "DRAM",
                             .unit = "bytes",

@@ -46,8 +46,9 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
                 "product whose operations are not counted, what its kernel's name says, `fp32` and `fp64` "
                 "too"}),
        [](const RankLine& l) {
-         const std::string& quantity = l.row->tensor_quantity;
-         const std::string precision = quantity.empty() ? l.row->name_precision : precision_of(quantity);
+         const RankRow& row = *l.row;
+         const std::string precision = row.tensor_quantity ? precision_of(*row.tensor_quantity)
+                                                           : std::string(to_string(row.name_precision));
          return precision.empty() ? Cell::missing() : Cell::text(precision);
        }});
   columns.push_back({extra({.key = "tensor_ops_per_s",

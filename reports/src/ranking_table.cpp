@@ -198,15 +198,8 @@ std::vector<Column<CheckLine>> check_columns(bool simulated) {
 }  // namespace
 
 Cell minimum_limiter_cell(const analyzer::WorkSum& work) {
-  switch (work.minimum_limiter) {
-    case LimiterKind::dram:
-      return Cell::text("DRAM");
-    case LimiterKind::compute:
-      return Cell::text("FLOP");
-    case LimiterKind::none:
-      break;
-  }
-  return Cell::missing();
+  if (!work.minimum_roof) return Cell::missing();
+  return Cell::text(*work.minimum_roof == analyzer::Roof::dram ? "DRAM" : "FLOP");
 }
 
 Style utilisation_style(double ratio, double target, double stretch) {
@@ -216,11 +209,8 @@ Style utilisation_style(double ratio, double target, double stretch) {
 std::string limiter_word(const RankRow& row) {
   const std::int64_t largest =
       std::max({row.measured_time_ns, row.launch_bound_time_ns, row.no_roof_time_ns, row.unmeasured_time_ns});
-  if (row.limiter && row.measured_time_ns == largest) {
-    if (row.limiter_kind == LimiterKind::dram) return "DRAM";
-    if (row.limiter_kind == LimiterKind::compute)
-      return row.compute_pipe.empty() ? "compute" : row.compute_pipe;
-  }
+  if (row.limiter && row.nearest && row.measured_time_ns == largest)
+    return std::string(to_string(*row.nearest));
   if (row.launch_bound_time_ns == largest && largest > 0) return "launch";
   if (row.no_roof_time_ns == largest && largest > 0) return "no roof";
   return "?";
@@ -228,7 +218,7 @@ std::string limiter_word(const RankRow& row) {
 
 std::string nearest_word(const RankRow& row) {
   std::string text = limiter_word(row);
-  if (row.bound == analyzer::KernelBound::launch_bound || row.limiter_kind == LimiterKind::none) return text;
+  if (row.bound == analyzer::KernelBound::launch_bound || !row.nearest) return text;
   if (!row.near_roofs.empty()) text += "≈";
   return text;
 }

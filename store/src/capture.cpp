@@ -124,8 +124,9 @@ std::vector<DevicePeak> Capture::device_peaks() const {
               "SELECT device_id, quantity, source, value, detail FROM device_peak"
               " ORDER BY device_id, quantity, source",
               [](const Statement& row) {
-                return DevicePeak{row.int64(0), row.text(1), row.word<PeakSource>(2, "device_peak.source"),
-                                  row.real(3), row.optional_text(4)};
+                return DevicePeak{row.int64(0), row.word<Quantity>(1, "device_peak.quantity"),
+                                  row.word<PeakSource>(2, "device_peak.source"), row.real(3),
+                                  row.optional_text(4)};
               });
 }
 std::vector<ClockSample> Capture::clock_samples() const {

@@ -62,18 +62,18 @@ constexpr ArchitectureRow kArchitectures[] = {
 };
 
 struct QuantityRow {
-  std::string_view quantity;
+  Quantity quantity;
   int OperationsPerCycle::*per_cycle;
 };
 constexpr QuantityRow kQuantities[] = {
-    {"fp64_flops_per_s", &OperationsPerCycle::fp64},
-    {"fp64_tensor_flops_per_s", &OperationsPerCycle::fp64_tensor},
-    {"fp32_flops_per_s", &OperationsPerCycle::fp32},
-    {"tf32_flops_per_s", &OperationsPerCycle::tf32_tensor},
-    {"fp16_flops_per_s", &OperationsPerCycle::fp16_tensor},
-    {"bf16_flops_per_s", &OperationsPerCycle::bf16_tensor},
-    {"fp8_flops_per_s", &OperationsPerCycle::fp8_tensor},
-    {"int8_ops_per_s", &OperationsPerCycle::int8_tensor},
+    {Quantity::fp64_flops_per_s, &OperationsPerCycle::fp64},
+    {Quantity::fp64_tensor_flops_per_s, &OperationsPerCycle::fp64_tensor},
+    {Quantity::fp32_flops_per_s, &OperationsPerCycle::fp32},
+    {Quantity::tf32_flops_per_s, &OperationsPerCycle::tf32_tensor},
+    {Quantity::fp16_flops_per_s, &OperationsPerCycle::fp16_tensor},
+    {Quantity::bf16_flops_per_s, &OperationsPerCycle::bf16_tensor},
+    {Quantity::fp8_flops_per_s, &OperationsPerCycle::fp8_tensor},
+    {Quantity::int8_ops_per_s, &OperationsPerCycle::int8_tensor},
 };
 
 // Data sheets and white papers, 10¹² dense operations a second; 0: the unit is absent. First match wins. Tensor
@@ -100,12 +100,12 @@ constexpr DatasheetRow kDatasheets[] = {
     {"Tesla T4", "", 0, 0, 8.1, 0, 65, 0, 0, 130, ""},
 };
 
-double figure(const DatasheetRow& row, std::string_view quantity) {
-  const std::pair<std::string_view, double> figures[] = {
-      {"fp64_flops_per_s", row.fp64}, {"fp64_tensor_flops_per_s", row.fp64_tensor},
-      {"fp32_flops_per_s", row.fp32}, {"tf32_flops_per_s", row.tf32},
-      {"fp16_flops_per_s", row.fp16}, {"bf16_flops_per_s", row.bf16},
-      {"fp8_flops_per_s", row.fp8},   {"int8_ops_per_s", row.int8}};
+double figure(const DatasheetRow& row, Quantity quantity) {
+  const std::pair<Quantity, double> figures[] = {
+      {Quantity::fp64_flops_per_s, row.fp64}, {Quantity::fp64_tensor_flops_per_s, row.fp64_tensor},
+      {Quantity::fp32_flops_per_s, row.fp32}, {Quantity::tf32_flops_per_s, row.tf32},
+      {Quantity::fp16_flops_per_s, row.fp16}, {Quantity::bf16_flops_per_s, row.bf16},
+      {Quantity::fp8_flops_per_s, row.fp8},   {Quantity::int8_ops_per_s, row.int8}};
   for (const auto& [name, value] : figures) {
     if (name == quantity) return value * 1e12;
   }
@@ -170,17 +170,17 @@ std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name) {
   return std::nullopt;
 }
 
-std::optional<DevicePeak> datasheet_operations(const Device& device, std::string_view quantity) {
+std::optional<DevicePeak> datasheet_operations(const Device& device, Quantity quantity) {
   for (const DatasheetRow& row : kDatasheets) {
     if (!contains(device.name, row.name_part) || !contains(device.name, row.also)) continue;
     const double value = figure(row, quantity);
     if (value <= 0) return std::nullopt;
     std::string detail = "data sheet of " + device.name + ", dense";
-    const bool tensor = !quantity.starts_with("fp32") && quantity != "fp64_flops_per_s" &&
-                        quantity != "fp64_tensor_flops_per_s";
+    const bool tensor = quantity != Quantity::fp32_flops_per_s && quantity != Quantity::fp64_flops_per_s &&
+                        quantity != Quantity::fp64_tensor_flops_per_s;
     if (tensor && !row.tensor_clock.empty()) detail += " at " + std::string(row.tensor_clock);
     return DevicePeak{.device_id = device.id,
-                      .quantity = std::string(quantity),
+                      .quantity = quantity,
                       .source = PeakSource::spec,
                       .value = value,
                       .detail = std::move(detail)};
@@ -188,15 +188,15 @@ std::optional<DevicePeak> datasheet_operations(const Device& device, std::string
   return std::nullopt;
 }
 
-std::optional<DevicePeak> operations_at_clock(const Device& device, std::string_view quantity,
-                                              double sm_clock_hz, std::string_view clock_name) {
+std::optional<DevicePeak> operations_at_clock(const Device& device, Quantity quantity, double sm_clock_hz,
+                                              std::string_view clock_name) {
   const auto operations = operations_per_cycle(device.compute_capability.value_or(""), device.name);
   if (!operations || device.sm_count.value_or(0) <= 0 || !(sm_clock_hz > 0)) return std::nullopt;
   for (const QuantityRow& row : kQuantities) {
     const int per_cycle = (*operations).*row.per_cycle;
     if (row.quantity != quantity || per_cycle == 0) continue;
     return DevicePeak{.device_id = device.id,
-                      .quantity = std::string(quantity),
+                      .quantity = quantity,
                       .source = PeakSource::clock,
                       .value = static_cast<double>(*device.sm_count) * per_cycle * sm_clock_hz,
                       .detail = fmt::format("{} SMs x {} dense operations per SM and cycle x {:.0f} MHz {}",
@@ -207,9 +207,9 @@ std::optional<DevicePeak> operations_at_clock(const Device& device, std::string_
 
 std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::int64_t> measured_sm_clock_hz) {
   std::vector<DevicePeak> peaks;
-  const auto add = [&](std::string quantity, PeakSource source, double value, std::string detail) {
+  const auto add = [&](Quantity quantity, PeakSource source, double value, std::string detail) {
     peaks.push_back({.device_id = device.id,
-                     .quantity = std::move(quantity),
+                     .quantity = quantity,
                      .source = source,
                      .value = value,
                      .detail = std::move(detail)});
@@ -224,10 +224,10 @@ std::vector<DevicePeak> device_peaks(const Device& device, std::optional<std::in
                           *device.max_memory_clock_hz / 1'000'000, *device.memory_bus_bits, *computed);
   }
   if (datasheet) {
-    add("dram_bytes_per_s", PeakSource::spec, *datasheet,
+    add(Quantity::dram_bytes_per_s, PeakSource::spec, *datasheet,
         "data sheet of " + device.name + (computed ? "; by its clock: " + formula : ""));
   } else if (computed) {
-    add("dram_bytes_per_s", PeakSource::spec, *computed, formula);
+    add(Quantity::dram_bytes_per_s, PeakSource::spec, *computed, formula);
   }
 
   for (const QuantityRow& row : kQuantities) {

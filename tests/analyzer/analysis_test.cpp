@@ -40,7 +40,7 @@ void write_capture(const std::string& path) {
   store::Device device;
   device.name = "NVIDIA H200";
   const Id device_id = writer.add(device);
-  writer.add(store::DevicePeak{device_id, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
+  writer.add(store::DevicePeak{device_id, Quantity::dram_bytes_per_s, PeakSource::spec, 4.8e12, "datasheet"});
   const Id gemm = writer.kernel_id("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT");
   const Id norm = writer.kernel_id("layernorm_forward_kernel6");
   store::CounterConfiguration r2;

@@ -31,8 +31,8 @@ struct Op {
 class Declared : public ::testing::Test {
  protected:
   Declared() {
-    f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::clock, 100e12, "test"});
-    f.model.device_peaks.push_back({1, "fp32_flops_per_s", PeakSource::clock, 10e12, "test"});
+    f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::clock, 100e12, "test"});
+    f.model.device_peaks.push_back({1, Quantity::fp32_flops_per_s, PeakSource::clock, 10e12, "test"});
   }
 
   // Launch i is called at 1000 * (i + 1) ns.
@@ -97,7 +97,7 @@ TEST_F(Declared, AKernelIsHeldAgainstItsRange) {
   EXPECT_NEAR(*work.bytes_ratio, 2.1, 1e-12);
   EXPECT_FALSE(work.ops_ratio) << "no tensor operations: not counted, not zero";
   EXPECT_NEAR(*work.minimum_ns, 40'000, 1e-6) << "40 MB at 1 TB/s; 1 MFLOP at 10 TFLOP/s would take 100 ns";
-  EXPECT_EQ(work.minimum_limiter, LimiterKind::dram);
+  EXPECT_EQ(work.minimum_roof, Roof::dram);
   EXPECT_NEAR(*work.minimum_ratio, 0.4, 1e-12);
   EXPECT_EQ(work.undeclared_launches, 0);
   EXPECT_NEAR(*a.ranking.totals.work->bytes_ratio, 2.1, 1e-12);
@@ -138,7 +138,7 @@ TEST_F(Declared, KernelsOfOneRangeAreSummed) {
   EXPECT_NEAR(*reduce.bytes_ratio, 1.5, 1e-12);
   EXPECT_NEAR(*reduce.ops_ratio, 1.0, 1e-12);
   EXPECT_NEAR(*reduce.minimum_ns, 80'000, 1e-6) << "8 GFLOP at 100 TFLOP/s above 24 MB at 1 TB/s";
-  EXPECT_EQ(reduce.minimum_limiter, LimiterKind::compute);
+  EXPECT_EQ(reduce.minimum_roof, roof_of(Quantity::bf16_flops_per_s));
   const WorkSum product = row(a, "product").work.value();
   EXPECT_EQ(product.ranges, 2);
   EXPECT_EQ(product.launches, 3);
@@ -155,7 +155,7 @@ TEST_F(Declared, TheSumOfRangesTakesTheLargerRoofOfEach) {
   range("step / b", 1900, 2500, 1e6, 9e9);  // 1 µs by bytes, 90 µs by FLOPs
   const WorkSum total = analysed().ranking.totals.work.value();
   EXPECT_NEAR(*total.minimum_ns, 140'000, 1e-6) << "not the 100 µs of the summed FLOPs";
-  EXPECT_EQ(total.minimum_limiter, LimiterKind::compute);
+  EXPECT_EQ(total.minimum_roof, roof_of(Quantity::bf16_flops_per_s));
 }
 
 TEST_F(Declared, WhatIsNotDeclaredHasNothing) {
@@ -217,7 +217,7 @@ TEST_F(Declared, OfNoBytesTheRoofOfDramIsNotAsked) {
   range("step / a", 500, 1500, std::nullopt, 5e9);
   const WorkSum work = row(analysed(), "a").work.value();
   EXPECT_NEAR(work.minimum_ns.value(), 50'000, 1e-6) << "5 GFLOP at 100 TFLOP/s";
-  EXPECT_EQ(work.minimum_limiter, LimiterKind::compute);
+  EXPECT_EQ(work.minimum_roof, roof_of(Quantity::bf16_flops_per_s));
 }
 
 TEST_F(Declared, InstructionCountsStandInForThePipesWithoutOperations) {
@@ -274,7 +274,7 @@ TEST_F(Declared, OperationsAreGroupedWhateverTheirLayer) {
 TEST_F(Declared, OfRangesThatBeginTogetherTheDeeperOneOwnsTheLaunch) {
   for (const bool deeper_first : {true, false}) {
     f = FabricatedModel();
-    f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::clock, 100e12, "test"});
+    f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::clock, 100e12, "test"});
     steps({{"a", 100'000, 40e6, 0}, {"b", 100'000, 20e6, 0}});
     for (const bool deeper : {deeper_first, !deeper_first}) {
       if (deeper)

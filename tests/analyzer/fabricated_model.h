@@ -31,7 +31,7 @@ class FabricatedModel {
         store::Run{.command_line = "program", .ridgeline_version = "test", .clock = "test", .end_ns = 1};
     model.processes.push_back({.id = 1, .pid = 100});
     model.devices.push_back({.id = 1, .name = "Test GPU"});
-    model.device_peaks.push_back({1, "dram_bytes_per_s", PeakSource::spec, 1e12, "test"});
+    model.device_peaks.push_back({1, Quantity::dram_bytes_per_s, PeakSource::spec, 1e12, "test"});
     model.completeness.push_back({.process_id = 1});
   }
 

@@ -73,7 +73,7 @@ LaunchUtilisation near(double dram, double l2, double tensor, double issue) {
   LaunchValues values;
   values.dram_utilisation = Measured{.value = dram, .error = {}, .tier = Tier::t2};
   values.compute_utilisation = Measured{.value = tensor, .error = {}, .tier = Tier::t2};
-  values.compute_pipe = "tensor";
+  values.busiest_pipe = Roof::tensor;
   values.roofs.set(Roof::dram, dram);
   values.roofs.set(Roof::l2, l2);
   values.roofs.set(Roof::tensor, tensor);
@@ -81,7 +81,7 @@ LaunchUtilisation near(double dram, double l2, double tensor, double issue) {
   LaunchUtilisation launch;
   launch.duration_ns = 100'000;
   launch.status = LaunchStatus::measured;
-  launch.limiter = tensor > dram ? LimiterKind::compute : LimiterKind::dram;
+  launch.nearest = tensor > dram ? Roof::tensor : Roof::dram;
   launch.limiter_utilisation = std::max(dram, tensor);
   launch.values = std::make_shared<const LaunchValues>(std::move(values));
   return launch;

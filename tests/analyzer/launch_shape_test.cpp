@@ -96,16 +96,16 @@ TEST(LaunchShape, ATileBeyondTheEdgeIsWaste) {
 }
 
 TEST(LaunchShape, TypesAsNamesSayThem) {
-  EXPECT_EQ(precision_in_name("nvjet_sm90_tst_128x256_64x4"), "bf16");
-  EXPECT_EQ(precision_in_name("nvjet_hsh_128x256_64x4"), "fp16");
-  EXPECT_EQ(precision_in_name("nvjet_sm90_qqtst_128x128_128x6"), "fp8");
-  EXPECT_EQ(precision_in_name("nvjet_"), "");
-  EXPECT_EQ(precision_in_name("nvjet_sm"), "");
-  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64"), "bf16");
-  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_s1688gemm_256x128"), "tf32");
-  EXPECT_EQ(precision_in_name("ampere_sgemm_128x64_tn"), "fp32");
-  EXPECT_EQ(precision_in_name("sm90_xmma_gemm_e4m3bf16_e4m3f32"), "fp8");
-  EXPECT_EQ(precision_in_name("my_kernel"), "");
+  EXPECT_EQ(precision_in_name("nvjet_sm90_tst_128x256_64x4"), Precision::bf16);
+  EXPECT_EQ(precision_in_name("nvjet_hsh_128x256_64x4"), Precision::fp16);
+  EXPECT_EQ(precision_in_name("nvjet_sm90_qqtst_128x128_128x6"), Precision::fp8);
+  EXPECT_EQ(precision_in_name("nvjet_"), Precision::any);
+  EXPECT_EQ(precision_in_name("nvjet_sm"), Precision::any);
+  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64"), Precision::bf16);
+  EXPECT_EQ(precision_in_name("cutlass_80_tensorop_s1688gemm_256x128"), Precision::tf32);
+  EXPECT_EQ(precision_in_name("ampere_sgemm_128x64_tn"), Precision::fp32);
+  EXPECT_EQ(precision_in_name("sm90_xmma_gemm_e4m3bf16_e4m3f32"), Precision::fp8);
+  EXPECT_EQ(precision_in_name("my_kernel"), Precision::any);
 }
 
 TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
@@ -131,7 +131,7 @@ TEST(LaunchShape, RowsHaveTheMeanByTimeAndWhatTheirOneKernelSays) {
     EXPECT_DOUBLE_EQ(row.wave_waste_ratio.value(), product ? 0 : 0.5);
     EXPECT_DOUBLE_EQ(row.theoretical_occupancy_ratio.value(), 1);
     EXPECT_EQ(row.tile, product ? "128x256x64" : "") << "a copy has no tile whatever its name";
-    EXPECT_EQ(row.name_precision, product ? "bf16" : "");
+    EXPECT_EQ(row.name_precision, product ? Precision::bf16 : Precision::any);
     EXPECT_FALSE(row.tile_waste_ratio.has_value()) << "no product is declared";
   }
   options.rank.key = RankKey::nvtx_path;  // one row of both

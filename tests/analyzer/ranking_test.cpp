@@ -92,7 +92,7 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_NEAR(bad.saved_target_ns, 100'000, 1e-6);
   EXPECT_NEAR(bad.saved_stretch_ns, 117'647.0588, 1e-3);
   EXPECT_NEAR(bad.saved_target_share, 0.1, 1e-12);
-  EXPECT_EQ(bad.limiter_kind, LimiterKind::dram);
+  EXPECT_EQ(bad.nearest, Roof::dram);
   EXPECT_EQ(bad.tier, Tier::t2);
   EXPECT_FALSE(bad.saved_target_error_ns.has_value());  // one replay step: no error known
 
@@ -103,8 +103,8 @@ TEST(Ranking, WeightedImpactByHand) {
   EXPECT_NEAR(mixed.dram->value, (0.14 * 100 + 0.20 * 300) / 400, 1e-12);
   EXPECT_NEAR(mixed.compute->value, (0.05 * 100 + 0.77 * 300) / 400, 1e-12);
   EXPECT_NEAR(*mixed.limiter, (0.14 * 100 + 0.77 * 300) / 400, 1e-12);
-  EXPECT_EQ(mixed.limiter_kind, LimiterKind::compute);
-  EXPECT_EQ(mixed.compute_pipe, "tensor");
+  EXPECT_EQ(mixed.nearest, Roof::tensor);
+  EXPECT_EQ(mixed.busiest_pipe, Roof::tensor);
   EXPECT_NEAR(*mixed.dram_bytes, (0.14 * 100 + 0.20 * 300) * 1e6, 1e-3);
   EXPECT_NEAR(*mixed.dram_read_bytes, 0.75 * *mixed.dram_bytes, 1e-3);
   EXPECT_NEAR(*mixed.dram_write_bytes, 0.25 * *mixed.dram_bytes, 1e-3);
@@ -187,7 +187,7 @@ TEST(Ranking, ThePipeOfARowIsTheOneThatItsTimeIsSpentOn) {
   f.launch("k", 1'300'000, 1'400'000);
   f.counters({{kTensor, 5}, {testing::kFma, 50}, {kRead, 1}, {kWritten, 0}, {kDuration, 100e3}});
   const Ranked r = rank(f.done());
-  EXPECT_EQ(row(r.ranking, "k").compute_pipe, "tensor") << "three quarters of the time";
+  EXPECT_EQ(row(r.ranking, "k").busiest_pipe, Roof::tensor) << "three quarters of the time";
 }
 
 TEST(Ranking, EveryKeyGroupsAsItSays) {

@@ -22,9 +22,9 @@ using testing::kWritten;
 const FabricatedModel& measured() {
   static FabricatedModel f;
   if (!f.launches.empty()) return f;
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, "test"});
-  f.model.device_peaks.push_back({1, "fp8_flops_per_s", PeakSource::spec, 2e15, "test"});
-  f.model.device_peaks.push_back({1, "fp32_flops_per_s", PeakSource::spec, 6e13, "test"});
+  f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1e15, "test"});
+  f.model.device_peaks.push_back({1, Quantity::fp8_flops_per_s, PeakSource::spec, 2e15, "test"});
+  f.model.device_peaks.push_back({1, Quantity::fp32_flops_per_s, PeakSource::spec, 6e13, "test"});
   f.model.strings[1] = "norm";
   for (const Phase phase : {Phase::timeline, Phase::replay}) {
     const bool replay = phase == Phase::replay;
@@ -67,13 +67,13 @@ TEST(Roofline, EveryKernelHasAPoint) {
   struct Expected {
     OperationSource operations;
     std::optional<double> intensity, flops_per_s, dram_bytes_per_s;
-    const char* quantity;
+    std::optional<Quantity> quantity;
   };
   const std::map<std::string, Expected> expected = {
-      {"product", {OperationSource::counted, 2000.0, 4e14, 2e11, "bf16_flops_per_s"}},
-      {"norm", {OperationSource::declared, 2.0, 1.6e12, 8e11, "fp32_flops_per_s"}},
-      {"copy", {OperationSource::none, {}, {}, 8e11, ""}},
-      {"other", {OperationSource::none, {}, {}, {}, ""}},
+      {"product", {OperationSource::counted, 2000.0, 4e14, 2e11, Quantity::bf16_flops_per_s}},
+      {"norm", {OperationSource::declared, 2.0, 1.6e12, 8e11, Quantity::fp32_flops_per_s}},
+      {"copy", {OperationSource::none, {}, {}, 8e11, {}}},
+      {"other", {OperationSource::none, {}, {}, {}, {}}},
   };
   for (const RooflinePoint& point : roofline.points) {
     const Expected& e = expected.at(point.key);
@@ -97,15 +97,15 @@ TEST(Roofline, EveryKernelHasAPoint) {
 TEST(Roofline, OnlyRoofsOfPrecisionsInUse) {
   const Analysis a = analyze(measured().model).value();
   ASSERT_EQ(a.roofline.compute.size(), 2u) << "FP8 was not used";
-  EXPECT_EQ(a.roofline.compute[0].quantity, "bf16_flops_per_s");
-  EXPECT_EQ(a.roofline.compute[1].quantity, "fp32_flops_per_s");
+  EXPECT_EQ(a.roofline.compute[0].quantity, Quantity::bf16_flops_per_s);
+  EXPECT_EQ(a.roofline.compute[1].quantity, Quantity::fp32_flops_per_s);
   ASSERT_TRUE(a.roofline.dram.has_value());
   EXPECT_EQ(a.roofline.dram->value, 1e12);
 }
 
 TEST(Roofline, APrecisionOfSeveralKernelsIsOneRoof) {
   FabricatedModel f;
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, "test"});
+  f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1e15, "test"});
   for (const Phase phase : {Phase::timeline, Phase::replay}) {
     f.step(phase);
     std::int64_t at = phase == Phase::timeline ? 1'000'000 : 9'000'000;
@@ -120,7 +120,7 @@ TEST(Roofline, APrecisionOfSeveralKernelsIsOneRoof) {
   const Analysis a = analyze(f.done()).value();
   EXPECT_EQ(a.roofline.points.size(), 2u);
   ASSERT_EQ(a.roofline.compute.size(), 1u);
-  EXPECT_EQ(a.roofline.compute[0].quantity, "bf16_flops_per_s");
+  EXPECT_EQ(a.roofline.compute[0].quantity, Quantity::bf16_flops_per_s);
 }
 
 TEST(Roofline, ADeclarationOfSeveralKernelsIsNoOnesIntensity) {
@@ -162,7 +162,7 @@ TEST(Roofline, TheTypeOfAKernelIsThatOfMostOperationsOfAllItsLaunches) {
   ASSERT_EQ(a.roofline.points.size(), 1u);
   const RooflinePoint& point = a.roofline.points[0];
   EXPECT_EQ(point.operations, OperationSource::counted);
-  EXPECT_EQ(point.quantity, "bf16_flops_per_s");
+  EXPECT_EQ(point.quantity, Quantity::bf16_flops_per_s);
   EXPECT_DOUBLE_EQ(*point.dram_bytes_per_s, 1e8 / 4e5 * 1e9);
   EXPECT_DOUBLE_EQ(*point.intensity_flop_per_byte, 1.1e11 / 6e7)
       << "of the launches whose operations are known";

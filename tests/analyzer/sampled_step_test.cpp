@@ -27,7 +27,7 @@ class SampledSteps : public ::testing::Test {
     f_.done();
     utilisation_.sample_steps = {0};
     Peak peak;
-    peak.quantity = "dram_bytes_per_s";
+    peak.quantity = Quantity::dram_bytes_per_s;
     peak.value = 1e12;  // 1000 bytes/ns
     utilisation_.peaks = {peak};
     add(kRead, 10'000);    // a fifth of what 50 ns can move

@@ -48,7 +48,8 @@ Analysis analyzed(const Model& model, const AnalysisOptions& options = {}) {
 TEST(Throughput, CountedOperationsOverTheStepAgainstTheDataSheet) {
   FabricatedModel f = product();
   // What an older program wrote down at the highest clock does not count.
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1070.5e12, "highest clock"});
+  f.model.device_peaks.push_back(
+      {1, Quantity::bf16_flops_per_s, PeakSource::spec, 1070.5e12, "highest clock"});
   const Throughput t = analyzed(f.done()).throughput;
   EXPECT_EQ(t.step_ns, 100'000);
   EXPECT_NEAR(*t.tensor_ops_per_s, 400e12, 1);
@@ -166,7 +167,7 @@ TEST(Throughput, PipeClockAndDataSheetStandInOneRow) {
   EXPECT_DOUBLE_EQ(*row.sm_clock_hz, 1.5e9);
   EXPECT_EQ(row.clock_tier, TierSet(Tier::t1));
   EXPECT_DOUBLE_EQ(*row.replay_clock_hz, 1.8e9);
-  EXPECT_EQ(row.tensor_quantity, "bf16_flops_per_s");
+  EXPECT_EQ(row.tensor_quantity, Quantity::bf16_flops_per_s);
   EXPECT_NEAR(*row.tensor_ops_per_s, 400e12, 1);
   EXPECT_NEAR(*row.tensor_spec_ratio, 400.0 / 989.4, 1e-9);
   EXPECT_EQ(row.clock_limit, "power limit");
@@ -177,14 +178,16 @@ TEST(Throughput, PipeClockAndDataSheetStandInOneRow) {
 
 TEST(Peaks, TheClockIsThatOfTheAnalysedSteps) {
   FabricatedModel f = product();
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::clock, 1070.5e12, "whole recording"});
+  f.model.device_peaks.push_back(
+      {1, Quantity::bf16_flops_per_s, PeakSource::clock, 1070.5e12, "whole recording"});
   f.model.clock_samples.push_back({1, 1'050'000, 1'400'000'000, {}, {}, {}, {}});
   f.model.clock_samples.push_back({1, 80'000'000, 1'980'000'000, {}, {}, {}, {}});
   f.model.clock_samples.push_back({1, 90'000'000, 1'980'000'000, {}, {}, {}, {}});
   const Model& m = f.done();
   const UtilisationAnalysis u = analyze_utilisation(m, analyze_steps(m).value());
   EXPECT_DOUBLE_EQ(u.sm_clock_hz.at(1), 1.4e9);
-  const Peak peak = choose_peak(m, 1, "bf16_flops_per_s", PeakSource::clock, u.sm_clock_hz.at(1)).value();
+  const Peak peak =
+      choose_peak(m, 1, Quantity::bf16_flops_per_s, PeakSource::clock, u.sm_clock_hz.at(1)).value();
   EXPECT_NEAR(peak.value, 132.0 * 4096 * 1.4e9, 1);
   EXPECT_NE(peak.detail.find("1400 MHz median SM clock of the analysed steps"), std::string::npos)
       << peak.detail;

@@ -53,8 +53,8 @@ TEST(Utilisation, BytesAndPipeCyclesOfReplayOverTheTimelinesDuration) {
   EXPECT_DOUBLE_EQ(k.values->dram_read_bytes->value, 40e6);
   EXPECT_DOUBLE_EQ(k.values->dram_utilisation->value, 0.5);
   EXPECT_DOUBLE_EQ(k.values->compute_utilisation->value, 0.66);
-  EXPECT_EQ(k.values->compute_pipe, "tensor");
-  EXPECT_EQ(k.limiter, LimiterKind::compute);
+  EXPECT_EQ(k.values->busiest_pipe, Roof::tensor);
+  EXPECT_EQ(k.nearest, Roof::tensor);
   EXPECT_DOUBLE_EQ(*k.limiter_utilisation, 0.66);
   EXPECT_EQ(k.values->dram_utilisation->tier, Tier::t2);
   EXPECT_EQ(k.values->dram_utilisation->sample_count, 1);
@@ -277,9 +277,9 @@ TEST(Utilisation, BusiestPipeWinsAndTheFirstMetricOfAPipeCounts) {
                   {kDuration, 100e3},
                   {"sm__ops_path_tensor_src_bf16_dst_fp32.avg.pct_of_peak_sustained_elapsed", 99}});
   const auto u = run(f.done());
-  EXPECT_EQ(u.launches[0].values->compute_pipe, "fma");
+  EXPECT_EQ(u.launches[0].values->busiest_pipe, Roof::fma);
   EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.45);
-  EXPECT_EQ(u.pipes, (std::vector<std::string>{"fma", "tensor"}));
+  EXPECT_EQ(u.pipes, (std::vector<Pipe>{Pipe::fma, Pipe::tensor}));
   EXPECT_FALSE(holds(u.findings, "pipes.tensor_only"));
 }
 
@@ -373,7 +373,7 @@ TEST(Utilisation, IssueSlotsAreOfTheCyclesThatPassed) {
   EXPECT_NEAR(*k.values->roofs.of(Roof::issue), 0.2, 1e-6);
   EXPECT_NEAR(*k.values->roofs.of(Roof::tensor), 20.0 / 270.0, 1e-6);
   EXPECT_FALSE(k.values->roofs.of(Roof::xu).has_value());
-  EXPECT_EQ(k.values->compute_pipe, "tensor");  // issue slots are no pipe
+  EXPECT_EQ(k.values->busiest_pipe, Roof::tensor);  // issue slots are no pipe
 }
 
 // The counter's peak assumes structured sparsity: 46 % of it is a dense product at 92 % of what the pipe can
@@ -393,7 +393,7 @@ TEST(Utilisation, ComputeAgainstAnOperationPeakOnRequest) {
   // 50e9 operations in 100 µs = 500 TFLOP/s of 1000.
   FabricatedModel f =
       one_launch({{kRead, 1e6}, {kWritten, 0}, {kTensor, 90}, {kOperations, 50e9}, {kDuration, 100e3}});
-  f.model.device_peaks.push_back({1, "bf16_flops_per_s", PeakSource::spec, 1e15, {}});
+  f.model.device_peaks.push_back({1, Quantity::bf16_flops_per_s, PeakSource::spec, 1e15, {}});
   const UtilisationOptions options{.peaks = {.compute = PeakSource::spec}};
   const auto u = run(f.done(), options);
   EXPECT_DOUBLE_EQ(u.launches[0].values->compute_utilisation->value, 0.5);
@@ -429,20 +429,22 @@ TEST(Utilisation, ReplayClockFollowsFromCyclesAndDuration) {
 
 TEST(Peaks, PolicyThenFallbackThenFailure) {
   FabricatedModel f;
-  f.model.device_peaks.push_back({1, "dram_bytes_per_s", PeakSource::measured, 0.9e12, "copy"});
+  f.model.device_peaks.push_back({1, Quantity::dram_bytes_per_s, PeakSource::measured, 0.9e12, "copy"});
   f.model.devices[0].memory_bus_bits = 6144;
   f.model.devices[0].max_memory_clock_hz = 3'201'000'000;
   const Model& m = f.done();
-  EXPECT_DOUBLE_EQ(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::spec).value().value, 1e12);
-  EXPECT_DOUBLE_EQ(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::measured).value().value, 0.9e12);
-  EXPECT_FALSE(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::measured).value().fallback);
-  EXPECT_NEAR(choose_peak(m, 1, "dram_bytes_per_s", PeakSource::clock).value().value, 4.916736e12, 1);
-  const Peak fallback = choose_peak(m, 1, "dram_bytes_per_s", PeakSource::counter).value();
+  EXPECT_DOUBLE_EQ(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::spec).value().value, 1e12);
+  EXPECT_DOUBLE_EQ(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::measured).value().value, 0.9e12);
+  EXPECT_FALSE(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::measured).value().fallback);
+  EXPECT_NEAR(choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::clock).value().value, 4.916736e12, 1);
+  const Peak fallback = choose_peak(m, 1, Quantity::dram_bytes_per_s, PeakSource::counter).value();
   EXPECT_TRUE(fallback.fallback);
   EXPECT_EQ(fallback.source, PeakSource::spec);
   EXPECT_EQ(fallback.detail, "test");
-  EXPECT_EQ(choose_peak(m, 1, "bf16_flops_per_s", PeakSource::spec).failure().kind, ErrorKind::no_data);
-  EXPECT_EQ(choose_peak(m, 7, "dram_bytes_per_s", PeakSource::spec).failure().kind, ErrorKind::no_data);
+  EXPECT_EQ(choose_peak(m, 1, Quantity::bf16_flops_per_s, PeakSource::spec).failure().kind,
+            ErrorKind::no_data);
+  EXPECT_EQ(choose_peak(m, 7, Quantity::dram_bytes_per_s, PeakSource::spec).failure().kind,
+            ErrorKind::no_data);
   EXPECT_EQ(parse_peak_source("measured").value(), PeakSource::measured);
   EXPECT_EQ(parse_peak_source("best").failure().kind, ErrorKind::usage);
 }

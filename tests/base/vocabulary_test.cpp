@@ -14,7 +14,7 @@ class Words : public ::testing::Test {};
 
 using Enumerations = ::testing::Types<Tier, Phase, StepStatus, StepSource, PeakSource, Severity, TierOutcome,
                                       WindowStatus, WindowCause, ExclusionReason, CopyKind,
-                                      SynchronisationCall, LimiterKind, LaunchStatus, MissingReason>;
+                                      SynchronisationCall, Quantity, LaunchStatus, MissingReason>;
 TYPED_TEST_SUITE(Words, Enumerations);
 
 TYPED_TEST(Words, EachValueHasItsOwnWordAndTheWordLeadsBack) {

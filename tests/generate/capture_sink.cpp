@@ -34,8 +34,10 @@ class CaptureSink final : public Sink {
     device.sm_count = 132;
     device.max_sm_clock_hz = 1'980'000'000;
     device_ = writer_.add(device);
-    writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "data sheet"});
-    writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", PeakSource::spec, 9.89e14, "data sheet"});
+    writer_.add(
+        store::DevicePeak{device_, Quantity::dram_bytes_per_s, PeakSource::spec, 4.8e12, "data sheet"});
+    writer_.add(
+        store::DevicePeak{device_, Quantity::bf16_flops_per_s, PeakSource::spec, 9.89e14, "data sheet"});
     kernels_.assign(1, 0);
     for (const Kernel& kernel : description.kernels)
       kernels_.push_back(writer_.kernel_id(kernel.mangled_name));

@@ -163,10 +163,10 @@ TEST(SampleChart, ReadsBackAsWhatWasSampled) {
 class Roofed : public ::testing::Test {
  protected:
   Roofed() {
-    roofline_.dram = peak("dram_bytes_per_s", 4.8e12);
-    roofline_.compute = {peak("bf16_flops_per_s", 960e12)};  // ridge at 200
+    roofline_.dram = peak(Quantity::dram_bytes_per_s, 4.8e12);
+    roofline_.compute = {peak(Quantity::bf16_flops_per_s, 960e12)};  // ridge at 200
   }
-  static analyzer::Peak peak(const std::string& quantity, double value) {
+  static analyzer::Peak peak(Quantity quantity, double value) {
     analyzer::Peak result;
     result.quantity = quantity;
     result.value = value;

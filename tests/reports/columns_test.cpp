@@ -55,7 +55,7 @@ TEST_F(Columns, OfTheRankingShowTheirFields) {
   row_.cold_in_situ_time_ns = 117;
   row_.cold_dram_bytes = 118;
   row_.cold_in_situ_dram_bytes = 119;
-  row_.compute_pipe = "tensor";
+  row_.busiest_pipe = analyzer::Roof::tensor;
   row_.saved_target_ns = 121;
   row_.saved_stretch_ns = 122;
   row_.saved_target_share = 0.123;
@@ -205,12 +205,12 @@ TEST_F(Columns, OfDeclaredWorkShowTheirFields) {
 }
 
 TEST_F(Columns, OfTheTypeShowWhatIsCountedElseWhatTheNameSays) {
-  row_.tensor_quantity = "bf16_flops_per_s";
-  row_.name_precision = "tf32";
+  row_.tensor_quantity = Quantity::bf16_flops_per_s;
+  row_.name_precision = analyzer::Precision::tf32;
   EXPECT_EQ(shown()["precision"], "bf16");
-  row_.tensor_quantity = "";
+  row_.tensor_quantity.reset();
   EXPECT_EQ(shown()["precision"], "tf32");
-  row_.name_precision = "";
+  row_.name_precision = analyzer::Precision::any;
   EXPECT_TRUE(shown()["precision"].is_null());
 }
 

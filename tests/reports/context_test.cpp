@@ -8,7 +8,7 @@ namespace {
 
 using analyzer::Peak;
 
-Peak peak(const char* quantity, double value) {
+Peak peak(Quantity quantity, double value) {
   Peak result;
   result.quantity = quantity;
   result.value = value;
@@ -19,8 +19,8 @@ Peak peak(const char* quantity, double value) {
 TEST(RoofsLine, NamesTheRoofsThatLimitOnceEach) {
   analyzer::UtilisationAnalysis utilisation;
   EXPECT_EQ(roofs_line(utilisation), "");
-  utilisation.peaks = {peak("dram_bytes_per_s", 4.8e12), peak("l2_bytes_per_s", 11e12),
-                       peak("bf16_flops_per_s", 989.4e12), peak("dram_bytes_per_s", 4.8e12)};
+  utilisation.peaks = {peak(Quantity::dram_bytes_per_s, 4.8e12), peak(Quantity::l2_bytes_per_s, 11e12),
+                       peak(Quantity::bf16_flops_per_s, 989.4e12), peak(Quantity::dram_bytes_per_s, 4.8e12)};
   const std::string dram = "DRAM " + peak_text(utilisation.peaks[0]);
   EXPECT_EQ(roofs_line(utilisation), "Roofs: " + dram + "; " + peak_text(utilisation.peaks[2]) + ".");
   utilisation.peaks.resize(1);

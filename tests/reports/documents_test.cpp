@@ -199,9 +199,10 @@ TEST(Notices, FurtherLinesAreIndentedByTwo) {
 }
 
 TEST(RoofLabel, NamesTheTypeWhateverItsOperationsAreCalled) {
-  EXPECT_EQ(roof_label({"bf16_flops_per_s", 989.4e12, PeakSource::spec, false, {}}),
+  EXPECT_EQ(roof_label({Quantity::bf16_flops_per_s, 989.4e12, PeakSource::spec, false, {}}),
             "bf16 989.4 TFLOP/s (spec)");
-  EXPECT_EQ(roof_label({"int8_ops_per_s", 1978.9e12, PeakSource::clock, false, {}}).substr(0, 5), "int8 ");
+  EXPECT_EQ(roof_label({Quantity::int8_ops_per_s, 1978.9e12, PeakSource::clock, false, {}}).substr(0, 5),
+            "int8 ");
 }
 
 }  // namespace

@@ -209,13 +209,13 @@ class Fabricator {
     device.l2_bytes = 62'914'560;
     device_ = writer_.add(device);
     if (options_.device_peaks) {
-      writer_.add(store::DevicePeak{device_, "dram_bytes_per_s", PeakSource::spec, kDramPeak_bytes_per_s,
-                                    "NVIDIA H200 SXM datasheet"});
-      writer_.add(store::DevicePeak{device_, "bf16_flops_per_s", PeakSource::spec, kBf16Peak_flops_per_s,
+      writer_.add(store::DevicePeak{device_, Quantity::dram_bytes_per_s, PeakSource::spec,
+                                    kDramPeak_bytes_per_s, "NVIDIA H200 SXM datasheet"});
+      writer_.add(store::DevicePeak{device_, Quantity::bf16_flops_per_s, PeakSource::spec,
+                                    kBf16Peak_flops_per_s, "NVIDIA H200 SXM datasheet, dense"});
+      writer_.add(store::DevicePeak{device_, Quantity::tf32_flops_per_s, PeakSource::spec, 494.7e12,
                                     "NVIDIA H200 SXM datasheet, dense"});
-      writer_.add(store::DevicePeak{device_, "tf32_flops_per_s", PeakSource::spec, 494.7e12,
-                                    "NVIDIA H200 SXM datasheet, dense"});
-      writer_.add(store::DevicePeak{device_, "fp32_flops_per_s", PeakSource::spec, 66.9e12,
+      writer_.add(store::DevicePeak{device_, Quantity::fp32_flops_per_s, PeakSource::spec, 66.9e12,
                                     "NVIDIA H200 SXM datasheet"});
     }
   }

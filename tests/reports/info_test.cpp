@@ -30,8 +30,8 @@ TEST(Info, ShowsEverySection) {
 TEST(Info, ShowsThePeaksThatReportsTake) {
   TemporaryCapture capture;
   capture.model.devices.at(0).name = "NVIDIA H200";
-  capture.model.device_peaks = {
-      {capture.model.devices[0].id, "bf16_flops_per_s", PeakSource::spec, 1070.5e12, "highest clock"}};
+  capture.model.device_peaks = {{capture.model.devices[0].id, Quantity::bf16_flops_per_s, PeakSource::spec,
+                                 1070.5e12, "highest clock"}};
   const json document = json::parse(info_document(capture.model, {}, as(Format::json)).text());
   std::string peak;
   for (const json& row : document["rows"]) {

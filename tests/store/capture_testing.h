@@ -38,7 +38,7 @@ inline Written write_sample(CaptureWriter& writer) {
   device.name = "NVIDIA H200";
   device.sm_count = 132;
   ids.device = writer.add(device);
-  writer.add(DevicePeak{ids.device, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
+  writer.add(DevicePeak{ids.device, Quantity::dram_bytes_per_s, PeakSource::spec, 4.8e12, "datasheet"});
   writer.add(ClockSample{ids.device, 150, 1'980'000'000, std::nullopt, 650'000, 55, 0});
   Step step;
   step.process_id = ids.process;

@@ -21,7 +21,7 @@ Device h100() {
   return device;
 }
 
-double peak(const std::vector<DevicePeak>& peaks, const std::string& quantity, PeakSource source) {
+double peak(const std::vector<DevicePeak>& peaks, Quantity quantity, PeakSource source) {
   for (const DevicePeak& each : peaks) {
     if (each.quantity == quantity && each.source == source) return each.value;
   }
@@ -30,20 +30,20 @@ double peak(const std::vector<DevicePeak>& peaks, const std::string& quantity, P
 
 TEST(DevicePeaks, AgreeWithPublishedFigures) {
   const auto peaks = device_peaks(h100(), std::nullopt);
-  EXPECT_DOUBLE_EQ(peak(peaks, "dram_bytes_per_s", PeakSource::spec), 3.35e12);
-  EXPECT_NEAR(peak(peaks, "bf16_flops_per_s", PeakSource::spec), 989.4e12, 0.2e12);
-  EXPECT_NEAR(peak(peaks, "fp8_flops_per_s", PeakSource::spec), 1978.9e12, 0.3e12);
-  EXPECT_NEAR(peak(peaks, "tf32_flops_per_s", PeakSource::spec), 494.7e12, 0.1e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::dram_bytes_per_s, PeakSource::spec), 3.35e12);
+  EXPECT_NEAR(peak(peaks, Quantity::bf16_flops_per_s, PeakSource::spec), 989.4e12, 0.2e12);
+  EXPECT_NEAR(peak(peaks, Quantity::fp8_flops_per_s, PeakSource::spec), 1978.9e12, 0.3e12);
+  EXPECT_NEAR(peak(peaks, Quantity::tf32_flops_per_s, PeakSource::spec), 494.7e12, 0.1e12);
   Device a100 = h100();
   a100.name = "NVIDIA A100-SXM4-80GB";
   a100.compute_capability = "8.0";
   a100.sm_count = 108;
   a100.max_sm_clock_hz = 1'410'000'000;
   const auto older = device_peaks(a100, std::nullopt);
-  EXPECT_NEAR(peak(older, "bf16_flops_per_s", PeakSource::spec), 312e12, 0.2e12);
-  EXPECT_NEAR(peak(older, "fp32_flops_per_s", PeakSource::spec), 19.5e12, 0.05e12);
-  EXPECT_EQ(peak(older, "fp8_flops_per_s", PeakSource::spec), 0);
-  EXPECT_DOUBLE_EQ(peak(older, "dram_bytes_per_s", PeakSource::spec), 2.039e12);
+  EXPECT_NEAR(peak(older, Quantity::bf16_flops_per_s, PeakSource::spec), 312e12, 0.2e12);
+  EXPECT_NEAR(peak(older, Quantity::fp32_flops_per_s, PeakSource::spec), 19.5e12, 0.05e12);
+  EXPECT_EQ(peak(older, Quantity::fp8_flops_per_s, PeakSource::spec), 0);
+  EXPECT_DOUBLE_EQ(peak(older, Quantity::dram_bytes_per_s, PeakSource::spec), 2.039e12);
 }
 
 // 1980 MHz is the highest clock of an H200, but not the one that its data sheet's tensor figures rest on.
@@ -52,26 +52,27 @@ TEST(DevicePeaks, TheDataSheetCountsNotTheHighestClock) {
   h200.name = "NVIDIA H200";
   h200.max_sm_clock_hz = 1'980'000'000;
   const auto peaks = device_peaks(h200, std::nullopt);
-  EXPECT_DOUBLE_EQ(peak(peaks, "bf16_flops_per_s", PeakSource::spec), 989.4e12);
-  EXPECT_DOUBLE_EQ(peak(peaks, "fp16_flops_per_s", PeakSource::spec), 989.4e12);
-  EXPECT_DOUBLE_EQ(peak(peaks, "tf32_flops_per_s", PeakSource::spec), 494.7e12);
-  EXPECT_DOUBLE_EQ(peak(peaks, "fp8_flops_per_s", PeakSource::spec), 1978.9e12);
-  EXPECT_DOUBLE_EQ(peak(peaks, "int8_ops_per_s", PeakSource::spec), 1978.9e12);
-  EXPECT_DOUBLE_EQ(peak(peaks, "fp32_flops_per_s", PeakSource::spec), 66.9e12);
-  EXPECT_DOUBLE_EQ(peak(peaks, "fp64_tensor_flops_per_s", PeakSource::spec), 66.9e12);
-  EXPECT_EQ(*datasheet_operations(h200, "bf16_flops_per_s")->detail,
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::bf16_flops_per_s, PeakSource::spec), 989.4e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::fp16_flops_per_s, PeakSource::spec), 989.4e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::tf32_flops_per_s, PeakSource::spec), 494.7e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::fp8_flops_per_s, PeakSource::spec), 1978.9e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::int8_ops_per_s, PeakSource::spec), 1978.9e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::fp32_flops_per_s, PeakSource::spec), 66.9e12);
+  EXPECT_DOUBLE_EQ(peak(peaks, Quantity::fp64_tensor_flops_per_s, PeakSource::spec), 66.9e12);
+  EXPECT_EQ(*datasheet_operations(h200, Quantity::bf16_flops_per_s)->detail,
             "data sheet of NVIDIA H200, dense at 1830 MHz");
-  EXPECT_EQ(*datasheet_operations(h200, "fp32_flops_per_s")->detail, "data sheet of NVIDIA H200, dense");
+  EXPECT_EQ(*datasheet_operations(h200, Quantity::fp32_flops_per_s)->detail,
+            "data sheet of NVIDIA H200, dense");
   // The table's figures are those of the architecture at the sheet's clock.
-  EXPECT_NEAR(operations_at_clock(h200, "bf16_flops_per_s", 1.83e9, "")->value, 989.4e12, 0.1e12);
-  EXPECT_NEAR(operations_at_clock(h200, "fp32_flops_per_s", 1.98e9, "")->value, 66.9e12, 0.05e12);
-  EXPECT_FALSE(operations_at_clock(h200, "fp4_flops_per_s", 1.98e9, "").has_value());
+  EXPECT_NEAR(operations_at_clock(h200, Quantity::bf16_flops_per_s, 1.83e9, "")->value, 989.4e12, 0.1e12);
+  EXPECT_NEAR(operations_at_clock(h200, Quantity::fp32_flops_per_s, 1.98e9, "")->value, 66.9e12, 0.05e12);
+  EXPECT_FALSE(operations_at_clock(h200, Quantity::l2_bytes_per_s, 1.98e9, "").has_value());
 
   Device other = h200;
   other.name = "NVIDIA Hopper of another name";
-  EXPECT_FALSE(datasheet_operations(other, "bf16_flops_per_s").has_value());
+  EXPECT_FALSE(datasheet_operations(other, Quantity::bf16_flops_per_s).has_value());
   for (const DevicePeak& each : device_peaks(other, std::nullopt)) {
-    if (each.quantity != "bf16_flops_per_s") continue;
+    if (each.quantity != Quantity::bf16_flops_per_s) continue;
     EXPECT_NEAR(each.value, 1070.5e12, 0.1e12);
     EXPECT_NE(each.detail->find("maximum SM clock: no data sheet"), std::string::npos) << *each.detail;
   }
@@ -82,7 +83,7 @@ TEST(DevicePeaks, TheMostFittingNameGivesTheMemory) {
   const auto dram = [](const char* name) {
     Device device = h100();
     device.name = name;
-    return peak(device_peaks(device, std::nullopt), "dram_bytes_per_s", PeakSource::spec);
+    return peak(device_peaks(device, std::nullopt), Quantity::dram_bytes_per_s, PeakSource::spec);
   };
   EXPECT_DOUBLE_EQ(dram("NVIDIA H800"), 3.35e12);
   EXPECT_DOUBLE_EQ(dram("NVIDIA H800 PCIe"), 2.0e12);
@@ -99,13 +100,14 @@ TEST(DevicePeaks, GeForceBoardsHaveHalfTheTensorRates) {
   const auto professional = device_peaks(board, 2'000'000'000);
   board.name = "NVIDIA GeForce RTX 4090";
   const auto consumer = device_peaks(board, 2'000'000'000);
-  for (const char* quantity : {"tf32_flops_per_s", "bf16_flops_per_s", "fp8_flops_per_s"}) {
+  for (const Quantity quantity :
+       {Quantity::tf32_flops_per_s, Quantity::bf16_flops_per_s, Quantity::fp8_flops_per_s}) {
     const double of_board = peak(professional, quantity, PeakSource::clock);
-    EXPECT_GT(of_board, 0) << quantity;
-    EXPECT_DOUBLE_EQ(peak(consumer, quantity, PeakSource::clock) * 2, of_board) << quantity;
+    EXPECT_GT(of_board, 0) << to_string(quantity);
+    EXPECT_DOUBLE_EQ(peak(consumer, quantity, PeakSource::clock) * 2, of_board) << to_string(quantity);
   }
-  EXPECT_DOUBLE_EQ(peak(consumer, "fp32_flops_per_s", PeakSource::clock),
-                   peak(professional, "fp32_flops_per_s", PeakSource::clock));
+  EXPECT_DOUBLE_EQ(peak(consumer, Quantity::fp32_flops_per_s, PeakSource::clock),
+                   peak(professional, Quantity::fp32_flops_per_s, PeakSource::clock));
 }
 
 TEST(DevicePeaks, UnknownDevicesGetWhatTheirClocksSay) {
@@ -121,13 +123,14 @@ TEST(DevicePeaks, UnknownDevicesGetWhatTheirClocksSay) {
 
 TEST(DevicePeaks, TheMeasuredClockGivesAPeakOfItsOwn) {
   const auto peaks = device_peaks(h100(), 915'000'000);
-  EXPECT_NEAR(peak(peaks, "bf16_flops_per_s", PeakSource::clock) * 2,
-              peak(peaks, "bf16_flops_per_s", PeakSource::spec), 0.1e12);
+  EXPECT_NEAR(peak(peaks, Quantity::bf16_flops_per_s, PeakSource::clock) * 2,
+              peak(peaks, Quantity::bf16_flops_per_s, PeakSource::spec), 0.1e12);
 }
 
-constexpr const char* kOperations[] = {"fp64_flops_per_s", "fp64_tensor_flops_per_s", "fp32_flops_per_s",
-                                       "tf32_flops_per_s", "fp16_flops_per_s",        "bf16_flops_per_s",
-                                       "fp8_flops_per_s",  "int8_ops_per_s"};
+constexpr Quantity kOperations[] = {Quantity::fp64_flops_per_s, Quantity::fp64_tensor_flops_per_s,
+                                    Quantity::fp32_flops_per_s, Quantity::tf32_flops_per_s,
+                                    Quantity::fp16_flops_per_s, Quantity::bf16_flops_per_s,
+                                    Quantity::fp8_flops_per_s,  Quantity::int8_ops_per_s};
 
 // The vendor's published figures, 10^12 dense operations a second, follow from SMs and clock; 0: the unit is absent
 // or the vendor prints no figure.
@@ -162,30 +165,33 @@ TEST(DevicePeaks, SmsTimesClockGiveThePublishedFigures) {
     for (std::size_t i = 0; i < std::size(kOperations); ++i) {
       if (board.published[i] == 0) continue;
       const auto peak = operations_at_clock(device, kOperations[i], board.clock_hz, "");
-      ASSERT_TRUE(peak.has_value()) << board.name << " " << kOperations[i];
-      EXPECT_NEAR(peak->value / (board.published[i] * 1e12), 1, 0.008) << board.name << " " << kOperations[i];
+      ASSERT_TRUE(peak.has_value()) << board.name << " " << to_string(kOperations[i]);
+      EXPECT_NEAR(peak->value / (board.published[i] * 1e12), 1, 0.008)
+          << board.name << " " << to_string(kOperations[i]);
       EXPECT_EQ(peak->source, PeakSource::clock);
       // Figures are rounded; units of an SM come in powers of two.
       const auto per_cycle = static_cast<std::uint64_t>(
           std::llround(peak->value / board.clock_hz / static_cast<double>(board.sms)));
-      EXPECT_TRUE(std::has_single_bit(per_cycle)) << board.name << " " << kOperations[i] << " " << per_cycle;
+      EXPECT_TRUE(std::has_single_bit(per_cycle))
+          << board.name << " " << to_string(kOperations[i]) << " " << per_cycle;
     }
   }
   // Units that a chip does not have.
-  const auto absent = [](const char* capability, const char* quantity) {
+  const auto absent = [](const char* capability, Quantity quantity) {
     Device device;
     device.compute_capability = capability;
     device.sm_count = 100;
     return !operations_at_clock(device, quantity, 1e9, "").has_value();
   };
-  for (const char* quantity : {"tf32_flops_per_s", "bf16_flops_per_s", "fp8_flops_per_s", "int8_ops_per_s"})
-    EXPECT_TRUE(absent("7.0", quantity)) << quantity;
-  for (const char* quantity : {"fp64_tensor_flops_per_s", "fp8_flops_per_s"}) {
-    EXPECT_TRUE(absent("8.6", quantity)) << quantity;
-    EXPECT_TRUE(absent("7.5", quantity)) << quantity;
+  for (const Quantity quantity : {Quantity::tf32_flops_per_s, Quantity::bf16_flops_per_s,
+                                  Quantity::fp8_flops_per_s, Quantity::int8_ops_per_s})
+    EXPECT_TRUE(absent("7.0", quantity)) << to_string(quantity);
+  for (const Quantity quantity : {Quantity::fp64_tensor_flops_per_s, Quantity::fp8_flops_per_s}) {
+    EXPECT_TRUE(absent("8.6", quantity)) << to_string(quantity);
+    EXPECT_TRUE(absent("7.5", quantity)) << to_string(quantity);
   }
-  EXPECT_TRUE(absent("8.0", "fp8_flops_per_s"));
-  EXPECT_TRUE(absent("8.9", "fp64_tensor_flops_per_s"));
+  EXPECT_TRUE(absent("8.0", Quantity::fp8_flops_per_s));
+  EXPECT_TRUE(absent("8.9", Quantity::fp64_tensor_flops_per_s));
 }
 
 // What the sheets say of boards by their names: memory in TB/s, then 10^12 operations a second as above.
@@ -223,7 +229,7 @@ TEST(DevicePeaks, BoardsHaveTheFiguresOfTheirDataSheets) {
     for (std::size_t i = 0; i < std::size(kOperations); ++i) {
       const auto peak = datasheet_operations(device, kOperations[i]);
       EXPECT_DOUBLE_EQ(peak ? peak->value : 0, board.operations[i] * 1e12)
-          << board.name << " " << kOperations[i];
+          << board.name << " " << to_string(kOperations[i]);
     }
   }
   EXPECT_FALSE(datasheet_dram_bytes_per_s("NVIDIA GeForce RTX 4090").has_value());

@@ -98,9 +98,9 @@ TEST_F(RoundTrip, DeviceItsPeaksAndClocks) {
   written.memory_bytes = 150'000'000'000;
   written.l2_bytes = 62'914'560;
   const Id id = writer_->add(written);
-  writer_->add(DevicePeak{id, "dram_bytes_per_s", PeakSource::spec, 4.8e12, "datasheet"});
-  writer_->add(DevicePeak{id, "dram_bytes_per_s", PeakSource::counter, 4.9e12, std::nullopt});
-  writer_->add(DevicePeak{id, "dram_bytes_per_s", PeakSource::counter, 5.0e12, std::nullopt});
+  writer_->add(DevicePeak{id, Quantity::dram_bytes_per_s, PeakSource::spec, 4.8e12, "datasheet"});
+  writer_->add(DevicePeak{id, Quantity::dram_bytes_per_s, PeakSource::counter, 4.9e12, std::nullopt});
+  writer_->add(DevicePeak{id, Quantity::dram_bytes_per_s, PeakSource::counter, 5.0e12, std::nullopt});
   writer_->add(ClockSample{id, 31, 32, 33, 34, 35, 36});
   writer_->add(ClockSample{id, 30, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt});
   writer_->add(ClockSample{id, 31, 1, 1, 1, 1, 1});
@@ -123,7 +123,7 @@ TEST_F(RoundTrip, DeviceItsPeaksAndClocks) {
   ASSERT_EQ(peaks.size(), 2u) << "the same peak again replaces";
   std::sort(peaks.begin(), peaks.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   EXPECT_EQ(peaks[0].device_id, id);
-  EXPECT_EQ(peaks[0].quantity, "dram_bytes_per_s");
+  EXPECT_EQ(peaks[0].quantity, Quantity::dram_bytes_per_s);
   EXPECT_EQ(peaks[0].value, 4.8e12);
   EXPECT_EQ(peaks[0].detail, "datasheet");
   EXPECT_EQ(peaks[1].value, 5.0e12);

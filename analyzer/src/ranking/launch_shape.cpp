@@ -132,41 +132,42 @@ double tile_waste(const MatrixProduct& product, const Tile& tile) {
   return 1 - m * n / std::min(computed(tile.m, tile.n), computed(tile.n, tile.m));
 }
 
-std::string_view precision_in_name(std::string_view kernel) {
+Precision precision_in_name(std::string_view kernel) {
   // cuBLAS's own kernels begin with the types of A, of the sum and of D: t is BF16, h FP16, q and r are the FP8 ones.
   if (constexpr std::string_view kNvjet = "nvjet_"; kernel.starts_with(kNvjet)) {
     std::string_view rest = kernel.substr(kNvjet.size());
     if (rest.starts_with("sm")) rest.remove_prefix(std::min(rest.find('_'), rest.size() - 1) + 1);
     switch (rest.empty() ? '\0' : rest.front()) {
       case 't':
-        return "bf16";
+        return Precision::bf16;
       case 'h':
-        return "fp16";
+        return Precision::fp16;
       case 'q':
       case 'r':
-        return "fp8";
+        return Precision::fp8;
       default:
-        return "";
+        return Precision::any;
     }
   }
   struct Mark {
-    std::string_view text, precision;
+    std::string_view text;
+    Precision precision;
   };
   // The narrowest first: a name also says what is summed and written.
   static constexpr Mark kMarks[] = {
-      {"e4m3", "fp8"},       {"e5m2", "fp8"},
-      {"fp8", "fp8"},        {"i8i8", "int8"},
-      {"s8s8", "int8"},      {"bf16", "bf16"},
-      {"f16f16", "fp16"},    {"fp16", "fp16"},
-      {"h16816", "fp16"},    {"s16816gemm_f16", "fp16"},
-      {"hgemm", "fp16"},     {"tf32", "tf32"},
-      {"s1688gemm", "tf32"}, {"dgemm", "fp64"},
-      {"d884", "fp64"},      {"sgemm", "fp32"},
+      {"e4m3", Precision::fp8},       {"e5m2", Precision::fp8},
+      {"fp8", Precision::fp8},        {"i8i8", Precision::int8},
+      {"s8s8", Precision::int8},      {"bf16", Precision::bf16},
+      {"f16f16", Precision::fp16},    {"fp16", Precision::fp16},
+      {"h16816", Precision::fp16},    {"s16816gemm_f16", Precision::fp16},
+      {"hgemm", Precision::fp16},     {"tf32", Precision::tf32},
+      {"s1688gemm", Precision::tf32}, {"dgemm", Precision::fp64},
+      {"d884", Precision::fp64},      {"sgemm", Precision::fp32},
   };
   for (const Mark& mark : kMarks) {
     if (kernel.find(mark.text) != std::string_view::npos) return mark.precision;
   }
-  return "";
+  return Precision::any;
 }
 
 void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation, Ranking& ranking) {

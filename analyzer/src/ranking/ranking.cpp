@@ -116,16 +116,6 @@ Key key_of_most_time(const std::map<Key, std::int64_t>& time, Key none) {
   return most == time.end() ? none : most->first;
 }
 
-// The roof that the target is about.
-std::optional<Roof> target_roof(const RankRow& row) {
-  if (row.limiter_kind == LimiterKind::dram) return Roof::dram;
-  if (row.limiter_kind != LimiterKind::compute) return std::nullopt;
-  for (std::size_t i = 0; i < kRoofCount; ++i) {
-    if (to_string(static_cast<Roof>(i)) == row.compute_pipe) return static_cast<Roof>(i);
-  }
-  return std::nullopt;
-}
-
 // Launches of a row with one verdict: a measured one, or several of which nothing was measured.
 struct Part {
   const LaunchVerdict* verdict = nullptr;
@@ -145,8 +135,8 @@ class BoundSums {
     if (item.values->blank) return;
     if (const auto roof = bounding_roof(item, options)) roofs_[{bound, *roof}] += part.time_ns;
     const auto time = static_cast<double>(part.time_ns);
-    for (std::size_t i = 0; i < kRoofCount; ++i) {
-      const auto ratio = item.values->roofs.of(static_cast<Roof>(i));
+    for (std::size_t i = 0; i < kRoofs.size(); ++i) {
+      const auto ratio = item.values->roofs.of(kRoofs[i]);
       if (!ratio || item.status != LaunchStatus::measured) continue;
       sums_[i].first += time * *ratio;
       sums_[i].second += time;
@@ -161,15 +151,13 @@ class BoundSums {
       most = time;
       row.bound_roof = key.second;
     }
-    for (std::size_t i = 0; i < kRoofCount; ++i) {
-      if (sums_[i].second > 0) row.roofs.set(static_cast<Roof>(i), sums_[i].first / sums_[i].second);
+    for (std::size_t i = 0; i < kRoofs.size(); ++i) {
+      if (sums_[i].second > 0) row.roofs.set(kRoofs[i], sums_[i].first / sums_[i].second);
     }
-    const std::optional<Roof> nearest = target_roof(row);
-    if (!nearest || !row.limiter) return;
-    for (std::size_t i = 0; i < kRoofCount; ++i) {
-      const auto roof = static_cast<Roof>(i);
+    if (!row.nearest || !row.limiter) return;
+    for (const Roof roof : kRoofs) {
       const auto ratio = row.roofs.of(roof);
-      if (roof != *nearest && ratio && *ratio >= *row.limiter - options.tie_ratio)
+      if (roof != *row.nearest && ratio && *ratio >= *row.limiter - options.tie_ratio)
         row.near_roofs.push_back(roof);
     }
     std::stable_sort(row.near_roofs.begin(), row.near_roofs.end(),
@@ -179,7 +167,7 @@ class BoundSums {
  private:
   std::map<KernelBound, std::int64_t> bounds_;
   std::map<std::pair<KernelBound, Roof>, std::int64_t> roofs_;
-  std::array<std::pair<double, double>, kRoofCount> sums_{};  // Σ time × ratio, Σ time
+  std::array<std::pair<double, double>, kRoofs.size()> sums_{};  // Σ time × ratio, Σ time
 };
 
 void count_status(const Part& part, RankRow& row) {
@@ -289,7 +277,7 @@ class RateSums {
     if (!values.tensor_ops || values.tensor_ops->value <= 0) return;
     operations_ += values.tensor_ops->value;
     operations_ns_ += time;
-    types_[{device_id, values.tensor_quantity}] += values.tensor_ops->value;
+    types_[{device_id, *values.tensor_quantity}] += values.tensor_ops->value;
   }
 
   void finish(const Model& model, const UtilisationAnalysis& utilisation, PeakSource source,
@@ -317,7 +305,7 @@ class RateSums {
   std::pair<double, double> in_situ_, replay_;  // Σ time × Hz, Σ time
   double operations_ = 0;
   double operations_ns_ = 0;
-  std::map<std::pair<store::Id, std::string>, double> types_;
+  std::map<std::pair<store::Id, Quantity>, double> types_;
 };
 
 RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, const std::string& key,
@@ -335,8 +323,8 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   bool error_known = true;
   double replay_ns = 0;
   double replayed_timeline_ns = 0;
-  std::map<LimiterKind, std::int64_t> limiters;
-  std::map<std::string, std::int64_t> pipes;
+  std::map<std::optional<RoofLevel>, std::int64_t> levels;  // of the nearest roofs
+  std::map<std::optional<Roof>, std::int64_t> pipes;
   std::map<MissingReason, std::int64_t> missing;
   std::map<const LaunchValues*, std::int64_t> unmeasured;
   const Part* longest = nullptr;
@@ -370,7 +358,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
     if (values.dram_utilisation) dram.add(*values.dram_utilisation, time);
     if (values.compute_utilisation) {
       compute.add(*values.compute_utilisation, time);
-      pipes[values.compute_pipe] += part.time_ns;
+      pipes[values.busiest_pipe] += part.time_ns;
     }
     if (values.replay_duration && part.time_ns > 0) {
       replay_ns += values.replay_duration->value;
@@ -380,7 +368,7 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
       const double ratio = *item.limiter_utilisation;
       const double exposed = exposure.ns(utilisation.launches.row(part.longest).launch);
       limiter_sum += time * ratio;
-      limiters[item.limiter] += part.time_ns;
+      levels[item.nearest ? std::optional(item.nearest->level) : std::nullopt] += part.time_ns;
       row.saved_target_ns += saving(time, ratio, options.target);
       row.saved_stretch_ns += saving(time, ratio, options.stretch);
       row.saved_target_exposed_ns += saving(exposed, ratio, options.target);
@@ -390,8 +378,8 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
         row.saved_stretch_latency_ns += saving(time, ratio, options.stretch);
       }
       if (ratio < options.target) {
-        const auto& error = item.limiter == LimiterKind::compute ? values.compute_utilisation->error
-                                                                 : values.dram_utilisation->error;
+        const bool by_pipe = item.nearest && item.nearest->level == RoofLevel::pipe;
+        const auto& error = by_pipe ? values.compute_utilisation->error : values.dram_utilisation->error;
         if (error) {
           error_squares += std::pow(time * *error / options.target, 2);
         } else {
@@ -413,8 +401,9 @@ RankRow make_row(const Model& model, const UtilisationAnalysis& utilisation, con
   row.dram = dram.result();
   row.compute = compute.result();
   if (row.measured_time_ns > 0) row.limiter = limiter_sum / static_cast<double>(row.measured_time_ns);
-  row.limiter_kind = key_of_most_time(limiters, LimiterKind::none);
-  row.compute_pipe = key_of_most_time(pipes, std::string());
+  row.busiest_pipe = key_of_most_time(pipes, std::optional<Roof>());
+  if (const auto level = key_of_most_time(levels, std::optional<RoofLevel>()))
+    row.nearest = *level == RoofLevel::pipe ? row.busiest_pipe : Roof::dram;
   bounds.finish(options.bounds, row);
   row.missing = key_of_most_time(missing, MissingReason::none);
   std::map<std::vector<Absence>, std::int64_t> reasons;

@@ -11,11 +11,12 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-// What there is most of; "" of nothing.
-std::string most_of(const std::map<std::string, double>& amounts) {
+// What there is most of; empty of nothing.
+template <typename Key>
+std::optional<Key> most_of(const std::map<Key, double>& amounts) {
   const auto most = std::max_element(amounts.begin(), amounts.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == amounts.end() ? "" : most->first;
+  return most == amounts.end() ? std::nullopt : std::optional(most->first);
 }
 
 const store::Launch& site_of(const Model& model, const UtilisationAnalysis& utilisation,
@@ -23,20 +24,19 @@ const store::Launch& site_of(const Model& model, const UtilisationAnalysis& util
   return model.launches.site(utilisation.launches.row(group.longest).launch);
 }
 
-// The peak of the type that most of the products' time is of, by their kernels' names; "" if none says.
-std::string quantity_in_names(const Model& model, const UtilisationAnalysis& utilisation) {
-  std::map<std::string, double> times;
+// The peak of the type that most of the products' time is of, by their kernels' names; empty if none says.
+std::optional<Quantity> quantity_in_names(const Model& model, const UtilisationAnalysis& utilisation) {
+  std::map<Precision, double> times;
   for (const LaunchUtilisations::Group& group : utilisation.launches.groups()) {
-    const auto precision = precision_in_name(model.kernel_name(site_of(model, utilisation, group)));
-    if (!precision.empty())
-      times[std::string(precision) + "_flops_per_s"] += static_cast<double>(group.time_ns);
+    const Precision precision = precision_in_name(model.kernel_name(site_of(model, utilisation, group)));
+    if (precision != Precision::any) times[precision] += static_cast<double>(group.time_ns);
   }
-  return most_of(times);
+  const std::optional<Precision> most = most_of(times);
+  return most ? parse_word<Quantity>(std::string(to_string(*most)) + "_flops_per_s") : std::nullopt;
 }
 
 std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utilisation,
-                            const std::set<store::Id>& devices, const std::string& quantity,
-                            PeakSource source) {
+                            const std::set<store::Id>& devices, Quantity quantity, PeakSource source) {
   std::optional<Peak> common;
   for (const store::Id device_id : devices) {
     const auto clock = utilisation.sm_clock_hz.find(device_id);
@@ -61,7 +61,7 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
     if (size.tokens) out.tokens_per_s = *size.tokens / seconds;
     if (size.samples) out.samples_per_s = *size.samples / seconds;
   }
-  std::map<std::string, double> types;  // operations by the peak of their type
+  std::map<Quantity, double> types;  // operations by the peak of their type
   std::set<store::Id> devices;
   double operations = 0;
   bool complete = !utilisation.launches.empty();
@@ -74,7 +74,7 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
     }
     operations += item.values->tensor_ops->value;
     if (item.values->tensor_ops->value > 0)
-      types[item.values->tensor_quantity] += item.values->tensor_ops->value;
+      types[*item.values->tensor_quantity] += item.values->tensor_ops->value;
   }
   if (complete && !types.empty()) out.tensor_ops = operations;
   if (ranking.totals.work) out.declared_flops = ranking.totals.work->declared_flops;
@@ -82,10 +82,10 @@ Throughput step_throughput(const Model& model, const UtilisationAnalysis& utilis
   out.device_count = static_cast<std::int64_t>(devices.size());
   // What was not counted is of the type that the products' names say. FP32 is for a step whose tensor pipe is known
   // to have done nothing: of a step of which nothing is known no share of a peak is.
-  const std::string quantity = !types.empty() ? most_of(types)
-                               : complete     ? "fp32_flops_per_s"
-                                              : quantity_in_names(model, utilisation);
-  if (!quantity.empty()) out.peak = peak_of(model, utilisation, devices, quantity, rate_source(peaks));
+  const std::optional<Quantity> quantity = !types.empty() ? most_of(types)
+                                           : complete     ? Quantity::fp32_flops_per_s
+                                                          : quantity_in_names(model, utilisation);
+  if (quantity) out.peak = peak_of(model, utilisation, devices, *quantity, rate_source(peaks));
   const auto rate = [&](const std::optional<double>& amount, std::optional<double>& per_s,
                         std::optional<double>& ratio) {
     if (!amount) return;

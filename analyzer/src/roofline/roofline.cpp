@@ -7,8 +7,6 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::string_view kFp32Peak = "fp32_flops_per_s";
-
 struct Sum {
   double bytes = 0;
   double operations = 0;
@@ -19,7 +17,7 @@ struct Sum {
 Sum counted(const UtilisationAnalysis& utilisation, const RankRow& row, RooflinePoint& point) {
   Sum both;
   Sum moved;
-  std::map<std::string, double> types;
+  std::map<Quantity, double> types;
   for (const std::size_t i : row.launches) {
     const LaunchVerdict& u = utilisation.launches.group_of(i);
     const std::int64_t duration_ns = utilisation.launches.row(i).duration_ns;
@@ -30,7 +28,7 @@ Sum counted(const UtilisationAnalysis& utilisation, const RankRow& row, Roofline
     both.bytes += u.values->dram_bytes->value;
     both.operations += u.values->tensor_ops->value;
     both.ns += static_cast<double>(duration_ns);
-    if (u.values->tensor_ops->value > 0) types[u.values->tensor_quantity] += u.values->tensor_ops->value;
+    if (u.values->tensor_ops->value > 0) types[*u.values->tensor_quantity] += u.values->tensor_ops->value;
   }
   if (moved.ns > 0) point.dram_bytes_per_s = moved.bytes / moved.ns * 1e9;
   const auto most = std::max_element(types.begin(), types.end(),
@@ -61,7 +59,8 @@ RooflinePoint point_of(const UtilisationAnalysis& utilisation, const RankRow& ro
   } else if (const auto told = declared(row)) {
     sum = *told;
     point.operations = OperationSource::declared;
-    point.quantity = kFp32Peak;  // no tensor operation was counted: the FP32 pipe does the work
+    point.quantity =
+        Quantity::fp32_flops_per_s;  // no tensor operation was counted: the FP32 pipe does the work
   } else {
     return point;
   }
@@ -89,17 +88,17 @@ Roofline make_roofline(const Model& model, const UtilisationAnalysis& utilisatio
   Roofline roofline;
   roofline.device_id = device_id;
   for (const Peak& peak : utilisation.peaks) {
-    if (peak.quantity == "dram_bytes_per_s" && peak.value > 0) roofline.dram = peak;
+    if (peak.quantity == Quantity::dram_bytes_per_s && peak.value > 0) roofline.dram = peak;
   }
-  std::vector<std::string> used;
+  std::vector<Quantity> used;
   for (std::size_t i = 0; i < ranking.rows.size(); ++i) {
     roofline.points.push_back(point_of(utilisation, ranking.rows[i], i));
     const RooflinePoint& point = roofline.points.back();
     if (!point.intensity_flop_per_byte) ++roofline.without_intensity;
-    if (!point.quantity.empty() && std::find(used.begin(), used.end(), point.quantity) == used.end())
-      used.push_back(point.quantity);
+    if (point.quantity && std::find(used.begin(), used.end(), *point.quantity) == used.end())
+      used.push_back(*point.quantity);
   }
-  for (const std::string& quantity : used) {
+  for (const Quantity quantity : used) {
     const auto clock = utilisation.sm_clock_hz.find(device_id);
     const auto peak =
         choose_peak(model, device_id, quantity, compute,

@@ -47,22 +47,22 @@ void fit_axis(double& low, double& high, const std::vector<double>& values) {
 
 void add_roofs(const RooflineSource& source, const RooflineSettings& settings, RooflinePlot& plot) {
   const Roofline& roofline = source.roofline;
-  const auto peak = [&](const std::string& quantity) {
+  const auto peak = [&](Quantity quantity) {
     return choose_peak(source.model, roofline.device_id, quantity, settings.roofs);
   };
-  if (const auto dram = peak("dram_bytes_per_s")) {
+  if (const auto dram = peak(Quantity::dram_bytes_per_s)) {
     for (const double share : {1.0, 0.85, 0.70}) plot.roofs.push_back({dram.value(), false, share});
   }
   if (settings.l2) {
-    if (const auto l2 = peak("l2_bytes_per_s")) plot.roofs.push_back({l2.value(), false, 1});
+    if (const auto l2 = peak(Quantity::l2_bytes_per_s)) plot.roofs.push_back({l2.value(), false, 1});
   }
-  std::vector<std::string> precisions = settings.precisions;
+  std::vector<Quantity> precisions = settings.precisions;
   if (precisions.empty()) {
     for (const Peak& each : roofline.compute) precisions.push_back(each.quantity);
   }
   double highest = 0;
   std::vector<Peak> compute;
-  for (const std::string& quantity : precisions) {
+  for (const Quantity quantity : precisions) {
     if (const auto found = peak(quantity)) compute.push_back(found.value());
   }
   for (const Peak& each : compute) highest = std::max(highest, each.value);
@@ -169,10 +169,10 @@ std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t ra
   return dots;
 }
 
-std::vector<std::string> known_precisions(const RooflineSource& source) {
-  std::vector<std::string> known;
+std::vector<Quantity> known_precisions(const RooflineSource& source) {
+  std::vector<Quantity> known;
   for (const store::DevicePeak& peak : source.model.device_peaks) {
-    if (peak.device_id != source.roofline.device_id || !peak.quantity.ends_with("_flops_per_s")) continue;
+    if (peak.device_id != source.roofline.device_id || !is_flops(peak.quantity)) continue;
     if (std::find(known.begin(), known.end(), peak.quantity) == known.end()) known.push_back(peak.quantity);
   }
   return known;

@@ -189,7 +189,7 @@ const Quality& ScopeAnalysis::assessed(const Ask& ask) {
   if (!measured->launches.empty() && !ranges(ask).empty()) {
     const store::Id device_id = model_->launches.site(measured->launches.row(0).launch).device_id;
     if (const auto peak =
-            choose_peak(*model_, device_id, "dram_bytes_per_s", options_.utilisation.peaks.dram)) {
+            choose_peak(*model_, device_id, Quantity::dram_bytes_per_s, options_.utilisation.peaks.dram)) {
       const RepresentativeStep& step = steps.representative;
       const Findings found = excess_findings(*declared_work(true, ask), peak.value().value,
                                              step.window_end_ns - step.window_start_ns);

@@ -105,7 +105,7 @@ std::vector<ClassRun> class_runs(const Model& model, const ModelStep& step) {
 std::vector<std::string_view> sampled_step_metrics() {
   std::vector<std::string_view> metrics = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
-    if (pipe.pipe == "tensor") metrics.push_back(pipe.metric);
+    if (pipe.roof == Roof::tensor) metrics.push_back(pipe.metric);
   }
   return metrics;
 }
@@ -116,7 +116,7 @@ std::optional<SampledStep> sampled_step(const Model& model, const UtilisationAna
   const SampleTrace* read = trace_of(traces, device_id, "dram__bytes_read.sum");
   const SampleTrace* written = trace_of(traces, device_id, "dram__bytes_write.sum");
   const auto peak = std::find_if(utilisation.peaks.begin(), utilisation.peaks.end(),
-                                 [](const Peak& p) { return p.quantity == "dram_bytes_per_s"; });
+                                 [](const Peak& p) { return p.quantity == Quantity::dram_bytes_per_s; });
   if (read == nullptr || written == nullptr || bins == 0 || peak == utilisation.peaks.end() ||
       peak->value <= 0)
     return std::nullopt;
@@ -145,7 +145,7 @@ std::optional<SampledStep> sampled_step(const Model& model, const UtilisationAna
   for (std::size_t i = 0; i < bins; ++i) out.dram_ratio[i] += more[i];
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
     const SampleTrace* trace = trace_of(traces, device_id, pipe.metric);
-    if (trace == nullptr || pipe.pipe != "tensor") continue;
+    if (trace == nullptr || pipe.roof != Roof::tensor) continue;
     Bins tensor(out.window, bins);
     tensor.add(*trace);
     out.tensor_ratio = tensor.means(0.01);

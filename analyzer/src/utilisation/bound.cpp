@@ -24,18 +24,22 @@ std::optional<Roof> bounding_roof(const LaunchVerdict& launch, const BoundOption
   if (launch.status != LaunchStatus::measured) return std::nullopt;
   std::optional<Roof> nearest;
   double most = options.least_ratio;
-  for (std::size_t i = 0; i < kRoofCount; ++i) {
-    const auto roof = static_cast<Roof>(i);
+  for (const Roof roof : kRoofs) {
     // As doubles: exactly at the threshold is near enough.
     std::optional<double> ratio = launch.values->roofs.of(roof);
     if (roof == Roof::dram && launch.values->dram_utilisation) ratio = launch.values->dram_utilisation->value;
-    if (to_string(roof) == launch.values->compute_pipe && launch.values->compute_utilisation)
+    if (roof == launch.values->busiest_pipe && launch.values->compute_utilisation)
       ratio = launch.values->compute_utilisation->value;
     if (!ratio || *ratio < most || (nearest && *ratio == most)) continue;
     nearest = roof;
     most = *ratio;
   }
   return nearest;
+}
+
+KernelBound bound_by(Roof roof) {
+  return roof.level == RoofLevel::dram || roof.level == RoofLevel::l2 ? KernelBound::memory
+                                                                      : KernelBound::compute;
 }
 
 KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options) {
@@ -50,8 +54,7 @@ KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options) {
       break;
   }
   const std::optional<Roof> roof = bounding_roof(launch, options);
-  if (!roof) return KernelBound::latency;
-  return *roof == Roof::dram || *roof == Roof::l2 ? KernelBound::memory : KernelBound::compute;
+  return roof ? bound_by(*roof) : KernelBound::latency;
 }
 
 std::int64_t BoundSplit::total_ns() const {

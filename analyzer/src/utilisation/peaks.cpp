@@ -11,12 +11,10 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::string_view kDramBytesPerS = "dram_bytes_per_s";
-constexpr std::string_view kL2BytesPerS = "l2_bytes_per_s";
 constexpr std::string_view kDramPeakMetric = "dram__bytes.sum.peak_sustained_elapsed.per_second";
 constexpr std::string_view kL2PeakMetric = "lts__t_bytes.sum.peak_sustained_elapsed.per_second";
 
-Peak make_peak(std::string_view quantity, double value, PeakSource source, std::string_view detail) {
+Peak make_peak(Quantity quantity, double value, PeakSource source, std::string_view detail) {
   Peak peak;
   peak.quantity = quantity;
   peak.value = value;
@@ -25,8 +23,8 @@ Peak make_peak(std::string_view quantity, double value, PeakSource source, std::
   return peak;
 }
 
-std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string_view quantity,
-                            PeakSource source, std::optional<double> sm_clock_hz) {
+std::optional<Peak> peak_of(const Model& model, store::Id device_id, Quantity quantity, PeakSource source,
+                            std::optional<double> sm_clock_hz) {
   if (const store::Device* device = model.device(device_id); device != nullptr) {
     std::optional<store::DevicePeak> known;
     if (source == PeakSource::spec) known = store::datasheet_operations(*device, quantity);
@@ -42,9 +40,9 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string
       return make_peak(quantity, row.value, source, row.detail.value_or(""));
     }
   }
-  const std::string_view peak_metric = quantity == kDramBytesPerS ? kDramPeakMetric
-                                       : quantity == kL2BytesPerS ? kL2PeakMetric
-                                                                  : std::string_view();
+  const std::string_view peak_metric = quantity == Quantity::dram_bytes_per_s ? kDramPeakMetric
+                                       : quantity == Quantity::l2_bytes_per_s ? kL2PeakMetric
+                                                                              : std::string_view();
   if (source == PeakSource::counter && !peak_metric.empty()) {
     std::vector<double> values;
     for (LaunchIndex i = 0; i < model.launches.size() && !model.launch_metrics.empty(); ++i) {
@@ -56,7 +54,7 @@ std::optional<Peak> peak_of(const Model& model, store::Id device_id, std::string
     }
     if (!values.empty()) return make_peak(quantity, median(values), source, peak_metric);
   }
-  if (source == PeakSource::clock && quantity == kDramBytesPerS) {
+  if (source == PeakSource::clock && quantity == Quantity::dram_bytes_per_s) {
     const store::Device* device = model.device(device_id);
     if (device != nullptr && device->memory_bus_bits && device->max_memory_clock_hz &&
         *device->memory_bus_bits > 0 && *device->max_memory_clock_hz > 0) {
@@ -86,8 +84,8 @@ PeakSource rate_source(const PeakPolicy& policy) {
   return policy.compute == PeakSource::measured ? PeakSource::measured : PeakSource::spec;
 }
 
-Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
-                         PeakSource source, std::optional<double> sm_clock_hz) {
+Result<Peak> choose_peak(const Model& model, store::Id device_id, Quantity quantity, PeakSource source,
+                         std::optional<double> sm_clock_hz) {
   if (auto peak = peak_of(model, device_id, quantity, source, sm_clock_hz)) return *peak;
   for (const PeakSource other : kSources) {
     if (other == source) continue;
@@ -98,7 +96,7 @@ Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_vi
   }
   const store::Device* device = model.device(device_id);
   return Failure{ErrorKind::no_data,
-                 "the capture holds no peak '" + std::string(quantity) + "' of device " +
+                 "the capture holds no peak '" + std::string(to_string(quantity)) + "' of device " +
                      (device == nullptr ? std::to_string(device_id) : device->name) +
                      ": record it again with a driver that reports memory clock and bus width"};
 }

@@ -74,14 +74,13 @@ void widen(std::optional<Measured>& counted, const TierUtilisation& sampled) {
 
 }  // namespace
 
-bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues& out,
-                std::set<std::string>& pipes) {
+bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues& out, std::set<Pipe>& pipes) {
   std::set<Roof> done;
   std::optional<Denominator> denominator;
   if (in_situ.duration_ns > 0) denominator.emplace(values, in_situ);
   for (const PipeMetric& pipe : known_pipe_metrics()) {
     if (!values.pipe_ns.contains(pipe.metric) || !done.insert(pipe.roof).second) continue;
-    pipes.insert(std::string(pipe.pipe));
+    pipes.insert(pipe.roof.pipe);
     if (!denominator) continue;
     std::optional<Measured> ratio = denominator->utilisation(pipe.metric);
     if (pipe.roof == Roof::tensor) {
@@ -91,7 +90,7 @@ bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues&
     out.t2.pipes.set(pipe.roof, ratio->value);
     if (!out.t2.compute_utilisation || ratio->value > out.t2.compute_utilisation->value) {
       out.t2.compute_utilisation = ratio;
-      out.t2.compute_pipe = pipe.pipe;
+      out.t2.busiest_pipe = pipe.roof;
     }
   }
   out.t2.sm_active_ratio = measured_mean(values.sm_active, Tier::t2);

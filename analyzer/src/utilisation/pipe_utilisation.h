@@ -24,6 +24,6 @@ struct InSitu {
 /// that passed in the timeline, are the in-situ utilisation. The two run at different clocks when power is the
 /// limit. Where one side has no cycles both clocks are taken to be equal.
 [[nodiscard]] bool fill_pipes(const ReplayValues& values, const InSitu& in_situ, LaunchValues& out,
-                              std::set<std::string>& pipes);
+                              std::set<Pipe>& pipes);
 
 }  // namespace ridgeline::analyzer

@@ -8,26 +8,26 @@ namespace {
 
 struct OperationMetric {
   std::string_view metric;
-  std::string_view peak_quantity;
+  Quantity peak_quantity;
   // Counts one kind of instruction: stands for its data type on chips that do not count the type as a whole,
   // and counts only there.
   bool by_instruction = false;
 };
 // Leaves of the metric tree only: a parent counts its children's operations again.
 constexpr OperationMetric kOperationMetrics[] = {
-    {"sm__ops_path_tensor_src_bf16_dst_fp32.sum", "bf16_flops_per_s"},
-    {"sm__ops_path_tensor_src_fp16_dst_fp32.sum", "fp16_flops_per_s"},
-    {"sm__ops_path_tensor_src_fp16_dst_fp16.sum", "fp16_flops_per_s"},
-    {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", "fp16_flops_per_s", true},
-    {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum", "fp16_flops_per_s", true},
-    {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16.sum", "fp16_flops_per_s", true},
-    {"sm__ops_path_tensor_src_tf32_dst_fp32.sum", "tf32_flops_per_s"},
-    {"sm__ops_path_tensor_src_fp8.sum", "fp8_flops_per_s"},
-    {"sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum", "fp8_flops_per_s"},
-    {"sm__ops_path_tensor_src_int8.sum", "int8_ops_per_s"},
-    {"sm__ops_path_tensor_op_igmma_src_int8.sum", "int8_ops_per_s", true},
-    {"sm__ops_path_tensor_op_imma_src_int8_sparsity_off.sum", "int8_ops_per_s", true},
-    {"sm__ops_path_tensor_src_fp64.sum", "fp64_tensor_flops_per_s"},
+    {"sm__ops_path_tensor_src_bf16_dst_fp32.sum", Quantity::bf16_flops_per_s},
+    {"sm__ops_path_tensor_src_fp16_dst_fp32.sum", Quantity::fp16_flops_per_s},
+    {"sm__ops_path_tensor_src_fp16_dst_fp16.sum", Quantity::fp16_flops_per_s},
+    {"sm__ops_path_tensor_op_hgmma_src_fp16.sum", Quantity::fp16_flops_per_s, true},
+    {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum", Quantity::fp16_flops_per_s, true},
+    {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16.sum", Quantity::fp16_flops_per_s, true},
+    {"sm__ops_path_tensor_src_tf32_dst_fp32.sum", Quantity::tf32_flops_per_s},
+    {"sm__ops_path_tensor_src_fp8.sum", Quantity::fp8_flops_per_s},
+    {"sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum", Quantity::fp8_flops_per_s},
+    {"sm__ops_path_tensor_src_int8.sum", Quantity::int8_ops_per_s},
+    {"sm__ops_path_tensor_op_igmma_src_int8.sum", Quantity::int8_ops_per_s, true},
+    {"sm__ops_path_tensor_op_imma_src_int8_sparsity_off.sum", Quantity::int8_ops_per_s, true},
+    {"sm__ops_path_tensor_src_fp64.sum", Quantity::fp64_tensor_flops_per_s},
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ inline constexpr std::string_view kIssueSlots = "smsp__issue_active.avg.pct_of_p
 [[nodiscard]] std::optional<Measured> value_of(const ReplayValues& values, std::string_view metric);
 
 struct Operations {
-  std::string_view peak_quantity;
+  Quantity peak_quantity = Quantity::bf16_flops_per_s;
   Measured count;
   bool by_instruction = false;
 };

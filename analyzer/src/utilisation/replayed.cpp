@@ -45,7 +45,7 @@ void fill_caches(const store::Launch& launch, const ReplayValues& values, Roofs&
   }
 }
 
-void fill_compute_by_pipes(const ReplayValues& values, std::set<std::string>& pipes, Draft& out) {
+void fill_compute_by_pipes(const ReplayValues& values, std::set<Pipe>& pipes, Draft& out) {
   const InSitu in_situ{.duration_ns = static_cast<double>(out.duration_ns),
                        .duration_deviation_ns = out.duration_deviation_ns,
                        .sampled_cycles = out.in_situ_cycles,
@@ -55,7 +55,7 @@ void fill_compute_by_pipes(const ReplayValues& values, std::set<std::string>& pi
 }
 
 void fill_compute_by_operations(const store::Launch& launch, const ReplayValues& values, Roofs& roofs,
-                                std::set<std::string>& pipes, Draft& out) {
+                                std::set<Pipe>& pipes, Draft& out) {
   Measured total{.value = 0, .error = 0.0, .sample_count = 0, .tier = Tier::t2};
   const std::vector<Operations> types = operations_of(values);
   for (const Operations& type : types) {
@@ -76,10 +76,10 @@ void fill_compute_by_operations(const store::Launch& launch, const ReplayValues&
     set_missing(out.t2, MissingReason::metric_missing, AbsenceCause::replayed_without_tensor);
     return;
   }
-  pipes.insert("tensor");
+  pipes.insert(Pipe::tensor);
   if (out.duration_ns > 0) {
     out.t2.compute_utilisation = total;
-    out.t2.compute_pipe = "tensor";
+    out.t2.busiest_pipe = Roof::tensor;
     out.t2.pipes.set(Roof::tensor, total.value);
   }
 }
@@ -106,7 +106,7 @@ void fill_operations(const ReplayValues& values, Draft& out) {
 }  // namespace
 
 void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,
-                   Roofs& roofs, std::set<std::string>& pipes, Draft& out) {
+                   Roofs& roofs, std::set<Pipe>& pipes, Draft& out) {
   out.replay_duration = value_of(values, metric_name::kDuration);
   out.t2.duration = measured_mean(values.duration_ns, Tier::t2);
   if (!values.clock_hz.empty()) out.replay_clock_hz = mean(values.clock_hz);

@@ -4,8 +4,8 @@
 
 namespace ridgeline::analyzer {
 
-const Peak* Roofs::at(store::Id device_id, std::string_view quantity, PeakSource source) {
-  const auto [place, fresh] = known_.try_emplace({device_id, std::string(quantity)});
+const Peak* Roofs::at(store::Id device_id, Quantity quantity, PeakSource source) {
+  const auto [place, fresh] = known_.try_emplace({device_id, quantity});
   std::optional<Peak>& known = place->second;
   if (fresh) {
     if (auto chosen = choose_peak(model_, device_id, quantity, source, timeline_clock(device_id))) {
@@ -13,7 +13,7 @@ const Peak* Roofs::at(store::Id device_id, std::string_view quantity, PeakSource
       used_.push_back(*known);
       if (known->fallback) {
         Finding fallback{.severity = Severity::warning, .code = FindingCode::peak_fallback};
-        fallback.subject.name = quantity;
+        fallback.subject.name = to_string(quantity);
         fallback.subject.device_id = device_id;
         fallback.peak = *known;
         fallback.missing_source = source;
@@ -24,11 +24,11 @@ const Peak* Roofs::at(store::Id device_id, std::string_view quantity, PeakSource
   return known ? &*known : nullptr;
 }
 
-Absence Roofs::absence(store::Id device_id, std::string_view quantity) const {
+Absence Roofs::absence(store::Id device_id, Quantity quantity) const {
   Absence none{.cause = AbsenceCause::no_peak};
   const store::Device* device = model_.device(device_id);
   none.name = device == nullptr ? std::to_string(device_id) : device->name;
-  none.detail = quantity;
+  none.detail = to_string(quantity);
   return none;
 }
 

@@ -22,16 +22,20 @@ class Roofs {
       : model_(model), steps_(steps), policy_(policy) {}
 
   /// Null: the capture has none.
-  [[nodiscard]] const Peak* dram(store::Id device_id) { return at(device_id, kDram, policy_.dram); }
-  [[nodiscard]] const Peak* l2(store::Id device_id) {
-    return at(device_id, "l2_bytes_per_s", PeakSource::counter);
+  [[nodiscard]] const Peak* dram(store::Id device_id) {
+    return at(device_id, Quantity::dram_bytes_per_s, policy_.dram);
   }
-  [[nodiscard]] const Peak* operations(store::Id device_id, std::string_view quantity) {
+  [[nodiscard]] const Peak* l2(store::Id device_id) {
+    return at(device_id, Quantity::l2_bytes_per_s, PeakSource::counter);
+  }
+  [[nodiscard]] const Peak* operations(store::Id device_id, Quantity quantity) {
     return at(device_id, quantity, policy_.compute);
   }
   /// Why there is none.
-  [[nodiscard]] Absence no_dram(store::Id device_id) const { return absence(device_id, kDram); }
-  [[nodiscard]] Absence absence(store::Id device_id, std::string_view quantity) const;
+  [[nodiscard]] Absence no_dram(store::Id device_id) const {
+    return absence(device_id, Quantity::dram_bytes_per_s);
+  }
+  [[nodiscard]] Absence absence(store::Id device_id, Quantity quantity) const;
 
   /// Median SM clock while the timeline's steps ran.
   [[nodiscard]] std::optional<double> timeline_clock(store::Id device_id);
@@ -41,13 +45,12 @@ class Roofs {
   [[nodiscard]] Findings take_findings() { return std::move(findings_); }
 
  private:
-  static constexpr std::string_view kDram = "dram_bytes_per_s";
-  const Peak* at(store::Id device_id, std::string_view quantity, PeakSource source);
+  const Peak* at(store::Id device_id, Quantity quantity, PeakSource source);
 
   const Model& model_;
   const StepAnalysis& steps_;
   const PeakPolicy& policy_;
-  std::map<std::pair<store::Id, std::string>, std::optional<Peak>> known_;
+  std::map<std::pair<store::Id, Quantity>, std::optional<Peak>> known_;
   std::map<store::Id, std::optional<double>> clocks_;
   std::vector<Peak> used_;
   Findings findings_;

@@ -95,16 +95,16 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
     if (const Peak* roof = roofs.l2(launch.device_id))
       out.l2_utilisation = scaled(l2_rate, 1e9 / roof->value);
   }
-  std::set<std::string_view> done;
+  std::set<Roof> done;
   for (const PipeMetric& pipe : known_sampled_pipe_metrics()) {
     const auto found = pipes.find(pipe.metric);
-    if (found == pipes.end() || !done.insert(pipe.pipe).second) continue;
+    if (found == pipes.end() || !done.insert(pipe.roof).second) continue;
     const auto ratio = mean_of_estimates(found->second, Tier::t1);
     if (pipe.roof == Roof::tensor) out.tensor_utilisation = ratio;
     out.pipes.set(pipe.roof, ratio->value);
     if (!out.compute_utilisation || ratio->value > out.compute_utilisation->value) {
       out.compute_utilisation = ratio;
-      out.compute_pipe = pipe.pipe;
+      out.busiest_pipe = pipe.roof;
     }
   }
   if (done.empty()) set_missing(out, MissingReason::metric_missing, AbsenceCause::sampled_without_pipes);

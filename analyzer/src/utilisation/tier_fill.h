@@ -17,7 +17,7 @@ void fill_sampled(const Model& model, const store::Launch& launch, const TierRow
 
 /// T2, of a launch that was replayed. Adds the names of the pipes that were counted.
 void fill_replayed(const store::Launch& launch, const ReplayValues& values, const PeakPolicy& policy,
-                   Roofs& roofs, std::set<std::string>& pipes, Draft& out);
+                   Roofs& roofs, std::set<Pipe>& pipes, Draft& out);
 
 /// T3, as Nsight Compute shows it: bytes and time both of the launch with cold caches.
 void fill_cold(const store::Launch& launch, const TierRows& rows, bool any_cold_step, Roofs& roofs,

@@ -133,7 +133,7 @@ class Analyzer {
     out.l2_hit_ratio = first(out.t2.l2_hit_ratio, out.t1.l2_hit_ratio);
     out.compute_utilisation = first(out.t2.compute_utilisation, out.t1.compute_utilisation);
     const TierUtilisation& pipes = out.t2.compute_utilisation ? out.t2 : out.t1;
-    out.compute_pipe = pipes.compute_pipe;
+    out.busiest_pipe = pipes.busiest_pipe;
     out.sm_active_ratio = first(out.t2.sm_active_ratio, out.t1.sm_active_ratio);
     out.roofs = pipes.pipes;
     if (out.dram_utilisation) out.roofs.set(Roof::dram, out.dram_utilisation->value);
@@ -149,8 +149,7 @@ class Analyzer {
       const double dram = out.dram_utilisation->value;
       const double compute = out.compute_utilisation->value;
       out.limiter_utilisation = std::max(dram, compute);
-      out.limiter = compute > dram ? LimiterKind::compute : LimiterKind::dram;
-      if (*out.limiter_utilisation <= 0) out.limiter = LimiterKind::none;
+      if (*out.limiter_utilisation > 0) out.nearest = compute > dram ? out.busiest_pipe : Roof::dram;
     }
     out.status = status_of(launch, out);
     if (out.status != LaunchStatus::no_roof) return;
@@ -282,7 +281,7 @@ class Analyzer {
     result_.findings = merged(result_.findings);
     if (!result_.pipes.empty() && options_.peaks.compute == PeakSource::clock &&
         std::all_of(result_.pipes.begin(), result_.pipes.end(),
-                    [](const auto& pipe) { return pipe == "tensor"; })) {
+                    [](Pipe pipe) { return pipe == Pipe::tensor; })) {
       result_.findings.push_back({.severity = Severity::info, .code = FindingCode::tensor_only});
     }
   }
@@ -301,7 +300,7 @@ class Analyzer {
   std::set<StepIndex> sample_steps_, cold_steps_;
   UtilisationAnalysis result_;
   std::vector<std::unordered_map<std::int64_t, LaunchIndex>> peers_;
-  std::set<std::string> pipes_;
+  std::set<Pipe> pipes_;
   // Values of launches of which nothing was measured, by what makes the reasons differ: time, excluded kernel, graph.
   std::map<std::tuple<bool, store::Id, bool>, std::pair<std::shared_ptr<const LaunchValues>, MissingReason>>
       unmeasured_;

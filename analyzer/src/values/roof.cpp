@@ -2,28 +2,108 @@
 
 namespace ridgeline::analyzer {
 
-std::string_view to_string(Roof roof) {
-  switch (roof) {
-    case Roof::dram:
-      return "DRAM";
-    case Roof::l2:
-      return "L2";
-    case Roof::issue:
-      return "issue";
-    case Roof::tensor:
-      return "tensor";
-    case Roof::fma:
-      return "fma";
-    case Roof::fp16:
-      return "fp16";
-    case Roof::fp64:
-      return "fp64";
-    case Roof::alu:
+namespace {
+
+struct QuantityRoof {
+  Quantity quantity;
+  Roof roof;
+};
+
+constexpr QuantityRoof pipe(Quantity quantity, Pipe pipe, Precision precision) {
+  return {quantity, {RoofLevel::pipe, pipe, precision}};
+}
+
+constexpr QuantityRoof kQuantities[] = {
+    {Quantity::dram_bytes_per_s, Roof::dram},
+    {Quantity::l2_bytes_per_s, Roof::l2},
+    pipe(Quantity::bf16_flops_per_s, Pipe::tensor, Precision::bf16),
+    pipe(Quantity::fp16_flops_per_s, Pipe::tensor, Precision::fp16),
+    pipe(Quantity::tf32_flops_per_s, Pipe::tensor, Precision::tf32),
+    pipe(Quantity::fp8_flops_per_s, Pipe::tensor, Precision::fp8),
+    pipe(Quantity::int8_ops_per_s, Pipe::tensor, Precision::int8),
+    pipe(Quantity::fp64_tensor_flops_per_s, Pipe::tensor, Precision::fp64),
+    pipe(Quantity::fp64_flops_per_s, Pipe::fp64, Precision::fp64),
+    pipe(Quantity::fp32_flops_per_s, Pipe::fma, Precision::fp32),
+};
+
+std::string_view to_string(Pipe pipe) {
+  switch (pipe) {
+    case Pipe::none:
+      break;
+    case Pipe::alu:
       return "alu";
-    case Roof::xu:
+    case Pipe::fma:
+      return "fma";
+    case Pipe::fp16:
+      return "fp16";
+    case Pipe::fp64:
+      return "fp64";
+    case Pipe::tensor:
+      return "tensor";
+    case Pipe::xu:
       return "xu";
   }
   return "?";
+}
+
+}  // namespace
+
+std::string_view to_string(Roof roof) {
+  switch (roof.level) {
+    case RoofLevel::dram:
+      return "DRAM";
+    case RoofLevel::l2:
+      return "L2";
+    case RoofLevel::issue:
+      return "issue";
+    case RoofLevel::pipe:
+      return to_string(roof.pipe);
+  }
+  return "?";
+}
+
+std::string_view to_string(Precision precision) {
+  switch (precision) {
+    case Precision::any:
+      break;
+    case Precision::bf16:
+      return "bf16";
+    case Precision::fp16:
+      return "fp16";
+    case Precision::fp32:
+      return "fp32";
+    case Precision::fp64:
+      return "fp64";
+    case Precision::fp8:
+      return "fp8";
+    case Precision::int8:
+      return "int8";
+    case Precision::tf32:
+      return "tf32";
+  }
+  return "";
+}
+
+Roof roof_of(Quantity quantity) {
+  for (const QuantityRoof& row : kQuantities) {
+    if (row.quantity == quantity) return row.roof;
+  }
+  return Roof::dram;
+}
+
+bool is_bandwidth(Quantity quantity) {
+  return roof_of(quantity).level != RoofLevel::pipe;
+}
+
+bool is_flops(Quantity quantity) {
+  return !is_bandwidth(quantity) && roof_of(quantity).precision != Precision::int8;
+}
+
+std::optional<Quantity> quantity_of(Roof roof) {
+  for (const QuantityRoof& row : kQuantities) {
+    if (row.roof == roof) return row.quantity;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ridgeline::analyzer

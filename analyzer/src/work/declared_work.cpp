@@ -13,8 +13,8 @@ namespace ridgeline::analyzer {
 
 namespace {
 
-constexpr std::string_view kDramPeak = "dram_bytes_per_s";
-constexpr std::string_view kFp32Peak = "fp32_flops_per_s";
+constexpr Quantity kDramPeak = Quantity::dram_bytes_per_s;
+constexpr Quantity kFp32Peak = Quantity::fp32_flops_per_s;
 
 void add(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0) + *value;
@@ -91,7 +91,7 @@ class DeclaredRanges::Sum {
     launches_.insert(launches_.end(), range.launches.begin(), range.launches.end());
     const Minimum minimum = all_.minimum(range, bytes, flops);
     minimum_.add(minimum.ns);
-    if (minimum.ns) (minimum.limiter == LimiterKind::compute ? compute_ns_ : dram_ns_) += *minimum.ns;
+    if (minimum.ns) parts_ns_[minimum.roof] += *minimum.ns;
   }
 
   [[nodiscard]] WorkSum result() {
@@ -119,19 +119,33 @@ class DeclaredRanges::Sum {
     sum.ops_ratio = ratio(on_tensor_pipe ? sum.measured_tensor_ops : sum.measured_fp_ops, sum.declared_flops);
     sum.minimum_ns = minimum_.result();
     if (sum.minimum_ns && *sum.minimum_ns > 0) {
-      sum.minimum_limiter = compute_ns_ > dram_ns_ ? LimiterKind::compute : LimiterKind::dram;
+      sum.minimum_roof = roof_of_most();
       if (sum.time_ns > 0) sum.minimum_ratio = *sum.minimum_ns / static_cast<double>(sum.time_ns);
     }
     return sum;
   }
 
  private:
+  // The DRAM against all pipes together; of these the one that most of it is of.
+  [[nodiscard]] Roof roof_of_most() const {
+    double compute_ns = 0;
+    double most_ns = 0;
+    Roof most = Roof::dram;
+    for (const auto& [roof, ns] : parts_ns_) {
+      if (roof == Roof::dram) continue;
+      compute_ns += ns;
+      if (ns > most_ns) most = roof;
+      most_ns = std::max(most_ns, ns);
+    }
+    const auto dram = parts_ns_.find(Roof::dram);
+    return compute_ns > (dram == parts_ns_.end() ? 0 : dram->second) ? most : Roof::dram;
+  }
+
   const DeclaredRanges& all_;
   WorkSum sum_;
   std::vector<std::size_t> launches_;
   CompleteSum minimum_;
-  double dram_ns_ = 0;
-  double compute_ns_ = 0;
+  std::map<Roof, double> parts_ns_;  // of the minimum, by the roof that it is of
 };
 
 DeclaredRanges::DeclaredRanges(const Model& model, const StepAnalysis& steps,
@@ -222,14 +236,13 @@ void DeclaredRanges::drop_incomplete(const StepAnalysis& steps) {
 }
 
 void DeclaredRanges::find_peaks(const PeakPolicy& policy) {
-  std::set<std::pair<store::Id, std::string>> needed;
+  std::set<std::pair<store::Id, Quantity>> needed;
   for (std::size_t i = 0; i < owner_.size(); ++i) {
     if (!owner_[i]) continue;
     const LaunchVerdict& item = utilisation_.launches.group_of(i);
     const store::Id device_id = model_.launches.site(utilisation_.launches.row(i).launch).device_id;
     needed.emplace(device_id, kDramPeak);
-    needed.emplace(device_id, item.values->tensor_quantity.empty() ? std::string(kFp32Peak)
-                                                                   : item.values->tensor_quantity);
+    needed.emplace(device_id, item.values->tensor_quantity.value_or(kFp32Peak));
   }
   for (const auto& [device_id, quantity] : needed) {
     const PeakSource source = quantity == kDramPeak ? policy.dram : rate_source(policy);
@@ -258,36 +271,38 @@ DeclaredRanges::Minimum DeclaredRanges::minimum(const Range& range, const std::o
   if (range.launches.empty() || (!bytes && !flops)) return {};
   const std::uint32_t first = utilisation_.launches.row(range.launches.front()).launch;
   const store::Id device_id = model_.launches.site(first).device_id;
-  const auto time_at = [&](double amount, std::string_view quantity) -> std::optional<double> {
+  const auto time_at = [&](double amount, Quantity quantity) -> std::optional<double> {
     if (amount <= 0) return 0.0;
-    const auto peak = peaks_.find(std::pair(device_id, std::string(quantity)));
+    const auto peak = peaks_.find(std::pair(device_id, quantity));
     return peak == peaks_.end() ? std::nullopt : std::optional(amount / peak->second * 1e9);
   };
   const std::optional<double> dram_ns = time_at(bytes.value_or(0), kDramPeak);
   // The type that most operations were of; without any on the tensor pipe the FP32 pipe does the work.
   // Whether there were any must be known of every launch.
-  std::map<std::string_view, double> types;
+  std::map<Quantity, double> types;
   bool known = true;
   for (const std::size_t index : range.launches) {
     const LaunchVerdict& item = utilisation_.launches.group_of(index);
     if (!item.values->tensor_ops) {
       known = false;
     } else if (item.values->tensor_ops->value > 0) {
-      types[item.values->tensor_quantity] += item.values->tensor_ops->value;
+      types[*item.values->tensor_quantity] += item.values->tensor_ops->value;
     }
   }
   std::optional<double> compute_ns;
+  Quantity operations = kFp32Peak;
   if (flops.value_or(0) <= 0) {
     compute_ns = 0.0;
   } else if (!types.empty()) {
     const auto most = std::max_element(types.begin(), types.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    compute_ns = time_at(*flops, most->first);
+    operations = most->first;
+    compute_ns = time_at(*flops, operations);
   } else if (known) {
-    compute_ns = time_at(*flops, kFp32Peak);
+    compute_ns = time_at(*flops, operations);
   }
   if (!dram_ns || !compute_ns) return {};
-  return {std::max(*dram_ns, *compute_ns), *compute_ns > *dram_ns ? LimiterKind::compute : LimiterKind::dram};
+  return {std::max(*dram_ns, *compute_ns), *compute_ns > *dram_ns ? roof_of(operations) : Roof::dram};
 }
 
 std::vector<DeclaredWork> DeclaredRanges::grouped(bool by_operation) const {

@@ -163,8 +163,9 @@ Facts kernel_facts(const ScopeAnswer& answer, std::size_t rank_row) {
   if (const QString text = tiers(row.dram_t1, row.dram_t2, row.cold_dram); !text.isEmpty())
     facts.emplace_back("DRAM", text);
   if (const QString text = tiers(row.compute_t1, row.compute_t2, std::nullopt); !text.isEmpty())
-    facts.emplace_back("Busiest pipe",
-                       (row.compute_pipe.empty() ? QString() : plain(row.compute_pipe) + ": ") + text);
+    facts.emplace_back(
+        "Busiest pipe",
+        (row.busiest_pipe ? plain(std::string(to_string(*row.busiest_pipe))) + ": " : QString()) + text);
   if (row.issue) facts.emplace_back("Issue slots", share(row.issue->value));
   if (row.sm_active) facts.emplace_back("SMs active", share(row.sm_active->value));
   add_work(row, facts);

@@ -82,8 +82,9 @@ void RooflinePanel::show_answer(const ScopeAnswer& answer) {
     plot_again();
   });
   menu->addSeparator();
-  for (const std::string& quantity : known_precisions(answer.to_plot())) {
-    QAction* action = menu->addAction(plain(quantity.substr(0, quantity.find("_flops_per_s"))));
+  for (const Quantity quantity : known_precisions(answer.to_plot())) {
+    const std::string_view word = to_string(quantity);
+    QAction* action = menu->addAction(plain(std::string(word.substr(0, word.find("_flops_per_s")))));
     action->setCheckable(true);
     const auto& used = answer.roofline->compute;
     const bool shown_now =

@@ -47,6 +47,20 @@ enum class StepSource : std::uint8_t {
   window,  ///< nothing: the recording window as a whole
 };
 
+/// What a device can do so much of a second, at most. In the order of their words.
+enum class Quantity : std::uint8_t {
+  bf16_flops_per_s,  ///< of the tensor pipe, like all that say nothing else
+  dram_bytes_per_s,
+  fp16_flops_per_s,
+  fp32_flops_per_s,         ///< of the FMA pipe
+  fp64_flops_per_s,         ///< of the FP64 pipe
+  fp64_tensor_flops_per_s,  ///< of the tensor pipe
+  fp8_flops_per_s,
+  int8_ops_per_s,
+  l2_bytes_per_s,
+  tf32_flops_per_s,
+};
+
 /// Where the peak of a device comes from.
 enum class PeakSource : std::uint8_t {
   spec,      ///< data sheet
@@ -120,9 +134,6 @@ enum class KernelClass : std::uint8_t {
   other,
 };
 
-/// Which roof a kernel is nearest to.
-enum class LimiterKind : std::uint8_t { none, dram, compute };
-
 /// What is known of a launch's utilisation.
 enum class LaunchStatus : std::uint8_t {
   measured,      ///< DRAM and compute utilisation known
@@ -183,6 +194,20 @@ struct Vocabulary<StepSource> {
   static constexpr std::string_view kName = "source of a step";
   static constexpr Word<StepSource> kWords[] = {
       {StepSource::nvtx, "nvtx"}, {StepSource::period, "period"}, {StepSource::window, "window"}};
+};
+template <>
+struct Vocabulary<Quantity> {
+  static constexpr std::string_view kName = "quantity of a peak";
+  static constexpr Word<Quantity> kWords[] = {{Quantity::bf16_flops_per_s, "bf16_flops_per_s"},
+                                              {Quantity::dram_bytes_per_s, "dram_bytes_per_s"},
+                                              {Quantity::fp16_flops_per_s, "fp16_flops_per_s"},
+                                              {Quantity::fp32_flops_per_s, "fp32_flops_per_s"},
+                                              {Quantity::fp64_flops_per_s, "fp64_flops_per_s"},
+                                              {Quantity::fp64_tensor_flops_per_s, "fp64_tensor_flops_per_s"},
+                                              {Quantity::fp8_flops_per_s, "fp8_flops_per_s"},
+                                              {Quantity::int8_ops_per_s, "int8_ops_per_s"},
+                                              {Quantity::l2_bytes_per_s, "l2_bytes_per_s"},
+                                              {Quantity::tf32_flops_per_s, "tf32_flops_per_s"}};
 };
 template <>
 struct Vocabulary<PeakSource> {
@@ -272,12 +297,6 @@ struct Vocabulary<KernelClass> {
                                                  {KernelClass::embedding, "embedding"},
                                                  {KernelClass::classifier, "classifier"},
                                                  {KernelClass::other, "other"}};
-};
-template <>
-struct Vocabulary<LimiterKind> {
-  static constexpr std::string_view kName = "roof";
-  static constexpr Word<LimiterKind> kWords[] = {
-      {LimiterKind::none, "none"}, {LimiterKind::dram, "dram"}, {LimiterKind::compute, "compute"}};
 };
 template <>
 struct Vocabulary<LaunchStatus> {

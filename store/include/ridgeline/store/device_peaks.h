@@ -29,13 +29,13 @@ struct OperationsPerCycle {
 /// DRAM bytes a second that the vendor's data sheet states; nullopt if the table does not know the device.
 [[nodiscard]] std::optional<double> datasheet_dram_bytes_per_s(std::string_view device_name);
 
-/// Dense operations a second that the vendor's data sheet states, by quantity ("bf16_flops_per_s"); `detail` says
+/// Dense operations a second that the vendor's data sheet states, by quantity; `detail` says
 /// which, and at which clock. nullopt if the table does not know the device or the device has no such unit.
-[[nodiscard]] std::optional<DevicePeak> datasheet_operations(const Device& device, std::string_view quantity);
+[[nodiscard]] std::optional<DevicePeak> datasheet_operations(const Device& device, Quantity quantity);
 
 /// Operations a second at an SM clock; `clock_name` says which clock it is. nullopt if the architecture is not
 /// known or has no such unit. The source is `clock`.
-[[nodiscard]] std::optional<DevicePeak> operations_at_clock(const Device& device, std::string_view quantity,
+[[nodiscard]] std::optional<DevicePeak> operations_at_clock(const Device& device, Quantity quantity,
                                                             double sm_clock_hz, std::string_view clock_name);
 
 /// Peaks of source `spec`: dram_bytes_per_s and {fp64,fp64_tensor,fp32,tf32,fp16,bf16,fp8}_flops_per_s,

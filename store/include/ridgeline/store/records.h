@@ -59,7 +59,7 @@ struct Device {
 
 struct DevicePeak {
   Id device_id = 0;
-  std::string quantity;  // dram_bytes_per_s, bf16_flops_per_s, ...
+  Quantity quantity = Quantity::dram_bytes_per_s;
   PeakSource source = PeakSource::spec;
   double value = 0;
   std::optional<std::string> detail;

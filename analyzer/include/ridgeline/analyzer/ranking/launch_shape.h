@@ -36,9 +36,8 @@ struct Tile {
 /// round the tile lies.
 [[nodiscard]] double tile_waste(const MatrixProduct& product, const Tile& tile);
 
-/// "bf16", "fp16", "tf32", "fp8", "int8", "fp64", "fp32": what the name of a product's kernel says its inputs are; ""
-/// if nothing.
-[[nodiscard]] std::string_view precision_in_name(std::string_view kernel);
+/// What the name of a product's kernel says its inputs are; any if nothing.
+[[nodiscard]] Precision precision_in_name(std::string_view kernel);
 
 /// Fills in what RankRow says of shapes; after RankRow::work.
 void describe_shapes(const Model& model, const UtilisationAnalysis& utilisation, Ranking& ranking);

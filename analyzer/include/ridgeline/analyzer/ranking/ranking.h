@@ -68,10 +68,10 @@ struct RankRow {
   std::optional<double> cold_in_situ_time_ns;  // T0 of the same launches
   std::optional<double> cold_dram_bytes;
   std::optional<double> cold_in_situ_dram_bytes;  // of the same launches, as shown
-  std::optional<double> limiter;  // time-weighted mean of limiter_utilisation over measured launches
-  LimiterKind limiter_kind = LimiterKind::none;  // of the larger share of that time
-  std::string compute_pipe;                      // of the larger share of the time
-  KernelBound bound = KernelBound::unmeasured;   // of the largest share of the time
+  std::optional<double> limiter;     // time-weighted mean of limiter_utilisation over measured launches
+  std::optional<Roof> nearest;       // of the larger share of that time: DRAM, or the busiest pipe
+  std::optional<Roof> busiest_pipe;  // of the larger share of the time
+  KernelBound bound = KernelBound::unmeasured;  // of the largest share of the time
   std::optional<Roof> bound_roof;  // that bounds most of that time; empty unless memory or compute
   RoofRatios roofs;                // time-weighted means over the launches that have one
   std::vector<Roof>
@@ -95,7 +95,7 @@ struct RankRow {
   std::optional<double> dram_read_bytes;   // T2
   std::optional<double> dram_write_bytes;  // T2
   std::optional<double> tensor_ops;
-  std::string tensor_quantity;              // the peak of the type most of them are of; "" without any
+  std::optional<Quantity> tensor_quantity;  // the peak of the type most of them are of; empty without any
   std::optional<double> tensor_ops_per_s;   // over the launches that have a count
   std::optional<double> tensor_spec_ratio;  // that ÷ the peak of its type (RankOptions::rate)
   std::optional<double> sm_clock_hz;        // while they ran, by T1; without samples in replay, by T2
@@ -126,8 +126,8 @@ struct RankRow {
       wave_waste_ratio;  // of the last wave, places without a block; below one wave: idle SMs
   std::optional<double> theoretical_occupancy_ratio;
   /// Of a product's kernel, if the row is of one: what its name says, and what its tiles compute beyond the result.
-  std::string tile;            // "128x256x64"; "" unknown
-  std::string name_precision;  // "bf16"; "" unknown
+  std::string tile;                           // "128x256x64"; "" unknown
+  Precision name_precision = Precision::any;  // any: unknown
   std::optional<double> tile_waste_ratio;
   /// The declaring ranges that the launches are in, all of their launches included; analyze() fills it in.
   std::optional<WorkSum> work;

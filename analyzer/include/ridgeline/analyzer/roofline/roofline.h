@@ -32,7 +32,7 @@ struct RooflinePoint {
       intensity_flop_per_byte;             ///< operations ÷ DRAM bytes, over the launches that have both
   std::optional<double> flops_per_s;       ///< over the same launches
   std::optional<double> dram_bytes_per_s;  ///< over the launches with DRAM bytes
-  std::string quantity;  ///< the peak its operations are measured against: "bf16_flops_per_s"; "" without any
+  std::optional<Quantity> quantity;  ///< the peak its operations are measured against; empty without any
 };
 
 /// The roofs of one device and what stands under them.

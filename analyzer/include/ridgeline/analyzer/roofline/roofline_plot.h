@@ -20,7 +20,7 @@ struct RooflineSettings {
   PeakSource roofs = PeakSource::spec;
   bool l2 = false;           ///< the L2 cache's slope beside the DRAM's
   double least_share = 1.0;  ///< only the longest kernels that together take this share of the kernel time
-  std::vector<std::string> precisions;  ///< quantities of the compute roofs; empty: those that were used
+  std::vector<Quantity> precisions;  ///< quantities of the compute roofs; empty: those that were used
 };
 
 struct RooflineDot {
@@ -66,6 +66,6 @@ struct RooflineSource {
 /// The row's dots at each memory level that was counted, nearest to the registers last; empty without operations.
 [[nodiscard]] std::vector<RooflineDot> level_dots(const RooflineSource& source, std::size_t rank_row);
 /// All quantities of operations that the device has a roof for.
-[[nodiscard]] std::vector<std::string> known_precisions(const RooflineSource& source);
+[[nodiscard]] std::vector<Quantity> known_precisions(const RooflineSource& source);
 
 }  // namespace ridgeline::analyzer

@@ -26,6 +26,8 @@ struct BoundOptions {
   double tie_ratio = 0.03;    ///< roofs no farther apart than this are equally near
 };
 
+/// memory or compute.
+[[nodiscard]] KernelBound bound_by(Roof roof);
 [[nodiscard]] KernelBound bound_of(const LaunchVerdict& launch, const BoundOptions& options = {});
 /// The roof that bounds a memory-bound or compute-bound launch; empty for others.
 [[nodiscard]] std::optional<Roof> bounding_roof(const LaunchVerdict& launch,

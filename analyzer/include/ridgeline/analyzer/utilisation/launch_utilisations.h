@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ridgeline/analyzer/model/model.h"
+#include "ridgeline/analyzer/values/roof.h"
 
 namespace ridgeline::analyzer {
 
@@ -21,7 +22,8 @@ struct LaunchVerdict {
   std::shared_ptr<const LaunchValues> values = nothing();  // never null
   LaunchStatus status = LaunchStatus::unmeasured;
   MissingReason missing = MissingReason::none;  // not none whenever dram or compute is empty
-  LimiterKind limiter = LimiterKind::none;
+  std::optional<Roof>
+      nearest;  // DRAM or the busiest pipe, whichever is used more; empty: none is used, or not known
   bool clamped = false;  // a utilisation above 1 was cut to 1 on request
 
   [[nodiscard]] static const std::shared_ptr<const LaunchValues>&

@@ -31,7 +31,7 @@ struct PeakPolicy {
 /// Failure: no_data, naming device and quantity. If the source asked for is missing, the next of spec,
 /// measured, clock, counter is taken and marked as a fallback; for DRAM at last bus width × memory clock × 2
 /// of the device.
-[[nodiscard]] Result<Peak> choose_peak(const Model& model, store::Id device_id, std::string_view quantity,
+[[nodiscard]] Result<Peak> choose_peak(const Model& model, store::Id device_id, Quantity quantity,
                                        PeakSource source, std::optional<double> sm_clock_hz = {});
 
 }  // namespace ridgeline::analyzer

@@ -30,7 +30,7 @@ struct TierUtilisation {
   std::optional<Measured> dram_bytes;           // read + written
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
-  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
+  std::optional<Roof> busiest_pipe;             // that pipe
   std::optional<Measured> tensor_utilisation;   // of the tensor pipe, busiest or not
   RoofRatios pipes;                             // of every pipe; T2: issue slots too
   std::optional<Measured> l2_bytes;
@@ -58,9 +58,9 @@ struct LaunchValues {
   std::optional<Measured> dram_read_bytes;   // T2
   std::optional<Measured> dram_write_bytes;  // T2
   std::optional<Measured> tensor_ops;        // operations of the tensor pipe, all data types
-  std::string tensor_quantity;  // the peak of the type that most of them are of: "bf16_flops_per_s"; "" none
-  std::optional<Measured> replay_duration;  // ns, T2: gpu__time_duration.sum
-  std::optional<double> replay_clock_hz;    // cycles of the average SM ÷ replay duration
+  std::optional<Quantity> tensor_quantity;   // the peak of the type that most of them are of; empty: none
+  std::optional<Measured> replay_duration;   // ns, T2: gpu__time_duration.sum
+  std::optional<double> replay_clock_hz;     // cycles of the average SM ÷ replay duration
   std::optional<double> timeline_clock_hz;  // in-situ cycles ÷ duration, else the median of the clock samples
   /// T1: clock × duration in the sampled steps. What the launch's pipe cycles are measured against where
   /// known.
@@ -69,7 +69,7 @@ struct LaunchValues {
       roofs;  // all that are known: pipes and issue slots of the tier whose compute utilisation is shown
   std::optional<Measured> dram_utilisation;     // 0..1, above 1 possible and reported
   std::optional<Measured> compute_utilisation;  // of the busiest pipe, 0..1
-  std::string compute_pipe;                     // that pipe: tensor, fma, fp16, fp64, alu, xu; "" unknown
+  std::optional<Roof> busiest_pipe;             // that pipe
   std::optional<Measured> l2_bytes;
   std::optional<Measured> l2_utilisation;
   std::optional<Measured> l2_hit_ratio;
@@ -91,7 +91,6 @@ struct UtilisationOptions {
 
 struct PipeMetric {
   Roof roof;
-  std::string_view pipe;    // tensor, fma, fp16, fp64, alu, xu
   std::string_view metric;  // verbatim, per cent of peak over elapsed cycles
 };
 /// The pipe metrics known, best first within a pipe.
@@ -104,7 +103,7 @@ struct UtilisationAnalysis {
   std::vector<Peak> peaks;      // the roofs used, one for each device and quantity
   /// Median SM clock while the analysed process's timeline steps ran, by device; those that were sampled.
   std::map<store::Id, double> sm_clock_hz;
-  std::vector<std::string> pipes;       // pipes measured anywhere in the replay steps
+  std::vector<Pipe> pipes;              // pipes measured anywhere in the replay steps
   std::vector<StepIndex> replay_steps;  // T2: replay steps used
   std::vector<StepIndex> sample_steps;  // T1: sample steps with values
   std::vector<StepIndex> cold_steps;    // T3: cold steps with values

@@ -8,8 +8,8 @@
 namespace ridgeline::analyzer {
 
 struct Peak {
-  std::string quantity;  // dram_bytes_per_s, l2_bytes_per_s, bf16_flops_per_s, …
-  double value = 0;      // in the quantity's unit
+  Quantity quantity = Quantity::dram_bytes_per_s;
+  double value = 0;  // in the quantity's unit
   PeakSource source = PeakSource::spec;
   bool fallback = false;  // the policy's source was not there
   std::string detail;     // what the source is: "NVIDIA H200 datasheet"; "" if it says nothing

@@ -1,32 +1,86 @@
-// roof.h: what a launch may run up against.
+// roof.h: what a launch may run up against. One word for the nearest roof, the busiest pipe, what bounds a kernel, and the
+// peak that its operations are held against.
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "ridgeline/base/vocabulary.h"
+
 namespace ridgeline::analyzer {
 
-/// What a launch may run up against.
-enum class Roof : std::uint8_t { dram, l2, issue, tensor, fma, fp16, fp64, alu, xu };
-inline constexpr std::size_t kRoofCount = 9;
-[[nodiscard]] std::string_view to_string(Roof roof);  // "DRAM", "L2", "issue", "tensor", "fma", …
+/// From the memory to the arithmetic.
+enum class RoofLevel : std::uint8_t {
+  dram,
+  l2,
+  issue,  ///< instructions issued of those that could have been
+  pipe,   ///< one of an SM's
+};
+
+/// In the order of their names.
+enum class Pipe : std::uint8_t { none, alu, fma, fp16, fp64, tensor, xu };
+
+/// Of the data that operations are of, where a pipe does more of one than of another a cycle. In the order of their
+/// names.
+enum class Precision : std::uint8_t { any, bf16, fp16, fp32, fp64, fp8, int8, tf32 };
+
+struct Roof {
+  RoofLevel level = RoofLevel::dram;
+  Pipe pipe = Pipe::none;                ///< RoofLevel::pipe only
+  Precision precision = Precision::any;  ///< any: cycles of the pipe, whatever it works on
+  friend constexpr auto operator<=>(const Roof&, const Roof&) = default;
+
+  static const Roof dram, l2, issue, tensor, fma, fp16, fp64, alu, xu;
+};
+inline constexpr Roof Roof::dram{RoofLevel::dram};
+inline constexpr Roof Roof::l2{RoofLevel::l2};
+inline constexpr Roof Roof::issue{RoofLevel::issue};
+inline constexpr Roof Roof::tensor{RoofLevel::pipe, Pipe::tensor};
+inline constexpr Roof Roof::fma{RoofLevel::pipe, Pipe::fma};
+inline constexpr Roof Roof::fp16{RoofLevel::pipe, Pipe::fp16};
+inline constexpr Roof Roof::fp64{RoofLevel::pipe, Pipe::fp64};
+inline constexpr Roof Roof::alu{RoofLevel::pipe, Pipe::alu};
+inline constexpr Roof Roof::xu{RoofLevel::pipe, Pipe::xu};
+
+/// All that a launch's use of is measured, of any precision; of two that are equally near the first counts.
+inline constexpr std::array kRoofs = {Roof::dram, Roof::l2,   Roof::issue, Roof::tensor, Roof::fma,
+                                      Roof::fp16, Roof::fp64, Roof::alu,   Roof::xu};
+
+[[nodiscard]] std::string_view to_string(Roof roof);            // "DRAM", "L2", "issue", "tensor", "fma", …
+[[nodiscard]] std::string_view to_string(Precision precision);  // "bf16", …; "" of any
+
+/// The roof that a peak of the quantity is, and the other way round; empty: cycles alone are known of it.
+[[nodiscard]] Roof roof_of(Quantity quantity);
+[[nodiscard]] std::optional<Quantity> quantity_of(Roof roof);
+
+/// Traffic, or floating-point operations; neither: integer ones.
+[[nodiscard]] bool is_bandwidth(Quantity quantity);
+[[nodiscard]] bool is_flops(Quantity quantity);
 
 /// How near a launch is to each roof, 0..1; a roof that was not measured has none. DRAM and pipes are the roofs
-/// that targets are about; L2 and issue slots (instructions issued of those that could have been) stand beside.
+/// that targets are about; L2 and issue slots stand beside.
 class RoofRatios {
  public:
-  void set(Roof roof, double ratio) { ratios_[static_cast<std::size_t>(roof)] = static_cast<float>(ratio); }
+  RoofRatios() { ratios_.fill(-1); }
+  void set(Roof roof, double ratio) { ratios_[place_of(roof)] = static_cast<float>(ratio); }
   [[nodiscard]] std::optional<double> of(Roof roof) const {
-    const float ratio = ratios_[static_cast<std::size_t>(roof)];
+    const float ratio = ratios_[place_of(roof)];
     return ratio < 0 ? std::nullopt : std::optional<double>(ratio);
   }
 
  private:
+  /// Whatever the precision.
+  static std::size_t place_of(Roof roof) {
+    std::size_t place = 0;
+    while (kRoofs[place].level != roof.level || kRoofs[place].pipe != roof.pipe) ++place;
+    return place;
+  }
   /// A step may have millions of launches.
-  std::array<float, kRoofCount> ratios_{-1, -1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<float, kRoofs.size()> ratios_{};
 };
 
 }  // namespace ridgeline::analyzer

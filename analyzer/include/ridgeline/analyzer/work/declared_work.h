@@ -46,8 +46,8 @@ struct WorkSum {
   /// The least time that the declared work takes: of each range the larger of bytes ÷ DRAM peak and FLOPs ÷
   /// peak of their data type, summed. Empty if a roof that is needed is not known.
   std::optional<double> minimum_ns;
-  LimiterKind minimum_limiter = LimiterKind::none;  // of the larger part of it
-  std::optional<double> minimum_ratio;              // minimum_ns ÷ time_ns: 1 is the best there is
+  std::optional<Roof> minimum_roof;      // of the larger part of it: DRAM, or a pipe at its precision
+  std::optional<double> minimum_ratio;   // minimum_ns ÷ time_ns: 1 is the best there is
   std::int64_t undeclared_launches = 0;  // asked for, but in no declaring range; in none of the sums
   /// What DeclaredRanges::of() alone says: the product that most of the time of the launches asked for is in, and how
   /// many different ones they are in.
@@ -88,7 +88,7 @@ class DeclaredRanges {
   };
   struct Minimum {
     std::optional<double> ns;
-    LimiterKind limiter = LimiterKind::none;
+    Roof roof;  ///< that it is of
   };
 
   [[nodiscard]] std::vector<DeclaredWork> grouped(bool by_operation) const;
@@ -101,11 +101,11 @@ class DeclaredRanges {
   const Model& model_;
   const UtilisationAnalysis& utilisation_;
   bool any_product_ = false;
-  std::vector<Range> ranges_;                                  // by start
-  std::vector<std::optional<std::size_t>> owner_;              // of each launch: its innermost range
-  std::vector<std::optional<double>> fp_ops_;                  // of each launch, by instruction counts
-  std::map<std::pair<store::Id, std::string>, double> peaks_;  // device, quantity → its roof
-  std::map<std::vector<std::size_t>, WorkSum> sums_;           // of sets of ranges that were asked for
+  std::vector<Range> ranges_;                               // by start
+  std::vector<std::optional<std::size_t>> owner_;           // of each launch: its innermost range
+  std::vector<std::optional<double>> fp_ops_;               // of each launch, by instruction counts
+  std::map<std::pair<store::Id, Quantity>, double> peaks_;  // device, quantity → its roof
+  std::map<std::vector<std::size_t>, WorkSum> sums_;        // of sets of ranges that were asked for
 };
 
 /// The kernels of a scope that ran in ranges whose innermost is called so: an operation that the program declares work
