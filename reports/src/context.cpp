@@ -7,7 +7,6 @@
 #include <iterator>
 #include <set>
 
-#include "precision.h"
 #include "ridgeline/base/units.h"
 #include "ridgeline/reports/absence_text.h"
 #include "ridgeline/reports/check_text.h"
@@ -142,12 +141,10 @@ std::string step_line(const analyzer::StepAnalysis& steps) {
 }
 
 std::string roof_label(const analyzer::Peak& roof) {
-  if (roof.quantity == "dram_bytes_per_s" || roof.quantity == "l2_bytes_per_s") {
-    return fmt::format("{} {} ({})", roof.quantity == "l2_bytes_per_s" ? "L2" : "DRAM",
-                       bandwidth_text(roof.value), to_string(roof.source));
-  }
-  return fmt::format("{} {} ({})", precision_of(roof.quantity), operations_text(roof.value),
-                     to_string(roof.source));
+  return fmt::format(
+      "{} {} ({})", analyzer::roof_name(roof.quantity),
+      analyzer::is_bandwidth(roof.quantity) ? bandwidth_text(roof.value) : operations_text(roof.value),
+      to_string(roof.source));
 }
 
 std::string peak_text(const analyzer::Peak& peak) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "cells.h"
-#include "precision.h"
 #include "ranking_columns.h"
 
 namespace ridgeline::reports {
@@ -47,9 +46,9 @@ void add_rate_columns(std::vector<Column<RankLine>>& columns) {
                 "too"}),
        [](const RankLine& l) {
          const RankRow& row = *l.row;
-         const std::string precision = row.tensor_quantity ? precision_of(*row.tensor_quantity)
-                                                           : std::string(to_string(row.name_precision));
-         return precision.empty() ? Cell::missing() : Cell::text(precision);
+         if (row.tensor_quantity) return Cell::text(std::string(analyzer::roof_name(*row.tensor_quantity)));
+         if (row.name_precision == analyzer::Precision::any) return Cell::missing();
+         return Cell::text(std::string(to_string(row.name_precision)));
        }});
   columns.push_back({extra({.key = "tensor_ops_per_s",
                             .header = "TFLOP/s",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 
 #include "ridgeline/analyzer/ranking/launch_shape.h"
 
@@ -32,7 +31,7 @@ std::optional<Quantity> quantity_in_names(const Model& model, const UtilisationA
     if (precision != Precision::any) times[precision] += static_cast<double>(group.time_ns);
   }
   const std::optional<Precision> most = most_of(times);
-  return most ? parse_word<Quantity>(std::string(to_string(*most)) + "_flops_per_s") : std::nullopt;
+  return most ? flops_of(*most) : std::nullopt;
 }
 
 std::optional<Peak> peak_of(const Model& model, const UtilisationAnalysis& utilisation,

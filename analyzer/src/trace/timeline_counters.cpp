@@ -147,7 +147,7 @@ void add_counter_rows(const store::Capture& capture, Timeline& data) {
         fill(row, samples, 0.01, false);
       } else if (metric.unit == "bytes") {
         const auto peak = order < kKnown.size() && kKnown[order].of_dram_peak
-                              ? choose_peak(facts, id, "dram_bytes_per_s", PeakSource::spec)
+                              ? choose_peak(facts, id, Quantity::dram_bytes_per_s, PeakSource::spec)
                               : Result<Peak>(Failure{});
         row.unit = peak ? CounterUnit::ratio : CounterUnit::bytes_per_s;
         fill(row, samples, peak ? 1 / peak.value().value : 1, true);

@@ -7,24 +7,33 @@ namespace {
 struct QuantityRoof {
   Quantity quantity;
   Roof roof;
+  std::string_view name;
 };
 
-constexpr QuantityRoof pipe(Quantity quantity, Pipe pipe, Precision precision) {
-  return {quantity, {RoofLevel::pipe, pipe, precision}};
+constexpr Roof pipe(Pipe pipe, Precision precision) {
+  return {RoofLevel::pipe, pipe, precision};
 }
 
-constexpr QuantityRoof kQuantities[] = {
-    {Quantity::dram_bytes_per_s, Roof::dram},
-    {Quantity::l2_bytes_per_s, Roof::l2},
-    pipe(Quantity::bf16_flops_per_s, Pipe::tensor, Precision::bf16),
-    pipe(Quantity::fp16_flops_per_s, Pipe::tensor, Precision::fp16),
-    pipe(Quantity::tf32_flops_per_s, Pipe::tensor, Precision::tf32),
-    pipe(Quantity::fp8_flops_per_s, Pipe::tensor, Precision::fp8),
-    pipe(Quantity::int8_ops_per_s, Pipe::tensor, Precision::int8),
-    pipe(Quantity::fp64_tensor_flops_per_s, Pipe::tensor, Precision::fp64),
-    pipe(Quantity::fp64_flops_per_s, Pipe::fp64, Precision::fp64),
-    pipe(Quantity::fp32_flops_per_s, Pipe::fma, Precision::fp32),
+// Of two peaks of one precision the pipe's own comes before the tensor pipe's.
+constexpr std::array kQuantities = {
+    QuantityRoof{Quantity::dram_bytes_per_s, Roof::dram, "DRAM"},
+    QuantityRoof{Quantity::l2_bytes_per_s, Roof::l2, "L2"},
+    QuantityRoof{Quantity::bf16_flops_per_s, pipe(Pipe::tensor, Precision::bf16), "bf16"},
+    QuantityRoof{Quantity::fp16_flops_per_s, pipe(Pipe::tensor, Precision::fp16), "fp16"},
+    QuantityRoof{Quantity::tf32_flops_per_s, pipe(Pipe::tensor, Precision::tf32), "tf32"},
+    QuantityRoof{Quantity::fp8_flops_per_s, pipe(Pipe::tensor, Precision::fp8), "fp8"},
+    QuantityRoof{Quantity::int8_ops_per_s, pipe(Pipe::tensor, Precision::int8), "int8"},
+    QuantityRoof{Quantity::fp64_flops_per_s, pipe(Pipe::fp64, Precision::fp64), "fp64"},
+    QuantityRoof{Quantity::fp64_tensor_flops_per_s, pipe(Pipe::tensor, Precision::fp64), "fp64_tensor"},
+    QuantityRoof{Quantity::fp32_flops_per_s, pipe(Pipe::fma, Precision::fp32), "fp32"},
 };
+
+const QuantityRoof& row_of(Quantity quantity) {
+  for (const QuantityRoof& row : kQuantities) {
+    if (row.quantity == quantity) return row;
+  }
+  return kQuantities.front();
+}
 
 std::string_view to_string(Pipe pipe) {
   switch (pipe) {
@@ -85,10 +94,11 @@ std::string_view to_string(Precision precision) {
 }
 
 Roof roof_of(Quantity quantity) {
-  for (const QuantityRoof& row : kQuantities) {
-    if (row.quantity == quantity) return row.roof;
-  }
-  return Roof::dram;
+  return row_of(quantity).roof;
+}
+
+std::string_view roof_name(Quantity quantity) {
+  return row_of(quantity).name;
 }
 
 bool is_bandwidth(Quantity quantity) {
@@ -99,9 +109,9 @@ bool is_flops(Quantity quantity) {
   return !is_bandwidth(quantity) && roof_of(quantity).precision != Precision::int8;
 }
 
-std::optional<Quantity> quantity_of(Roof roof) {
+std::optional<Quantity> flops_of(Precision precision) {
   for (const QuantityRoof& row : kQuantities) {
-    if (row.roof == roof) return row.quantity;
+    if (row.roof.precision == precision && is_flops(row.quantity)) return row.quantity;
   }
   return std::nullopt;
 }

@@ -83,8 +83,7 @@ void RooflinePanel::show_answer(const ScopeAnswer& answer) {
   });
   menu->addSeparator();
   for (const Quantity quantity : known_precisions(answer.to_plot())) {
-    const std::string_view word = to_string(quantity);
-    QAction* action = menu->addAction(plain(std::string(word.substr(0, word.find("_flops_per_s")))));
+    QAction* action = menu->addAction(plain(std::string(analyzer::roof_name(quantity))));
     action->setCheckable(true);
     const auto& used = answer.roofline->compute;
     const bool shown_now =

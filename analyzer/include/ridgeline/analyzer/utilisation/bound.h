@@ -9,8 +9,8 @@
 
 namespace ridgeline::analyzer {
 
-/// What a launch is bound by. Not the same as its nearest roof: a kernel at 37 % of every roof has a nearest
-/// one, and is bound by none.
+/// What a launch is bound by, in a word. Not the same as its nearest roof: a kernel at 37 % of every roof has a nearest
+/// one, and is bound by none. Which roof it is of those that bound_by() puts under one word says bounding_roof().
 enum class KernelBound {
   memory,        ///< DRAM or L2 is the roof it is nearest to, at BoundOptions::least_ratio or more
   compute,       ///< likewise a pipe or the issue slots

@@ -53,9 +53,13 @@ inline constexpr std::array kRoofs = {Roof::dram, Roof::l2,   Roof::issue, Roof:
 [[nodiscard]] std::string_view to_string(Roof roof);            // "DRAM", "L2", "issue", "tensor", "fma", …
 [[nodiscard]] std::string_view to_string(Precision precision);  // "bf16", …; "" of any
 
-/// The roof that a peak of the quantity is, and the other way round; empty: cycles alone are known of it.
+/// The roof that a peak of the quantity is.
 [[nodiscard]] Roof roof_of(Quantity quantity);
-[[nodiscard]] std::optional<Quantity> quantity_of(Roof roof);
+/// The peak of floating-point operations of that type; of FP64 that of the pipe of its own, not of the tensor pipe.
+/// Empty: there is none.
+[[nodiscard]] std::optional<Quantity> flops_of(Precision precision);
+/// What a roof of the quantity is called: "DRAM", "L2", "bf16", "fp64_tensor", "int8".
+[[nodiscard]] std::string_view roof_name(Quantity quantity);
 
 /// Traffic, or floating-point operations; neither: integer ones.
 [[nodiscard]] bool is_bandwidth(Quantity quantity);
